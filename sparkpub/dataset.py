@@ -1,0 +1,173 @@
+"""A data folder -> validated records -> one tidy frame.
+
+`load` is strict: one damaged record stops it, unless the caller asks to skip (the preview does, with a line in
+its log). Parsed records are cached by path, size and modification time, so a rebuild reads only what changed.
+"""
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from sparkpub import matrix as matrices
+from sparkpub.campaign import Campaign
+from sparkpub.errors import RecordError
+from sparkpub.matrix import Matrix
+from sparkpub.record import Record, metric_of
+from sparkpub.store import Stored, campaign_folders, read_campaign, read_record, record_paths
+
+COLUMNS = (
+    "run", "campaign", "model", "environment", "workload", "iteration", "position", "started", "status",
+    "repeat_of", "quarantined", "metric", "value", "unit", "source", "reason",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CampaignData:
+    """One campaign as loaded. `runs` are in the order in which they ran."""
+
+    info: Campaign
+    folder: Path
+    runs: tuple[Stored, ...]
+
+    @property
+    def name(self) -> str:
+        """The campaign's key."""
+        return self.info.campaign
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """The records of `runs`, in the same order."""
+        return tuple(stored.record for stored in self.runs)
+
+    @cached_property
+    def quarantined(self) -> Mapping[str, str]:
+        """Run id to the reason for which people took it out."""
+        return {item.run: item.reason for item in self.info.quarantined}
+
+    @cached_property
+    def matrix(self) -> Matrix | None:
+        """The matrix as run, or None for an import without one."""
+        return None if self.info.matrix is None else matrices.from_document(self.info.matrix, str(self.folder))
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """All campaigns of a data folder, by name."""
+
+    folder: Path
+    campaigns: Mapping[str, CampaignData]
+    skipped: tuple[str, ...] = ()
+    """Damaged files that a preview left out, each as one line."""
+
+    @cached_property
+    def runs(self) -> tuple[Stored, ...]:
+        """The runs of all campaigns."""
+        return tuple(stored for campaign in self.campaigns.values() for stored in campaign.runs)
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Stored]:
+        """Run id to run."""
+        return {stored.record.run_id: stored for stored in self.runs}
+
+    def campaign(self, name: str) -> CampaignData:
+        """One campaign. Raises RecordError naming those there are."""
+        if name not in self.campaigns:
+            raise RecordError(f"no campaign {name!r}", where=str(self.folder),
+                              remedy=f"there are: {', '.join(self.campaigns) or 'none'}")  # fmt: skip
+        return self.campaigns[name]
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """One row per run and metric, with `COLUMNS`; `value` is NaN where a metric is not available."""
+        return pd.DataFrame(
+            [row for campaign in self.campaigns.values() for row in _rows(campaign)], columns=list(COLUMNS)
+        )
+
+
+def _rows(campaign: CampaignData) -> list[tuple[object, ...]]:
+    return [
+        (
+            record.run_id,
+            record.campaign,
+            record.model,
+            record.environment,
+            record.workload,
+            record.iteration,
+            record.plan.position,
+            record.started.value,
+            record.status,
+            record.repeat_of,
+            record.run_id in campaign.quarantined,
+            name,
+            value.value,
+            metric_of(name, value).unit,
+            value.source,
+            value.reason,
+        )
+        for record in campaign.records
+        for name, value in record.metrics.items()
+    ]
+
+
+@functools.lru_cache(maxsize=200_000)
+def _cached(path: Path, _size: int, _modified: int) -> Stored:
+    return read_record(path)
+
+
+def read_cached(path: Path) -> Stored:
+    """One record, parsed again only when the file's size or modification time changed."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise RecordError(f"cannot be read: {error.strerror}", where=str(path), remedy="restore it from git") from None
+    return _cached(path, status.st_size, status.st_mtime_ns)
+
+
+def load(data: Path, *, skip: Callable[[str], None] | None = None) -> Dataset:
+    """Every campaign of a data folder. Raises RecordError with all damage, unless `skip` takes each as a line."""
+    campaigns: dict[str, CampaignData] = {}
+    problems: list[str] = []
+    for folder in campaign_folders(data):
+        runs = []
+        for path in record_paths(folder):
+            try:
+                runs.append(read_cached(path))
+            except RecordError as error:
+                problems += error.lines()
+        try:
+            info = read_campaign(folder)
+        except RecordError as error:
+            problems += error.lines()
+            continue
+        runs.sort(key=lambda stored: (stored.record.started.value, stored.record.plan.position, stored.record.run_id))
+        campaigns[info.campaign] = CampaignData(info, folder, tuple(runs))
+    problems += _identity_problems(campaigns)
+    if problems and skip is None:
+        raise RecordError(problems[0], others=problems[1:])
+    for problem in problems:
+        assert skip is not None
+        skip(problem)
+    return Dataset(data, campaigns, tuple(problems))
+
+
+def _identity_problems(campaigns: Mapping[str, CampaignData]) -> list[str]:
+    """Run ids that stand twice, and quarantines that name no run."""
+    problems, seen = [], dict[str, Path]()
+    for campaign in campaigns.values():
+        for stored in campaign.runs:
+            other = seen.setdefault(stored.record.run_id, stored.path)
+            if other != stored.path:
+                problems.append(
+                    f"run_id: {stored.record.run_id} stands twice, {stored.path} and {other.name}; remove the copy"
+                )
+        known = {stored.record.run_id for stored in campaign.runs}
+        problems += [
+            f"quarantined: {run} is no run of this campaign, {campaign.folder}/campaign.json; correct the run id"
+            for run in campaign.quarantined
+            if run not in known
+        ]
+    return problems

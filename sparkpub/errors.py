@@ -1,0 +1,77 @@
+"""What can go wrong, said so that a person can act on it.
+
+    SparkpubError            anything a user can mend
+    ├── UsageError           wrong use of a command or of a name
+    ├── MatrixError          a matrix that cannot be run as written
+    ├── RecordError          a record, campaign file or piece of evidence that is damaged
+    ├── CatalogueError       a shipped fact file that is damaged
+    ├── CollectError         the machine, an environment or the journal stops a collection
+    ├── WorkloadError        a benchmark's answer that cannot be read
+    ├── ImportFormatError    another tool's results that cannot be imported
+    ├── ClaimError           claims.yaml, facts.yaml or a name in prose that does not resolve
+    └── SiteError            the site cannot be built from this data
+
+Only `cli.main` turns these into text and an exit code.
+"""
+
+from collections.abc import Sequence
+
+
+class SparkpubError(Exception):
+    """One or more problems, each with what happened, where, and what to do about it.
+
+    `what` is one problem in one line; `where` a file, field or line; `remedy` the next step. `others`
+    carries further problems found in the same pass, already worded, so that nobody mends one at a time.
+    """
+
+    exit_code = 1
+
+    def __init__(self, what: str, *, where: str = "", remedy: str = "", others: Sequence[str] = ()) -> None:
+        self.what, self.where, self.remedy = what, where, remedy
+        self.others = tuple(others)
+        super().__init__(self.lines()[0])
+
+    def lines(self) -> list[str]:
+        """Every problem as one line: `what, where; what to do`."""
+        first = self.what + (f", {self.where}" if self.where else "") + (f"; {self.remedy}" if self.remedy else "")
+        return [" ".join(line.split()) for line in (first, *self.others)]
+
+
+class UsageError(SparkpubError):
+    """Wrong use of a command, or of a name in one."""
+
+    exit_code = 2
+
+
+class MatrixError(SparkpubError):
+    """A matrix that cannot be run as written."""
+
+    exit_code = 2
+
+
+class RecordError(SparkpubError):
+    """A record, campaign file or piece of evidence that is damaged."""
+
+
+class CatalogueError(SparkpubError):
+    """A catalogue file that is damaged."""
+
+
+class CollectError(SparkpubError):
+    """The machine, an environment or the journal stops a collection."""
+
+
+class WorkloadError(SparkpubError):
+    """A benchmark's answer that cannot be read."""
+
+
+class ImportFormatError(SparkpubError):
+    """Another tool's results that cannot be imported."""
+
+
+class ClaimError(SparkpubError):
+    """A claim, a fact or a name in prose that does not resolve."""
+
+
+class SiteError(SparkpubError):
+    """The site cannot be built from this data."""

@@ -1,0 +1,419 @@
+"""What we intend to measure: YAML -> Matrix -> plan, an ordered list of runs.
+
+All mistakes of a matrix are reported at once, each with its line and, for a name, the nearest right one.
+"""
+
+import difflib
+import hashlib
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
+
+from sparkpub.environments import ENVIRONMENTS
+from sparkpub.environments.base import Options as EnvironmentOptions
+from sparkpub.errors import MatrixError
+from sparkpub.record import Architecture, Key
+from sparkpub.store import canonical_json
+from sparkpub.workloads import WORKLOADS
+from sparkpub.workloads.base import Options as WorkloadOptions
+
+Order = Literal["interleaved", "random", "blocked"]
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def seconds(value: Any) -> Any:
+    """`5m`, `1.5h`, `200ms` or a number of seconds, as seconds."""
+    if isinstance(value, str):
+        found = _DURATION.fullmatch(value.strip())
+        if found is None:
+            raise ValueError(f"{value!r} is not a duration; write for instance 30s, 5m or 1h")
+        return float(found[1]) * _SECONDS[found[2]]
+    if isinstance(value, bool):
+        raise ValueError("a duration is a number of seconds, or for instance 5m")  # noqa: TRY004 - pydantic collects ValueError
+    return value
+
+
+Seconds = Annotated[float, BeforeValidator(seconds), Field(ge=0, allow_inf_nan=False)]
+Percent = Annotated[float, Field(ge=0, le=100)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Model(_Part):
+    """A model to measure. Its folder is `path`; `config` describes one with random weights and no folder."""
+
+    id: Annotated[str, Field(min_length=1)]
+    path: str | None = None
+    config: dict[str, Any] | None = None
+    """A transformers config.json as YAML; the weights are then random, and every page says so."""
+    random_weights: bool = False
+    architecture: Architecture | None = None
+    """Facts for the checks, where neither the run nor the model's folder says them."""
+
+
+class Gates(_Part):
+    """Conditions before and limits during a run. null switches a gate off."""
+
+    cooldown: Seconds = 300.0
+    max_start_temp_celsius: Annotated[float, Field(gt=0, lt=120)] | None = 45.0
+    max_wait: Seconds = 1800.0
+    max_gpu_temp_celsius: Annotated[float, Field(gt=0, lt=120)] | None = 80.0
+    max_cpu_percent: Percent | None = 10.0
+    min_free_memory_percent: Percent | None = 90.0
+    min_free_disk_gib: Annotated[float, Field(ge=0)] | None = 5.0
+    performance_state: Annotated[str, Field(pattern=r"^P\d{1,2}$")] | None = None
+    """Wanted before a run, e.g. P0; idle GPUs sit in P8, so the reason is recorded where it is not met."""
+    drop_caches: bool = False
+    exclusive_gpu: bool = True
+    lock_clocks_mhz: PositiveInt | None = None
+    power_mode: str | None = None
+    min_available_memory_gib: Annotated[float, Field(ge=0)] | None = None
+    """Floor that ends a run before the machine wedges; None means 8 GiB on unified memory and off elsewhere."""
+    on_unmet: Literal["run", "skip", "stop"] = "run"
+
+
+class Telemetry(_Part):
+    """How often the sampler reads its sensors."""
+
+    interval: Annotated[float, BeforeValidator(seconds), Field(ge=0.02, le=60)] = 1.0
+
+
+class Outliers(_Part):
+    """Repeat runs that Grubbs' test flags: both are kept, and the repeat names the run it repeats."""
+
+    repeat: PositiveInt = 1
+    metric: str = "output_throughput_tok_s"
+
+
+class Exclusion(_Part):
+    """Cells left out: every axis named must match."""
+
+    model: Key | None = None
+    environment: Key | None = None
+    workload: Key | None = None
+
+
+class Matrix(_Part):
+    """A campaign as declared. `environments` and `workloads` hold validated options, by name."""
+
+    campaign: Key
+    title: Annotated[str, Field(min_length=1)]
+    models: Annotated[dict[Key, Model], Field(min_length=1)]
+    environments: Annotated[dict[Key, dict[str, Any]], Field(min_length=1)]
+    workloads: Annotated[dict[Key, dict[str, Any]], Field(min_length=1)]
+    baseline: Key | None = None
+    iterations: Annotated[int, Field(ge=1, le=10000)] = 10
+    order: Order = "interleaved"
+    seed: int = 42
+    exclude: tuple[Exclusion, ...] = ()
+    gates: Gates = Gates()
+    timeout: Annotated[float, BeforeValidator(seconds), Field(gt=0)] = 1800.0
+    retries: Annotated[int, Field(ge=0, le=10)] = 1
+    repeat_outliers: Outliers | None = None
+    telemetry: Telemetry = Telemetry()
+    equivalence_margin_percent: Annotated[PositiveFloat, Field(le=100)] = 1.0
+    origin: dict[str, str] | None = None
+    licence: str | None = None
+
+    def environment_options(self, name: str) -> EnvironmentOptions:
+        """The validated options of one environment."""
+        return ENVIRONMENTS[self.environments[name]["type"]].options.model_validate(
+            _without_type(self.environments[name])
+        )
+
+    def workload_options(self, name: str) -> WorkloadOptions:
+        """The validated options of one workload."""
+        return WORKLOADS[self.workloads[name]["type"]].options.model_validate(_without_type(self.workloads[name]))
+
+    @property
+    def baseline_environment(self) -> str:
+        """`baseline:`, else the first environment."""
+        return self.baseline or next(iter(self.environments))
+
+    def includes(self, model: str, environment: str, workload: str) -> bool:
+        """Whether a cell is part of the campaign."""
+        return not any(
+            rule.model in (None, model)
+            and rule.environment in (None, environment)
+            and rule.workload in (None, workload)
+            for rule in self.exclude
+        )
+
+    def cells(self) -> Iterator[tuple[str, str, str]]:
+        """(model, environment, workload) of every cell, in the order declared."""
+        for workload in self.workloads:
+            for model in self.models:
+                for environment in self.environments:
+                    if self.includes(model, environment, workload):
+                        yield model, environment, workload
+
+    def fingerprint(self, model: str, environment: str, workload: str) -> str:
+        """SHA-256 of a cell's canonical specification: everything declared that decides what is measured."""
+        cell = {
+            "model": self.models[model].model_dump(mode="json", exclude_defaults=True),
+            "environment": self.environments[environment],
+            "workload": self.workloads[workload],
+            "seed": self.seed,
+        }
+        return hashlib.sha256(canonical_json(cell).encode()).hexdigest()
+
+    def document(self) -> dict[str, Any]:
+        """The matrix as data, for campaign.json."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+
+def _without_type(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in options.items() if key != "type"}
+
+
+@dataclass(frozen=True, order=True)
+class PlannedRun:
+    """One run in the order of the plan; `position` is 0-based."""
+
+    position: int
+    model: str
+    environment: str
+    workload: str
+    iteration: int
+
+    @property
+    def slot(self) -> tuple[str, str, str, int]:
+        """(model, environment, workload, iteration)."""
+        return (self.model, self.environment, self.workload, self.iteration)
+
+
+def plan(matrix: Matrix) -> tuple[PlannedRun, ...]:
+    """Every run of the matrix in the order it shall run."""
+    if matrix.order == "blocked":
+        slots = [(*cell, iteration) for cell in matrix.cells() for iteration in range(1, matrix.iterations + 1)]
+    else:
+        slots = [slot for iteration in range(1, matrix.iterations + 1) for slot in _round(matrix, iteration)]
+    if matrix.order == "random":
+        random.Random(matrix.seed).shuffle(slots)  # noqa: S311 - an order to reproduce, not a secret
+    return tuple(PlannedRun(position, *slot) for position, slot in enumerate(slots))
+
+
+def _round(matrix: Matrix, iteration: int) -> Iterator[tuple[str, str, str, int]]:
+    """One iteration of every cell. The order of environments is reversed in every second iteration, so that
+    whatever drifts with time falls on each environment alike."""
+    names = list(matrix.environments)
+    if iteration % 2 == 0:
+        names.reverse()
+    for workload in matrix.workloads:
+        for model in matrix.models:
+            for environment in names:
+                if matrix.includes(model, environment, workload):
+                    yield model, environment, workload, iteration
+
+
+def read(path: Path) -> Matrix:
+    """A matrix file. Raises MatrixError with every mistake in it, each with its line."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise MatrixError(f"the matrix cannot be read: {reason}", where=str(path), remedy="give a YAML file") from None
+    return parse(text, str(path))
+
+
+def parse(text: str, name: str = "matrix") -> Matrix:
+    """A matrix from YAML text; `name` stands in messages. Raises MatrixError with every mistake."""
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{name}:{mark.line + 1}" if mark else name
+        raise MatrixError(
+            f"not YAML: {getattr(error, 'problem', None) or error}", where=where, remedy="mend the syntax there"
+        ) from None
+    if not isinstance(document, dict):
+        raise MatrixError(
+            "a matrix is a mapping with campaign, models, environments and workloads",
+            where=f"{name}:1",
+            remedy="see matrix/demo.yaml for a small one",
+        )
+    lines = _Lines(node, name)
+    problems = list(lines.duplicates)
+    matrix = _validated(document, lines, problems)
+    problems += _part_problems(document, lines)
+    if matrix is not None:
+        problems += _name_problems(matrix, lines)
+    if problems:
+        ordered = sorted(dict.fromkeys(problems), key=_line_of)
+        raise MatrixError(ordered[0], others=ordered[1:])
+    assert matrix is not None
+    return matrix
+
+
+def from_document(document: Mapping[str, Any], where: str) -> Matrix:
+    """The matrix stored in a campaign.json. Raises MatrixError naming the file."""
+    try:
+        return Matrix.model_validate(document)
+    except ValidationError as error:
+        item = error.errors()[0]
+        field = ".".join(str(part) for part in item["loc"])
+        raise MatrixError(
+            f"matrix.{field}: {item['msg']}", where=f"{where}/campaign.json", remedy="restore the file from git"
+        ) from None
+
+
+def _line_of(problem: str) -> int:
+    found = re.search(r":(\d+)(?:;|$)", problem)
+    return int(found[1]) if found else 0
+
+
+class _Lines:
+    """Where each key of a YAML document stands, and which keys stand twice."""
+
+    def __init__(self, node: yaml.Node | None, name: str) -> None:
+        self._name = name
+        self._lines: dict[tuple[str, ...], int] = {(): 1}
+        self.duplicates: list[str] = []
+        if node is not None:
+            self._walk(node, ())
+
+    def _walk(self, node: yaml.Node, path: tuple[str, ...]) -> None:
+        self._lines.setdefault(path, node.start_mark.line + 1)
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                child = (*path, str(key.value))
+                if child in self._lines:
+                    self.duplicates.append(
+                        self.problem(child, f"{'.'.join(child)} stands twice", "keep one", key.start_mark.line + 1)
+                    )
+                self._lines[child] = key.start_mark.line + 1
+                self._walk(value, child)
+        elif isinstance(node, yaml.SequenceNode):
+            for index, value in enumerate(node.value):
+                self._walk(value, (*path, str(index)))
+
+    def problem(self, path: Sequence[str], what: str, remedy: str, line: int | None = None) -> str:
+        """A mistake at `path` as one line: `what, file:line; remedy`."""
+        known = tuple(path)
+        while known not in self._lines:
+            known = known[:-1]
+        return f"{what}, {self._name}:{line or self._lines[known]}; {remedy}"
+
+
+def _validated(document: dict[str, Any], lines: _Lines, problems: list[str]) -> Matrix | None:
+    try:
+        return Matrix.model_validate(document)
+    except ValidationError as error:
+        problems += _described(error, (), Matrix, lines)
+        return None
+
+
+def _described(error: ValidationError, prefix: tuple[str, ...], model: type[BaseModel], lines: _Lines) -> list[str]:
+    """A validation error's problems with lines; an unknown key gets the nearest known one."""
+    texts = []
+    for item in error.errors():
+        path = (*prefix, *(str(part) for part in item["loc"] if part != "[key]"))
+        name = ".".join(path) or "matrix"
+        if item["type"] == "extra_forbidden":
+            texts.append(
+                lines.problem(path, f"unknown key {name}", _suggestion(path[-1], _keys_at(model, item["loc"][:-1])))
+            )
+        elif item["type"] == "missing":
+            texts.append(lines.problem(path[:-1], f"{name} is missing", f"add {path[-1]}:"))
+        else:
+            message = item["msg"].removeprefix("Value error, ")
+            texts.append(
+                lines.problem(
+                    path, f"{name}: {message[:1].lower()}{message[1:]}", f"correct {path[-1] if path else name}"
+                )
+            )
+    return texts
+
+
+def _keys_at(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
+    """The keys that `model` knows at a location of nested parts."""
+    parts: dict[str, type[BaseModel]] = {
+        "models": Model,
+        "gates": Gates,
+        "telemetry": Telemetry,
+        "exclude": Exclusion,
+        "repeat_outliers": Outliers,
+    }
+    if "architecture" in loc:
+        return list(Architecture.model_fields)
+    inner = next((parts[str(part)] for part in loc if str(part) in parts), model)
+    return list(inner.model_fields)
+
+
+def _suggestion(name: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+
+
+def _part_problems(document: dict[str, Any], lines: _Lines) -> list[str]:
+    """Mistakes in the options of environments and workloads, whose vocabulary their type decides."""
+    problems: list[str] = []
+    for section, registry in (("environments", ENVIRONMENTS), ("workloads", WORKLOADS)):
+        parts = document.get(section)
+        for name, options in parts.items() if isinstance(parts, dict) else ():
+            path = (section, str(name))
+            if not isinstance(options, dict):
+                continue
+            kind = options.get("type")
+            member = registry.get(str(kind))
+            if kind is None:
+                problems.append(
+                    lines.problem(path, f"{section}.{name}.type is missing", f"add type: {' | '.join(registry)}")
+                )
+            elif member is None:
+                problems.append(
+                    lines.problem(
+                        (*path, "type"),
+                        f"unknown type {kind!r} of {section}.{name}",
+                        _suggestion(str(kind), list(registry)),
+                    )
+                )
+            else:
+                try:
+                    member.options.model_validate(_without_type(options))
+                except ValidationError as error:
+                    problems += _described(error, path, member.options, lines)
+    return problems
+
+
+def _name_problems(matrix: Matrix, lines: _Lines) -> list[str]:
+    """Names that point nowhere, and a matrix that plans nothing."""
+    problems = []
+    if matrix.baseline is not None and matrix.baseline not in matrix.environments:
+        problems.append(
+            lines.problem(
+                ("baseline",),
+                f"baseline {matrix.baseline!r} is not an environment",
+                _suggestion(matrix.baseline, list(matrix.environments)),
+            )
+        )
+    for index, rule in enumerate(matrix.exclude):
+        for axis, names in (
+            ("model", matrix.models),
+            ("environment", matrix.environments),
+            ("workload", matrix.workloads),
+        ):
+            value = getattr(rule, axis)
+            if value is not None and value not in names:
+                problems.append(
+                    lines.problem(
+                        ("exclude", str(index), axis),
+                        f"exclude names an unknown {axis} {value!r}",
+                        _suggestion(value, list(names)),
+                    )
+                )
+    if not any(True for _ in matrix.cells()):
+        problems.append(
+            lines.problem(("exclude",), "every cell is excluded, so nothing would run", "remove a rule of exclude:")
+        )
+    return problems

@@ -1,0 +1,181 @@
+"""The data folder: addresses, reading, and writing that never leaves half a file.
+
+    data/comprehensive/<campaign>/campaign.json
+    data/comprehensive/<campaign>/<environment>_<model>_<workload>_iter<NN>_<timestamp>.json  + .log, .telemetry.csv
+
+The path is an address; identity is in the record.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from sparkpub.campaign import Campaign
+from sparkpub.errors import RecordError
+from sparkpub.record import Evidence, Record, migrate
+
+CAMPAIGN_FILE = "campaign.json"
+DEFAULT_DATA = Path("data/comprehensive")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A record together with where it lies."""
+
+    record: Record
+    path: Path
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of the record's file, as 64 hexadecimal digits."""
+        return file_sha256(self.path)
+
+    def evidence_path(self, item: Evidence) -> Path:
+        """Where a piece of evidence lies."""
+        return self.path.parent / item.path
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file, as 64 hexadecimal digits."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def canonical_json(document: Any) -> str:
+    """The one spelling of a JSON document: keys sorted, no spaces. Used for fingerprints."""
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def to_json(model: Record | Campaign) -> str:
+    """The text of a record or campaign on disk: indented, defaults left out, one newline at the end."""
+    document = {"schema_version": model.schema_version} | model.model_dump(mode="json", exclude_defaults=True)
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write_atomic(path: Path, content: str | bytes) -> None:
+    """Write so that a reader sees the whole new file or none of it, even after a power cut."""
+    data = content.encode() if isinstance(content, str) else content
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as handle:
+            handle.write(data)
+            handle.flush()
+            os.fsync(handle.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in `folder` durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file. Raises RecordError naming the file, and line and column where it is not JSON."""
+    try:
+        document = json.loads(path.read_bytes(), parse_constant=_refuse_constant)
+    except OSError as error:
+        raise RecordError(
+            f"cannot be read: {error.strerror}", where=str(path), remedy="check the file's rights"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise RecordError(f"not UTF-8 at byte {error.start}", where=str(path), remedy="restore it from git") from None
+    except json.JSONDecodeError as error:
+        raise RecordError(
+            f"not JSON: {error.msg}",
+            where=f"{path}:{error.lineno}:{error.colno}",
+            remedy="restore it from git, or remove it and collect again",
+        ) from None
+    except ValueError as error:
+        raise RecordError(str(error), where=str(path), remedy="write null with a reason") from None
+    if not isinstance(document, dict):
+        raise RecordError("not a JSON object", where=str(path), remedy="restore it from git")
+    return document
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+def read_record(path: Path) -> Stored:
+    """One record. Raises RecordError naming file and field."""
+    document = read_json(path)
+    try:
+        record = Record.model_validate_json(json.dumps(migrate(document)))
+    except ValidationError as error:
+        raise _described(path, error) from None
+    except ValueError as error:
+        raise RecordError(str(error), where=str(path), remedy="update sparkpub, or restore the file") from None
+    if record.campaign != path.parent.name:
+        raise RecordError(
+            f"campaign: {record.campaign!r} lies in folder {path.parent.name!r}",
+            where=str(path),
+            remedy="move the file to the folder of its campaign",
+        )
+    return Stored(record, path)
+
+
+def read_campaign(folder: Path) -> Campaign:
+    """A campaign's campaign.json. Raises RecordError naming file and field."""
+    path = folder / CAMPAIGN_FILE
+    document = read_json(path)
+    try:
+        campaign = Campaign.model_validate_json(json.dumps(document))
+    except ValidationError as error:
+        raise _described(path, error) from None
+    if campaign.campaign != folder.name:
+        raise RecordError(
+            f"campaign: {campaign.campaign!r} lies in folder {folder.name!r}",
+            where=str(path),
+            remedy="rename the folder or the campaign",
+        )
+    return campaign
+
+
+def _described(path: Path, error: ValidationError) -> RecordError:
+    """All of a validation error's problems, each with its field."""
+    texts = []
+    for item in error.errors():
+        field = ".".join(str(part) for part in item["loc"])
+        message = item["msg"].removeprefix("Value error, ")
+        texts.append(f"{field}: {message}" if field else message)
+    remedy = "correct the field or restore the file from git"
+    return RecordError(
+        texts[0], where=str(path), remedy=remedy, others=[f"{text}, {path}; {remedy}" for text in texts[1:]]
+    )
+
+
+def campaign_folders(data: Path) -> list[Path]:
+    """The folders of a data folder that hold a campaign, by name."""
+    if not data.is_dir():
+        raise RecordError("no such data folder", where=str(data), remedy="give the folder that holds the campaigns")
+    return sorted(folder for folder in data.iterdir() if folder.is_dir() and (folder / CAMPAIGN_FILE).is_file())
+
+
+EVIDENCE_SUFFIXES = (".report.json", ".requests.json", ".iterations.json", ".original.json", ".output.json")
+
+
+def record_paths(folder: Path) -> Iterator[Path]:
+    """Paths of a campaign's records, by name. Evidence in JSON carries a second suffix and is not a record."""
+    for path in sorted(folder.glob("*.json")):
+        if path.name != CAMPAIGN_FILE and not path.name.startswith(".") and not path.name.endswith(EVIDENCE_SUFFIXES):
+            yield path
+
+
+def read_folder(folder: Path) -> list[Stored]:
+    """All records of one campaign folder, by name. Raises RecordError at the first damaged one."""
+    return [read_record(path) for path in record_paths(folder)]

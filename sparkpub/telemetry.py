@@ -1,0 +1,85 @@
+"""The columns of a run's telemetry.csv: what the sampler writes and everybody else reads.
+
+One row per sample; an empty cell means that the sensor gave nothing, which is not zero. Lines that begin with
+`#` say why a column is empty throughout (`# gpu_memory_used_gib: not supported by this driver`).
+"""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+COLUMNS: Mapping[str, str] = {
+    "elapsed_seconds": "s",
+    "gpu_utilization_percent": "%",
+    "gpu_memory_utilization_percent": "%",
+    "gpu_memory_used_gib": "GiB",
+    "gpu_temp_celsius": "°C",
+    "gpu_power_watt": "W",
+    "gpu_energy_joule": "J",
+    "gpu_clock_sm_mhz": "MHz",
+    "gpu_clock_mem_mhz": "MHz",
+    "gpu_performance_state": "",
+    "gpu_throttle_reasons": "",
+    "gpu_processes": "",
+    "gpu_foreign_processes": "",
+    "cpu_percent": "%",
+    "mem_free_gib": "GiB",
+    "mem_available_gib": "GiB",
+    "mem_cached_gib": "GiB",
+    "mem_shmem_gib": "GiB",
+    "swap_used_gib": "GiB",
+    "pressure_cpu_some_percent": "%",
+    "pressure_memory_some_percent": "%",
+    "pressure_io_some_percent": "%",
+    "cgroup_current_gib": "GiB",
+    "cgroup_peak_gib": "GiB",
+    "cgroup_anon_gib": "GiB",
+    "cgroup_file_gib": "GiB",
+    "cgroup_shmem_gib": "GiB",
+    "cgroup_kernel_gib": "GiB",
+    "processes_pss_gib": "GiB",
+}
+"""Column to unit, in file order. `elapsed_seconds` counts from the launch of the run and starts below zero for
+baseline samples; counters of processes are whole numbers; throttle reasons are NVML's bit mask as hexadecimal."""
+
+TEXT_COLUMNS = frozenset({"gpu_performance_state", "gpu_throttle_reasons"})
+
+
+@dataclass(frozen=True)
+class Telemetry:
+    """Samples by column; None where a sensor gave nothing. `notes` says why a column is empty throughout."""
+
+    columns: Mapping[str, tuple[float | str | None, ...]]
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+    def numbers(self, column: str) -> tuple[float | None, ...]:
+        """A numeric column; empty where the file has no such column."""
+        return tuple(None if isinstance(value, str) else value for value in self.columns.get(column, ()))
+
+
+def parse(text: str) -> Telemetry:
+    """Telemetry from CSV text. Unknown columns are kept as text; a torn last line is dropped."""
+    notes, rows = {}, []
+    for line in text.splitlines():
+        if line.startswith("#"):
+            name, _, reason = line[1:].partition(":")
+            notes[name.strip()] = reason.strip()
+        elif line:
+            rows.append(line)
+    table = list(csv.reader(rows))
+    if not table:
+        return Telemetry({}, notes)
+    header, body = table[0], [row for row in table[1:] if len(row) == len(table[0])]
+    columns = {name: tuple(_cell(name, row[index]) for row in body) for index, name in enumerate(header)}
+    return Telemetry(columns, notes)
+
+
+def _cell(name: str, text: str) -> float | str | None:
+    if text == "":
+        return None
+    if name in TEXT_COLUMNS or name not in COLUMNS:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        return None

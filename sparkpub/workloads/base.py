@@ -1,0 +1,82 @@
+"""What a workload is: one benchmark tool's dialect. How to ask, and how to read the answer.
+
+Both halves are pure: `command` starts nothing, `parse` opens nothing. So a parser that is mended reads old
+logs anew without a GPU, and the collector, the importers and the check `metric-mismatch` share one reader.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any, ClassVar, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from sparkpub.record import MetricValue, Observed, Phase
+
+WORKDIR = "{workdir}"
+"""Stands in `Command.argv` and `Command.variables` for the run's folder as the environment sees it."""
+PYTHON = "{python}"
+"""Stands in `Command.argv` for the Python interpreter of the environment."""
+
+
+class Options(BaseModel):
+    """A workload's options in the matrix; an unknown key is an error. Every option has an effect."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run to prepare. `model_path` is the path as the environment sees it."""
+
+    model_key: str
+    model_id: str
+    model_path: str | None
+    model_config: Mapping[str, Any] | None
+    """Contents of a config.json for a model with random weights that has no folder."""
+    random_weights: bool
+    iteration: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Command:
+    """What to start. `files` are written into the run's folder first; `outputs` (evidence role to file name)
+    are read from it afterwards."""
+
+    argv: tuple[str, ...]
+    variables: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[PurePosixPath, bytes] = field(default_factory=dict)
+    outputs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a workload's evidence says. `complete` is False where the tool ended without its result, and
+    `problems` says in words what is missing, doubtful or contradictory."""
+
+    metrics: Mapping[str, MetricValue]
+    observed: Observed = field(default_factory=Observed)
+    phases: tuple[Phase, ...] = ()
+    complete: bool = True
+    problems: tuple[str, ...] = ()
+    packages: Mapping[str, str] = field(default_factory=dict)
+    """Packages of the environment measured, where the payload lists them itself."""
+
+
+class Workload(Protocol):
+    """One tool. Members of the registry `WORKLOADS` are instances without state."""
+
+    name: ClassVar[str]
+    options: ClassVar[type[Options]]
+
+    def command(self, case: Case, options: Any) -> Command:
+        """The command of one run. `options` is an instance of `self.options`."""
+        ...
+
+    def parse(self, log: bytes, files: Mapping[str, bytes], options: Any | None) -> Answer:
+        """Read merged stdout and stderr and the output files (role to content). `options` is None for imports.
+
+        Never raises for what a tool may print: what cannot be read is said in `Answer.problems`.
+        """
+        ...
