@@ -19,7 +19,7 @@ from sparkpub.facts import Fact
 class Words:
     """What prose may say of one dataset. `figure` draws a named chart and returns Markdown or HTML."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - one argument per kind of thing that prose may name
+    def __init__(
         self,
         dataset: Dataset,
         statistics: Any,
