@@ -21,7 +21,7 @@ from sparkpub.record import Architecture, Key
 from sparkpub.store import canonical_json
 from sparkpub.workloads import WORKLOADS
 from sparkpub.workloads.base import Options as WorkloadOptions
-from sparkpub.yaml_lines import Lines, in_order, same_everywhere, suggestion
+from sparkpub.yaml_lines import Lines, same_everywhere, suggestion
 
 Order = Literal["interleaved", "random", "blocked"]
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
@@ -239,9 +239,7 @@ def parse(text: str, name: str = "matrix") -> Matrix:
     problems += _part_problems(document, lines)
     if matrix is not None:
         problems += _name_problems(matrix, lines)
-    if problems:
-        ordered = in_order(problems)
-        raise MatrixError(ordered[0], others=ordered[1:])
+    yaml_lines.refuse(problems, MatrixError)
     assert matrix is not None
     return matrix
 

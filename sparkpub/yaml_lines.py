@@ -57,14 +57,17 @@ class Lines:
         """A mistake at `path` as one line: `what, file:line; remedy`."""
         return f"{what}, {self.where(path, line)}; {remedy}"
 
-    def described(self, error: ValidationError, prefix: Sequence[str], keys: Keys, document: str) -> list[str]:
+    def described(
+        self, error: ValidationError, prefix: Sequence[str], keys: Keys, document: str, drop: int = 0
+    ) -> list[str]:
         """A validation error's problems with lines; an unknown key gets the nearest known one.
 
-        `document` is the word for the whole where no key is concerned, e.g. "matrix".
+        `document` is the word for the whole where no key is concerned, e.g. "matrix"; `drop` is how many
+        leading parts of a location the model has and the file has not.
         """
         texts = []
         for item in error.errors():
-            path = (*prefix, *(str(part) for part in item["loc"] if part != "[key]"))
+            path = (*prefix, *(str(part) for part in item["loc"][drop:] if part != "[key]"))
             name = ".".join(path) or document
             if item["type"] == "extra_forbidden":
                 texts.append(
@@ -98,6 +101,22 @@ def in_order(problems: Iterable[str]) -> list[str]:
 def _line_of(problem: str) -> int:
     found = re.search(r":(\d+)(?:;|$)", problem)
     return int(found[1]) if found else 0
+
+
+def repeated(lines: Lines, ids: Sequence[str]) -> list[str]:
+    """Ids that stand twice in a list of parts, as problems."""
+    return [
+        lines.problem((str(index), "id"), f"id {name!r} stands twice", "give each its own")
+        for index, name in enumerate(ids)
+        if name in ids[:index]
+    ]
+
+
+def refuse(problems: Iterable[str], error: type[SparkpubError]) -> None:
+    """Raise `error` with every problem, by line, where there is one."""
+    found = in_order(problems)
+    if found:
+        raise error(found[0], others=found[1:])
 
 
 def parse(text: str, name: str, error: type[SparkpubError]) -> tuple[Any, Lines]:

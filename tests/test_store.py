@@ -74,6 +74,17 @@ def test_a_run_id_stands_once(tmp_path: Path) -> None:
         load(tmp_path)
 
 
+def test_campaigns_of_two_folders_stand_side_by_side_and_names_must_differ(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    a_folder(here)
+    assert list(load(DATA, here).campaigns) == [*load(DATA).campaigns, "c"]
+    there.mkdir()
+    a_folder(there)
+    with pytest.raises(RecordError, match="campaign c lies in two data folders"):
+        load(here, there)
+
+
 def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.json"
     store.write_atomic(path, "old")
