@@ -15,7 +15,14 @@ from sparkpub.environments.host import Host, HostOptions
 from sparkpub.errors import CollectError
 from tests.environments.launching import a_launch
 
-ESCAPE = "import os,time\nif os.fork()==0:\n os.setsid()\n if os.fork()==0:\n  print(os.getpid(),flush=True); time.sleep(600)\n"
+ESCAPE = """import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        print(os.getpid(), flush=True)
+        time.sleep(600)
+"""
+"""A grandchild in a session of its own that prints its process id."""
 
 
 def gone(pid: int, within: float = 10) -> bool:
@@ -26,7 +33,9 @@ def gone(pid: int, within: float = 10) -> bool:
 
 
 def test_a_command_runs_in_its_folder_with_its_variables_and_its_output_is_kept(tmp_path: Path) -> None:
-    code = "import os,sys; print(os.getcwd(), os.environ['A'], os.environ['SPARKPUB_RUN']); print('err', file=sys.stderr)"
+    code = (
+        "import os,sys; print(os.getcwd(), os.environ['A'], os.environ['SPARKPUB_RUN']); print('err', file=sys.stderr)"
+    )
     launch, log = a_launch(tmp_path, "{python}", "-c", code + "; open('{workdir}/out','w').write('x'); sys.exit(3)")
     running = Host().launch(launch, HostOptions(env={"A": "b {workdir}"}))
     ended = running.wait(30)
