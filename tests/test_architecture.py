@@ -49,7 +49,8 @@ PUBLISHING = {
     },
     "facts": {"errors", "record", "yaml_lines"},
     "quantities": {"analysis", "checks", "dataset", "errors", "metrics", "record"},
-    "claims": {"analysis", "checks", "dataset", "errors", "facts", "metrics", "quantities", "record", "yaml_lines"},
+    "expectations": {"analysis", "errors", "quantities"},
+    "claims": {"checks", "dataset", "errors", "expectations", "facts", "quantities", "record", "yaml_lines"},
     "charts": {"analysis", "dataset", "errors", "metrics", "record"},
     "site": {
         "analysis", "campaign", "catalogue", "charts", "checks", "claims", "coverage", "dataset", "errors", "facts",
