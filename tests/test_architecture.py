@@ -85,7 +85,7 @@ def unit_of(path: Path) -> str:
 
 def unit_named(module: str) -> str:
     """The unit of a module, given by its name within the package."""
-    return ACROSS.get(module, module.split(".")[0])
+    return ACROSS.get(module, module.split(".", maxsplit=1)[0])
 
 
 def imports_of(path: Path, *, for_types: bool = True) -> Iterator[str]:
