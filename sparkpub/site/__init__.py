@@ -1,0 +1,1 @@
+"""Dataset -> pages: build, figures, chart compilation, browser assets."""
