@@ -47,6 +47,9 @@ _ALL = [
     Check("telemetry-gap", "evidence", ("warning",), "Are the samples complete?", conditions.telemetry_gap),
     Check("mixed-machines", "meaning", ("error", "warning"), "Is what was pooled and compared of one machine?",
           conditions.mixed_machines),
+    Check("unbound-number", "prose", ("error",), "Does every figure in the text come from data or from facts.yaml?"),
+    Check("claim", "prose", ("error",), "Do the data still say what the text was written for?"),
+    Check("dead-evidence", "prose", ("error",), "Does every link to evidence lead to it?"),
 ]  # fmt: skip
 
 CHECKS: dict[str, Check] = {check.name: check for check in _ALL}
