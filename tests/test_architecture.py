@@ -193,7 +193,9 @@ def _first_statement(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt:
 
 
 def test_the_package_stays_small() -> None:
-    assert sum(len(path.read_text().splitlines()) for path in MODULES) < 9000
+    # Payloads are data to the package: scripts that it copies into the environment measured and never imports.
+    modules = [path for path in MODULES if path.parent.name != "payload"]
+    assert sum(len(path.read_text().splitlines()) for path in modules) < 9000
 
 
 def test_no_module_is_a_dumping_ground() -> None:
