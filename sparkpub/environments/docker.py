@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, PositiveFloat
@@ -24,6 +23,7 @@ from sparkpub.environments.base import (
     Launch,
     Obstacle,
     Options,
+    missing_sources,
     resolved,
     through_binds,
 )
@@ -83,17 +83,13 @@ class Docker:
     name: ClassVar[str] = "docker"
     options: ClassVar[type[Options]] = DockerOptions
 
-    def obstacles(self, options: DockerOptions) -> Sequence[Obstacle]:
+    def obstacles(self, options: DockerOptions, models: Sequence[str] = ()) -> Sequence[Obstacle]:
         """No engine, a remote engine, a missing image, missing sources of binds, GPUs that the engine cannot give."""
         try:
             client = _client()
         except CollectError as error:
             return [Obstacle(error.what, error.remedy)]
-        found = [
-            Obstacle(f"bind source {bind.source} does not exist", "create it or correct binds:")
-            for bind in map(Bind.parse, options.binds)
-            if not Path(bind.source).exists()
-        ]
+        found = missing_sources(options.binds, models)
         try:
             if not client.api.base_url.startswith(("http+docker://", "http+unix://")):
                 found.append(
@@ -108,6 +104,10 @@ class Docker:
         finally:
             client.close()
         return found
+
+    def inherited(self, options: DockerOptions) -> Mapping[str, str]:  # noqa: ARG002 - the interface of all environments
+        """None but the image's own, which its digest stands for."""
+        return {}
 
     def visible(self, path: str, options: DockerOptions) -> str:
         """Through the longest bind that covers the path; unchanged where none does, as for a path in the image."""
