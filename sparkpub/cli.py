@@ -1,6 +1,7 @@
 """The command line: every command body is a call or two; only `main` turns errors into text and exit codes."""
 
 import sys
+import traceback
 from pathlib import Path
 from typing import Literal
 
@@ -62,7 +63,13 @@ def check(data: Path, as_json: bool, github: bool, fail_on: Literal["error", "wa
 @click.argument("run_id")
 @click.option("--reason", default=None, help="Why the run is taken out; it stands on the site.")
 @click.option("--undo", is_flag=True, help="Put the run back.")
-@click.option("--data", type=click.Path(path_type=Path), default=DEFAULT_DATA, show_default=True)
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    default=DEFAULT_DATA,
+    show_default=True,
+    help="The data folder that holds the run.",
+)
 def quarantine(run_id: str, reason: str | None, undo: bool, data: Path) -> None:
     """Take a run out of the figures, visibly and reversibly. Nothing is deleted.
 
@@ -80,6 +87,42 @@ def quarantine(run_id: str, reason: str | None, undo: bool, data: Path) -> None:
         click.echo(f"{run_id} is out of the figures of {quarantines.quarantine(dataset, run_id, reason or '')}")
 
 
+@cli.command()
+@click.argument("data", metavar="[DIR]", type=click.Path(path_type=Path), default=DEFAULT_DATA)
+@click.option("--campaign", metavar="C", help="Only this campaign.")
+@click.option("--against", metavar="C2", help="Compare the campaign, cell by cell, with this one that it repeats.")
+@click.option(
+    "--include",
+    type=click.Choice(["counted", "all"]),
+    default="counted",
+    show_default=True,
+    help="Runs that the review counts, or every run as recorded.",
+)
+@click.option("--json", "form", flag_value="json", help="Print the statistics as JSON and nothing else.")
+@click.option("--markdown", "form", flag_value="markdown", help="Print Markdown tables.")
+@click.option("--csv", "form", flag_value="csv", help="Print one CSV table.")
+def stats(
+    data: Path,
+    campaign: str | None,
+    against: str | None,
+    include: Literal["counted", "all"],
+    form: Literal["json", "markdown", "csv"] | None,
+) -> None:
+    """Describe every cell, compare the environments, and judge the campaign by the success criteria.
+
+    Example: sparkpub stats --campaign phase1 --include all --markdown
+    """
+    from sparkpub.analysis import tables
+    from sparkpub.analysis.summary import statistics
+    from sparkpub.checks import review
+    from sparkpub.dataset import load
+
+    dataset = load(data)
+    out = review(dataset).excluded
+    found = statistics(dataset, include=include, excluded=out, campaign=campaign, against=against)
+    click.echo(tables.render(found, form or "text"), nl=False)
+
+
 # -- publishing: export, render, build ---------------------------------------------------------------------
 
 
@@ -89,16 +132,28 @@ def main() -> None:
     Exit status: 0 fine, 1 problems found or runs failed, 2 wrong usage or unreadable input.
     """
     try:
-        cli.main(standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
-    except click.ClickException as error:
-        click.echo(f"error: {error.format_message()}; see --help", err=True)
+        sys.exit(cli.main(standalone_mode=False))
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
         sys.exit(2)
-    except click.Abort:
-        click.echo("error: interrupted; start the command again to go on", err=True)
-        sys.exit(1)
-    except SparkpubError as error:
-        for line in error.lines():
+    except Exception as error:
+        lines, code = _explained(error)
+        for line in lines:
             click.echo(f"error: {line}", err=True)
-        sys.exit(error.exit_code)
+        sys.exit(code)
+
+
+def _explained(error: Exception) -> tuple[list[str], int]:
+    """What went wrong, one line per problem, and the exit status."""
+    if isinstance(error, SparkpubError):
+        return error.lines(), error.exit_code
+    if isinstance(error, click.Abort):
+        return ["interrupted; start the command again to go on"], 1
+    if isinstance(error, click.ClickException):
+        return [" ".join(error.format_message().split()).rstrip(".") + "; see --help"], 2
+    if isinstance(error, OSError):
+        where = f", {error.filename}" if error.filename else ""
+        return [f"{error.strerror or error}{where}; check that it is there and may be used"], 2
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    text = " ".join(f"unexpected {type(error).__name__}: {error}".split())
+    return [f"{text}, {Path(place.filename).name}:{place.lineno}; please report it"], 1

@@ -47,20 +47,25 @@ PUBLISHING = {
         "analysis", "campaign", "catalogue", "coverage", "dataset", "errors", "matrix", "metrics", "record", "store",
         "telemetry", "workloads",
     },
+    "statistics": {"analysis", "coverage", "dataset", "errors", "metrics", "record"},
     "facts": {"errors", "record", "yaml_lines"},
-    "quantities": {"analysis", "checks", "dataset", "errors", "metrics", "record"},
-    "expectations": {"analysis", "errors", "quantities"},
-    "claims": {"checks", "dataset", "errors", "expectations", "facts", "quantities", "record", "yaml_lines"},
-    "charts": {"analysis", "dataset", "errors", "metrics", "record"},
+    "quantities": {"analysis", "statistics", "checks", "dataset", "errors", "metrics", "record"},
+    "expectations": {"analysis", "errors", "quantities", "statistics"},
+    "claims": {
+        "checks", "dataset", "errors", "expectations", "facts", "quantities", "record", "statistics", "yaml_lines",
+    },
+    "charts": {"analysis", "statistics", "dataset", "errors", "metrics", "record"},
     "site": {
         "analysis", "campaign", "catalogue", "charts", "checks", "claims", "coverage", "dataset", "errors", "facts",
-        "matrix", "metrics", "quantities", "record", "state", "store", "telemetry", "workloads",
+        "matrix", "metrics", "quantities", "record", "state", "statistics", "store", "telemetry", "workloads",
     },
     "mkdocs_plugin": {"claims", "checks", "dataset", "errors", "facts", "site", "store"},
 }  # fmt: skip
 """Right of the disk."""
 
 MAY_IMPORT: dict[str, set[str]] = MEASURING | PUBLISHING
+ACROSS = {"analysis.summary": "statistics", "analysis.tables": "statistics"}
+"""Modules of `analysis` that read a dataset: they stand right of the disk, as a unit of their own."""
 EDGE = {"__init__", "__main__", "cli"}
 """May import everything; `__init__` holds the version alone."""
 
@@ -75,7 +80,12 @@ STARTS_PROCESSES = {
 
 
 def unit_of(path: Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    return unit_named(".".join(path.relative_to(PACKAGE).with_suffix("").parts))
+
+
+def unit_named(module: str) -> str:
+    """The unit of a module, given by its name within the package."""
+    return ACROSS.get(module, module.split(".", maxsplit=1)[0])
 
 
 def imports_of(path: Path, *, for_types: bool = True) -> Iterator[str]:
@@ -91,7 +101,8 @@ def imports_of(path: Path, *, for_types: bool = True) -> Iterator[str]:
 
 
 def units_imported(path: Path) -> set[str]:
-    return {name.split(".")[1] for name in imports_of(path) if name.startswith("sparkpub.")} - {"__version__"}
+    names = {name.removeprefix("sparkpub.") for name in imports_of(path) if name.startswith("sparkpub.")}
+    return {unit_named(name) for name in names} - {"__version__"}
 
 
 def test_every_unit_has_its_place() -> None:
@@ -180,7 +191,9 @@ def _first_statement(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt:
 
 
 def test_the_package_stays_small() -> None:
-    assert sum(len(path.read_text().splitlines()) for path in MODULES) < 9000
+    # Payloads are data to the package: scripts that it copies into the environment measured and never imports.
+    modules = [path for path in MODULES if path.parent.name != "payload"]
+    assert sum(len(path.read_text().splitlines()) for path in modules) < 9000
 
 
 def test_no_module_is_a_dumping_ground() -> None:
