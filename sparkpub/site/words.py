@@ -8,16 +8,21 @@ import posixpath
 import re
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sparkpub.analysis.compare import p_text
-from sparkpub.claims import Verdict
-from sparkpub.dataset import CampaignData, Dataset
+from sparkpub.analysis.summary import ComparisonRow, Statistics, statistics
+from sparkpub.checks import Finding, Review, review
+from sparkpub.claims import Verdict, judge
+from sparkpub.claims import read as read_claims
+from sparkpub.dataset import CampaignData, Dataset, load
 from sparkpub.errors import ClaimError, SparkpubError
 from sparkpub.facts import Fact
+from sparkpub.facts import read as read_facts
 from sparkpub.quantities import STATISTICS, Group, Include, Quantity, Question, ask, select
 from sparkpub.record import Record
 from sparkpub.site import reference
@@ -37,8 +42,8 @@ class Words:
     def __init__(
         self,
         dataset: Dataset,
-        statistics: Any,
-        review: Any,
+        statistics: Statistics,
+        review: Review,
         verdicts: Sequence[Verdict],
         facts: Mapping[str, Fact],
         figure: Callable[..., str],
@@ -80,7 +85,11 @@ class Words:
         except SparkpubError as error:
             what, line, remedy = error.what, _line(error, uri), error.remedy
         except (TypeError, ValueError, ArithmeticError) as error:
-            what, line, remedy = str(error), _line(error, uri), "see the page on writing for the arguments"
+            what, line, remedy = (
+                str(error).removeprefix("Words."),
+                _line(error, uri),
+                "see the page on writing for the arguments",
+            )
         raise ClaimError(what, where=f"{uri}:{line + offset}", remedy=remedy)
 
     def value(self, statistic: str, metric: str = "", *, decimals: int | None = None, **scope: Any) -> str:
@@ -189,7 +198,10 @@ class Words:
                      "candidate": row.candidate, "baseline": row.baseline}  # fmt: skip
             shown = ", ".join(f'{axis}="{name}"' for axis, name in scope.items())
             for statistic in (*names, "p_adjusted", "verdict"):
-                yield f'compare("{statistic}", "{row.metric}", {shown})', self.compare(statistic, row.metric, **scope)
+                yield (
+                    f'compare("{statistic}", "{row.metric}", {shown})',
+                    self.compare(statistic, row.metric, decimals=None, **scope),
+                )
 
     def _campaign(self, *, campaign: str = "", **_: Any) -> CampaignData:
         name, known = campaign or self._default, self._dataset.campaigns
@@ -247,7 +259,7 @@ class Words:
                              remedy=f"add candidate=, one of {', '.join(others) or 'none'}")  # fmt: skip
         return {**scope, "baseline": baseline, "candidate": scope.get("candidate") or others[0]}
 
-    def _row(self, metric: str, *, campaign: str = "", **wanted: Any) -> Any:
+    def _row(self, metric: str, *, campaign: str = "", **wanted: Any) -> ComparisonRow:
         wanted |= {"campaign": self._campaign(campaign=campaign).name, "metric": metric}
         rows = [
             row
@@ -258,7 +270,7 @@ class Words:
             raise ClaimError(f"{len(rows)} comparisons of {metric} match", remedy="name model and workload")
         return rows[0]
 
-    def _findings(self, check: str, *, campaign: str = "", cell: str = "") -> list[Any]:
+    def _findings(self, check: str, *, campaign: str = "", cell: str = "") -> list[Finding]:
         names = (campaign or self._default,)
         return [
             item
@@ -287,3 +299,23 @@ class Words:
 def _line(error: BaseException, uri: str) -> int:
     """The line of the page at which a rendering stopped."""
     return next((f.lineno or 1 for f in reversed(traceback.extract_tb(error.__traceback__)) if f.filename == uri), 1)
+
+
+def judged(data: Path, sources: Path) -> list[Verdict]:
+    """The verdicts on the claims of a folder of pages, over a data folder."""
+    dataset = load(data)
+    return judge(read_claims(sources / "claims.yaml"), dataset, review(dataset))
+
+
+def listed(data: Path, sources: Path, filter_text: str = "") -> Iterator[str]:
+    """Lines `name = value` of everything prose can use, those that contain every word of `filter_text`."""
+    dataset = load(data)
+    found = review(dataset)
+    summary = statistics(dataset, include="counted", excluded=found.excluded)
+    verdicts = judge(read_claims(sources / "claims.yaml"), dataset, found)
+    words = Words(dataset, summary, found, verdicts, read_facts(sources / "facts.yaml"), lambda *_, **__: "")
+    wanted = filter_text.split()
+    for row in words.values():
+        line = f"{{{{ {row['name']} }}}} = {row['value']}"
+        if all(word in line for word in wanted):
+            yield line
