@@ -91,7 +91,9 @@ def claims(data: Path, sources: Path, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("filter_text", metavar="[FILTER]", default="")
-@click.option("--data", type=click.Path(path_type=Path), default=DEFAULT_DATA, show_default=True)
+@click.option(
+    "--data", type=click.Path(path_type=Path), default=DEFAULT_DATA, show_default=True, help="The folder of campaigns."
+)
 @with_sources
 def values(filter_text: str, data: Path, sources: Path) -> None:
     """Every name that prose can use, with its present value; FILTER keeps lines that contain all its words.
