@@ -49,10 +49,12 @@ def check(data: Path, as_json: bool, github: bool, fail_on: Literal["error", "wa
 
     Example: sparkpub check --fail-on warning
     """
-    from sparkpub.checks import printing, review
+    from sparkpub.checks import printing, prose, review
     from sparkpub.dataset import load
 
-    found = review(load(data, skip=lambda _: None), sources=sources)
+    found = review(load(data, skip=lambda _: None))
+    if sources is not None:
+        found = prose.with_prose(found, sources)
     lines = [printing.as_json(found)] if as_json else (printing.as_annotations if github else printing.as_text)(found)
     for line in lines:
         click.echo(line)
