@@ -34,7 +34,9 @@ class Log:
         return self._cut > 0
 
     def write(self, chunk: bytes) -> None:
-        """Take the next bytes of the command's output."""
+        """Take the next bytes of the command's output; what comes after the end is not the run's."""
+        if self._file.closed:
+            return
         self._rest += chunk
         cut = max(self._rest.rfind(b"\n"), self._rest.rfind(b"\r")) + 1
         if cut == 0 and len(self._rest) > _LINE:
@@ -57,7 +59,9 @@ class Log:
             self._cut += gone
 
     def close(self) -> None:
-        """Write what was held back; a cut is marked where it is."""
+        """Write what was held back; a cut is marked where it is. Safe to call twice."""
+        if self._file.closed:
+            return
         self._keep(self._redactor.content(self._rest))
         self._rest = b""
         if self._cut:

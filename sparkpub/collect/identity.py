@@ -1,12 +1,12 @@
 """Which model was asked for, and whether what ran contradicts it. A doubt is noted here; `checks` judges it."""
 
-import importlib
 from contextlib import suppress
 from pathlib import Path
 
 from sparkpub.errors import SparkpubError
 from sparkpub.matrix import Model
 from sparkpub.record import Architecture, Observed, Requested
+from sparkpub.workloads import architecture
 
 _EXACT = ("config_sha256", "model_type", "layers", "kv_bytes_per_token", "parameters")
 
@@ -14,12 +14,11 @@ _EXACT = ("config_sha256", "model_type", "layers", "kv_bytes_per_token", "parame
 def declared_architecture(model: Model) -> Architecture | None:
     """Facts about the model asked for: from its folder or its configuration, else from the matrix."""
     found: Architecture | None = None
-    with suppress(SparkpubError, OSError, ModuleNotFoundError):
-        reader = importlib.import_module("sparkpub.workloads.architecture")
+    with suppress(SparkpubError, OSError):
         if model.config is not None:
-            found = reader.from_config(model.config)
+            found = architecture.from_config(model.config, "matrix")
         elif model.path is not None and (Path(model.path) / "config.json").is_file():
-            found = reader.read_model_folder(Path(model.path))
+            found = architecture.read_model_folder(Path(model.path))
     return found or model.architecture
 
 

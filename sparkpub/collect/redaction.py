@@ -36,7 +36,8 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 _FLAG = re.compile(rf"--?[A-Za-z0-9_-]*{_TELLING}", re.IGNORECASE)
-_PUBLIC_FLAG = re.compile(r"token(?:s|izer|ization)|_tokens?$|-tokens?$", re.IGNORECASE)
+_PUBLIC = re.compile(r"tokens|token(?:iz|[_-]?id)|(?:eos|bos|pad|unk|sep|cls|mask|next|image)[_-]?token", re.IGNORECASE)
+"""Tokens of a language model, which are no secrets."""
 _SERIAL = re.compile(r"\bGPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 ALLOWED = re.compile(
     r"CUDA_.*|NVIDIA_.*|NCCL_.*|TORCH.*|PYTORCH_.*|TRTLLM_.*|TLLM_.*|TRT_.*|VLLM_.*|GGML_.*|LLAMA_.*|HF_HUB_OFFLINE|"
@@ -90,7 +91,7 @@ class Redactor:
         clean: list[str] = []
         for index, word in enumerate(argv):
             flag = argv[index - 1] if index else ""
-            secret = _FLAG.fullmatch(flag) and not _PUBLIC_FLAG.search(flag)
+            secret = _FLAG.fullmatch(flag) and not _PUBLIC.search(flag)
             clean.append("<secret>" if secret else self.text(word))
         return tuple(clean)
 
@@ -99,7 +100,7 @@ class Redactor:
         return {
             name: self.text(value)
             for name, value in sorted(variables.items())
-            if ALLOWED.fullmatch(name) and not (SECRET_NAME.search(name) and not _PUBLIC_FLAG.search(name))
+            if ALLOWED.fullmatch(name) and not (SECRET_NAME.search(name) and not _PUBLIC.search(name))
         }
 
     def options(self, options: object) -> object:
@@ -115,13 +116,13 @@ class Redactor:
 
 
 def _secret_name(name: str) -> bool:
-    return SECRET_NAME.search(name) is not None and _PUBLIC_FLAG.search(name) is None
+    return SECRET_NAME.search(name) is not None and _PUBLIC.search(name) is None
 
 
 def _unless_public(found: re.Match[str]) -> str:
     """`tokenizer: …` and `max_tokens=…` are no secrets."""
     name = re.split(r"[\"']?\s*[=:]", found[0], maxsplit=1)[0]
-    return found[0] if _PUBLIC_FLAG.search(name) else f"{found['before']}<secret>"
+    return found[0] if _PUBLIC.search(name) else f"{found['before']}<secret>"
 
 
 def _homes() -> set[str]:

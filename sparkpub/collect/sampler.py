@@ -55,7 +55,13 @@ class Sampler:
         """From here on, samples are of the run with this root process."""
         self._pid, self._run = pid, mark(pid, RUN_VARIABLE)
         self._pss_due = now + min(2.0, PSS_EVERY)
-        self._folder, reason = own_folder(pid)
+        self._find_folder()
+
+    def _find_folder(self) -> None:
+        """Looked for again with each sample until found: a command enters its group just after it starts."""
+        if self._pid is None or self._folder is not None:
+            return
+        self._folder, reason = own_folder(self._pid)
         if reason:
             self.reasons |= {name: reason for name in COLUMNS if name.startswith("cgroup_")}
 
@@ -63,6 +69,7 @@ class Sampler:
         """One sample: column to value, None where a sensor gave nothing. `now` is monotonic."""
         row: dict[str, Any] = dict.fromkeys(COLUMNS)
         row |= memory.machine_columns() | memory.pressure_columns() | {"cpu_percent": self._cpu_percent()}
+        self._find_folder()
         if self._folder is not None:
             row |= memory.cgroup_columns(self._folder)
         if self._gpus is not None:

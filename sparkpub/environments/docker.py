@@ -4,7 +4,9 @@
 the night. Containers are labelled with their collector, so that only orphans of our own are ever removed.
 """
 
+import os
 import shutil
+import socket
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
@@ -286,13 +288,22 @@ def _client() -> "DockerClient":
     import docker.errors  # noqa: PLC0415
 
     try:
+        _knock()
         client = docker.from_env(timeout=60)
         client.ping()
-    except docker.errors.DockerException as error:
+    except (docker.errors.DockerException, OSError) as error:
         raise CollectError(
             f"no Docker engine answers: {_explained(error)}", remedy="start it, and check DOCKER_HOST and your rights"
         ) from None
     return client
+
+
+def _knock() -> None:
+    """Try the engine's socket by itself: refused, the library would leave its own open. Raises OSError."""
+    address = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    if address.startswith("unix://"):
+        with socket.socket(socket.AF_UNIX) as knocking:
+            knocking.connect(address.removeprefix("unix://"))
 
 
 def _image(client: "DockerClient", name: str) -> Any:
