@@ -1,0 +1,85 @@
+"""What a docs tree is made of: files by address, and how HTML reaches a page without passing through Markdown."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = "\ue000/"
+"""Stands in generated HTML for the way from a page back to the root of the site, e.g. `../../`."""
+
+_PLACEHOLDER = re.compile(r'<div data-sp-block="([0-9a-f]{16})"></div>')
+POSTS = "blog/posts/"
+
+
+@dataclass(frozen=True)
+class Content:
+    """One file of the docs tree: exactly one of `text`, `data` and `copy_of` is set.
+
+    `blocks` holds the HTML of a page's placeholders, by key. Charts and tables stand in the page as placeholders,
+    since passing them through Markdown and the search index would cost most of the build. `source` is the file
+    behind the page, for a "view source" link; `image` the address of its preview picture.
+    """
+
+    text: str | None = None
+    data: bytes | None = None
+    copy_of: Path | None = None
+    blocks: Mapping[str, str] = field(default_factory=dict)
+    source: Path | None = None
+    image: str | None = None
+
+    def inlined(self, uri: str) -> bytes:
+        """The file as written to disk: placeholders replaced by their HTML."""
+        if self.copy_of is not None:
+            return self.copy_of.read_bytes()
+        if self.data is not None:
+            return self.data
+        return fill(self.text or "", self.blocks, way_to_root(uri)).encode()
+
+
+@dataclass(frozen=True)
+class SiteOptions:
+    """What the site is built with. Nothing here may change a figure.
+
+    `commits` maps a path relative to the repository to the last commit that touched it; `repo_url` without a
+    slash at the end. `max_run_pages` bounds the static pages of runs; beyond it one page shows any run by script.
+    """
+
+    sources: Path
+    cache: Path = Path(".cache/sparkpub")
+    name: str = "sparkpub"
+    url: str = ""
+    repo_url: str | None = None
+    commits: Mapping[str, str] = field(default_factory=dict)
+    repository: Path = field(default_factory=Path.cwd)
+    templates: Path | None = None
+    max_run_pages: int = 1000
+
+
+def block_key(html: str) -> str:
+    """The name of a piece of HTML: the first 16 digits of its SHA-256."""
+    return hashlib.sha256(html.encode()).hexdigest()[:16]
+
+
+def placeholder(key: str) -> str:
+    """What stands in the Markdown of a page for a piece of HTML."""
+    return f'<div data-sp-block="{key}"></div>'
+
+
+def placeholders(text: str) -> list[str]:
+    """The keys of the pieces of HTML that a page wants."""
+    return _PLACEHOLDER.findall(text)
+
+
+def fill(text: str, blocks: Mapping[str, str], root: str) -> str:
+    """`text` with each placeholder replaced by its HTML, links relative to `root`."""
+    return _PLACEHOLDER.sub(lambda found: blocks[found[1]].replace(ROOT, root), text)
+
+
+def way_to_root(uri: str) -> str:
+    """From the page of a Markdown file back to the root of the site: "" for index.md, "../../" for runs/x.md."""
+    if uri.startswith(POSTS):  # the blog publishes a post under blog/<slug>/
+        return "../../"
+    parts = uri.removesuffix(".md").split("/")
+    return "../" * (len(parts) - (1 if parts[-1] == "index" else 0))
