@@ -1,4 +1,4 @@
-"""A data folder -> validated records -> one tidy frame.
+"""Data folders -> validated records -> one tidy frame.
 
 `load` is strict: one damaged record stops it, unless the caller asks to skip (the preview does, with a line in
 its log). Parsed records are cached by path, size and modification time, so a rebuild reads only what changed.
@@ -56,9 +56,10 @@ class CampaignData:
 
 @dataclass(frozen=True)
 class Dataset:
-    """All campaigns of a data folder, by name."""
+    """All campaigns of one or more data folders, by name."""
 
     folder: Path
+    """The first folder, for messages."""
     campaigns: Mapping[str, CampaignData]
     skipped: tuple[str, ...] = ()
     """Damaged files that a preview left out, each as one line."""
@@ -127,24 +128,19 @@ def read_cached(path: Path) -> Stored:
     return _cached(path, status.st_size, status.st_mtime_ns)
 
 
-def load(data: Path, *, skip: Callable[[str], None] | None = None) -> Dataset:
-    """Every campaign of a data folder. Raises RecordError with all damage, unless `skip` takes each as a line."""
+def load(data: Path, *more: Path, skip: Callable[[str], None] | None = None) -> Dataset:
+    """Every campaign of the data folders. Raises RecordError with all damage, unless `skip` takes each as a line."""
     campaigns: dict[str, CampaignData] = {}
     problems: list[str] = []
-    for folder in campaign_folders(data):
-        runs = []
-        for path in record_paths(folder):
-            try:
-                runs.append(read_cached(path))
-            except RecordError as error:
-                problems += error.lines()
-        try:
-            info = read_campaign(folder)
-        except RecordError as error:
-            problems += error.lines()
-            continue
-        runs.sort(key=lambda stored: (stored.record.started.value, stored.record.plan.position, stored.record.run_id))
-        campaigns[info.campaign] = CampaignData(info, folder, tuple(runs))
+    for folder in (folder for root in (data, *more) for folder in campaign_folders(root)):
+        loaded, damage = _read_campaign(folder)
+        problems += damage
+        if loaded is not None:
+            first = campaigns.setdefault(loaded.name, loaded)
+            if first is not loaded:
+                problems.append(
+                    f"campaign {loaded.name} lies in two data folders, {first.folder} and {folder}; rename one"
+                )
     problems += _identity_problems(campaigns)
     if problems and skip is None:
         raise RecordError(problems[0], others=problems[1:])
@@ -152,6 +148,22 @@ def load(data: Path, *, skip: Callable[[str], None] | None = None) -> Dataset:
         assert skip is not None
         skip(problem)
     return Dataset(data, campaigns, tuple(problems))
+
+
+def _read_campaign(folder: Path) -> tuple[CampaignData | None, list[str]]:
+    """One campaign's folder, None where campaign.json is damaged; and each damaged file as one line."""
+    runs, problems = [], []
+    for path in record_paths(folder):
+        try:
+            runs.append(read_cached(path))
+        except RecordError as error:
+            problems += error.lines()
+    try:
+        info = read_campaign(folder)
+    except RecordError as error:
+        return None, problems + error.lines()
+    runs.sort(key=lambda stored: (stored.record.started.value, stored.record.plan.position, stored.record.run_id))
+    return CampaignData(info, folder, tuple(runs)), problems
 
 
 def _identity_problems(campaigns: Mapping[str, CampaignData]) -> list[str]:

@@ -3,7 +3,6 @@
 All mistakes of a matrix are reported at once, each with its line and, for a name, the nearest right one.
 """
 
-import difflib
 import hashlib
 import random
 import re
@@ -12,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
 
+from sparkpub import yaml_lines
 from sparkpub.environments import ENVIRONMENTS
 from sparkpub.environments.base import Options as EnvironmentOptions
 from sparkpub.errors import MatrixError
@@ -22,6 +21,7 @@ from sparkpub.record import Architecture, Key
 from sparkpub.store import canonical_json
 from sparkpub.workloads import WORKLOADS
 from sparkpub.workloads.base import Options as WorkloadOptions
+from sparkpub.yaml_lines import Lines, same_everywhere, suggestion
 
 Order = Literal["interleaved", "random", "blocked"]
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
@@ -227,30 +227,19 @@ def read(path: Path) -> Matrix:
 
 def parse(text: str, name: str = "matrix") -> Matrix:
     """A matrix from YAML text; `name` stands in messages. Raises MatrixError with every mistake."""
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"{name}:{mark.line + 1}" if mark else name
-        raise MatrixError(
-            f"not YAML: {getattr(error, 'problem', None) or error}", where=where, remedy="mend the syntax there"
-        ) from None
+    document, lines = yaml_lines.parse(text, name, MatrixError)
     if not isinstance(document, dict):
         raise MatrixError(
             "a matrix is a mapping with campaign, models, environments and workloads",
             where=f"{name}:1",
             remedy="see matrix/demo.yaml for a small one",
         )
-    lines = _Lines(node, name)
     problems = list(lines.duplicates)
     matrix = _validated(document, lines, problems)
     problems += _part_problems(document, lines)
     if matrix is not None:
         problems += _name_problems(matrix, lines)
-    if problems:
-        ordered = sorted(dict.fromkeys(problems), key=_line_of)
-        raise MatrixError(ordered[0], others=ordered[1:])
+    yaml_lines.refuse(problems, MatrixError)
     assert matrix is not None
     return matrix
 
@@ -267,72 +256,12 @@ def from_document(document: Mapping[str, Any], where: str) -> Matrix:
         ) from None
 
 
-def _line_of(problem: str) -> int:
-    found = re.search(r":(\d+)(?:;|$)", problem)
-    return int(found[1]) if found else 0
-
-
-class _Lines:
-    """Where each key of a YAML document stands, and which keys stand twice."""
-
-    def __init__(self, node: yaml.Node | None, name: str) -> None:
-        self._name = name
-        self._lines: dict[tuple[str, ...], int] = {(): 1}
-        self.duplicates: list[str] = []
-        if node is not None:
-            self._walk(node, ())
-
-    def _walk(self, node: yaml.Node, path: tuple[str, ...]) -> None:
-        self._lines.setdefault(path, node.start_mark.line + 1)
-        if isinstance(node, yaml.MappingNode):
-            for key, value in node.value:
-                child = (*path, str(key.value))
-                if child in self._lines:
-                    self.duplicates.append(
-                        self.problem(child, f"{'.'.join(child)} stands twice", "keep one", key.start_mark.line + 1)
-                    )
-                self._lines[child] = key.start_mark.line + 1
-                self._walk(value, child)
-        elif isinstance(node, yaml.SequenceNode):
-            for index, value in enumerate(node.value):
-                self._walk(value, (*path, str(index)))
-
-    def problem(self, path: Sequence[str], what: str, remedy: str, line: int | None = None) -> str:
-        """A mistake at `path` as one line: `what, file:line; remedy`."""
-        known = tuple(path)
-        while known not in self._lines:
-            known = known[:-1]
-        return f"{what}, {self._name}:{line or self._lines[known]}; {remedy}"
-
-
-def _validated(document: dict[str, Any], lines: _Lines, problems: list[str]) -> Matrix | None:
+def _validated(document: dict[str, Any], lines: Lines, problems: list[str]) -> Matrix | None:
     try:
         return Matrix.model_validate(document)
     except ValidationError as error:
-        problems += _described(error, (), Matrix, lines)
+        problems += lines.described(error, (), lambda loc: _keys_at(Matrix, loc), "matrix")
         return None
-
-
-def _described(error: ValidationError, prefix: tuple[str, ...], model: type[BaseModel], lines: _Lines) -> list[str]:
-    """A validation error's problems with lines; an unknown key gets the nearest known one."""
-    texts = []
-    for item in error.errors():
-        path = (*prefix, *(str(part) for part in item["loc"] if part != "[key]"))
-        name = ".".join(path) or "matrix"
-        if item["type"] == "extra_forbidden":
-            texts.append(
-                lines.problem(path, f"unknown key {name}", _suggestion(path[-1], _keys_at(model, item["loc"][:-1])))
-            )
-        elif item["type"] == "missing":
-            texts.append(lines.problem(path[:-1], f"{name} is missing", f"add {path[-1]}:"))
-        else:
-            message = item["msg"].removeprefix("Value error, ")
-            texts.append(
-                lines.problem(
-                    path, f"{name}: {message[:1].lower()}{message[1:]}", f"correct {path[-1] if path else name}"
-                )
-            )
-    return texts
 
 
 def _keys_at(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
@@ -350,12 +279,7 @@ def _keys_at(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
     return list(inner.model_fields)
 
 
-def _suggestion(name: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
-
-
-def _part_problems(document: dict[str, Any], lines: _Lines) -> list[str]:
+def _part_problems(document: dict[str, Any], lines: Lines) -> list[str]:
     """Mistakes in the options of environments and workloads, whose vocabulary their type decides."""
     problems: list[str] = []
     for section, registry in (("environments", ENVIRONMENTS), ("workloads", WORKLOADS)):
@@ -375,18 +299,18 @@ def _part_problems(document: dict[str, Any], lines: _Lines) -> list[str]:
                     lines.problem(
                         (*path, "type"),
                         f"unknown type {kind!r} of {section}.{name}",
-                        _suggestion(str(kind), list(registry)),
+                        suggestion(str(kind), list(registry)),
                     )
                 )
             else:
                 try:
                     member.options.model_validate(_without_type(options))
                 except ValidationError as error:
-                    problems += _described(error, path, member.options, lines)
+                    problems += lines.described(error, path, same_everywhere(member.options.model_fields), "matrix")
     return problems
 
 
-def _name_problems(matrix: Matrix, lines: _Lines) -> list[str]:
+def _name_problems(matrix: Matrix, lines: Lines) -> list[str]:
     """Names that point nowhere, and a matrix that plans nothing."""
     problems = []
     if matrix.baseline is not None and matrix.baseline not in matrix.environments:
@@ -394,7 +318,7 @@ def _name_problems(matrix: Matrix, lines: _Lines) -> list[str]:
             lines.problem(
                 ("baseline",),
                 f"baseline {matrix.baseline!r} is not an environment",
-                _suggestion(matrix.baseline, list(matrix.environments)),
+                suggestion(matrix.baseline, list(matrix.environments)),
             )
         )
     for index, rule in enumerate(matrix.exclude):
@@ -409,7 +333,7 @@ def _name_problems(matrix: Matrix, lines: _Lines) -> list[str]:
                     lines.problem(
                         ("exclude", str(index), axis),
                         f"exclude names an unknown {axis} {value!r}",
-                        _suggestion(value, list(names)),
+                        suggestion(value, list(names)),
                     )
                 )
     if not any(True for _ in matrix.cells()):

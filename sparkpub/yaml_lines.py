@@ -1,0 +1,142 @@
+"""YAML that people write, with the line of every key: so that a mistake is reported where it stands."""
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from sparkpub.errors import SparkpubError
+
+Keys = Callable[[Sequence[int | str]], Iterable[str]]
+"""Location in a document to the keys that are known there."""
+
+
+def same_everywhere(names: Iterable[str]) -> Keys:
+    """For a document whose parts all know the same keys."""
+    known = tuple(names)
+    return lambda _: known
+
+
+class Lines:
+    """Where each key of a YAML document stands, and which keys stand twice."""
+
+    def __init__(self, node: yaml.Node | None, name: str) -> None:
+        self._name = name
+        self._lines: dict[tuple[str, ...], int] = {(): 1}
+        self.duplicates: list[str] = []
+        if node is not None:
+            self._walk(node, ())
+
+    def _walk(self, node: yaml.Node, path: tuple[str, ...]) -> None:
+        self._lines.setdefault(path, node.start_mark.line + 1)
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                child = (*path, str(key.value))
+                if child in self._lines:
+                    self.duplicates.append(
+                        self.problem(child, f"{'.'.join(child)} stands twice", "keep one", key.start_mark.line + 1)
+                    )
+                self._lines[child] = key.start_mark.line + 1
+                self._walk(value, child)
+        elif isinstance(node, yaml.SequenceNode):
+            for index, value in enumerate(node.value):
+                self._walk(value, (*path, str(index)))
+
+    def where(self, path: Sequence[str], line: int | None = None) -> str:
+        """`file:line` of the key at `path`, or of the nearest part around it."""
+        known = tuple(path)
+        while known not in self._lines:
+            known = known[:-1]
+        return f"{self._name}:{line or self._lines[known]}"
+
+    def problem(self, path: Sequence[str], what: str, remedy: str, line: int | None = None) -> str:
+        """A mistake at `path` as one line: `what, file:line; remedy`."""
+        return f"{what}, {self.where(path, line)}; {remedy}"
+
+    def described(
+        self, error: ValidationError, prefix: Sequence[str], keys: Keys, document: str, drop: int = 0
+    ) -> list[str]:
+        """A validation error's problems with lines; an unknown key gets the nearest known one.
+
+        `document` is the word for the whole where no key is concerned, e.g. "matrix"; `drop` is how many
+        leading parts of a location the model has and the file has not.
+        """
+        texts = []
+        for item in error.errors():
+            path = (*prefix, *(str(part) for part in item["loc"][drop:] if part != "[key]"))
+            name = ".".join(path) or document
+            if item["type"] == "extra_forbidden":
+                texts.append(
+                    self.problem(path, f"unknown key {name}", suggestion(path[-1], list(keys(item["loc"][:-1]))))
+                )
+            elif item["type"] == "missing":
+                texts.append(self.problem(path[:-1], f"{name} is missing", f"add {path[-1]}:"))
+            else:
+                message = item["msg"].removeprefix("Value error, ")
+                texts.append(
+                    self.problem(
+                        path,
+                        f"{name}: {message[:1].lower()}{message[1:]}",
+                        f"correct {path[-1] if path else document}",
+                    )
+                )
+        return texts
+
+
+def suggestion(name: str, known: Sequence[str]) -> str:
+    """What to do about a wrong name: the nearest right one, else all of them."""
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+
+
+def in_order(problems: Iterable[str]) -> list[str]:
+    """Problems of one file by line, each once."""
+    return sorted(dict.fromkeys(problems), key=_line_of)
+
+
+def _line_of(problem: str) -> int:
+    found = re.search(r":(\d+)(?:;|$)", problem)
+    return int(found[1]) if found else 0
+
+
+def repeated(lines: Lines, ids: Sequence[str]) -> list[str]:
+    """Ids that stand twice in a list of parts, as problems."""
+    return [
+        lines.problem((str(index), "id"), f"id {name!r} stands twice", "give each its own")
+        for index, name in enumerate(ids)
+        if name in ids[:index]
+    ]
+
+
+def refuse(problems: Iterable[str], error: type[SparkpubError]) -> None:
+    """Raise `error` with every problem, by line, where there is one."""
+    found = in_order(problems)
+    if found:
+        raise error(found[0], others=found[1:])
+
+
+def parse(text: str, name: str, error: type[SparkpubError]) -> tuple[Any, Lines]:
+    """A YAML document and its lines. Raises `error` with file and line where it is not YAML."""
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as problem:
+        mark = getattr(problem, "problem_mark", None)
+        where = f"{name}:{mark.line + 1}" if mark else name
+        what = f"not YAML: {getattr(problem, 'problem', None) or problem}"
+        raise error(what, where=where, remedy="mend the syntax there") from None
+    return document, Lines(node, name)
+
+
+def read(path: Path, error: type[SparkpubError]) -> tuple[Any, Lines]:
+    """A YAML file and its lines. Raises `error` where it cannot be read or is not YAML."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else "not UTF-8"
+        raise error(f"cannot be read: {reason}", where=str(path), remedy="give a YAML file") from None
+    return parse(text, str(path), error)

@@ -1,0 +1,100 @@
+"""What a test may need from the machine. A marker says it; here is how the machine is asked.
+
+A need that is not met skips the test, visibly. `SPARKPUB_REQUIRE=docker,chroot,browser` forbids that: a need named
+there and not met is a failure, so that a machine set up to run everything cannot pass by skipping.
+"""
+
+import functools
+import gc
+import importlib.util
+import os
+import shutil
+import subprocess
+import warnings
+from collections.abc import Callable
+
+import pytest
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def _docker() -> str | None:
+    import docker
+
+    try:
+        client = docker.from_env(timeout=5)
+        try:
+            client.ping()
+        finally:
+            client.close()
+    except docker.errors.DockerException as error:
+        return f"no Docker engine answers: {error}"
+    return None
+
+
+def _browser() -> str | None:
+    if importlib.util.find_spec("playwright") is None:
+        return "playwright is not installed"
+    return None if any(map(shutil.which, BROWSERS)) else "no Chromium on PATH"
+
+
+def _chroot() -> str | None:
+    if os.geteuid() != 0:
+        return "needs root"
+    found = subprocess.run(["unshare", "--mount", "true"], capture_output=True, text=True, check=False)
+    return None if found.returncode == 0 else f"no right to mount: {found.stderr.strip()}"
+
+
+def _gpu() -> str | None:
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+        pynvml.nvmlShutdown()
+    except pynvml.NVMLError as error:
+        return f"no NVIDIA GPU: {error}"
+    return None
+
+
+def _torch() -> str | None:
+    missing = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
+    return f"not installed: {', '.join(missing)}" if missing else None
+
+
+def _node() -> str | None:
+    return None if shutil.which("node") and shutil.which("npm") else "no Node.js on PATH"
+
+
+NEEDS: dict[str, Callable[[], str | None]] = {
+    "docker": _docker,
+    "browser": _browser,
+    "chroot": _chroot,
+    "gpu": _gpu,
+    "torch": _torch,
+    "node": _node,
+}
+
+
+@functools.cache
+def unmet(need: str) -> str | None:
+    """Why this machine cannot serve a need, or None."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # a refused connection of docker-py leaves its socket to gc
+        reason = NEEDS[need]()
+        gc.collect()
+    return reason
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    unknown = set(filter(None, os.environ.get("SPARKPUB_REQUIRE", "").split(","))) - set(NEEDS)
+    if unknown:
+        raise pytest.UsageError(f"SPARKPUB_REQUIRE names {', '.join(sorted(unknown))}; there are: {', '.join(NEEDS)}")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("slow") and "slow" not in item.config.getoption("markexpr"):
+        pytest.skip("long form; run it with -m slow")
+    required = os.environ.get("SPARKPUB_REQUIRE", "").split(",")
+    for need in NEEDS:
+        if item.get_closest_marker(need) and (reason := unmet(need)):
+            (pytest.fail if need in required else pytest.skip)(reason)
