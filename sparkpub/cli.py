@@ -1,11 +1,14 @@
 """The command line: every command body is a call or two; only `main` turns errors into text and exit codes."""
 
 import sys
+from pathlib import Path
+from typing import Literal
 
 import click
 
 from sparkpub import __version__
 from sparkpub.errors import SparkpubError
+from sparkpub.store import DEFAULT_DATA
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -21,6 +24,60 @@ def cli() -> None:
 
 
 # -- reviewing: check, stats, claims, values, quarantine ---------------------------------------------------
+
+
+@cli.command()
+@click.argument("data", metavar="[DIR]", type=click.Path(path_type=Path), default=DEFAULT_DATA)
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON and nothing else.")
+@click.option("--github", is_flag=True, help="Print the findings as annotations of a GitHub workflow.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning"]),
+    default="error",
+    show_default=True,
+    help="Exit 1 at findings of this severity or worse that campaign.json does not acknowledge.",
+)
+@click.option(
+    "--sources",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=None,
+    help="Review the pages in this folder too.",
+)
+def check(data: Path, as_json: bool, github: bool, fail_on: Literal["error", "warning"], sources: Path | None) -> None:
+    """Put every run, figure and sentence through the hostile review.
+
+    Example: sparkpub check --fail-on warning
+    """
+    from sparkpub.checks import printing, review
+    from sparkpub.dataset import load
+
+    found = review(load(data, skip=lambda _: None), sources=sources)
+    lines = [printing.as_json(found)] if as_json else (printing.as_annotations if github else printing.as_text)(found)
+    for line in lines:
+        click.echo(line)
+    sys.exit(1 if found.unacknowledged(fail_on) else 0)
+
+
+@cli.command()
+@click.argument("run_id")
+@click.option("--reason", default=None, help="Why the run is taken out; it stands on the site.")
+@click.option("--undo", is_flag=True, help="Put the run back.")
+@click.option("--data", type=click.Path(path_type=Path), default=DEFAULT_DATA, show_default=True)
+def quarantine(run_id: str, reason: str | None, undo: bool, data: Path) -> None:
+    """Take a run out of the figures, visibly and reversibly. Nothing is deleted.
+
+    Example: sparkpub quarantine RUN_ID --reason "the fan was blocked"
+    """
+    from sparkpub.checks import quarantine as quarantines
+    from sparkpub.dataset import load
+
+    if undo is (reason is not None):
+        raise click.UsageError("give either --reason TEXT or --undo")
+    dataset = load(data)
+    if undo:
+        click.echo(f"{run_id} is back in the figures of {quarantines.release(dataset, run_id)}")
+    else:
+        click.echo(f"{run_id} is out of the figures of {quarantines.quarantine(dataset, run_id, reason or '')}")
 
 
 # -- publishing: export, render, build ---------------------------------------------------------------------

@@ -1,0 +1,185 @@
+"""Whether a run properly happened and its evidence is whole: damage, exit status, log, report."""
+
+import functools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from sparkpub.checks.finding import Finding
+from sparkpub.checks.thresholds import RELATIVE_TOLERANCE
+from sparkpub.checks.view import View
+from sparkpub.metrics import Metric
+from sparkpub.record import metric_of
+from sparkpub.store import Stored, file_sha256
+from sparkpub.workloads import WORKLOADS
+from sparkpub.workloads.base import Answer
+
+_UNIT_DAMAGE = re.compile(r"metrics\.\w+\.(?:unit|value)")
+
+
+def damaged(campaign: str, lines: Iterable[str], *, units: bool) -> Iterator[Finding]:
+    """Files that could not be read as records, from the lines of `Dataset.skipped`: those whose fault is a
+    metric's unit or range where `units`, else all others."""
+    for line in lines:
+        if bool(_UNIT_DAMAGE.search(line)) is units:
+            name = "unit" if units else "schema"
+            yield Finding(name, "error", campaign, None, None, f"A damaged file was left out: {line}", {"line": line})
+
+
+def schema(view: View) -> Iterator[Finding]:
+    """Damaged records, which are nowhere in the figures."""
+    yield from damaged(view.campaign.name, view.damage, units=False)
+
+
+def checksum(view: View) -> Iterator[Finding]:
+    """Evidence that is gone or differs from the sum that its record carries."""
+    for stored in view.runs:
+        for item in stored.record.evidence:
+            path = stored.evidence_path(item)
+            size, sha256 = fingerprint(path)
+            if size is None:
+                yield view.finding("checksum", "error", f"The {item.role} {item.path} of this run is gone.", run=stored,
+                                   file=item.path, expected=item.sha256, found=None)  # fmt: skip
+            elif sha256 != item.sha256 or size != item.bytes:
+                text = (
+                    f"The {item.role} {item.path} is not the file that was recorded: "
+                    f"{size:,} bytes instead of {item.bytes:,}, or other content of that size."
+                    if size != item.bytes
+                    else f"The {item.role} {item.path} has its size but not its content: its SHA-256 differs."
+                )
+                yield view.finding("checksum", "error", text, run=stored, file=item.path,
+                                   expected=item.sha256, found=sha256, bytes=size)  # fmt: skip
+
+
+def fingerprint(path: Path) -> tuple[int | None, str]:
+    """Size and SHA-256 of a file, computed again only when it changed; (None, "") where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None, ""
+    return status.st_size, _sha256(path, status.st_size, status.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=500_000)
+def _sha256(path: Path, _size: int, _modified: int) -> str:
+    return file_sha256(path)
+
+
+def exit_status(view: View) -> Iterator[Finding]:
+    """Runs that did not end well. Where a later attempt did, nothing is missing, and the finding is for the record."""
+    good = {(*run.record.cell, run.record.iteration) for run in view.runs if run.record.status == "ok"}
+    for stored in view.runs:
+        record = stored.record
+        if record.status != "ok":
+            again = (*record.cell, record.iteration) in good
+            text = f"This run ended as {record.status}: {record.status_reason}."
+            text += " A later attempt succeeded." if again else " It is in no figure."
+            yield view.finding("exit-status", "info" if again else "warning", text, run=stored,
+                               status=record.status, exit_code=record.exit_code)  # fmt: skip
+
+
+def published_only(stored: Stored) -> bool:
+    """Whether every figure of a run was taken from a publication, so that no evidence can be asked for."""
+    return all(value.source == "published" for value in stored.record.metrics.values())
+
+
+def missing_log(view: View) -> Iterator[Finding]:
+    """Runs without a log. Figures that were only ever published cannot have one: a warning, and nothing leaves."""
+    without = [run for run in view.runs if run.record.status == "ok" and run.record.file("log") is None]
+    published = [run for run in without if published_only(run)]
+    yield from view.together(
+        "missing-log", "warning", published,
+        lambda runs: f"No log exists for {runs}: the figures are as published and nobody can check them.",
+        lambda runs: {"reasons": sorted({run.record.unavailable.get("log", "not given") for run in runs})},
+    )  # fmt: skip
+    yield from view.together(
+        "missing-log", "error", [run for run in without if not published_only(run)],
+        lambda runs: f"The log is missing for {runs}, so the figures rest on nothing.",
+    )  # fmt: skip
+
+
+def missing_report(view: View) -> Iterator[Finding]:
+    """Runs that call themselves good although the engine never gave its result."""
+    for stored in view.runs:
+        record = stored.record
+        if record.status != "ok" or published_only(stored):
+            continue
+        reported = any(value.source == "report" for value in record.metrics.values())
+        answer = reread(stored)
+        if all(value.value is None for value in record.metrics.values()):
+            text = "The run ended with exit code 0 and has no figure at all: its result is missing."
+        elif reported and record.file("report") is None:
+            text = "Figures of this run are said to come from a report, and there is no report."
+        elif answer is not None and not answer.complete:
+            text = f"The engine ended without its result: {'; '.join(answer.problems) or 'the report is incomplete'}."
+        else:
+            continue
+        yield view.finding("missing-report", "error", text, run=stored, exit_code=record.exit_code)
+
+
+def metric_mismatch(view: View) -> Iterator[Finding]:
+    """Recorded figures that their own log or report contradicts. Figures with a checksum fault are not read."""
+    for stored in view.runs:
+        answer = reread(stored) if stored.record.status == "ok" else None
+        if answer is None or not answer.complete:
+            continue
+        for name, value in stored.record.metrics.items():
+            if value.source not in ("log", "report"):
+                continue
+            found = answer.metrics[name].value if name in answer.metrics else None
+            if not _same(value.value, found):
+                metric: Metric = metric_of(name, value)
+                text = (
+                    f"{metric.label} is recorded as {_text(value.value, metric)}, "
+                    f"and the {value.source} of the run says {_text(found, metric)}."
+                )
+                yield view.finding("metric-mismatch", "error", text, run=stored, metric=name, recorded=value.value,
+                                   found=found, unit=metric.unit)  # fmt: skip
+
+
+def _text(value: float | None, metric: Metric) -> str:
+    return "nothing" if value is None else f"{value:.6g} {metric.unit}".strip()
+
+
+def _same(recorded: float | None, found: float | None) -> bool:
+    if recorded is None or found is None:
+        return recorded is found
+    return abs(recorded - found) <= RELATIVE_TOLERANCE * max(abs(recorded), abs(found))
+
+
+def reread(stored: Stored) -> Answer | None:
+    """What the workload's parser reads today in a run's evidence; None where there is none, it is damaged, or no
+    parser is known. Read again only when the evidence changed."""
+    record = stored.record
+    if record.file("log") is None or record.requested.workload.get("type") not in WORKLOADS:
+        return None
+    for item in record.evidence:
+        size, sha256 = fingerprint(stored.evidence_path(item))
+        if size != item.bytes or sha256 != item.sha256:
+            return None
+    return _answer(stored.path, stored.sha256, stored)
+
+
+_ANSWERS: dict[tuple[Path, str], Answer | None] = {}
+
+
+def _answer(path: Path, sha256: str, stored: Stored) -> Answer | None:
+    key = (path, sha256)
+    if key not in _ANSWERS:
+        record, contents = stored.record, _contents(stored)
+        options = {name: value for name, value in record.requested.workload.items() if name != "type"}
+        workload = WORKLOADS[str(record.requested.workload["type"])]
+        try:
+            parsed = workload.options.model_validate(options)
+        except ValidationError:
+            parsed = None  # an import that knows only some of the options
+        _ANSWERS[key] = workload.parse(contents.pop("log"), contents, parsed)
+    return _ANSWERS[key]
+
+
+def _contents(stored: Stored) -> dict[str, bytes]:
+    """The evidence a parser reads, by role."""
+    items: Mapping[str, Sequence[Path]] = {item.role: (stored.evidence_path(item),) for item in stored.record.evidence}
+    return {role: paths[0].read_bytes() for role, paths in items.items() if role != "telemetry"}

@@ -1,0 +1,162 @@
+"""The review: every check put to every campaign, and what follows for runs, cells and claims."""
+
+import weakref
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from sparkpub.campaign import Acknowledgement
+from sparkpub.checks.finding import SEVERITIES, Finding, Severity
+from sparkpub.checks.integrity import damaged
+from sparkpub.checks.registry import CHECKS
+from sparkpub.checks.view import View, label
+from sparkpub.dataset import CampaignData, Dataset
+
+
+@dataclass(frozen=True)
+class Review:
+    """What the checks found. `excluded` maps each run that is in no pooled figure to the reason, in words."""
+
+    dataset: Dataset
+    findings: tuple[Finding, ...]
+    excluded: Mapping[str, str]
+
+    @cached_property
+    def by_run(self) -> Mapping[str, tuple[Finding, ...]]:
+        """Run id to the findings that name the run. Findings on its cell or campaign are not repeated here."""
+        return _grouped((run, finding) for finding in self.findings for run in finding.runs)
+
+    @cached_property
+    def by_cell(self) -> Mapping[tuple[str, str], tuple[Finding, ...]]:
+        """(campaign, `model/environment/workload`) to every finding that concerns the cell: its own, its runs',
+        and its campaign's."""
+        return _grouped(
+            ((finding.campaign, cell), finding)
+            for finding in self.findings
+            for cell in (finding.cells or self._cells_of(finding.campaign))
+        )
+
+    def _cells_of(self, campaign: str) -> tuple[str, ...]:
+        return self._cells.get(campaign, ())
+
+    @cached_property
+    def _cells(self) -> Mapping[str, tuple[str, ...]]:
+        return {data.name: tuple(map(label, View(data).recorded)) for data in self.dataset.campaigns.values()}
+
+    def acknowledgement(self, finding: Finding) -> Acknowledgement | None:
+        """The entry of campaign.json that answers a finding. Every cell concerned must be covered by it."""
+        data = self.dataset.campaigns.get(finding.campaign)
+        entries = () if data is None else data.info.acknowledged
+        return next((entry for entry in entries if _covers(entry, finding)), None)
+
+    @cached_property
+    def unacknowledged_errors(self) -> tuple[Finding, ...]:
+        """Errors that nobody has answered in campaign.json: a build stops at them."""
+        return self.unacknowledged("error")
+
+    def unacknowledged(self, threshold: Severity) -> tuple[Finding, ...]:
+        """Findings at least as severe as `threshold` that nobody has answered in campaign.json."""
+        severe = SEVERITIES[: SEVERITIES.index(threshold) + 1]
+        return tuple(item for item in self.findings if item.severity in severe and self.acknowledgement(item) is None)
+
+    def voiding(self, campaign: str, cells: Iterable[str] = ()) -> tuple[Finding, ...]:
+        """Errors of meaning that touch any of `cells` (`model/environment/workload`; none: the whole campaign).
+        A claim about the world that rests on those cells is void; an acknowledgement does not mend that."""
+        wanted = set(cells)
+        return tuple(
+            finding
+            for finding in self.findings
+            if finding.campaign == campaign
+            and finding.severity == "error"
+            and CHECKS[finding.check].kind == "meaning"
+            and (not wanted or not finding.cells or wanted & set(finding.cells))
+        )
+
+
+_Key = TypeVar("_Key")
+
+
+def _grouped(pairs: Iterable[tuple[_Key, Finding]]) -> dict[_Key, tuple[Finding, ...]]:
+    groups: dict[_Key, dict[int, Finding]] = defaultdict(dict)
+    for key, finding in pairs:
+        groups[key][id(finding)] = finding
+    return {key: tuple(found.values()) for key, found in groups.items()}
+
+
+def _covers(entry: Acknowledgement, finding: Finding) -> bool:
+    if entry.check != finding.check:
+        return False
+    if entry.cell is None or entry.cell == "*/*/*":
+        return True
+    pattern = entry.cell.split("/")
+    return bool(finding.cells) and all(
+        len(pattern) == 3 and all(want in ("*", part) for want, part in zip(pattern, cell.split("/"), strict=True))
+        for cell in finding.cells
+    )
+
+
+_REVIEWS: dict[int, tuple[weakref.ref[Dataset], Review]] = {}
+
+
+def review(dataset: Dataset, *, sources: Path | None = None) -> Review:
+    """Put every check to every campaign; with `sources` (the folder of pages) to the sentences too.
+
+    The review of the data is kept for as long as the dataset object lives; pages are read every time.
+    """
+    kept = _REVIEWS.get(id(dataset))
+    if kept is None or kept[0]() is not dataset:
+        key = id(dataset)
+        kept = (weakref.ref(dataset, lambda _: _REVIEWS.pop(key, None)), _review_data(dataset))
+        _REVIEWS[key] = kept
+    data = kept[1]
+    if sources is None:
+        return data
+    prose = [finding for check in CHECKS.values() if check.read for finding in check.read(sources, data)]
+    return replace(data, findings=data.findings + tuple(prose))
+
+
+def _review_data(dataset: Dataset) -> Review:
+    findings: list[Finding] = []
+    excluded: dict[str, str] = {}
+    for data in dataset.campaigns.values():
+        found, out = _review_campaign(data, _damage(dataset, data.name))
+        findings += found
+        excluded |= out
+    for name in sorted({_campaign_of(dataset, line) for line in dataset.skipped} - set(dataset.campaigns)):
+        findings += damaged(name, _damage(dataset, name), units=False)
+    order = {severity: rank for rank, severity in enumerate(SEVERITIES)}
+    findings.sort(key=lambda finding: (finding.campaign, order[finding.severity]))
+    return Review(dataset, tuple(findings), excluded)
+
+
+def _review_campaign(data: CampaignData, damage: tuple[str, ...]) -> tuple[list[Finding], dict[str, str]]:
+    """First whether each run happened; then, on those that did, what they mean."""
+    findings: list[Finding] = []
+    out = {run: f"quarantined: {reason}" for run, reason in data.quarantined.items()}
+    first = View(data, out, damage)
+    for check in CHECKS.values():
+        if check.run is not None and check.kind == "happened":
+            for finding in check.run(first):
+                findings.append(finding)
+                if finding.severity == "error" or check.name == "exit-status":
+                    for run in finding.runs:
+                        out.setdefault(run, f"{check.name}: {finding.message}")
+    second = View(data, out, damage)
+    for check in CHECKS.values():
+        if check.run is not None and check.kind != "happened":
+            findings += check.run(second)
+    doubles = {run: f"duplicate-iteration: {kept} counts for this iteration" for run, kept in second.doubles.items()}
+    return findings, doubles | out
+
+
+def _damage(dataset: Dataset, campaign: str) -> tuple[str, ...]:
+    return tuple(line for line in dataset.skipped if _campaign_of(dataset, line) == campaign)
+
+
+def _campaign_of(dataset: Dataset, line: str) -> str:
+    """The campaign whose folder a line of `Dataset.skipped` names."""
+    _, found, rest = line.partition(f"{dataset.folder}/")
+    return rest.split("/")[0] if found else ""

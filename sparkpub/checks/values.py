@@ -1,0 +1,66 @@
+"""Whether the figures can be: units and ranges, absent metrics, reports that contradict themselves."""
+
+from collections.abc import Iterator
+
+from sparkpub.checks.finding import Finding
+from sparkpub.checks.integrity import damaged
+from sparkpub.checks.view import View, ids
+from sparkpub.metrics import Metric
+from sparkpub.record import Record, metric_of
+
+_NEVER_ZERO = frozenset({"tok/s", "req/s", "GFLOP/s", "B/token"})
+_PARTS_OF_MEMORY = [
+    "peak_memory_gib",
+    "kv_cache_gib",
+    "weights_gib",
+    "allocated_peak_gib",
+    "reserved_peak_gib",
+    "device_used_before_gib",
+    "device_used_loaded_gib",
+    "device_used_peak_gib",
+    "gpu_memory_peak_gib",
+    "system_peak_gib",
+]
+
+
+def unit(view: View) -> Iterator[Finding]:
+    """Figures outside what is physically possible, whatever their unit says."""
+    yield from damaged(view.campaign.name, view.damage, units=True)
+    for stored in view.runs:
+        record = stored.record
+        for name, value in record.metrics.items():
+            metric = metric_of(name, value)
+            problem = None if value.value is None else _impossible(metric, value.value, record)
+            if problem is not None:
+                yield view.finding("unit", "error", f"{metric.label} is {metric.format(value.value)}: {problem}.",
+                                   run=stored, metric=name, value=value.value, unit=metric.unit)  # fmt: skip
+
+
+def _impossible(metric: Metric, value: float, record: Record) -> str | None:
+    total = memory_gib(record)
+    if value <= 0 and metric.unit in _NEVER_ZERO:
+        return "a good run has more than nothing, and what is not available is null"
+    if metric.name in _PARTS_OF_MEMORY and total is not None and value > total:
+        return f"the machine has {total:.2f} GiB; GB and GiB may have been mixed"
+    return None
+
+
+def memory_gib(record: Record) -> float | None:
+    """The memory that the GPU can use, in GiB, as the run or its machine said it; None where nothing did."""
+    if record.observed.device_total_gib is not None:
+        return record.observed.device_total_gib
+    machine = record.machine
+    known = [gpu.memory_total_gib for gpu in machine.gpus if gpu.memory_total_gib is not None]
+    return max(known) if known else (machine.memory_total_gib if machine.unified_memory else None)
+
+
+def null_metric(view: View) -> Iterator[Finding]:
+    """Metrics that no run of the campaign has. A sensor that the machine lacks is worth knowing, not a fault."""
+    for name, metric in view.metrics.items():
+        values = [(run, run.record.metrics[name]) for run in view.runs if name in run.record.metrics]
+        if all(value.value is None for _, value in values):
+            reasons = sorted({value.reason or "" for _, value in values})
+            sensor = all(value.source == "sampler" for _, value in values)
+            text = f"{metric.label} is not available in any of {len(values)} runs: {'; '.join(reasons)}."
+            yield view.finding("null-metric", "info" if sensor else "warning", text, metric=name, reasons=reasons,
+                               runs=ids(run for run, _ in values))  # fmt: skip

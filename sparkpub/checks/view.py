@@ -1,0 +1,129 @@
+"""A campaign as the checks see it: runs by cell in order of time, series of figures, and how findings are worded."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from sparkpub.checks.finding import Finding, Severity
+from sparkpub.dataset import CampaignData
+from sparkpub.metrics import Metric
+from sparkpub.record import metric_of
+from sparkpub.store import Stored
+
+Cell = tuple[str, str, str]
+"""(model, environment, workload)."""
+
+
+def label(cell: Cell) -> str:
+    """The text form of a cell: `model/environment/workload`."""
+    return "/".join(cell)
+
+
+@dataclass(frozen=True)
+class View:
+    """One campaign. `out` says which runs did not properly happen (or are quarantined), and why; `damage` holds
+    the lines of the campaign's files that could not be read."""
+
+    campaign: CampaignData
+    out: Mapping[str, str] = field(default_factory=dict)
+    damage: tuple[str, ...] = ()
+
+    @property
+    def runs(self) -> tuple[Stored, ...]:
+        """Every recorded run, failed ones too, in order of time."""
+        return self.campaign.runs
+
+    @cached_property
+    def recorded(self) -> Mapping[Cell, tuple[Stored, ...]]:
+        """All runs by cell, in order of time; cells that the matrix declares and nobody ran are there, empty."""
+        declared = () if self.campaign.matrix is None else self.campaign.matrix.cells()
+        cells: dict[Cell, list[Stored]] = {cell: [] for cell in declared}
+        for stored in self.runs:
+            cells.setdefault(stored.record.cell, []).append(stored)
+        return {cell: tuple(runs) for cell, runs in cells.items()}
+
+    @cached_property
+    def ran(self) -> Mapping[Cell, tuple[Stored, ...]]:
+        """Runs that happened properly, further records of one iteration included: what the machine did."""
+        return _without(self.recorded, self.out)
+
+    @cached_property
+    def doubles(self) -> Mapping[str, str]:
+        """Further records of an iteration that already has a good one: run id to the run id that counts.
+
+        The first good record of an iteration counts. Whoever may measure again and keep the later figure may
+        choose the result; the first one was there before anybody could. Repeats that name what they repeat
+        (`repeat_of`) are declared and count.
+        """
+        doubles: dict[str, str] = {}
+        for runs in self.ran.values():
+            first: dict[int, str] = {}
+            for record in (stored.record for stored in runs):
+                if record.repeat_of is None:
+                    kept = first.setdefault(record.iteration, record.run_id)
+                    if kept != record.run_id:
+                        doubles[record.run_id] = kept
+        return doubles
+
+    @cached_property
+    def counted(self) -> Mapping[Cell, tuple[Stored, ...]]:
+        """The runs that enter the figures, by cell."""
+        return _without(self.ran, self.doubles)
+
+    @cached_property
+    def metrics(self) -> Mapping[str, Metric]:
+        """Every metric recorded in the campaign, by name, in the order met."""
+        found: dict[str, Metric] = {}
+        for stored in self.runs:
+            for name, value in stored.record.metrics.items():
+                if name not in found:
+                    found[name] = metric_of(name, value)
+        return found
+
+    def finding(self, check: str, severity: Severity, message: str, *, cell: Cell | None = None,
+                run: Stored | None = None, **evidence: Any) -> Finding:  # fmt: skip
+        """A finding of this campaign; a run brings its cell along."""
+        where = run.record.cell if run is not None else cell
+        return Finding(
+            check,
+            severity,
+            self.campaign.name,
+            None if where is None else label(where),
+            None if run is None else run.record.run_id,
+            message,
+            evidence,
+        )
+
+    def together(self, check: str, severity: Severity, runs: Sequence[Stored], say: Callable[[str], str],
+                 evidence: Callable[[Sequence[Stored]], Mapping[str, Any]] = lambda _: {},
+                 ) -> Iterable[Finding]:  # fmt: skip
+        """The same fault in several runs, as few findings as say it: one for a whole campaign, one for a whole
+        cell, else one per run. `say` makes the message from words for the runs concerned."""
+        if not runs:
+            return
+        if len(runs) == len(self.runs) > 1:
+            yield self.finding(check, severity, say(f"all {len(runs)} runs of the campaign"),
+                               runs=ids(runs), **evidence(runs))  # fmt: skip
+            return
+        by_cell: dict[Cell, list[Stored]] = defaultdict(list)
+        for stored in runs:
+            by_cell[stored.record.cell].append(stored)
+        for cell, some in by_cell.items():
+            if len(some) == len(self.recorded[cell]) > 1:
+                words = f"all {len(some)} runs of {label(cell)}"
+                yield self.finding(check, severity, say(words), cell=cell, runs=ids(some), **evidence(some))
+            else:
+                for stored in some:
+                    words = f"iteration {stored.record.iteration} of {label(cell)}"
+                    yield self.finding(check, severity, say(words), run=stored, **evidence([stored]))
+
+
+def ids(runs: Iterable[Stored]) -> list[str]:
+    """The run ids, for evidence."""
+    return [stored.record.run_id for stored in runs]
+
+
+def _without(cells: Mapping[Cell, tuple[Stored, ...]], out: Mapping[str, str]) -> dict[Cell, tuple[Stored, ...]]:
+    return {cell: tuple(run for run in runs if run.record.run_id not in out) for cell, runs in cells.items()}

@@ -1,0 +1,130 @@
+"""Any program: its argv, and where its metrics stand in what it prints or writes."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+
+from sparkpub.metrics import METRICS
+from sparkpub.record import MetricName, MetricValue
+from sparkpub.workloads import reading
+from sparkpub.workloads.base import Answer, Case, Command, Options
+
+Role = Literal["report", "requests", "iterations", "output"]
+FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$")]
+
+
+class Extraction(BaseModel):
+    """Where one metric stands: the first group of `regex` in the log, or `json`, a dotted path into `file`.
+
+    A metric that sparkpub does not know needs unit, label and direction. `scale` converts what was read to the unit.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    regex: str | None = None
+    json_path: str | None = Field(default=None, alias="json")
+    file: Role | None = None
+    take: Literal["first", "last"] = "last"
+    scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    optional: bool = False
+    unit: str | None = None
+    label: str | None = None
+    direction: Literal["higher", "lower", "neither"] | None = None
+
+    @field_validator("regex")
+    @classmethod
+    def _one_group(cls, value: str | None) -> str | None:
+        if value is not None:
+            try:
+                groups = re.compile(value).groups
+            except re.error as error:
+                raise ValueError(f"not a regular expression: {error}") from None
+            if groups != 1:
+                raise ValueError(f"the regular expression needs one group around the number, it has {groups}")
+        return value
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if (self.regex is None) == (self.json_path is None):
+            raise ValueError("give either regex or json")
+        return self
+
+
+class CommandOptions(Options):
+    """`argv` may use {workdir}, {python}, {model_path}, {model_id}, {seed} and {iteration}; no shell is involved.
+
+    `outputs` are files that the program writes into {workdir}, by role; they are kept as evidence.
+    """
+
+    argv: Annotated[tuple[str, ...], Field(min_length=1)]
+    variables: dict[str, str] = Field(default_factory=dict)
+    outputs: dict[Role, FileName] = Field(default_factory=dict)
+    metrics: Annotated[dict[MetricName, Extraction], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _metrics_fit(self) -> Self:
+        for name, item in self.metrics.items():
+            own = (item.unit, item.label, item.direction)
+            if name in METRICS and any(part is not None for part in own):
+                raise ValueError(f"metrics.{name}: unit, label and direction are fixed for a known metric")
+            if name not in METRICS and any(part is None for part in own):
+                raise ValueError(f"metrics.{name}: a metric of one's own needs unit, label and direction")
+            role = item.file or ("report" if item.json_path is not None else None)
+            if role is not None and role not in self.outputs:
+                raise ValueError(f"metrics.{name}: reads {role}, which outputs does not name")
+        return self
+
+
+class AnyCommand:
+    """Workload `command`."""
+
+    name: ClassVar[str] = "command"
+    options: ClassVar[type[Options]] = CommandOptions
+
+    def command(self, case: Case, options: CommandOptions) -> Command:
+        """The argv with its placeholders filled in."""
+        known = {
+            "{model_path}": case.model_path or "",
+            "{model_id}": case.model_id,
+            "{seed}": str(case.seed),
+            "{iteration}": str(case.iteration),
+        }
+        pattern = re.compile("|".join(map(re.escape, known)))
+        return Command(
+            tuple(pattern.sub(lambda found: known[found[0]], part) for part in options.argv),
+            variables=options.variables,
+            outputs={str(role): name for role, name in options.outputs.items()},
+        )
+
+    def parse(self, log: bytes, files: Mapping[str, bytes], options: CommandOptions | None) -> Answer:
+        """Every metric declared; one that cannot be found makes the answer incomplete unless it is optional."""
+        if options is None:
+            return Answer({}, complete=False, problems=("without its matrix nothing says what the command printed",))
+        metrics, problems = {}, []
+        for name, item in options.metrics.items():
+            value = _value(log, files, item)
+            metrics[name] = _metric(name, item, value)
+            if value is None and not item.optional:
+                problems.append(f"{name} was not found in the {item.file or 'answer'}")
+        return Answer(metrics, complete=not problems, problems=tuple(problems))
+
+
+def _value(log: bytes, files: Mapping[str, bytes], item: Extraction) -> float | None:
+    if item.json_path is not None:
+        return reading.number(reading.at(reading.json_value(files.get(item.file or "report")), item.json_path))
+    assert item.regex is not None
+    content = log if item.file is None else files.get(item.file, b"")
+    return reading.number(reading.search(reading.lines(content), item.regex, first=item.take == "first"))
+
+
+def _metric(name: str, item: Extraction, value: float | None) -> MetricValue:
+    source: Literal["log", "report"] = "log" if item.json_path is None and item.file is None else "report"
+    reason = "not found in what the command printed or wrote"
+    if name in METRICS:
+        return reading.metric(name, value, source, scale=item.scale, reason=reason)
+    own: dict[str, Any] = {"unit": item.unit, "source": source, "label": item.label, "direction": item.direction}
+    if value is None:
+        return MetricValue(value=None, reason=reason, **own)
+    return MetricValue(value=value * item.scale, **own)

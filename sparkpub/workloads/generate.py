@@ -1,0 +1,140 @@
+"""Text generation with PyTorch and transformers: our own payload, for any model folder or architecture.
+
+Every batch holds `batch_size` requests of `input_tokens` random tokens, submitted together; each emits exactly
+`output_tokens` tokens, greedily, with the end-of-sequence token ignored. All requests of a batch therefore share
+their time to first token and their latency, and the payload measures `batches` of them.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, PositiveInt
+
+from sparkpub.errors import WorkloadError
+from sparkpub.record import MetricValue, Observed
+from sparkpub.workloads import reading
+from sparkpub.workloads.base import PYTHON, WORKDIR, Answer, Case, Command, Options
+
+_SCRIPT, _CONFIG, _REPORT, _REQUESTS = "generate.py", "config.json", "report.json", "requests.json"
+
+_PATHS = {
+    name: f"metrics.{name}"
+    for name in (
+        "output_throughput_tok_s",
+        "total_throughput_tok_s",
+        "request_throughput_req_s",
+        "output_throughput_per_user_tok_s",
+        "measured_time_ms",
+        "kv_cache_gib",
+        "kv_bytes_per_token",
+        "weights_gib",
+        "allocated_peak_gib",
+        "reserved_peak_gib",
+        "device_used_before_gib",
+        "device_used_loaded_gib",
+        "device_used_peak_gib",
+        *(
+            f"{stem}_{key}_ms"
+            for stem in ("request_latency", "ttft", "tpot", "itl")
+            for key in ("mean", "min", "p50", "p90", "p95", "p99", "max")
+        ),
+    )
+}
+
+
+class GenerateOptions(Options):
+    """A fixed amount of work: `batches` × `batch_size` requests, after `warmup` batches that do not count."""
+
+    batch_size: PositiveInt = 1
+    batches: PositiveInt = 20
+    warmup: Annotated[int, Field(ge=0)] = 2
+    input_tokens: PositiveInt = 512
+    output_tokens: Annotated[int, Field(ge=2)] = 128
+    dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
+    device: Literal["auto", "cuda", "cpu"] = "auto"
+    attention: Literal["sdpa", "eager", "flash_attention_2"] = "sdpa"
+    cuda_graph: bool = False
+    """Decode by replaying a CUDA graph: the cost of launching kernels from Python disappears."""
+
+
+class Generate:
+    """Workload `generate`."""
+
+    name: ClassVar[str] = "generate"
+    options: ClassVar[type[Options]] = GenerateOptions
+
+    def command(self, case: Case, options: GenerateOptions) -> Command:
+        """The payload with its options as flags. Raises WorkloadError for a model with neither folder nor config."""
+        argv = [
+            *(PYTHON, f"{WORKDIR}/{_SCRIPT}", "--batch-size", str(options.batch_size)),
+            *("--batches", str(options.batches), "--warmup", str(options.warmup)),
+            *("--input-tokens", str(options.input_tokens), "--output-tokens", str(options.output_tokens)),
+            *("--dtype", options.dtype, "--device", options.device, "--attention", options.attention),
+            *("--seed", str(case.seed), "--report", f"{WORKDIR}/{_REPORT}", "--requests", f"{WORKDIR}/{_REQUESTS}"),
+        ]
+        files = {PurePosixPath(_SCRIPT): reading.payload(_SCRIPT)}
+        if options.cuda_graph:
+            argv.append("--cuda-graph")
+        if case.model_config is not None:
+            files[PurePosixPath(_CONFIG)] = json.dumps(dict(case.model_config), sort_keys=True).encode()
+            argv += ["--config", f"{WORKDIR}/{_CONFIG}"]
+        elif case.model_path is not None:
+            argv += ["--model", case.model_path]
+            argv += ["--random-weights"] if case.random_weights else []
+        else:
+            raise WorkloadError(
+                "generate needs a model folder or a config",
+                where=f"models.{case.model_key}",
+                remedy="add path: or config:",
+            )
+        return Command(tuple(argv), files=files, outputs={"report": _REPORT, "requests": _REQUESTS})
+
+    def parse(self, log: bytes, files: Mapping[str, bytes], options: GenerateOptions | None) -> Answer:  # noqa: ARG002
+        """Metrics and identity from the report."""
+        report = reading.json_object(files.get("report"))
+        if report is None:
+            return Answer({}, complete=False, problems=("no report: the generation did not finish",))
+        observed = reading.at(report, "observed")
+        problems = tuple(str(problem) for problem in report.get("problems") or ())
+        metrics: dict[str, MetricValue] = reading.metrics_at(report, _PATHS, "report")
+        for name, reason in (report.get("unavailable") or {}).items():
+            if name in _PATHS:
+                metrics[name] = reading.metric(name, None, "report", reason=str(reason))
+        complete = "output_throughput_tok_s" in metrics and metrics["output_throughput_tok_s"].value is not None
+        return Answer(
+            metrics,
+            _observed(observed if isinstance(observed, dict) else {}),
+            reading.phases(report.get("phases")),
+            complete=complete,
+            problems=problems if complete else (*problems, "the report holds no throughput"),
+            packages=reading.packages(report.get("packages")),
+        )
+
+
+def _observed(facts: Mapping[str, Any]) -> Observed:
+    numbers = ("device_total_gib", "input_tokens_mean", "output_tokens_mean", "concurrency_mean", "measured_seconds")
+    counts = ("parameters", "weight_bytes", "kv_bytes_per_token", "layers", "batch_size", "requests")
+    words = (
+        "engine",
+        "engine_version",
+        "model_path",
+        "model_type",
+        "dtype",
+        "kv_cache_dtype",
+        "quantization",
+        "device",
+    )
+    settings = facts.get("settings")
+    random = facts.get("random_weights")
+    digest = reading.word(facts.get("config_sha256"))
+    known: dict[str, Any] = {name: reading.number(facts.get(name)) for name in numbers}
+    known |= {name: reading.positive_int(facts.get(name)) for name in counts}
+    known |= {name: reading.word(facts.get(name)) for name in words}
+    return Observed(
+        **known,
+        config_sha256=digest if digest and len(digest) == 64 else None,
+        random_weights=random if isinstance(random, bool) else None,
+        settings={str(key): str(value) for key, value in settings.items()} if isinstance(settings, dict) else {},
+    )

@@ -1,0 +1,143 @@
+"""`llama-bench` of llama.cpp, from its JSON: an array (`-o json`) or one object per line (`-o jsonl`).
+
+Fields vary by build, so unknown ones are ignored. `n_gen` > 0 with `n_prompt` = 0 is generation at batch 1,
+the other way round is prompt processing. Tokenisation and sampling are not measured.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, PositiveInt
+
+from sparkpub.errors import WorkloadError
+from sparkpub.record import MetricValue, Observed
+from sparkpub.workloads import reading
+from sparkpub.workloads.base import Answer, Case, Command, Options
+
+
+class LlamaBenchOptions(Options):
+    """Prompt processing of `input_tokens` and generation of `output_tokens`, each measured by itself at batch 1."""
+
+    input_tokens: PositiveInt = 512
+    output_tokens: PositiveInt = 128
+    repetitions: PositiveInt = 5
+    batch_tokens: PositiveInt | None = None
+    """Logical batch of prompt processing in tokens."""
+    gpu_layers: Annotated[int, Field(ge=0)] | None = None
+    threads: PositiveInt | None = None
+    flash_attention: bool | None = None
+    cache_type_k: str | None = None
+    cache_type_v: str | None = None
+    mmap: bool | None = None
+    extra_args: tuple[str, ...] = ()
+    executable: Annotated[str, Field(min_length=1)] = "llama-bench"
+
+
+class LlamaBench:
+    """Workload `llama-bench`. The model's path is a GGUF file."""
+
+    name: ClassVar[str] = "llama-bench"
+    options: ClassVar[type[Options]] = LlamaBenchOptions
+
+    def command(self, case: Case, options: LlamaBenchOptions) -> Command:
+        """One command; JSON lines, because standard output shares the log with the loader's messages."""
+        if case.model_path is None or case.random_weights:
+            raise WorkloadError(
+                "llama-bench needs a GGUF file with real weights",
+                where=f"models.{case.model_key}",
+                remedy="give path: and leave random_weights out",
+            )
+        flags: dict[str, object] = {
+            "--model": case.model_path,
+            "--n-prompt": options.input_tokens,
+            "--n-gen": options.output_tokens,
+            "--repetitions": options.repetitions,
+            "--batch-size": options.batch_tokens,
+            "--n-gpu-layers": options.gpu_layers,
+            "--threads": options.threads,
+            "--flash-attn": None if options.flash_attention is None else int(options.flash_attention),
+            "--cache-type-k": options.cache_type_k,
+            "--cache-type-v": options.cache_type_v,
+            "--mmap": None if options.mmap is None else int(options.mmap),
+            "--output": "jsonl",
+        }
+        argv = [part for flag, value in flags.items() if value is not None for part in (flag, str(value))]
+        return Command((options.executable, *argv, *options.extra_args))
+
+    def parse(self, log: bytes, files: Mapping[str, bytes], options: LlamaBenchOptions | None) -> Answer:  # noqa: ARG002
+        """The tests found in the log or in a report file."""
+        tests = _tests(files.get("report", log))
+        generation = [test for test in tests if _is(test, "n_gen", "n_prompt")]
+        prompts = [test for test in tests if _is(test, "n_prompt", "n_gen")]
+        metrics: dict[str, MetricValue] = {}
+        if generation:
+            metrics |= _rate("output_throughput_tok_s", generation[-1])
+            metrics |= _token_times(generation[-1])
+        if prompts:
+            metrics |= _rate("prompt_throughput_tok_s", prompts[-1])
+        problems = [] if metrics else ["no report: llama-bench printed no test"]
+        if len(generation) > 1 or len(prompts) > 1:
+            problems.append(f"{len(tests)} tests in one run; the last of each kind counts")
+        observed = _observed(tests[-1], generation) if tests else Observed()
+        return Answer(metrics, observed, complete=bool(metrics), problems=tuple(problems))
+
+
+def _tests(data: bytes) -> list[dict[str, Any]]:
+    """Every test object in a document, in JSON lines, or in an array printed between other lines."""
+    document = reading.json_value(data)
+    if document is None:
+        plain = reading.text(data)
+        found = [reading.json_value(line.encode()) for line in reading.lines(data) if line.startswith("{")]
+        start = plain.find("[\n")
+        while not any(isinstance(item, dict) for item in found) and start >= 0:
+            try:
+                found = json.JSONDecoder().raw_decode(plain, start)[0]
+            except ValueError:
+                found = []
+            start = plain.find("[\n", start + 1)
+        document = found
+    items = document if isinstance(document, list) else [document]
+    return [item for item in items if isinstance(item, dict) and "n_gen" in item]
+
+
+def _is(test: Mapping[str, Any], measured: str, other: str) -> bool:
+    return bool(reading.number(test.get(measured))) and not reading.number(test.get(other))
+
+
+def _samples(test: Mapping[str, Any], key: str) -> list[float]:
+    given = test.get(key)
+    return [value for item in given if (value := reading.number(item))] if isinstance(given, list) else []
+
+
+def _rate(name: str, test: Mapping[str, Any]) -> dict[str, MetricValue]:
+    return {name: reading.metric(name, test.get("avg_ts"), "report")}
+
+
+def _token_times(test: Mapping[str, Any]) -> dict[str, MetricValue]:
+    """Time per output token: each repetition's time divided by its tokens."""
+    tokens = reading.number(test.get("n_gen")) or 1.0
+    return reading.distribution("tpot", [value / 1e6 / tokens for value in _samples(test, "samples_ns")], "report")
+
+
+def _observed(test: Mapping[str, Any], generation: list[dict[str, Any]]) -> Observed:
+    size = reading.positive_int(test.get("model_size"))
+    commit = reading.word(test.get("build_commit"))
+    build = reading.positive_int(test.get("build_number"))
+    names = ("backends", "n_gpu_layers", "flash_attn", "n_threads", "n_batch", "type_k", "type_v", "use_mmap")
+    return Observed(
+        engine="llama.cpp",
+        engine_version=f"b{build} ({commit})" if build and commit else commit,
+        model_path=reading.word(test.get("model_filename")),
+        random_weights=False,
+        parameters=reading.positive_int(test.get("model_n_params")),
+        weight_bytes=size,
+        model_type=reading.word(test.get("model_type")),
+        kv_cache_dtype=reading.word(test.get("type_k")),
+        device=reading.word(test.get("gpu_info")) or reading.word(test.get("cpu_info")),
+        requests=len(_samples(generation[-1], "samples_ns")) if generation else None,
+        output_tokens_mean=reading.number(generation[-1].get("n_gen")) if generation else None,
+        batch_size=1,
+        measured_seconds=sum(_samples(generation[-1], "samples_ns")) / 1e9 if generation else None,
+        settings={name: str(test[name]) for name in names if name in test},
+    )

@@ -1,0 +1,99 @@
+"""Matrix multiplication: the sanity check of a machine. NumPy on the CPU, PyTorch on a GPU."""
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import Field, PositiveInt, model_validator
+
+from sparkpub.record import Observed
+from sparkpub.workloads import reading
+from sparkpub.workloads.base import PYTHON, WORKDIR, Answer, Case, Command, Options
+
+_SCRIPT, _REPORT = "matmul.py", "report.json"
+
+
+class MatmulOptions(Options):
+    """A product of two `size` × `size` matrices of normal random numbers, `iterations` times."""
+
+    size: PositiveInt = 10_000
+    iterations: PositiveInt = 10
+    warmup: int = Field(default=1, ge=0)
+    dtype: Literal["float16", "bfloat16", "float32", "float64"] = "float32"
+    device: Literal["cpu", "cuda"] = "cuda"
+    tf32: bool = False
+    """Whether the GPU may round float32 inputs to TF32; off, so that FP32 means FP32."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.device == "cpu" and self.dtype == "bfloat16":
+            raise ValueError("dtype bfloat16 needs device cuda: NumPy has no such type")
+        if self.tf32 and (self.device == "cpu" or self.dtype != "float32"):
+            raise ValueError("tf32 is for dtype float32 on device cuda")
+        return self
+
+
+class Matmul:
+    """Workload `matmul`."""
+
+    name: ClassVar[str] = "matmul"
+    options: ClassVar[type[Options]] = MatmulOptions
+
+    def command(self, case: Case, options: MatmulOptions) -> Command:
+        """The payload with its options as flags."""
+        argv = [
+            *(PYTHON, f"{WORKDIR}/{_SCRIPT}"),
+            *("--size", str(options.size), "--iterations", str(options.iterations), "--warmup", str(options.warmup)),
+            *("--dtype", options.dtype, "--device", options.device, "--seed", str(case.seed)),
+            *("--report", f"{WORKDIR}/{_REPORT}"),
+        ]
+        if options.tf32:
+            argv.append("--tf32")
+        return Command(
+            tuple(argv), files={PurePosixPath(_SCRIPT): reading.payload(_SCRIPT)}, outputs={"report": _REPORT}
+        )
+
+    def parse(self, log: bytes, files: Mapping[str, bytes], options: MatmulOptions | None) -> Answer:  # noqa: ARG002
+        """Rate and time from the report."""
+        report = reading.json_object(files.get("report"))
+        if report is None:
+            return Answer({}, complete=False, problems=("no report: the multiplication did not finish",))
+        problems = []
+        if report.get("correct") is not True:
+            problems.append(f"wrong result: relative error {report.get('relative_error')!r}")
+        if options is not None and report.get("size") != options.size:
+            problems.append(f"the report is of size {report.get('size')!r}, not {options.size}")
+        metrics = reading.metrics_at(
+            report,
+            {
+                "matmul_gflop_s": "gflop_s",
+                "matmul_time_mean_ms": "mean_ms",
+                "device_used_before_gib": "device_used_before_gib",
+                "device_used_peak_gib": "device_used_peak_gib",
+            },
+            "report",
+        )
+        return Answer(
+            metrics,
+            _observed(report),
+            reading.phases(report.get("phases")),
+            complete=not problems,
+            problems=tuple(problems),
+            packages=reading.packages(report.get("packages")),
+        )
+
+
+def _observed(report: Mapping[str, Any]) -> Observed:
+    times = report.get("times_ms")
+    settings = report.get("settings")
+    return Observed(
+        engine=reading.word(report.get("engine")),
+        engine_version=reading.word(report.get("engine_version")),
+        dtype=reading.word(report.get("dtype")),
+        device=reading.word(report.get("device")),
+        device_total_gib=reading.number(report.get("device_total_gib")),
+        measured_seconds=sum(reading.number(value) or 0.0 for value in times) / 1e3
+        if isinstance(times, list)
+        else None,
+        settings={str(key): str(value) for key, value in settings.items()} if isinstance(settings, dict) else {},
+    )

@@ -1,0 +1,152 @@
+"""Multiply two square matrices repeatedly and report how long each multiplication took.
+
+Runs inside the environment measured, alone: NumPy on the CPU, PyTorch on a GPU. One row of the product is
+compared with the same row computed in double precision, so that a fast wrong answer is no result.
+"""
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import time
+from pathlib import Path
+from typing import Any
+
+START = time.perf_counter()
+GIB = 2**30
+TOLERANCE = {"float16": 5e-2, "bfloat16": 5e-2, "float32": 1e-3, "float64": 1e-9}
+"""Largest relative error of one row, in the Euclidean norm; TF32 has the mantissa of float16."""
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", type=int, required=True)
+    parser.add_argument("--iterations", type=int, required=True)
+    parser.add_argument("--warmup", type=int, required=True)
+    parser.add_argument("--dtype", choices=sorted(TOLERANCE), required=True)
+    parser.add_argument("--device", choices=("cpu", "cuda"), required=True)
+    parser.add_argument("--tf32", action="store_true")
+    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--report", type=Path, required=True)
+    return parser.parse_args()
+
+
+def on_cpu(chosen: argparse.Namespace, mark: Any) -> tuple[list[float], float, dict[str, Any]]:
+    import numpy as np
+
+    random = np.random.default_rng(chosen.seed)
+    single = np.float64 if chosen.dtype == "float64" else np.float32
+    left, right = (
+        random.standard_normal((chosen.size, chosen.size), dtype=single).astype(chosen.dtype, copy=False)
+        for _ in range(2)
+    )
+    product = np.empty_like(left)
+    mark("load")
+    for _ in range(chosen.warmup):
+        np.matmul(left, right, out=product)
+    mark("warmup")
+    seconds = []
+    for _ in range(chosen.iterations):
+        start = time.perf_counter()
+        np.matmul(left, right, out=product)
+        seconds.append(time.perf_counter() - start)
+    mark("measure")
+    exact = left[0].astype(np.float64) @ right.astype(np.float64)
+    error = float(np.linalg.norm(product[0] - exact) / np.linalg.norm(exact))
+    blas = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
+    return (
+        seconds,
+        error,
+        {
+            "engine": "numpy",
+            "engine_version": np.__version__,
+            "device": platform.processor() or platform.machine(),
+            "settings": {
+                "blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(),
+                "cpus": str(len(os.sched_getaffinity(0))),
+            },
+        },
+    )
+
+
+def on_gpu(chosen: argparse.Namespace, mark: Any) -> tuple[list[float], float, dict[str, Any]]:
+    import torch
+
+    if not torch.cuda.is_available():
+        raise SystemExit("matmul: no CUDA device is visible to PyTorch in this environment")
+    free, total = torch.cuda.mem_get_info()
+    before = total - free
+    torch.backends.cuda.matmul.allow_tf32 = chosen.tf32
+    random = torch.Generator("cuda").manual_seed(chosen.seed)
+    dtype = getattr(torch, chosen.dtype)
+    left, right = (
+        torch.randn(chosen.size, chosen.size, device="cuda", dtype=dtype, generator=random) for _ in range(2)
+    )
+    product = torch.empty_like(left)
+    torch.cuda.synchronize()
+    mark("load")
+    for _ in range(chosen.warmup):
+        torch.matmul(left, right, out=product)
+    torch.cuda.synchronize()
+    mark("warmup")
+    seconds = []
+    for _ in range(chosen.iterations):
+        start = time.perf_counter()
+        torch.matmul(left, right, out=product)
+        torch.cuda.synchronize()
+        seconds.append(time.perf_counter() - start)
+    mark("measure")
+    free, total = torch.cuda.mem_get_info()
+    exact = left[0].double() @ right.double()
+    error = float(torch.linalg.norm(product[0].double() - exact) / torch.linalg.norm(exact))
+    return (
+        seconds,
+        error,
+        {
+            "engine": "torch",
+            "engine_version": torch.__version__,
+            "device": torch.cuda.get_device_name(),
+            "device_total_gib": total / GIB,
+            "device_used_before_gib": before / GIB,
+            "device_used_peak_gib": (total - free) / GIB,
+            "settings": {"cuda": str(torch.version.cuda), "tf32": str(chosen.tf32).lower()},
+        },
+    )
+
+
+def main() -> None:
+    chosen = options()
+    phases: list[dict[str, Any]] = []
+
+    def mark(name: str) -> None:
+        start = phases[-1]["end_seconds"] if phases else 0.0
+        phases.append({"name": name, "start_seconds": start, "end_seconds": time.perf_counter() - START})
+
+    seconds, error, facts = (on_gpu if chosen.device == "cuda" else on_cpu)(chosen, mark)
+    mean = sum(seconds) / len(seconds)
+    tolerance = TOLERANCE["float16" if chosen.tf32 else chosen.dtype]
+    report = {
+        "tool": "sparkpub matmul",
+        "size": chosen.size,
+        "dtype": chosen.dtype,
+        "times_ms": [1e3 * value for value in seconds],
+        "mean_ms": 1e3 * mean,
+        "gflop_s": 2 * chosen.size**3 / mean / 1e9,
+        "relative_error": error,
+        "tolerance": tolerance,
+        "correct": error <= tolerance,
+        "seed": chosen.seed,
+        "python": platform.python_version(),
+        "phases": phases,
+        **facts,
+        "packages": {item.name: item.version for item in importlib.metadata.distributions() if item.name},
+    }
+    chosen.report.write_text(json.dumps(report, indent=1), encoding="utf-8")
+    print(f"{chosen.size} x {chosen.size} {chosen.dtype}: {report['gflop_s']:.1f} GFLOP/s, relative error {error:.1e}")
+    if error > tolerance:
+        raise SystemExit(f"matmul: wrong result, relative error {error:.1e} above {tolerance:.0e}")
+
+
+if __name__ == "__main__":
+    main()

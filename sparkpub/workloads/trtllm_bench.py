@@ -1,0 +1,156 @@
+"""trtllm-bench, the benchmark of TensorRT-LLM: throughput and latency, old versions and new.
+
+Formats and their history: NVIDIA/TensorRT-LLM, `tensorrt_llm/bench` and `tensorrt_llm/commands/bench.py`.
+"""
+
+import json
+import random
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import yaml
+from pydantic import Field, PositiveInt, model_validator
+
+from sparkpub.errors import WorkloadError
+from sparkpub.workloads import trtllm_answer
+from sparkpub.workloads.base import WORKDIR, Answer, Case, Command, Options
+
+_DATASET, _API, _REPORT, _REQUESTS = "dataset.jsonl", "llm_api_options.yaml", "report.json", "requests.json"
+_ITERATIONS = "iterations.log"
+
+
+class TrtllmBenchOptions(Options):
+    """Options of `trtllm-bench throughput` and `trtllm-bench latency`.
+
+    The dataset is generated: `requests` prompts of `input_tokens` random token ids from the seed of the matrix, the
+    same in every iteration. `max_batch_size` and `max_num_tokens` are always passed, since the tool's own choice
+    reads NVML memory, which GB10 does not offer.
+    """
+
+    mode: Literal["throughput", "latency"] = "throughput"
+    requests: PositiveInt = 50
+    input_tokens: PositiveInt | None = None
+    output_tokens: PositiveInt = 128
+    max_batch_size: PositiveInt = 8
+    max_num_tokens: PositiveInt = 8192
+    max_seq_len: PositiveInt | None = None
+    concurrency: PositiveInt | None = None
+    """Requests in flight; None submits all at once, so that latency includes the queue."""
+    warmup: Annotated[int, Field(ge=0)] = 2
+    streaming: bool = True
+    """Needed for TTFT and TPOT; mode latency always streams."""
+    backend: Literal["pytorch", "tensorrt", "_autodeploy"] | None = None
+    engine_dir: str | None = None
+    """Engine of backend tensorrt; the others ignore it."""
+    kv_cache_free_gpu_memory_fraction: Annotated[float, Field(gt=0, le=1)] | None = None
+    kv_cache_tokens: PositiveInt | None = None
+    """Pins the KV cache to so many tokens: the fair way to compare environments."""
+    max_token_id: Annotated[int, Field(ge=1000)] = 30_000
+    """Random prompts are drawn from 100 up to this id."""
+    llm_api_options: dict[str, Any] = Field(default_factory=dict)
+    """Merged last into the YAML that trtllm-bench takes, for options that are not listed here."""
+    config_flag: Literal["--extra_llm_api_options", "--config"] = "--extra_llm_api_options"
+    iteration_log: bool = False
+    executable: Annotated[str, Field(min_length=1)] = "trtllm-bench"
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.engine_dir is not None and self.backend != "tensorrt":
+            raise ValueError("engine_dir is used by backend tensorrt only")
+        if self.backend == "tensorrt" and self.engine_dir is None:
+            raise ValueError("backend tensorrt needs engine_dir")
+        if self.mode == "latency" and self.max_batch_size != 1 and "max_batch_size" in self.model_fields_set:
+            raise ValueError("mode latency runs batch 1 whatever max_batch_size says; leave it out")
+        return self
+
+
+class TrtllmBench:
+    """Workload `trtllm-bench`."""
+
+    name: ClassVar[str] = "trtllm-bench"
+    options: ClassVar[type[Options]] = TrtllmBenchOptions
+
+    def command(self, case: Case, options: TrtllmBenchOptions) -> Command:
+        """Dataset, YAML and argv. Raises WorkloadError where the prompts or the model's folder are not declared."""
+        if options.input_tokens is None:
+            raise WorkloadError(
+                "trtllm-bench needs the length of its prompts",
+                where="workload option input_tokens",
+                remedy="declare it",
+            )
+        if case.model_path is None:
+            raise WorkloadError(
+                "trtllm-bench needs the model's folder: without it weights come from a cache or the network",
+                where=f"models.{case.model_key}",
+                remedy="add path:",
+            )
+        files = {PurePosixPath(_DATASET): dataset(options, options.input_tokens, case.seed)}
+        argv = [options.executable, "--model", case.model_id, "--model_path", case.model_path, options.mode]
+        argv += ["--dataset", f"{WORKDIR}/{_DATASET}", *_flags(options)]
+        api = llm_api_options(case, options)
+        if api:
+            files[PurePosixPath(_API)] = yaml.safe_dump(api, sort_keys=True).encode()
+            argv += [options.config_flag, f"{WORKDIR}/{_API}"]
+        outputs = {"report": _REPORT}
+        argv += ["--report_json", f"{WORKDIR}/{_REPORT}"]
+        if options.mode == "throughput":
+            outputs["requests"] = _REQUESTS
+            argv += ["--request_json", f"{WORKDIR}/{_REQUESTS}"]
+        if options.iteration_log:
+            outputs["iterations"] = _ITERATIONS
+            argv += ["--iteration_log", f"{WORKDIR}/{_ITERATIONS}"]
+        return Command(tuple(argv), files=files, outputs=outputs)
+
+    def parse(self, log: bytes, files: Mapping[str, bytes], options: TrtllmBenchOptions | None) -> Answer:
+        """Report first, log for what only the log says, percentiles recomputed from the requests."""
+        return trtllm_answer.read(log, files, wanted=options.requests if options else None)
+
+
+def dataset(options: TrtllmBenchOptions, input_tokens: int, seed: int) -> bytes:
+    """JSON lines of `task_id`, `input_ids` and `output_tokens`, the same for the same seed."""
+    draw = random.Random(seed)  # noqa: S311 - prompts to reproduce, not a secret
+    requests = (
+        {
+            "task_id": task,
+            "input_ids": [draw.randrange(100, options.max_token_id) for _ in range(input_tokens)],
+            "output_tokens": options.output_tokens,
+        }
+        for task in range(options.requests)
+    )
+    return "".join(json.dumps(request, separators=(",", ":")) + "\n" for request in requests).encode()
+
+
+def _flags(options: TrtllmBenchOptions) -> list[str]:
+    flags: dict[str, object] = {
+        "--num_requests": options.requests,
+        "--warmup": options.warmup,
+        "--max_num_tokens": options.max_num_tokens,
+        "--max_seq_len": options.max_seq_len,
+        "--concurrency": options.concurrency,
+        "--backend": options.backend,
+        "--engine_dir": options.engine_dir,
+        "--kv_cache_free_gpu_mem_fraction": options.kv_cache_free_gpu_memory_fraction,
+    }
+    if options.mode == "throughput":
+        flags["--max_batch_size"] = options.max_batch_size
+    argv = [part for flag, value in flags.items() if value is not None for part in (flag, str(value))]
+    return [*argv, "--streaming"] if options.mode == "throughput" and options.streaming else argv
+
+
+def llm_api_options(case: Case, options: TrtllmBenchOptions) -> dict[str, Any]:
+    """The YAML beside the command line: pinned KV cache, random weights, and what the matrix adds.
+
+    Versions differ on whether `kv_cache_config` is merged with the command line or replaces it, so every key
+    wanted stands in it.
+    """
+    api: dict[str, Any] = {}
+    if options.kv_cache_tokens is not None:
+        api["kv_cache_config"] = {
+            "max_tokens": options.kv_cache_tokens,
+            "free_gpu_memory_fraction": options.kv_cache_free_gpu_memory_fraction or 0.9,
+            "enable_block_reuse": False,
+        }
+    if case.random_weights:
+        api["load_format"] = "dummy"
+    return api | options.llm_api_options

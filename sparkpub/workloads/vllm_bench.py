@@ -1,0 +1,221 @@
+"""`vllm bench`: throughput, latency and serve, from the JSON files that vLLM writes (`vllm/benchmarks`).
+
+The throughput file counts prompt and output tokens together; the rate of output tokens is printed only. The
+latency file gives seconds per batch and not the size of the batch. None of them says which model was loaded: the
+engine's log does.
+"""
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, PositiveInt, model_validator
+
+from sparkpub.errors import WorkloadError
+from sparkpub.metrics import GIB
+from sparkpub.record import MetricValue, Observed
+from sparkpub.workloads import reading
+from sparkpub.workloads.base import PYTHON, WORKDIR, Answer, Case, Command, Options
+
+_REPORT, _DRIVER = "report.json", "vllm_serve.py"
+_NUMBER = r"([\d.,]+)"
+
+
+class VllmBenchOptions(Options):
+    """Random prompts of `input_tokens` tokens, `output_tokens` generated with the end-of-sequence token ignored.
+
+    `serve` starts a server, waits until it is healthy, measures, and stops it.
+    """
+
+    mode: Literal["throughput", "latency", "serve"] = "throughput"
+    requests: PositiveInt = 100
+    """Prompts of throughput and serve; in mode latency the number of measured batches."""
+    input_tokens: PositiveInt = 512
+    output_tokens: PositiveInt = 128
+    batch_size: PositiveInt = 8
+    """Mode latency: requests in each batch; else the most sequences that vLLM runs together."""
+    concurrency: PositiveInt | None = None
+    """Mode serve: most requests in flight; None submits all at once."""
+    warmup: Annotated[int, Field(ge=0)] | None = None
+    """Mode latency: batches before the measured ones; vLLM's own default where it is left out."""
+    dtype: Literal["auto", "bfloat16", "float16", "float32"] = "auto"
+    max_model_len: PositiveInt | None = None
+    gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] | None = None
+    enforce_eager: bool = False
+    port: Annotated[int, Field(ge=1024, le=65535)] = 8137
+    start_seconds: PositiveInt = 900
+    """Mode serve: how long the server may take to become healthy."""
+    extra_args: tuple[str, ...] = ()
+    """Appended to the command of the engine, for options that are not listed here."""
+    executable: Annotated[str, Field(min_length=1)] = "vllm"
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        for names, mode in ((("concurrency", "port", "start_seconds"), "serve"), (("warmup",), "latency")):
+            for name in names:
+                if name in self.model_fields_set and self.mode != mode:
+                    raise ValueError(f"{name} is for mode {mode}")
+        return self
+
+
+class VllmBench:
+    """Workload `vllm-bench`."""
+
+    name: ClassVar[str] = "vllm-bench"
+    options: ClassVar[type[Options]] = VllmBenchOptions
+
+    def command(self, case: Case, options: VllmBenchOptions) -> Command:
+        """One command; in mode serve a driver of server and client. Raises WorkloadError without a folder."""
+        if case.model_path is None:
+            raise WorkloadError(
+                "vllm-bench needs the model's folder", where=f"models.{case.model_key}", remedy="add path:"
+            )
+        engine = _engine_flags(case, options)
+        if options.mode == "serve":
+            return _serve(case, options, engine)
+        argv = [options.executable, "bench", options.mode, "--model", case.model_path]
+        argv += ["--input-len", str(options.input_tokens), "--output-len", str(options.output_tokens)]
+        if options.mode == "throughput":
+            argv += ["--dataset-name", "random", "--num-prompts", str(options.requests)]
+            argv += ["--max-num-seqs", str(options.batch_size)]
+        else:
+            argv += ["--num-iters", str(options.requests), "--batch-size", str(options.batch_size)]
+            argv += [] if options.warmup is None else ["--num-iters-warmup", str(options.warmup)]
+        argv += ["--output-json", f"{WORKDIR}/{_REPORT}", *engine]
+        return Command(tuple(argv), outputs={"report": _REPORT})
+
+    def parse(self, log: bytes, files: Mapping[str, bytes], options: VllmBenchOptions | None) -> Answer:
+        """The kind of report shows in its keys, so that an import needs no options."""
+        printed = reading.lines(log)
+        report = _last_document(files.get("report"))
+        if report is None:
+            return Answer({}, _observed({}, printed, options), complete=False, problems=("no report from vllm bench",))
+        metrics = _memory(printed) | _metrics(report, printed, options)
+        problems = []
+        failed = reading.number(report.get("failed"))
+        if failed:
+            problems.append(f"{failed:g} requests failed")
+        throughput = metrics.get("output_throughput_tok_s")
+        latency = metrics.get("request_latency_mean_ms")
+        complete = any(value is not None and value.value is not None for value in (throughput, latency))
+        if not complete:
+            problems.append("the report holds neither a rate of output tokens nor a latency")
+        return Answer(metrics, _observed(report, printed, options), complete=complete, problems=tuple(problems))
+
+
+def _engine_flags(case: Case, options: VllmBenchOptions) -> list[str]:
+    argv = ["--dtype", options.dtype, "--seed", str(case.seed)]
+    argv += ["--load-format", "dummy"] if case.random_weights else []
+    argv += ["--max-model-len", str(options.max_model_len)] if options.max_model_len else []
+    if options.gpu_memory_utilization is not None:
+        argv += ["--gpu-memory-utilization", str(options.gpu_memory_utilization)]
+    argv += ["--enforce-eager"] if options.enforce_eager else []
+    return [*argv, *options.extra_args]
+
+
+def _serve(case: Case, options: VllmBenchOptions, engine: list[str]) -> Command:
+    port = str(options.port)
+    assert case.model_path is not None
+    server = [options.executable, "serve", case.model_path, "--host", "127.0.0.1", "--port", port]
+    server += ["--max-num-seqs", str(options.batch_size), *engine]
+    client = [options.executable, "bench", "serve", "--model", case.model_path, "--host", "127.0.0.1", "--port", port]
+    client += ["--dataset-name", "random", "--num-prompts", str(options.requests), "--seed", str(case.seed)]
+    client += ["--random-input-len", str(options.input_tokens), "--random-output-len", str(options.output_tokens)]
+    client += ["--max-concurrency", str(options.concurrency)] if options.concurrency else []
+    client += ["--ignore-eos", "--percentile-metrics", "ttft,tpot,itl,e2el", "--metric-percentiles", "50,90,95,99"]
+    client += ["--save-result", "--result-dir", WORKDIR, "--result-filename", _REPORT]
+    argv = (PYTHON, f"{WORKDIR}/{_DRIVER}", port, str(options.start_seconds), "--", *server, "--", *client)
+    return Command(argv, files={PurePosixPath(_DRIVER): reading.payload(_DRIVER)}, outputs={"report": _REPORT})
+
+
+def _last_document(data: bytes | None) -> dict[str, Any] | None:
+    """A JSON object, or the last line of the JSON lines that `--append-result` writes."""
+    whole = reading.json_object(data)
+    if whole is not None or data is None:
+        return whole
+    documents = (reading.json_object(line.encode()) for line in reversed(reading.lines(data)) if line)
+    return next((document for document in documents if document is not None), None)
+
+
+def _metrics(report: Mapping[str, Any], printed: list[str], options: VllmBenchOptions | None) -> dict[str, MetricValue]:
+    if "latencies" in report or "avg_latency" in report:
+        return _latency(report, options)
+    if "elapsed_time" in report:
+        found = reading.metrics_at(
+            report,
+            {"total_throughput_tok_s": "tokens_per_second", "request_throughput_req_s": "requests_per_second"},
+            "report",
+        )
+        found |= reading.metrics_at(report, {"measured_time_ms": "elapsed_time"}, "report", scale=1e3)
+        output = reading.search(printed, rf"Throughput:.*?{_NUMBER} output tokens/s")
+        if output is not None:
+            found["output_throughput_tok_s"] = reading.metric("output_throughput_tok_s", output, "log")
+        return found
+    stems = {"ttft": "ttft", "tpot": "tpot", "itl": "itl", "request_latency": "e2el"}
+    paths = {
+        "output_throughput_tok_s": "output_throughput",
+        "total_throughput_tok_s": "total_token_throughput",
+        "request_throughput_req_s": "request_throughput",
+    }
+    for stem, theirs in stems.items():
+        paths[f"{stem}_mean_ms"] = f"mean_{theirs}_ms"
+        paths[f"{stem}_p50_ms"] = f"median_{theirs}_ms"
+        paths |= {f"{stem}_p{q}_ms": f"p{q}_{theirs}_ms" for q in (90, 95, 99)}
+    found = reading.metrics_at(report, paths, "report")
+    return found | reading.metrics_at(report, {"measured_time_ms": "duration"}, "report", scale=1e3)
+
+
+def _latency(report: Mapping[str, Any], options: VllmBenchOptions | None) -> dict[str, MetricValue]:
+    """Seconds per batch. The rate needs the size of the batch, which only the matrix knows."""
+    given = report.get("latencies")
+    seconds = [value for item in given if (value := reading.number(item))] if isinstance(given, list) else []
+    found = reading.distribution("request_latency", [1e3 * value for value in seconds], "report")
+    if not seconds:
+        found |= reading.metrics_at(report, {"request_latency_mean_ms": "avg_latency"}, "report", scale=1e3)
+    if options is not None and seconds:
+        tokens = options.batch_size * options.output_tokens * len(seconds)
+        rate = tokens / sum(seconds)
+        found["output_throughput_tok_s"] = reading.metric("output_throughput_tok_s", rate, "report")
+    return found
+
+
+def _memory(printed: list[str]) -> dict[str, MetricValue]:
+    patterns = {
+        "weights_gib": rf"Model loading took {_NUMBER} GiB",
+        "kv_cache_gib": rf"Available KV cache memory: {_NUMBER} GiB",
+        "kv_cache_tokens": rf"GPU KV cache size: {_NUMBER} tokens",
+    }
+    found = {name: reading.search(printed, pattern) for name, pattern in patterns.items()}
+    return {name: reading.metric(name, value, "log") for name, value in found.items() if value is not None}
+
+
+def _observed(report: Mapping[str, Any], printed: list[str], options: VllmBenchOptions | None) -> Observed:
+    """What the engine's first line and its memory lines say."""
+    memory = {name: value.value for name, value in _memory(printed).items()}
+    weights, cache, tokens = (memory.get(name) for name in ("weights_gib", "kv_cache_gib", "kv_cache_tokens"))
+    load_format = reading.search(printed, r"\bload_format=(?:LoadFormat\.)?['\"]?(\w+)")
+    batches = report.get("latencies")
+    requests = reading.positive_int(report.get("completed", report.get("num_requests")))
+    if requests is None and isinstance(batches, list) and options is not None:
+        requests = len(batches) * options.batch_size
+    settings = {
+        name: reading.search(printed, rf"\b{name}=['\"]?([\w.-]+)")
+        for name in ("load_format", "enforce_eager", "tensor_parallel_size", "max_seq_len")
+    }
+    path = reading.search(printed, r"with config: model='([^']+)'") or reading.word(report.get("model_id"))
+    measured = reading.number(report.get("duration", report.get("elapsed_time")))
+    return Observed(
+        engine="vLLM" if report or path else None,
+        engine_version=reading.search(printed, r"LLM engine \(v([^)\s]+)\)"),
+        model_path=path,
+        random_weights=None if load_format is None else load_format.lower() == "dummy",
+        weight_bytes=round(weights * GIB) if weights else None,
+        kv_bytes_per_token=round(cache * GIB / tokens) if cache and tokens else None,
+        dtype=reading.search(printed, r"\bdtype=torch\.(\w+)"),
+        kv_cache_dtype=reading.search(printed, r"\bkv_cache_dtype=(\w+)"),
+        quantization=reading.word(reading.search(printed, r"\bquantization=(\w+)")),
+        requests=requests,
+        batch_size=options.batch_size if options else None,
+        measured_seconds=measured,
+        settings={name: value for name, value in settings.items() if value is not None},
+    )

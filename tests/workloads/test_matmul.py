@@ -1,0 +1,59 @@
+"""The payload runs for real, on the CPU."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from sparkpub.workloads.base import PYTHON, WORKDIR, Case, Command
+from sparkpub.workloads.matmul import Matmul, MatmulOptions
+
+CASE = Case("gemm", "gemm", None, None, random_weights=False, iteration=1, seed=7)
+
+
+def run(command: Command, folder: Path) -> tuple[int, bytes, dict[str, bytes]]:
+    """A command as the collector runs it, on this host: exit code, log and outputs by role."""
+    for name, content in command.files.items():
+        (folder / name).write_bytes(content)
+    argv = [part.replace(WORKDIR, str(folder)).replace(PYTHON, sys.executable) for part in command.argv]
+    done = subprocess.run(argv, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    outputs = {role: folder / name for role, name in command.outputs.items()}
+    return done.returncode, done.stdout, {role: path.read_bytes() for role, path in outputs.items() if path.is_file()}
+
+
+def test_numpy_on_the_cpu(tmp_path: Path) -> None:
+    options = MatmulOptions(size=128, iterations=4, warmup=1, device="cpu")
+    code, log, files = run(Matmul().command(CASE, options), tmp_path)
+    assert code == 0, log
+    answer = Matmul().parse(log, files, options)
+    assert answer.complete
+    assert not answer.problems
+    report = json.loads(files["report"])
+    assert len(report["times_ms"]) == 4
+    mean_ms = sum(report["times_ms"]) / 4
+    assert answer.metrics["matmul_time_mean_ms"].value == pytest.approx(mean_ms)
+    # 2 n^3 operations in the mean time; ms to s is 1e-3, FLOP to GFLOP 1e9.
+    assert answer.metrics["matmul_gflop_s"].value == pytest.approx(2 * 128**3 / (mean_ms * 1e-3) / 1e9)
+    assert answer.observed.engine == "numpy"
+    assert answer.packages["numpy"] == answer.observed.engine_version
+    assert [phase.name for phase in answer.phases] == ["load", "warmup", "measure"]
+
+
+def test_a_wrong_product_is_no_result(tmp_path: Path) -> None:
+    options = MatmulOptions(size=64, iterations=1, device="cpu")
+    report = {"size": 64, "gflop_s": 1.0, "mean_ms": 1.0, "correct": False, "relative_error": 0.5}
+    answer = Matmul().parse(b"", {"report": json.dumps(report).encode()}, options)
+    assert not answer.complete
+    assert answer.problems == ("wrong result: relative error 0.5",)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"device": "cpu", "dtype": "bfloat16"}, {"device": "cpu", "tf32": True}, {"dtype": "float16", "tf32": True}],
+)
+def test_what_the_device_cannot_do_is_refused(options: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        MatmulOptions.model_validate(options)
