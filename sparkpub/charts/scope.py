@@ -15,6 +15,7 @@ import altair as alt
 from sparkpub.charts import theme
 
 STATES = ("counted", "excluded")
+Views = alt.LayerChart | alt.FacetChart | alt.VConcatChart
 
 
 @dataclass(frozen=True)
@@ -53,12 +54,12 @@ class Scope:
         return theme.shape("environment", self.environments, "Environment")
 
 
-def with_filters(chart: alt.LayerChart | alt.VConcatChart) -> alt.LayerChart | alt.VConcatChart:
+def with_filters(chart: Views) -> Views:
     """The chart with the signals `f_model`, `f_environment` and `f_workload`: null, or a list of names to keep."""
     return chart.add_params(*(alt.param(name=f"f_{axis}", value=None) for axis in ("model", "environment", "workload")))
 
 
-def spec(chart: alt.LayerChart | alt.VConcatChart) -> dict[str, Any]:
+def spec(chart: Views) -> dict[str, Any]:
     """The finished specification, with the filters."""
     return theme.finish(with_filters(chart))
 

@@ -55,7 +55,7 @@ CONFIG: dict[str, Any] = {
 }  # fmt: skip
 
 
-def finish(chart: alt.Chart | alt.LayerChart | alt.VConcatChart) -> dict[str, Any]:
+def finish(chart: alt.LayerChart | alt.FacetChart | alt.VConcatChart) -> dict[str, Any]:
     """The chart as a Vega-Lite specification; its data stay named, without rows, and its look is the theme's."""
     return {key: part for key, part in chart.to_dict(validate=False).items() if key != "config"}
 
