@@ -1,14 +1,64 @@
 """What an environment is: where a command runs. It launches, and answers questions about what it launched."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, Protocol
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, ClassVar, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from sparkpub.record import Container
-from sparkpub.workloads.base import Command
+from sparkpub.workloads.base import PYTHON, WORKDIR, Command
+
+RUN_VARIABLE = "SPARKPUB_RUN"
+"""Set in every process of a run to the run's id: it tells the run's processes from everybody else's."""
+OWNER_VARIABLE = "SPARKPUB_COLLECTOR"
+"""Set in every process of a run to the collector that started it, as `owner.me()` spells it."""
+RUN_LABEL, OWNER_LABEL = "sparkpub.run", "sparkpub.collector"
+"""The same two, as keys of `Launch.labels` and as labels of containers."""
+INSIDE_WORKDIR = "/sparkpub"
+"""Where an environment with a root of its own shows the run's folder."""
+
+_BIND = re.compile(r"(?P<source>/[^:]*):(?P<target>/[^:]*)(?::(?P<mode>ro|rw))?")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _bind(text: str) -> str:
+    if _BIND.fullmatch(text) is None:
+        raise ValueError(f"{text!r} is not a bind; write /host/path:/inside/path or /host/path:/inside/path:ro")
+    return text
+
+
+def _variables(values: Mapping[str, str]) -> Mapping[str, str]:
+    for name in values:
+        if _VARIABLE.fullmatch(name) is None:
+            raise ValueError(f"{name!r} is not the name of an environment variable")
+    return values
+
+
+BindText = Annotated[str, AfterValidator(_bind)]
+"""`/host/path:/inside/path[:ro|rw]`, as Docker spells it."""
+
+
+@dataclass(frozen=True)
+class Bind:
+    """A host folder or file made visible inside."""
+
+    source: str
+    target: str
+    read_only: bool
+
+    @classmethod
+    def parse(cls, text: str) -> "Bind":
+        """From the spelling of the matrix, which is already checked."""
+        found = _BIND.fullmatch(text)
+        assert found is not None
+        return cls(_slashless(found["source"]), _slashless(found["target"]), found["mode"] == "ro")
+
+
+def _slashless(path: str) -> str:
+    return path.rstrip("/") or "/"
 
 
 class Options(BaseModel):
@@ -16,7 +66,7 @@ class Options(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    env: Mapping[str, str] = Field(default_factory=dict)
+    env: Annotated[Mapping[str, str], AfterValidator(_variables)] = Field(default_factory=dict)
     """Variables of the command, besides the workload's own."""
     python: str | None = None
     """The Python interpreter of the environment; None for its default."""
@@ -32,9 +82,10 @@ class Exit:
 
 
 class Running(Protocol):
-    """A command that was started. `pid` is its root process on the host."""
+    """A command that was started. `pid` is its root process on the host, `argv` what it was started with."""
 
     pid: int
+    argv: tuple[str, ...]
 
     def wait(self, timeout: float) -> Exit | None:
         """The end, or None where it is still running after `timeout` seconds."""
@@ -57,6 +108,14 @@ class Obstacle:
     remedy: str
 
 
+class Sink(Protocol):
+    """Where a command's output goes as it comes."""
+
+    def write(self, chunk: bytes, /) -> Any:
+        """Take the next bytes of merged stdout and stderr; never raises."""
+        ...
+
+
 @dataclass(frozen=True)
 class Launch:
     """What to start and where its traces go."""
@@ -64,7 +123,7 @@ class Launch:
     command: Command
     workdir: Path
     """The run's folder on the host; the environment makes it visible inside."""
-    log: BinaryIO
+    log: Sink
     """Receives merged stdout and stderr as they come."""
     labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -90,3 +149,27 @@ class Environment(Protocol):
     def reap(self) -> Sequence[str]:
         """Clean up what a killed collector of this machine left behind; says what was cleaned."""
         ...
+
+
+def resolved(launch: Launch, options: Options, workdir: str, python: str) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Argv and variables of a launch with the placeholders filled; the matrix's variables win over the workload's."""
+
+    def fill(text: str) -> str:
+        return text.replace(WORKDIR, workdir).replace(PYTHON, python)
+
+    variables = {name: fill(value) for name, value in (dict(launch.command.variables) | dict(options.env)).items()}
+    marks = {
+        variable: launch.labels[label]
+        for variable, label in ((RUN_VARIABLE, RUN_LABEL), (OWNER_VARIABLE, OWNER_LABEL))
+        if label in launch.labels
+    }
+    return tuple(fill(part) for part in launch.command.argv), variables | marks
+
+
+def through_binds(path: str, binds: Sequence[str]) -> str:
+    """A host path as seen inside: under the longest bind that covers it; unchanged where none does."""
+    covering = [bind for bind in map(Bind.parse, binds) if PurePosixPath(path).is_relative_to(bind.source)]
+    if not covering:
+        return path
+    bind = max(covering, key=lambda bind: len(bind.source))
+    return str(PurePosixPath(bind.target) / PurePosixPath(path).relative_to(bind.source))

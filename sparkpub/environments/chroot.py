@@ -1,0 +1,271 @@
+"""In another root file system of the same machine: no container, no new namespaces but one for mounts.
+
+The mounts are made in a mount namespace that lives as long as the run's processes. When the last one ends the
+kernel undoes them, whatever became of the collector; nobody outside ever sees them. Only mount points that had to
+be created in the root file system need undoing by hand: they are noted before they are made.
+"""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from sparkpub import state
+from sparkpub.environments import processes
+from sparkpub.environments.base import (
+    INSIDE_WORKDIR,
+    Bind,
+    BindText,
+    Exit,
+    Launch,
+    Obstacle,
+    Options,
+    resolved,
+    through_binds,
+)
+from sparkpub.environments.processes import HostProcess
+from sparkpub.errors import CollectError
+
+CLEAN = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": "/root",
+    "LANG": "C.UTF-8",
+}
+"""What a command in a chroot gets besides its own variables; nothing of the operator's environment."""
+SYSTEM = ("/proc", "/sys", "/dev")
+_NOTES = "mountpoints.json"
+
+
+class ChrootOptions(Options):
+    """Options of `type: chroot`."""
+
+    rootfs: Annotated[str, Field(pattern=r"^/.+")]
+    """The folder that becomes `/`, for instance an unpacked container image."""
+    binds: tuple[BindText, ...] = ()
+    """Host folders and files made visible inside: `/host:/inside[:ro]`. /proc, /sys and /dev always are."""
+    user: str | None = None
+    """`user`, `uid` or `uid:gid` inside; root where it is not given."""
+    own_cgroup: bool = True
+    """Charge the run's memory to a control group of its own where the machine allows it."""
+
+
+class Chroot:
+    """Commands run under another root, as root, with a clean environment."""
+
+    name: ClassVar[str] = "chroot"
+    options: ClassVar[type[Options]] = ChrootOptions
+
+    def obstacles(self, options: ChrootOptions) -> Sequence[Obstacle]:
+        """Missing tools, rights, root file system, interpreter or sources of binds."""
+        found = [
+            Obstacle(f"the program {tool} is missing", "install util-linux and coreutils")
+            for tool in ("unshare", "mount", "chroot", "sh")
+            if shutil.which(tool) is None
+        ]
+        if not found and not _may_mount():
+            found.append(
+                Obstacle("mounting and chroot are not permitted", "run the collector as root: sudo sparkpub …")
+            )
+        root = Path(options.rootfs)
+        if not root.is_dir():
+            return [*found, Obstacle(f"no root file system {root}", "correct rootfs: or unpack the image there")]
+        found += [
+            Obstacle(f"bind source {bind.source} does not exist", "create it or correct binds:")
+            for bind in map(Bind.parse, options.binds)
+            if not Path(bind.source).exists()
+        ]
+        return found
+
+    def visible(self, path: str, options: ChrootOptions) -> str:
+        """Through the longest bind that covers the path, else below the root file system, else unchanged."""
+        inside = through_binds(path, options.binds)
+        if inside == path and PurePosixPath(path).is_relative_to(options.rootfs):
+            return str(PurePosixPath("/") / PurePosixPath(path).relative_to(options.rootfs))
+        return inside
+
+    def launch(self, launch: Launch, options: ChrootOptions) -> "ChrootProcess":
+        """Start the command in a private mount namespace, with everything mounted first."""
+        argv, variables = resolved(launch, options, INSIDE_WORKDIR, options.python or "python3")
+        root = Path(options.rootfs).resolve()
+        binds = [
+            *(Bind(place, place, read_only=False) for place in SYSTEM),
+            *map(Bind.parse, options.binds),
+            Bind(str(launch.workdir.resolve()), INSIDE_WORKDIR, read_only=False),
+        ]
+        made = _make_mountpoints(root, binds)
+        try:
+            tool = _tool("unshare")
+            outer = [
+                tool,
+                "--mount",
+                "--propagation",
+                "private",
+                _tool("sh"),
+                "-c",
+                _script(root, binds, options, argv),
+            ]
+            return ChrootProcess(
+                outer, launch, CLEAN | variables, recorded=argv, folder=root, own_cgroup=options.own_cgroup, made=made
+            )
+        except BaseException:
+            _remove_mountpoints(made)
+            raise
+
+    def reap(self) -> Sequence[str]:
+        """End processes of dead collectors, with which their mounts go, and remove created mount points."""
+        said = processes.reap()
+        noted = _noted()
+        return [*said, *(f"removed mount point {path}" for path in _remove_mountpoints(noted))]
+
+
+class ChrootProcess(HostProcess):
+    """A command in a chroot; closing it also removes the mount points that were created for it."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        launch: Launch,
+        variables: dict[str, str],
+        *,
+        recorded: Sequence[str],
+        folder: Path,
+        own_cgroup: bool,
+        made: Sequence[Path],
+    ) -> None:
+        self._made = tuple(made)
+        super().__init__(argv, launch, variables, recorded=recorded, folder=folder, own_cgroup=own_cgroup)
+
+    def wait(self, timeout: float) -> Exit | None:
+        """As on the host; a failing mount is told from a failing command."""
+        ended = super().wait(timeout)
+        if ended is not None and ended.code == SETUP_FAILED:
+            return Exit(ended.code, "the chroot could not be set up; the log says which mount failed")
+        return ended
+
+    def close(self) -> None:
+        """Remove the run's control group and created mount points. Safe to call twice."""
+        super().close()
+        _remove_mountpoints(self._made)
+        self._made = ()
+
+
+SETUP_FAILED = 125
+"""Exit status of the script before the command starts, as `docker run` and `chroot` use it."""
+
+
+def _script(root: Path, binds: Sequence[Bind], options: ChrootOptions, argv: Sequence[str]) -> str:
+    """Shell text that mounts everything and becomes the command; every word is quoted."""
+    mount, quote = _tool("mount"), shlex.quote
+    lines = []
+    for bind in binds:
+        target = quote(_below(root, bind.target))
+        recursive = "--rbind" if bind.source in SYSTEM else "--bind"
+        lines.append(f"{mount} {recursive} {quote(bind.source)} {target} || exit {SETUP_FAILED}")
+        if bind.read_only:
+            lines.append(f"{mount} -o remount,bind,ro {target} || exit {SETUP_FAILED}")
+    # The command starts in its folder; `chroot` itself changes to `/`.
+    enter = ["/bin/sh", "-c", f'cd {INSIDE_WORKDIR} && exec "$@"', "sh", *argv]
+    user = ["--userspec", options.user] if options.user is not None else []
+    lines.append("exec " + shlex.join([_tool("chroot"), *user, str(root), *enter]))
+    return "\n".join(lines)
+
+
+def _below(root: Path, target: str) -> str:
+    """The host's path of a place inside, with links in it followed inside: an absolute link must not lead out."""
+    place = root
+    parts = list(PurePosixPath(target).parts[1:])
+    links = 0
+    while parts:
+        part = parts.pop(0)
+        if part == "..":
+            place = place if place == root else place.parent
+            continue
+        place = place / part
+        if place.is_symlink():
+            links += 1
+            if links > 40:
+                raise CollectError("too many links", where=f"{target} in {root}", remedy="correct binds:")
+            to = place.readlink()
+            place = root if to.is_absolute() else place.parent
+            parts = [piece for piece in to.parts if piece != "/"] + parts
+    return str(place)
+
+
+def _make_mountpoints(root: Path, binds: Sequence[Bind]) -> list[Path]:
+    """Create mount points that are missing, and note them first so that a crash cannot leave them unknown."""
+    missing: list[tuple[Path, bool]] = []
+    for bind in binds:
+        target = Path(_below(root, bind.target))
+        if not target.exists():
+            missing += [(folder, False) for folder in reversed(target.parents) if not folder.exists()]
+            missing.append((target, Path(bind.source).is_file()))
+    missing = list(dict.fromkeys(missing))
+    if missing:
+        _note([*_noted(), *(path for path, _ in missing)])
+    for path, is_file in missing:
+        try:
+            if is_file:
+                path.touch()
+            else:
+                path.mkdir(exist_ok=True)
+        except OSError as error:
+            raise CollectError(
+                f"a mount point cannot be created: {error.strerror}",
+                where=str(path),
+                remedy="create it or correct binds:",
+            ) from None
+    return [path for path, _ in missing]
+
+
+def _remove_mountpoints(paths: Sequence[Path]) -> list[Path]:
+    """Remove created mount points that are empty, deepest first; says which."""
+    removed = []
+    for path in sorted(set(paths), key=lambda path: -len(path.parts)):
+        try:
+            if path.is_dir():
+                path.rmdir()
+            elif path.stat().st_size == 0:
+                path.unlink()
+            else:
+                continue
+        except OSError:
+            continue
+        removed.append(path)
+    if paths:
+        gone = set(paths)
+        _note([path for path in _noted() if path not in gone or path.exists()])
+    return removed
+
+
+def _noted() -> list[Path]:
+    try:
+        return [Path(text) for text in json.loads((state.folder() / _NOTES).read_text())]
+    except (OSError, ValueError):
+        return []
+
+
+def _note(paths: Sequence[Path]) -> None:
+    state.write(_NOTES, json.dumps([str(path) for path in paths]) if paths else None)
+
+
+def _may_mount() -> bool:
+    """Whether a private mount namespace with a mount in it can be made: tried, since capabilities hide in many ways."""
+    tried = subprocess.run(
+        ["unshare", "--mount", "--propagation", "private", "mount", "--bind", "/tmp", "/tmp"],  # noqa: S108
+        capture_output=True,
+        check=False,
+    )
+    return tried.returncode == 0 and os.geteuid() == 0
+
+
+def _tool(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise CollectError(f"the program {name} is missing", remedy="install util-linux and coreutils")
+    return found

@@ -1,0 +1,374 @@
+"""In a container of a Docker engine (or one that speaks its API), through the Docker SDK.
+
+`DOCKER_HOST` decides which engine. An image is never pulled here: what a night measures is on the machine before
+the night. Containers are labelled with their collector, so that only orphans of our own are ever removed.
+"""
+
+import shutil
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, Field, PositiveFloat
+
+from sparkpub.environments import owner
+from sparkpub.environments.base import (
+    INSIDE_WORKDIR,
+    OWNER_LABEL,
+    RUN_LABEL,
+    Bind,
+    BindText,
+    Exit,
+    Launch,
+    Obstacle,
+    Options,
+    resolved,
+    through_binds,
+)
+from sparkpub.errors import CollectError
+from sparkpub.record import Container
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+    from docker.models.containers import Container as DockerContainer
+
+_SIZE = r"^\d+(\.\d+)?[bkmgBKMG]?$"
+Size = Annotated[str, Field(pattern=_SIZE)] | Annotated[int, Field(gt=0)]
+"""Bytes, or a number with a unit as Docker reads it: `60g`, `512m`."""
+
+
+def _device(text: str) -> str:
+    if not (text.startswith("/dev/") or (("=" in text) and "/" in text)):
+        raise ValueError(f"{text!r} is no device; write /dev/nvidia0 or a CDI name such as nvidia.com/gpu=all")
+    return text
+
+
+class DockerOptions(Options):
+    """Options of `type: docker`: the flags of `docker run` under their own names."""
+
+    image: Annotated[str, Field(min_length=1)]
+    gpus: Literal["all"] | Annotated[int, Field(ge=1)] | tuple[str, ...] | None = None
+    """`--gpus`: all, a number, or a list of GPU indices or UUIDs. Needs the NVIDIA container toolkit."""
+    devices: tuple[Annotated[str, AfterValidator(_device)], ...] = ()
+    """`--device`: `/dev/nvidia0[:/inside[:rwm]]`, or CDI names such as `nvidia.com/gpu=all`."""
+    ipc: str | None = None
+    shm_size: Size | None = None
+    """`--shm-size`; without effect beside `ipc: host`, since /dev/shm is then the host's."""
+    ulimits: Mapping[str, Annotated[int, Field(ge=-1)]] = Field(default_factory=dict)
+    binds: tuple[BindText, ...] = ()
+    network: str | None = None
+    cpuset: Annotated[str, Field(pattern=r"^\d+(-\d+)?(,\d+(-\d+)?)*$")] | None = None
+    """`--cpuset-cpus`."""
+    cpus: PositiveFloat | None = None
+    memory: Size | Literal["unlimited"] | None = None
+    memory_swap: Size | Literal["unlimited"] | None = None
+    cgroup_parent: str | None = None
+    privileged: bool = False
+    user: str | None = None
+    workdir: str | None = None
+    """`--workdir`; the run's folder, which is mounted at /sparkpub, where it is not given."""
+    runtime: str | None = None
+    entrypoint: str | tuple[str, ...] | None = None
+    """`--entrypoint`; the image's own where it is not given, none where it is empty."""
+    pid: str | None = None
+    cap_add: tuple[str, ...] = ()
+    security_opt: tuple[str, ...] = ()
+
+
+class Docker:
+    """Commands run in a container created, watched and removed by the collector."""
+
+    name: ClassVar[str] = "docker"
+    options: ClassVar[type[Options]] = DockerOptions
+
+    def obstacles(self, options: DockerOptions) -> Sequence[Obstacle]:
+        """No engine, a remote engine, a missing image, missing sources of binds, GPUs that the engine cannot give."""
+        try:
+            client = _client()
+        except CollectError as error:
+            return [Obstacle(error.what, error.remedy)]
+        found = [
+            Obstacle(f"bind source {bind.source} does not exist", "create it or correct binds:")
+            for bind in map(Bind.parse, options.binds)
+            if not Path(bind.source).exists()
+        ]
+        try:
+            if not client.api.base_url.startswith(("http+docker://", "http+unix://")):
+                found.append(
+                    Obstacle(f"the engine at {client.api.base_url} may be on another machine",
+                             "point DOCKER_HOST at a socket of this machine: sensors are read here")
+                )  # fmt: skip
+            try:
+                _image(client, options.image)
+            except CollectError as error:
+                found.append(Obstacle(error.what, error.remedy))
+            found += _gpu_obstacles(client, options)
+        finally:
+            client.close()
+        return found
+
+    def visible(self, path: str, options: DockerOptions) -> str:
+        """Through the longest bind that covers the path; unchanged where none does, as for a path in the image."""
+        return through_binds(path, options.binds)
+
+    def launch(self, launch: Launch, options: DockerOptions) -> "DockerRun":
+        """Create and start a container; its output streams to the run's log."""
+        import docker.errors  # noqa: PLC0415 - only where a container is wanted
+        from requests.exceptions import RequestException  # noqa: PLC0415
+
+        client = _client()
+        container = None
+        try:
+            image = _image(client, options.image)
+            argv, variables = resolved(launch, options, INSIDE_WORKDIR, options.python or "python3")
+            container = client.containers.create(image.id, list(argv), **create_arguments(options, launch, variables))
+            return DockerRun(client, container, launch, argv, options.image)
+        except (docker.errors.DockerException, RequestException) as error:
+            if container is not None:
+                container.remove(force=True)
+            client.close()
+            raise CollectError(
+                f"the container cannot be started: {_explained(error)}",
+                where=f"image {options.image}",
+                remedy="correct the environment's options, or try the same flags with docker run",
+            ) from None
+        except BaseException:
+            client.close()
+            raise
+
+    def reap(self) -> Sequence[str]:
+        """Remove containers whose collector is dead; nobody else's."""
+        try:
+            client = _client()
+        except CollectError:
+            return []
+        try:
+            said = []
+            for container in client.containers.list(all=True, filters={"label": OWNER_LABEL}):
+                if not owner.lives(container.labels[OWNER_LABEL]):
+                    container.remove(force=True)
+                    said.append(f"removed container {container.short_id} of run {container.labels.get(RUN_LABEL)}")
+            return said
+        finally:
+            client.close()
+
+
+class DockerRun:
+    """A started container."""
+
+    def __init__(
+        self, client: "DockerClient", container: "DockerContainer", launch: Launch, argv: Sequence[str], image: str
+    ) -> None:
+        self.argv = tuple(argv)
+        self._client, self._container, self._image = client, container, image
+        self._exit: Exit | None = None
+        self._ended = threading.Event()
+        # Attached before the start, so that not one line is missed whatever log driver the engine uses.
+        stream = container.attach(stdout=True, stderr=True, stream=True, logs=False)
+        container.start()
+        container.reload()
+        self.pid = int(container.attrs["State"]["Pid"])
+        self._pump = threading.Thread(target=_pump, args=(stream, launch.log), daemon=True)
+        self._pump.start()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        """Wait in the engine's own call; a lost engine also ends the wait, and the inspection tells which it was."""
+        from requests.exceptions import RequestException  # noqa: PLC0415
+
+        try:
+            self._container.wait()
+        except RequestException:
+            pass
+        finally:
+            self._ended.set()
+
+    def wait(self, timeout: float) -> Exit | None:
+        """The end, or None after `timeout` seconds."""
+        if self._exit is None and self._ended.wait(max(0.0, timeout)):
+            self._pump.join(10)
+            self._exit = self._inspected()
+        return self._exit
+
+    def stop(self, grace: float = 10.0) -> Exit:
+        """`docker stop`: SIGTERM, and SIGKILL after `grace` seconds."""
+        import docker.errors  # noqa: PLC0415
+
+        try:
+            self._container.stop(timeout=round(grace))
+        except docker.errors.DockerException:
+            self._container.remove(force=True)
+        return self.wait(30) or Exit(-9, "the container did not end after SIGKILL")
+
+    def close(self) -> None:
+        """Remove the container. Safe to call twice."""
+        import docker.errors  # noqa: PLC0415
+        from requests.exceptions import RequestException  # noqa: PLC0415
+
+        try:
+            self._container.remove(force=True, v=True)
+        except (docker.errors.NotFound, RequestException):
+            pass
+        finally:
+            self._client.close()
+
+    def _inspected(self) -> Exit:
+        """Exit status, out-of-memory flag and error as the engine keeps them."""
+        import docker.errors  # noqa: PLC0415
+        from requests.exceptions import RequestException  # noqa: PLC0415
+
+        try:
+            self._container.reload()
+        except (docker.errors.DockerException, RequestException) as error:
+            return Exit(-9, f"the engine lost the container: {_explained(error)}")
+        ended = self._container.attrs["State"]
+        oom, said = bool(ended.get("OOMKilled")), ended.get("Error") or None
+        code = int(ended["ExitCode"])
+        reason = said or ("out of memory: ended by the kernel" if oom else None)
+        return Exit(code, reason, _facts(self._client, self._container, self._image, oom, said))
+
+
+def create_arguments(options: DockerOptions, launch: Launch, variables: Mapping[str, str]) -> dict[str, Any]:
+    """The keyword arguments of `containers.create` for these options; only what was asked for is set."""
+    from docker.types import Mount, Ulimit  # noqa: PLC0415
+
+    binds = [*map(Bind.parse, options.binds), Bind(str(launch.workdir.resolve()), INSIDE_WORKDIR, read_only=False)]
+    arguments: dict[str, Any] = {
+        # Mounts and not volumes: a missing host folder is an error and not a new folder of root's.
+        "mounts": [Mount(bind.target, bind.source, type="bind", read_only=bind.read_only) for bind in binds],
+        "environment": dict(variables),
+        "labels": dict(launch.labels),
+        "ulimits": [Ulimit(name=name, soft=limit, hard=limit) for name, limit in options.ulimits.items()],
+        "devices": [device for device in options.devices if device.startswith("/")],
+        "device_requests": _device_requests(options),
+        "working_dir": options.workdir or INSIDE_WORKDIR,
+        "ipc_mode": options.ipc,
+        "shm_size": options.shm_size,
+        "network": None if options.network in (None, "host", "none") else options.network,
+        "network_mode": options.network if options.network in ("host", "none") else None,
+        "cpuset_cpus": options.cpuset,
+        "nano_cpus": None if options.cpus is None else round(options.cpus * 1e9),
+        "mem_limit": -1 if options.memory == "unlimited" else options.memory,
+        "memswap_limit": -1 if options.memory_swap == "unlimited" else options.memory_swap,
+        "cgroup_parent": options.cgroup_parent,
+        "privileged": options.privileged or None,
+        "user": options.user,
+        "runtime": options.runtime,
+        "entrypoint": [""] if options.entrypoint == "" else options.entrypoint,
+        "pid_mode": options.pid,
+        "cap_add": list(options.cap_add),
+        "security_opt": list(options.security_opt),
+    }
+    return {name: value for name, value in arguments.items() if value is not None and value != []}
+
+
+def _device_requests(options: DockerOptions) -> list[Any]:
+    from docker.types import DeviceRequest  # noqa: PLC0415
+
+    requests = []
+    if options.gpus is not None:
+        if isinstance(options.gpus, tuple):
+            requests.append(DeviceRequest(device_ids=list(options.gpus), capabilities=[["gpu"]]))
+        else:
+            count = -1 if options.gpus == "all" else options.gpus
+            requests.append(DeviceRequest(count=count, capabilities=[["gpu"]]))
+    cdi = [device for device in options.devices if not device.startswith("/")]
+    if cdi:
+        requests.append(DeviceRequest(driver="cdi", device_ids=cdi))
+    return requests
+
+
+def _client() -> "DockerClient":
+    """The engine that DOCKER_HOST names. Raises CollectError where none answers."""
+    import docker  # noqa: PLC0415
+    import docker.errors  # noqa: PLC0415
+
+    try:
+        client = docker.from_env(timeout=60)
+        client.ping()
+    except docker.errors.DockerException as error:
+        raise CollectError(
+            f"no Docker engine answers: {_explained(error)}", remedy="start it, and check DOCKER_HOST and your rights"
+        ) from None
+    return client
+
+
+def _image(client: "DockerClient", name: str) -> Any:
+    import docker.errors  # noqa: PLC0415
+
+    try:
+        return client.images.get(name)
+    except docker.errors.ImageNotFound:
+        raise CollectError(
+            f"image {name} is not on this machine", remedy=f"docker pull {name}: nothing is pulled during a campaign"
+        ) from None
+
+
+def _gpu_obstacles(client: "DockerClient", options: DockerOptions) -> list[Obstacle]:
+    """Podman's API accepts GPU requests and ignores them; Docker needs the toolkit's runtime or CDI."""
+    if options.gpus is None:
+        return []
+    if any("podman" in str(part.get("Name", "")).lower() for part in client.version().get("Components", [])):
+        return [
+            Obstacle("Podman ignores gpus: without a word", "ask by CDI name instead: devices: [nvidia.com/gpu=all]")
+        ]
+    info = client.info()
+    if "nvidia" in info.get("Runtimes", {}) or info.get("CDISpecDirs"):
+        return []
+    return [
+        Obstacle("the engine has no NVIDIA runtime", "install nvidia-container-toolkit, or give devices: and binds:")
+    ]
+
+
+def _facts(client: "DockerClient", container: "DockerContainer", image: str, oom: bool, error: str | None) -> Container:
+    """What really ran, in the engine's words."""
+    version, info = client.version(), client.info()
+    attributes = container.attrs
+    image_id = str(attributes["Image"])
+    parts = {str(part.get("Name", "")): part for part in version.get("Components", [])}
+    runtime = attributes["HostConfig"].get("Runtime") or info.get("DefaultRuntime")
+    return Container(
+        engine=next((name for name in parts if "podman" in name.lower()), "docker"),
+        engine_version=version.get("Version"),
+        api_version=client.api.api_version,
+        runtime=runtime,
+        runtime_version=_version_of(parts, runtime),
+        toolkit_version=_version_of(parts, "nvidia-container-toolkit") or _toolkit_version(),
+        cgroup_driver=info.get("CgroupDriver"),
+        cgroup_version=info.get("CgroupVersion"),
+        image=image,
+        image_id=image_id,
+        digests=tuple(client.images.get(image_id).attrs.get("RepoDigests") or ()),
+        oom_killed=oom,
+        error=error,
+    )
+
+
+def _version_of(parts: Mapping[str, Mapping[str, Any]], name: str | None) -> str | None:
+    found = parts.get("runc" if name == "io.containerd.runc.v2" else name or "")
+    return None if found is None else str(found.get("Version"))
+
+
+def _toolkit_version() -> str | None:
+    """The version of nvidia-container-toolkit on this machine; None where it is not installed."""
+    tool = shutil.which("nvidia-ctk")
+    if tool is None:
+        return None
+    said = subprocess.run([tool, "--version"], capture_output=True, text=True, check=False, timeout=10)
+    return said.stdout.splitlines()[0].rpartition(" ")[2] if said.returncode == 0 and said.stdout else None
+
+
+def _pump(stream: Any, log: Any) -> None:
+    try:
+        for chunk in stream:
+            log.write(chunk)
+    except OSError:
+        return
+
+
+def _explained(error: Exception) -> str:
+    """An engine's error in one line, without the library's wrapping."""
+    text = getattr(error, "explanation", None) or str(error)
+    return " ".join(str(text).split())

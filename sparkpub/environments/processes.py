@@ -1,0 +1,194 @@
+"""Processes of this machine: started into a session of their own, found again, and ended as a whole tree."""
+
+import errno
+import os
+import select
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from sparkpub.environments import cgroup, owner
+from sparkpub.environments.base import OWNER_VARIABLE, RUN_LABEL, RUN_VARIABLE, Exit, Launch, Sink
+from sparkpub.errors import CollectError
+
+CHUNK = 1 << 16
+
+
+def descendants(pid: int) -> set[int]:
+    """The process and all that descend from it, as long as their parents live."""
+    found: set[int] = set()
+    todo = [pid]
+    while todo:
+        current = todo.pop()
+        if current in found or owner.start_ticks(current) is None:
+            continue
+        found.add(current)
+        for children in Path(f"/proc/{current}/task").glob("*/children"):
+            try:
+                todo += [int(child) for child in children.read_text().split()]
+            except OSError:
+                continue
+    return found
+
+
+def marked(variable: str) -> dict[int, str]:
+    """Process id to the value of `variable` in its environment, for every process that has it and can be read."""
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            value = mark(int(folder.name), variable)
+            if value is not None:
+                found[int(folder.name)] = value
+    return found
+
+
+def mark(pid: int, variable: str) -> str | None:
+    """The value of `variable` in a process's environment; None where it has none or cannot be read."""
+    key = variable.encode() + b"="
+    try:
+        content = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return None
+    for entry in content.split(b"\0"):
+        if entry.startswith(key):
+            return entry[len(key) :].decode(errors="replace")
+    return None
+
+
+def end(pids: Iterable[int], number: signal.Signals) -> None:
+    """Send a signal to each process that still is."""
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except (ProcessLookupError, PermissionError):
+            continue
+
+
+def reap() -> list[str]:
+    """End processes whose collector is dead, and remove their control groups; says what was done."""
+    orphans = {pid: who for pid, who in marked(OWNER_VARIABLE).items() if pid != os.getpid() and not owner.lives(who)}
+    said = [f"ended process {pid} of run {mark(pid, RUN_VARIABLE) or 'unknown'}" for pid in sorted(orphans)]
+    end(orphans, signal.SIGKILL)
+    deadline = time.monotonic() + 5
+    while any(owner.start_ticks(pid) for pid in orphans) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    for folder in cgroup.leftovers():
+        cgroup.remove(folder)
+    return said
+
+
+class HostProcess:
+    """A command on this machine in a session of its own, with its output pumped to the run's log."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        launch: Launch,
+        variables: Mapping[str, str],
+        *,
+        recorded: Sequence[str],
+        folder: Path | None = None,
+        own_cgroup: bool = True,
+    ) -> None:
+        self.argv = tuple(recorded)
+        self._run = launch.labels.get(RUN_LABEL)
+        self._group = cgroup.create(f"{self._run or os.getpid()}"[-100:]) if own_cgroup else None
+        self._exit: Exit | None = None
+        try:
+            if shutil.which(argv[0], path=variables.get("PATH")) is None:
+                raise FileNotFoundError(errno.ENOENT, "not found, or not executable")
+            self._process = subprocess.Popen(
+                [*self._entering(), *argv],
+                cwd=folder or launch.workdir,
+                env=dict(variables),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self.close()
+            raise CollectError(
+                f"the command cannot be started: {error.strerror}",
+                where=str(argv[0]),
+                remedy="check that the program is installed there and executable",
+            ) from None
+        self.pid = self._process.pid
+        self._pump = threading.Thread(target=_pump, args=(self._process, launch.log), daemon=True)
+        self._pump.start()
+
+    def _entering(self) -> tuple[str, ...]:
+        """Words before the command that put it into its group first, so that nothing of it is charged elsewhere."""
+        if self._group is None:
+            return ()
+        return ("/bin/sh", "-c", 'echo $$ > "$0" && exec "$@"', str(self._group / "cgroup.procs"))
+
+    def wait(self, timeout: float) -> Exit | None:
+        """The end, or None after `timeout` seconds. Children that outlive the command are ended with it."""
+        if self._exit is None and self._ended(timeout):
+            code = self._process.wait()
+            self._end_rest()
+            self._pump.join(10)
+            self._exit = Exit(code, None if code >= 0 else f"ended by {_signal_name(-code)}")
+        return self._exit
+
+    def _ended(self, timeout: float) -> bool:
+        """Wait without polling: the kernel wakes us when the process ends."""
+        try:
+            handle = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return True
+        try:
+            poller = select.poll()
+            poller.register(handle, select.POLLIN)
+            return bool(poller.poll(max(0.0, timeout) * 1000))
+        finally:
+            os.close(handle)
+
+    def stop(self, grace: float = 10.0) -> Exit:
+        """End the whole tree: SIGTERM, and SIGKILL after `grace` seconds."""
+        end(self._tree(), signal.SIGTERM)
+        ended = self.wait(grace)
+        if ended is None:
+            end(self._tree(), signal.SIGKILL)
+            ended = self.wait(30)
+        return ended or Exit(-signal.SIGKILL, "did not end after SIGKILL: it hangs in the kernel")
+
+    def close(self) -> None:
+        """Remove the run's control group. Safe to call twice."""
+        if self._group is not None and cgroup.remove(self._group):
+            self._group = None
+
+    def _tree(self) -> set[int]:
+        """Every process of the run: descendants, members of its group, and those that carry its mark."""
+        pids = descendants(self.pid)
+        if self._group is not None:
+            pids |= cgroup.members(self._group)
+        if self._run is not None:
+            pids |= {pid for pid, run in marked(RUN_VARIABLE).items() if run == self._run}
+        return pids - {os.getpid()}
+
+    def _end_rest(self) -> None:
+        """What outlives the command would go on using the machine during the next run."""
+        deadline = time.monotonic() + 5
+        while (rest := self._tree()) and time.monotonic() < deadline:
+            end(rest, signal.SIGKILL)
+            time.sleep(0.01)
+
+
+def _pump(process: "subprocess.Popen[bytes]", log: Sink) -> None:
+    assert process.stdout is not None
+    with process.stdout as stream:
+        while chunk := os.read(stream.fileno(), CHUNK):
+            log.write(chunk)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
