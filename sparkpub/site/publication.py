@@ -121,8 +121,11 @@ def scope(campaign: CampaignData, *, model: str | None = None, environment: str 
     """The scope of charts on a campaign, or on one model, environment or workload of it."""
     wanted = (model, environment, workload)
     cells = [c for c in cell_keys(campaign) if all(w in (None, part) for w, part in zip(wanted, c, strict=True))]
-    kept = [tuple(name for name in names if wanted[axis] in (None, name)) for axis, names in enumerate(axes(campaign))]
-    return Scope(campaign.name, *kept, tuple(cell_label(campaign, cell) for cell in cells))
+    models, environments, workloads = (
+        tuple(name for name in names if wanted[axis] in (None, name)) for axis, names in enumerate(axes(campaign))
+    )
+    labels = tuple(cell_label(campaign, cell) for cell in cells)
+    return Scope(campaign.name, models, environments, workloads, labels)
 
 
 def batch_size(record: Record) -> int | None:
