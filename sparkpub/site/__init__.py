@@ -1,1 +1,1 @@
-"""The site: a dataset in, a docs tree out, for any engine that turns Markdown into pages."""
+"""Dataset -> pages: build, figures, chart compilation, browser assets."""

@@ -1,38 +1,70 @@
-"""Chart specifications to what a page can show: compiled Vega, and drawings in two widths."""
+"""Chart specification -> compiled Vega and two static drawings, at build time.
 
+A chart names its data (`{"name": "runs"}`) and holds none. Its widths are those of the wide drawing; the narrow one
+is the same chart with every width reduced alike, or a chart of its own (`Job.narrow`) where the shape must change.
+
+    Compiled.vega_json, .vega_json_narrow   Vega without data: the browser fetches the rows once for all charts
+    Compiled.svg_wide, .svg_narrow          drawings for a page: colours are variables, links begin with `content.ROOT`
+    Compiled.svg_file, .png()               a drawing that stands alone: real colours on white
+    drawing(compiled, …)                    both drawings as HTML, switched by the width of their container
+
+Colours are `var(--sp-…)`, which a browser resolves wherever an SVG attribute takes a colour; `sparkpub.css` has their
+values. The `href` channel holds addresses from the site's root (`runs/<id>/`).
+"""
+
+import concurrent.futures
+import hashlib
+import html
 import json
+import multiprocessing
+import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import vl_convert
 
-from sparkpub.charts import theme
+from sparkpub.errors import SiteError
+from sparkpub.site.content import ROOT
+from sparkpub.store import canonical_json, write_atomic
 
+WIDE, NARROW = 640, 344
+"""Total widths of the two drawings in CSS pixels: a column of the site, and a phone."""
+FONT = "Helvetica Neue, Arial, sans-serif"
+"""Ends in a family that the converter ships, so that text is measured alike on every machine."""
 VEGA_LITE = "6.4"
+FORMAT = 1
+"""Counts changes of what this module makes of the same chart; part of every cache key."""
+POOL_FROM = 24
+"""Cold charts from which a second process pays for its start."""
+
 Rows = Sequence[Mapping[str, Any]]
 Data = Mapping[str, Rows]
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A chart ready for pages: `svg_*` need no script; `vega*` need the data that the chart names."""
+    """A chart ready for pages. `svg_*` need no script; `vega_json*` need the data that the chart names."""
 
     key: str
-    vega: str
-    vega_narrow: str
+    vega_json: str
+    vega_json_narrow: str
     svg_wide: str
     svg_narrow: str
 
-    @property
+    @cached_property
     def svg_file(self) -> str:
-        """The wide drawing as a file of its own."""
-        return theme.concrete(self.svg_wide)
+        """The wide drawing as a file of its own: real colours, white ground, no links."""
+        text = re.sub(r"</?a\b[^>]*>", "", concrete(self.svg_wide))
+        start = '<svg xmlns="http://www.w3.org/2000/svg" ' + f'font-family="{FONT}" '
+        return text.replace("<svg ", start, 1).replace(">", '><rect width="100%" height="100%" fill="#fff"/>', 1)
 
     def png(self, scale: float = 2.0) -> bytes:
-        """The wide drawing as PNG."""
+        """The wide drawing as PNG, for link previews and posts."""
         return bytes(vl_convert.svg_to_png(self.svg_file, scale=scale))
 
 
@@ -45,31 +77,196 @@ class Job:
     data: Data
     narrow: Any = None
 
+    @cached_property
+    def specifications(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Vega-Lite of the wide and the narrow drawing."""
+        wide = _specification(self.chart)
+        narrow = _resized(wide, NARROW / WIDE) if self.narrow is None else _specification(self.narrow)
+        return _fitted(wide, WIDE), _fitted(narrow, NARROW)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of all that decides the result: charts, data, theme and the versions that compile."""
+        content = [self.key, self.specifications, self.data, FORMAT, VEGA_LITE, metadata.version("vl-convert-python")]
+        return hashlib.sha256(canonical_json(content).encode()).hexdigest()
+
+
+def compile_chart(chart: Any, data: Data, *, key: str, narrow: Any = None) -> Compiled:
+    """One chart, without the cache. `chart` is an Altair chart or a Vega-Lite specification.
+
+    Raises SiteError naming `key` where Vega-Lite or Vega refuses it.
+    """
+    return _compiled(Job(key, chart, data, narrow))
+
 
 def compile_many(jobs: Sequence[Job], cache: Path) -> list[Compiled]:
-    """The jobs' charts, in order."""
+    """The jobs' charts, in order; what `cache` holds is not compiled again, and many misses share processes."""
     cache.mkdir(parents=True, exist_ok=True)
-    return [_compiled(job) for job in jobs]
+    found = {job.fingerprint: _from_cache(cache / f"{job.fingerprint}.json") for job in jobs}
+    missing = list({job.fingerprint: job for job in jobs if found[job.fingerprint] is None}.values())
+    for job, new in zip(missing, _compile_all(missing), strict=True):
+        write_atomic(cache / f"{job.fingerprint}.json", json.dumps(asdict(new)))
+        found[job.fingerprint] = new
+    return [compiled for job in jobs if (compiled := found[job.fingerprint]) is not None]
+
+
+def _compile_all(jobs: Sequence[Job]) -> list[Compiled]:
+    processes = os.cpu_count() or 1
+    if len(jobs) < POOL_FROM or processes == 1:
+        return [_compiled(job) for job in jobs]
+    # A forked process hangs once V8 has started in its parent, so processes are spawned.
+    context = multiprocessing.get_context("spawn")
+    plain = [Job(job.key, job.specifications[0], job.data, job.specifications[1]) for job in jobs]
+    with concurrent.futures.ProcessPoolExecutor(processes, mp_context=context) as pool:
+        return list(pool.map(_compiled, plain, chunksize=8))
+
+
+def _from_cache(path: Path) -> Compiled | None:
+    try:
+        return Compiled(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
 
 
 def _compiled(job: Job) -> Compiled:
-    vegas, drawings = [], []
-    for chart, width in ((job.chart, theme.WIDE), (job.narrow or job.chart, theme.NARROW)):
-        sized = {**chart, "config": theme.CONFIG}
-        if "vconcat" not in sized:
-            sized |= {"width": width, "autosize": {"type": "fit-x", "contains": "padding"}}
-        vega = vl_convert.vegalite_to_vega(sized, vl_version=VEGA_LITE)
-        filled = [{**d, "values": job.data[d["name"]]} if d["name"] in job.data else d for d in vega.get("data", [])]
-        svg = vl_convert.vega_to_svg({**vega, "data": filled})
-        vegas.append(json.dumps(vega, separators=(",", ":")))
-        drawings.append(re.sub(r"</?a\b[^>]*>", "", svg))
-    return Compiled(job.key, *vegas, *drawings)
+    try:
+        wide, narrow = (
+            _drawn(specification, job.data, width)
+            for specification, width in zip(job.specifications, (WIDE, NARROW), strict=True)
+        )
+    except ValueError as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = next((line for line in lines if "Error:" in line), lines[-1])
+        raise SiteError(f"chart {job.key!r} does not compile: {reason}",
+                        remedy="correct its specification or the data it names") from None  # fmt: skip
+    return Compiled(job.key, wide[0], narrow[0], tidy(wide[1], f"{job.key}-w-"), tidy(narrow[1], f"{job.key}-n-"))
 
 
-# ruff: noqa: ARG001
-def drawing(compiled: Compiled, *, root: str, specification: str = "", sources: Mapping[str, str] | None = None) -> str:
-    """Both drawings as HTML; `specification` is the address of the compiled chart without suffix."""
+def _drawn(specification: dict[str, Any], data: Data, width: int) -> tuple[str, str]:
+    """(Vega without data, SVG), at most `width` wide where the widths of the views can be reduced."""
+    vega = vl_convert.vegalite_to_vega(specification, vl_version=VEGA_LITE)
+    svg = vl_convert.vega_to_svg(_with_data(vega, data), allowed_base_urls=[])
+    found = re.search(r'width="([\d.]+)"', svg)
+    total, views = float(found[1]) if found else width, _views_width(specification)
+    if _COMPOSED & specification.keys() and total > 1.02 * width and total > views > 0:
+        factor = max(0.2, (views - (total - width)) / views)
+        return _drawn(_resized(specification, factor), data, 10 * width)
+    return canonical_json(vega), svg
+
+
+def _specification(chart: Any) -> dict[str, Any]:
+    return dict(chart) if isinstance(chart, Mapping) else dict(chart.to_dict())
+
+
+_COMPOSED = frozenset({"facet", "hconcat", "vconcat", "concat", "repeat", "spec"})
+
+
+def _resized(node: Any, factor: float) -> Any:
+    """A copy of a specification in which the width of every view is multiplied; marks keep theirs."""
+    if isinstance(node, Mapping):
+        return {
+            key: round(value * factor)
+            if key == "width" and isinstance(value, int | float)
+            else _resized(value, factor)
+            if key in _COMPOSED | {"layer"}
+            else value
+            for key, value in node.items()
+        }
+    return [_resized(item, factor) for item in node] if isinstance(node, list) else node
+
+
+def _views_width(specification: Mapping[str, Any]) -> float:
+    """Width of the views of a composed chart without axes, legends and gaps; 0 where it names none."""
+    beside = [_views_width(view) for view in specification.get("hconcat", [])]
+    below = [_views_width(view) for view in specification.get("vconcat", [])]
+    own = specification.get("width", 0)
+    return sum(beside) + max(below, default=0) + (own if isinstance(own, int | float) else 0)
+
+
+def _fitted(specification: Mapping[str, Any], width: int) -> dict[str, Any]:
+    """A single view is fitted by Vega to the total width; composed ones keep the widths of their views."""
+    composed = _COMPOSED & specification.keys() or {"row", "column", "facet"} & specification.get("encoding", {}).keys()
+    if composed:
+        return dict(specification)
+    return {**specification, "autosize": {"type": "fit-x", "contains": "padding"}, "width": width}
+
+
+def _with_data(vega: Mapping[str, Any], data: Data) -> dict[str, Any]:
+    """The Vega specification with the rows of every data set that it names and does not define."""
+    sources = [
+        {**item, "values": data[item["name"]]} if item["name"] in data and "source" not in item else item
+        for item in vega.get("data", [])
+    ]
+    return {**vega, "data": sources}
+
+
+_DROPPED = re.compile(
+    r' (?:class|role|aria-[a-z]+|pointer-events|version|xmlns(?::xlink)?|font-family|target)="[^"]*"'
+    r'| opacity="1"| stroke-miterlimit="10"| transform="translate\(0,0\)"'
+)
+_EMPTY = re.compile(r'<path(?=[^>]* d="(?:M0,0h0v0h0Z)?")[^>]*/>|<g>(?:\s*)</g>|<g/>')
+_GEOMETRY = re.compile(r' (?:d|transform|points|[xy][12]?|c[xy]|r|width|height|viewBox)="[^"]*"')
+_ID = re.compile(r'\bid="([^"]+)"')
+_DECIMALS = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
+_LINK = re.compile(r' xlink:href="([^"]*)"| href="([^"]*)"')
+_LOCAL = re.compile(r"[A-Za-z0-9][\w./%-]*(?:\?[\w.=&%-]*)?(?:#[\w.-]*)?")
+
+
+_CONVERTER_BASE = "https://vega.github.io/vega-datasets/"
+"""What the converter puts before an address without a scheme."""
+
+
+def tidy(svg: str, prefix: str) -> str:
+    """A drawing for the inside of a page: short numbers, unique ids, links within the site, nothing for readers of
+    the screen (the figure's sentence and table speak for it)."""
+    svg = _GEOMETRY.sub(lambda found: _DECIMALS.sub(lambda number: _short(number[0]), found[0]), _DROPPED.sub("", svg))
+    before = ""
+    while before != svg:
+        before, svg = svg, _EMPTY.sub("", svg)
+    # Vega numbers its ids through the life of a process; here they count from the start of the drawing.
+    names = {name: f"{prefix}{place}" for place, name in enumerate(dict.fromkeys(_ID.findall(svg)))}
+    svg = _ID.sub(lambda found: f'id="{names[found[1]]}"', svg)
+    svg = re.sub(r"url\(#([^)]+)\)", lambda found: f"url(#{names.get(found[1], found[1])})", svg)
+    svg = _LINK.sub(_linked, svg)
+    return svg.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)
+
+
+def _short(number: str) -> str:
+    text = f"{float(number):.1f}".removesuffix(".0")
+    return "0" if text == "-0" else text
+
+
+def _linked(found: re.Match[str]) -> str:
+    address = html.unescape(found[1] or found[2] or "").removeprefix(_CONVERTER_BASE)
+    # Anything but an address within the site is no link: data never chooses a scheme or a host.
+    return f' href="{ROOT}{html.escape(address)}" tabindex="-1"' if _LOCAL.fullmatch(address) else ""
+
+
+def drawing(compiled: Compiled, *, specification: str = "", sources: Mapping[str, str] | None = None) -> str:
+    """Both drawings as HTML; addresses in it begin with `content.ROOT`.
+
+    `specification` is the address from the root, without suffix, under which `<it>.vega.json` and
+    `<it>.narrow.vega.json` are published; `sources` maps the name of a data set to the address of its rows (a JSON
+    list of objects, or an object whose member after `#` in the address is that list). Without them the chart stays
+    as drawn.
+    """
+    live = ""
+    if specification:
+        addresses = json.dumps({name: ROOT + address for name, address in (sources or {}).items()}, ensure_ascii=False)
+        live = f' data-sp-chart="{html.escape(ROOT + specification)}" data-sp-data="{html.escape(addresses)}"'
     return (
-        f'<div class="sp-chart" data-sp-chart="{root}{specification}">'
-        f'<div class="sp-wide">{compiled.svg_wide}</div><div class="sp-narrow">{compiled.svg_narrow}</div></div>'
+        f'<div class="sp-chart"{live}><div class="sp-wide">{compiled.svg_wide}</div>'
+        f'<div class="sp-narrow">{compiled.svg_narrow}</div></div>'
     )
+
+
+def _colours() -> Mapping[str, str]:
+    """Every colour variable of `sparkpub.css` with its value in light mode."""
+    text = (Path(__file__).parent / "assets" / "sparkpub.css").read_text(encoding="utf-8")
+    return dict(re.findall(r"(--sp-[a-z0-9]+): *(#[0-9a-f]{6});", text[: text.index("}")]))
+
+
+def concrete(text: str) -> str:
+    """A drawing or specification with every colour variable replaced by its value in light mode."""
+    values = _colours()
+    return re.sub(r"var\((--sp-[a-z0-9]+)\)", lambda found: values[found[1]], text)

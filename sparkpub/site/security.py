@@ -1,0 +1,65 @@
+"""What happens to a finished page: the policy that it declares, and the theme's defects that it must not keep.
+
+A page that cannot set headers declares its Content-Security-Policy in a meta element, so the policy is computed from
+the page itself: scripts of this site, and exactly the inline scripts that the theme put there.
+"""
+
+import base64
+import hashlib
+import html
+import re
+
+_INLINE = re.compile(r"<script(?P<attributes>[^>]*)>(?P<text>.*?)</script>", re.DOTALL | re.IGNORECASE)
+_CHARSET = re.compile(r'<meta charset="?utf-8"?>', re.IGNORECASE)
+
+MENDS = (
+    # Material 9.8 names neither its search dialog nor its progress bar.
+    ('data-md-component="search" role="dialog">', 'data-md-component="search" role="dialog" aria-label="Search">'),
+    ('data-md-component="progress" role="progressbar">',
+     'data-md-component="progress" role="progressbar" aria-label="Loading the page">'),
+    ('<div class="md-search__scrollwrap" tabindex="0"',
+     '<div class="md-search__scrollwrap" tabindex="0" role="region" aria-label="Search results"'),
+)  # fmt: skip
+"""What the theme writes, and what a reader of the screen needs instead."""
+
+
+def finish(page: str, *, unsafe_eval: bool = False) -> str:
+    """A whole HTML page with its policy declared and the theme's defects mended; idempotent.
+
+    `unsafe_eval` is `runtime.Browser.csp_unsafe_eval`. A page without a head is returned as it came.
+    """
+    for defect, mended in MENDS:
+        page = page.replace(defect, mended)
+    if "Content-Security-Policy" in page:
+        return page
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy(page, unsafe_eval=unsafe_eval))}">'
+    return _CHARSET.sub(lambda charset: charset[0] + meta, page, count=1)
+
+
+def policy(page: str, *, unsafe_eval: bool = False) -> str:
+    """The Content-Security-Policy of a page: this site only, and the page's own inline scripts by their hash.
+
+    Styles may be inline, since highlighted code and tables of the theme carry style attributes.
+    """
+    scripts = ["'self'", *inline_hashes(page), *(["'unsafe-eval'"] if unsafe_eval else [])]
+    rules = {
+        "default-src": "'self'",
+        "script-src": " ".join(scripts),
+        "style-src": "'self' 'unsafe-inline'",
+        "img-src": "'self' data:",
+        "object-src": "'none'",
+        "base-uri": "'self'",
+        "form-action": "'self'",
+    }
+    return "; ".join(f"{name} {value}" for name, value in rules.items())
+
+
+def inline_hashes(page: str) -> list[str]:
+    """Policy sources of the page's inline scripts, in order, each once; data blocks are no scripts."""
+    found = [
+        match["text"]
+        for match in _INLINE.finditer(page)
+        if " src=" not in match["attributes"] and "json" not in match["attributes"]
+    ]
+    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in found]
+    return [f"'sha256-{digest}'" for digest in dict.fromkeys(digests)]
