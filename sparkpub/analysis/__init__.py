@@ -1,0 +1,1 @@
+"""Statistics on plain arrays: SciPy does the work, and each function names its source."""

@@ -1,0 +1,64 @@
+"""Outliers by tests that can fire at the n there is. (Three sigma cannot at n ≤ 10: no value lies further than
+(n - 1)/√n standard deviations from the mean, 2.85 at n = 10.)"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from sparkpub.analysis.describe import ALPHA, Floats, resolution_of, t_quantile
+
+_ROUNDING_STEPS = 2.0
+_SMALLEST = 3
+_SEVERAL_FROM = 15
+
+
+def grubbs(values: Sequence[float], alpha: float = ALPHA) -> tuple[int, ...]:
+    """Indices of outliers, the most extreme first.
+
+    Below 15 values it is Grubbs' (1969) two-sided test for a single outlier. From 15 it is Rosner's (1983)
+    generalised ESD, the test iterated so that outliers do not mask each other and `alpha` still holds for all
+    iterations together, for up to a tenth of the values. A value within two rounding steps of the others' mean is
+    never an outlier: nine readings of 60 °C and one of 61 show rounding. Fewer than three values have none.
+    """
+    array = np.array(values, dtype=np.float64)
+    n = len(array)
+    if n < _SMALLEST or array.min() == array.max():
+        return ()
+    limit = 1 if n < _SEVERAL_FROM else max(1, n // 10)
+    left, found, count = np.arange(n), list[int](), 0
+    for step in range(limit):
+        rest = array[left]
+        deviation = np.abs(rest - rest.mean())
+        worst, spread = int(deviation.argmax()), float(rest.std(ddof=1))
+        if spread == 0:
+            break
+        found.append(int(left[worst]))
+        if deviation[worst] / spread > critical_value(n - step, alpha):
+            count = step + 1
+        left = np.delete(left, worst)
+    return tuple(index for index in found[:count] if _beyond_rounding(array, index, found[:count]))
+
+
+def _beyond_rounding(array: Floats, index: int, suspects: Sequence[int]) -> bool:
+    others = np.delete(array, suspects)
+    return abs(float(array[index]) - float(others.mean())) > _ROUNDING_STEPS * resolution_of(array)
+
+
+def critical_value(n: int, alpha: float = ALPHA) -> float:
+    """Two-sided critical value of Grubbs' G for n values (NIST/SEMATECH e-Handbook, 1.3.5.17.1)."""
+    t = t_quantile(1 - alpha / (2 * n), n - 2)
+    return (n - 1) / math.sqrt(n) * math.sqrt(t * t / (n - 2 + t * t))
+
+
+def modified_z(values: Sequence[float]) -> tuple[float, ...]:
+    """0.6745 (x - median) / MAD: Iglewicz and Hoaglin (1993), who call 3.5 and more a potential outlier.
+
+    Where more than half the values are equal MAD is 0, and 1.2533 × the mean absolute deviation takes its place;
+    equal values all score 0.
+    """
+    array = np.array(values, dtype=np.float64)
+    distance = array - np.median(array)
+    mad = float(np.median(np.abs(distance)))
+    scale = mad / 0.6745 if mad > 0 else 1.253314 * float(np.abs(distance).mean())
+    return tuple(float(value) for value in (distance / scale if scale > 0 else distance))
