@@ -1,6 +1,7 @@
 """The matrix: every mistake at once, with its line; orders that do not confound."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -53,6 +54,34 @@ def test_exclude_removes_cells_and_nothing_else() -> None:
     assert counted == {("a", "native"): 4, ("b", "native"): 4, ("b", "container"): 4}
 
 
+WRONG = """\
+campaign: Phase One
+title: t
+models:
+  m: {id: x/y, pth: /models}
+environments:
+  native: {type: hots}
+workloads:
+  w: {type: command, argv: [x]}
+iteratons: 3
+gates: {cooldown: soon, max_start_temp_celsius: 45}
+baseline: nativ
+"""
+
+
+def test_all_mistakes_are_reported_at_once_with_lines_and_suggestions() -> None:
+    with pytest.raises(MatrixError) as caught:
+        matrices.parse(WRONG, "m.yaml")
+    text = "\n".join(caught.value.lines())
+    assert "campaign" in text
+    assert "m.yaml:1;" in text
+    assert "unknown key models.m.pth, m.yaml:4; did you mean path?" in text
+    assert "unknown type 'hots' of environments.native, m.yaml:6; did you mean host?" in text
+    assert "unknown key iteratons, m.yaml:9; did you mean iterations?" in text
+    assert "'soon' is not a duration" in text
+    assert "m.yaml:10;" in text
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -100,3 +129,8 @@ def test_an_interruption_uses_up_no_retry() -> None:
 def test_records_of_another_specification_are_refused() -> None:
     with pytest.raises(CollectError, match="another specification"):
         states(a_matrix(), [a_record(model="a", specification="0" * 64)])
+
+
+def test_the_shipped_matrices_are_valid() -> None:
+    for path in sorted((Path(__file__).parent.parent / "matrix").glob("*.yaml")):
+        assert plan(matrices.read(path)), path
