@@ -56,7 +56,7 @@ def ledger(scope: Scope) -> dict[str, Any]:
     """Where the machine's memory went in one run of each cell. Rows `ledger`: `cell, part, rank, gib, run, href`."""
     bars = (
         scope.rows("ledger")
-        .mark_bar(height=alt.RelativeBandSize(0.75), stroke="var(--sp-bg)", strokeWidth=1)
+        .mark_bar(height=alt.RelativeBandSize(0.75), stroke=theme.BACKGROUND, strokeWidth=1)
         .encode(
             x=alt.X("gib:Q", title="Memory (GiB)", stack="zero"),
             y=scope.y(),
@@ -68,7 +68,7 @@ def ledger(scope: Scope) -> dict[str, Any]:
     )
     labels = (
         scope.rows("ledger", "datum.gib >= 9")
-        .mark_text(fontSize=11, color="var(--sp-on-c)")
+        .mark_text(fontSize=11, color=theme.BACKGROUND)
         .encode(
             x=alt.X("gib:Q", stack="zero", bandPosition=0.5),
             y=scope.y(),
@@ -84,7 +84,7 @@ def coverage(scope: Scope) -> dict[str, Any]:
     """One mark per planned run: done, failed, quarantined or missing. Rows `slots`: `cell, iteration, state, href`."""
     rows = scope.rows("slots")
     x = alt.X("iteration:O", title="Iteration", axis=alt.Axis(labelAngle=0, orient="bottom"))
-    colours = ["var(--sp-good)", "var(--sp-bad)", "var(--sp-flag)", "var(--sp-fg2)", "var(--sp-c3)"]
+    colours = ["var(--sp-good)", "var(--sp-bad)", "var(--sp-warn)", "var(--sp-fg2)", "var(--sp-c3)"]
     marks = rows.mark_text(fontSize=16, baseline="middle").encode(
         x=x,
         y=scope.y(),

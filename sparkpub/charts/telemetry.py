@@ -11,7 +11,7 @@ MARGIN = 60
 """Room for the axis beside each panel, in pixels."""
 
 
-def panels(signals: tuple[tuple[str, str], ...], width: int = theme.WIDE) -> dict[str, Any]:
+def panels(signals: tuple[tuple[str, str], ...]) -> dict[str, Any]:
     """A run over time, one panel for each signal (label, unit), the phases shaded.
 
     Rows `samples`: `signal, t, value` with t in seconds since launch, and `phases`: `name, start, end`. Several
@@ -43,24 +43,21 @@ def panels(signals: tuple[tuple[str, str], ...], width: int = theme.WIDE) -> dic
                 tooltip=[alt.Tooltip("t:Q", title="seconds"), alt.Tooltip("value:Q", title=label)],
             )
         )  # fmt: skip
-        charts.append(alt.layer(*layers).properties(width=width - MARGIN, height=96))
+        charts.append(alt.layer(*layers).properties(width=theme.WIDE - MARGIN, height=96))
     return theme.finish(alt.vconcat(*charts, spacing=14).resolve_scale(x="shared"))
 
 
 def heat(scope: Scope) -> dict[str, Any]:
-    """GPU utilisation over time, one row per run. Rows `heat`: `run, label, start, end, percent, href`.
-
-    Darker is busier: opacity and not hue, so that it holds in both colour schemes and in print.
-    """
+    """GPU utilisation over time, one row per run. Rows `heat`: `run, label, start, end, percent, href`."""
     cells = (
         scope.rows("heat")
-        .mark_rect(color=theme.SERIES[0])
+        .mark_rect()
         .encode(
             x=alt.X("start:Q", title="Seconds since launch", scale=alt.Scale(nice=False, zero=False)),
             x2="end:Q",
             y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, labelFontSize=10)),
-            opacity=alt.Opacity("percent:Q", title="GPU utilisation (%)",
-                                scale=alt.Scale(domain=[0, 100], range=[0.04, 1])),
+            color=alt.Color("percent:Q", title="GPU utilisation (%)",
+                            scale=alt.Scale(type="threshold", domain=[5, 25, 50, 75, 95], range=list(theme.RAMP))),
             tooltip=[alt.Tooltip(f"{field}:N") for field in ("run", "start", "percent")],
             href="href:N",
         )

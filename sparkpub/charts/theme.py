@@ -5,30 +5,23 @@ stands alone: every series has a shape or a dash as well. Single and layered vie
 drawing's decides.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 
-WIDE = 660
-NARROW = 340
-"""Widths of the two drawings in pixels, axes included."""
+WIDE = 640
+"""Width in pixels for which a chart of several views is laid out; other charts leave their width to the drawing."""
 ROW = 34
 """Height of one row of a chart whose y axis lists cells or runs."""
-COLOURS = {
-    "--sp-c1": "#0060b3", "--sp-c2": "#c2540a", "--sp-c3": "#1a7f5a", "--sp-c4": "#8e3a9d", "--sp-c5": "#8a6d00",
-    "--sp-c6": "#b0275b", "--sp-fg": "#1b1f24", "--sp-fg2": "#57606a", "--sp-grid": "#d8dee4", "--sp-bg": "#ffffff",
-    "--sp-on-c": "#ffffff", "--sp-good": "#1a7f37", "--sp-bad": "#b3261e", "--sp-flag": "#9a6700",
-}  # fmt: skip
-"""The variables with their colours on white, for files that stand alone. The style sheet sets them per scheme."""
 SERIES = tuple(f"var(--sp-c{number})" for number in range(1, 7))
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [4, 4], [1, 3])
 TEXT = "var(--sp-fg)"
 FAINT = "var(--sp-fg2)"
 GRID = "var(--sp-grid)"
-FLAG = "var(--sp-flag)"
+RAMP = tuple(f"var(--sp-r{step})" for step in range(1, 7))
+BACKGROUND = "var(--sp-bg)"
 
 # Measured by vl-convert with its own Liberation Sans, so labels have the same extent on every machine.
 FONT = "Helvetica Neue, Arial, sans-serif"
@@ -56,13 +49,8 @@ CONFIG: dict[str, Any] = {
 
 
 def finish(chart: alt.LayerChart | alt.FacetChart | alt.VConcatChart) -> dict[str, Any]:
-    """The chart as a Vega-Lite specification; its data stay named, without rows, and its look is the theme's."""
-    return {key: part for key, part in chart.to_dict(validate=False).items() if key != "config"}
-
-
-def concrete(svg: str) -> str:
-    """A drawing with real colours in place of variables."""
-    return re.sub(r"var\((--sp-[a-z0-9-]+)\)", lambda found: COLOURS[found[1]], svg)
+    """The chart as a Vega-Lite specification; with the shared look; its data stay named, without rows."""
+    return {**chart.to_dict(validate=False), "config": CONFIG}
 
 
 def colour(field: str, domain: Sequence[str], title: str | None = None, *, legend: bool = True) -> alt.Color:
