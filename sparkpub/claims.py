@@ -5,68 +5,34 @@ the verdict that the text was written for; when the data give another one, the b
 to reread.
 """
 
-import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, PositiveFloat, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from sparkpub import yaml_lines
+from sparkpub.dataset import CampaignData, Dataset
 from sparkpub.errors import ClaimError
+from sparkpub.expectations import Asked, Decided, Expect
 from sparkpub.facts import FactSource
-from sparkpub.record import Key, MetricName
+from sparkpub.quantities import AXES, Group, Include, Question, grouped, select
+from sparkpub.record import Key, MetricName, Record
+
+if TYPE_CHECKING:
+    from sparkpub.checks import Finding, Review
 
 VerdictWord = Literal["supported", "refuted", "undecided", "void", "hypothesis"]
-Interval = tuple[FiniteFloat, FiniteFloat]
-_CONDITION = re.compile(r"([a-z][a-z0-9_]*)\s*(<=|>=|=|<|>)\s*(-?\d+(?:\.\d+)?)")
+BEYOND_DOUBT = frozenset({"identity", "order-confound", "missing-cell", "mixed-machines"})
+"""Checks whose warnings, too, void a claim about the world: identity, order and coverage."""
 _SCOPE = r"^((each|any) (cell|model|environment)|pooled)$"
 _COMPARE = r"^[a-z0-9][a-z0-9.-]* / [a-z0-9][a-z0-9.-]*$"
 
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Expect(_Strict):
-    """What the claim says of each unit of its scope: exactly one of these.
-
-    Intervals (`ratio`, `difference`, `difference_percent`) and `direction` are read with the 95 % interval: it lies
-    inside (supported), outside (refuted) or across (undecided). `published` and `spans` are read at the claim's
-    `decimals`: they are about these very numbers. `holds` is `statistic < number` (also <=, >, >=, =).
-    """
-
-    equivalent_within_percent: PositiveFloat | None = None
-    ratio: Interval | None = None
-    difference: Interval | None = None
-    difference_percent: Interval | None = None
-    direction: Literal["higher", "lower"] | None = None
-    holds: Annotated[str, Field(pattern=f"^{_CONDITION.pattern}$")] | None = None
-    published: dict[str, FiniteFloat] | None = None
-    """Unit (`deepseek` or `deepseek/native`) to the figure that was published for it."""
-    spans: Interval | None = None
-    """The smallest and largest value over the units, as published."""
-    highest: str | None = None
-    lowest: str | None = None
-
-    @model_validator(mode="after")
-    def _exactly_one(self) -> Self:
-        if len(self.model_fields_set) != 1:
-            raise ValueError(f"an expectation is exactly one of {', '.join(type(self).model_fields)}")
-        return self
-
-    @property
-    def form(self) -> str:
-        """The name of the one expectation that is set."""
-        return next(iter(self.model_fields_set))
-
-    @property
-    def condition(self) -> tuple[str, str, str]:
-        """`holds` as (statistic, operator, number as written)."""
-        found = _CONDITION.fullmatch(self.holds or "")
-        assert found is not None
-        return found[1], found[2], found[3]
 
 
 class Claim(_Strict):
@@ -89,7 +55,7 @@ class Claim(_Strict):
     models: tuple[Key, ...] = ()
     environments: tuple[Key, ...] = ()
     workloads: tuple[Key, ...] = ()
-    include: Literal["counted", "all"] = "counted"
+    include: Include = "counted"
     decimals: Annotated[int, Field(ge=0, le=6)] = 2
     expect: Expect | None = None
     decided_by: str | None = None
@@ -159,3 +125,87 @@ def _keys_at(loc: Sequence[int | str]) -> list[str]:
     parts: dict[str, type[BaseModel]] = {"expect": Expect, "source": FactSource}
     inner = parts.get(str(loc[-1]) if loc else "", Claim)
     return list(inner.model_fields)
+
+
+def judge(claims: Sequence[Claim], dataset: Dataset, review: "Review") -> list[Verdict]:
+    """The verdict of each claim. Raises ClaimError for a claim that names what its campaign does not have."""
+    verdicts = []
+    for claim in claims:
+        try:
+            verdicts.append(_judge(claim, dataset.campaigns.get(claim.campaign), review))
+        except ClaimError as error:
+            raise ClaimError(error.what, where=f"claim {claim.id}", remedy=error.remedy) from None
+    return verdicts
+
+
+def _judge(claim: Claim, campaign: CampaignData | None, review: "Review") -> Verdict:
+    if claim.expect is None:
+        return Verdict(claim, "hypothesis", f"What would decide it: {claim.decided_by}")
+    if campaign is None:
+        return Verdict(claim, "undecided", f"The campaign {claim.campaign} is not among these data.")
+    chosen = {"model": claim.models, "environment": claim.environments, "workload": claim.workloads}
+    records = select(campaign, review.excluded, claim.include, **chosen)
+    statistic = claim.statistic or ("mean" if claim.compare is None else "difference")
+    readings = Asked(claim.expect, _questions(claim, campaign, records), statistic, claim.decimals).read()
+    evidence: dict[str, Any] = {"include": claim.include, "units": [reading.document() for reading in readings]}
+    figures = "; ".join(f"{reading.unit}: {reading.shown}" for reading in readings) or "no run has this metric"
+    doubts = _doubts(claim, records, review) if claim.about == "world" else {}
+    if doubts:
+        evidence["findings"] = list(doubts.values())
+        text = f"These runs cannot carry it ({', '.join(doubts)}). The figures by themselves: {figures}."
+        return Verdict(claim, "void", text, evidence)
+    return Verdict(claim, _combined(claim.scope, [reading.verdict for reading in readings]), f"{figures}.", evidence)
+
+
+def _questions(claim: Claim, campaign: CampaignData, records: Sequence[Record]) -> list[Question]:
+    """One question per unit of the claim's scope."""
+    unit = claim.scope.rpartition(" ")[2]
+    axes = {"cell": AXES, "model": ("model", "workload"), "environment": ("environment", "workload")}.get(unit, ())
+    margin = campaign.matrix.equivalence_margin_percent if campaign.matrix else 1.0
+    if claim.expect is not None and claim.expect.equivalent_within_percent is not None:
+        margin = claim.expect.equivalent_within_percent
+    return [
+        Question(candidate, claim.metric or "", claim.against or "", baseline, margin)
+        for group in grouped(campaign, records, axes)
+        for candidate, baseline in [_sides(claim, group)]
+    ]
+
+
+def _sides(claim: Claim, group: Group) -> tuple[Group, Group | None]:
+    """The group asked about, and its baseline where the claim compares."""
+    if claim.compare is None:
+        return group, None
+    candidate, baseline = (
+        Group(group.label, tuple(record for record in group.records if record.environment == name))
+        for name in claim.compare.split(" / ")
+    )
+    return candidate, baseline
+
+
+def _doubts(claim: Claim, records: Sequence[Record], review: "Review") -> dict[str, dict[str, Any]]:
+    """Findings on the runs concerned that void a claim about the world, one entry per check."""
+    runs, cells = {record.run_id for record in records}, {"/".join(record.cell) for record in records}
+    doubts: dict[str, list[Finding]] = defaultdict(list)
+    for finding in review.findings:
+        serious = finding.severity == "error" or (finding.severity == "warning" and finding.check in BEYOND_DOUBT)
+        if finding.campaign != claim.campaign or not serious:
+            continue
+        named = set(finding.runs) - set(review.excluded)
+        in_cells = not finding.cells or bool(cells & set(finding.cells))
+        concerned = bool(named & runs) if finding.runs else in_cells
+        if concerned:
+            doubts[finding.check].append(finding)
+    return {
+        check: {"check": check, "findings": len(found), "severity": found[0].severity, "message": found[0].message}
+        for check, found in doubts.items()
+    }
+
+
+def _combined(scope: str, verdicts: Sequence[Decided]) -> Decided:
+    """All units must agree, or with `any` one is enough; without units nothing is decided."""
+    winning, losing = ("supported", "refuted") if scope.startswith("any") else ("refuted", "supported")
+    if winning in verdicts:
+        return "supported" if winning == "supported" else "refuted"
+    if verdicts and all(verdict == losing for verdict in verdicts):
+        return "refuted" if losing == "refuted" else "supported"
+    return "undecided"

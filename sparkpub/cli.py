@@ -80,6 +80,42 @@ def quarantine(run_id: str, reason: str | None, undo: bool, data: Path) -> None:
         click.echo(f"{run_id} is out of the figures of {quarantines.quarantine(dataset, run_id, reason or '')}")
 
 
+@cli.command()
+@click.argument("data", metavar="[DIR]", type=click.Path(path_type=Path), default=DEFAULT_DATA)
+@click.option("--campaign", metavar="C", help="Only this campaign.")
+@click.option("--against", metavar="C2", help="Compare the campaign, cell by cell, with this one that it repeats.")
+@click.option(
+    "--include",
+    type=click.Choice(["counted", "all"]),
+    default="counted",
+    show_default=True,
+    help="Runs that the review counts, or every run as recorded.",
+)
+@click.option("--json", "form", flag_value="json", help="Print the statistics as JSON and nothing else.")
+@click.option("--markdown", "form", flag_value="markdown", help="Print Markdown tables.")
+@click.option("--csv", "form", flag_value="csv", help="Print one CSV table.")
+def stats(
+    data: Path,
+    campaign: str | None,
+    against: str | None,
+    include: Literal["counted", "all"],
+    form: Literal["json", "markdown", "csv"] | None,
+) -> None:
+    """Describe every cell, compare the environments, and judge the campaign by the success criteria.
+
+    Example: sparkpub stats --campaign phase1 --include all --markdown
+    """
+    from sparkpub.analysis import tables
+    from sparkpub.analysis.summary import statistics
+    from sparkpub.checks import review
+    from sparkpub.dataset import load
+
+    dataset = load(data)
+    out = review(dataset).excluded
+    found = statistics(dataset, include=include, excluded=out, campaign=campaign, against=against)
+    click.echo(tables.render(found, form or "text"), nl=False)
+
+
 # -- publishing: export, render, build ---------------------------------------------------------------------
 
 

@@ -357,15 +357,19 @@ def _ground(c: Comparison) -> str:
     if few < MINIMUM_RUNS:
         return f"n too small to decide: {c.n_baseline} and {c.n_candidate} runs, {MINIMUM_RUNS} on each side are needed"
     if c.verdict == "equivalent":
-        text = f"within {margin} of the baseline's mean (TOST, adjusted {p_text(c.equivalence_p_adjusted)})"
+        text = f"within {margin} of the baseline's mean (TOST, {_holm(c.equivalence_p, c.equivalence_p_adjusted)})"
         return text + (f", and detectable within it ({p_text(c.p_adjusted)})" if _significant(c.p_adjusted) else "")
     if c.verdict != "undecided":
-        return f"Welch t, adjusted {p_text(c.p_adjusted)}"
-    equal = (
-        f" nor equivalence within {margin} ({p_text(c.equivalence_p_adjusted)})" if c.equivalence_p is not None else ""
-    )
+        return f"Welch t, {_holm(c.p_value, c.p_adjusted)}"
+    equal = ""
+    if c.equivalence_p is not None:
+        equal = f" nor equivalence within {margin} ({_holm(c.equivalence_p, c.equivalence_p_adjusted)})"
     power = "" if c.power_10_percent is None else f"; power against a 10 % difference is {c.power_10_percent:.2f}"
-    return f"neither a difference (adjusted {p_text(c.p_adjusted)}){equal} is shown{power}"
+    return f"neither a difference ({_holm(c.p_value, c.p_adjusted)}){equal} is shown{power}"
+
+
+def _holm(plain: float | None, adjusted: float | None) -> str:
+    return ("" if plain == adjusted else "adjusted ") + p_text(adjusted)
 
 
 def _dissent(c: Comparison) -> list[str]:

@@ -14,7 +14,8 @@ UNITS = (
 )
 """Units that make a number a figure. `x` and `×` count only directly behind the number."""
 _TIGHT = frozenset({"x", "×"})
-_NUMBER = r"[+\-−~≈±<>≤≥]?\d[\d,  ]*(?:\.\d+)?(?:\s?[–—-]\s?\d[\d,]*(?:\.\d+)?)?"
+_DIGITS = r"\d+(?:[,\u00a0\u202f]\d{3})*(?:\.\d+)?"
+_NUMBER = rf"[+\-−~≈±<>≤≥]?{_DIGITS}(?:\s?[–—-]\s?{_DIGITS})?"
 
 
 def _pattern() -> re.Pattern[str]:

@@ -1,0 +1,245 @@
+"""What a claim may say of its units, and how each form is read: supported, refuted or undecided."""
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, PositiveFloat, model_validator
+
+from sparkpub.analysis.compare import holm
+from sparkpub.analysis.describe import ALPHA, MINIMUM_RUNS
+from sparkpub.errors import ClaimError
+from sparkpub.quantities import Quantity, Question, ask
+
+Decided = Literal["supported", "refuted", "undecided"]
+Interval = tuple[FiniteFloat, FiniteFloat]
+_CONDITION = re.compile(r"([a-z][a-z0-9_]*)\s*(<=|>=|=|<|>)\s*(-?\d+(?:\.\d+)?)")
+_OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+class Expect(BaseModel):
+    """What the claim says of each unit of its scope: exactly one of these.
+
+    Intervals (`ratio`, `difference`, `difference_percent`) and `direction` are read with the 95 % interval: it lies
+    inside (supported), outside (refuted) or across (undecided). `published` and `spans` are read at the claim's
+    `decimals`: they are about these very numbers. `holds` is `statistic < number` (also <=, >, >=, =).
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    equivalent_within_percent: PositiveFloat | None = None
+    ratio: Interval | None = None
+    difference: Interval | None = None
+    difference_percent: Interval | None = None
+    direction: Literal["higher", "lower"] | None = None
+    holds: Annotated[str, Field(pattern=f"^{_CONDITION.pattern}$")] | None = None
+    published: dict[str, FiniteFloat] | None = None
+    """Unit (`deepseek` or `deepseek/native`) to the figure that was published for it."""
+    spans: Interval | None = None
+    """The smallest and largest value over the units, as published."""
+    highest: str | None = None
+    lowest: str | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if len(self.model_fields_set) != 1:
+            raise ValueError(f"an expectation is exactly one of {', '.join(type(self).model_fields)}")
+        return self
+
+    @property
+    def form(self) -> str:
+        """The name of the one expectation that is set."""
+        return next(iter(self.model_fields_set))
+
+    @property
+    def condition(self) -> tuple[str, str, str]:
+        """`holds` as (statistic, operator, number as written)."""
+        found = _CONDITION.fullmatch(self.holds or "")
+        assert found is not None
+        return found[1], found[2], found[3]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one unit of a claim's scope says."""
+
+    unit: str
+    quantity: Quantity
+    verdict: Decided
+    shown: str
+
+    def document(self) -> dict[str, Any]:
+        found = self.quantity
+        return {
+            "unit": self.unit,
+            "statistic": found.statistic.name,
+            "value": found.value,
+            "ci95": None if found.ci95 is None else list(found.ci95),
+            "n": list(found.n),
+            "verdict": self.verdict,
+        }
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An expectation, the units it is about, and for forms on these very numbers which statistic at how many digits."""
+
+    expect: Expect
+    questions: Sequence[Question]
+    statistic: str
+    decimals: int
+
+    def read(self) -> list["Reading"]:
+        """What each unit says. Raises ClaimError for a unit or statistic that is not there."""
+        return _READERS[self.expect.form](self)
+
+
+def _word(truth: bool | None) -> Decided:
+    return "undecided" if truth is None else "supported" if truth else "refuted"
+
+
+def _inside(quantity: Quantity, low: float, high: float) -> Decided:
+    """Whether the 95 % interval lies inside [low, high], outside, or across a bound; few runs decide nothing."""
+    if quantity.ci95 is None or min(quantity.n) < MINIMUM_RUNS:
+        return "undecided"
+    if low <= quantity.ci95[0] and quantity.ci95[1] <= high:
+        return "supported"
+    return "refuted" if quantity.ci95[1] < low or quantity.ci95[0] > high else "undecided"
+
+
+def _with_interval(quantity: Quantity) -> str:
+    if quantity.value is None:
+        return "not available"
+    n = " and ".join(str(size) for size in quantity.n)
+    interval = f"95 % interval {quantity.interval()}, " if quantity.ci95 is not None else ""
+    return f"{quantity.text()} ({interval}n = {n})"
+
+
+def _read_equivalence(asked: Asked) -> list[Reading]:
+    margin, readings = asked.expect.equivalent_within_percent or 0.0, []
+    for question in asked.questions:
+        quantity, test = ask("difference_percent", question), ask("equivalence_p", question)
+        shown = _with_interval(quantity) + (f", TOST {test.text()}" if test.value is not None else "")
+        readings.append(Reading(question.group.label, quantity, _equivalent(quantity, test, margin), shown))
+    return readings
+
+
+def _equivalent(quantity: Quantity, test: Quantity, margin: float) -> Decided:
+    """Shown by TOST, refuted by an interval wholly beyond the margin, else undecided."""
+    if test.value is not None and min(test.n) >= MINIMUM_RUNS and test.value < ALPHA:
+        return "supported"
+    return "refuted" if _inside(quantity, -margin, margin) == "refuted" else "undecided"
+
+
+def _read_interval(asked: Asked) -> list[Reading]:
+    low, high = getattr(asked.expect, asked.expect.form)
+    quantities = [(question.group.label, ask(asked.expect.form, question)) for question in asked.questions]
+    return [Reading(unit, found, _inside(found, low, high), _with_interval(found)) for unit, found in quantities]
+
+
+def _read_direction(asked: Asked) -> list[Reading]:
+    low, high = (0.0, float("inf")) if asked.expect.direction == "higher" else (float("-inf"), 0.0)
+    quantities = [(question.group.label, ask("difference", question)) for question in asked.questions]
+    return [Reading(unit, found, _inside(found, low, high), _with_interval(found)) for unit, found in quantities]
+
+
+def _read_condition(asked: Asked) -> list[Reading]:
+    name, sign, number = asked.expect.condition
+    quantities = [ask(name, question) for question in asked.questions]
+    if name == "trend_p":
+        adjusted = holm([quantity.value for quantity in quantities])
+        quantities = [replace(quantity, value=p) for quantity, p in zip(quantities, adjusted, strict=True)]
+    return [
+        Reading(question.group.label, found, _condition(found, sign, number), _with_interval(found))
+        for question, found in zip(asked.questions, quantities, strict=True)
+    ]
+
+
+def _condition(quantity: Quantity, sign: str, number: str) -> Decided:
+    """`=` holds at the digits written; an inequality is read with the 95 % interval where there is one."""
+    bound = float(number)
+    if quantity.value is None:
+        return "undecided"
+    if sign == "=":
+        return _word(_agrees(quantity, bound, len(number.partition(".")[2])))
+    if quantity.ci95 is None:
+        return _word(_OPERATORS[sign](quantity.value, bound))
+    return _inside(quantity, *((float("-inf"), bound) if sign.startswith("<") else (bound, float("inf"))))
+
+
+def _agrees(quantity: Quantity, published: float, decimals: int) -> bool | None:
+    """Whether a published figure is this one rounded. A difference of two rounded means may be off by one digit."""
+    if quantity.value is None:
+        return None
+    digits = 1.0 if quantity.statistic.name == "difference" else 0.5
+    return abs(quantity.value - published) <= digits * 10.0**-decimals + 1e-9
+
+
+def _read_published(asked: Asked) -> list[Reading]:
+    published, units = asked.expect.published or {}, {question.group.label: question for question in asked.questions}
+    unknown = [unit for unit in published if unit not in units]
+    if unknown:
+        raise ClaimError(f"published: no unit {unknown[0]!r}", remedy=f"there are {', '.join(units)}")
+    readings = []
+    for unit, figure in published.items():
+        found = ask(asked.statistic, units[unit])
+        shown = f"published {found.say(figure, asked.decimals)}, the data give {found.text(asked.decimals + 1)}"
+        readings.append(Reading(unit, found, _word(_agrees(found, figure, asked.decimals)), shown))
+    return readings
+
+
+def _read_span(asked: Asked) -> list[Reading]:
+    low, high = asked.expect.spans or (0.0, 0.0)
+    known = [(q.group.label, found) for q in asked.questions if (found := ask(asked.statistic, q)).value is not None]
+    if not known:
+        return []
+    ordered = sorted(known, key=lambda item: item[1].value or 0.0)
+    return [
+        Reading(
+            f"{word} ({unit})", found, _word(_agrees(found, figure, asked.decimals)),
+            f"published {found.say(figure, asked.decimals)}, the data give {found.text(asked.decimals + 1)}",
+        )
+        for word, (unit, found), figure in (("smallest", ordered[0], low), ("largest", ordered[-1], high))
+    ]  # fmt: skip
+
+
+def _read_extreme(asked: Asked) -> list[Reading]:
+    """Whether one unit lies beyond every other: supported or refuted only where 95 % intervals do not overlap."""
+    name, sign = (asked.expect.highest, 1) if asked.expect.highest is not None else (asked.expect.lowest, -1)
+    units = {question.group.label: ask(asked.statistic, question) for question in asked.questions}
+    if name not in units:
+        raise ClaimError(f"{asked.expect.form}: no unit {name!r}", remedy=f"there are {', '.join(units)}")
+    own, readings = units[name], []
+    for unit, found in units.items():
+        if unit != name:
+            readings.append(Reading(f"{name} against {unit}", found, _beyond(own, found, sign),
+                                     f"{_with_interval(own)} against {_with_interval(found)}"))  # fmt: skip
+    return readings
+
+
+def _beyond(one: Quantity, other: Quantity, sign: int) -> Decided:
+    if one.ci95 is None or other.ci95 is None:
+        return "undecided"
+    above, below = one.ci95[0] > other.ci95[1], one.ci95[1] < other.ci95[0]
+    return _word((above if sign > 0 else below) if above or below else None)
+
+
+_READERS: Mapping[str, Callable[[Asked], list[Reading]]] = {
+    "equivalent_within_percent": _read_equivalence,
+    "ratio": _read_interval,
+    "difference": _read_interval,
+    "difference_percent": _read_interval,
+    "direction": _read_direction,
+    "holds": _read_condition,
+    "published": _read_published,
+    "spans": _read_span,
+    "highest": _read_extreme,
+    "lowest": _read_extreme,
+}

@@ -1,0 +1,264 @@
+"""The shape of the package: arrows that point one way, what stays out of which half, and budgets."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "sparkpub"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+MEASURING = {
+    "errors": set(),
+    "metrics": {"errors"},
+    "yaml_lines": {"errors"},
+    "record": {"metrics", "errors"},
+    "campaign": {"record"},
+    "store": {"campaign", "record", "errors"},
+    "state": {"store", "errors"},
+    "telemetry": {"record", "metrics", "errors"},
+    "catalogue": {"record", "errors", "yaml_lines"},
+    "analysis": {"metrics", "record", "errors", "catalogue"},
+    "workloads": {"metrics", "record", "errors"},
+    "environments": {"workloads", "record", "state", "errors"},
+    "matrix": {"environments", "workloads", "record", "store", "errors", "yaml_lines"},
+    "coverage": {"matrix", "record", "campaign", "errors"},
+    "importers": {"workloads", "matrix", "metrics", "campaign", "record", "store", "telemetry", "catalogue", "errors"},
+    "collect": {
+        "analysis", "campaign", "catalogue", "coverage", "environments", "errors", "matrix", "metrics", "record",
+        "state", "store", "telemetry", "workloads",
+    },
+}  # fmt: skip
+"""Left of the disk: unit -> the units it may import."""
+
+PUBLISHING = {
+    "dataset": {"campaign", "errors", "matrix", "record", "store"},
+    "checks": {
+        "analysis", "campaign", "catalogue", "coverage", "dataset", "errors", "matrix", "metrics", "record", "store",
+        "telemetry", "workloads",
+    },
+    "statistics": {"analysis", "coverage", "dataset", "errors", "metrics", "record"},
+    "facts": {"errors", "record", "yaml_lines"},
+    "quantities": {"analysis", "statistics", "checks", "dataset", "errors", "metrics", "record"},
+    "expectations": {"analysis", "errors", "quantities", "statistics"},
+    "claims": {
+        "checks", "dataset", "errors", "expectations", "facts", "quantities", "record", "statistics", "yaml_lines",
+    },
+    "charts": {"analysis", "statistics", "dataset", "errors", "metrics", "record"},
+    "site": {
+        "analysis", "campaign", "catalogue", "charts", "checks", "claims", "coverage", "dataset", "errors", "facts",
+        "matrix", "metrics", "quantities", "record", "state", "statistics", "store", "telemetry", "workloads",
+    },
+    "mkdocs_plugin": {"claims", "checks", "dataset", "errors", "facts", "site", "store"},
+}  # fmt: skip
+"""Right of the disk."""
+
+MAY_IMPORT: dict[str, set[str]] = MEASURING | PUBLISHING
+ACROSS = {"analysis.summary": "statistics", "analysis.tables": "statistics"}
+"""Modules of `analysis` that read a dataset: they stand right of the disk, as a unit of their own."""
+EDGE = {"__init__", "__main__", "cli"}
+"""May import everything; `__init__` holds the version alone."""
+
+HEAVY = ("pandas", "altair", "mkdocs", "jinja2", "vl_convert", "pyarrow")
+"""What a machine that only measures does not have."""
+SENSORS = ("docker", "pynvml")
+STARTS_PROCESSES = {
+    "site/compile.py": "draws charts in worker processes",
+    "site/runtime.py": "has Node.js make the bundle of the chart runtime",
+}
+"""Right of the disk, and why each may."""
+
+
+def unit_of(path: Path) -> str:
+    return unit_named(".".join(path.relative_to(PACKAGE).with_suffix("").parts))
+
+
+def unit_named(module: str) -> str:
+    """The unit of a module, given by its name within the package."""
+    return ACROSS.get(module, module.split(".", maxsplit=1)[0])
+
+
+def imports_of(path: Path, *, for_types: bool = True) -> Iterator[str]:
+    """Every imported module, those inside functions too; on request without those that only a type checker sees."""
+    tree = ast.parse(path.read_text())
+    if not for_types:
+        tree.body = [node for node in tree.body if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node))]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from ([f"sparkpub.{a.name}" for a in node.names] if node.module == "sparkpub" else [node.module])
+
+
+def units_imported(path: Path) -> set[str]:
+    names = {name.removeprefix("sparkpub.") for name in imports_of(path) if name.startswith("sparkpub.")}
+    return {unit_named(name) for name in names} - {"__version__"}
+
+
+def test_every_unit_has_its_place() -> None:
+    assert {unit_of(path) for path in MODULES} - EDGE - set(MAY_IMPORT) == set(), "place it in MAY_IMPORT"
+
+
+def test_arrows_point_one_way() -> None:
+    bad = [
+        f"{path.relative_to(ROOT)} imports {target}"
+        for path in MODULES
+        if (unit := unit_of(path)) not in EDGE
+        for target in units_imported(path) - MAY_IMPORT.get(unit, set()) - {unit}
+    ]
+    assert not bad, "\n".join(bad)
+
+
+def test_the_declared_arrows_have_no_cycle_and_never_point_left_to_right() -> None:
+    assert list(TopologicalSorter(MAY_IMPORT).static_order())
+    assert [unit for unit, targets in MEASURING.items() if targets & set(PUBLISHING)] == []
+
+
+def test_modules_have_no_cycle() -> None:
+    names = {".".join(("sparkpub", *path.relative_to(PACKAGE).with_suffix("").parts)): path for path in MODULES}
+    graph = {
+        name: {target for target in imports_of(path, for_types=False) if target in names}
+        for name, path in names.items()
+    }
+    assert list(TopologicalSorter(graph).static_order())
+
+
+def test_measuring_imports_nothing_of_the_site_and_the_site_no_sensor() -> None:
+    bad = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in MODULES
+        for name in imports_of(path)
+        if (unit_of(path) in MEASURING and name.split(".")[0] in HEAVY)
+        or (unit_of(path) in PUBLISHING and name.split(".")[0] in SENSORS)
+    ]
+    assert not bad, "\n".join(bad)
+
+
+def test_only_named_modules_of_the_site_start_processes() -> None:
+    found = {
+        str(path.relative_to(PACKAGE))
+        for path in MODULES
+        if unit_of(path) in PUBLISHING
+        and any(name.split(".")[0] in {"subprocess", "multiprocessing", "concurrent"} for name in imports_of(path))
+    }
+    assert found <= set(STARTS_PROCESSES)
+
+
+def test_what_measures_loads_on_a_machine_without_the_site(tmp_path: Path) -> None:
+    """Not what the source says but what happens: import it all, in a process where the site's packages fail."""
+    names = [
+        ".".join(("sparkpub", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+        for path in MODULES
+        if (unit_of(path) in MEASURING or unit_of(path) == "cli") and "payload" not in path.parts
+    ]
+    program = (
+        "import importlib, json, sys\n"
+        f"for name in {HEAVY!r}: sys.modules[name] = None\n"
+        f"for name in {names!r}: importlib.import_module(name)\n"
+        "print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not {"torch", "transformers", "playwright", *SENSORS} & set(json.loads(done.stdout)), "import them when used"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_modules_and_functions_are_small(path: Path) -> None:
+    """At most 400 lines that hold something in a module, 60 in a function without its docstring."""
+    lines = path.read_text().splitlines()
+    assert sum(1 for line in lines if line.strip()) <= 400
+    long = [
+        f"{node.name}: {size}"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (size := (node.end_lineno or 0) - _first_statement(node).lineno + 1) > 60
+    ]
+    assert not long
+
+
+def _first_statement(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt:
+    return node.body[1] if ast.get_docstring(node) is not None and len(node.body) > 1 else node.body[0]
+
+
+def test_the_package_stays_small() -> None:
+    assert sum(len(path.read_text().splitlines()) for path in MODULES) < 9000
+
+
+def test_no_module_is_a_dumping_ground() -> None:
+    vague = {"utils", "util", "helpers", "helper", "common", "misc", "tools", "shared"}
+    parts = {part.removesuffix(".py") for path in MODULES for part in path.relative_to(PACKAGE).parts}
+    assert not parts & vague
+
+
+FORBIDDEN = re.compile(
+    "|".join(
+        (
+            r"py" r"pi\.org", r"python" r"hosted\.org", r"registry\.np" r"mjs\.org", r"download\.py" r"torch\.org",
+            r"(?<![\w.<{-])/(?:work|root)/", r"\bTO" r"DO\b", r"\bFIX" r"ME\b", r"^(?:<{7}|>{7}) ",
+        )
+    ),
+    re.MULTILINE,
+)  # fmt: skip
+"""Hosts of package registries, paths of one machine, work left undone, merges left unresolved."""
+
+
+def test_nothing_points_at_one_machine_or_registry() -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout")
+    bad = []
+    for name in filter(None, listed.stdout.split("\0")):
+        path = ROOT / name
+        if name.startswith(("data/", "tests/data/")) or not path.is_file():
+            continue
+        try:
+            text = path.read_text()
+        except UnicodeDecodeError:
+            continue
+        bad += [f"{name}:{text.count(chr(10), 0, found.start()) + 1}: {found[0]}" for found in FORBIDDEN.finditer(text)]
+    assert not bad, "\n".join(bad)
+
+
+def test_the_lock_covers_what_is_declared() -> None:
+    """Every dependency of pyproject.toml stands in its lock with a version that satisfies it, and a hash."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    core, extras = project["project"]["dependencies"], project["project"]["optional-dependencies"]
+    wanted = {"collect": core, "site": core + extras["site"], "dev": core + extras["site"] + extras["dev"]}
+    for kind, requirements in wanted.items():
+        locked = _locked(ROOT / "requirements" / f"{kind}.txt")
+        for requirement in map(Requirement, requirements + project["dependency-groups"]["build"]):
+            versions = locked.get(canonicalize_name(requirement.name), [])
+            assert versions, f"{requirement.name} is not in requirements/{kind}.txt; run scripts/lock"
+            assert all(map(requirement.specifier.contains, versions)), f"{requirement} in requirements/{kind}.txt"
+
+
+def _locked(path: Path) -> dict[str, list[str]]:
+    """Name to the versions locked (one per range of Python versions)."""
+    found: dict[str, list[str]] = {}
+    for entry in re.split(r"\n(?=\S)", path.read_text().strip()):
+        name, version = re.split(r"==| |;", entry, maxsplit=2)[:2]
+        assert "--hash=sha256:" in entry, f"{name} has no hash in {path.name}"
+        found.setdefault(canonicalize_name(name), []).append(version.strip())
+    return found
+
+
+def test_each_direct_dependency_says_why() -> None:
+    """One line of reason each, except for the type stubs, whose names say it."""
+    text = (ROOT / "pyproject.toml").read_text()
+    block = text[text.index("dependencies = [") : text.index("[dependency-groups]")]
+    silent = [
+        line.strip()
+        for line in block.splitlines()
+        if re.match(r'\s+"[a-zA-Z]', line) and "#" not in line and not re.search(r"stubs|types-|mypy|pytest|ruff", line)
+    ]
+    assert not silent
