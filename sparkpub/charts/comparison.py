@@ -5,7 +5,7 @@ from typing import Any
 import altair as alt
 
 from sparkpub.charts import theme
-from sparkpub.charts.scope import Scope, spec
+from sparkpub.charts.scope import Scope
 
 PARTS = ("weights", "KV cache", "engine and other", "page cache", "free", "used, not broken down")
 COVERAGE = ("done", "failed", "quarantined", "missing", "extra")
@@ -49,7 +49,7 @@ def forest(scope: Scope, margin_percent: float) -> dict[str, Any]:
         fillOpacity=alt.condition("datum.verdict === 'undecided'", alt.value(0), alt.value(1)),
         tooltip=[alt.Tooltip(f"{field}:N") for field in ("label", "percent", "lo", "hi", "verdict", "p")],
     )
-    return spec(alt.layer(band, zero, span, point).properties(height={"step": 26}))
+    return theme.finish(alt.layer(band, zero, span, point).properties(height={"step": 26}))
 
 
 def ledger(scope: Scope) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def ledger(scope: Scope) -> dict[str, Any]:
             detail="part:N",
         )
     )
-    return spec(alt.layer(bars, labels).properties(height=max(2, len(scope.cells)) * 28))
+    return theme.finish(alt.layer(bars, labels).properties(height=max(2, len(scope.cells)) * 28))
 
 
 def coverage(scope: Scope) -> dict[str, Any]:
@@ -93,4 +93,4 @@ def coverage(scope: Scope) -> dict[str, Any]:
         tooltip=[alt.Tooltip(f"{field}:N") for field in ("cell", "iteration", "state", "run")],
         href="href:N",
     )
-    return spec(alt.layer(marks).properties(height=max(2, len(scope.cells)) * 26))
+    return theme.finish(alt.layer(marks).properties(height=max(2, len(scope.cells)) * 26))

@@ -5,7 +5,7 @@ from typing import Any
 import altair as alt
 
 from sparkpub.charts import theme
-from sparkpub.charts.scope import STATES, Scope, run_tooltip, spec
+from sparkpub.charts.scope import STATES, Scope, run_tooltip
 from sparkpub.metrics import Metric
 
 
@@ -54,7 +54,7 @@ def strip(scope: Scope, metric: Metric) -> dict[str, Any]:
             alt.Tooltip("cell:N"), alt.Tooltip("mean:Q"), alt.Tooltip("lo:Q"), alt.Tooltip("hi:Q"), alt.Tooltip("n:Q")
         ],
     )  # fmt: skip
-    return spec(alt.layer(interval, points, mean).properties(height=_height(scope)))
+    return theme.finish(alt.layer(interval, points, mean).properties(height=_height(scope)))
 
 
 def bars(scope: Scope, metric: Metric) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def bars(scope: Scope, metric: Metric) -> dict[str, Any]:
     whisker = cells.mark_errorbar(ticks=True, color=theme.TEXT).encode(
         x=alt.X("lo:Q", title=theme.axis_title(metric.label, metric.unit)), x2="hi:Q", y=scope.y()
     )
-    return spec(alt.layer(bar, whisker).properties(height=_height(scope, 26)))
+    return theme.finish(alt.layer(bar, whisker).properties(height=_height(scope, 26)))
 
 
 def box(scope: Scope, metric: Metric) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def box(scope: Scope, metric: Metric) -> dict[str, Any]:
     boxes = rows.mark_boxplot(
         size=18, median={"color": theme.TEXT}, rule={"color": theme.FAINT}, outliers={"size": 30, "filled": False}
     ).encode(x=_x(metric, name, zero=False), y=scope.y(), color=scope.environment_colour())
-    return spec(alt.layer(boxes).properties(height=_height(scope)))
+    return theme.finish(alt.layer(boxes).properties(height=_height(scope)))
 
 
 def order(scope: Scope, metric: Metric) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def order(scope: Scope, metric: Metric) -> dict[str, Any]:
         .mark_text(align="left", dy=-10, fontSize=11, color=theme.FAINT)
         .encode(x=x, y="value:Q", text="model:N")
     )
-    return spec(alt.layer(trend, points, names).properties(height=280))
+    return theme.finish(alt.layer(trend, points, names).properties(height=280))
 
 
 def scatter(scope: Scope, across: Metric, up: Metric) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def scatter(scope: Scope, across: Metric, up: Metric) -> dict[str, Any]:
             href="href:N",
         )
     )
-    return spec(alt.layer(points).properties(height=300))
+    return theme.finish(alt.layer(points).properties(height=300))
 
 
 def sweep(scope: Scope, metric: Metric) -> dict[str, Any]:
@@ -160,4 +160,4 @@ def sweep(scope: Scope, metric: Metric) -> dict[str, Any]:
             detail="environment:N",
         )
     )
-    return spec(alt.layer(lines, points).properties(height=300))
+    return theme.finish(alt.layer(lines, points).properties(height=300))

@@ -8,14 +8,12 @@ of the trend line). Units are those of the metric.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import altair as alt
 
 from sparkpub.charts import theme
 
 STATES = ("counted", "excluded")
-Views = alt.LayerChart | alt.FacetChart | alt.VConcatChart
 
 
 @dataclass(frozen=True)
@@ -29,11 +27,10 @@ class Scope:
     cells: tuple[str, ...]
 
     def where(self, *more: str) -> str:
-        """A Vega expression that keeps this scope's rows, and those that the reader's filters keep."""
+        """A Vega expression that keeps this scope's rows."""
         parts = [f"datum.campaign === {self.campaign!r}"]
         for axis, names in (("model", self.models), ("environment", self.environments), ("workload", self.workloads)):
             parts.append(f"indexof({list(names)!r}, datum.{axis}) >= 0")
-            parts.append(f"(f_{axis} === null || indexof(f_{axis}, datum.{axis}) >= 0)")
         return " && ".join([*parts, *more])
 
     def rows(self, name: str, *more: str) -> alt.Chart:
@@ -52,16 +49,6 @@ class Scope:
     def environment_shape(self) -> alt.Shape:
         """Shape by environment."""
         return theme.shape("environment", self.environments, "Environment")
-
-
-def with_filters(chart: Views) -> Views:
-    """The chart with the signals `f_model`, `f_environment` and `f_workload`: null, or a list of names to keep."""
-    return chart.add_params(*(alt.param(name=f"f_{axis}", value=None) for axis in ("model", "environment", "workload")))
-
-
-def spec(chart: Views) -> dict[str, Any]:
-    """The finished specification, with the filters."""
-    return theme.finish(with_filters(chart))
 
 
 def run_tooltip(title: str, field: str, extra: Sequence[alt.Tooltip] = ()) -> list[alt.Tooltip]:

@@ -5,7 +5,7 @@ from typing import Any
 import altair as alt
 
 from sparkpub.charts import theme
-from sparkpub.charts.scope import Scope, spec
+from sparkpub.charts.scope import Scope
 
 MARGIN = 60
 """Room for the axis beside each panel, in pixels."""
@@ -62,4 +62,4 @@ def heat(scope: Scope) -> dict[str, Any]:
             href="href:N",
         )
     )  # fmt: skip
-    return spec(alt.layer(cells).properties(height={"step": 13}))
+    return theme.finish(alt.layer(cells).properties(height={"step": 13}))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sparkpub.checks import Finding
 from sparkpub.site.compile import Compiled, Job
 from sparkpub.site.content import Content, block_key
 from sparkpub.site.rows import Rows
@@ -52,10 +53,9 @@ class Figure:
     table: Table
     rows: Sequence[Mapping[str, Any]]
     sample: str = ""
-    flags: tuple[Any, ...] = ()
+    flags: tuple[Finding, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
-    picture: bool = False
 
     @property
     def block(self) -> str:

@@ -1,10 +1,10 @@
 """Every figure there is, by name: what pages and authors ask for, drawn once each.
 
-    <metric>            all runs as points, with mean and interval      peak-memory, output-throughput, ...
-    <metric>-bars       means from zero          <metric>-box     box plots
-    <metric>-order      against run order        <metric>-sweep   against batch size
-    <metric>-against-<metric>                    one metric against another
-    comparison, memory-ledger, coverage, gpu-utilisation
+<metric>            all runs as points, with mean and interval      peak-memory, output-throughput, ...
+<metric>-bars       means from zero          <metric>-box     box plots
+<metric>-order      against run order        <metric>-sweep   against batch size
+<metric>-against-<metric>                    one metric against another
+comparison, memory-ledger, coverage, gpu-utilisation
 """
 
 import difflib
@@ -12,14 +12,16 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from sparkpub.analysis.summary import CellStatistic
 from sparkpub.charts import CHARTS
 from sparkpub.charts.scope import Scope
+from sparkpub.checks import Finding
 from sparkpub.dataset import CampaignData
 from sparkpub.errors import SiteError
 from sparkpub.metrics import Metric
 from sparkpub.site import sentences
 from sparkpub.site.content import placeholder
-from sparkpub.site.figures import Entry, Figure, Table
+from sparkpub.site.figures import Entry, Figure, Table, Value
 from sparkpub.site.publication import Publication, scope
 from sparkpub.site.rows import Row, Rows, of_campaign
 
@@ -114,7 +116,7 @@ class Library:
             "gpu-utilisation": ("heat", self._heat),
         }
 
-    def _cells(self, cut: Scope, metric: Metric) -> list[Any]:
+    def _cells(self, cut: Scope, metric: Metric) -> list[CellStatistic]:
         return [
             cell
             for cell in self.publication.cells.get((cut.campaign, metric.name), ())
@@ -129,7 +131,7 @@ class Library:
         out = self.publication.review.excluded
         return {row["run"]: out[row["run"]] for row in rows if row["run"] in out and row.get(field) is not None}
 
-    def _flags(self, cut: Scope, metric: Metric | None = None) -> tuple[Any, ...]:
+    def _flags(self, cut: Scope, metric: Metric | None = None) -> tuple[Finding, ...]:
         """One finding per check, the severest, among those that touch the cells shown."""
         return flags(self.publication, cut, metric)
 
@@ -176,9 +178,7 @@ class Library:
         )  # fmt: skip
 
     def _comparison(self, data: CampaignData, cut: Scope, key: str) -> Figure:
-        rows = {"comparisons": [r for r in self.tables["comparisons"]
-                                if r["campaign"] == data.name and r["model"] in cut.models
-                                and r["environment"] in cut.environments and r["workload"] in cut.workloads]}  # fmt: skip
+        rows = self._rows(("comparisons",), cut)
         shown = rows["comparisons"]
         verdicts = [row["verdict"] for row in shown]
         margin = data.matrix.equivalence_margin_percent if data.matrix else 1.0
@@ -186,8 +186,8 @@ class Library:
         return Figure(
             key=key,
             title="Difference from the baseline",
-            says=f"Difference of each model in {sentences.listed(row['environment'] for row in shown)} from the baseline,"
-            f" with 95 % interval: {count}. The band is ±{margin:g} %: inside it the two are equivalent.",
+            says=f"Difference of each model in {sentences.listed(row['environment'] for row in shown)} from the"
+            f" baseline, with 95 % interval: {count}. The band is ±{margin:g} %: inside it the two are equivalent.",
             sample="Verdicts are corrected for the number of comparisons (Holm).",
             chart=CHARTS["forest"](cut, margin),
             data=rows,
@@ -236,8 +236,8 @@ class Library:
             chart=CHARTS["coverage"](cut),
             data=rows,
             table=Table(("Cell", "Iterations"), [
-                [cell, [Entry(f"{row['iteration']} {row['glyph']}", row.get("href", ""), row["state"]) for row in found]]
-                for cell, found in cells.items()]),
+                [cell, [Entry(f"{row['iteration']} {row['glyph']}", row.get("href", ""), row["state"])
+                        for row in found]] for cell, found in cells.items()]),
             rows=[{key: value for key, value in row.items() if key != "glyph"} for row in rows["slots"]],
             sources=self._sources(rows),
         )  # fmt: skip
@@ -266,12 +266,16 @@ class Library:
         return {name: self.sources[name] for name in rows if name in self.sources}
 
 
-def flags(publication: Publication, cut: Scope, metric: Metric | None = None) -> tuple[Any, ...]:
+def flags(publication: Publication, cut: Scope, metric: Metric | None = None) -> tuple[Finding, ...]:
     """Findings that touch the cells of a scope (and, where a finding names one, the metric): one per check."""
-    chosen: dict[str, Any] = {}
+    chosen: dict[str, Finding] = {}
     for finding in publication.review.findings:
         named = finding.evidence.get("metric")
-        if finding.campaign != cut.campaign or finding.severity == "info" or (metric and named not in (None, metric.name)):
+        if (
+            finding.campaign != cut.campaign
+            or finding.severity == "info"
+            or (metric and named not in (None, metric.name))
+        ):
             continue
         cells = [cell.split("/") for cell in finding.cells]
         if not cells or any(m in cut.models and e in cut.environments and w in cut.workloads for m, e, w in cells):
@@ -287,10 +291,10 @@ def _inside(row: Row, cut: Scope) -> bool:
     return row["model"] in cut.models and row["environment"] in cut.environments and row["workload"] in cut.workloads
 
 
-def _cell_table(metric: Metric, cells: Sequence[Any], runs: Sequence[Row], cut: Scope) -> Table:
+def _cell_table(metric: Metric, cells: Sequence[CellStatistic], runs: Sequence[Row], cut: Scope) -> Table:
     head = ("Cell", "n", f"Mean ({metric.unit})" if metric.unit else "Mean", "95 % interval", "sd", "Median", "Runs")
     by_cell = {(cell.model, cell.environment, cell.workload): cell for cell in cells}
-    body = []
+    body: list[Sequence[Value]] = []
     for label in cut.cells:
         mine = [row for row in runs if row["cell"] == label]
         links = [
@@ -303,7 +307,9 @@ def _cell_table(metric: Metric, cells: Sequence[Any], runs: Sequence[Row], cut: 
             body.append([label, "0", "not available", "", "", "", links])
             continue
         low, high = cell.ci95 or (None, None)
-        interval = "n too small" if low is None else f"{metric.format(low, unit=False)} to {metric.format(high, unit=False)}"
+        interval = (
+            "n too small" if low is None else f"{metric.format(low, unit=False)} to {metric.format(high, unit=False)}"
+        )
         body.append([label, str(cell.n), metric.format(cell.mean, unit=False), interval,
                      "n/a" if cell.sd is None else metric.format(cell.sd, unit=False),
                      metric.format(cell.p50, unit=False), links])  # fmt: skip

@@ -5,15 +5,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from sparkpub.checks import CHECKS
+from sparkpub.checks.finding import SEVERITIES
 from sparkpub.dataset import CampaignData
 from sparkpub.metrics import Metric
 from sparkpub.site import sentences
 from sparkpub.site.content import Content
-from sparkpub.site.evidence import repository_address
 from sparkpub.site.library import Library, flags, slug
 from sparkpub.site.publication import Publication, axes, batch_size, cell_keys, cell_label, scope
 from sparkpub.site.templating import Templates
 from sparkpub.store import CAMPAIGN_FILE
+
+METRIC_PAGE = ("", "-bars", "-box", "-order", "-sweep")
+"""The kinds of charts on the page of a metric."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class Pages:
             "campaign": campaign,
             "card": self._card(campaign),
             "answers": self._answers(campaign),
-            "boxes": [box for metric in headlines[:4] if (box := self._box(campaign, metric))],
+            "boxes": [box for metric in headlines[:4] if (box := self.value_box(campaign, metric))],
             "problems": self._problems(campaign),
             "models": models,
             "environments": environments,
@@ -124,18 +127,19 @@ class Pages:
                 found.append(text)
         return found
 
-    def _box(self, campaign: CampaignData, metric: Metric) -> dict[str, Any] | None:
+    def value_box(self, campaign: CampaignData, metric: Metric) -> dict[str, Any] | None:
         """One leading metric as a value box: the largest difference, or the best mean."""
         key = (campaign.name, metric.name)
-        rows = [row for row in self.publication.comparisons.get(key, ()) if row.difference_percent is not None]
+        rows = self.publication.comparisons.get(key, ())
+        shares = sorted(row.difference_percent for row in rows if row.difference_percent is not None)
         cells = self.publication.cells.get(key, ())
-        if rows:
-            ordered = sorted(rows, key=lambda row: row.difference_percent)
+        if shares:
             verdicts = list(dict.fromkeys(row.verdict for row in rows))
-            values = [sentences.percent(row.difference_percent) for row in (ordered[0], ordered[-1])]
-            return {"metric": metric, "href": f"metrics/{slug(metric.name)}/", "value": sentences.span(values),
-                    "verdict": verdicts[0] if len(verdicts) == 1 else "mixed",
-                    "note": f"{rows[0].candidate} against {rows[0].baseline}, {sentences.counted(len(rows), 'comparison')}"}  # fmt: skip
+            note = f"{rows[0].candidate} against {rows[0].baseline}, {sentences.counted(len(rows), 'comparison')}"
+            value = sentences.span([sentences.percent(share) for share in (shares[0], shares[-1])])
+            verdict = verdicts[0] if len(verdicts) == 1 else "mixed"
+            return {"metric": metric, "href": f"metrics/{slug(metric.name)}/", "value": value, "verdict": verdict,
+                    "note": note}  # fmt: skip
         if not cells:
             return None
         best = (min if metric.direction == "lower" else max)(cells, key=lambda cell: cell.mean)
@@ -178,7 +182,8 @@ class Pages:
                 found.setdefault(model, []).append(campaign)
         yield "models/index.md", self._page("list", kind="model", title="Models", names=[
             {"name": name, "href": f"models/{name}/", "note": self._model_id(name, campaigns[0]),
-             "campaigns": campaigns, "runs": _count(campaigns, 0, name)} for name, campaigns in found.items()])  # fmt: skip
+             "campaigns": campaigns, "runs": _count(campaigns, 0, name)}
+            for name, campaigns in found.items()])  # fmt: skip
         for model, campaigns in found.items():
             parts = [self._part(campaign, model=model) for campaign in campaigns]
             yield f"models/{model}.md", self._page("part", kind="model", name=model, parts=parts,
@@ -196,7 +201,8 @@ class Pages:
                 found.setdefault(environment, []).append(campaign)
         yield "environments/index.md", self._page("list", kind="environment", title="Environments", names=[
             {"name": name, "href": f"environments/{name}/", "note": _environment_type(name, campaigns[0]),
-             "campaigns": campaigns, "runs": _count(campaigns, 1, name)} for name, campaigns in found.items()])  # fmt: skip
+             "campaigns": campaigns, "runs": _count(campaigns, 1, name)}
+            for name, campaigns in found.items()])  # fmt: skip
         for environment, campaigns in found.items():
             parts = [self._part(campaign, environment=environment) for campaign in campaigns]
             yield f"environments/{environment}.md", self._page(
@@ -254,7 +260,7 @@ class Pages:
                  or sentences.means(metric, self.publication.cells.get((campaign.name, name), ())),
                  "comparisons": self.publication.comparisons.get((campaign.name, name), ()),
                  "cells": self.publication.cells.get((campaign.name, name), ()),
-                 "figures": self._place(campaign, *(slug(name) + kind for kind in ("", "-bars", "-box", "-order", "-sweep")))}
+                 "figures": self._place(campaign, *(slug(name) + kind for kind in METRIC_PAGE))}
                 for campaign in campaigns])  # fmt: skip
 
     def _run_table(self, campaign: CampaignData) -> dict[str, Any]:
@@ -278,18 +284,13 @@ class Pages:
                        for name in dict.fromkeys(finding.check for finding in mine)],
             "excluded": {run: reason for run, reason in review.excluded.items()
                          if run in {record.run_id for record in campaign.records}},
-            "counts": {severity: sum(f.severity == severity for f in mine) for severity in ("error", "warning", "info")},
+            "counts": {severity: sum(f.severity == severity for f in mine) for severity in SEVERITIES},
         }  # fmt: skip
 
     def _coverage(self, campaign: CampaignData) -> dict[str, Any]:
-        states: dict[str, int] = {}
-        for row in self.library.tables["slots"]:
-            if row["campaign"] == campaign.name:
-                states[row["state"]] = states.get(row["state"], 0) + 1
         failed = [self.run_row(run) for run in campaign.runs if run.record.status != "ok"]
-        return {"campaign": campaign, "figures": self._place(campaign, "coverage"), "states": states, "failed": failed,
-                "quarantined": campaign.quarantined,
-                "repository": repository_address(campaign.folder / CAMPAIGN_FILE, self.publication.options)}  # fmt: skip
+        return {"campaign": campaign, "figures": self._place(campaign, "coverage"), "failed": failed,
+                "quarantined": campaign.quarantined}  # fmt: skip
 
 
 def anchor(campaign: str, check: str) -> str:

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from sparkpub.analysis.summary import CellStatistic, ComparisonRow, Statistics
 from sparkpub.charts.scope import Scope
+from sparkpub.checks import Review
+from sparkpub.claims import Verdict
 from sparkpub.dataset import CampaignData, Dataset
 from sparkpub.matrix import Matrix
 from sparkpub.metrics import METRICS, Metric
@@ -36,9 +39,9 @@ class Publication:
 
     dataset: Dataset
     options: SiteOptions
-    statistics: Any
-    review: Any
-    verdicts: Sequence[Any] = ()
+    statistics: Statistics
+    review: Review
+    verdicts: Sequence[Verdict] = ()
 
     @cached_property
     def campaigns(self) -> tuple[CampaignData, ...]:
@@ -50,12 +53,12 @@ class Publication:
         return "excluded" if run in self.review.excluded else "counted"
 
     @cached_property
-    def cells(self) -> Mapping[tuple[str, str], Sequence[Any]]:
+    def cells(self) -> Mapping[tuple[str, str], Sequence[CellStatistic]]:
         """(campaign, metric) to the statistics of its cells."""
         return _grouped(self.statistics.cells, lambda cell: (cell.campaign, cell.metric))
 
     @cached_property
-    def comparisons(self) -> Mapping[tuple[str, str], Sequence[Any]]:
+    def comparisons(self) -> Mapping[tuple[str, str], Sequence[ComparisonRow]]:
         """(campaign, metric) to its comparisons."""
         return _grouped(self.statistics.comparisons, lambda row: (row.campaign, row.metric))
 

@@ -1,15 +1,13 @@
 """The rows that charts name, one list per name for the whole site: what they draw from, and what the reader gets."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import median
 from typing import Any
 
 from sparkpub import coverage
-from sparkpub.analysis.drift import trend
 from sparkpub.charts.comparison import GLYPHS, PARTS
 from sparkpub.dataset import CampaignData
 from sparkpub.record import Record
-from sparkpub.site.publication import Publication, batch_size, cell_keys, cell_label, run_address
+from sparkpub.site.publication import Publication, axes, batch_size, cell_keys, cell_label, run_address
 from sparkpub.site.telemetry import utilisation
 from sparkpub.store import Stored
 
@@ -78,41 +76,39 @@ def _cells(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
 def _trends(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     """Both ends of each cell's Theil-Sen line through the medians (Conover 1980), against place in the campaign."""
     places = {stored.record.run_id: place for place, stored in enumerate(campaign.runs, 1)}
-    counted = [run.record for run in campaign.runs if publication.state(run.record.run_id) == "counted"]
     for metric in publication.metrics(campaign):
-        for cell in cell_keys(campaign):
-            found = [
-                (places[r.run_id], v) for r in counted if r.cell == cell and (v := r.value(metric.name)) is not None
-            ]
-            slope = trend([value for _, value in found]).slope
-            if slope is None or len(found) < 3:
+        for cell in publication.cells.get((campaign.name, metric.name), ()):
+            if cell.trend.slope is None or cell.n < 3:
                 continue
-            middle, centre = (len(found) - 1) / 2, median(value for _, value in found)
-            for end, index in (("first", 0), ("last", len(found) - 1)):
-                yield {**_axes(campaign, cell), "metric": metric.name, "end": end, "order": found[index][0],
-                       "value": centre + slope * (index - middle)}  # fmt: skip
+            for end, index in (("first", 0), ("last", cell.n - 1)):
+                yield {
+                    **_axes(campaign, (cell.model, cell.environment, cell.workload)),
+                    "metric": metric.name,
+                    "end": end,
+                    "order": places[cell.runs[index]],
+                    "value": cell.p50 + cell.trend.slope * (index - (cell.n - 1) / 2),
+                }
 
 
 def _comparisons(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
+    several = len(axes(campaign)[2]) > 1
     for metric in publication.headlines(campaign):
         for row in publication.comparisons.get((campaign.name, metric.name), ()):
-            if row.difference_percent is None or not row.ci95_difference:
+            if row.ratio is None or row.ci95_ratio is None:
                 continue
-            scale = row.difference_percent / row.difference if row.difference else 100 / row.mean_baseline
-            low, high = (bound * scale for bound in row.ci95_difference)
-            label = " · ".join(
-                [row.model, *([row.workload] if len(campaign_workloads(campaign)) > 1 else []), metric.label]
-            )
             yield {
-                "campaign": campaign.name, "model": row.model, "environment": row.candidate, "workload": row.workload,
-                "label": label, "metric": metric.name, "percent": row.difference_percent, "lo": min(low, high),
-                "hi": max(low, high), "verdict": row.verdict, "p": row.p_adjusted,
-            }  # fmt: skip
-
-
-def campaign_workloads(campaign: CampaignData) -> set[str]:
-    """The workloads of a campaign."""
-    return {workload for _, _, workload in cell_keys(campaign)}
+                "campaign": campaign.name,
+                "model": row.model,
+                "environment": row.candidate,
+                "workload": row.workload,
+                "label": " · ".join([row.model, *([row.workload] if several else []), metric.label]),
+                "metric": metric.name,
+                "percent": 100 * (row.ratio - 1),
+                "lo": 100 * (row.ci95_ratio[0] - 1),
+                "hi": 100 * (row.ci95_ratio[1] - 1),
+                "verdict": row.verdict,
+                "p": row.p_adjusted,
+            }
 
 
 def _ledger(publication: Publication, campaign: CampaignData) -> Iterator[Row]:

@@ -1,8 +1,8 @@
 """What a chart or a page says in words: the difference, whether it is real, how many runs, what was left out."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
+from sparkpub.analysis.summary import CellStatistic, ComparisonRow
 from sparkpub.metrics import Metric
 
 MINUS = "\N{MINUS SIGN}"
@@ -29,7 +29,7 @@ def span(texts: Sequence[str]) -> str:
     return texts[0] if len(set(texts)) == 1 else f"{texts[0]} to {texts[-1]}"
 
 
-def differences(metric: Metric, rows: Sequence[Any]) -> str:
+def differences(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
     """All comparisons of a metric in a sentence or two, by verdict; empty where there is nothing to compare."""
     parts = []
     for pair in dict.fromkeys((row.candidate, row.baseline) for row in rows):
@@ -38,7 +38,7 @@ def differences(metric: Metric, rows: Sequence[Any]) -> str:
     return " ".join(parts)
 
 
-def _by_verdict(metric: Metric, verdict: str, rows: Sequence[Any]) -> str:
+def _by_verdict(metric: Metric, verdict: str, rows: Sequence[ComparisonRow]) -> str:
     mine = sorted((row for row in rows if row.verdict == verdict), key=lambda row: abs(row.difference))
     names = listed(_subject(row, rows) for row in mine)
     candidate, baseline = mine[0].candidate, mine[0].baseline
@@ -50,14 +50,14 @@ def _by_verdict(metric: Metric, verdict: str, rows: Sequence[Any]) -> str:
     if verdict == "equivalent":
         margin = mine[0].equivalence_margin_percent
         return f"{metric.label} is equivalent within ±{margin:g} % in {candidate} and {baseline} for {names}."
-    return f"For {names} these runs do not decide whether {metric.label.lower()} differs between {candidate} and {baseline}."
+    return f"For {names} these runs do not decide how {candidate} and {baseline} differ in {metric.label.lower()}."
 
 
-def _subject(row: Any, rows: Sequence[Any]) -> str:
+def _subject(row: ComparisonRow, rows: Sequence[ComparisonRow]) -> str:
     return f"{row.model} ({row.workload})" if len({other.workload for other in rows}) > 1 else str(row.model)
 
 
-def means(metric: Metric, cells: Sequence[Any]) -> str:
+def means(metric: Metric, cells: Sequence[CellStatistic]) -> str:
     """The range of the cells' means, for where nothing is compared."""
     if not cells:
         return f"No run in the figures has a value for {metric.label.lower()}."
@@ -70,11 +70,11 @@ def means(metric: Metric, cells: Sequence[Any]) -> str:
     )
 
 
-def _cell(cell: Any) -> str:
+def _cell(cell: CellStatistic) -> str:
     return f"{cell.model}, {cell.environment}"
 
 
-def sample(cells: Sequence[Any], excluded: Mapping[str, str]) -> str:
+def sample(cells: Sequence[CellStatistic], excluded: Mapping[str, str]) -> str:
     """How many runs stand behind a chart, and which were left out and why."""
     sizes = sorted({cell.n for cell in cells})
     text = f"n = {span([str(n) for n in sizes])} {'run' if sizes == [1] else 'runs'} per cell." if sizes else "n = 0."

@@ -1,18 +1,22 @@
 """Templates: everything that comes from data is escaped, in HTML and in Markdown."""
 
+import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined, TemplateError
 from markupsafe import Markup
 
+from sparkpub import __version__
 from sparkpub.errors import SiteError
 from sparkpub.metrics import METRICS
 from sparkpub.site import sentences
+from sparkpub.site.compile import drawing
 from sparkpub.site.content import ROOT, Content, block_key, placeholder
+from sparkpub.site.library import slug
 
 SHIPPED = Path(__file__).parent / "templates"
 _SPECIAL = re.compile(r"[^\w\s.,]|_")
@@ -52,11 +56,19 @@ class Templates:
             lstrip_blocks=True,
             keep_trailing_newline=True,
         )
-        self._environment.filters |= {"md": markdown_text, "size": file_size, "json": _pretty}
+        self._environment.filters |= {"md": markdown_text, "size": file_size}
         self._environment.globals |= {
-            "root": ROOT, "front": front_matter, "METRICS": METRICS, "counted": sentences.counted,
-            "listed": sentences.listed, "percent": sentences.percent, "signed": sentences.signed,
+            "root": ROOT, "front": front_matter, "METRICS": METRICS, "slug": slug, "drawing": drawing,
+            "counted": sentences.counted, "listed": sentences.listed, "percent": sentences.percent,
+            "signed": sentences.signed,
         }  # fmt: skip
+
+    def fingerprint(self) -> str:
+        """SHA-256 of all templates: what a page kept on disk depends on besides its data."""
+        names = sorted(self._environment.list_templates())
+        assert self._environment.loader is not None
+        sources = [self._environment.loader.get_source(self._environment, name)[0] for name in names]
+        return hashlib.sha256("\0".join([*names, *sources, __version__]).encode()).hexdigest()
 
     def page(self, template: str, **context: Any) -> Content:
         """A Markdown page whose HTML parts, written as `{% call html() %}…{% endcall %}`, are placeholders."""
@@ -82,7 +94,3 @@ def _collector(blocks: dict[str, str]) -> Callable[..., Markup]:
         return Markup(f"\n{placeholder(key)}\n")  # noqa: S704 - a hexadecimal digest
 
     return html
-
-
-def _pretty(document: Mapping[str, Any]) -> str:
-    return json.dumps(document, indent=1, ensure_ascii=False)
