@@ -136,7 +136,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         root = root.rstrip(".").rstrip("/") + "/" if root not in ("", ".", "./") else ""
         output = fill(output, self._blocks, root)
         output = output.replace("</head>", self._head(page, config, root) + "</head>", 1)
-        return security.finish(output, unsafe_eval=self._browser is not None and self._browser.csp_unsafe_eval)
+        return security.finish(output)
 
     def _head(self, page: Page, config: MkDocsConfig, root: str) -> str:
         content = self._tree.get(page.file.src_uri)
