@@ -2,7 +2,6 @@
 
 import logging
 import re
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +22,7 @@ from sparkpub.errors import SparkpubError
 from sparkpub.site import runtime, security
 from sparkpub.site.build import build
 from sparkpub.site.content import POSTS, Content, SiteOptions, fill
+from sparkpub.site.history import last_commits
 from sparkpub.store import DEFAULT_DATA, write_atomic
 
 log = logging.getLogger("mkdocs.plugins.sparkpub")
@@ -161,21 +161,3 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def _folder(self, config: MkDocsConfig) -> Path:
         return Path(config.config_file_path).resolve().parent
-
-
-def last_commits(repository: Path, folders: list[Path]) -> dict[str, str]:
-    """Path of each file below the folders, relative to the repository, to the last commit that touched it.
-
-    Empty outside a repository or without git.
-    """
-    argv = ["git", "log", "--format=%x00%H", "--name-only", "--relative", "--", *map(str, folders)]
-    try:
-        text = subprocess.run(argv, cwd=repository, check=True, capture_output=True, text=True).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return {}
-    found: dict[str, str] = {}
-    for entry in text.split("\0")[1:]:
-        commit, *paths = entry.split("\n")
-        for path in filter(None, paths):
-            found.setdefault(path, commit)
-    return found
