@@ -79,9 +79,7 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def alternating(
-    first: Callable[[], object], second: Callable[[], object], runs: int
-) -> tuple[list[float], list[float]]:
+def alternating(one: Callable[[], object], other: Callable[[], object], runs: int) -> tuple[list[float], list[float]]:
     """Times of both, in turn, so that a machine that slows down slows both."""
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(runs):

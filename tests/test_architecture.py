@@ -14,6 +14,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from sparkpub import __version__
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "sparkpub"
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -57,8 +59,9 @@ PUBLISHING = {
     "sentences": {"checks", "claims", "dataset", "site"},
     "charts": {"analysis", "statistics", "dataset", "errors", "metrics", "record"},
     "site": {
-        "analysis", "campaign", "catalogue", "charts", "checks", "claims", "coverage", "dataset", "errors", "facts",
-        "matrix", "metrics", "quantities", "record", "state", "statistics", "store", "telemetry", "workloads",
+        "analysis", "campaign", "catalogue", "charts", "checks", "claims", "coverage", "dataset", "environments",
+        "errors", "facts", "matrix", "metrics", "quantities", "record", "state", "statistics", "store", "telemetry",
+        "workloads", "yaml_lines",
     },
     "mkdocs_plugin": {"claims", "checks", "dataset", "errors", "facts", "site", "store"},
 }  # fmt: skip
@@ -267,3 +270,14 @@ def test_each_direct_dependency_says_why() -> None:
         if re.match(r'\s+"[a-zA-Z]', line) and "#" not in line and not re.search(r"stubs|types-|mypy|pytest|ruff", line)
     ]
     assert not silent
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    assert re.search(r"^## (\S+?)[,\s]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1] == __version__
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_links_of_the_front_pages_lead_somewhere(name: str) -> None:
+    links = re.findall(r"\]\(([^)]+)\)", (ROOT / name).read_text())
+    assert [link for link in links if "://" not in link and not (ROOT / link.split("#")[0]).exists()] == []

@@ -5,7 +5,6 @@ Every batch holds `batch_size` requests of `input_tokens` random tokens, submitt
 their time to first token and their latency, and the payload measures `batches` of them.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Any, ClassVar, Literal
@@ -15,6 +14,7 @@ from pydantic import Field, PositiveInt
 from sparkpub.errors import WorkloadError
 from sparkpub.record import MetricValue, Observed
 from sparkpub.workloads import reading
+from sparkpub.workloads.architecture import config_bytes
 from sparkpub.workloads.base import PYTHON, WORKDIR, Answer, Case, Command, Options
 
 _SCRIPT, _CONFIG, _REPORT, _REQUESTS = "generate.py", "config.json", "report.json", "requests.json"
@@ -70,7 +70,7 @@ class Generate:
         if options.cuda_graph:
             argv.append("--cuda-graph")
         if case.model_config is not None:
-            files[PurePosixPath(_CONFIG)] = json.dumps(dict(case.model_config), sort_keys=True).encode()
+            files[PurePosixPath(_CONFIG)] = config_bytes(case.model_config)
             argv += ["--config", f"{WORKDIR}/{_CONFIG}"]
         elif case.model_path is not None:
             argv += ["--model", case.model_path]
