@@ -78,8 +78,8 @@ def _transient(view: View, where: str, name: str, blocks: dict[Cell, tuple[float
     if view.matters([value for values in blocks.values() for value in values], apart):
         text = (
             f"The first run stands out in {len(blocks)} cells{'' if where == '*' else f' of {where}'}: its "
-            f"{metric.label} is {metric.format(abs(apart))} {'above' if apart > 0 else 'below'} that of the other runs on average "
-            f"(permutation p = {p_value:.2g}, {p_adjusted:.2g} after correction). A cold start is in the figures."
+            f"{metric.label} is {metric.format(abs(apart))} {'above' if apart > 0 else 'below'} that of the others on "
+            f"average (permutation p = {p_value:.2g}, {p_adjusted:.2g} after correction). A cold start is in the figures."
         )
         yield view.finding("drift", "warning", text, cells=[label(cell) for cell in blocks], metric=name,
                            runs=[view.ran[cell][0].record.run_id for cell in blocks], ranks=list(ranks),
