@@ -76,10 +76,11 @@ def _transient(view: View, where: str, name: str, blocks: dict[Cell, tuple[float
     apart = fmean(values[0] - fmean(values[1:]) for values in blocks.values())
     metric = view.metrics[name]
     if view.matters([value for values in blocks.values() for value in values], apart):
+        side = f"{metric.format(abs(apart))} {'above' if apart > 0 else 'below'}"
         text = (
             f"The first run stands out in {len(blocks)} cells{'' if where == '*' else f' of {where}'}: its "
-            f"{metric.label} is {metric.format(abs(apart))} {'above' if apart > 0 else 'below'} that of the others on "
-            f"average (permutation p = {p_value:.2g}, {p_adjusted:.2g} after correction). A cold start is in the figures."
+            f"{metric.label} is on average {side} that of the others (permutation p = {p_value:.2g}, "
+            f"{p_adjusted:.2g} after correction). A cold start is in the figures."
         )
         yield view.finding("drift", "warning", text, cells=[label(cell) for cell in blocks], metric=name,
                            runs=[view.ran[cell][0].record.run_id for cell in blocks], ranks=list(ranks),
