@@ -2,6 +2,7 @@
 
 import sys
 import traceback
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +11,15 @@ import click
 from sparkpub import __version__
 from sparkpub.errors import SparkpubError
 from sparkpub.store import DEFAULT_DATA
+
+DEFAULT_SOURCES = Path("site_src")
+with_sources = click.option(
+    "--sources",
+    type=click.Path(path_type=Path),
+    default=DEFAULT_SOURCES,
+    show_default=True,
+    help="The folder of pages, claims.yaml and facts.yaml.",
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -59,6 +69,41 @@ def check(data: Path, as_json: bool, github: bool, fail_on: Literal["error", "wa
     for line in lines:
         click.echo(line)
     sys.exit(1 if found.unacknowledged(fail_on) else 0)
+
+
+@cli.command()
+@click.argument("data", metavar="[DIR]", type=click.Path(path_type=Path), default=DEFAULT_DATA)
+@with_sources
+@click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON and nothing else.")
+def claims(data: Path, sources: Path, as_json: bool) -> None:
+    """Every claim with the verdict that the data give it; exit 1 where one differs from the recorded verdict.
+
+    Example: sparkpub claims --json
+    """
+    from sparkpub import claims as ledger
+    from sparkpub.site.prose import uses
+    from sparkpub.site.words import judged
+
+    verdicts = judged(data, sources)
+    click.echo(ledger.as_json(verdicts) if as_json else ledger.as_text(verdicts, partial(uses, sources)))
+    sys.exit(1 if any(verdict.changed for verdict in verdicts) else 0)
+
+
+@cli.command()
+@click.argument("filter_text", metavar="[FILTER]", default="")
+@click.option(
+    "--data", type=click.Path(path_type=Path), default=DEFAULT_DATA, show_default=True, help="The folder of campaigns."
+)
+@with_sources
+def values(filter_text: str, data: Path, sources: Path) -> None:
+    """Every name that prose can use, with its present value; FILTER keeps lines that contain all its words.
+
+    Example: sparkpub values "mean peak_memory deepseek"
+    """
+    from sparkpub.site.words import listed
+
+    for line in listed(data, sources, filter_text):
+        click.echo(line)
 
 
 @cli.command()

@@ -59,8 +59,9 @@ PUBLISHING = {
     "sentences": {"checks", "claims", "dataset", "site"},
     "charts": {"analysis", "statistics", "dataset", "errors", "metrics", "record"},
     "site": {
-        "analysis", "campaign", "catalogue", "charts", "checks", "claims", "coverage", "dataset", "errors", "facts",
-        "matrix", "metrics", "quantities", "record", "state", "statistics", "store", "telemetry", "workloads",
+        "analysis", "campaign", "catalogue", "charts", "checks", "claims", "coverage", "dataset", "environments",
+        "errors", "facts", "matrix", "metrics", "quantities", "record", "state", "statistics", "store", "telemetry",
+        "workloads", "yaml_lines",
     },
     "mkdocs_plugin": {"claims", "checks", "dataset", "errors", "facts", "site", "store"},
 }  # fmt: skip

@@ -64,7 +64,7 @@ def _slashless(path: str) -> str:
 class Options(BaseModel):
     """An environment's options in the matrix; an unknown key is an error. Every option has an effect."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     env: Annotated[Mapping[str, str], AfterValidator(_variables)] = Field(default_factory=dict)
     """Variables of the command, besides the workload's own."""
