@@ -78,6 +78,7 @@ HEAVY = ("pandas", "altair", "mkdocs", "jinja2", "vl_convert", "pyarrow")
 """What a machine that only measures does not have."""
 SENSORS = ("docker", "pynvml")
 STARTS_PROCESSES = {
+    "site/history.py": "asks git for the commits that links to evidence name",
     "site/compile.py": "draws charts in worker processes",
     "site/runtime.py": "has Node.js make the bundle of the chart runtime",
 }
