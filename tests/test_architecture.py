@@ -64,7 +64,7 @@ PUBLISHING = {
 """Right of the disk."""
 
 MAY_IMPORT: dict[str, set[str]] = MEASURING | PUBLISHING
-ACROSS = {"analysis.summary": "statistics", "analysis.tables": "statistics"}
+ACROSS = {"analysis.summary": "statistics", "analysis.criteria": "statistics", "analysis.tables": "statistics"}
 """Modules of `analysis` that read a dataset: they stand right of the disk, as a unit of their own."""
 EDGE = {"__init__", "__main__", "cli"}
 """May import everything; `__init__` holds the version alone."""
