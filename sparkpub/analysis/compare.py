@@ -30,6 +30,8 @@ Verdict = Literal["higher", "lower", "equivalent", "undecided"]
 
 DETECTABLE_PERCENT = 10.0
 """The difference that a sample should be able to detect: success criterion 2 of the methodology."""
+_CERTAIN, _NO_LOWER_TAIL = 1e3, 5.0
+"""Shifts in standard errors beyond which the noncentral t's tails are 1 and 0 and cannot be evaluated."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,9 +212,9 @@ class Welch:
         """Probability that this test rejects at 5 % when the true difference is `difference` (noncentral t:
         Cohen, Statistical Power Analysis, 1988), the spreads being those observed."""
         critical, shift = t_quantile(1 - ALPHA / 2, self.df), abs(difference) / self.error
-        if shift > critical + 30 * (1 + critical / math.sqrt(2 * self.df)):
-            return 1.0  # beyond what the noncentral t can be evaluated for
-        return float(stats.nct.sf(critical, self.df, shift) + stats.nct.cdf(-critical, self.df, shift))
+        above = 1.0 if shift > _CERTAIN else float(1 - special.nctdtr(self.df, shift, critical))
+        below = float(special.nctdtr(self.df, shift, -critical)) if shift < _NO_LOWER_TAIL else 0.0
+        return min(1.0, above + below)
 
     def ratio_interval(self) -> Interval | None:
         """Fieller's (1954) 95 % interval of mean_b / mean_a; None where the baseline is not clear of zero."""

@@ -147,7 +147,8 @@ def _csv(kinds: Mapping[str, Sequence[object]]) -> str:
     """One row per cell, comparison, repeat and criterion: `kind` says which; columns of other kinds stay empty."""
     rows = [{"kind": kind} | _flat(row_document(row)) for kind, group in kinds.items() for row in group]
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
+    columns = dict.fromkeys(("kind", *(name for row in rows for name in row)))
+    writer = csv.DictWriter(text, list(columns), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
