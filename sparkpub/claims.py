@@ -5,8 +5,9 @@ the verdict that the text was written for; when the data give another one, the b
 to reread.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -209,3 +210,24 @@ def _combined(scope: str, verdicts: Sequence[Decided]) -> Decided:
     if verdicts and all(verdict == losing for verdict in verdicts):
         return "refuted" if losing == "refuted" else "supported"
     return "undecided"
+
+
+def as_json(verdicts: Sequence[Verdict]) -> str:
+    """What `sparkpub claims --json` prints."""
+    return json.dumps({"claims": [verdict.document() for verdict in verdicts]}, indent=1, ensure_ascii=False)
+
+
+def as_text(verdicts: Sequence[Verdict], uses: Callable[[str], Sequence[str]]) -> str:
+    """What `sparkpub claims` prints: verdict, id and statement, the evidence below, and a count at the end.
+
+    `uses` gives the places whose text names a claim, to be reread where its verdict changed.
+    """
+    lines = []
+    for verdict in verdicts:
+        lines += [f"{verdict.verdict:<10} {verdict.claim.id}: {verdict.claim.says}", f"{'':<11}{verdict.text}"]
+        if verdict.changed:
+            places = ", ".join(uses(verdict.claim.id)) or "no page"
+            lines.append(f"{'':<11}CHANGED: recorded as {verdict.claim.recorded}; reread {places}")
+    counts = Counter(verdict.verdict for verdict in verdicts)
+    summary = ", ".join(f"{count} {word}" for word, count in counts.most_common()) or "no claims"
+    return "\n".join([*lines, summary])

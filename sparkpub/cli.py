@@ -1,6 +1,9 @@
 """The command line: every command body is a call or two; only `main` turns errors into text and exit codes."""
 
+import json
 import sys
+import traceback
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +13,15 @@ from sparkpub import __version__
 from sparkpub.errors import SparkpubError
 from sparkpub.store import DEFAULT_DATA
 
+DEFAULT_SOURCES = Path("site_src")
+with_sources = click.option(
+    "--sources",
+    type=click.Path(path_type=Path),
+    default=DEFAULT_SOURCES,
+    show_default=True,
+    help="The folder of pages, claims.yaml and facts.yaml.",
+)
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="sparkpub")
@@ -18,6 +30,82 @@ def cli() -> None:
 
 
 # -- measuring: doctor, plan, collect, status --------------------------------------------------------------
+
+
+_MATRIX = click.argument("matrix_file", metavar="MATRIX", type=click.Path(path_type=Path))
+_DATA = click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=DEFAULT_DATA,
+    show_default=True,
+    help="The data folder that holds the campaigns.",
+)
+
+
+@cli.command()
+@_MATRIX
+@_DATA
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON and nothing else.")
+def plan(matrix_file: Path, data: Path, as_json: bool) -> None:
+    """Print the runs in order, what is done and an estimate. Starts nothing.
+
+    Example: sparkpub plan matrix/demo.yaml
+    """
+    from sparkpub import matrix
+    from sparkpub.collect import overview
+
+    declared = matrix.read(matrix_file)
+    if as_json:
+        click.echo(json.dumps(overview.plan_document(declared, data), indent=1))
+    else:
+        click.echo("\n".join(overview.plan_lines(declared, data)))
+
+
+@cli.command()
+@_MATRIX
+@_DATA
+@click.option("--only", multiple=True, metavar="AXIS=VALUE", help="Run only these; may be given several times.")
+@click.option("--max-runs", type=click.IntRange(min=1), default=None, help="Stop after this many runs.")
+@click.option("--no-commit", is_flag=True, help="Write records without committing them to git.")
+@click.option("--push", is_flag=True, help="Push each commit to the branch's upstream.")
+def collect(
+    matrix_file: Path, data: Path, only: tuple[str, ...], max_runs: int | None, no_commit: bool, push: bool
+) -> None:
+    """Run what is missing of a matrix. Safe to interrupt and to start again.
+
+    Ctrl-C once finishes the run in hand, twice stops it and records it as interrupted.
+
+    Example: sparkpub collect matrix/demo.yaml --data local --only environment=native
+    """
+    from sparkpub import matrix
+    from sparkpub.collect import session
+
+    if push and no_commit:
+        raise click.UsageError("--push pushes commits, and --no-commit makes none")
+    declared = matrix.read(matrix_file)
+    choice = session.Choice(data, session.axes(only, declared), max_runs, commit=not no_commit, push=push)
+    outcome = session.collect(declared, choice)
+    click.echo(outcome.summary)
+    sys.exit(outcome.exit_code)
+
+
+@cli.command()
+@_MATRIX
+@_DATA
+@click.option("--json", "as_json", is_flag=True, help="Print the coverage as JSON and nothing else.")
+def status(matrix_file: Path, data: Path, as_json: bool) -> None:
+    """Show what is done, failed, quarantined and missing per cell, and what runs now.
+
+    Example: sparkpub status matrix/demo.yaml --data local
+    """
+    from sparkpub import matrix
+    from sparkpub.collect import overview
+
+    declared = matrix.read(matrix_file)
+    if as_json:
+        click.echo(json.dumps(overview.status_document(declared, data), indent=1))
+    else:
+        click.echo("\n".join(overview.status_lines(declared, data)))
 
 
 # -- importing: import -------------------------------------------------------------------------------------
@@ -48,10 +136,12 @@ def check(data: Path, as_json: bool, github: bool, fail_on: Literal["error", "wa
 
     Example: sparkpub check --fail-on warning
     """
-    from sparkpub.checks import printing, review
+    from sparkpub.checks import printing, prose, review
     from sparkpub.dataset import load
 
-    found = review(load(data, skip=lambda _: None), sources=sources)
+    found = review(load(data, skip=lambda _: None))
+    if sources is not None:
+        found = prose.with_prose(found, sources)
     lines = [printing.as_json(found)] if as_json else (printing.as_annotations if github else printing.as_text)(found)
     for line in lines:
         click.echo(line)
@@ -59,10 +149,51 @@ def check(data: Path, as_json: bool, github: bool, fail_on: Literal["error", "wa
 
 
 @cli.command()
+@click.argument("data", metavar="[DIR]", type=click.Path(path_type=Path), default=DEFAULT_DATA)
+@with_sources
+@click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON and nothing else.")
+def claims(data: Path, sources: Path, as_json: bool) -> None:
+    """Every claim with the verdict that the data give it; exit 1 where one differs from the recorded verdict.
+
+    Example: sparkpub claims --json
+    """
+    from sparkpub import claims as ledger
+    from sparkpub.site.prose import uses
+    from sparkpub.site.words import judged
+
+    verdicts = judged(data, sources)
+    click.echo(ledger.as_json(verdicts) if as_json else ledger.as_text(verdicts, partial(uses, sources)))
+    sys.exit(1 if any(verdict.changed for verdict in verdicts) else 0)
+
+
+@cli.command()
+@click.argument("filter_text", metavar="[FILTER]", default="")
+@click.option(
+    "--data", type=click.Path(path_type=Path), default=DEFAULT_DATA, show_default=True, help="The folder of campaigns."
+)
+@with_sources
+def values(filter_text: str, data: Path, sources: Path) -> None:
+    """Every name that prose can use, with its present value; FILTER keeps lines that contain all its words.
+
+    Example: sparkpub values "mean peak_memory deepseek"
+    """
+    from sparkpub.site.words import listed
+
+    for line in listed(data, sources, filter_text):
+        click.echo(line)
+
+
+@cli.command()
 @click.argument("run_id")
 @click.option("--reason", default=None, help="Why the run is taken out; it stands on the site.")
 @click.option("--undo", is_flag=True, help="Put the run back.")
-@click.option("--data", type=click.Path(path_type=Path), default=DEFAULT_DATA, show_default=True)
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    default=DEFAULT_DATA,
+    show_default=True,
+    help="The data folder that holds the run.",
+)
 def quarantine(run_id: str, reason: str | None, undo: bool, data: Path) -> None:
     """Take a run out of the figures, visibly and reversibly. Nothing is deleted.
 
@@ -125,16 +256,28 @@ def main() -> None:
     Exit status: 0 fine, 1 problems found or runs failed, 2 wrong usage or unreadable input.
     """
     try:
-        cli.main(standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
-    except click.ClickException as error:
-        click.echo(f"error: {error.format_message()}; see --help", err=True)
+        sys.exit(cli.main(standalone_mode=False))
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
         sys.exit(2)
-    except click.Abort:
-        click.echo("error: interrupted; start the command again to go on", err=True)
-        sys.exit(1)
-    except SparkpubError as error:
-        for line in error.lines():
+    except Exception as error:
+        lines, code = _explained(error)
+        for line in lines:
             click.echo(f"error: {line}", err=True)
-        sys.exit(error.exit_code)
+        sys.exit(code)
+
+
+def _explained(error: Exception) -> tuple[list[str], int]:
+    """What went wrong, one line per problem, and the exit status."""
+    if isinstance(error, SparkpubError):
+        return error.lines(), error.exit_code
+    if isinstance(error, click.Abort):
+        return ["interrupted; start the command again to go on"], 1
+    if isinstance(error, click.ClickException):
+        return [" ".join(error.format_message().split()).rstrip(".") + "; see --help"], 2
+    if isinstance(error, OSError):
+        where = f", {error.filename}" if error.filename else ""
+        return [f"{error.strerror or error}{where}; check that it is there and may be used"], 2
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    text = " ".join(f"unexpected {type(error).__name__}: {error}".split())
+    return [f"{text}, {Path(place.filename).name}:{place.lineno}; please report it"], 1

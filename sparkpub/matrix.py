@@ -45,7 +45,7 @@ Percent = Annotated[float, Field(ge=0, le=100)]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class Model(_Part):

@@ -23,6 +23,8 @@ AXES = ("model", "environment", "workload")
 Include = Literal["counted", "all"]
 Kind = Literal["runs", "sample", "order", "relation", "comparison"]
 Estimate = tuple[float | None, Interval | None]
+_DIGITS = {"slope": 4, "r_squared": 7, "ratio": 3, "inverse_ratio": 3, "n": 0, "n_effective": 1, "hours": 1}
+"""Digits after the point for statistics without a metric's unit; counts have none, the others two."""
 _MINUS = "\N{MINUS SIGN}"
 
 
@@ -124,7 +126,7 @@ class Quantity:
             return self.metric.decimals
         if self.statistic.unit == "%":
             return 1 if abs(value) >= 1 else 2
-        return 0 if self.statistic.kind == "runs" and self.statistic.unit == "" else 2
+        return _DIGITS.get(self.statistic.name, 0 if self.statistic.kind == "runs" else 2)
 
 
 def _of_runs(count: Callable[[Record], bool]) -> Callable[[Question], Estimate]:

@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from sparkpub.campaign import Campaign
-from sparkpub.errors import RecordError
+from sparkpub.errors import RecordError, UsageError
 from sparkpub.record import Evidence, Record, migrate
 
 CAMPAIGN_FILE = "campaign.json"
@@ -162,7 +162,7 @@ def _described(path: Path, error: ValidationError) -> RecordError:
 def campaign_folders(data: Path) -> list[Path]:
     """The folders of a data folder that hold a campaign, by name."""
     if not data.is_dir():
-        raise RecordError("no such data folder", where=str(data), remedy="give the folder that holds the campaigns")
+        raise UsageError("no such data folder", where=str(data), remedy="give the folder that holds the campaigns")
     return sorted(folder for folder in data.iterdir() if folder.is_dir() and (folder / CAMPAIGN_FILE).is_file())
 
 

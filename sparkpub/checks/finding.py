@@ -2,11 +2,9 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from sparkpub.checks.reviewing import Review
     from sparkpub.checks.view import View
 
 Severity = Literal["error", "warning", "info"]
@@ -55,8 +53,8 @@ class Check:
     """A named question put to every campaign.
 
     `severities` are those it can raise. `implies` names checks that trip with it by their nature, when a single
-    fault is planted in clean data. `run` yields findings of one campaign, `read` those of a folder of pages; they
-    read, and change nothing. A check has one of the two.
+    fault is planted in clean data. `run` yields findings of one campaign; it reads, and changes nothing. It is
+    None for checks of kind `prose`, which read pages (`checks.prose`).
     """
 
     name: str
@@ -65,4 +63,3 @@ class Check:
     question: str
     run: Callable[["View"], Iterable[Finding]] | None = None
     implies: frozenset[str] = frozenset()
-    read: Callable[[Path, "Review"], Iterable[Finding]] | None = None

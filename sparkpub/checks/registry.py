@@ -1,6 +1,6 @@
 """Every check by name: what it asks, what follows, and which others trip with it."""
 
-from sparkpub.checks import coverage, integrity, values
+from sparkpub.checks import conditions, coverage, dependence, identity, integrity, order, reports, spread, values
 from sparkpub.checks.finding import Check
 
 _NO_RUN = frozenset({"unbalanced", "missing-cell"})
@@ -22,6 +22,34 @@ _ALL = [
     Check("unit", "meaning", ("error",), "Is every figure physically possible?", values.unit),
     Check("null-metric", "evidence", ("warning", "info"), "Is every metric there in at least one run?",
           values.null_metric),
+    Check("identity", "meaning", ("error", "warning"), "Does the run show the model that was asked for?",
+          identity.identity),
+    Check("does-not-fit", "meaning", ("error",), "Do weights and KV cache fit the machine?", identity.does_not_fit),
+    Check("roofline", "meaning", ("error", "warning"), "Can the machine's memory be that fast?", identity.roofline),
+    Check("same-numbers", "meaning", ("error", "warning"), "Do different models give different numbers?",
+          identity.same_numbers),
+    Check("dependent-metrics", "meaning", ("warning",), "Is each metric a measurement of its own?",
+          dependence.dependent_metrics),
+    Check("drift", "meaning", ("warning",), "Are the runs of a cell alike whenever they ran?", order.drifts),
+    Check("order-confound", "meaning", ("error",), "Did the environments take turns?", order.order_confound),
+    Check("outlier", "meaning", ("warning",), "Does any run stand apart from its cell?", spread.outlier),
+    Check("too-many-outliers", "meaning", ("warning",), "Are outliers rare?", spread.too_many_outliers,
+          frozenset({"outlier"})),
+    Check("high-variation", "meaning", ("warning",), "Do runs repeat within 5 %?", spread.high_variation),
+    Check("small-sample", "meaning", ("warning",), "Are there runs enough for what is said?", spread.small_sample),
+    Check("inconsistent-report", "meaning", ("error", "info"), "Does every report agree with itself?",
+          reports.inconsistent_report),
+    Check("thermal-gate", "evidence", ("warning",), "Did every run start cool?", conditions.thermal_gate),
+    Check("throttled", "evidence", ("warning", "info"), "Did the GPU run as fast as it can?", conditions.throttled),
+    Check("slow-clock", "evidence", ("warning",), "Was the clock what the GPU can do?", conditions.slow_clock),
+    Check("foreign-load", "evidence", ("warning",), "Was the run alone on the machine?", conditions.foreign_load),
+    Check("kernel-warning", "evidence", ("warning",), "Were kernel and driver content?", conditions.kernel_warning),
+    Check("telemetry-gap", "evidence", ("warning",), "Are the samples complete?", conditions.telemetry_gap),
+    Check("mixed-machines", "meaning", ("error", "warning"), "Is what was pooled and compared of one machine?",
+          conditions.mixed_machines),
+    Check("unbound-number", "prose", ("error",), "Does every figure in the text come from data or from facts.yaml?"),
+    Check("claim", "prose", ("error",), "Do the data still say what the text was written for?"),
+    Check("dead-evidence", "prose", ("error",), "Does every link to evidence lead to it?"),
 ]  # fmt: skip
 
 CHECKS: dict[str, Check] = {check.name: check for check in _ALL}

@@ -3,9 +3,8 @@
 import weakref
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TypeVar
 
 from sparkpub.campaign import Acknowledgement
@@ -101,21 +100,17 @@ def _covers(entry: Acknowledgement, finding: Finding) -> bool:
 _REVIEWS: dict[int, tuple[weakref.ref[Dataset], Review]] = {}
 
 
-def review(dataset: Dataset, *, sources: Path | None = None) -> Review:
-    """Put every check to every campaign; with `sources` (the folder of pages) to the sentences too.
+def review(dataset: Dataset) -> Review:
+    """Put every check to every campaign. The answer is kept for as long as the dataset object lives.
 
-    The review of the data is kept for as long as the dataset object lives; pages are read every time.
+    Pages are another matter: `checks.prose.with_prose` adds what is wrong in them.
     """
     kept = _REVIEWS.get(id(dataset))
     if kept is None or kept[0]() is not dataset:
         key = id(dataset)
         kept = (weakref.ref(dataset, lambda _: _REVIEWS.pop(key, None)), _review_data(dataset))
         _REVIEWS[key] = kept
-    data = kept[1]
-    if sources is None:
-        return data
-    prose = [finding for check in CHECKS.values() if check.read for finding in check.read(sources, data)]
-    return replace(data, findings=data.findings + tuple(prose))
+    return kept[1]
 
 
 def _review_data(dataset: Dataset) -> Review:

@@ -51,7 +51,9 @@ def memory_gib(record: Record) -> float | None:
         return record.observed.device_total_gib
     machine = record.machine
     known = [gpu.memory_total_gib for gpu in machine.gpus if gpu.memory_total_gib is not None]
-    return max(known) if known else (machine.memory_total_gib if machine.unified_memory else None)
+    if machine.unified_memory or record.observed.device == "cpu":
+        return machine.memory_total_gib
+    return sum(known) if known else None
 
 
 def null_metric(view: View) -> Iterator[Finding]:

@@ -1,19 +1,31 @@
 """A campaign as the checks see it: runs by cell in order of time, series of figures, and how findings are worded."""
 
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from statistics import fmean
+from typing import Any, TypeVar, cast
 
+from sparkpub.checks import thresholds
 from sparkpub.checks.finding import Finding, Severity
 from sparkpub.dataset import CampaignData
+from sparkpub.matrix import Matrix
 from sparkpub.metrics import Metric
 from sparkpub.record import metric_of
 from sparkpub.store import Stored
 
 Cell = tuple[str, str, str]
 """(model, environment, workload)."""
+
+T = TypeVar("T")
+_PERCENTILE = re.compile(r"_(?:mean|min|p\d\d|max)_ms$")
+
+
+def _middle(stem: str, names: Container[str]) -> str:
+    median = f"{stem}_p50_ms"
+    return median if median in names else f"{stem}_mean_ms"
 
 
 def label(cell: Cell) -> str:
@@ -81,6 +93,51 @@ class View:
                 if name not in found:
                     found[name] = metric_of(name, value)
         return found
+
+    @cached_property
+    def results(self) -> tuple[str, ...]:
+        """The metrics that a campaign is about: measured, not derived, not conditions such as temperatures, and one
+        of each family of percentiles (the median, else the mean)."""
+        return tuple(
+            name
+            for name, metric in self.metrics.items()
+            if not metric.derived_from
+            and (not name.startswith("gpu_") or metric.unit == "GiB")
+            and name in (stem := _PERCENTILE.sub("", name), _middle(stem, self.metrics))
+        )
+
+    @cached_property
+    def _kept(self) -> dict[Callable[["View"], Any], Any]:
+        return {}
+
+    def once(self, compute: Callable[["View"], T]) -> T:
+        """What a function makes of this view, computed at the first call: several checks share one computation."""
+        if compute not in self._kept:
+            self._kept[compute] = compute(self)
+        return cast(T, self._kept[compute])
+
+    @property
+    def margin_percent(self) -> float:
+        """The equivalence margin of the matrix, or the default of one."""
+        matrix = self.campaign.matrix
+        return float(Matrix.model_fields["equivalence_margin_percent"].default if matrix is None
+                     else matrix.equivalence_margin_percent)  # fmt: skip
+
+    @cached_property
+    def baseline(self) -> str | None:
+        """The environment that the others are compared with: the matrix's, else the first that ran."""
+        matrix = self.campaign.matrix
+        return next((cell[1] for cell in self.recorded), None) if matrix is None else matrix.baseline_environment
+
+    def matters(self, values: Sequence[float], change: float) -> bool:
+        """Whether a change is large enough to matter beside the equivalence margin of these values' mean."""
+        margin = self.margin_percent / 100 * abs(fmean(values))
+        return abs(change) >= thresholds.MATERIAL_SHARE_OF_MARGIN * margin
+
+    def figures(self, cell: Cell, metric: str, *, ran: bool = False) -> tuple[float, ...]:
+        """The values of a metric over the runs that count, in order of time; with `ran` over all that happened."""
+        runs = (self.ran if ran else self.counted)[cell]
+        return tuple(value for run in runs if (value := run.record.value(metric)) is not None)
 
     def finding(self, check: str, severity: Severity, message: str, *, cell: Cell | None = None,
                 run: Stored | None = None, **evidence: Any) -> Finding:  # fmt: skip

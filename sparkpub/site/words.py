@@ -1,19 +1,39 @@
 """Prose bound to data: the names an author may use in Markdown, and what they say today.
 
-Pages are Jinja templates in a sandbox without loops over anything but what these functions give; an undefined
-name, an unknown cell or a missing figure stops the build with file and line.
+A page is a Jinja template in a sandbox that sees nothing but the functions below. An undefined name, an unknown
+cell or a figure that is not there stops the build with file and line.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import posixpath
+import re
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateError
+from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from sparkpub.claims import Verdict
-from sparkpub.dataset import Dataset
+from sparkpub.analysis.compare import p_text
+from sparkpub.analysis.summary import ComparisonRow, Statistics, statistics
+from sparkpub.checks import Finding, Review, review
+from sparkpub.claims import Verdict, judge
+from sparkpub.claims import read as read_claims
+from sparkpub.dataset import CampaignData, Dataset, load
 from sparkpub.errors import ClaimError, SparkpubError
 from sparkpub.facts import Fact
+from sparkpub.facts import read as read_facts
+from sparkpub.quantities import STATISTICS, Group, Include, Quantity, Question, ask, select
+from sparkpub.record import Record
+from sparkpub.site import reference
+from sparkpub.site.reference import plain
+from sparkpub.yaml_lines import suggestion
+
+LEDGER, FACTS = "claims/index.md", "claims/facts.md"
+"""The pages on which every claim and every fact has an anchor of its own."""
+_FRONT = re.compile(r"\A---\n.*?^---\n", re.DOTALL | re.MULTILINE)
+_CAMPAIGN = re.compile(r"^campaign:\s*([a-z0-9][a-z0-9.-]*)\s*$", re.MULTILINE)
+_SHOWN = ("mean", "sd", "sd_population", "p50", "min", "max", "cv_percent", "n", "spearman", "trend_p")
 
 
 class Words:
@@ -22,8 +42,8 @@ class Words:
     def __init__(
         self,
         dataset: Dataset,
-        statistics: Any,
-        review: Any,
+        statistics: Statistics,
+        review: Review,
         verdicts: Sequence[Verdict],
         facts: Mapping[str, Fact],
         figure: Callable[..., str],
@@ -31,18 +51,271 @@ class Words:
         self._dataset, self._statistics, self._review = dataset, statistics, review
         self._verdicts = {verdict.claim.id: verdict for verdict in verdicts}
         self._facts = facts
+        self._uri, self._default, self._links = "", "", True
         self._environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
-        self._environment.globals = {"figure": figure}
+        self._environment.globals = {
+            "figure": figure, "value": self.value, "interval": self.interval, "extent": self.extent,
+            "compare": self.compare, "predict": self.predict, "claim": self.claim, "says": self.says,
+            "evidence": self.evidence, "fact": self.fact, "findings": self.findings, "finding": self.finding,
+            "coverage": self.coverage, "verdicts": self.verdicts, "ledger": self.ledger, "facts": self.facts,
+            "reference": reference.of,
+        }  # fmt: skip
 
     def render(self, text: str, uri: str) -> str:
         """The Markdown of the page `uri` with every figure in place. Raises ClaimError with file and line."""
+        front = _FRONT.match(text)
+        campaign = _CAMPAIGN.search(front[0]) if front else None
+        self._uri, self._default = uri, campaign[1] if campaign else ""
+        split = front.end() if front else 0
+        self._links = False
+        head = self._rendered(text[:split], uri, 0)
+        self._links = True
+        return head + self._rendered(text[split:], uri, text.count("\n", 0, split))
+
+    def _rendered(self, text: str, uri: str, offset: int) -> str:
         try:
-            return self._environment.from_string(text).render()
+            code = self._environment.compile(text, name=uri, filename=uri)
+            return self._environment.template_class.from_code(
+                self._environment, code, self._environment.globals
+            ).render()
+        except TemplateSyntaxError as error:
+            what, line, remedy = str(error.message), error.lineno, "mend the expression there"
         except TemplateError as error:
-            raise ClaimError(str(error), where=uri, remedy="see sparkpub values") from None
+            what, line, remedy = str(error), _line(error, uri), "sparkpub values lists the names there are"
         except SparkpubError as error:
-            raise ClaimError(error.what, where=error.where or uri, remedy=error.remedy) from None
+            what, line, remedy = error.what, _line(error, uri), error.remedy
+        except (TypeError, ValueError, ArithmeticError) as error:
+            what, line, remedy = (
+                str(error).removeprefix("Words."),
+                _line(error, uri),
+                "see the page on writing for the arguments",
+            )
+        raise ClaimError(what, where=f"{uri}:{line + offset}", remedy=remedy)
+
+    def value(self, statistic: str, metric: str = "", *, decimals: int | None = None, **scope: Any) -> str:
+        """A statistic over the runs of a scope: `value("mean", "peak_memory_gib", model="deepseek",
+        environment="native")`. `include="all"` counts every record; `against` names a second metric."""
+        return self._ask(statistic, metric, **scope).text(decimals)
+
+    def interval(self, statistic: str, metric: str, *, decimals: int | None = None, **scope: Any) -> str:
+        """The 95 % interval of a statistic of `value` or, with `candidate` and `baseline`, of `compare`."""
+        return self._ask(statistic, metric, **scope).interval(decimals)
+
+    def extent(self, statistic: str, metric: str, *, over: str, decimals: int | None = None, **scope: Any) -> str:
+        """The smallest and largest value over an axis: `extent("mean", …, over="model", environment="native")`."""
+        records = self._select(**{key: item for key, item in scope.items() if key not in {"candidate", "baseline"}})
+        names = dict.fromkeys(getattr(record, over) for record in records)
+        found = [self._ask(statistic, metric, **scope, **{over: name}) for name in names]
+        known = sorted((item for item in found if item.value is not None), key=lambda item: item.value or 0.0)
+        if not known:
+            raise ClaimError(f"no run has {metric}", remedy="choose another metric or scope")
+        low, high = known[0].value or 0.0, known[-1].value or 0.0
+        return f"{known[0].say(low, decimals, unit=False)} to {known[0].say(high, decimals)}"
+
+    def compare(self, statistic: str, metric: str, *, decimals: int | None = None, **scope: Any) -> str:
+        """An environment against the campaign's baseline: `compare("difference", "peak_memory_gib",
+        model="deepseek")`. `verdict` and `p_adjusted` are those of `sparkpub stats`."""
+        sides = self._sides(scope)
+        if statistic in {"verdict", "p_adjusted", "why"}:
+            found = getattr(self._row(metric, **sides), statistic)
+            return found if isinstance(found, str) else p_text(found)
+        return self._ask(statistic, metric, **sides).text(decimals)
+
+    def predict(self, metric: str, against: str, *, at: str, decimals: int | None = None, **scope: Any) -> str:
+        """What the line of `metric` on `against` gives for the fact `at`: arithmetic on data, not a measurement."""
+        slope, intercept = (self._ask(name, metric, against=against, **scope) for name in ("slope", "intercept"))
+        if slope.value is None or intercept.value is None:
+            raise ClaimError(f"no line of {metric} on {against}", remedy="both metrics need values in three runs")
+        return intercept.say(intercept.value + slope.value * self._fact(at).value, decimals)
+
+    def claim(self, name: str) -> str:
+        """The verdict on a claim in a word, linked to its place in the ledger."""
+        word = self._verdict(name).verdict
+        return self._link(word, f"{LEDGER}#{name}", f".sp-verdict .sp-verdict-{word}")
+
+    def says(self, name: str) -> str:
+        """What a claim says, in our words."""
+        return plain(self._verdict(name).claim.says)
+
+    def evidence(self, name: str) -> str:
+        """The figures behind a verdict, in one sentence."""
+        return plain(self._verdict(name).text)
+
+    def fact(self, name: str) -> str:
+        """A figure that is not from runs, linked to its source."""
+        return self._link(self._fact(name).text, f"{FACTS}#{name}", ".sp-fact")
+
+    def finding(self, check: str, **scope: Any) -> str:
+        """How many findings of a check there are: `finding("drift", campaign="phase1")`."""
+        return str(len(self._findings(check, **scope)))
+
+    def findings(self, check: str, **scope: Any) -> str:
+        """Every finding of a check as a list, in plain words."""
+        found = self._findings(check, **scope)
+        return "\n".join(f"- **{item.severity}**: {plain(item.message)}" for item in found) or "- none"
+
+    def verdicts(self, word: str = "", *, campaign: str = "") -> str:
+        """How many claims have a verdict; all claims without a word."""
+        chosen = [v for v in self._verdicts.values() if campaign in ("", v.claim.campaign)]
+        return str(sum(1 for verdict in chosen if word in ("", verdict.verdict)))
+
+    def coverage(self, **scope: Any) -> str:
+        """Runs per cell as a table."""
+        return reference.coverage(self._campaign(**scope), self._review.excluded)
+
+    def ledger(self) -> str:
+        """Every claim with verdict, evidence and source."""
+        return reference.ledger(list(self._verdicts.values()))
+
+    def facts(self) -> str:
+        """Every fact with its source."""
+        return reference.facts(list(self._facts.values()))
 
     def values(self) -> list[dict[str, str]]:
         """Every name an author can use with its present value: rows with `name` and `value`."""
-        return []
+        self._default, self._links = "", False
+        rows = [*self._cell_values(), *self._comparison_values()]
+        rows += [(f'fact("{name}")', fact.text) for name, fact in self._facts.items()]
+        rows += [(f'claim("{name}")', verdict.verdict) for name, verdict in self._verdicts.items()]
+        return [{"name": name, "value": value} for name, value in rows]
+
+    def _cell_values(self) -> Iterator[tuple[str, str]]:
+        for campaign in self._dataset.campaigns.values():
+            for model, environment, workload in dict.fromkeys(record.cell for record in campaign.records):
+                axes = {"model": model, "environment": environment, "workload": workload, "campaign": campaign.name}
+                shown = ", ".join(f'{axis}="{name}"' for axis, name in axes.items())
+                group = Group("", tuple(self._select(include="counted", **axes)))
+                for metric in dict.fromkeys(name for record in group.records for name in record.metrics):
+                    for statistic in _SHOWN:
+                        answer = ask(statistic, Question(group, metric))
+                        if answer.value is not None:
+                            yield f'value("{statistic}", "{metric}", {shown})', answer.text()
+
+    def _comparison_values(self) -> Iterator[tuple[str, str]]:
+        names = [name for name, found in STATISTICS.items() if found.kind == "comparison" and name != "gap"]
+        for row in self._statistics.comparisons:
+            scope = {"model": row.model, "workload": row.workload, "campaign": row.campaign,
+                     "candidate": row.candidate, "baseline": row.baseline}  # fmt: skip
+            shown = ", ".join(f'{axis}="{name}"' for axis, name in scope.items())
+            for statistic in (*names, "p_adjusted", "verdict"):
+                yield (
+                    f'compare("{statistic}", "{row.metric}", {shown})',
+                    self.compare(statistic, row.metric, decimals=None, **scope),
+                )
+
+    def _campaign(self, *, campaign: str = "", **_: Any) -> CampaignData:
+        name, known = campaign or self._default, self._dataset.campaigns
+        if not name and len(known) == 1:
+            name = next(iter(known))
+        if name not in known:
+            what = f"no campaign {name!r}" if name else "which campaign is meant"
+            raise ClaimError(what, remedy=f"name one of {', '.join(known)}, or set campaign: in the front matter")
+        return known[name]
+
+    def _select(
+        self,
+        *,
+        campaign: str = "",
+        model: str = "",
+        environment: str = "",
+        workload: str = "",
+        include: Include = "counted",
+    ) -> list[Record]:
+        axes = {"model": model, "environment": environment, "workload": workload}
+        chosen = {axis: (name,) if name else () for axis, name in axes.items()}
+        return select(self._campaign(campaign=campaign), self._review.excluded, include, **chosen)
+
+    def _ask(
+        self,
+        statistic: str,
+        metric: str,
+        *,
+        against: str = "",
+        candidate: str = "",
+        baseline: str = "",
+        **scope: Any,
+    ) -> Quantity:
+        if not candidate:
+            group, other = Group("", tuple(self._select(**scope))), None
+        else:
+            group, other = (Group("", tuple(self._select(environment=name, **scope))) for name in (candidate, baseline))
+        for name in filter(None, (metric, against)):
+            if group.definition(name) is None:
+                known = sorted({name for record in group.records for name in record.metrics})
+                raise ClaimError(f"no run of this scope has the metric {name!r}", remedy=suggestion(name, known))
+        matrix = self._campaign(**scope).matrix
+        margin = matrix.equivalence_margin_percent if matrix else 1.0
+        return ask(statistic, Question(group, metric, against, other, margin))
+
+    def _sides(self, scope: Mapping[str, Any]) -> dict[str, Any]:
+        """The scope with candidate and baseline filled in from the campaign."""
+        campaign = self._campaign(**scope)
+        ran = list(dict.fromkeys(record.environment for record in campaign.records))
+        declared = campaign.matrix.baseline_environment if campaign.matrix else (ran or [""])[0]
+        baseline = scope.get("baseline") or declared
+        others = [name for name in ran if name != baseline]
+        if not scope.get("candidate") and len(others) != 1:
+            raise ClaimError(f"which environment is compared with {baseline}",
+                             remedy=f"add candidate=, one of {', '.join(others) or 'none'}")  # fmt: skip
+        return {**scope, "baseline": baseline, "candidate": scope.get("candidate") or others[0]}
+
+    def _row(self, metric: str, *, campaign: str = "", **wanted: Any) -> ComparisonRow:
+        wanted |= {"campaign": self._campaign(campaign=campaign).name, "metric": metric}
+        rows = [
+            row
+            for row in self._statistics.comparisons
+            if all(getattr(row, axis) == name for axis, name in wanted.items())
+        ]
+        if len(rows) != 1:
+            raise ClaimError(f"{len(rows)} comparisons of {metric} match", remedy="name model and workload")
+        return rows[0]
+
+    def _findings(self, check: str, *, campaign: str = "", cell: str = "") -> list[Finding]:
+        names = (campaign or self._default,)
+        return [
+            item
+            for item in self._review.findings
+            if item.check == check
+            and (names == ("",) or item.campaign in names)
+            and (not cell or not item.cells or cell in item.cells)
+        ]
+
+    def _verdict(self, name: str) -> Verdict:
+        if name not in self._verdicts:
+            raise ClaimError(f"no claim {name!r}", remedy="add it to claims.yaml")
+        return self._verdicts[name]
+
+    def _fact(self, name: str) -> Fact:
+        if name not in self._facts:
+            raise ClaimError(f"no fact {name!r}", remedy="add it to facts.yaml with its source")
+        return self._facts[name]
+
+    def _link(self, text: str, target: str, classes: str) -> str:
+        if not self._links:
+            return text
+        return f"[{text}]({posixpath.relpath(target, posixpath.dirname(self._uri) or '.')}){{ {classes} }}"
+
+
+def _line(error: BaseException, uri: str) -> int:
+    """The line of the page at which a rendering stopped."""
+    return next((f.lineno or 1 for f in reversed(traceback.extract_tb(error.__traceback__)) if f.filename == uri), 1)
+
+
+def judged(data: Path, sources: Path) -> list[Verdict]:
+    """The verdicts on the claims of a folder of pages, over a data folder."""
+    dataset = load(data)
+    return judge(read_claims(sources / "claims.yaml"), dataset, review(dataset))
+
+
+def listed(data: Path, sources: Path, filter_text: str = "") -> Iterator[str]:
+    """Lines `name = value` of everything prose can use, those that contain every word of `filter_text`."""
+    dataset = load(data)
+    found = review(dataset)
+    summary = statistics(dataset, include="counted", excluded=found.excluded)
+    verdicts = judge(read_claims(sources / "claims.yaml"), dataset, found)
+    words = Words(dataset, summary, found, verdicts, read_facts(sources / "facts.yaml"), lambda *_, **__: "")
+    wanted = filter_text.split()
+    for row in words.values():
+        line = f"{{{{ {row['name']} }}}} = {row['value']}"
+        if all(word in line for word in wanted):
+            yield line

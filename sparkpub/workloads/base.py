@@ -22,7 +22,7 @@ PYTHON = "{python}"
 class Options(BaseModel):
     """A workload's options in the matrix; an unknown key is an error. Every option has an effect."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 @dataclass(frozen=True)

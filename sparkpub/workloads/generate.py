@@ -5,7 +5,6 @@ Every batch holds `batch_size` requests of `input_tokens` random tokens, submitt
 their time to first token and their latency, and the payload measures `batches` of them.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Any, ClassVar, Literal
@@ -15,33 +14,26 @@ from pydantic import Field, PositiveInt
 from sparkpub.errors import WorkloadError
 from sparkpub.record import MetricValue, Observed
 from sparkpub.workloads import reading
+from sparkpub.workloads.architecture import config_bytes
 from sparkpub.workloads.base import PYTHON, WORKDIR, Answer, Case, Command, Options
 
 _SCRIPT, _CONFIG, _REPORT, _REQUESTS = "generate.py", "config.json", "report.json", "requests.json"
 
-_PATHS = {
-    name: f"metrics.{name}"
-    for name in (
-        "output_throughput_tok_s",
-        "total_throughput_tok_s",
-        "request_throughput_req_s",
-        "output_throughput_per_user_tok_s",
-        "measured_time_ms",
-        "kv_cache_gib",
-        "kv_bytes_per_token",
-        "weights_gib",
-        "allocated_peak_gib",
-        "reserved_peak_gib",
-        "device_used_before_gib",
-        "device_used_loaded_gib",
-        "device_used_peak_gib",
-        *(
-            f"{stem}_{key}_ms"
-            for stem in ("request_latency", "ttft", "tpot", "itl")
-            for key in ("mean", "min", "p50", "p90", "p95", "p99", "max")
-        ),
-    )
-}
+_METRICS = (
+    "output_throughput_tok_s",
+    "total_throughput_tok_s",
+    "request_throughput_req_s",
+    "output_throughput_per_user_tok_s",
+    "measured_time_ms",
+    "kv_cache_gib",
+    "kv_bytes_per_token",
+    "weights_gib",
+    "allocated_peak_gib",
+    "reserved_peak_gib",
+    "device_used_before_gib",
+    "device_used_loaded_gib",
+    "device_used_peak_gib",
+)
 
 
 class GenerateOptions(Options):
@@ -54,7 +46,7 @@ class GenerateOptions(Options):
     output_tokens: Annotated[int, Field(ge=2)] = 128
     dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
     device: Literal["auto", "cuda", "cpu"] = "auto"
-    attention: Literal["sdpa", "eager", "flash_attention_2"] = "sdpa"
+    attention: Literal["sdpa", "eager"] = "sdpa"
     cuda_graph: bool = False
     """Decode by replaying a CUDA graph: the cost of launching kernels from Python disappears."""
 
@@ -78,7 +70,7 @@ class Generate:
         if options.cuda_graph:
             argv.append("--cuda-graph")
         if case.model_config is not None:
-            files[PurePosixPath(_CONFIG)] = json.dumps(dict(case.model_config), sort_keys=True).encode()
+            files[PurePosixPath(_CONFIG)] = config_bytes(case.model_config)
             argv += ["--config", f"{WORKDIR}/{_CONFIG}"]
         elif case.model_path is not None:
             argv += ["--model", case.model_path]
@@ -96,24 +88,51 @@ class Generate:
         report = reading.json_object(files.get("report"))
         if report is None:
             return Answer({}, complete=False, problems=("no report: the generation did not finish",))
-        observed = reading.at(report, "observed")
-        problems = tuple(str(problem) for problem in report.get("problems") or ())
-        metrics: dict[str, MetricValue] = reading.metrics_at(report, _PATHS, "report")
-        for name, reason in (report.get("unavailable") or {}).items():
-            if name in _PATHS:
+        problems = [str(problem) for problem in report.get("problems") or ()]
+        metrics = reading.metrics_at(report, {name: f"metrics.{name}" for name in _METRICS}, "report")
+        unavailable = report.get("unavailable")
+        for name, reason in unavailable.items() if isinstance(unavailable, dict) else ():
+            if name in _METRICS:
                 metrics[name] = reading.metric(name, None, "report", reason=str(reason))
-        complete = "output_throughput_tok_s" in metrics and metrics["output_throughput_tok_s"].value is not None
+        metrics |= _times(reading.json_object(files.get("requests")))
+        throughput = metrics.get("output_throughput_tok_s")
+        if throughput is None or throughput.value is None:
+            problems.append("the report holds no throughput")
         return Answer(
             metrics,
-            _observed(observed if isinstance(observed, dict) else {}),
+            _observed(report.get("observed")),
             reading.phases(report.get("phases")),
-            complete=complete,
-            problems=problems if complete else (*problems, "the report holds no throughput"),
+            complete=not problems,
+            problems=tuple(problems),
             packages=reading.packages(report.get("packages")),
         )
 
 
-def _observed(facts: Mapping[str, Any]) -> Observed:
+def _times(document: Mapping[str, Any] | None) -> dict[str, MetricValue]:
+    """Distributions over requests; between tokens, over all steps of all batches."""
+    if document is None:
+        return {}
+    latencies, firsts, per_token = [], [], []
+    for request in reading.objects(document.get("requests")):
+        first, latency = reading.number(request.get("ttft_ms")), reading.number(request.get("latency_ms"))
+        tokens = reading.positive_int(request.get("output_tokens"))
+        if first is not None and latency is not None and tokens is not None and tokens > 1:
+            latencies.append(latency)
+            firsts.append(first)
+            per_token.append((latency - first) / (tokens - 1))
+    batches = document.get("itl_ms")
+    steps = [reading.number(step) for batch in batches or () if isinstance(batch, list) for step in batch]
+    return {
+        **reading.distribution("request_latency", latencies, "report"),
+        **reading.distribution("ttft", firsts, "report"),
+        **reading.distribution("tpot", per_token, "report"),
+        **reading.distribution("itl", [step for step in steps if step is not None], "report"),
+    }
+
+
+def _observed(facts: Any) -> Observed:
+    if not isinstance(facts, dict):
+        return Observed()
     numbers = ("device_total_gib", "input_tokens_mean", "output_tokens_mean", "concurrency_mean", "measured_seconds")
     counts = ("parameters", "weight_bytes", "kv_bytes_per_token", "layers", "batch_size", "requests")
     words = (

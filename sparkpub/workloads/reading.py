@@ -56,6 +56,11 @@ def json_object(data: bytes | None) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else None
 
 
+def objects(document: Any) -> list[dict[str, Any]]:
+    """The objects of a list; empty for anything else."""
+    return [item for item in document if isinstance(item, dict)] if isinstance(document, list) else []
+
+
 def at(document: Any, path: str) -> Any:
     """What lies at a dotted path (`results.0.rate`; a number indexes a list); None where nothing does."""
     for part in path.split("."):

@@ -75,7 +75,7 @@ def read(log: bytes, files: Mapping[str, bytes], wanted: int | None = None) -> A
     printed = [_PREFIX.sub("", line) for line in reading.lines(log)]
     report = reading.json_object(files.get("report"))
     memory = _Memory.of(printed)
-    requests = _requests(files.get("requests"))
+    requests = reading.objects(reading.json_value(files.get("requests")))
     metrics = _printed_metrics(printed) | memory.metrics()
     if report is not None:
         metrics |= _reported(report)
@@ -181,11 +181,6 @@ def _printed_metrics(printed: Sequence[str]) -> dict[str, MetricValue]:
     if seconds is not None and "measured_time_ms" not in found:
         found["measured_time_ms"] = reading.metric("measured_time_ms", seconds, "log", scale=1e3)
     return found
-
-
-def _requests(data: bytes | None) -> list[dict[str, Any]]:
-    document = reading.json_value(data)
-    return [item for item in document if isinstance(item, dict)] if isinstance(document, list) else []
 
 
 def _milliseconds(requests: Sequence[Mapping[str, Any]], key: str) -> list[float]:

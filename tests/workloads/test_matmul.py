@@ -1,27 +1,16 @@
 """The payload runs for real, on the CPU."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
-from sparkpub.workloads.base import PYTHON, WORKDIR, Case, Command
+from sparkpub.workloads.base import Case
 from sparkpub.workloads.matmul import Matmul, MatmulOptions
+from tests.workloads.running import run
 
 CASE = Case("gemm", "gemm", None, None, random_weights=False, iteration=1, seed=7)
-
-
-def run(command: Command, folder: Path) -> tuple[int, bytes, dict[str, bytes]]:
-    """A command as the collector runs it, on this host: exit code, log and outputs by role."""
-    for name, content in command.files.items():
-        (folder / name).write_bytes(content)
-    argv = [part.replace(WORKDIR, str(folder)).replace(PYTHON, sys.executable) for part in command.argv]
-    done = subprocess.run(argv, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    outputs = {role: folder / name for role, name in command.outputs.items()}
-    return done.returncode, done.stdout, {role: path.read_bytes() for role, path in outputs.items() if path.is_file()}
 
 
 def test_numpy_on_the_cpu(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""How fast sparkpub is. Speed lives here and never in a test."""

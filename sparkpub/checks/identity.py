@@ -1,0 +1,254 @@
+"""Which model really ran, and whether the machine can do what the figures say."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from statistics import fmean
+from typing import Any
+
+from sparkpub import catalogue
+from sparkpub.analysis import compare, physics
+from sparkpub.analysis.describe import ALPHA
+from sparkpub.checks import thresholds
+from sparkpub.checks.finding import Finding
+from sparkpub.checks.values import memory_gib
+from sparkpub.checks.view import Cell, View, label
+from sparkpub.metrics import GIB
+from sparkpub.record import Architecture, Record
+from sparkpub.store import Stored
+
+THROUGHPUT = "output_throughput_tok_s"
+_PROOFS = ("config_sha256", "kv_bytes_per_token", "weight_bytes", "parameters", "model_type", "layers")
+_BATCH_OPTIONS = ("max_batch_size", "max_num_seqs", "batch_size")
+
+
+def expected(record: Record) -> Architecture | None:
+    """What is known about the requested model: from the run's own folder or matrix, else the catalogue."""
+    return record.requested.architecture or catalogue.models().get(record.requested.model_id)
+
+
+def _observed(record: Record) -> dict[str, Any]:
+    """What the run itself showed of its model, by name of the fact."""
+    shown = {name: getattr(record.observed, name) for name in _PROOFS}
+    shown["kv_bytes_per_token"] = shown["kv_bytes_per_token"] or record.value("kv_bytes_per_token")
+    weights = record.value("weights_gib")
+    if shown["weight_bytes"] is None and weights:
+        shown["weight_bytes"] = weights * GIB
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+def identity(view: View) -> Iterator[Finding]:
+    """Runs whose evidence shows another model than was asked for, and language-model runs that show none."""
+    silent = []
+    for stored in (run for runs in view.ran.values() for run in runs):
+        record = stored.record
+        shown = _observed(record)
+        problems = _contradictions(record, shown)
+        if problems:
+            text = f"The run was asked for {record.requested.model_id} and shows something else: {'; '.join(problems)}."
+            yield view.finding("identity", "error", text, run=stored, requested=record.requested.model_id,
+                               observed=shown)  # fmt: skip
+        elif not shown and record.value(THROUGHPUT) is not None:
+            silent.append(stored)
+    yield from view.together(
+        "identity", "warning", silent,
+        lambda runs: f"Nothing shows which model ran in {runs}: the name is what was asked for, not what was observed.",
+    )  # fmt: skip
+    yield from _strangers(view)
+
+
+def _contradictions(record: Record, shown: Mapping[str, Any]) -> list[str]:
+    problems = []
+    if record.observed.random_weights not in (None, record.requested.random_weights):
+        words = {True: "random", False: "trained"}
+        problems.append(
+            f"weights are {words[not record.requested.random_weights]} instead of "
+            f"{words[record.requested.random_weights]}"
+        )
+    known = expected(record)
+    for name in shown if known is not None else ():
+        want, got = getattr(known, name), shown[name]
+        if want is not None and not _agrees(name, want, got, record):
+            problems.append(f"{name.replace('_', ' ')} is {_number(got)} and that model has {_number(want)}")
+    return problems
+
+
+def _agrees(name: str, want: Any, got: Any, record: Record) -> bool:
+    if not isinstance(want, int):
+        return bool(want == got)
+    if name == "kv_bytes_per_token":
+        kind = record.observed.kv_cache_dtype or ""
+        want = want / 2 if "8" in kind else want * 2 if "32" in kind else want
+    if name == "weight_bytes":
+        if record.observed.quantization is not None:
+            return True
+        return bool(abs(got - want) <= thresholds.WEIGHTS_TOLERANCE * want)
+    return bool(abs(got - want) <= (thresholds.IDENTITY_TOLERANCE * want if name != "layers" else 0))
+
+
+def _number(value: Any) -> str:
+    return f"{value:,.0f}" if isinstance(value, int | float) else str(value)
+
+
+def _strangers(view: View) -> Iterator[Finding]:
+    """Runs of one name that show different models, and different names that show the same configuration."""
+    models: dict[str, set[str]] = defaultdict(set)
+    names: dict[str, set[str]] = defaultdict(set)
+    for cell, runs in view.ran.items():
+        for sha256 in {run.record.observed.config_sha256 for run in runs} - {None}:
+            models[cell[0]].add(str(sha256))
+            names[str(sha256)].add(cell[0])
+    for model, found in models.items():
+        if len(found) > 1:
+            text = f"Runs of {model} show {len(found)} different models: their configuration is not the same file."
+            yield view.finding("identity", "error", text, cells=_cells_of(view, {model}), config_sha256=sorted(found))
+    for sha256, owners in names.items():
+        if len(owners) > 1:
+            text = f"{' and '.join(sorted(owners))} are names for one model: their configuration is the same file."
+            yield view.finding("identity", "error", text, cells=_cells_of(view, owners), config_sha256=[sha256])
+
+
+def _cells_of(view: View, models: set[str]) -> list[str]:
+    return [label(cell) for cell in view.ran if cell[0] in models]
+
+
+def does_not_fit(view: View) -> Iterator[Finding]:
+    """Cells whose weights and KV cache exceed the memory of the machine."""
+    for cell, runs in view.counted.items():
+        needs = [(run, *need) for run in runs if (need := _memory_need(run.record)) is not None]
+        worst = max(needs, key=lambda item: item[1].required / item[1].available, default=None)
+        if worst is None or worst[1].fits:
+            continue
+        stored, fit, weights, kv = worst
+        source = "was observed" if "weight_bytes" in _observed(stored.record) else "is the size of its weights"
+        beside = f" and a KV cache of {kv / GIB:.1f} GiB" if weights <= fit.available else ""
+        text = (
+            f"{stored.record.requested.model_id} cannot have run here: {weights / GIB:.1f} GiB {source}{beside}, "
+            f"and the machine has {fit.available / GIB:.1f} GiB."
+        )
+        yield view.finding("does-not-fit", "error", text, cell=cell, runs=[run.record.run_id for run in runs],
+                           weight_bytes=weights, kv_bytes=kv, memory_bytes=fit.available)  # fmt: skip
+
+
+def _memory_need(record: Record) -> tuple[physics.Fit, float, float] | None:
+    known, memory = expected(record), memory_gib(record)
+    weights = _observed(record).get("weight_bytes") or (known.weight_bytes if known is not None else None)
+    facts = catalogue.machines().get(record.machine.kind or "")
+    if memory is None and facts is not None:
+        memory = facts.memory_total_gib
+    if weights is None or memory is None:
+        return None
+    kv = (record.value("kv_cache_gib") or 0.0) * GIB
+    return physics.fits(weights, kv, memory * GIB), weights, kv
+
+
+def bandwidth(record: Record) -> float | None:
+    """Nominal memory bandwidth of the machine in bytes per second; None where nothing says what machine it was."""
+    names = [record.machine.kind, *(catalogue.machine_kind(gpu.name) for gpu in record.machine.gpus)]
+    kind = next((name for name in names if name in catalogue.machines()), None)
+    return None if kind is None else float(catalogue.machines()[kind].bandwidth_bytes_s)
+
+
+def batch_of(record: Record) -> int | None:
+    """Most sequences that one step can have held; None where neither the run nor its options say."""
+    wanted = [record.requested.workload.get(name) for name in _BATCH_OPTIONS]
+    limits = [record.observed.batch_size] if record.observed.batch_size else wanted
+    known = [value for value in (*limits, record.requested.workload.get("concurrency")) if isinstance(value, int)]
+    return min(known) if known else None
+
+
+def traffic(record: Record) -> tuple[float, float] | None:
+    """Memory traffic in bytes per second that a run's throughput implies: at least, and as expected of a mixture of
+    experts; None where batch, model or throughput is unknown, or speculative decoding makes steps uncountable."""
+    throughput, batch, known = record.value(THROUGHPUT), batch_of(record), expected(record)
+    if throughput is None or batch is None or known is None or record.observed.speculative_decoding:
+        return None
+    per_step = physics.bytes_per_step(known, batch)
+    if per_step is None:
+        return None
+    tokens = record.observed.output_tokens_mean or record.requested.workload.get("output_tokens")
+    requests = record.observed.requests or record.requested.workload.get("requests")
+    if "requests" in record.requested.disputed or not tokens:
+        requests = None
+    least, likely = (
+        physics.implied_bandwidth(throughput, step, batch, float(tokens or 1), requests)
+        for step in (per_step.at_least, per_step.expected)
+    )
+    return least, likely
+
+
+def roofline(view: View) -> Iterator[Finding]:
+    """Cells whose throughput implies more memory traffic than the machine can carry, or nearly all of it."""
+    for cell, runs in view.counted.items():
+        flows = [flow for run in runs if (flow := traffic(run.record)) is not None]
+        limit = bandwidth(runs[0].record) if runs else None
+        if not flows or limit is None:
+            continue
+        least, likely = fmean(flow[0] for flow in flows), fmean(flow[1] for flow in flows)
+        impossible = least > limit
+        if not impossible and likely < thresholds.ROOFLINE_SUSPICIOUS * limit:
+            continue
+        share = (least if impossible else likely) / limit
+        text = (
+            f"The throughput of {label(cell)} would need {'at least ' if impossible else ''}"
+            f"{(least if impossible else likely) / 1e9:,.0f} GB/s of memory traffic, {100 * share:,.0f} % of the "
+            f"{limit / 1e9:,.0f} GB/s the machine has. "
+        )
+        text += (
+            "Something other than the model named ran." if impossible else "That is more than engines usually reach."
+        )
+        yield view.finding("roofline", "error" if impossible else "warning", text, cell=cell, n=len(flows),
+                           bytes_per_second_at_least=least, bytes_per_second_expected=likely,
+                           bandwidth_bytes_per_second=limit, batch=batch_of(runs[0].record))  # fmt: skip
+
+
+def same_numbers(view: View) -> Iterator[Finding]:
+    """Models of very different size with the same throughput: one of them, or none, is what it is called."""
+    places: dict[tuple[str, str], dict[str, Sequence[Stored]]] = defaultdict(dict)
+    for (model, environment, workload), runs in view.counted.items():
+        if len(view.figures((model, environment, workload), THROUGHPUT)) > 1:
+            places[environment, workload][model] = runs
+    for (environment, workload), models in places.items():
+        sizes = {model: size for model, runs in models.items() if (size := _step_bytes(runs[0].record)) is not None}
+        values = {model: view.figures((model, environment, workload), THROUGHPUT) for model in sizes}
+        for group in _equivalent(values):
+            ratio = max(sizes[model] for model in group) / min(sizes[model] for model in group)
+            if ratio > thresholds.SAME_NUMBERS_BYTES_RATIO:
+                yield _same(view, [(model, environment, workload) for model in group], values, sizes, ratio)
+
+
+def _step_bytes(record: Record) -> float | None:
+    known, batch = expected(record), batch_of(record)
+    per_step = None if known is None or batch is None else physics.bytes_per_step(known, batch)
+    return None if per_step is None else per_step.expected
+
+
+def _equivalent(values: Mapping[str, Sequence[float]]) -> list[list[str]]:
+    """Groups of models, each joined to another of its group by equivalence within the margin (TOST at 5 %)."""
+    groups = [{model} for model in values]
+    for one, other in combinations(values, 2):
+        p = compare.equivalence(values[one], values[other], thresholds.SAME_NUMBERS_MARGIN_PERCENT)
+        if p is not None and p < ALPHA:
+            joined = [group for group in groups if one in group or other in group]
+            groups = [group for group in groups if group not in joined] + [set().union(*joined)]
+    return [sorted(group) for group in groups if len(group) > 1]
+
+
+def _same(view: View, cells: list[Cell], values: Mapping[str, Sequence[float]], sizes: Mapping[str, float],
+          ratio: float) -> Finding:  # fmt: skip
+    means = {cell[0]: fmean(values[cell[0]]) for cell in cells}
+    largest = max(cells, key=lambda cell: sizes[cell[0]])
+    record = view.counted[largest][0].record
+    flow, limit = traffic(record), bandwidth(record)
+    bound = flow is None or limit is None or flow[1] >= thresholds.SAME_NUMBERS_BOUND_BY_MEMORY * limit
+    listed = ", ".join(f"{model} {mean:.1f}" for model, mean in means.items())
+    environment, workload = cells[0][1:]
+    text = (
+        f"{len(cells)} models have the same output throughput in {environment}/{workload} ({listed} tok/s, equivalent "
+        f"within {thresholds.SAME_NUMBERS_MARGIN_PERCENT:g} %), although one reads {ratio:.1f} times the bytes of "
+        "another in every step. "
+    )
+    text += "They are probably one model." if bound else "Something other than memory may bound them all."
+    return view.finding("same-numbers", "error" if bound else "warning", text, cells=[label(cell) for cell in cells],
+                        mean_tok_s=means, bytes_per_step={cell[0]: sizes[cell[0]] for cell in cells},
+                        margin_percent=thresholds.SAME_NUMBERS_MARGIN_PERCENT)  # fmt: skip

@@ -1,0 +1,108 @@
+"""Whether time shows in the figures: drift within cells, first runs that stand out, environments apart in time."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+from sparkpub.analysis import compare, describe, drift
+from sparkpub.checks import thresholds
+from sparkpub.checks.dependence import independent
+from sparkpub.checks.finding import Finding
+from sparkpub.checks.view import Cell, View, ids, label
+
+
+class Drifting(NamedTuple):
+    """A metric of a cell that trends with run order; `p_adjusted` is Holm's over the campaign."""
+
+    cell: Cell
+    metric: str
+    values: tuple[float, ...]
+    trend: drift.Trend
+    p_adjusted: float
+    n_effective: float
+
+
+def drifting(view: View) -> list[Drifting]:
+    """Every trend that is beyond chance in the campaign as a whole and large enough to matter."""
+    tests = [(cell, name, values) for cell in view.ran for name in view.once(independent)
+             if len(set(values := view.figures(cell, name, ran=True))) > 1]  # fmt: skip
+    trends = [drift.trend(values) for *_, values in tests]
+    adjusted = compare.holm([item.p_value for item in trends])
+    return [
+        Drifting(cell, name, values, item, p, describe.effective_n(len(values), item.lag1))
+        for (cell, name, values), item, p in zip(tests, trends, adjusted, strict=True)
+        if p is not None and p < thresholds.DRIFT_ALPHA and view.matters(values, (item.slope or 0) * (len(values) - 1))
+    ]
+
+
+def drifts(view: View) -> Iterator[Finding]:
+    """Trends within cells, then transients across them."""
+    for item in view.once(drifting):
+        metric = view.metrics[item.metric]
+        change = (item.trend.slope or 0) * (len(item.values) - 1)
+        text = (
+            f"{metric.label} of {label(item.cell)} {'rises' if change > 0 else 'falls'} with run order: by about "
+            f"{metric.format(abs(change))} from the first of {len(item.values)} runs to the last "
+            f"(Spearman {item.trend.spearman:.2f}, Mann-Kendall p = {item.trend.p_value:.2g}, "
+            f"{item.p_adjusted:.2g} after correction). The mean depends on how long one measures."
+        )
+        yield view.finding("drift", "warning", text, cell=item.cell, metric=item.metric, values=list(item.values),
+                           runs=ids(view.ran[item.cell]), slope_per_run=item.trend.slope, p_value=item.trend.p_value,
+                           p_adjusted=item.p_adjusted, spearman=item.trend.spearman, lag1=item.trend.lag1)  # fmt: skip
+    yield from _transients(view)
+
+
+def _transients(view: View) -> Iterator[Finding]:
+    """First runs of cells that stand out among their cell's runs, by environment: a cold start left in the figures."""
+    groups: dict[tuple[str, str], dict[Cell, tuple[float, ...]]] = defaultdict(dict)
+    for cell in view.ran:
+        for name in view.once(independent):
+            groups[cell[1], name][cell] = view.figures(cell, name, ran=True)
+    tests = [(group, drift.first_runs(list(blocks.values()))) for group, blocks in groups.items()]
+    adjusted = compare.holm([test.p_value if test.ranks else None for _, test in tests])
+    for ((environment, name), test), p in zip(tests, adjusted, strict=True):
+        blocks = {cell: values for cell, values in groups[environment, name].items() if len(values) >= 3}
+        apart = [values[0] - sum(values[1:]) / len(values[1:]) for values in blocks.values()]
+        if p is None or p >= thresholds.TRANSIENT_ALPHA or not view.matters(
+            [value for values in blocks.values() for value in values], sum(apart) / len(apart)
+        ):  # fmt: skip
+            continue
+        metric, high = view.metrics[name], sum(apart) > 0
+        text = (
+            f"The first run stands out in the {len(blocks)} cells of {environment}: its {metric.label} is "
+            f"{metric.format(abs(sum(apart) / len(apart)))} {'above' if high else 'below'} the other runs' on average "
+            f"(permutation p = {test.p_value:.2g}, {p:.2g} after correction). A cold start is in the figures."
+        )
+        yield view.finding("drift", "warning", text, cells=[label(cell) for cell in blocks], metric=name,
+                           runs=[view.ran[cell][0].record.run_id for cell in blocks], ranks=list(test.ranks),
+                           lengths=list(test.lengths), p_value=test.p_value, p_adjusted=p)  # fmt: skip
+
+
+def order_confound(view: View) -> Iterator[Finding]:
+    """Environments of one model that were measured in separate blocks of time."""
+    groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+    for cell, runs in view.counted.items():
+        if len(runs) >= thresholds.CONFOUND_RUNS:
+            groups[cell[0], cell[2]].append(cell)
+    for (model, workload), cells in groups.items():
+        for one, other in combinations(sorted(cells, key=lambda cell: _times(view, cell)[0]), 2):
+            first, then = _times(view, one), _times(view, other)
+            if first[-1] < then[0] and not _by_lot(view, one, len(first), len(then)):
+                text = (
+                    f"For {model}/{workload} all {len(first)} runs of {one[1]} were over before the first of "
+                    f"{other[1]} began: whatever changed with time counts as a difference between the environments."
+                )
+                yield view.finding("order-confound", "error", text, cells=[label(one), label(other)],
+                                   last_started=first[-1], first_started=then[0])  # fmt: skip
+
+
+def _times(view: View, cell: Cell) -> Sequence[str]:
+    return [run.record.started.value for run in view.counted[cell]]
+
+
+def _by_lot(view: View, cell: Cell, one: int, other: int) -> bool:
+    """Whether a random order, drawn beforehand, explains the separation."""
+    drawn = all(run.record.plan.order == "random" for run in view.counted[cell])
+    return drawn and 2 / math.comb(one + other, one) > thresholds.CONFOUND_ALPHA

@@ -1,0 +1,159 @@
+"""Reference text made from the registries, so that documentation cannot fall behind the code."""
+
+import html
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+
+from sparkpub import coverage as coverages
+from sparkpub.checks import CHECKS
+from sparkpub.claims import Verdict
+from sparkpub.dataset import CampaignData
+from sparkpub.environments import ENVIRONMENTS
+from sparkpub.errors import ClaimError
+from sparkpub.facts import Fact, FactSource
+from sparkpub.matrix import Gates
+from sparkpub.metrics import METRICS
+from sparkpub.quantities import STATISTICS
+from sparkpub.telemetry import COLUMNS
+from sparkpub.workloads import WORKLOADS
+
+
+def plain(text: str) -> str:
+    """Text from records or findings as Markdown that shows it and does nothing else."""
+    return re.sub(r"([\\`*_{}\[\]|#])", r"\\\1", html.escape(text, quote=False))
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A Markdown table."""
+    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
+    for row in rows:
+        cells = (str(cell).replace("\n", " ").replace("|", "\\|") for cell in row)
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def of(name: str) -> str:
+    """One of the references below by name: `{{ reference("metrics") }}`."""
+    if name not in _REFERENCES:
+        raise ClaimError(f"no reference {name!r}", remedy=f"known are {', '.join(sorted(_REFERENCES))}")
+    return _REFERENCES[name]()
+
+
+def _metrics() -> str:
+    better = {"higher": ", higher is better", "lower": ", lower is better", "neither": ""}
+    return "\n".join(
+        f"- `{metric.name}` ({metric.unit}{better[metric.direction]}): {metric.definition}"
+        + (f" Derived from {', '.join(f'`{name}`' for name in metric.derived_from)}." if metric.derived_from else "")
+        for metric in METRICS.values()
+    )
+
+
+def _statistics() -> str:
+    rows = ((f"`{found.name}`", found.unit or "–", found.definition) for found in STATISTICS.values())
+    return table(("name", "unit", "meaning"), rows)
+
+
+def _checks() -> str:
+    rows = ((f"`{c.name}`", c.question, ", ".join(c.severities), c.kind) for c in CHECKS.values())
+    return table(("check", "question", "severity", "kind"), rows)
+
+
+def _telemetry() -> str:
+    return table(("column", "unit"), ((f"`{name}`", unit or "–") for name, unit in COLUMNS.items()))
+
+
+def _gates() -> str:
+    return _fields(Gates)
+
+
+def _fields(model: type[BaseModel]) -> str:
+    """The fields of a part of the matrix with their defaults and meaning."""
+    rows = (
+        (
+            f"`{name}`",
+            "required" if field.is_required() else _shown(field.get_default(call_default_factory=True)),
+            plain(" ".join((field.description or "").split())),
+        )
+        for name, field in model.model_fields.items()
+    )
+    return table(("option", "default", "meaning"), rows)
+
+
+def _options(registry: Mapping[str, Any]) -> str:
+    return "\n\n".join(
+        f"### `{name}`\n\n{_first_line(type(member).__doc__)}\n\n{_fields(member.options)}"
+        for name, member in registry.items()
+    )
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").strip().partition("\n\n")[0].replace("\n", " ")
+
+
+def _shown(value: Any) -> str:
+    if value is None or value in ("", (), {}, []):
+        return "none"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+_REFERENCES: Mapping[str, Callable[[], str]] = {
+    "metrics": _metrics,
+    "statistics": _statistics,
+    "checks": _checks,
+    "telemetry": _telemetry,
+    "gates": _gates,
+    "workloads": lambda: _options(WORKLOADS),
+    "environments": lambda: _options(ENVIRONMENTS),
+}
+
+
+def coverage(campaign: CampaignData, excluded: Mapping[str, str]) -> str:
+    """Planned, recorded and counted runs per cell."""
+    planned = {}
+    if campaign.matrix is not None:
+        cells = coverages.by_cell(campaign.matrix, campaign.records, excluded)
+        planned = {(cell.model, cell.environment, cell.workload): cell.planned for cell in cells}
+    recorded = dict.fromkeys([*planned, *(record.cell for record in campaign.records)], 0)
+    counted = dict(recorded)
+    for record in campaign.records:
+        recorded[record.cell] += 1
+        counted[record.cell] += record.status == "ok" and record.run_id not in excluded
+    rows = ((*cell, planned.get(cell, "–"), recorded[cell], counted[cell]) for cell in recorded)
+    return table(("model", "environment", "workload", "planned", "recorded", "counted"), rows)
+
+
+def ledger(verdicts: Sequence[Verdict]) -> str:
+    """Every claim: what it says, its verdict, the figures, and where it was published."""
+    return "\n\n".join(_entry(verdict) for verdict in verdicts)
+
+
+def _entry(verdict: Verdict) -> str:
+    claim, word = verdict.claim, verdict.verdict
+    scope = "about the world" if claim.about == "world" else "about these runs"
+    changed = f" The text was written for: {claim.recorded}." if verdict.changed else ""
+    lines = [
+        f"### {plain(claim.says)} {{ #{claim.id} }}",
+        f"**{word}**{{ .sp-verdict .sp-verdict-{word} }} {scope}, campaign `{claim.campaign}`. "
+        f"Published in {source(claim.source)}.{changed}",
+        plain(verdict.text),
+        *([f"*{plain(claim.note)}*"] if claim.note else []),
+    ]
+    return "\n\n".join(lines)
+
+
+def facts(known: Sequence[Fact]) -> str:
+    """Every fact with an anchor, its meaning and its source."""
+    return "\n\n".join(
+        f"### {fact.text} {{ #{fact.id} }}\n\n{plain(fact.says)} Source: {source(fact.source)}."
+        + (f" {plain(fact.note)}" if fact.note else "")
+        for fact in known
+    )
+
+
+def source(found: FactSource) -> str:
+    """A source as Markdown, linked where it has an address."""
+    text = plain(str(found))
+    return f"[{text}]({found.url})" if found.url else text
