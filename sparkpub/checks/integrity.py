@@ -48,7 +48,7 @@ def checksum(view: View) -> Iterator[Finding]:
                 how = (
                     f"it has {size:,} bytes instead of {item.bytes:,}" if size != item.bytes else "its content differs"
                 )
-                text = f"The {item.role} {item.path} is not the file that was recorded: {how}."
+                text = f"The {item.role} {item.path} is not the file that was recorded: it has {how}."
                 yield view.finding("checksum", "error", text, run=stored, file=item.path,
                                    expected=item.sha256, found=sha256, bytes=size)  # fmt: skip
 
