@@ -1,0 +1,142 @@
+"""`python -m benchmarks.collector [NAME]`: what watching costs the machine that is watched.
+
+With a GPU it also asks whether the sampler changes what a run measures, and says how much NAME, for instance
+`collector-h200`, costs beside `nvidia-smi` polling the same sensors.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks import harness, quick
+from benchmarks.harness import Row, row
+from sparkpub.analysis.compare import compare
+from sparkpub.store import read_folder
+from sparkpub.workloads.reading import payload
+
+WATCHED_SECONDS = 10.0
+REPEATS = 5
+SMI_FIELDS = "temperature.gpu,power.draw,clocks.sm,utilization.gpu,memory.used"
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process so far, in seconds (proc(5), fields 14 and 15 of stat)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def share(process: "subprocess.Popen[str]") -> float:
+    """Percent of one core that a process uses, once it runs steadily."""
+    time.sleep(1.0)
+    before, start = cpu_seconds(process.pid), time.monotonic()
+    time.sleep(WATCHED_SECONDS)
+    return 100 * (cpu_seconds(process.pid) - before) / (time.monotonic() - start)
+
+
+@contextmanager
+def sampling(folder: Path, interval: float) -> Iterator["subprocess.Popen[str]"]:
+    """The sampler as the collector starts it, watching this process."""
+    settings = json.dumps({"path": str(folder / "telemetry.csv"), "interval": interval})
+    argv = [sys.executable, "-m", "sparkpub.collect.sampler", settings]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.stdin.write(f"{os.getpid()} {time.monotonic()!r}\n")
+        process.stdin.flush()
+        yield process
+        process.stdin.close()
+
+
+def sampler_rows(folder: Path) -> list[Row]:
+    rows = []
+    for interval, goal in ((1.0, 0.5), (0.1, None)):
+        ours, theirs = [], []
+        for _ in range(REPEATS):
+            with sampling(folder, interval) as process:
+                ours.append(share(process))
+            if shutil.which("nvidia-smi"):
+                theirs.append(_smi(interval))
+        against = (f"nvidia-smi, {len(SMI_FIELDS.split(','))} fields", theirs) if theirs else None
+        rows.append(row(f"sampler at {1 / interval:g} Hz", ours, "% of a core", against=against, goal=goal))
+    return rows
+
+
+def _smi(interval: float) -> float:
+    argv = ["nvidia-smi", f"--query-gpu={SMI_FIELDS}", "--format=csv,noheader", f"-lms={int(interval * 1000)}"]
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, text=True) as process:
+        found = share(process)
+        process.terminate()
+    return found
+
+
+def overhead_row(folder: Path) -> Row:
+    """Wall time of a campaign beyond the durations of its runs, per run; against starting the same program bare."""
+    start = time.perf_counter()
+    data = quick.collect(folder)
+    whole = time.perf_counter() - start
+    records = [stored.record for stored in read_folder(data / "quick")]
+    inside = sum(record.duration_seconds or 0.0 for record in records)
+    argv = [sys.executable, *quick.ARGV[1:3], "1", "1", "100"]
+    bare = [harness.seconds(lambda: subprocess.run(argv, check=True, capture_output=True)) for _ in range(20)]
+    per_run = (whole - inside) / len(records)
+    return row(
+        "collector, per run beyond the workload", [per_run], "s", against=("the program, started bare", bare), goal=1
+    )
+
+
+def rate(folder: Path, device: str, size: int) -> float:
+    """GFLOP/s of the shipped matrix multiplication, run alone."""
+    script, report = folder / "matmul.py", folder / "report.json"
+    script.write_bytes(payload("matmul.py"))
+    argv = [sys.executable, str(script), "--size", str(size), "--iterations", "20", "--warmup", "5"]
+    argv += ["--dtype", "float32", "--device", device, "--seed", "1", "--report", str(report)]
+    subprocess.run(argv, check=True, capture_output=True)
+    return float(json.loads(report.read_text())["gflop_s"])
+
+
+def influence(folder: Path, repeats: int) -> tuple[Row, str]:
+    """The same measurement with and without the sampler at 1 Hz, in turn, and whether the two are equivalent."""
+    device, size = ("cuda", 10_000) if harness.machine()["gpu"] else ("cpu", 1500)
+    rate(folder, device, size)
+    quiet, watched = [], []
+    for _ in range(repeats):
+        quiet.append(rate(folder, device, size))
+        with sampling(folder, 1.0):
+            watched.append(rate(folder, device, size))
+    return (
+        row(f"matrix product on {device}, sampled at 1 Hz", watched, "GFLOP/s", against=("without sampler", quiet)),
+        verdict(quiet, watched),
+    )
+
+
+def verdict(quiet: Sequence[float], watched: Sequence[float]) -> str:
+    """The comparison in words, at a margin of 1 %."""
+    pairs = list(zip(quiet, watched, strict=True))
+    found = compare(quiet, watched, margin_percent=1.0, direction="higher", unit="GFLOP/s", pairs=pairs)
+    return f"With the sampler against without, margin 1 %: {found.verdict}. {found.why}"
+
+
+def main() -> None:
+    name = sys.argv[1] if len(sys.argv) > 1 else "collector"
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        changed, words = influence(folder, 20)
+        harness.save(
+            name,
+            title="Watching a run",
+            question="How much does it cost to measure, and does watching change what is watched?",
+            rows=[*sampler_rows(folder), overhead_row(folder), changed],
+            notes=[words],
+        )
+
+
+if __name__ == "__main__":
+    main()
