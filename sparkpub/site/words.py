@@ -151,8 +151,10 @@ class Words:
 
     def findings(self, check: str, **scope: Any) -> str:
         """Every finding of a check as a list, in plain words."""
-        found = self._findings(check, **scope)
-        return "\n".join(f"- **{item.severity}**: {plain(item.message)}" for item in found) or "- none"
+        found = dict.fromkeys(
+            f"- **{item.severity}**: {plain(item.message)}" for item in self._findings(check, **scope)
+        )
+        return "\n".join(found) or "- none"
 
     def verdicts(self, word: str = "", *, campaign: str = "") -> str:
         """How many claims have a verdict; all claims without a word."""
