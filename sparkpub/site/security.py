@@ -23,25 +23,25 @@ MENDS = (
 """What the theme writes, and what a reader of the screen needs instead."""
 
 
-def finish(page: str, *, unsafe_eval: bool = False) -> str:
+def finish(page: str) -> str:
     """A whole HTML page with its policy declared and the theme's defects mended; idempotent.
 
-    `unsafe_eval` is `runtime.Browser.csp_unsafe_eval`. A page without a head is returned as it came.
+    A page without a head is returned as it came.
     """
     for defect, mended in MENDS:
         page = page.replace(defect, mended)
     if "Content-Security-Policy" in page:
         return page
-    meta = f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy(page, unsafe_eval=unsafe_eval))}">'
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy(page))}">'
     return _CHARSET.sub(lambda charset: charset[0] + meta, page, count=1)
 
 
-def policy(page: str, *, unsafe_eval: bool = False) -> str:
+def policy(page: str) -> str:
     """The Content-Security-Policy of a page: this site only, and the page's own inline scripts by their hash.
 
     Styles may be inline, since highlighted code and tables of the theme carry style attributes.
     """
-    scripts = ["'self'", *inline_hashes(page), *(["'unsafe-eval'"] if unsafe_eval else [])]
+    scripts = ["'self'", *inline_hashes(page)]
     rules = {
         "default-src": "'self'",
         "script-src": " ".join(scripts),

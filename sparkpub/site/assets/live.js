@@ -1,2 +1,144 @@
-// Charts that answer: replaces a chart's drawing by a live view of the same size.
-export {};
+// Charts that answer: a live view of the same size takes the place of a drawing.
+const library = import('./vega.js');
+const fetched = new Map();
+
+/** JSON by address, fetched once; `#member` picks a member of the document. */
+export function json(address) {
+  const [url, member] = address.split('#');
+  if (!fetched.has(url)) {
+    fetched.set(url, fetch(url).then((answer) => (answer.ok ? answer.json() : Promise.reject(new Error(url)))));
+  }
+  return fetched.get(url).then((document) => (member ? document[member] : document));
+}
+
+// Marks lead to runs by a real link (below), never by a click that Vega makes up.
+const loader = {load: () => Promise.reject(), sanitize: () => Promise.reject(), options: {}};
+
+/** A Vega view in `place`, drawn off the page. `rows` maps names of data sets to lists. */
+export async function view(specification, rows, place, signals = {}) {
+  const {makeView} = await library;
+  const data = specification.data.map((set) => (set.name in rows ? {...set, values: rows[set.name]} : set));
+  const made = await makeView({...specification, data}, place, loader);
+  for (const [name, value] of Object.entries(signals)) made.signal(name, value);
+  await made.runAsync();
+  // The figure's sentence and table speak for the drawing; a list of its marks would not.
+  for (const name of ['role', 'aria-roledescription', 'aria-label']) place.removeAttribute(name);
+  place.setAttribute('aria-hidden', 'true');
+  return made;
+}
+
+const root = new URL('../../', import.meta.url);
+
+export async function start(element, link, pass) {
+  const narrow = getComputedStyle(element.querySelector('.sp-wide')).display === 'none';
+  const sources = Object.entries(JSON.parse(element.dataset.spData || '{}'));
+  const [specification, ...lists] = await Promise.all([
+    json(`${element.dataset.spChart}${narrow ? '.narrow' : ''}.vega.json`),
+    ...sources.map(([, address]) => json(address)),
+  ]);
+  // Vega writes into rows, so each chart gets its own.
+  const kept = () =>
+    Object.fromEntries(
+      sources.map(([name], i) => [name, lists[i].filter((row) => pass((field) => row[field])).map((row) => ({...row}))]),
+    );
+  const place = document.createElement('div');
+  const made = await view(specification, kept(), place);
+  const drawing = element.querySelector(narrow ? '.sp-narrow' : '.sp-wide');
+  const before = [...drawing.childNodes];
+  drawing.replaceChildren(place);
+  const tip = tips(made, element, link);
+  return {
+    async filter(next) {
+      if (next === pass) return;
+      pass = next;
+      for (const [name, rows] of Object.entries(kept())) made.data(name, rows);
+      tip.hide();
+      await made.runAsync();
+    },
+    end() {
+      tip.hide();
+      made.finalize();
+      drawing.replaceChildren(...before);
+    },
+  };
+}
+
+// ---- Hover, touch and arrow keys: one tooltip, and one real link that lies over the mark ---------------------------
+
+/** Tooltip as a list of names and values; text only. */
+export function describe(value, box = document.createElement('div')) {
+  box.className = 'sp-tip';
+  const pairs = value && typeof value === 'object' ? Object.entries(value) : [['', value]];
+  box.replaceChildren(
+    ...pairs.map(([name, text]) => {
+      const line = document.createElement('div');
+      line.append(Object.assign(document.createElement('span'), {textContent: name}));
+      line.append(Object.assign(document.createElement('b'), {textContent: text}));
+      return line;
+    }),
+  );
+  return box;
+}
+
+function tips(made, element, link) {
+  const box = describe('');
+  box.setAttribute('aria-hidden', 'true');
+  const hide = () => {
+    box.remove();
+    if (document.activeElement !== link) link.classList.remove('sp-on');
+  };
+  const show = (item) => {
+    const mark = item._svg?.getBoundingClientRect();
+    if (!mark) return;
+    describe(item.tooltip, box);
+    document.body.append(box);
+    const x = Math.min(mark.right + 12, innerWidth - box.offsetWidth - 8);
+    const y = mark.top - box.offsetHeight - 8;
+    box.style.transform = `translate(${Math.max(8, x)}px, ${y < 8 ? mark.bottom + 8 : y}px)`;
+    if (!item.href) return link.classList.remove('sp-on');
+    const frame = element.getBoundingClientRect();
+    const size = Math.max(24, mark.width, mark.height);
+    link.href = new URL(item.href, root).href;
+    link.classList.add('sp-on');
+    link.style.cssText =
+      `left:${(mark.left + mark.right - size) / 2 - frame.left}px;top:${(mark.top + mark.bottom - size) / 2 - frame.top}px;` +
+      `width:${size}px;height:${size}px`;
+  };
+  made.addEventListener('mouseover', (event, item) => (item?.tooltip ? show(item) : hide()));
+  made.addEventListener('mouseout', (event) => event.relatedTarget !== link && hide());
+  link.addEventListener('mouseleave', hide);
+  link.addEventListener('blur', hide);
+  link.addEventListener('click', hide);
+  keys(made, link, show);
+  return {hide};
+}
+
+/** Items of a scene that lead somewhere, from left to right and top to bottom. */
+function targets(item, found = []) {
+  for (const child of item.items ?? []) {
+    if (child.href && child._svg) found.push(child);
+    targets(child, found);
+  }
+  return found;
+}
+
+function keys(made, link, show) {
+  let current = null;
+  link.addEventListener('keydown', (event) => {
+    const step = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[event.key];
+    if (!step && event.key !== 'Home' && event.key !== 'End') return;
+    event.preventDefault();
+    const items = targets(made.scenegraph().root)
+      .map((item) => [item, item._svg.getBoundingClientRect()])
+      .sort(([, a], [, b]) => a.left - b.left || a.top - b.top)
+      .map(([item]) => item);
+    if (!items.length) return;
+    const at = items.findIndex((item) => item.datum === current);
+    const next = event.key === 'Home' ? 0 : event.key === 'End' ? items.length - 1 : (at + step + items.length) % items.length;
+    const item = items[at < 0 && step < 0 ? items.length - 1 : next];
+    current = item.datum;
+    show(item);
+    const said = typeof item.tooltip === 'object' ? Object.entries(item.tooltip).map((pair) => pair.join(' ')) : [item.tooltip];
+    link.setAttribute('aria-label', said.join(', '));
+  });
+}

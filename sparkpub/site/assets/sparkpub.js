@@ -1,2 +1,171 @@
-// Charts that answer: replaces a chart's drawing by a live view of the same size.
-export {};
+// What every page loads. Charts stay drawings until a reader points at, touches, focuses or filters one.
+const forget = [];
+
+const onPage = (start) => {
+  const run = () => {
+    while (forget.length) forget.pop()();
+    start();
+  };
+  if (window.document$) window.document$.subscribe(run);
+  else run();
+};
+
+// ---- Filters: one form, all charts and tables of the page, and the address -------------------------------------
+
+const chosen = (form) => {
+  const fields = {};
+  for (const box of form?.querySelectorAll('input:checked') ?? []) (fields[box.name] ??= []).push(box.value);
+  return fields;
+};
+
+const passes = (fields) => (read) =>
+  Object.entries(fields).every(([name, values]) => {
+    const value = read(name);
+    return value === undefined || value === null || values.includes(String(value));
+  });
+
+function restore(form) {
+  const query = new URLSearchParams(location.search);
+  for (const box of form.querySelectorAll('input')) {
+    box.checked = (query.get(box.name)?.split(',') ?? []).includes(box.value);
+  }
+}
+
+function remember(form, fields) {
+  const url = new URL(location.href);
+  for (const box of form.querySelectorAll('input')) url.searchParams.delete(box.name);
+  for (const [name, values] of Object.entries(fields)) url.searchParams.set(name, values.join(','));
+  history.replaceState(history.state, '', url.href.replaceAll('%2C', ','));
+}
+
+function filterTables(pass) {
+  let shown = 0;
+  let all = 0;
+  for (const row of document.querySelectorAll('tr[data-sp-row]')) {
+    row.hidden = !pass((name) => row.dataset[name]);
+    all += 1;
+    shown += !row.hidden;
+  }
+  return [shown, all];
+}
+
+function filters(charts) {
+  const form = document.querySelector('form.sp-filters');
+  if (!form) return () => true;
+  let pass = () => true;
+  const apply = () => {
+    const fields = chosen(form);
+    const active = Object.keys(fields).length > 0;
+    pass = passes(fields);
+    const [shown, all] = filterTables(pass);
+    const said = form.querySelector('[aria-live]');
+    if (said) said.textContent = active && all ? `${shown} of ${all} rows` : '';
+    form.classList.toggle('sp-active', active);
+    for (const chart of charts) {
+      if (chart.view) chart.view.then((view) => view?.filter(pass));
+      else if (active) chart.start();
+    }
+    return fields;
+  };
+  form.addEventListener('change', () => remember(form, apply()));
+  form.addEventListener('reset', () => setTimeout(() => remember(form, apply())));
+  form.addEventListener('submit', (event) => event.preventDefault());
+  restore(form);
+  form.hidden = false;
+  if (form.querySelector('input:checked')) setTimeout(apply);
+  return (read) => pass(read);
+}
+
+// ---- Charts ----------------------------------------------------------------------------------------------------
+
+function chartsOf(pass) {
+  return [...document.querySelectorAll('.sp-chart[data-sp-chart]')].map((element) => {
+    const link = document.createElement('a');
+    link.className = 'sp-mark';
+    link.href = `#${element.closest('[id]')?.id ?? ''}`;
+    link.setAttribute('aria-label', 'Points of this chart: the arrow keys choose a run, Enter opens it');
+    element.append(link);
+    const chart = {
+      start() {
+        // A chart that cannot start stays as drawn.
+        chart.view ??= import('./live.js').then((live) => live.start(element, link, pass())).catch(() => null);
+      },
+    };
+    for (const kind of ['pointerenter', 'touchstart', 'focusin']) {
+      element.addEventListener(kind, chart.start, {once: true, passive: true});
+    }
+    // A finger that lands on a drawing asks; only the link over a chosen mark leads away.
+    element.addEventListener('click', (event) => {
+      if (event.pointerType === 'touch' && event.target.closest('svg a')) event.preventDefault();
+    });
+    forget.push(() => chart.view?.then((view) => view?.end()));
+    return chart;
+  });
+}
+
+// ---- Tables: sort by a click on a header, copy as Markdown -------------------------------------------------------
+
+const key = (row, column) => {
+  const cell = row.cells[column];
+  const text = cell?.dataset.value ?? cell?.textContent.trim() ?? '';
+  const number = parseFloat(text.replace('\u2212', '-').replaceAll(',', ''));
+  return Number.isNaN(number) ? text.toLowerCase() : number;
+};
+
+const order = (a, b) => (typeof a === typeof b ? (a > b) - (a < b) : typeof a === 'number' ? -1 : 1);
+
+function sortable(table) {
+  const heads = [...(table.tHead?.rows[0]?.cells ?? [])];
+  heads.forEach((head, column) => {
+    if (!head.textContent.trim()) return;
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener('click', () => {
+      const down = head.getAttribute('aria-sort') === 'ascending';
+      heads.forEach((other) => other.removeAttribute('aria-sort'));
+      head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+      const body = table.tBodies[0];
+      const rows = [...body.rows].sort((a, b) => order(key(a, column), key(b, column)));
+      body.append(...(down ? rows.reverse() : rows));
+    });
+  });
+}
+
+const line = (row) => `| ${[...row.cells].map((cell) => cell.textContent.trim().replace(/\s+/g, ' ').replaceAll('|', '\\|')).join(' | ')} |`;
+
+function copyable(table) {
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.className = 'sp-copy';
+  button.textContent = 'Copy as Markdown';
+  button.addEventListener('click', async () => {
+    const [head, ...rows] = [...table.rows].filter((row) => !row.hidden).map((row) => [line(row), row.cells.length]);
+    const text = [head[0], `|${' --- |'.repeat(head[1])}`, ...rows.map(([row]) => row)].join('\n');
+    await navigator.clipboard.writeText(`${text}\n`);
+    button.textContent = 'Copied';
+    setTimeout(() => (button.textContent = 'Copy as Markdown'), 1500);
+  });
+  (table.closest('.sp-scroll') ?? table).after(button);
+}
+
+// ---- Pages that are programs of their own ------------------------------------------------------------------------
+
+const programs = [
+  ['[data-sp-explorer]', () => import('./explorer.js')],
+  ['[data-sp-compare]', () => import('./compare.js')],
+  ['[data-sp-log]', () => import('./log.js')],
+];
+
+onPage(() => {
+  let pass = () => true;
+  const charts = chartsOf(() => pass);
+  pass = filters(charts);
+  document.querySelectorAll('table.sp-sortable').forEach(sortable);
+  document.querySelectorAll('table.sp-copyable').forEach(copyable);
+  for (const [selector, load] of programs) {
+    const element = document.querySelector(selector);
+    if (element) load().then((program) => forget.push(program.start(element) ?? (() => {})));
+  }
+});

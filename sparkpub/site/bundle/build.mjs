@@ -1,14 +1,18 @@
 // Bundles the part of Vega that the site's charts use into one module: `node build.mjs OUT LICENCES`.
 // Maps, colour schemes and the layouts of graphs, trees and words are left out; nothing here draws them.
 import {readdirSync, readFileSync, writeFileSync} from 'node:fs';
+import {resolve} from 'node:path';
 import {build} from 'esbuild';
 
-const absent = /^(d3-geo|d3-geo-projection|d3-scale-chromatic|topojson-client|vega-projection|vega-geo)$/;
+const absent = /^(d3-geo|d3-geo-projection|topojson-client|vega-projection|vega-geo)$/;
 const stubs = {
   name: 'stubs',
   setup({onResolve, onLoad}) {
-    onResolve({filter: absent}, ({path}) => ({path, namespace: 'stub'}));
-    onLoad({filter: /.*/, namespace: 'stub'}, () => ({contents: 'module.exports = {}', loader: 'js'}));
+    onResolve({filter: absent}, ({path}) => ({path, namespace: 'absent'}));
+    onLoad({filter: /.*/, namespace: 'absent'}, () => ({contents: 'module.exports = {}'}));
+    // From its sources, so that the module with the colour schemes can be left out: charts name their colours.
+    onResolve({filter: /^vega-scale$/}, () => ({path: resolve('node_modules/vega-scale/index.js'), sideEffects: false}));
+    onLoad({filter: /vega-scale\/src\/palettes\.js$/}, () => ({contents: 'export const discrete = {}, continuous = {};'}));
   },
 };
 

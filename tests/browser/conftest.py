@@ -1,0 +1,97 @@
+"""A real Chromium, and folders served to it as a static host would: one address, a sub-path, no headers of ours."""
+
+import functools
+import http.server
+import shutil
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import BROWSERS
+
+ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+PREFIX = "/pages/sparkpub/"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Serves a folder under a sub-path, in silence."""
+
+    def translate_path(self, path: str) -> str:
+        return super().translate_path("/" + path.removeprefix(PREFIX) if path.startswith(PREFIX) else "/absent")
+
+    def log_request(self, code: object = "-", size: object = "-") -> None:
+        pass
+
+    def log_error(self, *args: object) -> None:
+        pass
+
+
+@dataclass
+class Visit:
+    """A page with what went wrong on it."""
+
+    page: Any
+    errors: list[str] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Host:
+    """A served folder and the browser that looks at it."""
+
+    browser: Any
+    address: str
+    folder: Path
+
+    def open(self, uri: str = "", **options: Any) -> Visit:
+        """A fresh visitor at `uri`; `options` are Playwright's for a context (color_scheme, viewport, …)."""
+        context = self.browser.new_context(viewport=options.pop("viewport", {"width": 1440, "height": 900}), **options)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        visit = Visit(page)
+        page.on("console", lambda message: visit.errors.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: visit.errors.append(str(error)))
+        page.on("request", lambda request: self._seen(visit, request.url))
+        page.goto(self.address + uri)
+        return visit
+
+    def _seen(self, visit: Visit, url: str) -> None:
+        visit.requests.append(url)
+        if not url.startswith((self.address, "data:", "blob:")):
+            visit.elsewhere.append(url)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        path = next(filter(None, map(shutil.which, BROWSERS)))
+        browser = playwright.chromium.launch(executable_path=path, headless=True, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+def served(chromium: Any, folder: Path) -> Iterator[Host]:
+    """Serve `folder` while the fixture lives."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield Host(chromium, f"http://127.0.0.1:{server.server_port}{PREFIX}", folder)
+    server.shutdown()
+    thread.join()
+    server.server_close()

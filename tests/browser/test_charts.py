@@ -1,0 +1,201 @@
+"""Charts on a page of their own: drawn without script, live on intent, filtered together, linked by real links."""
+
+import html
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkpub.site import runtime, security
+from sparkpub.site.compile import FONT, compile_chart, drawing
+from sparkpub.site.content import ROOT
+from tests.browser.conftest import Host, served
+
+ROWS = [
+    {"run": f"r{i}", "model": "ab"[i % 2], "environment": "native" if i < 10 else "container", "value": 10.0 + i,
+     "position": i, "href": f"runs/r{i}/"}
+    for i in range(20)
+]  # fmt: skip
+
+
+def specification(x: str) -> dict[str, Any]:
+    scale = {"range": ["var(--sp-c1)", "var(--sp-c2)"], "domain": ["native", "container"]}
+    return {
+        "data": {"name": "runs"},
+        "width": 640,
+        "height": 120,
+        "mark": {"type": "point", "filled": True, "size": 80},
+        "encoding": {
+            "x": {"field": x, "type": "quantitative"},
+            "y": {"field": "environment", "type": "nominal"},
+            "color": {"field": "environment", "type": "nominal", "scale": scale, "legend": None},
+            "href": {"field": "href", "type": "nominal"},
+            "tooltip": [{"field": "run", "type": "nominal"}, {"field": "value", "type": "quantitative"}],
+        },
+        "config": {"aria": False, "background": None, "font": FONT},
+    }
+
+
+FORM = """<form class="sp-filters" hidden><fieldset><legend>Model</legend>
+<label><input type="checkbox" name="model" value="a">a</label>
+<label><input type="checkbox" name="model" value="b">b</label>
+</fieldset><p aria-live="polite"></p><button type="reset">All</button></form>"""
+
+
+def build(folder: Path, *, node: bool) -> None:
+    browser = runtime.files(folder.parent / "cache", node=node)
+    figures = ""
+    for x in ("value", "position"):
+        chart = compile_chart(specification(x), {"runs": ROWS}, key=x)
+        for suffix, text in (("", chart.vega_json), (".narrow", chart.vega_json_narrow)):
+            target = folder / "charts" / f"{x}{suffix}.vega.json"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text)
+        figures += (
+            f'<figure id="{x}">{drawing(chart, specification=f"charts/{x}", sources={"runs": "runs.json"})}</figure>'
+        )
+    (folder / "runs.json").write_text(json.dumps(ROWS))
+    table = "".join(f'<tr data-sp-row data-model="{row["model"]}"><td>{row["run"]}</td></tr>' for row in ROWS)
+    page = f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Charts</title>
+<meta name="viewport" content="width=device-width">
+<link rel="icon" href="data:,"><link rel="stylesheet" href="{browser.stylesheet}">
+<script type="module" src="{browser.module}"></script></head>
+<body><main>{FORM}{figures}<table class="sp-copyable sp-sortable"><thead><tr><th>Run</th></tr></thead>
+<tbody>{table}</tbody></table></main></body></html>"""
+    (folder / "index.html").write_text(security.finish(page.replace(ROOT, "")))
+    for row in ROWS:
+        run = folder / row["href"] / "index.html"
+        run.parent.mkdir(parents=True)
+        run.write_text(f'<!doctype html><link rel="icon" href="data:,"><title>{html.escape(row["run"])}</title>')
+    for address, content in browser.files.items():
+        (folder / address).parent.mkdir(parents=True, exist_ok=True)
+        (folder / address).write_bytes(content)
+
+
+@pytest.fixture(scope="module", params=[pytest.param("slim", marks=pytest.mark.node), "vl-convert"])
+def charts(chromium: Any, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Host]:
+    folder = tmp_path_factory.mktemp(request.param) / "out"
+    folder.mkdir()
+    build(folder, node=request.param == "slim")
+    yield from served(chromium, folder)
+
+
+def marks(page: Any, chart: str) -> int:
+    """Points of the drawing or view that is shown."""
+    return int(page.locator(f"#{chart} .sp-wide .mark-symbol path").count())
+
+
+def live(page: Any, chart: str = "value") -> None:
+    page.hover(f"#{chart} .sp-chart")
+    page.wait_for_selector(f"#{chart} .sp-wide .mark-symbol path")
+
+
+def test_drawn_without_script_and_points_are_links(charts: Host) -> None:
+    page = charts.open(java_script_enabled=False).page
+    assert page.locator("#value .sp-wide svg a").count() == len(ROWS)
+    assert page.locator("#value .sp-wide svg").is_visible()
+    page.locator("#value .sp-wide svg a").nth(3).click()
+    assert page.url == charts.address + "runs/r3/"
+
+
+def test_nothing_of_vega_is_loaded_until_a_reader_shows_interest(charts: Host) -> None:
+    visit = charts.open()
+    visit.page.wait_for_load_state("networkidle")
+    assert not [url for url in visit.requests if "vega" in url or "runs.json" in url]
+    live(visit.page)
+    visit.page.hover("#position .sp-chart")
+    visit.page.wait_for_selector("#position .sp-wide .mark-symbol path")
+    assert len([url for url in visit.requests if url.endswith("runs.json")]) == 1
+    assert (visit.errors, visit.elsewhere) == ([], [])
+
+
+def test_the_live_view_takes_the_place_of_the_drawing(charts: Host) -> None:
+    page = charts.open().page
+    before = page.locator("#value .sp-wide svg").bounding_box()
+    live(page)
+    assert page.locator("#value .sp-wide svg").bounding_box() == before
+
+
+def test_phone_gets_the_narrow_drawing_and_view(charts: Host) -> None:
+    visit = charts.open(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
+    assert not visit.page.locator("#value .sp-wide svg").is_visible()
+    visit.page.tap("#value .sp-chart")
+    visit.page.wait_for_selector("#value .sp-narrow .mark-symbol path")
+    assert any(url.endswith("value.narrow.vega.json") for url in visit.requests)
+    assert visit.errors == []
+
+
+def test_hover_tells_and_a_click_opens_the_run(charts: Host) -> None:
+    page = charts.open().page
+    live(page)
+    point = page.locator("#value .mark-symbol path").nth(4).bounding_box()
+    page.mouse.move(point["x"] + point["width"] / 2, point["y"] + point["height"] / 2)
+    tip = page.locator(".sp-tip")
+    assert "r4" in tip.inner_text()
+    assert "14" in tip.inner_text()
+    page.mouse.down()
+    page.mouse.up()
+    page.wait_for_url("**/runs/r4/")
+
+
+def test_arrow_keys_reach_a_run(charts: Host) -> None:
+    page = charts.open().page
+    page.locator("#value .sp-mark").focus()
+    page.wait_for_selector("#value .sp-wide .mark-symbol path")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "run r2, value 12"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/runs/r2/")
+
+
+def test_a_filter_holds_for_all_charts_tables_and_the_address(charts: Host) -> None:
+    visit = charts.open()
+    page = visit.page
+    page.check("input[value=a]")
+    for chart in ("value", "position"):
+        page.wait_for_selector(f"#{chart} .sp-wide .mark-symbol path")
+        assert marks(page, chart) == 10
+    assert page.locator("tbody tr:visible").count() == 10
+    assert page.url.endswith("?model=a")
+    assert "10 of 20" in page.locator("form [aria-live]").inner_text()
+    page.check("input[value=b]")
+    page.wait_for_function("document.querySelectorAll('#value .mark-symbol path').length == 20")
+    assert page.url.endswith("?model=a,b")
+    page.click("button[type=reset]")
+    page.wait_for_url("**/sparkpub/")
+    assert visit.errors == []
+
+
+def test_a_filter_in_the_address_is_restored(charts: Host) -> None:
+    page = charts.open("?model=b&other=1").page
+    page.wait_for_selector("#position .sp-wide .mark-symbol path")
+    assert marks(page, "position") == 10
+    assert page.is_checked("input[value=b]")
+    page.uncheck("input[value=b]")
+    assert page.url.endswith("?other=1")
+
+
+def test_a_chart_that_cannot_start_stays_as_drawn(charts: Host) -> None:
+    visit = charts.open()
+    visit.page.route("**/*.vega.json", lambda route: route.abort())
+    visit.page.hover("#value .sp-chart")
+    visit.page.wait_for_timeout(300)
+    assert visit.page.locator("#value .sp-wide svg a").count() == len(ROWS)
+
+
+def test_colours_follow_the_palette_without_script(charts: Host) -> None:
+    page = charts.open().page
+    fill = "getComputedStyle(document.querySelector('#value .sp-wide svg a path')).fill"
+    light = page.evaluate(fill)
+    page.evaluate("document.body.setAttribute('data-md-color-scheme', 'slate')")
+    assert page.evaluate(fill) != light
+
+
+def test_charts_run_under_a_policy_without_eval(charts: Host) -> None:
+    visit = charts.open()
+    assert "unsafe" not in visit.page.locator("meta[http-equiv]").get_attribute("content").partition("; style-src")[0]
+    live(visit.page)
+    assert visit.errors == []
