@@ -4,7 +4,6 @@ Every comparison rests on Welch's t, which assumes neither equal spreads nor equ
 analysis stand beside it and are named in `why` where they disagree; they do not choose the verdict.
 """
 
-import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,8 @@ from sparkpub.analysis.describe import (
     Floats,
     Interval,
     around,
+    autocorrelation,
+    effective_n,
     resolution_of,
     standard_error,
     t_quantile,
@@ -29,11 +30,13 @@ Verdict = Literal["higher", "lower", "equivalent", "undecided"]
 
 DETECTABLE_PERCENT = 10.0
 """The difference that a sample should be able to detect: success criterion 2 of the methodology."""
+_CERTAIN, _NO_LOWER_TAIL = 1e3, 5.0
+"""Shifts in standard errors beyond which the noncentral t's tails are 1 and 0 and cannot be evaluated."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Paired:
-    """Analysis of the differences within pairs (candidate - baseline of one iteration): Student's paired t.
+    """Student's paired t on the differences within pairs (candidate - baseline of one iteration).
 
     `wilcoxon_p` is the signed-rank test's where n allows it to reject at 5 % (n ≥ 6).
     """
@@ -58,6 +61,8 @@ class Comparison:
 
     n_baseline: int
     n_candidate: int
+    n_effective_baseline: float
+    n_effective_candidate: float
     mean_baseline: float
     mean_candidate: float
     difference: float
@@ -91,8 +96,8 @@ class Comparison:
 
     @property
     def why(self) -> str:
-        """What the verdict rests on, in one sentence."""
-        return "; ".join((_ground(self), *_dissent(self))) + "."
+        """What the verdict rests on and what speaks against it, in one sentence."""
+        return "; ".join((_ground(self), *_doubts(self))) + "."
 
 
 def compare(
@@ -104,54 +109,35 @@ def compare(
     unit: str = "",
     pairs: Sequence[tuple[float, float]] | None = None,
 ) -> Comparison:
-    """Compare two samples of one metric. Raises ValueError where one is empty or not finite.
+    """Compare two samples of one metric, each in run order. Raises ValueError where one is empty or not finite.
 
     `margin_percent` is the equivalence margin in percent of the baseline's mean. `direction` says which way is
     better, `unit` whether values are a rate (ends in /s) or lack a true zero (°C). `pairs` are (baseline,
     candidate) values of the same iteration where the order of runs was interleaved.
     """
-    return _compare(
-        tuple(map(float, baseline)),
-        tuple(map(float, candidate)),
-        margin_percent,
-        direction,
-        unit,
-        None if pairs is None else tuple(pairs),
-    )
-
-
-@functools.lru_cache(maxsize=50_000)
-def _compare(
-    baseline: tuple[float, ...],
-    candidate: tuple[float, ...],
-    margin_percent: float,
-    direction: Direction,
-    unit: str,
-    pairs: tuple[tuple[float, float], ...] | None,
-) -> Comparison:
-    a, b = np.array(baseline), np.array(candidate)
+    a, b = np.array(baseline, dtype=np.float64), np.array(candidate, dtype=np.float64)
     if not len(a) or not len(b) or not (np.isfinite(a).all() and np.isfinite(b).all()):
         raise ValueError("a comparison needs at least one value on each side, and finite ones")
-    mean_a, mean_b = float(a.mean()), float(b.mean())
-    difference = mean_b - mean_a
+    welch, mean_a, mean_b = Welch.of(a, b), float(a.mean()), float(b.mean())
     scaled = unit != "°C" and mean_a > 0
     ratio = mean_b / mean_a if scaled else None
-    welch = Welch.of(a, b)
     margin = margin_percent / 100 * mean_a if scaled else None
     p_value = None if welch is None else welch.p_value
     equivalence_p = None if welch is None or margin is None else welch.tost(margin)
     return Comparison(
         n_baseline=len(a),
         n_candidate=len(b),
+        n_effective_baseline=effective_n(len(a), autocorrelation(a)),
+        n_effective_candidate=effective_n(len(b), autocorrelation(b)),
         mean_baseline=mean_a,
         mean_candidate=mean_b,
-        difference=difference,
-        difference_percent=100 * difference / mean_a if scaled else None,
+        difference=mean_b - mean_a,
+        difference_percent=100 * (mean_b - mean_a) / mean_a if scaled else None,
         ratio=ratio,
         inverse_ratio=1 / ratio if ratio else None,
         ci95_ratio=None if welch is None or not scaled else welch.ratio_interval(),
         overhead_percent=_overhead(ratio, direction, unit),
-        ci95_difference=None if welch is None else around(difference, welch.error, welch.df),
+        ci95_difference=None if welch is None else around(mean_b - mean_a, welch.error, welch.df),
         p_value=p_value,
         p_adjusted=p_value,
         mann_whitney_p=mann_whitney(a, b),
@@ -161,16 +147,15 @@ def _compare(
         equivalence_p_adjusted=equivalence_p,
         power_10_percent=None if welch is None or not scaled else welch.power(DETECTABLE_PERCENT / 100 * mean_a),
         paired=None if pairs is None else paired(pairs, margin),
-        better=_better(difference, direction),
+        better=_better(mean_b - mean_a, direction),
     )
 
 
 def _overhead(ratio: float | None, direction: Direction, unit: str) -> float | None:
-    if not ratio:
+    rate = unit.endswith("/s")
+    if not ratio or not (rate or direction == "lower"):
         return None
-    if unit.endswith("/s"):
-        return 100 * (1 / ratio - 1)
-    return 100 * (ratio - 1) if direction == "lower" else None
+    return 100 * ((1 / ratio if rate else ratio) - 1)
 
 
 def _better(difference: float, direction: Direction) -> Literal["baseline", "candidate"] | None:
@@ -192,10 +177,11 @@ class Welch:
 
     @classmethod
     def of(cls, a: Floats, b: Floats) -> "Welch | None":
-        """From two samples, None where one has fewer than two values. Both share the finer rounding of the two."""
+        """From two samples of one instrument, whose rounding is the finer of both; None for fewer than two values."""
         if min(len(a), len(b)) < 2:
             return None
-        error_a, error_b = _errors(a, b)
+        shared = resolution_of(np.concatenate((a, b)))
+        error_a, error_b = (standard_error(values, shared) for values in (a, b))
         return cls(float(a.mean()), float(b.mean()), error_a, error_b, len(a) - 1, len(b) - 1)
 
     @property
@@ -216,7 +202,7 @@ class Welch:
     @property
     def p_value(self) -> float:
         """Two-sided p of no difference."""
-        return float(2 * special.stdtr(self.df, -abs(self.mean_b - self.mean_a) / self.error))
+        return _two_sided((self.mean_b - self.mean_a) / self.error, self.df)
 
     def tost(self, margin: float) -> float:
         """p of two one-sided tests that |difference| < margin (Schuirmann 1987), with Welch's error and df."""
@@ -226,9 +212,9 @@ class Welch:
         """Probability that this test rejects at 5 % when the true difference is `difference` (noncentral t:
         Cohen, Statistical Power Analysis, 1988), the spreads being those observed."""
         critical, shift = t_quantile(1 - ALPHA / 2, self.df), abs(difference) / self.error
-        if shift > critical + 30 * (1 + critical / math.sqrt(2 * self.df)):
-            return 1.0  # beyond what the noncentral t can be evaluated for
-        return float(stats.nct.sf(critical, self.df, shift) + stats.nct.cdf(-critical, self.df, shift))
+        above = 1.0 if shift > _CERTAIN else float(1 - special.nctdtr(self.df, shift, critical))
+        below = float(special.nctdtr(self.df, shift, -critical)) if shift < _NO_LOWER_TAIL else 0.0
+        return min(1.0, above + below)
 
     def ratio_interval(self) -> Interval | None:
         """Fieller's (1954) 95 % interval of mean_b / mean_a; None where the baseline is not clear of zero."""
@@ -241,13 +227,8 @@ class Welch:
         return (ratio - half) / (1 - g), (ratio + half) / (1 - g)
 
 
-def _errors(a: Floats, b: Floats) -> tuple[float, float]:
-    """Standard errors of two samples of one instrument, whose rounding is the finer of the two."""
-    shared = min(resolution_of(a), resolution_of(b)) if min(a.std(), b.std()) < 1 else None
-    error_a, error_b = standard_error(a, shared), standard_error(b, shared)
-    assert error_a is not None
-    assert error_b is not None
-    return error_a, error_b
+def _two_sided(t: float, df: float) -> float:
+    return float(2 * special.stdtr(df, -abs(t)))
 
 
 def _tost(difference: float, error: float, df: float, margin: float) -> float:
@@ -270,9 +251,9 @@ def mann_whitney(a: Floats, b: Floats) -> float | None:
     if 2 / math.comb(n + m, n) > ALPHA:
         return None
     distinct = len(np.unique(np.concatenate((a, b))))
+    exact = distinct == n + m and n * m <= 2500
     if distinct == 1:
         return 1.0
-    exact = distinct == n + m and n * m <= 2500
     return float(stats.mannwhitneyu(a, b, method="exact" if exact else "asymptotic").pvalue)
 
 
@@ -281,13 +262,12 @@ def hedges_g(a: Floats, b: Floats) -> float | None:
 
     A spread below the readings' rounding counts as that rounding.
     """
-    df = len(a) + len(b) - 2
     if min(len(a), len(b)) < 2:
         return None
+    df = len(a) + len(b) - 2
     pooled = math.sqrt(((len(a) - 1) * a.var(ddof=1) + (len(b) - 1) * b.var(ddof=1)) / df)
-    if pooled < 1:
-        pooled = max(pooled, min(resolution_of(a), resolution_of(b)) / math.sqrt(12))
-    return float(b.mean() - a.mean()) / pooled * (1 - 3 / (4 * df - 1))
+    spread = max(pooled, resolution_of(np.concatenate((a, b))) / math.sqrt(12))
+    return float(b.mean() - a.mean()) / spread * (1 - 3 / (4 * df - 1))
 
 
 def paired(pairs: Sequence[tuple[float, float]], margin: float | None) -> Paired | None:
@@ -296,24 +276,26 @@ def paired(pairs: Sequence[tuple[float, float]], margin: float | None) -> Paired
         return None
     table = np.array(pairs)
     change = table[:, 1] - table[:, 0]
-    error, df = standard_error(change, resolution_of(table.ravel())), len(pairs) - 1
-    assert error is not None
-    mean = float(change.mean())
+    step, df, mean = resolution_of(table.ravel()), len(pairs) - 1, float(change.mean())
+    error = standard_error(change, step)
     return Paired(
         n=len(pairs),
         difference=mean,
         ci95_difference=around(mean, error, df),
-        p_value=float(2 * special.stdtr(df, -abs(mean) / error)),
+        p_value=_two_sided(mean / error, df),
         equivalence_p=None if margin is None else _tost(mean, error, df, margin),
-        wilcoxon_p=_wilcoxon(change),
+        wilcoxon_p=_wilcoxon(np.round(change / step)),
     )
 
 
 def _wilcoxon(change: Floats) -> float | None:
+    """Exact without ties: with them SciPy would enumerate every pattern of signs."""
     nonzero = change[change != 0]
     if 2.0 ** (1 - len(nonzero)) > ALPHA:
         return None
-    return float(stats.wilcoxon(nonzero).pvalue)
+    untied = len(np.unique(np.abs(nonzero))) == len(nonzero) <= 50
+    method: Literal["exact", "approx"] = "exact" if untied else "approx"
+    return float(stats.wilcoxon(nonzero, method=method).pvalue)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -352,9 +334,8 @@ def p_text(p: float | None) -> str:
 
 
 def _ground(c: Comparison) -> str:
-    few = min(c.n_baseline, c.n_candidate)
     margin = f"±{c.equivalence_margin_percent:g} %"
-    if few < MINIMUM_RUNS:
+    if min(c.n_baseline, c.n_candidate) < MINIMUM_RUNS:
         return f"n too small to decide: {c.n_baseline} and {c.n_candidate} runs, {MINIMUM_RUNS} on each side are needed"
     if c.verdict == "equivalent":
         text = f"within {margin} of the baseline's mean (TOST, {_holm(c.equivalence_p, c.equivalence_p_adjusted)})"
@@ -372,13 +353,18 @@ def _holm(plain: float | None, adjusted: float | None) -> str:
     return ("" if plain == adjusted else "adjusted ") + p_text(adjusted)
 
 
-def _dissent(c: Comparison) -> list[str]:
-    """Tests that see it otherwise than Welch's t did before correction."""
+def _doubts(c: Comparison) -> list[str]:
+    """Tests that see it otherwise than Welch's t before correction, and runs that are not independent."""
     others = [("Mann-Whitney", c.mann_whitney_p)]
     if c.paired is not None:
         others.append((f"the paired analysis of {c.paired.n} iterations", c.paired.p_value))
+    sides = (("baseline", c.n_baseline, c.n_effective_baseline), ("candidate", c.n_candidate, c.n_effective_candidate))
     return [
         f"{name} disagrees ({p_text(p)} against {p_text(c.p_value)})"
         for name, p in others
         if p is not None and _significant(p) != _significant(c.p_value)
+    ] + [
+        f"neighbouring runs are alike: the {n} of the {name} are worth {worth:.1f} independent ones"
+        for name, n, worth in sides
+        if worth < MINIMUM_RUNS <= n
     ]
