@@ -327,7 +327,8 @@ def _status(followed: Followed, answer: Answer) -> tuple[Status, str | None]:
         return followed.stopped
     assert followed.exit is not None
     if followed.exit.code != 0:
-        return "failed", followed.exit.error or f"exit status {followed.exit.code}"
+        reason = followed.exit.error or f"exit status {followed.exit.code}"
+        return "failed", "; ".join((reason, *answer.problems))
     if not answer.complete:
         return "invalid", "; ".join(answer.problems) or "the command ended without its result"
     return "ok", None
