@@ -1,5 +1,6 @@
 """The command line: every command body is a call or two; only `main` turns errors into text and exit codes."""
 
+import json
 import sys
 import traceback
 from functools import partial
@@ -29,6 +30,82 @@ def cli() -> None:
 
 
 # -- measuring: doctor, plan, collect, status --------------------------------------------------------------
+
+
+_MATRIX = click.argument("matrix_file", metavar="MATRIX", type=click.Path(path_type=Path))
+_DATA = click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=DEFAULT_DATA,
+    show_default=True,
+    help="The data folder that holds the campaigns.",
+)
+
+
+@cli.command()
+@_MATRIX
+@_DATA
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON and nothing else.")
+def plan(matrix_file: Path, data: Path, as_json: bool) -> None:
+    """Print the runs in order, what is done and an estimate. Starts nothing.
+
+    Example: sparkpub plan matrix/demo.yaml
+    """
+    from sparkpub import matrix
+    from sparkpub.collect import overview
+
+    declared = matrix.read(matrix_file)
+    if as_json:
+        click.echo(json.dumps(overview.plan_document(declared, data), indent=1))
+    else:
+        click.echo("\n".join(overview.plan_lines(declared, data)))
+
+
+@cli.command()
+@_MATRIX
+@_DATA
+@click.option("--only", multiple=True, metavar="AXIS=VALUE", help="Run only these; may be given several times.")
+@click.option("--max-runs", type=click.IntRange(min=1), default=None, help="Stop after this many runs.")
+@click.option("--no-commit", is_flag=True, help="Write records without committing them to git.")
+@click.option("--push", is_flag=True, help="Push each commit to the branch's upstream.")
+def collect(
+    matrix_file: Path, data: Path, only: tuple[str, ...], max_runs: int | None, no_commit: bool, push: bool
+) -> None:
+    """Run what is missing of a matrix. Safe to interrupt and to start again.
+
+    Ctrl-C once finishes the run in hand, twice stops it and records it as interrupted.
+
+    Example: sparkpub collect matrix/demo.yaml --data local --only environment=native
+    """
+    from sparkpub import matrix
+    from sparkpub.collect import session
+
+    if push and no_commit:
+        raise click.UsageError("--push pushes commits, and --no-commit makes none")
+    declared = matrix.read(matrix_file)
+    choice = session.Choice(data, session.axes(only, declared), max_runs, commit=not no_commit, push=push)
+    outcome = session.collect(declared, choice)
+    click.echo(outcome.summary)
+    sys.exit(outcome.exit_code)
+
+
+@cli.command()
+@_MATRIX
+@_DATA
+@click.option("--json", "as_json", is_flag=True, help="Print the coverage as JSON and nothing else.")
+def status(matrix_file: Path, data: Path, as_json: bool) -> None:
+    """Show what is done, failed, quarantined and missing per cell, and what runs now.
+
+    Example: sparkpub status matrix/demo.yaml --data local
+    """
+    from sparkpub import matrix
+    from sparkpub.collect import overview
+
+    declared = matrix.read(matrix_file)
+    if as_json:
+        click.echo(json.dumps(overview.status_document(declared, data), indent=1))
+    else:
+        click.echo("\n".join(overview.status_lines(declared, data)))
 
 
 # -- importing: import -------------------------------------------------------------------------------------

@@ -43,6 +43,14 @@ def states(matrix: Matrix, records: Iterable[Record], quarantined: Iterable[str]
     return {run: _state(matrix, by_slot.get(run.slot, []), out, run) for run in plan(matrix)}
 
 
+def state(matrix: Matrix, records: Iterable[Record], run: PlannedRun, quarantined: Iterable[str] = ()) -> State:
+    """The state of one planned run; see `states`."""
+    attempts = [
+        record for record in records if record.repeat_of is None and (*record.cell, record.iteration) == run.slot
+    ]
+    return _state(matrix, attempts, frozenset(quarantined), run)
+
+
 def _state(matrix: Matrix, attempts: Sequence[Record], quarantined: frozenset[str], run: PlannedRun) -> State:
     fingerprint = matrix.fingerprint(run.model, run.environment, run.workload)
     for record in attempts:

@@ -134,8 +134,12 @@ class Environment(Protocol):
     name: ClassVar[str]
     options: ClassVar[type[Options]]
 
-    def obstacles(self, options: Any) -> Sequence[Obstacle]:
-        """What stands in the way on this machine now: rights, images, tools."""
+    def obstacles(self, options: Any, models: Sequence[str] = ()) -> Sequence[Obstacle]:
+        """What stands in the way on this machine now: rights, images, tools, folders of models that are not there."""
+        ...
+
+    def inherited(self, options: Any) -> Mapping[str, str]:
+        """Variables that a command gets here besides its own and those of the matrix."""
         ...
 
     def visible(self, path: str, options: Any) -> str:
@@ -164,6 +168,21 @@ def resolved(launch: Launch, options: Options, workdir: str, python: str) -> tup
         if label in launch.labels
     }
     return tuple(fill(part) for part in launch.command.argv), variables | marks
+
+
+def missing_sources(binds: Sequence[str], models: Sequence[str]) -> list[Obstacle]:
+    """Host folders that binds name, and folders of models below them, that do not exist."""
+    parsed = [Bind.parse(bind) for bind in binds]
+    found = [
+        Obstacle(f"bind source {bind.source} does not exist", "create it or correct binds:")
+        for bind in parsed
+        if not Path(bind.source).exists()
+    ]
+    return found + [
+        Obstacle(f"no model at {path}", "download it there, or correct the model's path:")
+        for path in models
+        if any(PurePosixPath(path).is_relative_to(bind.source) for bind in parsed) and not Path(path).exists()
+    ]
 
 
 def through_binds(path: str, binds: Sequence[str]) -> str:

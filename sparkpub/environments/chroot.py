@@ -10,7 +10,7 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Annotated, ClassVar
 
@@ -26,6 +26,7 @@ from sparkpub.environments.base import (
     Launch,
     Obstacle,
     Options,
+    missing_sources,
     resolved,
     through_binds,
 )
@@ -61,7 +62,7 @@ class Chroot:
     name: ClassVar[str] = "chroot"
     options: ClassVar[type[Options]] = ChrootOptions
 
-    def obstacles(self, options: ChrootOptions) -> Sequence[Obstacle]:
+    def obstacles(self, options: ChrootOptions, models: Sequence[str] = ()) -> Sequence[Obstacle]:
         """Missing tools, rights, root file system, interpreter or sources of binds."""
         found = [
             Obstacle(f"the program {tool} is missing", "install util-linux and coreutils")
@@ -75,12 +76,16 @@ class Chroot:
         root = Path(options.rootfs)
         if not root.is_dir():
             return [*found, Obstacle(f"no root file system {root}", "correct rootfs: or unpack the image there")]
-        found += [
-            Obstacle(f"bind source {bind.source} does not exist", "create it or correct binds:")
-            for bind in map(Bind.parse, options.binds)
-            if not Path(bind.source).exists()
+        inside = [
+            Obstacle(f"no model at {path} in {root}", "bind its folder: binds: [/host:/inside:ro]")
+            for path in models
+            if self.visible(path, options) == path and not Path(_below(root, path)).exists()
         ]
-        return found
+        return [*found, *missing_sources(options.binds, models), *inside]
+
+    def inherited(self, options: ChrootOptions) -> Mapping[str, str]:  # noqa: ARG002 - the interface of all environments
+        """A minimal environment; nothing of the operator's."""
+        return CLEAN
 
     def visible(self, path: str, options: ChrootOptions) -> str:
         """Through the longest bind that covers the path, else below the root file system, else unchanged."""

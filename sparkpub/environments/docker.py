@@ -4,11 +4,12 @@
 the night. Containers are labelled with their collector, so that only orphans of our own are ever removed.
 """
 
+import os
 import shutil
+import socket
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, PositiveFloat
@@ -24,6 +25,7 @@ from sparkpub.environments.base import (
     Launch,
     Obstacle,
     Options,
+    missing_sources,
     resolved,
     through_binds,
 )
@@ -83,17 +85,13 @@ class Docker:
     name: ClassVar[str] = "docker"
     options: ClassVar[type[Options]] = DockerOptions
 
-    def obstacles(self, options: DockerOptions) -> Sequence[Obstacle]:
+    def obstacles(self, options: DockerOptions, models: Sequence[str] = ()) -> Sequence[Obstacle]:
         """No engine, a remote engine, a missing image, missing sources of binds, GPUs that the engine cannot give."""
         try:
             client = _client()
         except CollectError as error:
             return [Obstacle(error.what, error.remedy)]
-        found = [
-            Obstacle(f"bind source {bind.source} does not exist", "create it or correct binds:")
-            for bind in map(Bind.parse, options.binds)
-            if not Path(bind.source).exists()
-        ]
+        found = missing_sources(options.binds, models)
         try:
             if not client.api.base_url.startswith(("http+docker://", "http+unix://")):
                 found.append(
@@ -108,6 +106,10 @@ class Docker:
         finally:
             client.close()
         return found
+
+    def inherited(self, options: DockerOptions) -> Mapping[str, str]:  # noqa: ARG002 - the interface of all environments
+        """None but the image's own, which its digest stands for."""
+        return {}
 
     def visible(self, path: str, options: DockerOptions) -> str:
         """Through the longest bind that covers the path; unchanged where none does, as for a path in the image."""
@@ -286,13 +288,22 @@ def _client() -> "DockerClient":
     import docker.errors  # noqa: PLC0415
 
     try:
+        _knock()
         client = docker.from_env(timeout=60)
         client.ping()
-    except docker.errors.DockerException as error:
+    except (docker.errors.DockerException, OSError) as error:
         raise CollectError(
             f"no Docker engine answers: {_explained(error)}", remedy="start it, and check DOCKER_HOST and your rights"
         ) from None
     return client
+
+
+def _knock() -> None:
+    """Try the engine's socket by itself: refused, the library would leave its own open. Raises OSError."""
+    address = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    if address.startswith("unix://"):
+        with socket.socket(socket.AF_UNIX) as knocking:
+            knocking.connect(address.removeprefix("unix://"))
 
 
 def _image(client: "DockerClient", name: str) -> Any:

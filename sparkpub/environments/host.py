@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,11 +25,20 @@ class Host:
     name: ClassVar[str] = "host"
     options: ClassVar[type[Options]] = HostOptions
 
-    def obstacles(self, options: HostOptions) -> Sequence[Obstacle]:
-        """A Python interpreter that is not there."""
+    def obstacles(self, options: HostOptions, models: Sequence[str] = ()) -> Sequence[Obstacle]:
+        """A Python interpreter or a model that is not there."""
+        found = [
+            Obstacle(f"no model at {path}", "download it there, or correct the model's path:")
+            for path in models
+            if not Path(path).exists()
+        ]
         if options.python is not None and shutil.which(options.python) is None:
-            return [Obstacle(f"no Python interpreter {options.python}", "correct python: or install it")]
-        return []
+            found.append(Obstacle(f"no Python interpreter {options.python}", "correct python: or install it"))
+        return found
+
+    def inherited(self, options: HostOptions) -> Mapping[str, str]:  # noqa: ARG002 - the interface of all environments
+        """The collector's own."""
+        return os.environ
 
     def visible(self, path: str, options: HostOptions) -> str:  # noqa: ARG002 - the interface of all environments
         """The same path."""

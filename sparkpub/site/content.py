@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ROOT = "\ue000/"
@@ -28,6 +28,10 @@ class Content:
     blocks: Mapping[str, str] = field(default_factory=dict)
     source: Path | None = None
     image: str | None = None
+
+    def with_blocks(self, blocks: Mapping[str, str]) -> "Content":
+        """The same page with more pieces of HTML."""
+        return replace(self, blocks={**self.blocks, **blocks})
 
     def inlined(self, uri: str) -> bytes:
         """The file as written to disk: placeholders replaced by their HTML."""
@@ -74,7 +78,7 @@ def placeholders(text: str) -> list[str]:
 
 def fill(text: str, blocks: Mapping[str, str], root: str) -> str:
     """`text` with each placeholder replaced by its HTML, links relative to `root`."""
-    return _PLACEHOLDER.sub(lambda found: blocks[found[1]].replace(ROOT, root), text)
+    return _PLACEHOLDER.sub(lambda found: fill(blocks[found[1]], blocks, root).replace(ROOT, root), text)
 
 
 def way_to_root(uri: str) -> str:

@@ -1,0 +1,96 @@
+"""Environments against each other, memory side by side, and how much of the plan is done."""
+
+from typing import Any
+
+import altair as alt
+
+from sparkpub.charts import theme
+from sparkpub.charts.scope import Scope
+
+PARTS = ("weights", "KV cache", "engine and other", "page cache", "free", "used, not broken down")
+COVERAGE = ("done", "failed", "quarantined", "missing", "extra")
+GLYPHS = {"done": "●", "failed": "✕", "quarantined": "◐", "missing": "○", "extra": "+"}
+
+
+def forest(scope: Scope, margin_percent: float) -> dict[str, Any]:
+    """Difference of each pair of cells in per cent of the baseline, with its 95 % interval.
+
+    Rows `comparisons`: `label, model, environment, workload, percent, lo, hi, verdict`. The band is the margin
+    within which the campaign calls two environments equivalent. Real differences are filled, others hollow.
+    """
+    rows = scope.rows("comparisons")
+    axis = alt.Axis(grid=True, ticks=False, domain=False, labelColor=theme.TEXT, labelLimit=300)
+    y = alt.Y("label:N", sort=None, title=None, axis=axis)
+    x = alt.X("percent:Q", title="Difference in % of the baseline", scale=alt.Scale(zero=True, nice=True))
+    band = (
+        alt.Chart(alt.NamedData("comparisons"))
+        .mark_rect(opacity=0.14, color=theme.SERIES[2])
+        .transform_aggregate(count="count()")
+        .encode(x=alt.XDatum(-margin_percent), x2=alt.X2Datum(margin_percent))
+    )
+    zero = (
+        alt.Chart(alt.NamedData("comparisons"))
+        .mark_rule(strokeDash=[3, 3])
+        .transform_aggregate(count="count()")
+        .encode(x=alt.XDatum(0))
+    )
+    span = rows.mark_rule(strokeWidth=2, color=theme.TEXT).encode(x=alt.X("lo:Q"), x2="hi:Q", y=y)
+    point = rows.mark_point(size=70, filled=True, color=theme.SERIES[0], strokeWidth=2, stroke=theme.SERIES[0]).encode(
+        x=x,
+        y=y,
+        shape=alt.Shape(
+            "verdict:N",
+            title="Verdict",
+            scale=alt.Scale(
+                domain=["higher", "lower", "equivalent", "undecided"],
+                range=["triangle-right", "triangle-left", "circle", "diamond"],
+            ),
+        ),
+        fillOpacity=alt.condition("datum.verdict === 'undecided'", alt.value(0), alt.value(1)),
+        tooltip=[alt.Tooltip(f"{field}:N") for field in ("label", "percent", "lo", "hi", "verdict", "p")],
+    )
+    return theme.finish(alt.layer(band, zero, span, point).properties(height={"step": 26}))
+
+
+def ledger(scope: Scope) -> dict[str, Any]:
+    """Where the machine's memory went in one run of each cell. Rows `ledger`: `cell, part, rank, gib, run, href`."""
+    bars = (
+        scope.rows("ledger")
+        .mark_bar(height=alt.RelativeBandSize(0.75), stroke=theme.BACKGROUND, strokeWidth=1)
+        .encode(
+            x=alt.X("gib:Q", title="Memory (GiB)", stack="zero"),
+            y=scope.y(),
+            order="rank:Q",
+            color=theme.colour("part", PARTS, "Part"),
+            tooltip=[alt.Tooltip(f"{field}:N") for field in ("cell", "part", "gib", "run")],
+            href="href:N",
+        )
+    )
+    labels = (
+        scope.rows("ledger", "datum.gib >= 9")
+        .mark_text(fontSize=11, color=theme.BACKGROUND)
+        .encode(
+            x=alt.X("gib:Q", stack="zero", bandPosition=0.5),
+            y=scope.y(),
+            order="rank:Q",
+            text=alt.Text("gib:Q", format=".0f"),
+            detail="part:N",
+        )
+    )
+    return theme.finish(alt.layer(bars, labels).properties(height=max(2, len(scope.cells)) * 28))
+
+
+def coverage(scope: Scope) -> dict[str, Any]:
+    """One mark per planned run: done, failed, quarantined or missing. Rows `slots`: `cell, iteration, state, href`."""
+    rows = scope.rows("slots")
+    x = alt.X("iteration:O", title="Iteration", axis=alt.Axis(labelAngle=0, orient="bottom"))
+    colours = ["var(--sp-good)", "var(--sp-bad)", "var(--sp-warn)", "var(--sp-fg2)", "var(--sp-c3)"]
+    marks = rows.mark_text(fontSize=16, baseline="middle").encode(
+        x=x,
+        y=scope.y(),
+        text="glyph:N",
+        color=alt.Color("state:N", scale=alt.Scale(domain=list(COVERAGE), range=colours), legend=None),
+        tooltip=[alt.Tooltip(f"{field}:N") for field in ("cell", "iteration", "state", "run")],
+        href="href:N",
+    )
+    return theme.finish(alt.layer(marks).properties(height=max(2, len(scope.cells)) * 26))

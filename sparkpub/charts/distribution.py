@@ -1,0 +1,163 @@
+"""How a metric spreads: all points, boxes, and means from zero."""
+
+from typing import Any
+
+import altair as alt
+
+from sparkpub.charts import theme
+from sparkpub.charts.scope import STATES, Scope, run_tooltip
+from sparkpub.metrics import Metric
+
+
+def _of(metric: Metric) -> str:
+    return f"datum.metric === {metric.name!r}"
+
+
+def _x(metric: Metric, field: str, *, zero: bool) -> alt.X:
+    title = theme.axis_title(metric.label, metric.unit)
+    return alt.X(f"{field}:Q", title=title, scale=alt.Scale(zero=zero, nice=True))
+
+
+def _height(scope: Scope, step: int = theme.ROW) -> int:
+    return max(2, len(scope.cells)) * step
+
+
+def strip(scope: Scope, metric: Metric) -> dict[str, Any]:
+    """Every run as a point, in a row per cell; from top to bottom of a row in order of iteration.
+
+    The bar behind is the 95 % confidence interval of the mean, the tick the mean. Runs that are not in the
+    figures are hollow.
+    """
+    name = metric.name
+    points = (
+        scope.rows("runs", f"isValid(datum.{name})")
+        .mark_point(size=46, filled=True)
+        .encode(
+            x=_x(metric, name, zero=False),
+            y=scope.y(),
+            yOffset=alt.YOffset("iteration:Q", scale=alt.Scale(zero=False)),
+            color=scope.environment_colour(),
+            shape=scope.environment_shape(),
+            fillOpacity=alt.FillOpacity("state:N", scale=alt.Scale(domain=list(STATES), range=[0.75, 0]), legend=None),
+            tooltip=run_tooltip(metric.label, name),
+            href="href:N",
+        )
+    )
+    cells = scope.rows("cells", _of(metric))
+    interval = cells.mark_bar(height=10, opacity=0.22, color=theme.FAINT).encode(
+        x=_x(metric, "lo", zero=False), x2="hi:Q", y=scope.y()
+    )
+    mean = cells.mark_tick(thickness=2.5, size=26, color=theme.TEXT).encode(
+        x=_x(metric, "mean", zero=False),
+        y=scope.y(),
+        tooltip=[
+            alt.Tooltip("cell:N"), alt.Tooltip("mean:Q"), alt.Tooltip("lo:Q"), alt.Tooltip("hi:Q"), alt.Tooltip("n:Q")
+        ],
+    )  # fmt: skip
+    return theme.finish(alt.layer(interval, points, mean).properties(height=_height(scope)))
+
+
+def bars(scope: Scope, metric: Metric) -> dict[str, Any]:
+    """Mean of each cell as a bar from zero, with the 95 % confidence interval of the mean."""
+    cells = scope.rows("cells", _of(metric))
+    bar = cells.mark_bar(height=alt.RelativeBandSize(0.8)).encode(
+        x=_x(metric, "mean", zero=True), y=scope.y(), color=scope.environment_colour()
+    )
+    whisker = cells.mark_errorbar(ticks=True, color=theme.TEXT).encode(
+        x=alt.X("lo:Q", title=theme.axis_title(metric.label, metric.unit)), x2="hi:Q", y=scope.y()
+    )
+    return theme.finish(alt.layer(bar, whisker).properties(height=_height(scope, 26)))
+
+
+def box(scope: Scope, metric: Metric) -> dict[str, Any]:
+    """Box plots: median, quartiles, whiskers to the farthest run within 1.5 interquartile ranges (Tukey)."""
+    name = metric.name
+    rows = scope.rows("runs", f"isValid(datum.{name})", "datum.state === 'counted'")
+    boxes = rows.mark_boxplot(
+        size=18, median={"color": theme.TEXT}, rule={"color": theme.FAINT}, outliers={"size": 30, "filled": False}
+    ).encode(x=_x(metric, name, zero=False), y=scope.y(), color=scope.environment_colour())
+    return theme.finish(alt.layer(boxes).properties(height=_height(scope)))
+
+
+def order(scope: Scope, metric: Metric) -> dict[str, Any]:
+    """Every run against its place in the campaign, with the trend of each cell (Theil-Sen)."""
+    name = metric.name
+    x = alt.X("order:Q", title="Run order in the campaign", scale=alt.Scale(nice=True, zero=False))
+    y = alt.Y(f"{name}:Q", title=theme.axis_title(metric.label, metric.unit), scale=alt.Scale(zero=False, nice=True))
+    points = (
+        scope.rows("runs", f"isValid(datum.{name})")
+        .mark_point(size=46, filled=True)
+        .encode(
+            x=x,
+            y=y,
+            color=scope.environment_colour(),
+            shape=scope.environment_shape(),
+            fillOpacity=alt.FillOpacity("state:N", scale=alt.Scale(domain=list(STATES), range=[0.75, 0]), legend=None),
+            tooltip=[*run_tooltip(metric.label, name), alt.Tooltip("order:Q", title="place")],
+            href="href:N",
+        )
+    )
+    trend = (
+        scope.rows("trends", _of(metric))
+        .mark_line(strokeWidth=2, opacity=0.8)
+        .encode(
+            x=x,
+            y=alt.Y("value:Q", title=theme.axis_title(metric.label, metric.unit)),
+            detail="cell:N",
+            color=scope.environment_colour(),
+            strokeDash=theme.dash("environment", scope.environments),
+        )
+    )
+    names = (
+        scope.rows("trends", _of(metric), "datum.end === 'first'")
+        .mark_text(align="left", dy=-10, fontSize=11, color=theme.FAINT)
+        .encode(x=x, y="value:Q", text="model:N")
+    )
+    return theme.finish(alt.layer(trend, points, names).properties(height=280))
+
+
+def scatter(scope: Scope, across: Metric, up: Metric) -> dict[str, Any]:
+    """Two metrics of the same runs against each other."""
+    points = (
+        scope.rows("runs", f"isValid(datum.{across.name})", f"isValid(datum.{up.name})")
+        .mark_point(size=50, filled=True, opacity=0.75)
+        .encode(
+            x=_x(across, across.name, zero=False),
+            y=alt.Y(f"{up.name}:Q", title=theme.axis_title(up.label, up.unit), scale=alt.Scale(zero=False)),
+            color=scope.environment_colour(),
+            shape=scope.environment_shape(),
+            tooltip=run_tooltip(across.label, across.name, [alt.Tooltip(f"{up.name}:Q", title=up.label)]),
+            href="href:N",
+        )
+    )
+    return theme.finish(alt.layer(points).properties(height=300))
+
+
+def sweep(scope: Scope, metric: Metric) -> dict[str, Any]:
+    """A metric against batch size: every run as a point, means joined by lines, one line per model and environment."""
+    x = alt.X("batch:Q", title="Batch size", scale=alt.Scale(type="log", base=2), axis=alt.Axis(format="d"))
+    title = theme.axis_title(metric.label, metric.unit)
+    points = (
+        scope.rows("runs", f"isValid(datum.{metric.name})", "isValid(datum.batch)")
+        .mark_point(size=40, filled=True, opacity=0.6)
+        .encode(
+            x=x,
+            y=alt.Y(f"{metric.name}:Q", title=title),
+            color=theme.colour("model", scope.models, "Model"),
+            shape=theme.shape("environment", scope.environments, "Environment"),
+            tooltip=run_tooltip(metric.label, metric.name, [alt.Tooltip("batch:Q", title="batch size")]),
+            href="href:N",
+        )
+    )
+    lines = (
+        scope.rows("cells", _of(metric), "isValid(datum.batch)")
+        .mark_line()
+        .encode(
+            x=x,
+            y=alt.Y("mean:Q", title=title),
+            color=theme.colour("model", scope.models, "Model"),
+            strokeDash=theme.dash("environment", scope.environments),
+            detail="environment:N",
+        )
+    )
+    return theme.finish(alt.layer(lines, points).properties(height=300))

@@ -1,0 +1,65 @@
+"""What the sensors saw: one run over time, and the GPU's use over time of many runs."""
+
+from typing import Any
+
+import altair as alt
+
+from sparkpub.charts import theme
+from sparkpub.charts.scope import Scope
+
+MARGIN = 60
+"""Room for the axis beside each panel, in pixels."""
+
+
+def panels(signals: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    """A run over time, one panel for each signal (label, unit), the phases shaded.
+
+    Rows `samples`: `signal, t, value` with t in seconds since launch, and `phases`: `name, start, end`. Several
+    lines of one panel share its label before a colon.
+    """
+    x = alt.X("t:Q", title=None, scale=alt.Scale(nice=False, zero=False))
+    charts = []
+    for place, (label, unit) in enumerate(signals):
+        last = place == len(signals) - 1
+        phases = alt.Chart(alt.NamedData("phases"))
+        shade = phases.mark_rect(opacity=0.12, color=theme.SERIES[0]).encode(
+            x=alt.X("start:Q", title="Seconds since launch" if last else None), x2="end:Q", tooltip="name:N"
+        )
+        layers = [shade]
+        if place == 0:
+            layers.append(
+                phases.mark_text(align="left", baseline="top", fontSize=11, dx=3, dy=2, color=theme.FAINT).encode(
+                    x="start:Q", y=alt.value(0), text="name:N"
+                )
+            )
+        layers.append(
+            alt.Chart(alt.NamedData("samples"))
+            .transform_filter(f"datum.signal === {label!r}")
+            .mark_line(color=theme.SERIES[0], interpolate="step-after", clip=True)
+            .encode(
+                x=x.title("Seconds since launch" if last else None),
+                y=alt.Y("value:Q", title=theme.axis_title(label, unit), scale=alt.Scale(zero=unit == "%"),
+                        axis=alt.Axis(tickCount=4)),
+                tooltip=[alt.Tooltip("t:Q", title="seconds"), alt.Tooltip("value:Q", title=label)],
+            )
+        )  # fmt: skip
+        charts.append(alt.layer(*layers).properties(width=theme.WIDE - MARGIN, height=96))
+    return theme.finish(alt.vconcat(*charts, spacing=14).resolve_scale(x="shared"))
+
+
+def heat(scope: Scope) -> dict[str, Any]:
+    """GPU utilisation over time, one row per run. Rows `heat`: `run, label, start, end, percent, href`."""
+    cells = (
+        scope.rows("heat")
+        .mark_rect()
+        .encode(
+            x=alt.X("start:Q", title="Seconds since launch", scale=alt.Scale(nice=False, zero=False)),
+            x2="end:Q",
+            y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, labelFontSize=10)),
+            color=alt.Color("percent:Q", title="GPU utilisation (%)",
+                            scale=alt.Scale(type="threshold", domain=[5, 25, 50, 75, 95], range=list(theme.RAMP))),
+            tooltip=[alt.Tooltip(f"{field}:N") for field in ("run", "start", "percent")],
+            href="href:N",
+        )
+    )  # fmt: skip
+    return theme.finish(alt.layer(cells).properties(height={"step": 13}))

@@ -1,0 +1,85 @@
+"""What all charts share: size, colours as CSS variables, scales, axes.
+
+Colours are `var(--sp-…)`, so that one static SVG follows light, dark and print without script. A colour never
+stands alone: every series has a shape or a dash as well. Single and layered views leave their width out: the
+drawing's decides.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+WIDE = 640
+"""Width in pixels for which a chart of several views is laid out; other charts leave their width to the drawing."""
+ROW = 34
+"""Height of one row of a chart whose y axis lists cells or runs."""
+SERIES = tuple(f"var(--sp-c{number})" for number in range(1, 7))
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [4, 4], [1, 3])
+TEXT = "var(--sp-fg)"
+FAINT = "var(--sp-fg2)"
+GRID = "var(--sp-grid)"
+RAMP = tuple(f"var(--sp-r{step})" for step in range(1, 7))
+BACKGROUND = "var(--sp-bg)"
+
+# Measured by vl-convert with its own Liberation Sans, so labels have the same extent on every machine.
+FONT = "Helvetica Neue, Arial, sans-serif"
+
+CONFIG: dict[str, Any] = {
+    "aria": False,
+    "background": None,
+    "font": FONT,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": FAINT, "titleColor": FAINT, "domainColor": GRID, "tickColor": GRID, "gridColor": GRID,
+        "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "gridOpacity": 0.7,
+        "labelLimit": 220, "titlePadding": 8,
+    },
+    "legend": {
+        "labelColor": TEXT, "titleColor": FAINT, "labelFontSize": 12, "titleFontSize": 12, "orient": "top",
+        "titleFontWeight": "normal", "symbolStrokeColor": FAINT, "symbolBaseFillColor": FAINT, "offset": 6,
+        "labelLimit": 260,
+    },
+    "text": {"color": TEXT, "font": FONT},
+    "point": {"strokeWidth": 1},
+    "rule": {"color": FAINT},
+    "line": {"strokeWidth": 1.6},
+}  # fmt: skip
+
+
+def finish(chart: alt.LayerChart | alt.FacetChart | alt.VConcatChart) -> dict[str, Any]:
+    """The chart as a Vega-Lite specification; with the shared look; its data stay named, without rows."""
+    return {**chart.to_dict(validate=False), "config": CONFIG}
+
+
+def colour(field: str, domain: Sequence[str], title: str | None = None, *, legend: bool = True) -> alt.Color:
+    """A nominal colour scale with fixed places, so that a series keeps its colour in every chart."""
+    return alt.Color(
+        f"{field}:N",
+        scale=alt.Scale(domain=list(domain), range=[SERIES[i % len(SERIES)] for i in range(len(domain))]),
+        legend=alt.Legend(title=title) if legend else None,
+    )
+
+
+def shape(field: str, domain: Sequence[str], title: str | None = None) -> alt.Shape:
+    """The shapes that go with `colour`; merged with its legend by the same title and domain."""
+    return alt.Shape(
+        f"{field}:N",
+        scale=alt.Scale(domain=list(domain), range=[SHAPES[i % len(SHAPES)] for i in range(len(domain))]),
+        legend=alt.Legend(title=title),
+    )
+
+
+def dash(field: str, domain: Sequence[str]) -> alt.StrokeDash:
+    """The dashes that go with `colour`, for lines."""
+    return alt.StrokeDash(
+        f"{field}:N",
+        scale=alt.Scale(domain=list(domain), range=[DASHES[i % len(DASHES)] for i in range(len(domain))]),
+        legend=None,
+    )
+
+
+def axis_title(label: str, unit: str) -> str:
+    """`Peak memory (GiB)`; just the label where there is no unit."""
+    return f"{label} ({unit})" if unit else label

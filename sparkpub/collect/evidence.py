@@ -1,0 +1,123 @@
+"""What lies beside a record: the log as it came, redacted and capped, and the files that the run wrote."""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sparkpub.collect.redaction import Redactor
+from sparkpub.record import Evidence
+from sparkpub.store import file_sha256, write_atomic
+
+CAP = 64 * 2**20
+"""Bytes of one file. A file over 100 MB is refused by the usual hosts of git and blocks every later push."""
+_TAIL = CAP // 4
+_LINE = 1 << 16
+SUFFIXES = {"log": ".log", "telemetry": ".telemetry.csv"}
+
+
+class Log:
+    """A run's log: takes chunks as they come, redacts whole lines, keeps the beginning and the end."""
+
+    def __init__(self, path: Path, redactor: Redactor, cap: int = CAP) -> None:
+        self._file = path.open("wb")
+        self._redactor = redactor
+        self._rest = b""
+        self._written, self._head = 0, cap - min(_TAIL, cap // 4)
+        self._tail: deque[bytes] = deque()
+        self._tail_bytes, self._tail_cap, self._cut = 0, cap - self._head - 200, 0
+
+    @property
+    def truncated(self) -> bool:
+        """Whether something in the middle was cut."""
+        return self._cut > 0
+
+    def write(self, chunk: bytes) -> None:
+        """Take the next bytes of the command's output; what comes after the end is not the run's."""
+        if self._file.closed:
+            return
+        self._rest += chunk
+        cut = max(self._rest.rfind(b"\n"), self._rest.rfind(b"\r")) + 1
+        if cut == 0 and len(self._rest) > _LINE:
+            cut = self._rest.rfind(b" ") + 1 or len(self._rest)
+        if cut:
+            self._keep(self._redactor.content(self._rest[:cut]))
+            self._rest = self._rest[cut:]
+
+    def _keep(self, content: bytes) -> None:
+        if self._written + len(content) <= self._head and not self._tail:
+            self._file.write(content)
+            self._file.flush()
+            self._written += len(content)
+            return
+        self._tail.append(content)
+        self._tail_bytes += len(content)
+        while self._tail_bytes > self._tail_cap and len(self._tail) > 1:
+            gone = len(self._tail.popleft())
+            self._tail_bytes -= gone
+            self._cut += gone
+
+    def close(self) -> None:
+        """Write what was held back; a cut is marked where it is. Safe to call twice."""
+        if self._file.closed:
+            return
+        self._keep(self._redactor.content(self._rest))
+        self._rest = b""
+        if self._cut:
+            self._file.write(b"\n[sparkpub: %d bytes cut here: logs are capped]\n" % self._cut)
+        self._file.writelines(self._tail)
+        self._file.close()
+
+
+@dataclass
+class Sealed:
+    """Evidence in its final place. `content` is what the workload's parser reads, by role."""
+
+    evidence: tuple[Evidence, ...] = ()
+    content: dict[str, bytes] = field(default_factory=dict)
+    unavailable: dict[str, str] = field(default_factory=dict)
+
+
+def seal(
+    run_folder: Path, folder: Path, stem: str, outputs: Mapping[str, str], redactor: Redactor, *, cut: bool
+) -> Sealed:
+    """Move the log, telemetry and outputs of a run from its own folder beside its record, as `<stem>.<role>…`."""
+    sealed = Sealed()
+    items: list[Evidence] = []
+    for role, name in {"log": "log", "telemetry": "telemetry.csv"}.items():
+        source, target = run_folder / name, folder / f"{stem}{SUFFIXES[role]}"
+        if source.is_file():
+            if role == "log":
+                sealed.content["log"] = source.read_bytes()
+            source.replace(target)
+        if target.is_file():
+            items.append(_evidence(role, target, cut and role == "log"))
+        else:
+            sealed.unavailable[role] = "the run ended before it was written"
+    for role, name in outputs.items():
+        content = _output(run_folder / "work", name)
+        target = folder / f"{stem}.{role}.json"
+        if content is None:
+            sealed.unavailable[role] = "the command did not write it"
+            continue
+        sealed.content[role] = redactor.content(content)
+        if len(sealed.content[role]) > CAP:
+            sealed.unavailable[role] = f"{len(content)} bytes are over the cap of {CAP}"
+            continue
+        write_atomic(target, sealed.content[role])
+        items.append(_evidence(role, target, truncated=False))
+    sealed.evidence = tuple(items)
+    return sealed
+
+
+def _output(work: Path, name: str) -> bytes | None:
+    """A file the command wrote. Links are not followed: the command may be anybody's."""
+    path = work / name
+    if path.is_symlink() or not path.is_file() or not path.resolve().is_relative_to(work.resolve()):
+        return None
+    return path.read_bytes()
+
+
+def _evidence(role: Any, path: Path, truncated: bool) -> Evidence:
+    return Evidence(role=role, path=path.name, sha256=file_sha256(path), bytes=path.stat().st_size, truncated=truncated)

@@ -1,0 +1,253 @@
+"""Conditions before a run: each is read, waited for where waiting helps, and recorded with its readings.
+
+A sensor that cannot be read is `met: null` with the reason. It never passes silently, and where the matrix says
+`on_unmet: skip` or `stop` it counts as not met.
+"""
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sparkpub.collect import controls, memory
+from sparkpub.collect.interruption import Interruption
+from sparkpub.collect.nvml import Gpus
+from sparkpub.matrix import Gates
+from sparkpub.metrics import GIB
+from sparkpub.record import Gate, Reading
+
+PACE = 2.0
+"""Seconds between readings while a gate waits."""
+KEPT = 200
+"""Readings kept of one gate: enough for a curve of the longest wait."""
+
+Value = float | str | bool | None
+Say = Callable[[str], None]
+
+
+@dataclass
+class Condition:
+    """One gate while it is tried. `read` gives the value, or None and the reason why it cannot be read."""
+
+    name: str
+    wanted: float | str | bool | None
+    unit: str
+    read: Callable[[], tuple[Value, str]]
+    holds: Callable[[Value], bool]
+    waits: bool = True
+    met: bool | None = None
+    reason: str | None = None
+    waited: float = 0.0
+    readings: list[Reading] = field(default_factory=list)
+
+    def take(self, at: float) -> None:
+        """One reading, and what it means."""
+        value, reason = self.read()
+        self.met = None if value is None else self.holds(value)
+        self.reason = reason or None
+        if len(self.readings) >= KEPT:
+            self.readings = self.readings[::2]
+        self.readings.append(Reading(at_seconds=round(at, 3), value=value))
+
+    def gate(self) -> Gate:
+        """The record's form."""
+        reason = self.reason
+        if self.met is None and reason is None:
+            reason = "the sensor gave nothing"
+        if self.met is False and self.waits:
+            reason = "; ".join(filter(None, (reason, "not met within the longest wait")))
+        return Gate(
+            name=self.name,
+            wanted=self.wanted,
+            unit=self.unit,
+            met=self.met,
+            waited_seconds=round(self.waited, 3),
+            readings=tuple(self.readings),
+            reason=reason,
+        )
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What came of the gates. `proceed` is False where the matrix says not to run; `interrupted` where a signal
+    ended the waiting."""
+
+    gates: tuple[Gate, ...]
+    interrupted: bool = False
+
+    @property
+    def unmet(self) -> tuple[str, ...]:
+        """Names of conditions that the matrix sets and that are not known to hold."""
+        return tuple(gate.name for gate in self.gates if gate.wanted is not None and gate.met is not True)
+
+
+class Gatekeeper:
+    """Applies a matrix's gates on this machine."""
+
+    def __init__(self, gates: Gates, why_no_gpu: str, data: Path) -> None:
+        self._gates, self._why, self._data = gates, why_no_gpu, data
+        self._gpus: Gpus | None = None
+        self._cpu = memory.cpu_times()
+
+    def passed(self, gpus: Gpus | None, last_ended: datetime | None, interruption: Interruption, say: Say) -> Passed:
+        """Wait for everything that waiting helps, then read the rest. `gpus` are those of the run."""
+        self._gpus = gpus
+        done = [self._cooldown(last_ended, interruption, say)]
+        if interruption.finish:
+            return Passed(tuple(done), interrupted=True)
+        done += self._actions()
+        conditions = self._conditions()
+        began = time.monotonic()
+        self._cpu = memory.cpu_times()
+        if any(condition.name == "max_cpu_percent" for condition in conditions):
+            interruption.wait(0.2)
+        while True:
+            at = time.monotonic() - began
+            open_ones = [condition for condition in conditions if condition.met is not True]
+            for condition in open_ones:
+                condition.take(at)
+                condition.waited = at if condition.waits else 0.0
+            waiting = [condition for condition in conditions if condition.waits and condition.met is False]
+            left = self._gates.max_wait - at
+            if not waiting or left <= 0:
+                break
+            say("waiting for " + ", ".join(_described(condition) for condition in waiting))
+            if interruption.wait(min(PACE, left)):
+                return Passed(tuple(done), interrupted=True)
+        return Passed((*done, *(condition.gate() for condition in conditions)))
+
+    def _cooldown(self, last_ended: datetime | None, interruption: Interruption, say: Say) -> Gate:
+        """Time since the last run of the campaign ended, whichever collector ran it."""
+        wanted = self._gates.cooldown
+        since = None if last_ended is None else max(0.0, (datetime.now(UTC) - last_ended).total_seconds())
+        left = 0.0 if since is None else max(0.0, wanted - since)
+        began = time.monotonic()
+        while (rest := left - (time.monotonic() - began)) > 0:
+            say(f"cooling down, {rest:.0f} s left")
+            if interruption.wait(min(1.0, rest)):
+                break
+        waited = time.monotonic() - began if left else 0.0
+        passed = None if since is None else since + waited
+        return Gate(
+            name="cooldown",
+            wanted=wanted,
+            unit="s",
+            met=passed is None or passed >= wanted,
+            waited_seconds=round(waited, 3),
+            readings=() if passed is None else (Reading(at_seconds=round(waited, 3), value=round(passed, 3)),),
+            reason="no earlier run to cool down from" if since is None else None,
+        )
+
+    def _actions(self) -> list[Gate]:
+        """What is done rather than waited for; whether it worked is the reading."""
+        gates = []
+        if self._gates.drop_caches:
+            gates.append(controls.drop_caches())
+        return gates
+
+    def _conditions(self) -> list[Condition]:
+        wanted, found = self._gates, []
+        if wanted.max_start_temp_celsius is not None:
+            found.append(self._temperature("max_start_temp_celsius", wanted.max_start_temp_celsius))
+        if wanted.max_gpu_temp_celsius is not None:
+            found.append(self._temperature("max_gpu_temp_celsius", wanted.max_gpu_temp_celsius))
+        if wanted.max_cpu_percent is not None:
+            found.append(_at_most("max_cpu_percent", wanted.max_cpu_percent, "%", self._cpu_percent))
+        if wanted.min_free_memory_percent is not None:
+            found.append(_at_least("min_free_memory_percent", wanted.min_free_memory_percent, "%", self._free_memory))
+        if wanted.exclusive_gpu:
+            found.append(
+                Condition(
+                    "exclusive_gpu", wanted=True, unit="", read=self._exclusive, holds=lambda value: value is True
+                )
+            )
+        if wanted.min_free_disk_gib is not None:
+            disk = _at_least("min_free_disk_gib", wanted.min_free_disk_gib, "GiB", self._free_disk)
+            disk.waits = False
+            found.append(disk)
+        found.append(
+            Condition(
+                "performance_state",
+                wanted=wanted.performance_state,
+                unit="",
+                read=self._performance_state,
+                holds=lambda value: value == wanted.performance_state,
+                waits=False,
+            )
+        )
+        return found
+
+    def _temperature(self, name: str, limit: float) -> Condition:
+        def read() -> tuple[Value, str]:
+            if self._gpus is None:
+                return None, self._why
+            value = self._gpus.temperature()
+            return value, "" if value is not None else self._gpus.reasons["gpu_temp_celsius"]
+
+        # The source's limits are strict: below 45 °C to start, below 80 °C at all.
+        return Condition(name, limit, "°C", read, lambda value: isinstance(value, float) and value < limit)
+
+    def _cpu_percent(self) -> tuple[Value, str]:
+        before, self._cpu = self._cpu, memory.cpu_times()
+        busy, total = self._cpu[0] - before[0], self._cpu[1] - before[1]
+        return (round(100.0 * busy / total, 2), "") if total > 0 else (None, "no processor time passed")
+
+    def _free_memory(self) -> tuple[Value, str]:
+        """Of the GPU where it has memory of its own, else of the machine, whose memory is then the GPU's."""
+        free = self._gpus.memory_free_percent() if self._gpus is not None else None
+        if free is not None:
+            return round(free, 2), "memory of the GPU"
+        values = memory.meminfo()
+        share = 100.0 * values["MemAvailable"] / values["MemTotal"]
+        why = "unified memory" if self._gpus is not None else "no GPU"
+        return round(share, 2), f"MemAvailable of the machine: {why}"
+
+    def _exclusive(self) -> tuple[Value, str]:
+        if self._gpus is None:
+            return None, self._why
+        pids = self._gpus.processes()
+        if pids is None:
+            return None, self._gpus.reasons["gpu_processes"]
+        return not pids, "" if not pids else f"{len(set(pids))} other processes compute on the GPU"
+
+    def _free_disk(self) -> tuple[Value, str]:
+        return round(shutil.disk_usage(self._data).free / GIB, 2), ""
+
+    def _performance_state(self) -> tuple[Value, str]:
+        if self._gpus is None:
+            return None, self._why
+        value = self._gpus.columns()["gpu_performance_state"]
+        if value is None:
+            return None, self._gpus.reasons["gpu_performance_state"]
+        if self._gates.performance_state is None:
+            return value, "read for the record; the matrix sets no condition"
+        wanted = value == self._gates.performance_state
+        return value, "" if wanted else "an idle GPU lowers its state; it rises with the load"
+
+
+def _at_most(name: str, limit: float, unit: str, read: Callable[[], tuple[Value, str]]) -> Condition:
+    return Condition(name, limit, unit, read, lambda value: isinstance(value, float) and value <= limit)
+
+
+def _at_least(name: str, limit: float, unit: str, read: Callable[[], tuple[Value, str]]) -> Condition:
+    return Condition(name, limit, unit, read, lambda value: isinstance(value, float) and value >= limit)
+
+
+def _described(condition: Condition) -> str:
+    value = condition.readings[-1].value
+    return f"{condition.name} (is {value}{condition.unit and ' ' + condition.unit}, wanted {condition.wanted})"
+
+
+def floor_gib(gates: Gates, unified_memory: bool | None) -> float | None:
+    """The MemAvailable below which a run is ended: the matrix's, else 8 GiB on unified memory, else none."""
+    if gates.min_available_memory_gib is not None:
+        return gates.min_available_memory_gib
+    return 8.0 if unified_memory else None
+
+
+def may_drop_caches() -> bool:
+    """Whether the page cache can be dropped here."""
+    return os.access("/proc/sys/vm/drop_caches", os.W_OK)

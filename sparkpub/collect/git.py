@@ -1,0 +1,146 @@
+"""Commits and pushes that leave the operator's index, work tree and branch as they were."""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sparkpub.collect import invoker
+
+TIMEOUT = 120
+_ATTEMPTS = 3
+
+
+class GitError(Exception):
+    """Git refused; the message is its reason in one line."""
+
+
+@dataclass(frozen=True)
+class Repository:
+    """The work tree that a folder lies in."""
+
+    root: Path
+
+    @classmethod
+    def of(cls, folder: Path) -> "Repository":
+        """The repository around `folder`. Raises GitError where there is none, or where it ignores the folder."""
+        place = next(path for path in (folder.resolve(), *folder.resolve().parents) if path.is_dir())
+        root = _git(place, "rev-parse", "--show-toplevel").strip()
+        repository = cls(Path(root))
+        probe = folder.resolve() / "probe.json"
+        if repository._code("check-ignore", "-q", "--no-index", str(probe)) == 0:
+            raise GitError(f"git ignores {folder}")
+        return repository
+
+    def commit(self, paths: Sequence[Path], message: str) -> None:
+        """Commit exactly these files, as `git commit --only` does: what else is staged or edited stays as it is.
+
+        Raises GitError; the index is then as before.
+        """
+        names = [str(path.resolve().relative_to(self.root)) for path in paths]
+        new = [name for name in names if not self._run("ls-files", "--cached", "--", f":(literal){name}")]
+        literal = [f":(literal){name}" for name in names]
+        if new:
+            self._run("add", "--intent-to-add", "--", *(f":(literal){name}" for name in new))
+        try:
+            self._run("commit", "--quiet", "--only", "--message", message, "--", *literal)
+        except GitError:
+            if new:
+                self._code("rm", "--quiet", "--cached", "--", *(f":(literal){name}" for name in new))
+            raise
+
+    def uncommitted(self, folder: Path) -> list[Path]:
+        """Files below `folder` that git does not know, besides ignored ones."""
+        said = self._run("ls-files", "-z", "--others", "--exclude-standard", "--", str(folder.resolve()))
+        return [self.root / name for name in said.split("\0") if name]
+
+    def changed(self, path: Path) -> bool:
+        """Whether a file differs from the last commit, or is not in it."""
+        return bool(self._run("status", "--porcelain", "--", str(path.resolve())))
+
+    def push(self) -> None:
+        """Push the branch to its upstream. A remote that moved is merged in without touching the work tree.
+
+        The merge is made of trees alone and only pushed: the local branch stays where it is, an ancestor of the
+        remote's, so that the operator's next pull is a fast-forward. Raises GitError.
+        """
+        branch = self._run("symbolic-ref", "--short", "HEAD").strip()
+        remote = self._run("config", f"branch.{branch}.remote").strip()
+        target = self._run("config", f"branch.{branch}.merge").strip()
+        problem = GitError("the remote moves faster than it can be pushed to")
+        for _ in range(_ATTEMPTS):
+            try:
+                self._run("push", "--quiet", remote, f"{self._tip(remote, target)}:{target}")
+            except GitError as error:
+                problem = error
+            else:
+                return
+        raise problem
+
+    def _tip(self, remote: str, target: str) -> str:
+        """What to push: HEAD where the remote is behind it, else a merge of both."""
+        self._run("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote, f"+{target}:refs/sparkpub/upstream")
+        head = self._run("rev-parse", "HEAD").strip()
+        theirs = self._run("rev-parse", "refs/sparkpub/upstream").strip()
+        if self._code("merge-base", "--is-ancestor", theirs, head) == 0:
+            return head
+        if self._code("merge-base", "--is-ancestor", head, theirs) == 0:
+            return theirs
+        tree = self._run("merge-tree", "--write-tree", theirs, head).splitlines()[0]
+        message = "Merge measured runs"
+        return self._run("commit-tree", tree, "-p", theirs, "-p", head, "-m", message).strip()
+
+    def _run(self, *arguments: str) -> str:
+        return _git(self.root, *arguments)
+
+    def _code(self, *arguments: str) -> int:
+        return _started(self.root, *arguments).returncode
+
+
+def _git(place: Path, *arguments: str) -> str:
+    ended = _started(place, *arguments)
+    if ended.returncode != 0:
+        lines = [line for line in (ended.stderr or ended.stdout).splitlines() if line.strip()]
+        raise GitError(f"git {arguments[0]}: {lines[-1] if lines else f'exit status {ended.returncode}'}")
+    return ended.stdout
+
+
+def _started(place: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Git as the invoking user, never waiting for a person, and deaf to the terminal's Ctrl-C."""
+    options = invoker.process_arguments()
+    options["env"] |= {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+    options["env"].setdefault("GIT_SSH_COMMAND", "ssh -o BatchMode=yes")
+    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
+        options["env"].pop(name, None)
+    try:
+        return subprocess.run(
+            ["git", *arguments],
+            cwd=place,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=TIMEOUT,
+            start_new_session=True,
+            **options,
+        )
+    except FileNotFoundError:
+        raise GitError("git is not installed") from None
+    except subprocess.TimeoutExpired:
+        raise GitError(f"git {arguments[0]} took more than {TIMEOUT} s") from None
+
+
+def own_commit() -> tuple[str | None, bool | None]:
+    """sparkpub's own commit and whether its tree is clean: from git, else from SPARKPUB_COMMIT, else unknown."""
+    package = Path(__file__).resolve().parents[1]
+    try:
+        tracked = _git(package, "ls-files", "--", str(Path(__file__).resolve())).strip()
+        if tracked:
+            return _git(package, "rev-parse", "HEAD").strip(), not _git(
+                package, "status", "--porcelain", "--", "."
+            ).strip()
+    except GitError:
+        pass
+    return os.environ.get("SPARKPUB_COMMIT") or None, None

@@ -1,0 +1,84 @@
+"""One collector per machine: two at once would measure each other."""
+
+import fcntl
+import json
+import os
+from pathlib import Path
+from types import TracebackType
+
+from sparkpub import state
+from sparkpub.errors import CollectError
+
+_PLACES = ("/run/lock", "/var/tmp")  # noqa: S108 - a lock must lie where every user of the machine finds it
+NAME = "sparkpub-collector.lock"
+
+
+def place() -> Path:
+    """The lock's file: one for the machine, or in the chosen state folder where `SPARKPUB_STATE` is set."""
+    if os.environ.get(state.VARIABLE):
+        return state.folder() / NAME
+    return Path(next((folder for folder in _PLACES if os.access(folder, os.W_OK)), "/tmp")) / NAME  # noqa: S108
+
+
+class MachineLock:
+    """Held while collecting; the kernel frees it when the collector dies, however it dies."""
+
+    def __init__(self, campaign: str, folder: Path) -> None:
+        self._owner = {"pid": os.getpid(), "campaign": campaign, "folder": str(folder.resolve())}
+        self._handle = -1
+
+    def __enter__(self) -> "MachineLock":
+        path = place()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._handle = _open(path)
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._handle)
+            owner = holder() or {}
+            raise CollectError(
+                f"another collector runs on this machine: process {owner.get('pid', 'unknown')}, "
+                f"campaign {owner.get('campaign', 'unknown')}",
+                where=str(path),
+                remedy="wait for it, or stop it with Ctrl-C",
+            ) from None
+        os.ftruncate(self._handle, 0)
+        os.pwrite(self._handle, json.dumps(self._owner).encode(), 0)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        os.ftruncate(self._handle, 0)
+        os.close(self._handle)
+
+
+def _open(path: Path) -> int:
+    """Without O_CREAT first: in sticky folders the kernel refuses it on files of others, to root too."""
+    try:
+        return os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        os.fchmod(handle, 0o666)
+        return handle
+    except PermissionError:
+        raise CollectError(
+            "the machine's lock cannot be opened", where=str(path), remedy="remove the file, or run as its owner"
+        ) from None
+
+
+def holder() -> dict[str, object] | None:
+    """Who collects on this machine now: pid, campaign and folder; None where nobody does."""
+    try:
+        handle = os.open(place(), os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        try:
+            owner = json.loads(os.pread(handle, 4096, 0))
+        except ValueError:
+            return {}
+        return owner if isinstance(owner, dict) else {}
+    finally:
+        os.close(handle)
+    return None

@@ -1,0 +1,110 @@
+"""What the operator sees: one live line on a terminal, plain lines in a log, and a note for `sparkpub status`."""
+
+import json
+import os
+import shutil
+import sys
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TextIO
+
+from sparkpub import state
+from sparkpub.collect import lock
+
+NOTE = "status.json"
+_BAR = 20
+
+
+class Progress:
+    """Says what happens. A lost terminal silences it and stops nothing."""
+
+    def __init__(self, campaign: str, planned: int, done: int, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stdout
+        self._live = self._stream.isatty()
+        self._campaign, self._planned, self._done, self._seen = campaign, planned, done, done
+        self._began = time.monotonic()
+        self._shown = ""
+        self._phase = ""
+
+    def line(self, text: str) -> None:
+        """A line that stays."""
+        clock = datetime.now(UTC).strftime("%H:%M:%SZ")
+        self._write(("\r\x1b[K" if self._live and self._shown else "") + f"{clock} {text}\n")
+        self._shown = ""
+
+    def live(self, label: str, phase: str, detail: str, share: float | None = None) -> None:
+        """Where the run in hand stands; `share` of its expected time has passed."""
+        if phase != self._phase:
+            self._phase = phase
+            self._note(label, phase)
+            if not self._live:
+                self.line(f"{self._count()} {label}: {phase}{', ' + detail if detail else ''}")
+        if self._live:
+            overall = _bar(self._done / self._planned if self._planned else 1.0)
+            run = "" if share is None else f" {_bar(share, 8)}"
+            text = f"{overall} {self._count()}{self._eta()} | {label}: {phase}{run} {detail}"
+            self._shown = text[: shutil.get_terminal_size().columns - 1]
+            self._write(f"\r\x1b[K{self._shown}")
+
+    def finished(self) -> None:
+        """One planned run more is finished with."""
+        self._done += 1
+        self._phase = ""
+
+    def close(self) -> None:
+        """Leave the live line behind."""
+        if self._live and self._shown:
+            self._write("\n")
+        with suppress(OSError):
+            state.write(NOTE, None)
+
+    def _count(self) -> str:
+        return f"[{self._done}/{self._planned}]"
+
+    def _eta(self) -> str:
+        new = self._done - self._seen
+        if new == 0:
+            return ""
+        left = (time.monotonic() - self._began) / new * (self._planned - self._done)
+        return f" ETA {duration(left)}"
+
+    def _note(self, label: str, phase: str) -> None:
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        document = {"pid": os.getpid(), "campaign": self._campaign, "run": label, "phase": phase, "since": now}
+        with suppress(OSError):
+            state.write(NOTE, json.dumps(document | {"done": self._done, "planned": self._planned}))
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):
+            self._stream = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - the terminal is gone for good
+            self._live = False
+
+
+def current() -> dict[str, object] | None:
+    """What a collector on this machine does now; None where none runs."""
+    holder = lock.holder()
+    if holder is None:
+        return None
+    try:
+        noted = json.loads(state.read(NOTE) or "{}")
+    except ValueError:
+        noted = {}
+    fresh = isinstance(noted, dict) and noted.get("pid") == holder.get("pid")
+    return {"pid": holder.get("pid"), "campaign": holder.get("campaign")} | (noted if fresh else {})
+
+
+def duration(seconds: float) -> str:
+    """`3h12m`, `4m05s` or `12s`."""
+    whole = max(0, round(seconds))
+    if whole >= 3600:
+        return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+    return f"{whole // 60}m{whole % 60:02d}s" if whole >= 60 else f"{whole}s"
+
+
+def _bar(share: float, width: int = _BAR) -> str:
+    full = round(width * min(1.0, max(0.0, share)))
+    return "[" + "#" * full + "." * (width - full) + "]"

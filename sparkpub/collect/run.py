@@ -1,0 +1,386 @@
+"""One run: prepare, launch, follow, read the answer, and make the record of it."""
+
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from sparkpub import __version__
+from sparkpub.collect import journal, sampling
+from sparkpub.collect.evidence import Log, Sealed, seal
+from sparkpub.collect.gates import Passed, floor_gib
+from sparkpub.collect.git import own_commit
+from sparkpub.collect.identity import contradictions, declared_architecture
+from sparkpub.collect.interruption import Interruption
+from sparkpub.collect.machine import clock_max_mhz
+from sparkpub.collect.progress import Progress, duration
+from sparkpub.collect.redaction import Redactor
+from sparkpub.collect.watch import Watch
+from sparkpub.environments import ENVIRONMENTS, owner
+from sparkpub.environments.base import OWNER_LABEL, RUN_LABEL, Environment, Exit, Launch, Running
+from sparkpub.errors import CollectError
+from sparkpub.matrix import Matrix, PlannedRun
+from sparkpub.record import (
+    Event,
+    Machine,
+    Moment,
+    Plan,
+    Record,
+    Reproducibility,
+    Requested,
+    Status,
+)
+from sparkpub.store import Stored
+from sparkpub.workloads import WORKLOADS
+from sparkpub.workloads.base import PYTHON, Answer, Case, Command, Workload
+
+TICK = 0.25
+"""Seconds between looks at a run; its end wakes us at once."""
+
+
+@dataclass
+class Bench:
+    """What holds for every run of a collection."""
+
+    matrix: Matrix
+    public: Matrix
+    """The matrix as records and campaign.json show it: without secrets, home folders and host names."""
+    folder: Path
+    machine: Machine
+    redactor: Redactor
+    interruption: Interruption
+    progress: Progress
+    packages: dict[str, "dict[str, str] | str"] = field(default_factory=dict)
+    """Environment to its packages, or to why they are not known."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run about to start."""
+
+    run: PlannedRun
+    attempt: int
+    repeat_of: str | None
+    workload: Workload
+    workload_options: Any
+    environment: Environment
+    environment_options: Any
+    command: Command
+
+    @property
+    def label(self) -> str:
+        """For people."""
+        kind = " repeat" if self.repeat_of else ""
+        return f"{self.run.environment}/{self.run.model}/{self.run.workload} {self.run.iteration}{kind}"
+
+
+def prepare(bench: Bench, run: PlannedRun, attempt: int, repeat_of: str | None = None) -> Job:
+    """The command of a run, and where it goes."""
+    matrix = bench.matrix
+    model = matrix.models[run.model]
+    workload = WORKLOADS[matrix.workloads[run.workload]["type"]]
+    environment = ENVIRONMENTS[matrix.environments[run.environment]["type"]]
+    options = matrix.environment_options(run.environment)
+    case = Case(
+        model_key=run.model,
+        model_id=model.id,
+        model_path=None if model.path is None else environment.visible(model.path, options),
+        model_config=model.config,
+        random_weights=model.random_weights or model.config is not None,
+        iteration=run.iteration,
+        seed=matrix.seed,
+    )
+    workload_options = matrix.workload_options(run.workload)
+    command = workload.command(case, workload_options)
+    return Job(run, attempt, repeat_of, workload, workload_options, environment, options, command)
+
+
+def measure(bench: Bench, job: Job, passed: Passed) -> Stored:
+    """Run it. The record is written whatever the run does; raises CollectError where nothing could be started."""
+    draft = _draft(bench, job, passed)
+    place = journal.begin(bench.folder, draft)
+    try:
+        for path, content in job.command.files.items():
+            target = place / journal.WORK / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        followed = _followed(bench, job, draft, place)
+    except BaseException:
+        journal.drop(bench.folder)
+        raise
+    sealed = seal(place, bench.folder, draft.stem, job.command.outputs, bench.redactor, cut=followed.log_cut)
+    return journal.finish(bench.folder, _record(bench, job, draft, followed, sealed))
+
+
+@dataclass
+class Followed:
+    """What was seen of a run from launch to exit."""
+
+    argv: tuple[str, ...]
+    exit: Exit | None
+    stopped: tuple[Status, str] | None
+    duration: float
+    ended: datetime
+    events: list[Event]
+    unavailable: dict[str, str]
+    log_cut: bool
+
+
+def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
+    """Launch and watch a run until it ends or must be ended."""
+    labels = {RUN_LABEL: draft.run_id, OWNER_LABEL: owner.me()}
+    log = Log(place / "log", _for_run(bench, job, place))
+    watch = Watch(bench.redactor, clock_max_mhz(bench.machine))
+    indices = gpu_indices(job.environment_options)
+    running: Running | None = None
+    try:
+        with sampling.sampling(place / "telemetry.csv", bench.matrix.telemetry.interval, indices) as sampler:
+            for row in sampler.fresh():
+                watch.sample(row)
+            launched = time.monotonic()
+            launch = Launch(job.command, place / journal.WORK, log, labels)
+            running = _launched(job, launch)
+            sampler.launched(running.pid, launched)
+            ended, stopped = _watched(bench, job, running, sampler, watch, launched)
+            took, at = time.monotonic() - launched, datetime.now(UTC)
+        log.close()
+        readings = sampling.Readings(sampling.read(place / "telemetry.csv"), took)
+        watch.leaks(readings)
+        watch.kernel(took)
+        return Followed(running.argv, ended, stopped, took, at, watch.events, watch.unavailable, log.truncated)
+    except _NotStartedError as error:
+        stopped = ("failed", str(error))
+        return Followed(job.command.argv, None, stopped, 0.0, datetime.now(UTC), watch.events, watch.unavailable, False)
+    finally:
+        log.close()
+        watch.close()
+        if running is not None:
+            running.close()
+
+
+class _NotStartedError(Exception):
+    """A launch refused for a reason of this run alone; the message is the reason."""
+
+
+def _launched(job: Job, launch: Launch) -> Running:
+    """Start it. A reason that lasts (no engine, no image) is a CollectError: it would fail every later run too."""
+    try:
+        return job.environment.launch(launch, job.environment_options)
+    except CollectError as error:
+        if job.environment.obstacles(job.environment_options):
+            raise
+        raise _NotStartedError(error.lines()[0]) from None
+
+
+def _watched(
+    bench: Bench, job: Job, running: Running, sampler: sampling.Sampling, watch: Watch, launched: float
+) -> tuple[Exit, tuple[Status, str] | None]:
+    floor = floor_gib(bench.matrix.gates, bench.machine.unified_memory)
+    temperature = ""
+    while True:
+        ended = running.wait(TICK)
+        elapsed = time.monotonic() - launched
+        for row in sampler.fresh():
+            watch.sample(row)
+            temperature = f"{row['gpu_temp_celsius']} °C" if row["gpu_temp_celsius"] else ""
+        watch.kernel(elapsed)
+        if ended is not None:
+            return ended, None
+        if not sampler.alive():
+            watch.note("note", "the sampler ended before the run; telemetry stops there", elapsed)
+        stopped = _must_stop(bench, watch, elapsed, floor)
+        if stopped is not None:
+            return running.stop(), stopped
+        bench.progress.live(job.label, "running", f"{duration(elapsed)} {temperature}", elapsed / bench.matrix.timeout)
+
+
+def _must_stop(bench: Bench, watch: Watch, elapsed: float, floor: float | None) -> tuple[Status, str] | None:
+    """Why a run must be ended now, as status and reason."""
+    if bench.interruption.stop:
+        return "interrupted", f"stopped by {bench.interruption.reason}"
+    if elapsed > bench.matrix.timeout:
+        text = f"still running after {duration(bench.matrix.timeout)}"
+        watch.note("timeout", text, elapsed)
+        return "timeout", text
+    if floor is not None and watch.available_gib is not None and watch.available_gib < floor:
+        text = f"MemAvailable fell to {watch.available_gib:.2f} GiB, below the floor of {floor:g} GiB"
+        watch.note("memory-floor", text, elapsed)
+        return "failed", text
+    return None
+
+
+def _for_run(bench: Bench, job: Job, place: Path) -> Redactor:
+    """A redactor that also replaces the run's own folder, whose name changes with the machine."""
+    variables = dict(job.command.variables) | dict(job.environment_options.env)
+    return bench.redactor.also(variables, {str((place / journal.WORK).resolve()): "<workdir>"})
+
+
+def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
+    """The record as it is if nothing more becomes of the run."""
+    run, matrix, public = job.run, bench.matrix, bench.public
+    while True:
+        now = datetime.now(UTC)
+        started = Moment(value=now.strftime("%Y-%m-%dT%H:%M:%SZ"), zone="utc")
+        stem = f"{run.environment}_{run.model}_{run.workload}_iter{run.iteration:02d}_{started.compact}"
+        if not (bench.folder / f"{stem}.json").exists():
+            break
+        time.sleep(1.05 - now.microsecond / 1e6)  # a retry within the second: the address must be new
+    model = matrix.models[run.model]
+    return Record(
+        run_id=f"{matrix.campaign}-{stem}",
+        campaign=matrix.campaign,
+        model=run.model,
+        environment=run.environment,
+        workload=run.workload,
+        iteration=run.iteration,
+        repeat_of=job.repeat_of,
+        specification=public.fingerprint(run.model, run.environment, run.workload),
+        status="interrupted",
+        status_reason="the collector was killed while the run was on",
+        plan=Plan(position=run.position, order=matrix.order, seed=matrix.seed, attempt=job.attempt),
+        started=started,
+        argv=bench.redactor.argv(job.command.argv),
+        requested=Requested(
+            model_id=model.id,
+            model_path=public.models[run.model].path,
+            random_weights=model.random_weights or model.config is not None,
+            architecture=declared_architecture(model),
+            workload=public.workloads[run.workload],
+            environment=public.environments[run.environment],
+        ),
+        metrics={},
+        gates=passed.gates,
+        machine=bench.machine,
+        reproducibility=_reproducibility(bench, job),
+    )
+
+
+def _reproducibility(bench: Bench, job: Job) -> Reproducibility:
+    commit, clean = own_commit()
+    inherited = job.environment.inherited(job.environment_options)
+    variables = dict(inherited) | dict(job.command.variables) | dict(job.environment_options.env)
+    packages = bench.packages.get(job.run.environment, "not asked")
+    return Reproducibility(
+        sparkpub_version=__version__,
+        sparkpub_commit=commit,
+        sparkpub_clean=clean,
+        packages=packages if isinstance(packages, dict) else {},
+        packages_unavailable=packages if isinstance(packages, str) else None,
+        variables=bench.redactor.variables(variables),
+        seeds={"workload": bench.matrix.seed, "order": bench.matrix.seed},
+    )
+
+
+def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: Sealed) -> Record:
+    files = {role: content for role, content in sealed.content.items() if role != "log"}
+    answer = job.workload.parse(sealed.content.get("log", b""), files, job.workload_options)
+    telemetry = sampling.read(bench.folder / f"{draft.stem}.telemetry.csv")
+    readings = sampling.Readings(telemetry, followed.duration)
+    status, reason = _status(followed, answer)
+    notes = [*answer.problems] if status == "ok" else []
+    notes += contradictions(draft.requested, answer.observed)
+    events = [
+        *followed.events,
+        *(Event(at_seconds=None, kind="note", text=bench.redactor.text(text)) for text in notes),
+    ]
+    container = None if followed.exit is None else followed.exit.container
+    reproducibility = draft.reproducibility
+    if answer.packages and reproducibility is not None:
+        reproducibility = reproducibility.model_copy(
+            update={"packages": dict(answer.packages), "packages_unavailable": None}
+        )
+    fields = dict(draft) | {
+        "status": status,
+        "status_reason": None if reason is None else bench.redactor.text(reason)[:1000],
+        "ended": Moment(value=followed.ended.strftime("%Y-%m-%dT%H:%M:%SZ"), zone="utc"),
+        "duration_seconds": round(followed.duration, 6),
+        "argv": _for_run(bench, job, bench.folder / journal.FOLDER).argv(followed.argv),
+        "exit_code": None if followed.exit is None else followed.exit.code,
+        "observed": answer.observed,
+        "metrics": dict(answer.metrics) | sampling.metrics(readings),
+        "phases": answer.phases,
+        "events": tuple(events),
+        "container": container,
+        "memory": sampling.ledger(telemetry, bench.machine.memory_total_gib or 0.0),
+        "reproducibility": reproducibility,
+        "evidence": sealed.evidence,
+        "unavailable": _unavailable(job, container is None) | followed.unavailable | sealed.unavailable,
+    }
+    try:
+        return Record(**fields)
+    except ValidationError as error:
+        # A payload may claim what no record may hold (a rate of minus one). The run is then invalid, and still kept.
+        problem = "; ".join(item["msg"].removeprefix("Value error, ") for item in error.errors())
+        sampled = sampling.metrics(readings)
+        return Record(**fields | {"metrics": sampled, "status": "invalid", "status_reason": problem[:1000]})
+
+
+def _status(followed: Followed, answer: Answer) -> tuple[Status, str | None]:
+    if followed.stopped is not None:
+        return followed.stopped
+    assert followed.exit is not None
+    if followed.exit.code != 0:
+        return "failed", followed.exit.error or f"exit status {followed.exit.code}"
+    if not answer.complete:
+        return "invalid", "; ".join(answer.problems) or "the command ended without its result"
+    return "ok", None
+
+
+def _unavailable(job: Job, no_container: bool) -> dict[str, str]:
+    if not no_container:
+        return {}
+    ours = job.environment.name == "docker"
+    return {"container": "the engine gave no facts of it" if ours else "not a container"}
+
+
+def gpu_indices(options: Any) -> list[int] | None:
+    """The GPUs that a run may use where its options name them by index; None for all."""
+    named: Sequence[str] = options.env.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    gpus = getattr(options, "gpus", None)
+    if isinstance(gpus, tuple):
+        named = gpus
+    indices = [int(name) for name in named if name.strip().isdigit()]
+    return indices or None
+
+
+def packages(environment: Environment, options: Any) -> "dict[str, str] | str":
+    """Packages of the environment's Python as `pip freeze` would list them, or why they are not known."""
+    code = (
+        "import importlib.metadata as m, json; "
+        "print(json.dumps({d.metadata['Name']: d.version for d in m.distributions() if d.metadata['Name']}))"
+    )
+    folder = Path(tempfile.mkdtemp(prefix="sparkpub-"))
+    folder.chmod(0o777)
+    said = _Said()
+    labels = {RUN_LABEL: "packages", OWNER_LABEL: owner.me()}
+    try:
+        running = environment.launch(Launch(Command((PYTHON, "-c", code)), folder, said, labels), options)
+        try:
+            ended = running.wait(60) or running.stop()
+        finally:
+            running.close()
+        found: Mapping[str, str] = json.loads(said.content.decode(errors="replace").strip().splitlines()[-1])
+        return dict(sorted(found.items())) if ended.code == 0 else f"Python ended with status {ended.code}"
+    except CollectError as error:
+        return f"Python could not be asked: {error.what}"
+    except (ValueError, IndexError, AttributeError):
+        return "Python did not answer with its packages"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Said:
+    """Keeps what a question was answered with."""
+
+    def __init__(self) -> None:
+        self.content = b""
+
+    def write(self, chunk: bytes) -> None:
+        self.content += chunk

@@ -1,0 +1,210 @@
+"""The sampler: a process of its own that reads every sensor at a steady pace and writes telemetry.csv.
+
+It is started before the run (`python -m sparkpub.collect.sampler {"path": …, "interval": …}`), says `ready` when
+its first baseline sample is taken, learns of the launch by a line `<pid> <monotonic time>` on its standard input
+and ends when that is closed, which the death of the collector does too.
+"""
+
+import csv
+import io
+import json
+import os
+import select
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sparkpub.collect import memory
+from sparkpub.collect.nvml import Gpus, NoGpuError
+from sparkpub.environments import cgroup
+from sparkpub.environments.base import RUN_VARIABLE
+from sparkpub.environments.processes import descendants, mark
+from sparkpub.telemetry import COLUMNS
+
+PSS_EVERY = 10.0
+"""Seconds between readings of PSS, which walks page tables and would disturb what is measured."""
+PSS_SHARE = 0.01
+"""And never more than this share of the time."""
+_GPU_COLUMNS = [name for name in COLUMNS if name.startswith("gpu_")]
+
+
+class Sampler:
+    """Reads one row at a time; knows why a column is empty."""
+
+    def __init__(self, indices: list[int] | None = None) -> None:
+        self.reasons: dict[str, str] = {}
+        self._gpus: Gpus | None = None
+        try:
+            self._gpus = Gpus(indices)
+        except NoGpuError as error:
+            self.reasons |= dict.fromkeys(_GPU_COLUMNS, str(error))
+        self._cpu = memory.cpu_times()
+        self._at_baseline: set[int] = set()
+        self._pid: int | None = None
+        self._run: str | None = None
+        self._folder: Path | None = None
+        self._pss_due = 0.0
+        not_yet = "the run ended before its processes could be read"
+        self.reasons |= {name: not_yet for name in COLUMNS if name.startswith("cgroup_") or name == "processes_pss_gib"}
+        pressure = dict.fromkeys((name for name in COLUMNS if name.startswith("pressure_")), "this kernel has no PSI")
+        self.reasons |= pressure
+
+    def attach(self, pid: int, now: float) -> None:
+        """From here on, samples are of the run with this root process."""
+        self._pid, self._run = pid, mark(pid, RUN_VARIABLE)
+        self._pss_due = now + min(2.0, PSS_EVERY)
+        self._find_folder()
+
+    def _find_folder(self) -> None:
+        """Looked for again with each sample until found: a command enters its group just after it starts."""
+        if self._pid is None or self._folder is not None:
+            return
+        self._folder, reason = own_folder(self._pid)
+        if reason:
+            self.reasons |= {name: reason for name in COLUMNS if name.startswith("cgroup_")}
+
+    def row(self, now: float) -> dict[str, Any]:
+        """One sample: column to value, None where a sensor gave nothing. `now` is monotonic."""
+        row: dict[str, Any] = dict.fromkeys(COLUMNS)
+        row |= memory.machine_columns() | memory.pressure_columns() | {"cpu_percent": self._cpu_percent()}
+        self._find_folder()
+        if self._folder is not None:
+            row |= memory.cgroup_columns(self._folder)
+        if self._gpus is not None:
+            row |= self._gpus.columns() | self._processes()
+            self.reasons |= self._gpus.reasons
+        if self._pid is not None and now >= self._pss_due:
+            row["processes_pss_gib"] = self._pss()
+        return row
+
+    def _cpu_percent(self) -> float | None:
+        before, self._cpu = self._cpu, memory.cpu_times()
+        busy, total = self._cpu[0] - before[0], self._cpu[1] - before[1]
+        return 100.0 * busy / total if total > 0 else None
+
+    def _processes(self) -> dict[str, int]:
+        """Computing processes, and those among them that are not the run's.
+
+        NVML names processes by the ids of the machine's first process namespace; one that we cannot see is taken for
+        the run's own unless it was there before.
+        """
+        assert self._gpus is not None
+        pids = self._gpus.processes()
+        if pids is None:
+            self.reasons["gpu_foreign_processes"] = self._gpus.reasons["gpu_processes"]
+            return {}
+        if self._pid is None:
+            self._at_baseline |= set(pids)
+        foreign = {pid for pid in pids if pid in self._at_baseline or self._is_foreign(pid)}
+        return {"gpu_processes": len(set(pids)), "gpu_foreign_processes": len(foreign)}
+
+    def _is_foreign(self, pid: int) -> bool:
+        if not Path(f"/proc/{pid}").exists() or (self._run is not None and mark(pid, RUN_VARIABLE) == self._run):
+            return False
+        return pid not in self._pids()
+
+    def _pids(self) -> set[int]:
+        if self._pid is None:
+            return set()
+        return cgroup.members(self._folder) if self._folder is not None else descendants(self._pid)
+
+    def _pss(self) -> float | None:
+        began = time.monotonic()
+        value = memory.pss(self._pids())
+        self._pss_due = began + max(PSS_EVERY, (time.monotonic() - began) / PSS_SHARE)
+        return value
+
+
+def own_folder(pid: int) -> tuple[Path | None, str]:
+    """The control group that charges only the run, or None and why there is none."""
+    folder, ours = cgroup.memory_folder(pid), cgroup.memory_folder(os.getpid())
+    if folder is None:
+        return None, "no memory control group on this machine, or the run ended before it could be read"
+    if folder == ours:
+        return None, "the run shares its control group with the collector"
+    return folder, ""
+
+
+class Table:
+    """telemetry.csv as it grows; baseline rows wait until the launch gives them their time."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("w", encoding="utf-8", newline="")
+        self._file.write(",".join(COLUMNS) + "\n")
+        self._file.flush()
+        self._waiting: list[tuple[float, Mapping[str, Any]]] = []
+        self._launched: float | None = None
+        self._filled: set[str] = set()
+
+    def launched(self, at: float) -> None:
+        """Everything before `at` was baseline."""
+        self._launched = at
+        for moment, row in self._waiting:
+            self._write(moment, row)
+        self._waiting = []
+
+    def add(self, moment: float, row: Mapping[str, Any]) -> None:
+        """One sample. Until the launch only the latest few are kept."""
+        if self._launched is None:
+            self._waiting = [*self._waiting[-9:], (moment, row)]
+        else:
+            self._write(moment, row)
+
+    def _write(self, moment: float, row: Mapping[str, Any]) -> None:
+        assert self._launched is not None
+        line = io.StringIO()
+        values = {**row, "elapsed_seconds": moment - self._launched}
+        csv.writer(line, lineterminator="\n").writerow([_cell(values[name]) for name in COLUMNS])
+        self._filled |= {name for name, value in values.items() if value is not None}
+        self._file.write(line.getvalue())
+        self._file.flush()
+
+    def close(self, reasons: Mapping[str, str]) -> None:
+        """Say why columns are empty throughout."""
+        for name in COLUMNS:
+            if name not in self._filled and name in reasons:
+                self._file.write(f"# {name}: {' '.join(reasons[name].split())}\n")
+        self._file.close()
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def main() -> None:
+    """Sample until standard input is closed; one last sample then."""
+    settings = json.loads(sys.argv[1])
+    sampler, table = Sampler(settings.get("gpus")), Table(Path(settings["path"]))
+    interval = float(settings["interval"])
+    now = due = time.monotonic()
+    table.add(now, sampler.row(now))
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    while True:
+        due = max(due + interval, time.monotonic())
+        line = _line_within(due)
+        if line == "":
+            break
+        if line is not None:
+            pid, launched = line.split()
+            sampler.attach(int(pid), time.monotonic())
+            table.launched(float(launched))
+            due -= interval
+            continue
+        now = time.monotonic()
+        table.add(now, sampler.row(now))
+    now = time.monotonic()
+    table.add(now, sampler.row(now))
+    table.close(sampler.reasons)
+
+
+def _line_within(due: float) -> str | None:
+    """The next line of standard input, empty where it is closed; None where none comes until `due`."""
+    ready, _, _ = select.select([sys.stdin], [], [], max(0.0, due - time.monotonic()))
+    return sys.stdin.readline() if ready else None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,389 @@
+"""The loop: what is missing is measured, each run is committed, and everything survives an end at any instant."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from sparkpub import coverage, store
+from sparkpub.analysis.outliers import grubbs
+from sparkpub.campaign import Campaign
+from sparkpub.collect import controls, invoker, journal, machine, nvml
+from sparkpub.collect.gates import Gatekeeper, Passed
+from sparkpub.collect.git import GitError, Repository
+from sparkpub.collect.interruption import Interruption
+from sparkpub.collect.lock import MachineLock
+from sparkpub.collect.progress import Progress, duration
+from sparkpub.collect.redaction import Redactor
+from sparkpub.collect.run import Bench, Job, gpu_indices, measure, packages, prepare
+from sparkpub.environments import ENVIRONMENTS
+from sparkpub.environments.base import Obstacle
+from sparkpub.errors import CollectError, UsageError
+from sparkpub.matrix import Matrix, PlannedRun, plan
+from sparkpub.record import Gate, Origin, Record
+from sparkpub.store import Stored
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What of the matrix to run now, and what to do with it."""
+
+    data: Path
+    only: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Axis (model, environment, workload, iteration) to the values wanted; an axis not named is unrestricted."""
+    max_runs: int | None = None
+    commit: bool = True
+    push: bool = False
+
+    def wants(self, run: PlannedRun) -> bool:
+        """Whether a planned run is among those chosen."""
+        return all(str(getattr(run, axis)) in values for axis, values in self.only.items())
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a collection came to. `left` counts chosen runs that are still to do."""
+
+    measured: int
+    failed: int
+    left: int
+    stopped: str | None
+
+    @property
+    def exit_code(self) -> int:
+        """1 where something failed, was left undone by a gate, or was interrupted."""
+        return 1 if self.failed or self.stopped else 0
+
+    @property
+    def summary(self) -> str:
+        """One line for people."""
+        end = f"; {self.stopped}" if self.stopped else ""
+        return f"{self.measured} runs measured, {self.failed} failed, {self.left} to do{end}"
+
+
+def axes(texts: Sequence[str], matrix: Matrix) -> dict[str, frozenset[str]]:
+    """`--only axis=value` options as a choice. Raises UsageError naming what there is."""
+    known = {
+        "model": list(matrix.models),
+        "environment": list(matrix.environments),
+        "workload": list(matrix.workloads),
+        "iteration": [str(number) for number in range(1, matrix.iterations + 1)],
+    }
+    chosen: dict[str, set[str]] = {}
+    for text in texts:
+        axis, equals, value = text.partition("=")
+        if not equals or axis not in known:
+            raise UsageError(f"--only {text}", remedy=f"write axis=value with one of {', '.join(known)}")
+        if value not in known[axis]:
+            names = f"1 to {matrix.iterations}" if axis == "iteration" else ", ".join(known[axis])
+            raise UsageError(f"--only {text}: the matrix has no such {axis}", remedy=f"there are: {names}")
+        chosen.setdefault(axis, set()).add(value)
+    return {axis: frozenset(values) for axis, values in chosen.items()}
+
+
+def public(matrix: Matrix) -> tuple[Matrix, Redactor]:
+    """The matrix as it may be published, and what redacts everything else."""
+    variables: dict[str, str] = {}
+    for options in (*matrix.environments.values(), *matrix.workloads.values()):
+        for part in ("env", "variables"):
+            inner = options.get(part)
+            variables |= inner if isinstance(inner, dict) else {}
+    redactor = Redactor().also({name: str(value) for name, value in variables.items()})
+    return Matrix.model_validate(redactor.options(matrix.document())), redactor
+
+
+def known_records(folder: Path) -> list[Record]:
+    """Records of a campaign's folder, which need not exist yet."""
+    return [stored.record for stored in store.read_folder(folder)] if folder.is_dir() else []
+
+
+def collect(matrix: Matrix, choice: Choice) -> Outcome:
+    """Measure what is missing. Raises CollectError where the machine or an environment stands in the way."""
+    folder = choice.data / matrix.campaign
+    shown, redactor = public(matrix)
+    with ExitStack() as stack:
+        stack.enter_context(MachineLock(matrix.campaign, folder))
+        interruption = stack.enter_context(Interruption())
+        said = _clean_up()
+        recovered = journal.recover(folder, redactor) if folder.is_dir() else None
+        if recovered is not None:
+            said.append(f"recorded {recovered.record.run_id}, which a killed collector left, as interrupted")
+        records = known_records(folder)
+        wanted = [run for run in plan(matrix) if choice.wants(run)]
+        to_do = missing(shown, records, wanted)
+        refuse_obstacles(matrix, to_do)
+        progress = Progress(matrix.campaign, len(wanted), len(wanted) - len(to_do))
+        stack.callback(progress.close)
+        for line in said:
+            progress.line(line)
+        committer = Committer(folder, choice, progress)
+        committer.add(_campaign(folder, shown), "Declare campaign " + matrix.campaign)
+        committer.catch_up()
+        gpus, why = stack.enter_context(nvml.opened())
+        controlled = stack.enter_context(controls.applied(matrix.gates, gpus, why))
+        facts = machine.facts(gpus, controlled)
+        bench = Bench(matrix, shown, folder, facts, redactor, interruption, progress)
+        keeper = Gatekeeper(matrix.gates, why, choice.data)
+        outcome = Session(bench, keeper, controlled, committer, choice, records).run(wanted)
+        committer.finish()
+        return outcome
+
+
+def missing(shown: Matrix, records: Sequence[Record], runs: Sequence[PlannedRun]) -> list[PlannedRun]:
+    """Those of the runs that are still to do."""
+    states = coverage.states(shown, records)
+    return [run for run in runs if states[run] in ("missing", "retry")]
+
+
+class Session:
+    """One collection on its way through the plan."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        keeper: Gatekeeper,
+        controlled: tuple[Gate, ...],
+        committer: "Committer",
+        choice: Choice,
+        records: list[Record],
+    ) -> None:
+        self._bench, self._keeper, self._controlled, self._committer = bench, keeper, controlled, committer
+        self._choice, self._records = choice, records
+        self._measured = self._failed = 0
+        self._refused: set[PlannedRun] = set()
+        self._stopped: str | None = None
+
+    def run(self, wanted: Sequence[PlannedRun]) -> Outcome:
+        """Every wanted run that is missing, with its retries; then repeats of outliers."""
+        for run in wanted:
+            while self._goes_on() and self._open(run):
+                self._one(run)
+            if not self._open(run):
+                self._bench.progress.finished()
+        if self._bench.matrix.repeat_outliers is not None:
+            for run, original in self._repeats(wanted):
+                if self._goes_on():
+                    self._one(run, repeat_of=original)
+        left = len(missing(self._bench.public, self._records, wanted))
+        if self._bench.interruption.finish:
+            self._stopped = f"stopped by {self._bench.interruption.reason}"
+        elif self._refused:
+            self._stopped = f"{len(self._refused)} runs skipped because a gate was not met"
+        return Outcome(self._measured, self._failed, left, self._stopped)
+
+    def _goes_on(self) -> bool:
+        full = self._choice.max_runs is not None and self._measured >= self._choice.max_runs
+        return not full and not self._bench.interruption.finish
+
+    def _open(self, run: PlannedRun) -> bool:
+        return run not in self._refused and self._state(run) in ("missing", "retry")
+
+    def _state(self, run: PlannedRun) -> coverage.State:
+        return coverage.state(self._bench.public, self._records, run)
+
+    def _one(self, run: PlannedRun, repeat_of: str | None = None) -> None:
+        """Gates, the run, its record, its commit."""
+        bench = self._bench
+        attempt = 1 + sum(1 for record in self._records if _slot(record) == run.slot and record.repeat_of == repeat_of)
+        job = prepare(bench, run, attempt, repeat_of)
+        if run.environment not in bench.packages:
+            bench.packages[run.environment] = packages(job.environment, job.environment_options)
+        with nvml.opened(gpu_indices(job.environment_options)) as (gpus, _):
+            passed = self._keeper.passed(gpus, self._last_ended(), bench.interruption, _saying(bench, job))
+        if passed.interrupted:
+            return
+        if not self._may_run(job, passed):
+            self._refused.add(run)
+            return
+        passed = Passed((*self._controlled, *passed.gates))
+        try:
+            stored = measure(bench, job, passed)
+        except CollectError as error:
+            # A reason that lasts would fail every later run: then the collection stops here, and can be resumed.
+            refuse_obstacles(bench.matrix, [run])
+            raise error from None
+        self._measured += 1
+        self._records.append(stored.record)
+        self._report(job, stored.record)
+        self._committer.add(_paths(stored), _message(stored.record))
+
+    def _may_run(self, job: Job, passed: Passed) -> bool:
+        """What the matrix says of a gate that is not known to hold: run, skip or stop."""
+        action = self._bench.matrix.gates.on_unmet
+        if not passed.unmet or action == "run":
+            if passed.unmet:
+                self._bench.progress.line(f"{job.label}: not met: {', '.join(passed.unmet)}; running, as recorded")
+            return True
+        if action == "stop":
+            raise CollectError(
+                f"not met before {job.label}: {', '.join(passed.unmet)}",
+                where="gates",
+                remedy="mend the machine, or set on_unmet: run or skip",
+            )
+        self._bench.progress.line(f"{job.label}: skipped, not met: {', '.join(passed.unmet)}")
+        return False
+
+    def _last_ended(self) -> datetime | None:
+        """When the campaign's last run ended, whichever collector ran it."""
+        ends = [
+            record.ended.value for record in self._records if record.ended is not None and record.ended.zone == "utc"
+        ]
+        return datetime.fromisoformat(max(ends)) if ends else None
+
+    def _report(self, job: Job, record: Record) -> None:
+        took = duration(record.duration_seconds or 0.0)
+        first = next(((name, item) for name, item in record.metrics.items() if item.source != "sampler"), None)
+        shown = "" if first is None or first[1].value is None else f", {first[0]} {first[1].value:g}"
+        if record.status != "ok":
+            self._failed += record.status != "interrupted"
+            shown = f": {record.status_reason}"
+        self._bench.progress.line(f"{job.label}: {record.status} in {took}{shown}")
+        for event in record.events:
+            self._bench.progress.line(f"{job.label}: {event.kind}: {event.text}")
+
+    def _repeats(self, wanted: Sequence[PlannedRun]) -> Iterator[tuple[PlannedRun, str]]:
+        """Runs that Grubbs' test flags in a finished cell, as often as the matrix wants them repeated."""
+        matrix = self._bench.matrix
+        assert matrix.repeat_outliers is not None
+        planned = {run.slot: run for run in plan(matrix)}
+        for cell in dict.fromkeys((run.model, run.environment, run.workload) for run in wanted):
+            if any(self._state(run) in ("missing", "retry") for run in planned.values() if run.slot[:3] == cell):
+                continue
+            good = [record for record in self._records if record.cell == cell and record.status == "ok"]
+            first = [record for record in good if record.repeat_of is None]
+            values = [(record, record.value(matrix.repeat_outliers.metric)) for record in first]
+            known = [(record, value) for record, value in values if value is not None]
+            for index in grubbs([value for _, value in known]):
+                flagged = known[index][0]
+                tried = sum(1 for record in self._records if record.repeat_of == flagged.run_id)
+                for _ in range(matrix.repeat_outliers.repeat - tried):
+                    yield planned[_slot(flagged)], flagged.run_id
+
+
+class Committer:
+    """One commit per run, of exactly its own files; what fails is tried again later and never stops measuring."""
+
+    def __init__(self, folder: Path, choice: Choice, progress: Progress) -> None:
+        self._folder, self._push, self._progress = folder, choice.push, progress
+        self._waiting: list[tuple[list[Path], str]] = []
+        self._pushed = True
+        self._repository: Repository | None = None
+        if choice.commit:
+            try:
+                self._repository = Repository.of(folder)
+            except GitError as error:
+                progress.line(f"not committing: {error}; records are written all the same")
+
+    def catch_up(self) -> None:
+        """Commit runs that an earlier collector wrote and could not commit."""
+        if self._repository is None:
+            return
+        try:
+            loose = set(self._repository.uncommitted(self._folder))
+        except GitError as error:
+            self._progress.line(f"git: {error}")
+            return
+        for path in store.record_paths(self._folder):
+            if path.resolve() in loose:
+                stored = store.read_record(path)
+                self.add(_paths(stored), _message(stored.record))
+
+    def add(self, paths: Sequence[Path], message: str) -> None:
+        """Commit these files, after whatever is still waiting."""
+        if self._repository is None or not paths:
+            return
+        self._waiting.append((list(paths), message))
+        while self._waiting:
+            try:
+                self._repository.commit(*self._waiting[0])
+            except GitError as error:
+                self._progress.line(f"not committed yet, {len(self._waiting)} waiting: {error}")
+                return
+            self._waiting.pop(0)
+            self._pushed = False
+        self._publish()
+
+    def _publish(self) -> None:
+        if not self._push or self._pushed or self._repository is None:
+            return
+        try:
+            self._repository.push()
+        except GitError as error:
+            self._progress.line(f"not pushed yet: {error}")
+        else:
+            self._pushed = True
+
+    def finish(self) -> None:
+        """A last try, and what is left undone."""
+        if self._waiting:
+            paths, message = self._waiting.pop()
+            self.add(paths, message)
+        self._publish()
+
+
+def _saying(bench: Bench, job: Job) -> Callable[[str], None]:
+    return lambda text: bench.progress.live(job.label, text.partition(",")[0].partition(" (")[0], text)
+
+
+def _slot(record: Record) -> tuple[str, str, str, int]:
+    return (*record.cell, record.iteration)
+
+
+def _paths(stored: Stored) -> list[Path]:
+    return [stored.path, *(stored.evidence_path(item) for item in stored.record.evidence)]
+
+
+def _message(record: Record) -> str:
+    again = f", repeat of {record.repeat_of}" if record.repeat_of else ""
+    return f"Measure {'/'.join(record.cell)}, iteration {record.iteration}{again}: {record.status}"
+
+
+def _clean_up() -> list[str]:
+    """What a killed collector left on the machine: processes, mounts, containers, clocks."""
+    said = [line for environment in ENVIRONMENTS.values() for line in environment.reap()]
+    return said + controls.restore_after_crash()
+
+
+def obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[tuple[str, Obstacle]]:
+    """Why environments of these runs cannot be measured in, as (environment, obstacle)."""
+    found = []
+    for name in dict.fromkeys(run.environment for run in runs):
+        models = dict.fromkeys(matrix.models[run.model].path for run in runs if run.environment == name)
+        member = ENVIRONMENTS[matrix.environments[name]["type"]]
+        paths = [path for path in models if path is not None]
+        found += [(name, item) for item in member.obstacles(matrix.environment_options(name), paths)]
+    return found
+
+
+def refuse_obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> None:
+    """Raise CollectError with everything that stands in the way: before the night, not in it."""
+    lines = [f"{item.what}, environment {name}; {item.remedy}" for name, item in obstacles(matrix, runs)]
+    if lines:
+        raise CollectError(lines[0], others=lines[1:])
+
+
+def _campaign(folder: Path, shown: Matrix) -> list[Path]:
+    """campaign.json with the matrix as run. What people decided stays; returns the files that are to be committed."""
+    path = folder / store.CAMPAIGN_FILE
+    document = shown.document()
+    if path.exists():
+        known = store.read_campaign(folder)
+        if known.matrix is None:
+            raise CollectError(
+                f"campaign {shown.campaign} was imported without a matrix",
+                where=str(path),
+                remedy="give the matrix another campaign: name",
+            )
+        if known.matrix == document:
+            return []
+        campaign = known.model_copy(update={"matrix": document, "title": shown.title})
+    else:
+        invoker.make_folder(folder)
+        origin = None if shown.origin is None else Origin.model_validate(shown.origin)
+        campaign = Campaign(
+            campaign=shown.campaign, title=shown.title, matrix=document, origin=origin, licence=shown.licence
+        )
+    store.write_atomic(path, store.to_json(campaign))
+    invoker.give(path)
+    return [path]

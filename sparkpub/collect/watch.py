@@ -1,0 +1,120 @@
+"""What goes wrong while a run is on: throttling, foreign processes, stuck clocks, leaks, memory, kernel messages."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from sparkpub.collect.nvml import THROTTLES
+from sparkpub.collect.redaction import Redactor
+from sparkpub.collect.sampling import Readings
+from sparkpub.record import Event
+
+SLOW_CLOCK_SHARE = 0.5
+"""A clock under load below this share of the maximum is stuck. A Spark with a bad supply shows 500-850 of 2400 MHz."""
+SLOW_CLOCK_SAMPLES = 3
+BUSY_PERCENT = 50.0
+LEAK_GIB = 0.5
+"""More device or shared memory than this in use after a run than before it is a leak."""
+_KERNEL = re.compile(
+    r"NVRM|Xid|nvidia|Out of memory|oom[-_]kill|Machine check|Hardware Error|AER:|thermal", re.IGNORECASE
+)
+_XID = re.compile(r"\bXid\b")
+_OOM = re.compile(r"out of memory|oom[-_]kill", re.IGNORECASE)
+
+
+class Watch:
+    """Turns samples and kernel messages into events, each kind and wording once, at the time it first appeared."""
+
+    def __init__(self, redactor: Redactor, clock_max_mhz: float | None) -> None:
+        self.events: list[Event] = []
+        self.unavailable: dict[str, str] = {}
+        self.available_gib: float | None = None
+        self._redactor, self._clock_max = redactor, clock_max_mhz
+        self._said: set[tuple[str, str]] = set()
+        self._slow = 0
+        self._kernel = self._open_kernel()
+
+    def note(self, kind: str, text: str, at: float | None = None) -> None:
+        """One event, unless the same was said before."""
+        if (kind, text) not in self._said:
+            self._said.add((kind, text))
+            moment = None if at is None else max(0.0, at)
+            self.events.append(Event.model_validate({"at_seconds": moment, "kind": kind, "text": text}))
+
+    def sample(self, row: Mapping[str, str]) -> None:
+        """Look at one telemetry row; rows from before the launch count only as a baseline."""
+        at = float(row["elapsed_seconds"])
+        self.available_gib = _number(row["mem_available_gib"])
+        if at < 0:
+            return
+        mask = int(row["gpu_throttle_reasons"] or "0", 16)
+        for bit, words in THROTTLES.items():
+            if mask & bit:
+                self.note("throttle", words, at)
+        foreign = _number(row["gpu_foreign_processes"])
+        if foreign:
+            self.note("foreign-process", "another process computes on the GPU", at)
+        self._look_at_clock(row, at)
+
+    def _look_at_clock(self, row: Mapping[str, str], at: float) -> None:
+        clock, busy = _number(row["gpu_clock_sm_mhz"]), _number(row["gpu_utilization_percent"])
+        slow = (
+            clock is not None
+            and busy is not None
+            and self._clock_max is not None
+            and busy >= BUSY_PERCENT
+            and clock < SLOW_CLOCK_SHARE * self._clock_max
+        )
+        self._slow = self._slow + 1 if slow else 0
+        if self._slow == SLOW_CLOCK_SAMPLES:
+            self.note("slow-clock", f"SM clock {clock:.0f} MHz under load, of {self._clock_max:.0f} MHz possible", at)
+
+    def leaks(self, readings: Readings) -> None:
+        """Memory that did not come back, once the run's processes are gone."""
+        for column, words in {"gpu_memory_used_gib": "device", "mem_shmem_gib": "shared"}.items():
+            before, after = readings.before(column), readings.last(column)
+            if before is not None and after is not None and after - before > LEAK_GIB:
+                self.note(
+                    "leak", f"{after - before:.2f} GiB of {words} memory in use after the run that were free before"
+                )
+
+    def kernel(self, at: float | None) -> None:
+        """New kernel messages about the GPU, memory or the machine's health."""
+        if self._kernel is None:
+            return
+        while True:
+            try:
+                entry = os.read(self._kernel, 8192).decode(errors="replace")
+            except BlockingIOError:
+                return
+            except OSError:  # EPIPE: the ring buffer overran us; the next read goes on with what is left
+                continue
+            text = entry.partition(";")[2].partition("\n")[0]
+            if _KERNEL.search(text):
+                kind = "xid" if _XID.search(text) else "oom" if _OOM.search(text) else "kernel"
+                self.note(kind, self._redactor.text(text)[:500], at)
+
+    def _open_kernel(self) -> int | None:
+        try:
+            handle = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
+            os.lseek(handle, 0, os.SEEK_END)
+        except OSError as error:
+            self.unavailable["kernel_log"] = f"/dev/kmsg cannot be read: {error.strerror}"
+            return None
+        return handle
+
+    def close(self) -> None:
+        """Let go of the kernel's log."""
+        if self._kernel is not None:
+            os.close(self._kernel)
+            self._kernel = None
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text else None
+
+
+def kernel_log_readable() -> bool:
+    """Whether kernel messages can be followed here."""
+    return os.access(Path("/dev/kmsg"), os.R_OK)

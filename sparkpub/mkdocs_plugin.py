@@ -1,0 +1,163 @@
+"""MkDocs adapter: the docs tree as virtual files, for `mkdocs serve` and `mkdocs build --strict`."""
+
+import logging
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from mkdocs.config import config_options as option
+from mkdocs.config.base import Config
+from mkdocs.config.config_options import ExtraScriptValue
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.livereload import LiveReloadServer
+from mkdocs.plugins import BasePlugin, event_priority
+from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.pages import Page
+from mkdocs.utils import get_relative_url
+
+from sparkpub.dataset import load
+from sparkpub.errors import SparkpubError
+from sparkpub.site import runtime, security
+from sparkpub.site.build import build
+from sparkpub.site.content import POSTS, Content, SiteOptions, fill
+from sparkpub.site.history import last_commits
+from sparkpub.store import DEFAULT_DATA, write_atomic
+
+log = logging.getLogger("mkdocs.plugins.sparkpub")
+_IN_NAV = re.compile(r"^(index\.md|[a-z-]+/index\.md)$")
+
+
+class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a hook untyped
+    """The plugin's options in mkdocs.yml; paths are relative to its folder."""
+
+    folders = option.ListOfItems(option.Type(str), default=[str(DEFAULT_DATA)])
+    """Data folders. The first must be there; the others are shown where they are."""
+    cache = option.Type(str, default=".cache/sparkpub")
+    templates = option.Optional(option.Dir(exists=True))
+    max_run_pages = option.Type(int, default=1000)
+
+
+class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-call]
+    """Adds the docs tree, puts figures into finished pages, and watches what the tree is made from."""
+
+    def __init__(self) -> None:
+        self._serving = False
+        self._tree: Mapping[str, Content] = {}
+        self._blocks: dict[str, str] = {}
+        self._browser: runtime.Browser | None = None
+
+    def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:  # noqa: ARG002
+        """Keep this object, and so its caches, over the rebuilds of a preview."""
+        self._serving = command == "serve"
+
+    def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
+        """Name the style sheet and the module of the pages."""
+        self._browser = runtime.files(self._folder(config) / self.config.cache)
+        config.extra_css.append(self._browser.stylesheet)
+        script = ExtraScriptValue(self._browser.module)
+        script.type = "module"
+        config.extra_javascript.append(script)
+        return config
+
+    @event_priority(50)
+    def on_files(self, files: Files, *, config: MkDocsConfig) -> Files:
+        """Add the docs tree. Bound pages of people take the place of their sources; damaged data stop a build."""
+        try:
+            self._tree = self._build(config)
+        except SparkpubError as error:
+            lines = error.lines()
+            if not self._serving or not self._tree:
+                raise PluginError("\n".join(f"error: {line}" for line in lines)) from None
+            for line in lines:
+                log.error("%s; the last good pages stay", line)  # noqa: TRY400 - one line, no traceback
+        self._blocks = {key: html for content in self._tree.values() for key, html in content.blocks.items()}
+        for uri, content in self._tree.items():
+            known = files.get_file_from_path(uri)
+            if known is not None and content.copy_of is not None:
+                continue
+            if known is not None:
+                files.remove(known)
+            files.append(self._file(config, uri, content))
+        return files
+
+    def _build(self, config: MkDocsConfig) -> Mapping[str, Content]:
+        folder = self._folder(config)
+        data = self._data(config)
+        skip = (lambda line: log.info("left out: %s", line)) if self._serving else None
+        dataset = load(*data, skip=skip)
+        repo_url = (config.repo_url or "").rstrip("/") or None
+        return build(
+            dataset,
+            SiteOptions(
+                sources=Path(config.docs_dir),
+                cache=folder / self.config.cache,
+                name=config.site_name,
+                url=config.site_url or "",
+                repo_url=repo_url,
+                commits=last_commits(folder, data) if repo_url else {},
+                repository=folder,
+                templates=Path(self.config.templates) if self.config.templates else None,
+                max_run_pages=self.config.max_run_pages,
+            ),
+        )
+
+    def _file(self, config: MkDocsConfig, uri: str, content: Content) -> File:
+        inclusion = InclusionLevel.UNDEFINED
+        if uri.endswith(".md") and not _IN_NAV.match(uri):
+            inclusion = InclusionLevel.NOT_IN_NAV
+        if content.copy_of is not None:
+            file = File.generated(config, uri, abs_src_path=str(content.copy_of), inclusion=inclusion)
+        elif uri.startswith(POSTS):
+            # The blog opens its posts itself, so they need a place on disk, outside every watched folder.
+            place = self._folder(config) / self.config.cache / "posts" / Path(uri).name
+            text = (content.text or "").encode()
+            if not place.is_file() or place.read_bytes() != text:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                write_atomic(place, text)
+            file = File.generated(config, uri, abs_src_path=str(place))
+        else:
+            body: str | bytes = content.data if content.data is not None else content.text or ""
+            file = File.generated(config, uri, content=body, inclusion=inclusion)
+        if content.source is not None and config.repo_url and config.edit_uri:
+            file.edit_uri = self._source_uri(config, content.source)
+        return file
+
+    def _source_uri(self, config: MkDocsConfig, source: Path) -> str | None:
+        try:
+            return f"../{source.resolve().relative_to(self._folder(config)).as_posix()}"
+        except ValueError:
+            return None
+
+    def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str:
+        """Put figures and tables in, name preview picture and feed, and declare the page's policy."""
+        root = get_relative_url("", page.url) if page.url else ""
+        root = root.rstrip(".").rstrip("/") + "/" if root not in ("", ".", "./") else ""
+        output = fill(output, self._blocks, root)
+        output = output.replace("</head>", self._head(page, config, root) + "</head>", 1)
+        return security.finish(output)
+
+    def _head(self, page: Page, config: MkDocsConfig, root: str) -> str:
+        content = self._tree.get(page.file.src_uri)
+        tags = [f'<link rel="alternate" type="application/atom+xml" title="Posts" href="{root}feed.xml">']
+        if content is not None and content.image and config.site_url:
+            address = config.site_url.rstrip("/") + "/" + content.image
+            tags.append(f'<meta property="og:image" content="{address}">')
+            tags.append('<meta name="twitter:card" content="summary_large_image">')
+        return "".join(tags)
+
+    def on_serve(self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Any) -> LiveReloadServer:  # noqa: ARG002
+        """Rebuild when data or templates change; pages are watched anyway."""
+        for folder in self._data(config):
+            server.watch(str(folder))
+        if self.config.templates:
+            server.watch(self.config.templates)
+        return server
+
+    def _data(self, config: MkDocsConfig) -> list[Path]:
+        first, *others = [self._folder(config) / name for name in self.config.folders]
+        return [first, *(folder for folder in others if folder.is_dir())]
+
+    def _folder(self, config: MkDocsConfig) -> Path:
+        return Path(config.config_file_path).resolve().parent

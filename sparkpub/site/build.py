@@ -1,0 +1,159 @@
+"""A dataset and what people wrote, in; a docs tree out. Pure and deterministic: no clock, no engine, no network.
+
+    build(dataset, options)  ->  {address in the docs tree: Content}
+
+Two adapters hand the tree to a site generator: the MkDocs plugin as virtual files, `sparkpub render` on disk.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sparkpub import claims, facts
+from sparkpub.analysis.summary import statistics
+from sparkpub.checks import review
+from sparkpub.dataset import CampaignData, Dataset
+from sparkpub.errors import SiteError
+from sparkpub.site import blog, downloads, evidence, runtime
+from sparkpub.site.compile import Compiled, compile_many
+from sparkpub.site.content import Content, SiteOptions, placeholders
+from sparkpub.site.figures import Figure, specification
+from sparkpub.site.library import Library
+from sparkpub.site.pages import Pages
+from sparkpub.site.publication import Publication
+from sparkpub.site.rows import Rows, rows
+from sparkpub.site.runpages import RunPages
+from sparkpub.site.templating import Templates
+from sparkpub.site.words import Words
+
+__all__ = ["Content", "SiteOptions", "build"]
+
+CLAIMS, FACTS = "claims.yaml", "facts.yaml"
+BLOG_INDEX = "blog/index.md"
+"""Left as it is: the blog engine insists on a file of its own."""
+
+
+def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
+    """The docs tree by address. Raises SiteError or ClaimError in one line each for what cannot be published."""
+    publication = publish(dataset, options)
+    tables = rows(publication)
+    shared = shared_data(tables)
+    library = Library(publication, tables, {name: address for name, (address, _) in shared.items()})
+    templates = Templates(options.templates)
+    tree: dict[str, Content] = {address: Content(data=data) for address, data in shared.values()}
+    written = _written(publication, library, templates)
+    pages = Pages(publication, library, templates, frozenset(written))
+    for uri, page in (*pages.all(), *_runs(publication, library, templates, tree)):
+        if uri not in written:
+            _add(tree, uri, page)
+    for uri, content in (*written.items(), *downloads.contents(publication, library, templates).items()):
+        _add(tree, uri, content)
+    for uri, content in blog.previews(publication, pages, written, templates).items():
+        _add(tree, uri, content)
+    for address, data in runtime.files(options.cache).files.items():
+        _add(tree, address, Content(data=data))
+    return _with_figures(tree, library, templates, options.cache)
+
+
+def publish(dataset: Dataset, options: SiteOptions) -> Publication:
+    """The dataset with its review, its statistics and the verdicts on its claims."""
+    found = review(dataset)
+    figures = statistics(dataset, excluded=found.excluded)
+    verdicts = claims.judge(claims.read(options.sources / CLAIMS), dataset, found)
+    return Publication(dataset, options, figures, found, verdicts)
+
+
+def words(publication: Publication, figure: Any = None) -> Words:
+    """The names that prose may use; `figure` draws one, and without it figures are named and not drawn."""
+    return Words(
+        publication.dataset,
+        publication.statistics,
+        publication.review,
+        publication.verdicts,
+        facts.read(publication.options.sources / FACTS),
+        figure or (lambda name, *_, **__: f"[figure {name}]"),
+    )
+
+
+def shared_data(tables: Rows) -> Mapping[str, tuple[str, bytes]]:
+    """Name of a table to its address, which changes with its content, and its JSON."""
+    found = {}
+    for name, table in tables.items():
+        text = json.dumps(list(table), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+        found[name] = (f"data/{name}.{hashlib.sha256(text).hexdigest()[:8]}.json", text)
+    return found
+
+
+def _written(publication: Publication, library: Library, templates: Templates) -> dict[str, Content]:
+    """What people wrote: Markdown with its figures bound to the data, everything else as it is."""
+    sources = publication.options.sources
+    spoken = words(publication, library.place)
+    found: dict[str, Content] = {}
+    for path in sorted(path for path in sources.rglob("*") if path.is_file()):
+        uri = path.relative_to(sources).as_posix()
+        if any(part.startswith(".") for part in path.parts) or uri in (CLAIMS, FACTS):
+            continue
+        if path.suffix != ".md" or uri == BLOG_INDEX:
+            found[uri] = Content(copy_of=path)
+        else:
+            text = spoken.render(path.read_text(encoding="utf-8"), uri)
+            found[uri] = Content(text=text, source=path)
+    return blog.with_series(found, publication.options, library, templates)
+
+
+def _runs(
+    publication: Publication, library: Library, templates: Templates, tree: dict[str, Content]
+) -> Sequence[tuple[str, Content]]:
+    """The page of every run up to the limit, and the evidence of all."""
+    made = RunPages(publication, templates)
+    found: list[tuple[str, Content]] = []
+    for campaign in publication.campaigns:
+        for index, stored in enumerate(campaign.runs):
+            for uri, content in evidence.copies(iter(evidence.published(stored, publication.options))).items():
+                _add(tree, uri, content)
+            if len(found) < publication.options.max_run_pages:
+                found.append((f"runs/{stored.record.run_id}.md", _run(made, library, campaign, index, tree)))
+    return found
+
+
+def _run(made: RunPages, library: Library, campaign: CampaignData, index: int, tree: dict[str, Content]) -> Content:
+    figure = made.figure(campaign.runs[index])
+    if figure is None:
+        return made.page(campaign, index, "")
+    for name, address in figure.sources.items():
+        text = json.dumps(figure.data[name], ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        _add(tree, address, Content(data=text.encode()))
+    return made.page(campaign, index, library.add(figure))
+
+
+def _add(tree: dict[str, Content], uri: str, content: Content) -> None:
+    if uri in tree:
+        raise SiteError(f"two pages or files share the address {uri}", remedy="rename one of them")
+    tree[uri] = content
+
+
+def _with_figures(
+    tree: Mapping[str, Content], library: Library, templates: Templates, cache: Path
+) -> Mapping[str, Content]:
+    """The tree with every figure that its pages ask for, drawn, and with the figures' own files."""
+    figures = list(library.wanted.values())
+    compiled = compile_many([figure.job for figure in figures], cache / "charts")
+    blocks = {
+        figure.block: _figure_html(figure, drawn, library, templates)
+        for figure, drawn in zip(figures, compiled, strict=True)
+    }
+    whole: dict[str, Content] = {}
+    for uri, content in tree.items():
+        asked = {key: blocks[key] for key in placeholders(content.text or "") if key in blocks}
+        asked |= {key: blocks[key] for html in content.blocks.values() for key in placeholders(html) if key in blocks}
+        whole[uri] = content.with_blocks(asked) if asked else content
+    for figure, drawn in zip(figures, compiled, strict=True):
+        whole |= figure.files(drawn, picture=figure.key in library.pictures)
+    return whole
+
+
+def _figure_html(figure: Figure, compiled: Compiled, library: Library, templates: Templates) -> str:
+    return templates.text("figure.html.j2", figure=figure, compiled=compiled, specification=specification(compiled),
+                          picture=figure.key in library.pictures)  # fmt: skip

@@ -1,0 +1,48 @@
+"""Data and downloads: everything behind the figures, in forms that other programs read."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sparkpub.record import json_schema
+from sparkpub.site import evidence
+from sparkpub.site.content import Content
+from sparkpub.site.export import FORMATS, table
+from sparkpub.site.library import Library
+from sparkpub.site.publication import Publication
+from sparkpub.site.templating import Templates
+
+
+def contents(publication: Publication, library: Library, templates: Templates) -> Mapping[str, Content]:
+    """The download page and its files."""
+    dataset, review = publication.dataset, publication.review
+    frame = table(dataset)
+    documents: dict[str, Any] = {
+        "statistics": publication.statistics.document(),
+        "review": {"findings": [finding.document() for finding in review.findings], "runs": len(dataset.runs),
+                   "excluded": dict(review.excluded)},
+        "claims": {"claims": [verdict.document() for verdict in publication.verdicts]},
+        "record.schema": json_schema(),
+    }  # fmt: skip
+    files = {f"data/runs.{name}": write(frame) for name, write in FORMATS.items()}
+    files |= {f"data/{name}.json": _json(document) for name, document in documents.items()}
+    proofs = [item for stored in dataset.runs for item in evidence.published(stored, publication.options)]
+    files["data/SHA256SUMS"] = "".join(f"{item.sha256}  {item.address}\n" for item in proofs if item.address).encode()
+    page = templates.page(
+        "data",
+        files={address: len(data) for address, data in files.items()},
+        campaigns=publication.campaigns,
+        figures=_figures(library),
+        proofs=proofs,
+        pictures=library.pictures,
+        options=publication.options,
+    )
+    return {"data/index.md": page} | {address: Content(data=data) for address, data in files.items()}
+
+
+def _figures(library: Library) -> Sequence[Any]:
+    return [figure for figure in library.wanted.values() if not figure.key.startswith("telemetry-")]
+
+
+def _json(document: Any) -> bytes:
+    return (json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode()

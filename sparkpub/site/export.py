@@ -1,0 +1,41 @@
+"""The tidy table, one row per run and metric, in the formats that people load elsewhere."""
+
+import io
+import json
+from collections.abc import Callable, Mapping
+
+import pandas as pd
+
+from sparkpub.checks import review
+from sparkpub.dataset import Dataset
+
+
+def table(dataset: Dataset) -> pd.DataFrame:
+    """`Dataset.frame` with `excluded`: why a run is not in the pooled figures, empty where it is."""
+    excluded = review(dataset).excluded
+    frame = dataset.frame.copy()
+    frame["excluded"] = frame["run"].map(excluded)
+    return frame
+
+
+def csv(frame: pd.DataFrame) -> bytes:
+    """CSV with a header; empty where there is no value."""
+    return frame.to_csv(index=False, lineterminator="\n").encode()
+
+
+def parquet(frame: pd.DataFrame) -> bytes:
+    """Parquet, with the columns' types."""
+    buffer = io.BytesIO()
+    typed = frame.astype({"value": "float64", "iteration": "int64", "position": "int64", "quarantined": "bool"})
+    typed.to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
+
+def json_rows(frame: pd.DataFrame) -> bytes:
+    """A JSON list with one object per row; null where there is no value."""
+    rows = json.loads(frame.to_json(orient="records", double_precision=15, force_ascii=False))
+    return (json.dumps(rows, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
+
+
+FORMATS: Mapping[str, Callable[[pd.DataFrame], bytes]] = {"csv": csv, "parquet": parquet, "json": json_rows}
+"""Name of a format to what writes it."""

@@ -1,0 +1,103 @@
+"""A figure: a chart with its sentence, its table, its files and its flags."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sparkpub.checks import Finding
+from sparkpub.site.compile import Compiled, Job
+from sparkpub.site.content import Content, block_key
+from sparkpub.site.rows import Rows
+
+FOLDER = "charts"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One cell of a table: text, and a link from the root of the site."""
+
+    text: str
+    href: str = ""
+    title: str = ""
+
+
+Value = Entry | Sequence[Entry] | str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table for readers: column heads, and rows of text, of one link or of several."""
+
+    head: tuple[str, ...]
+    rows: Sequence[Sequence[Value]]
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What a page shows and publishes of one chart.
+
+    `says` is the sentence with the result, `sample` says n and what is left out. `rows` are the data behind it, as
+    published in CSV and JSON; `data` the named rows that the chart draws. `sources` are the addresses from which a
+    browser fetches them.
+    """
+
+    key: str
+    title: str
+    says: str
+    chart: Mapping[str, Any]
+    data: Rows
+    table: Table
+    rows: Sequence[Mapping[str, Any]]
+    sample: str = ""
+    flags: tuple[Finding, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def block(self) -> str:
+        """The key of the placeholder that stands for the figure in a page."""
+        return block_key(f"figure:{self.key}")
+
+    @property
+    def job(self) -> Job:
+        """The chart to compile."""
+        return Job(self.key, self.chart, self.data)
+
+    def address(self, suffix: str) -> str:
+        """Where a file of the figure is published, from the root of the site: stable across builds."""
+        return f"{FOLDER}/{self.key}.{suffix}"
+
+    def files(self, compiled: Compiled, *, picture: bool) -> Mapping[str, Content]:
+        """The figure as SVG, CSV, JSON and compiled Vega, and as PNG where a post or a preview wants a picture."""
+        document = {"title": self.title, "says": self.says, "sample": self.sample, **self.about, "rows": self.rows}
+        texts = {
+            "svg": compiled.svg_file,
+            "csv": as_csv(self.rows),
+            "json": json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n",
+        }
+        found = {self.address(suffix): Content(data=text.encode()) for suffix, text in texts.items()}
+        vega = specification(compiled)
+        found[f"{vega}.vega.json"] = Content(data=compiled.vega_json.encode())
+        found[f"{vega}.narrow.vega.json"] = Content(data=compiled.vega_json_narrow.encode())
+        if picture:
+            found[self.address("png")] = Content(data=compiled.png())
+        return found
+
+
+def specification(compiled: Compiled) -> str:
+    """Where the compiled chart lies, without suffix: named by content, so charts of one kind share it."""
+    return f"{FOLDER}/vega/{block_key(compiled.vega_json + compiled.vega_json_narrow)}"
+
+
+def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows as CSV with a header; columns in order of first use, empty where a row has no value."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()

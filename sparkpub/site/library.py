@@ -1,0 +1,316 @@
+"""Every figure there is, by name: what pages and authors ask for, drawn once each.
+
+<metric>            all runs as points, with mean and interval      peak-memory, output-throughput, ...
+<metric>-bars       means from zero          <metric>-box     box plots
+<metric>-order      against run order        <metric>-sweep   against batch size
+<metric>-against-<metric>                    one metric against another
+comparison, memory-ledger, coverage, gpu-utilisation
+"""
+
+import difflib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sparkpub.analysis.summary import CellStatistic
+from sparkpub.charts import CHARTS
+from sparkpub.charts.scope import Scope
+from sparkpub.checks import Finding
+from sparkpub.dataset import CampaignData
+from sparkpub.errors import SiteError
+from sparkpub.metrics import Metric
+from sparkpub.site import sentences
+from sparkpub.site.content import placeholder
+from sparkpub.site.figures import Entry, Figure, Table, Value
+from sparkpub.site.publication import Publication, scope
+from sparkpub.site.rows import Row, Rows, of_campaign
+
+_UNIT = re.compile(r"_(gib|tok_s|req_s|gflop_s|ms|celsius|watt|joule|percent|mhz)$")
+KINDS = ("bars", "box", "order", "sweep")
+_TABLES = {"strip": ("runs", "cells"), "bars": ("cells",), "box": ("runs",), "order": ("runs", "trends"),
+           "sweep": ("runs", "cells"), "scatter": ("runs",)}  # fmt: skip
+_TITLES = {"strip": "{}: every run", "bars": "{}: means", "box": "{}: spread", "order": "{} in run order",
+           "sweep": "{} against batch size"}  # fmt: skip
+_AXES = ("run", "campaign", "model", "environment", "workload", "iteration", "order", "state")
+
+
+def slug(metric: str) -> str:
+    """What a metric is called in addresses and in prose: its name without the unit, `peak-memory`."""
+    return _UNIT.sub("", metric).replace("_", "-")
+
+
+class Library:
+    """The figures of a publication. Asking for one notes it, so that only what is shown gets drawn."""
+
+    def __init__(self, publication: Publication, tables: Rows, sources: Mapping[str, str]) -> None:
+        self.publication, self.tables, self.sources = publication, tables, sources
+        self.wanted: dict[str, Figure] = {}
+        self.pictures: set[str] = set()
+
+    def place(self, name: str, campaign: str | None = None, **part: str) -> str:
+        """The placeholder of a figure. `part` may name a `model`, an `environment` or a `workload`.
+
+        Raises SiteError naming what there is where the figure, the campaign or the part does not exist.
+        """
+        figure = self.figure(name, campaign, **part)
+        self.wanted[figure.key] = figure
+        return placeholder(figure.block)
+
+    def add(self, figure: Figure) -> str:
+        """The placeholder of a figure made elsewhere."""
+        self.wanted[figure.key] = figure
+        return placeholder(figure.block)
+
+    def picture(self, name: str, campaign: str | None = None, **part: str) -> str:
+        """Note that a figure is wanted as PNG too, and return its placeholder."""
+        text = self.place(name, campaign, **part)
+        self.pictures.add(self.figure(name, campaign, **part).key)
+        return text
+
+    def figure(self, name: str, campaign: str | None = None, **part: str) -> Figure:
+        """A figure by name."""
+        data = self._campaign(campaign)
+        unknown = set(part) - {"model", "environment", "workload"}
+        cut = scope(data, **part) if not unknown else None
+        if cut is None or not cut.cells:
+            wrong = ", ".join(f"{key}={value!r}" for key, value in part.items())
+            raise SiteError(f"no cell of campaign {data.name} is {wrong}", remedy="see sparkpub values")
+        make = self.makers(data).get(name)
+        if make is None:
+            near = difflib.get_close_matches(name, self.makers(data), n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(self.makers(data))}"
+            raise SiteError(f"no figure {name!r} for campaign {data.name}", remedy=hint)
+        key = "-".join([data.name, name, *part.values()])
+        return make(data, cut, key)
+
+    def _campaign(self, name: str | None) -> CampaignData:
+        if name is not None:
+            return self.publication.dataset.campaign(name)
+        if not self.publication.campaigns:
+            raise SiteError("there is no campaign to draw", remedy="collect or import one")
+        return self.publication.campaigns[0]
+
+    def makers(self, campaign: CampaignData) -> Mapping[str, Callable[[CampaignData, Scope, str], Figure]]:
+        """Name to what makes the figure, for one campaign."""
+        found: dict[str, Callable[[CampaignData, Scope, str], Figure]] = {}
+        metrics = self.publication.metrics(campaign)
+        batches = {row.get("batch") for row in self.tables["runs"] if row["campaign"] == campaign.name} - {None}
+        for metric in metrics:
+            for kind in ("strip", *KINDS):
+                if kind != "sweep" or len(batches) > 1:
+                    name = slug(metric.name) + ("" if kind == "strip" else f"-{kind}")
+                    found[name] = _bound(self._metric_figure, kind, metric)
+            for other in metrics:
+                if other is not metric:
+                    found[f"{slug(other.name)}-against-{slug(metric.name)}"] = _bound(self._scatter, metric, other)
+        for name, (table, make) in self._whole().items():
+            if any(row["campaign"] == campaign.name for row in self.tables[table]):
+                found[name] = make
+        return found
+
+    def _whole(self) -> Mapping[str, tuple[str, Callable[[CampaignData, Scope, str], Figure]]]:
+        return {
+            "comparison": ("comparisons", self._comparison),
+            "memory-ledger": ("ledger", self._ledger),
+            "coverage": ("slots", self._coverage),
+            "gpu-utilisation": ("heat", self._heat),
+        }
+
+    def _cells(self, cut: Scope, metric: Metric) -> list[CellStatistic]:
+        return [
+            cell
+            for cell in self.publication.cells.get((cut.campaign, metric.name), ())
+            if cell.model in cut.models and cell.environment in cut.environments and cell.workload in cut.workloads
+        ]
+
+    def _rows(self, names: Sequence[str], cut: Scope) -> Rows:
+        tables = of_campaign(self.tables, names, cut.campaign)
+        return {name: [row for row in rows if _inside(row, cut)] for name, rows in tables.items()}
+
+    def _excluded(self, rows: Sequence[Row], field: str) -> Mapping[str, str]:
+        out = self.publication.review.excluded
+        return {row["run"]: out[row["run"]] for row in rows if row["run"] in out and row.get(field) is not None}
+
+    def _flags(self, cut: Scope, metric: Metric | None = None) -> tuple[Finding, ...]:
+        """One finding per check, the severest, among those that touch the cells shown."""
+        return flags(self.publication, cut, metric)
+
+    def _metric_figure(self, kind: str, metric: Metric, data: CampaignData, cut: Scope, key: str) -> Figure:
+        rows = self._rows(_TABLES[kind], cut)
+        cells = self._cells(cut, metric)
+        compared = [row for row in self.publication.comparisons.get((data.name, metric.name), ())
+                    if row.model in cut.models and row.workload in cut.workloads
+                    and {row.candidate, row.baseline} <= set(cut.environments)]  # fmt: skip
+        runs = [row for row in self._rows(("runs",), cut)["runs"] if row.get(metric.name) is not None]
+        return Figure(
+            key=key,
+            title=_TITLES[kind].format(metric.label),
+            says=sentences.differences(metric, compared) or sentences.means(metric, cells),
+            sample=sentences.sample(cells, self._excluded(runs, metric.name)),
+            chart=CHARTS[kind](cut, metric),
+            data=rows,
+            table=_cell_table(metric, cells, runs, cut),
+            rows=[{**{name: row.get(name) for name in _AXES}, metric.name: row[metric.name]} for row in runs],
+            flags=self._flags(cut, metric),
+            sources=self._sources(rows),
+            about={"metric": metric.name, "unit": metric.unit, "definition": metric.definition},
+        )
+
+    def _scatter(self, across: Metric, up: Metric, data: CampaignData, cut: Scope, key: str) -> Figure:
+        rows = self._rows(("runs",), cut)
+        both = [row for row in rows["runs"] if row.get(across.name) is not None and row.get(up.name) is not None]
+        derived = across.name in up.derived_from or up.name in across.derived_from
+        return Figure(
+            key=key,
+            title=f"{up.label} against {across.label[:1].lower()}{across.label[1:]}",
+            says=f"Each point is a run: {across.label.lower()} across, {up.label.lower()} up."
+            + (" One is computed from the other, so they are one piece of evidence." if derived else ""),
+            sample=f"n = {len(both)} runs of campaign {data.name}.",
+            chart=CHARTS["scatter"](cut, across, up),
+            data=rows,
+            table=Table(("Run", across.label, up.label), [
+                [Entry(row["run"], row["href"]), across.format(row[across.name]), up.format(row[up.name])]
+                for row in both]),
+            rows=[{**{name: row.get(name) for name in _AXES}, across.name: row[across.name], up.name: row[up.name]}
+                  for row in both],
+            flags=self._flags(cut),
+            sources=self._sources(rows),
+        )  # fmt: skip
+
+    def _comparison(self, data: CampaignData, cut: Scope, key: str) -> Figure:
+        rows = self._rows(("comparisons",), cut)
+        shown = rows["comparisons"]
+        verdicts = [row["verdict"] for row in shown]
+        margin = data.matrix.equivalence_margin_percent if data.matrix else 1.0
+        count = ", ".join(f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts))
+        return Figure(
+            key=key,
+            title="Difference from the baseline",
+            says=f"Difference of each model in {sentences.listed(row['environment'] for row in shown)} from the"
+            f" baseline, with 95 % interval: {count}. The band is ±{margin:g} %: inside it the two are equivalent.",
+            sample="Verdicts are corrected for the number of comparisons (Holm).",
+            chart=CHARTS["forest"](cut, margin),
+            data=rows,
+            table=Table(("Comparison", "Difference", "95 % interval", "p, adjusted", "Verdict"), [
+                [row["label"], sentences.percent(row["percent"]),
+                 f"{sentences.percent(row['lo'])} to {sentences.percent(row['hi'])}",
+                 "n/a" if row["p"] is None else f"{row['p']:.2g}", row["verdict"]] for row in shown]),
+            rows=shown,
+            flags=self._flags(cut),
+            sources=self._sources(rows),
+        )  # fmt: skip
+
+    def _ledger(self, data: CampaignData, cut: Scope, key: str) -> Figure:
+        rows = self._rows(("ledger",), cut)
+        shown = rows["ledger"]
+        parts = list(dict.fromkeys(row["part"] for row in shown))
+        missing = [part for part in ("weights", "page cache") if part not in parts]
+        by_cell = {row["cell"]: row for row in shown}
+        return Figure(
+            key=key,
+            title="Where memory went",
+            says="Memory of the whole machine at the peak of one run of each cell, the middle one by free memory."
+            + (f" These records do not say what was {sentences.listed(missing)}." if missing else ""),
+            sample=f"{len(by_cell)} runs of campaign {data.name}, one of each cell.",
+            chart=CHARTS["ledger"](cut),
+            data=rows,
+            table=Table(("Cell", "Run", *(f"{part} (GiB)" for part in parts)), [
+                [cell, Entry(row["run"], row["href"]), *(
+                    next((f"{r['gib']:.2f}" for r in shown if r["cell"] == cell and r["part"] == part), "unknown")
+                    for part in parts)] for cell, row in by_cell.items()]),
+            rows=shown,
+            flags=self._flags(cut),
+            sources=self._sources(rows),
+        )  # fmt: skip
+
+    def _coverage(self, data: CampaignData, cut: Scope, key: str) -> Figure:
+        rows = self._rows(("slots",), cut)
+        states = [row["state"] for row in rows["slots"]]
+        count = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
+        cells = {cell: [row for row in rows["slots"] if row["cell"] == cell] for cell in cut.cells}
+        return Figure(
+            key=key,
+            title="What was planned and what was done",
+            says=f"Of {len(states)} runs of campaign {data.name}: {count}.",
+            sample="● done, ✕ failed, ◐ quarantined, ○ missing; + where an iteration was recorded more than once.",
+            chart=CHARTS["coverage"](cut),
+            data=rows,
+            table=Table(("Cell", "Iterations"), [
+                [cell, [Entry(f"{row['iteration']} {row['glyph']}", row.get("href", ""), row["state"])
+                        for row in found]] for cell, found in cells.items()]),
+            rows=[{key: value for key, value in row.items() if key != "glyph"} for row in rows["slots"]],
+            sources=self._sources(rows),
+        )  # fmt: skip
+
+    def _heat(self, data: CampaignData, cut: Scope, key: str) -> Figure:
+        rows = self._rows(("heat",), cut)
+        by_run: dict[str, list[Row]] = {}
+        for row in rows["heat"]:
+            by_run.setdefault(row["run"], []).append(row)
+        return Figure(
+            key=key,
+            title="GPU utilisation over time",
+            says="One row per run, from launch to exit: the darker, the busier the GPU.",
+            sample=f"{len(by_run)} runs of campaign {data.name} with telemetry.",
+            chart=CHARTS["heat"](cut),
+            data=rows,
+            table=Table(("Run", "Seconds", "Mean utilisation"), [
+                [Entry(run, found[0]["href"]), f"{found[-1]['end']:.0f}",
+                 f"{sum(row['percent'] for row in found) / len(found):.1f} %"] for run, found in by_run.items()]),
+            rows=rows["heat"],
+            flags=self._flags(cut),
+            sources=self._sources(rows),
+        )  # fmt: skip
+
+    def _sources(self, rows: Rows) -> Mapping[str, str]:
+        return {name: self.sources[name] for name in rows if name in self.sources}
+
+
+def flags(publication: Publication, cut: Scope, metric: Metric | None = None) -> tuple[Finding, ...]:
+    """Findings that touch the cells of a scope (and, where a finding names one, the metric): one per check."""
+    chosen: dict[str, Finding] = {}
+    for finding in publication.review.findings:
+        named = finding.evidence.get("metric")
+        if (
+            finding.campaign != cut.campaign
+            or finding.severity == "info"
+            or (metric and named not in (None, metric.name))
+        ):
+            continue
+        cells = [cell.split("/") for cell in finding.cells]
+        if not cells or any(m in cut.models and e in cut.environments and w in cut.workloads for m, e, w in cells):
+            chosen.setdefault(finding.check, finding)
+    return tuple(chosen.values())
+
+
+def _bound(make: Callable[..., Figure], *first: Any) -> Callable[[CampaignData, Scope, str], Figure]:
+    return lambda data, cut, key: make(*first, data, cut, key)
+
+
+def _inside(row: Row, cut: Scope) -> bool:
+    return row["model"] in cut.models and row["environment"] in cut.environments and row["workload"] in cut.workloads
+
+
+def _cell_table(metric: Metric, cells: Sequence[CellStatistic], runs: Sequence[Row], cut: Scope) -> Table:
+    head = ("Cell", "n", f"Mean ({metric.unit})" if metric.unit else "Mean", "95 % interval", "sd", "Median", "Runs")
+    by_cell = {(cell.model, cell.environment, cell.workload): cell for cell in cells}
+    body: list[Sequence[Value]] = []
+    for label in cut.cells:
+        mine = [row for row in runs if row["cell"] == label]
+        links = [
+            Entry(metric.format(row[metric.name], unit=False), row["href"],
+                  f"iteration {row['iteration']}" + ("" if row["state"] == "counted" else ", not in the figures"))
+            for row in mine
+        ]  # fmt: skip
+        cell = by_cell.get((mine[0]["model"], mine[0]["environment"], mine[0]["workload"])) if mine else None
+        if cell is None:
+            body.append([label, "0", "not available", "", "", "", links])
+            continue
+        low, high = cell.ci95 or (None, None)
+        interval = (
+            "n too small" if low is None else f"{metric.format(low, unit=False)} to {metric.format(high, unit=False)}"
+        )
+        body.append([label, str(cell.n), metric.format(cell.mean, unit=False), interval,
+                     "n/a" if cell.sd is None else metric.format(cell.sd, unit=False),
+                     metric.format(cell.p50, unit=False), links])  # fmt: skip
+    return Table(head, body)

@@ -1,0 +1,147 @@
+"""Everything the pages speak of, computed once: the data, what was found out about them, and what people say."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from sparkpub.analysis.summary import CellStatistic, ComparisonRow, Statistics
+from sparkpub.charts.scope import Scope
+from sparkpub.checks import Review
+from sparkpub.claims import Verdict
+from sparkpub.dataset import CampaignData, Dataset
+from sparkpub.matrix import Matrix
+from sparkpub.metrics import METRICS, Metric
+from sparkpub.record import Record, metric_of
+from sparkpub.site.content import SiteOptions
+from sparkpub.store import Stored
+
+HEADLINES = (
+    "output_throughput_tok_s",
+    "matmul_gflop_s",
+    "request_latency_p50_ms",
+    "ttft_p50_ms",
+    "tpot_p50_ms",
+    "peak_memory_gib",
+    "system_peak_gib",
+    "device_used_peak_gib",
+    "kv_cache_gib",
+    "gpu_temp_end_celsius",
+    "gpu_power_mean_watt",
+    "gpu_energy_joule",
+)
+"""The metrics that lead, in this order, where a campaign has them."""
+
+
+@dataclass(frozen=True)
+class Publication:
+    """A dataset with its statistics, its review and the verdicts on its claims."""
+
+    dataset: Dataset
+    options: SiteOptions
+    statistics: Statistics
+    review: Review
+    verdicts: Sequence[Verdict] = ()
+
+    @cached_property
+    def campaigns(self) -> tuple[CampaignData, ...]:
+        """Campaigns, the one with the most runs first."""
+        return tuple(sorted(self.dataset.campaigns.values(), key=lambda campaign: (-len(campaign.runs), campaign.name)))
+
+    def state(self, run: str) -> str:
+        """`counted` or `excluded`: whether a run is in the pooled figures."""
+        return "excluded" if run in self.review.excluded else "counted"
+
+    @cached_property
+    def cells(self) -> Mapping[tuple[str, str], Sequence[CellStatistic]]:
+        """(campaign, metric) to the statistics of its cells."""
+        return _grouped(self.statistics.cells, lambda cell: (cell.campaign, cell.metric))
+
+    @cached_property
+    def comparisons(self) -> Mapping[tuple[str, str], Sequence[ComparisonRow]]:
+        """(campaign, metric) to its comparisons."""
+        return _grouped(self.statistics.comparisons, lambda row: (row.campaign, row.metric))
+
+    def metrics(self, campaign: CampaignData) -> tuple[Metric, ...]:
+        """The metrics for which a campaign has values, headlines first."""
+        found: dict[str, Metric] = {}
+        for record in campaign.records:
+            for name, value in record.metrics.items():
+                if value.value is not None and name not in found:
+                    found[name] = metric_of(name, value)
+        known = [*HEADLINES, *METRICS, *found]
+        return tuple(found[name] for name in dict.fromkeys(known) if name in found)
+
+    def headlines(self, campaign: CampaignData) -> tuple[Metric, ...]:
+        """Up to six leading metrics of a campaign."""
+        metrics = self.metrics(campaign)
+        leading = [metric for metric in metrics if metric.name in HEADLINES] or list(metrics)
+        return tuple(leading[:6])
+
+
+def _grouped(items: Iterable[Any], key: Any) -> Mapping[Any, Sequence[Any]]:
+    groups: dict[Any, list[Any]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
+def axes(campaign: CampaignData) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Models, environments and workloads of a campaign in the order of its matrix, then of its runs."""
+    matrix: Matrix | None = campaign.matrix
+    declared: tuple[Iterable[str], ...] = (
+        ((), (), ()) if matrix is None else (matrix.models, matrix.environments, matrix.workloads)
+    )
+    seen: list[tuple[str, ...]] = list(zip(*(record.cell for record in campaign.records), strict=True)) or [(), (), ()]
+    models, environments, workloads = (
+        tuple(dict.fromkeys([*named, *found])) for named, found in zip(declared, seen, strict=True)
+    )
+    return models, environments, workloads
+
+
+def cell_keys(campaign: CampaignData) -> tuple[tuple[str, str, str], ...]:
+    """(model, environment, workload) of every cell that is declared or was run, model by model."""
+    models, environments, workloads = axes(campaign)
+    present = {record.cell for record in campaign.records}
+    if campaign.matrix is not None:
+        present |= set(campaign.matrix.cells())
+    return tuple(
+        (model, environment, workload)
+        for workload in workloads
+        for model in models
+        for environment in environments
+        if (model, environment, workload) in present
+    )
+
+
+def cell_label(campaign: CampaignData, cell: tuple[str, str, str]) -> str:
+    """What a row of a chart is called: `deepseek · native`, with the workload where there are several."""
+    model, environment, workload = cell
+    several = len(axes(campaign)[2]) > 1
+    return " · ".join([model, environment, *([workload] if several else [])])
+
+
+def scope(campaign: CampaignData, *, model: str | None = None, environment: str | None = None,
+          workload: str | None = None) -> Scope:  # fmt: skip
+    """The scope of charts on a campaign, or on one model, environment or workload of it."""
+    wanted = (model, environment, workload)
+    cells = [c for c in cell_keys(campaign) if all(w in (None, part) for w, part in zip(wanted, c, strict=True))]
+    models, environments, workloads = (
+        tuple(name for name in names if wanted[axis] in (None, name)) for axis, names in enumerate(axes(campaign))
+    )
+    labels = tuple(cell_label(campaign, cell) for cell in cells)
+    return Scope(campaign.name, models, environments, workloads, labels)
+
+
+def batch_size(record: Record) -> int | None:
+    """The batch size or concurrency that a run was asked for; None where its workload has none."""
+    for key in ("max_batch_size", "batch_size", "concurrency", "max_concurrency"):
+        value = record.requested.workload.get(key)
+        if isinstance(value, int):
+            return value
+    return None
+
+
+def run_address(run: Stored) -> str:
+    """The page of a run, from the root of the site."""
+    return f"runs/{run.record.run_id}/"

@@ -1,0 +1,89 @@
+"""What a chart or a page says in words: the difference, whether it is real, how many runs, what was left out."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from sparkpub.analysis.summary import CellStatistic, ComparisonRow
+from sparkpub.metrics import Metric
+
+MINUS = "\N{MINUS SIGN}"
+
+
+def signed(metric: Metric, value: float) -> str:
+    """`+30.83 GiB`, with a true minus."""
+    return ("+" if value >= 0 else "") + metric.format(value)
+
+
+def percent(value: float, decimals: int = 1) -> str:
+    """`+43.8 %`, with a true minus."""
+    return f"{value:+.{decimals}f} %".replace("-", MINUS)
+
+
+def listed(names: Iterable[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *rest, last = list(dict.fromkeys(names)) or [""]
+    return f"{', '.join(rest)} and {last}" if rest else last
+
+
+def span(texts: Sequence[str]) -> str:
+    """`x`, or `x to y` of sorted texts."""
+    return texts[0] if len(set(texts)) == 1 else f"{texts[0]} to {texts[-1]}"
+
+
+def differences(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
+    """All comparisons of a metric in a sentence or two, by verdict; empty where there is nothing to compare."""
+    parts = []
+    for pair in dict.fromkeys((row.candidate, row.baseline) for row in rows):
+        same = [row for row in rows if (row.candidate, row.baseline) == pair]
+        parts += [_by_verdict(metric, verdict, same) for verdict in dict.fromkeys(row.verdict for row in same)]
+    return " ".join(parts)
+
+
+def _by_verdict(metric: Metric, verdict: str, rows: Sequence[ComparisonRow]) -> str:
+    mine = sorted((row for row in rows if row.verdict == verdict), key=lambda row: abs(row.difference))
+    names = listed(_subject(row, rows) for row in mine)
+    candidate, baseline = mine[0].candidate, mine[0].baseline
+    if verdict in ("higher", "lower"):
+        amounts = span([metric.format(abs(row.difference)) for row in mine])
+        shares = [abs(row.difference_percent) for row in mine if row.difference_percent is not None]
+        share = f" ({span([f'{value:.1f} %' for value in sorted(shares)])})" if shares else ""
+        return f"{metric.label} is {verdict} in {candidate} than in {baseline} for {names}, by {amounts}{share}."
+    if verdict == "equivalent":
+        margin = mine[0].equivalence_margin_percent
+        return f"{metric.label} is equivalent within ±{margin:g} % in {candidate} and {baseline} for {names}."
+    return f"For {names} these runs do not decide how {candidate} and {baseline} differ in {metric.label.lower()}."
+
+
+def _subject(row: ComparisonRow, rows: Sequence[ComparisonRow]) -> str:
+    return f"{row.model} ({row.workload})" if len({other.workload for other in rows}) > 1 else str(row.model)
+
+
+def means(metric: Metric, cells: Sequence[CellStatistic]) -> str:
+    """The range of the cells' means, for where nothing is compared."""
+    if not cells:
+        return f"No run in the figures has a value for {metric.label.lower()}."
+    ordered = sorted(cells, key=lambda cell: cell.mean)
+    if len(ordered) == 1:
+        return f"The mean of {metric.label.lower()} is {metric.format(ordered[0].mean)}."
+    return (
+        f"Means of {metric.label.lower()} run from {metric.format(ordered[0].mean)} ({_cell(ordered[0])}) "
+        f"to {metric.format(ordered[-1].mean)} ({_cell(ordered[-1])})."
+    )
+
+
+def _cell(cell: CellStatistic) -> str:
+    return f"{cell.model}, {cell.environment}"
+
+
+def sample(cells: Sequence[CellStatistic], excluded: Mapping[str, str]) -> str:
+    """How many runs stand behind a chart, and which were left out and why."""
+    sizes = sorted({cell.n for cell in cells})
+    text = f"n = {span([str(n) for n in sizes])} {'run' if sizes == [1] else 'runs'} per cell." if sizes else "n = 0."
+    if excluded:
+        reasons = listed(reason.partition(":")[0] for reason in excluded.values())
+        text += f" {len(excluded)} {'run is' if len(excluded) == 1 else 'runs are'} left out ({reasons}), drawn hollow."
+    return text
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
