@@ -57,8 +57,9 @@ def tidy(svg: str, prefix: str, *, links: bool = True) -> str:
     _share(root)
     root.attrib = {"aria-hidden": "true", "focusable": "false", **root.attrib}
     ElementTree.register_namespace("", _SVG[1:-1])
+    ElementTree.register_namespace("xlink", _LINK[1:29])
     text = ElementTree.tostring(root, encoding="unicode")
-    return text.replace(' xmlns="http://www.w3.org/2000/svg"', "", 1).replace(" />", "/>")
+    return re.sub(r' xmlns(?::xlink)?="[^"]*"', "", text, count=2).replace(" />", "/>")
 
 
 def _shorten(element: ElementTree.Element, names: dict[str, str]) -> None:
@@ -95,7 +96,8 @@ def _prune(parent: ElementTree.Element, links: bool) -> None:
             address = child.attrib.get(_LINK, "").removeprefix(_CONVERTER_BASE)
             child.attrib = {}
             if links and _LOCAL.fullmatch(address):
-                child.attrib = {"href": ROOT + address, "tabindex": "-1"}
+                # In the old namespace: the theme writes to `href` of everything that has one, which SVG forbids.
+                child.attrib = {_LINK: ROOT + address, "tabindex": "-1"}
         if child.tag in (f"{_SVG}g", f"{_SVG}a") and (not child.attrib or not len(child)):
             children += list(child)
         else:

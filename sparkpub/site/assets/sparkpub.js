@@ -94,10 +94,15 @@ function chartsOf(pass) {
     for (const kind of ['pointerenter', 'touchstart', 'focusin']) {
       element.addEventListener(kind, chart.start, {once: true, passive: true});
     }
-    // A finger that lands on a drawing asks; only the link over a chosen mark leads away.
-    element.addEventListener('click', (event) => {
-      if (event.pointerType === 'touch' && event.target.closest('svg a')) event.preventDefault();
-    });
+    // A finger that lands on a drawing asks; only the link over a chosen mark leads away. The theme expects links of
+    // HTML alone, so those of a drawing stay between the reader and the browser.
+    for (const kind of ['click', 'mouseover', 'focusin']) {
+      element.addEventListener(kind, (event) => {
+        if (!event.target.closest('svg a')) return;
+        event.stopPropagation();
+        if (event.pointerType === 'touch') event.preventDefault();
+      });
+    }
     forget.push(() => chart.view?.then((view) => view?.end()));
     return chart;
   });
