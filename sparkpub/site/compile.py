@@ -38,7 +38,7 @@ WIDE, NARROW = 640, 344
 FONT = "Helvetica Neue, Arial, sans-serif"
 """Ends in a family that the converter ships, so that text is measured alike on every machine."""
 VEGA_LITE = "6.4"
-FORMAT = 3
+FORMAT = 6
 """Counts changes of what this module makes of the same chart; part of every cache key."""
 POOL_FROM = 24
 """Cold charts from which a second process pays for its start."""
@@ -82,7 +82,7 @@ class Job:
     def specifications(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Vega-Lite of the wide and the narrow drawing."""
         wide = _specification(self.chart)
-        narrow = _resized(wide, NARROW / WIDE) if self.narrow is None else _specification(self.narrow)
+        narrow = _narrowed(wide) if self.narrow is None else _specification(self.narrow)
         return _fitted(wide, WIDE), _fitted(narrow, NARROW)
 
     @cached_property
@@ -162,6 +162,13 @@ def _specification(chart: Any) -> dict[str, Any]:
 
 
 _COMPOSED = frozenset({"facet", "hconcat", "vconcat", "concat", "repeat", "spec"})
+
+
+def _narrowed(wide: Mapping[str, Any]) -> dict[str, Any]:
+    """The chart for a phone: every width reduced alike, and a legend that has room for two columns."""
+    config = wide.get("config", {})
+    narrow: dict[str, Any] = _resized(wide, NARROW / WIDE)
+    return {**narrow, "config": {**config, "legend": {**config.get("legend", {}), "columns": 2}}}
 
 
 def _resized(node: Any, factor: float) -> Any:

@@ -4,6 +4,7 @@ Out go whatever readers of the screen would stumble over (the figure's sentence 
 digits that nobody sees, and everything that stands for nothing. What many marks share is said once.
 """
 
+import itertools
 import re
 from xml.etree import ElementTree
 
@@ -16,7 +17,10 @@ _CONVERTER_BASE = "https://vega.github.io/vega-datasets/"
 _LOCAL = re.compile(r"[A-Za-z0-9][\w./%-]*(?:\?[\w.=&%-]*)?(?:#[\w.-]*)?")
 _DROPPED = {"class", "role", "pointer-events", "version", "font-family", "target", "cursor"}
 _DEFAULTS = {"opacity": "1", "stroke-miterlimit": "10", "transform": "translate(0,0)", "stroke-width": "1"}
-_INHERITED = ("fill", "stroke", "fill-opacity", "stroke-opacity", "stroke-dasharray", "font-size", "text-anchor")
+_INHERITED = (
+    "fill", "stroke", "fill-opacity", "stroke-opacity", "stroke-dasharray", "stroke-width", "font-size", "font-weight",
+    "text-anchor",
+)  # fmt: skip
 _GEOMETRY = {
     "d",
     "transform",
@@ -36,6 +40,7 @@ _GEOMETRY = {
 }
 _DECIMALS = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 _CIRCLE = re.compile(r"M([\d.]+),0A\1,\1,0,1,1,-\1,0A\1,\1,0,1,1,\1,0Z?")
+_RELATIVE = re.compile(r"M(-?[\d.]+),(-?[\d.]+)((?:[hv]-?[\d.]+)+Z)")
 _TRANSLATE = re.compile(r"translate\((-?[\d.]+),(-?[\d.]+)\)")
 _NOTHING = {"", "M0,0h0v0h0Z"}
 
@@ -53,8 +58,9 @@ def tidy(svg: str, prefix: str, *, links: bool = True) -> str:
     }
     for element in root.iter():
         _shorten(element, names)
-    _prune(root, links)
+    _prune(root)
     _share(root)
+    _unwrap(root, links)
     root.attrib = {"aria-hidden": "true", "focusable": "false", **root.attrib}
     ElementTree.register_namespace("", _SVG[1:-1])
     ElementTree.register_namespace("xlink", _LINK[1:29])
@@ -71,13 +77,29 @@ def _shorten(element: ElementTree.Element, names: dict[str, str]) -> None:
         new = re.sub(r"url\(#([^)]+)\)", lambda found: f"url(#{names.get(found[1], '')})", new)
         kept[name] = names[value] if name == "id" else new
     element.attrib = kept
-    circle = _CIRCLE.fullmatch(kept.get("d", ""))
-    place = _TRANSLATE.fullmatch(kept.get("transform", "translate(0,0)"))
-    if element.tag == f"{_SVG}path" and circle and place:
+    _place(element)
+
+
+def _place(element: ElementTree.Element) -> None:
+    """Turn a translation into coordinates where the element has some: circles, squares, words."""
+    moved = _TRANSLATE.fullmatch(element.attrib.get("transform", "translate(0,0)"))
+    if moved is None:
+        return
+    path = element.attrib.get("d", "")
+    circle, square = _CIRCLE.fullmatch(path), _RELATIVE.fullmatch(path)
+    if element.tag == f"{_SVG}path" and circle:
         element.tag = f"{_SVG}circle"
-        del kept["d"]
-        kept.pop("transform", None)
-        kept |= {"cx": place[1], "cy": place[2], "r": circle[1]}
+        del element.attrib["d"]
+        new = {"cx": moved[1], "cy": moved[2], "r": circle[1]}
+    elif element.tag == f"{_SVG}path" and square:
+        x, y = (_short(str(float(square[i]) + float(moved[i]))) for i in (1, 2))
+        new = {"d": f"M{x},{y}{square[3]}"}
+    elif element.tag == f"{_SVG}text":
+        new = {"x": moved[1], "y": moved[2]}
+    else:
+        return
+    element.attrib.pop("transform", None)
+    element.attrib |= new
 
 
 def _short(number: str) -> str:
@@ -85,36 +107,74 @@ def _short(number: str) -> str:
     return "0" if text == "-0" else text
 
 
-def _prune(parent: ElementTree.Element, links: bool) -> None:
-    """Take out what draws nothing, groups that say nothing, and links that lead out of the site."""
+def _prune(parent: ElementTree.Element) -> None:
+    """Take out what draws nothing."""
+    for child in parent:
+        _prune(child)
+    parent[:] = [child for child in parent if not _draws_nothing(child)]
+
+
+def _draws_nothing(element: ElementTree.Element) -> bool:
+    if element.attrib.get("display") == "none" or element.attrib.get("opacity") == "0":
+        return True
+    if element.tag == f"{_SVG}path":
+        return element.get("d", "") in _NOTHING
+    return element.tag in (f"{_SVG}g", f"{_SVG}a") and not len(element)
+
+
+def _unwrap(parent: ElementTree.Element, links: bool) -> None:
+    """Take out groups that say nothing, and links that lead out of the site."""
     children: list[ElementTree.Element] = []
     for child in parent:
-        _prune(child, links)
-        if child.attrib.get("display") == "none" or (child.tag == f"{_SVG}path" and child.get("d", "") in _NOTHING):
-            continue
+        _unwrap(child, links)
         if child.tag == f"{_SVG}a":
             address = child.attrib.get(_LINK, "").removeprefix(_CONVERTER_BASE)
-            child.attrib = {}
-            if links and _LOCAL.fullmatch(address):
-                # In the old namespace: the theme writes to `href` of everything that has one, which SVG forbids.
-                child.attrib = {_LINK: ROOT + address, "tabindex": "-1"}
-        if child.tag in (f"{_SVG}g", f"{_SVG}a") and (not child.attrib or not len(child)):
-            children += list(child)
-        else:
-            children.append(child)
+            # In the old namespace: the theme writes to `href` of everything that has one, which SVG forbids.
+            child.attrib = {_LINK: ROOT + address, "tabindex": "-1"} if links and _LOCAL.fullmatch(address) else {}
+        children += list(child) if child.tag in (f"{_SVG}g", f"{_SVG}a") and not child.attrib else [child]
     parent[:] = children
 
 
 def _share(parent: ElementTree.Element) -> None:
-    """Say once, at a group, what all its marks say; links are looked through."""
+    """Say once, at a group, what neighbouring marks say alike; links are looked through."""
     for child in parent:
         _share(child)
-    marks = [mark for child in parent for mark in (child if child.tag == f"{_SVG}a" else [child])]
-    if parent.tag != f"{_SVG}g" or len(marks) < 2:
+    if parent.tag != f"{_SVG}g":
         return
-    for name in _INHERITED:
-        values = {mark.attrib.get(name) for mark in marks}
-        if len(values) == 1 and None not in values:
-            parent.attrib[name] = values.pop() or ""
-            for mark in marks:
-                del mark.attrib[name]
+    groups: list[ElementTree.Element] = []
+    for said, members in itertools.groupby(parent, key=_says):
+        marks = list(members)
+        if len(marks) < 2 or not said:
+            groups += marks
+            continue
+        group = ElementTree.Element(f"{_SVG}g", dict(said))
+        group[:] = marks
+        for mark in marks:
+            for name, _ in said:
+                del _mark(mark).attrib[name]
+        _join(group)
+        groups.append(group)
+    if len(groups) == 1 and len(groups[0]) > 0 and groups[0].attrib.keys() <= {*_INHERITED} - parent.attrib.keys():
+        parent.attrib |= groups[0].attrib
+        groups = list(groups[0])
+    parent[:] = groups
+
+
+def _mark(element: ElementTree.Element) -> ElementTree.Element:
+    return element[0] if element.tag == f"{_SVG}a" and len(element) == 1 else element
+
+
+def _says(element: ElementTree.Element) -> tuple[tuple[str, str], ...]:
+    mark = _mark(element)
+    return tuple((name, mark.attrib[name]) for name in _INHERITED if name in mark.attrib)
+
+
+def _join(group: ElementTree.Element) -> None:
+    """Grid lines and ticks of an axis as one path."""
+    strokes = []
+    for line in group:
+        moved = _TRANSLATE.fullmatch(line.attrib.get("transform", "translate(0,0)"))
+        if line.tag != f"{_SVG}line" or moved is None or not line.attrib.keys() <= {"transform", "x2", "y2"}:
+            return
+        strokes.append(f"M{moved[1]},{moved[2]}l{line.get('x2', '0')},{line.get('y2', '0')}")
+    group[:] = [ElementTree.Element(f"{_SVG}path", {"d": "".join(strokes)})]

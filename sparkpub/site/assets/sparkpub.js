@@ -125,7 +125,9 @@ function sortable(table) {
     if (!head.textContent.trim()) return;
     const button = document.createElement('button');
     button.type = 'button';
-    button.append(...head.childNodes);
+    // A header that leads somewhere keeps its link beside the button.
+    if (head.querySelector('a')) button.setAttribute('aria-label', `Sort by ${head.textContent.trim()}`);
+    else button.append(...head.childNodes);
     head.append(button);
     button.addEventListener('click', () => {
       const down = head.getAttribute('aria-sort') === 'ascending';
