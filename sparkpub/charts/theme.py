@@ -38,8 +38,8 @@ CONFIG: dict[str, Any] = {
     },
     "legend": {
         "labelColor": TEXT, "titleColor": FAINT, "labelFontSize": 12, "titleFontSize": 12, "orient": "top",
-        "columns": 4, "titleFontWeight": "normal", "symbolStrokeColor": FAINT, "symbolBaseFillColor": FAINT, "offset": 6,
-        "labelLimit": 260,
+        "titleFontWeight": "normal", "symbolStrokeColor": FAINT, "symbolBaseFillColor": FAINT, "offset": 6,
+        "labelLimit": 260, "columns": 4,
     },
     "text": {"color": TEXT, "font": FONT},
     "point": {"strokeWidth": 1.2, "opacity": 1},

@@ -103,8 +103,10 @@ def _place(element: ElementTree.Element) -> None:
 
 
 def _short(number: str) -> str:
-    text = f"{float(number):.1f}".removesuffix(".0")
-    return "0" if text == "-0" else text
+    """Whole pixels, and tenths in what is small, where they show."""
+    value = float(number)
+    text = f"{value:.{0 if abs(value) >= 20 else 1}f}".removesuffix(".0")
+    return "0" if text in ("-0", "0") else text
 
 
 def _prune(parent: ElementTree.Element) -> None:
