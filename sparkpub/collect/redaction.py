@@ -31,7 +31,7 @@ _CREDENTIALS = re.compile(r"(?P<before>://)[^/\s:@'\"]+:[^/\s@'\"]+(?=@)")
 _BEARER = re.compile(r"(?P<before>\b(?:Bearer|Basic)\s+)[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
 _TELLING = r"(?:token|secret|passw(?:or)?d|api[_-]?key|access[_-]?key|credential)"
 _NAMED = re.compile(
-    rf"(?P<before>[A-Za-z0-9_-]*{_TELLING}s?[\"']?\s*[=:]\s*[\"']?)"
+    rf"(?P<before>{_TELLING}s?[\"']?\s*[=:]\s*[\"']?)"
     r"(?=[^\s\"',;]*[^\s\"',;\d.])[^\s\"',;<>]{8,}",
     re.IGNORECASE,
 )
@@ -121,7 +121,8 @@ def _secret_name(name: str) -> bool:
 
 def _unless_public(found: re.Match[str]) -> str:
     """`tokenizer: …` and `max_tokens=…` are no secrets."""
-    name = re.split(r"[\"']?\s*[=:]", found[0], maxsplit=1)[0]
+    # The name's beginning is looked up here: a pattern that matched it would take quadratic time on a long line.
+    name = found.string[max(0, found.start() - 20) : found.end("before")]
     return found[0] if _PUBLIC.search(name) else f"{found['before']}<secret>"
 
 
