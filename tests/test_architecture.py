@@ -68,7 +68,12 @@ PUBLISHING = {
 """Right of the disk."""
 
 MAY_IMPORT: dict[str, set[str]] = MEASURING | PUBLISHING
-ACROSS = {"analysis.summary": "statistics", "analysis.tables": "statistics", "checks.prose": "sentences"}
+ACROSS = {
+    "analysis.summary": "statistics",
+    "analysis.criteria": "statistics",
+    "analysis.tables": "statistics",
+    "checks.prose": "sentences",
+}
 """Modules that are a unit of their own: those of `analysis` that read a dataset stand right of the disk, and the
 checks of sentences rest on claims, which rest on the checks of data."""
 EDGE = {"__init__", "__main__", "cli"}

@@ -4,7 +4,6 @@ Every comparison rests on Welch's t, which assumes neither equal spreads nor equ
 analysis stand beside it and are named in `why` where they disagree; they do not choose the verdict.
 """
 
-import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,8 @@ from sparkpub.analysis.describe import (
     Floats,
     Interval,
     around,
+    autocorrelation,
+    effective_n,
     resolution_of,
     standard_error,
     t_quantile,
@@ -29,11 +30,13 @@ Verdict = Literal["higher", "lower", "equivalent", "undecided"]
 
 DETECTABLE_PERCENT = 10.0
 """The difference that a sample should be able to detect: success criterion 2 of the methodology."""
+_CERTAIN, _NO_LOWER_TAIL = 1e3, 5.0
+"""Shifts in standard errors beyond which the noncentral t's tails are 1 and 0 and cannot be evaluated."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Paired:
-    """Analysis of the differences within pairs (candidate - baseline of one iteration): Student's paired t.
+    """Student's paired t on the differences within pairs (candidate - baseline of one iteration).
 
     `wilcoxon_p` is the signed-rank test's where n allows it to reject at 5 % (n ≥ 6).
     """
@@ -58,6 +61,8 @@ class Comparison:
 
     n_baseline: int
     n_candidate: int
+    n_effective_baseline: float
+    n_effective_candidate: float
     mean_baseline: float
     mean_candidate: float
     difference: float
@@ -91,8 +96,8 @@ class Comparison:
 
     @property
     def why(self) -> str:
-        """What the verdict rests on, in one sentence."""
-        return "; ".join((_ground(self), *_dissent(self))) + "."
+        """What the verdict rests on and what speaks against it, in one sentence."""
+        return "; ".join((_ground(self), *_doubts(self))) + "."
 
 
 def compare(
@@ -104,54 +109,35 @@ def compare(
     unit: str = "",
     pairs: Sequence[tuple[float, float]] | None = None,
 ) -> Comparison:
-    """Compare two samples of one metric. Raises ValueError where one is empty or not finite.
+    """Compare two samples of one metric, each in run order. Raises ValueError where one is empty or not finite.
 
     `margin_percent` is the equivalence margin in percent of the baseline's mean. `direction` says which way is
     better, `unit` whether values are a rate (ends in /s) or lack a true zero (°C). `pairs` are (baseline,
     candidate) values of the same iteration where the order of runs was interleaved.
     """
-    return _compare(
-        tuple(map(float, baseline)),
-        tuple(map(float, candidate)),
-        margin_percent,
-        direction,
-        unit,
-        None if pairs is None else tuple(pairs),
-    )
-
-
-@functools.lru_cache(maxsize=50_000)
-def _compare(
-    baseline: tuple[float, ...],
-    candidate: tuple[float, ...],
-    margin_percent: float,
-    direction: Direction,
-    unit: str,
-    pairs: tuple[tuple[float, float], ...] | None,
-) -> Comparison:
-    a, b = np.array(baseline), np.array(candidate)
+    a, b = np.array(baseline, dtype=np.float64), np.array(candidate, dtype=np.float64)
     if not len(a) or not len(b) or not (np.isfinite(a).all() and np.isfinite(b).all()):
         raise ValueError("a comparison needs at least one value on each side, and finite ones")
-    mean_a, mean_b = float(a.mean()), float(b.mean())
-    difference = mean_b - mean_a
+    welch, mean_a, mean_b = Welch.of(a, b), float(a.mean()), float(b.mean())
     scaled = unit != "°C" and mean_a > 0
     ratio = mean_b / mean_a if scaled else None
-    welch = Welch.of(a, b)
     margin = margin_percent / 100 * mean_a if scaled else None
     p_value = None if welch is None else welch.p_value
     equivalence_p = None if welch is None or margin is None else welch.tost(margin)
     return Comparison(
         n_baseline=len(a),
         n_candidate=len(b),
+        n_effective_baseline=effective_n(len(a), autocorrelation(a)),
+        n_effective_candidate=effective_n(len(b), autocorrelation(b)),
         mean_baseline=mean_a,
         mean_candidate=mean_b,
-        difference=difference,
-        difference_percent=100 * difference / mean_a if scaled else None,
+        difference=mean_b - mean_a,
+        difference_percent=100 * (mean_b - mean_a) / mean_a if scaled else None,
         ratio=ratio,
         inverse_ratio=1 / ratio if ratio else None,
         ci95_ratio=None if welch is None or not scaled else welch.ratio_interval(),
         overhead_percent=_overhead(ratio, direction, unit),
-        ci95_difference=None if welch is None else around(difference, welch.error, welch.df),
+        ci95_difference=None if welch is None else around(mean_b - mean_a, welch.error, welch.df),
         p_value=p_value,
         p_adjusted=p_value,
         mann_whitney_p=mann_whitney(a, b),
@@ -161,7 +147,7 @@ def _compare(
         equivalence_p_adjusted=equivalence_p,
         power_10_percent=None if welch is None or not scaled else welch.power(DETECTABLE_PERCENT / 100 * mean_a),
         paired=None if pairs is None else paired(pairs, margin),
-        better=_better(difference, direction),
+        better=_better(mean_b - mean_a, direction),
     )
 
 
@@ -226,9 +212,9 @@ class Welch:
         """Probability that this test rejects at 5 % when the true difference is `difference` (noncentral t:
         Cohen, Statistical Power Analysis, 1988), the spreads being those observed."""
         critical, shift = t_quantile(1 - ALPHA / 2, self.df), abs(difference) / self.error
-        if shift > critical + 30 * (1 + critical / math.sqrt(2 * self.df)):
-            return 1.0  # beyond what the noncentral t can be evaluated for
-        return float(stats.nct.sf(critical, self.df, shift) + stats.nct.cdf(-critical, self.df, shift))
+        above = 1.0 if shift > _CERTAIN else float(1 - special.nctdtr(self.df, shift, critical))
+        below = float(special.nctdtr(self.df, shift, -critical)) if shift < _NO_LOWER_TAIL else 0.0
+        return min(1.0, above + below)
 
     def ratio_interval(self) -> Interval | None:
         """Fieller's (1954) 95 % interval of mean_b / mean_a; None where the baseline is not clear of zero."""
@@ -352,9 +338,8 @@ def p_text(p: float | None) -> str:
 
 
 def _ground(c: Comparison) -> str:
-    few = min(c.n_baseline, c.n_candidate)
     margin = f"±{c.equivalence_margin_percent:g} %"
-    if few < MINIMUM_RUNS:
+    if min(c.n_baseline, c.n_candidate) < MINIMUM_RUNS:
         return f"n too small to decide: {c.n_baseline} and {c.n_candidate} runs, {MINIMUM_RUNS} on each side are needed"
     if c.verdict == "equivalent":
         text = f"within {margin} of the baseline's mean (TOST, {_holm(c.equivalence_p, c.equivalence_p_adjusted)})"
@@ -372,13 +357,20 @@ def _holm(plain: float | None, adjusted: float | None) -> str:
     return ("" if plain == adjusted else "adjusted ") + p_text(adjusted)
 
 
-def _dissent(c: Comparison) -> list[str]:
-    """Tests that see it otherwise than Welch's t did before correction."""
+def _doubts(c: Comparison) -> list[str]:
+    """Tests that see it otherwise than Welch's t before correction, and runs that are not independent."""
     others = [("Mann-Whitney", c.mann_whitney_p)]
     if c.paired is not None:
         others.append((f"the paired analysis of {c.paired.n} iterations", c.paired.p_value))
-    return [
+    doubts = [
         f"{name} disagrees ({p_text(p)} against {p_text(c.p_value)})"
         for name, p in others
         if p is not None and _significant(p) != _significant(c.p_value)
     ]
+    for name, n, worth in (
+        ("baseline", c.n_baseline, c.n_effective_baseline),
+        ("candidate", c.n_candidate, c.n_effective_candidate),
+    ):
+        if worth < MINIMUM_RUNS <= n:
+            doubts.append(f"neighbouring runs are alike: the {n} of the {name} are worth {worth:.1f} independent ones")
+    return doubts

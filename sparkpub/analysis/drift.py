@@ -2,12 +2,13 @@
 
 import functools
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import special, stats
 
+from sparkpub.analysis.compare import Welch
 from sparkpub.analysis.describe import Floats, autocorrelation
 
 _SLOPE_RUNS = 1000
@@ -36,12 +37,7 @@ def trend(values: Sequence[float]) -> Trend:
     Theil (1950) and Sen (1968) for the slope, Mann (1945) and Kendall (1975) for the test. Beyond 1,000 values
     the slope is that of 1,000 evenly spaced ones, so that cost grows with n and not with its square.
     """
-    return _trend(tuple(map(float, values)))
-
-
-@functools.lru_cache(maxsize=50_000)
-def _trend(values: tuple[float, ...]) -> Trend:
-    array, n = np.array(values), len(values)
+    array, n = np.array(values, dtype=np.float64), len(values)
     if n < 3:
         return Trend(n=n, slope=None, tau=None, p_value=None, spearman=None, spearman_p=None, lag1=None)
     if array.min() == array.max():
@@ -80,10 +76,34 @@ def spearman(x: Floats, y: Floats) -> float:
 
 
 def _correlation_p(r: float, n: int) -> float:
-    """Two-sided p of a correlation by Student's t on n - 2 degrees of freedom."""
+    """Two-sided p of a rank correlation by Student's t on n - 2 degrees of freedom."""
     if abs(r) >= 1 - 1e-12:
-        return 0.0 if n > 3 else 1.0 / 3
+        return 2 / math.factorial(min(n, 20))  # exact: two of all orders are perfect
     return float(2 * special.stdtr(n - 2, -abs(r) * math.sqrt((n - 2) / (1 - r * r))))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderEffect:
+    """Runs that were not the first of their round against those that were: `difference` of means and Welch's p."""
+
+    n_first: int
+    n_later: int
+    difference: float
+    p_value: float
+
+
+def order_effect(values: Sequence[float], places: Sequence[int]) -> OrderEffect | None:
+    """Does it matter to run first in a round of environments? `places` holds each value's place (0 = first).
+
+    An order that is reversed in every second iteration puts each environment first as often as last, so that an
+    effect of place shows here and cancels in the comparison. None where either side has fewer than two values.
+    """
+    array, first = np.array(values, dtype=np.float64), np.array(places) == 0
+    welch = Welch.of(array[first], array[~first])
+    if welch is None:
+        return None
+    n = int(first.sum())
+    return OrderEffect(n_first=n, n_later=len(array) - n, difference=welch.mean_b - welch.mean_a, p_value=welch.p_value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,8 +141,3 @@ def first_runs(blocks: Sequence[Sequence[float]]) -> FirstRuns:
 def _eccentricity(rank: float, n: int) -> float:
     """Rank 1 … n on a scale from -1 to 1."""
     return (2 * rank - n - 1) / (n - 1)
-
-
-def blocks(labels: Sequence[Hashable]) -> int:
-    """Number of unbroken stretches of equal labels in run order; one per label means full confounding with time."""
-    return sum(1 for index, label in enumerate(labels) if index == 0 or labels[index - 1] != label)

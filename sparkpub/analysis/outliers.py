@@ -10,6 +10,7 @@ from sparkpub.analysis.describe import ALPHA, Floats, resolution_of, t_quantile
 
 _ROUNDING_STEPS = 2.0
 _SMALLEST = 3
+_FAR = 3.5
 _SEVERAL_FROM = 15
 
 
@@ -51,14 +52,15 @@ def critical_value(n: int, alpha: float = ALPHA) -> float:
     return (n - 1) / math.sqrt(n) * math.sqrt(t * t / (n - 2 + t * t))
 
 
-def modified_z(values: Sequence[float]) -> tuple[float, ...]:
-    """0.6745 (x - median) / MAD: Iglewicz and Hoaglin (1993), who call 3.5 and more a potential outlier.
+def far_from_median(values: Sequence[float]) -> tuple[int, ...]:
+    """Indices of values whose modified z-score, 0.6745 |x - median| / MAD, is above 3.5 (Iglewicz and Hoaglin 1993).
 
-    Where more than half the values are equal MAD is 0, and 1.2533 × the mean absolute deviation takes its place;
-    equal values all score 0.
+    Median and MAD hold still where several outliers hide each other from a test. Where more than half the values are
+    equal MAD is 0, and 1.2533 × the mean absolute deviation stands for σ in its place. A reason to look, not a test:
+    no error rate is promised. The rounding rule of `grubbs` holds here too.
     """
     array = np.array(values, dtype=np.float64)
-    distance = array - np.median(array)
-    mad = float(np.median(np.abs(distance)))
-    scale = mad / 0.6745 if mad > 0 else 1.253314 * float(np.abs(distance).mean())
-    return tuple(float(value) for value in (distance / scale if scale > 0 else distance))
+    distance = np.abs(array - np.median(array))
+    scale = float(np.median(distance)) / 0.6745 or 1.253314 * float(distance.mean())
+    far = distance > max(_FAR * scale, _ROUNDING_STEPS * resolution_of(array))
+    return tuple(int(index) for index in np.flatnonzero(far))

@@ -87,13 +87,3 @@ def throughput_ceiling(bandwidth: float, step_bytes: float, batch: int) -> float
 def fits(weight_bytes: float, kv_bytes: float, memory_bytes: float) -> Fit:
     """Resident weights and KV cache against the memory of the machine."""
     return Fit(weight_bytes + kv_bytes, memory_bytes)
-
-
-def kv_bytes_per_token(layers: int, kv_heads: int, head_dim: int, element_bytes: float) -> float:
-    """Keys and values of one token in all layers."""
-    return 2 * layers * kv_heads * head_dim * element_bytes
-
-
-def kv_tokens(kv_bytes: float, per_token: float) -> int:
-    """Whole tokens that fit into a KV cache."""
-    return math.floor(kv_bytes / per_token)

@@ -67,14 +67,19 @@ class SourcedFact:
     how: str | None
 
 
+@functools.cache
 def models() -> Mapping[str, Architecture]:
     """Hugging Face id to architecture, `source` being "catalogue". Raises CatalogueError for a damaged file."""
-    return _models()
+    return {
+        name: _validated(Architecture, "models", name, {"source": "catalogue"} | values)
+        for name, values in _values("models").items()
+    }
 
 
+@functools.cache
 def machines() -> Mapping[str, MachineFacts]:
     """Kind of machine (`dgx-spark`, `h200`) to its facts. Raises CatalogueError for a damaged file."""
-    return _machines()
+    return {name: _validated(MachineFacts, "machines", name, values) for name, values in _values("machines").items()}
 
 
 def machine_kind(gpu_name: str) -> str | None:
@@ -92,19 +97,6 @@ def facts(kind: Kind, name: str) -> tuple[SourcedFact, ...]:
         SourcedFact(fact, entry.value, file.sources[entry.source], entry.how)
         for fact, entry in file.entries[name].items()
     )
-
-
-@functools.cache
-def _models() -> Mapping[str, Architecture]:
-    return {
-        name: _validated(Architecture, "models", name, {"source": "catalogue"} | values)
-        for name, values in _values("models").items()
-    }
-
-
-@functools.cache
-def _machines() -> Mapping[str, MachineFacts]:
-    return {name: _validated(MachineFacts, "machines", name, values) for name, values in _values("machines").items()}
 
 
 def _values(kind: Kind) -> dict[str, dict[str, object]]:

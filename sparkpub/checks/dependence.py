@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sparkpub.analysis import describe
 from sparkpub.checks import thresholds
 from sparkpub.checks.finding import Finding
 from sparkpub.checks.view import View, label
@@ -53,12 +54,19 @@ class Fit:
         return 1 - float(rest @ rest) / spread if spread > 1e-18 * float(self.y @ self.y) else -math.inf
 
     @property
+    def rounding(self) -> float:
+        """The distance from the line that rounding of x and y can make; 0 for logarithms, which hide it."""
+        if self.form == "power":
+            return 0.0
+        return (describe.resolution_of(self.y) + abs(self.line[0]) * describe.resolution_of(self.x)) / 2
+
+    @property
     def exact(self) -> bool:
-        """Whether y is a function of x, for all that these runs can tell."""
-        return (
-            self.r_squared >= thresholds.DEPENDENCE_R_SQUARED
-            and self.r_squared_within >= thresholds.DEPENDENCE_R_SQUARED_WITHIN
-        )
+        """Whether y is a function of x, for all that these runs can tell: what is left is next to nothing, or
+        rounding."""
+        rounded = float(np.abs(self.residuals).max()) <= thresholds.DEPENDENCE_ROUNDING * self.rounding
+        enough = thresholds.DEPENDENCE_R_SQUARED_WITHIN if rounded else thresholds.DEPENDENCE_R_SQUARED
+        return self.r_squared >= enough and self.r_squared_within >= thresholds.DEPENDENCE_R_SQUARED_WITHIN
 
 
 def _cell_means(values: Floats, cells: NDArray[np.int64]) -> Floats:

@@ -25,7 +25,9 @@ def damaged(campaign: str, lines: Iterable[str], *, units: bool) -> Iterator[Fin
     for line in lines:
         if bool(_UNIT_DAMAGE.search(line)) is units:
             name = "unit" if units else "schema"
-            yield Finding(name, "error", campaign, None, None, f"A damaged file was left out: {line}", {"line": line})
+            yield Finding(
+                name, "error", campaign, None, None, f"A damaged file was left out: {line}.", {"damage": line}
+            )
 
 
 def schema(view: View) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from statistics import fmean
 from typing import NamedTuple
 
 from sparkpub.analysis import compare, describe, drift
@@ -55,29 +56,35 @@ def drifts(view: View) -> Iterator[Finding]:
 
 
 def _transients(view: View) -> Iterator[Finding]:
-    """First runs of cells that stand out among their cell's runs, by environment: a cold start left in the figures."""
+    """First runs that stand out in their cells, over all cells and over those of each environment."""
     groups: dict[tuple[str, str], dict[Cell, tuple[float, ...]]] = defaultdict(dict)
+    environments = {cell[1] for cell in view.ran}
     for cell in view.ran:
         for name in view.once(independent):
-            groups[cell[1], name][cell] = view.figures(cell, name, ran=True)
-    tests = [(group, drift.first_runs(list(blocks.values()))) for group, blocks in groups.items()]
-    adjusted = compare.holm([test.p_value if test.ranks else None for _, test in tests])
-    for ((environment, name), test), p in zip(tests, adjusted, strict=True):
-        blocks = {cell: values for cell, values in groups[environment, name].items() if len(values) >= 3}
-        apart = [values[0] - sum(values[1:]) / len(values[1:]) for values in blocks.values()]
-        if p is None or p >= thresholds.TRANSIENT_ALPHA or not view.matters(
-            [value for values in blocks.values() for value in values], sum(apart) / len(apart)
-        ):  # fmt: skip
-            continue
-        metric, high = view.metrics[name], sum(apart) > 0
+            values = view.figures(cell, name, ran=True)
+            for where in {cell[1], "*"} if len(environments) > 1 and len(values) >= 3 else {"*"}:
+                groups[where, name][cell] = values
+    tests = {group: drift.first_runs(list(blocks.values())) for group, blocks in groups.items()}
+    adjusted = compare.holm([test.p_value if test.ranks else None for test in tests.values()])
+    for ((where, name), test), p in zip(tests.items(), adjusted, strict=True):
+        if p is not None and p < thresholds.TRANSIENT_ALPHA:
+            yield from _transient(view, where, name, groups[where, name], test.ranks, test.p_value, p)
+
+
+def _transient(view: View, where: str, name: str, blocks: dict[Cell, tuple[float, ...]], ranks: tuple[float, ...],
+               p_value: float, p_adjusted: float) -> Iterator[Finding]:  # fmt: skip
+    apart = fmean(values[0] - fmean(values[1:]) for values in blocks.values())
+    metric = view.metrics[name]
+    if view.matters([value for values in blocks.values() for value in values], apart):
+        side = f"{metric.format(abs(apart))} {'above' if apart > 0 else 'below'}"
         text = (
-            f"The first run stands out in the {len(blocks)} cells of {environment}: its {metric.label} is "
-            f"{metric.format(abs(sum(apart) / len(apart)))} {'above' if high else 'below'} the other runs' on average "
-            f"(permutation p = {test.p_value:.2g}, {p:.2g} after correction). A cold start is in the figures."
+            f"The first run stands out in {len(blocks)} cells{'' if where == '*' else f' of {where}'}: its "
+            f"{metric.label} is on average {side} that of the others (permutation p = {p_value:.2g}, "
+            f"{p_adjusted:.2g} after correction). A cold start is in the figures."
         )
         yield view.finding("drift", "warning", text, cells=[label(cell) for cell in blocks], metric=name,
-                           runs=[view.ran[cell][0].record.run_id for cell in blocks], ranks=list(test.ranks),
-                           lengths=list(test.lengths), p_value=test.p_value, p_adjusted=p)  # fmt: skip
+                           runs=[view.ran[cell][0].record.run_id for cell in blocks], ranks=list(ranks),
+                           p_value=p_value, p_adjusted=p_adjusted)  # fmt: skip
 
 
 def order_confound(view: View) -> Iterator[Finding]:

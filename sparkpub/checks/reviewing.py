@@ -116,14 +116,14 @@ def review(dataset: Dataset) -> Review:
 def _review_data(dataset: Dataset) -> Review:
     findings: list[Finding] = []
     excluded: dict[str, str] = {}
+    damage = _damage(dataset)
     for data in dataset.campaigns.values():
-        found, out = _review_campaign(data, _damage(dataset, data.name))
+        found, out = _review_campaign(data, damage.pop(data.name, ()))
         findings += found
         excluded |= out
-    for name in sorted({_campaign_of(dataset, line) for line in dataset.skipped} - set(dataset.campaigns)):
-        findings += damaged(name, _damage(dataset, name), units=False)
-    order = {severity: rank for rank, severity in enumerate(SEVERITIES)}
-    findings.sort(key=lambda finding: (finding.campaign, order[finding.severity]))
+    for name, lines in damage.items():
+        findings += damaged(name, lines, units=False)
+    findings.sort(key=lambda finding: (finding.campaign, SEVERITIES.index(finding.severity)))
     return Review(dataset, tuple(findings), excluded)
 
 
@@ -133,25 +133,26 @@ def _review_campaign(data: CampaignData, damage: tuple[str, ...]) -> tuple[list[
     out = {run: f"quarantined: {reason}" for run, reason in data.quarantined.items()}
     first = View(data, out, damage)
     for check in CHECKS.values():
-        if check.run is not None and check.kind == "happened":
-            for finding in check.run(first):
-                findings.append(finding)
-                if finding.severity == "error" or check.name == "exit-status":
-                    for run in finding.runs:
-                        out.setdefault(run, f"{check.name}: {finding.message}")
+        for finding in check.run(first) if check.run is not None and check.kind == "happened" else ():
+            findings.append(finding)
+            if finding.severity == "error" or check.name == "exit-status":
+                for run in finding.runs:
+                    out.setdefault(run, f"{check.name}: {finding.message}")
     second = View(data, out, damage)
     for check in CHECKS.values():
-        if check.run is not None and check.kind != "happened":
-            findings += check.run(second)
+        findings += check.run(second) if check.run is not None and check.kind != "happened" else ()
     doubles = {run: f"duplicate-iteration: {kept} counts for this iteration" for run, kept in second.doubles.items()}
     return findings, doubles | out
 
 
-def _damage(dataset: Dataset, campaign: str) -> tuple[str, ...]:
-    return tuple(line for line in dataset.skipped if _campaign_of(dataset, line) == campaign)
-
-
-def _campaign_of(dataset: Dataset, line: str) -> str:
-    """The campaign whose folder a line of `Dataset.skipped` names."""
-    _, found, rest = line.partition(f"{dataset.folder}/")
-    return rest.split("/")[0] if found else ""
+def _damage(dataset: Dataset) -> dict[str, tuple[str, ...]]:
+    """The lines of `Dataset.skipped` by campaign, without the data folder: it is nobody's business on a page."""
+    lines: dict[str, tuple[str, ...]] = {}
+    for line in dataset.skipped:
+        for root in dict.fromkeys([dataset.folder, *(data.folder.parent for data in dataset.campaigns.values())]):
+            before, found, after = line.partition(f"{root}/")
+            if found:
+                name = after.split("/")[0]
+                lines[name] = (*lines.get(name, ()), before + after.replace(f"{root}/", ""))
+                break
+    return lines

@@ -103,7 +103,7 @@ def _powerless(view: View) -> Iterator[Finding]:
 def _power(view: View, base: Cell | None, cell: Cell, metric: Metric) -> Iterator[Finding]:
     assert base is not None
     samples = [view.figures(place, metric.name) for place in (base, cell)]
-    if min(map(len, samples)) < thresholds.EFFECTIVE_RUNS:
+    if min(map(len, samples)) < thresholds.EFFECTIVE_RUNS or not any(len(set(sample)) > 1 for sample in samples):
         return
     power = compare.compare(*samples, margin_percent=view.margin_percent, unit=metric.unit).power_10_percent
     if power is not None and power < thresholds.POWER:

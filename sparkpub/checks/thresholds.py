@@ -1,7 +1,7 @@
 """Every threshold of the review, in one place, with the reason for its value.
 
 False alarms are budgeted per campaign: of clean campaigns at most 5 % may raise any warning. Only tests that
-can err by chance draw on the budget (`DRIFT_ALPHA`, `TRANSIENT_ALPHA` and `OUTLIER_ALPHA` add up to 4 %), and each
+can err by chance draw on the budget (`DRIFT_ALPHA`, `TRANSIENT_ALPHA` and `OUTLIER_ALPHA` add up to 4.5 %), and each
 of them is corrected for all the cells and metrics it looks at: Holm for drift, Bonferroni for outliers.
 """
 
@@ -41,13 +41,16 @@ DEPENDENCE_R_SQUARED = 0.99999
 DEPENDENCE_R_SQUARED_WITHIN = 0.999
 """The same within cells, so that two metrics are not called one because both grow with the model."""
 
+DEPENDENCE_ROUNDING = 1.5
+"""Or: no run further from the line than this many times what the rounding of both figures explains."""
+
 DEPENDENCE_RUNS = 8
 """Runs below which a fit says nothing about exactness."""
 
 DRIFT_ALPHA = 0.02
 """Chance that any metric of any cell of a clean campaign is said to drift (Mann-Kendall, Holm)."""
 
-TRANSIENT_ALPHA = 0.01
+TRANSIENT_ALPHA = 0.015
 """Chance that the first runs of a clean campaign are said to stand out (exact permutation test, Holm)."""
 
 OUTLIER_ALPHA = 0.01

@@ -102,6 +102,7 @@ class View:
             name
             for name, metric in self.metrics.items()
             if not metric.derived_from
+            and metric.direction != "neither"
             and (not name.startswith("gpu_") or metric.unit == "GiB")
             and name in (stem := _PERCENTILE.sub("", name), _middle(stem, self.metrics))
         )

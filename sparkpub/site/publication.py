@@ -89,8 +89,10 @@ def _grouped(items: Iterable[Any], key: Any) -> Mapping[Any, Sequence[Any]]:
 def axes(campaign: CampaignData) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Models, environments and workloads of a campaign in the order of its matrix, then of its runs."""
     matrix: Matrix | None = campaign.matrix
-    declared = ((), (), ()) if matrix is None else (matrix.models, matrix.environments, matrix.workloads)
-    seen = list(zip(*(record.cell for record in campaign.records), strict=True)) or [(), (), ()]
+    declared: tuple[Iterable[str], ...] = (
+        ((), (), ()) if matrix is None else (matrix.models, matrix.environments, matrix.workloads)
+    )
+    seen: list[tuple[str, ...]] = list(zip(*(record.cell for record in campaign.records), strict=True)) or [(), (), ()]
     models, environments, workloads = (
         tuple(dict.fromkeys([*named, *found])) for named, found in zip(declared, seen, strict=True)
     )

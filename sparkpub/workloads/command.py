@@ -45,6 +45,11 @@ class Extraction(BaseModel):
                 raise ValueError(f"the regular expression needs one group around the number, it has {groups}")
         return value
 
+    @property
+    def place(self) -> str:
+        """Where to look: a role of outputs, or the log."""
+        return self.file or ("log" if self.json_path is None else "report")
+
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         if (self.regex is None) == (self.json_path is None):
@@ -71,9 +76,8 @@ class CommandOptions(Options):
                 raise ValueError(f"metrics.{name}: unit, label and direction are fixed for a known metric")
             if name not in METRICS and any(part is None for part in own):
                 raise ValueError(f"metrics.{name}: a metric of one's own needs unit, label and direction")
-            role = item.file or ("report" if item.json_path is not None else None)
-            if role is not None and role not in self.outputs:
-                raise ValueError(f"metrics.{name}: reads {role}, which outputs does not name")
+            if item.place != "log" and item.place not in self.outputs:
+                raise ValueError(f"metrics.{name}: reads {item.place}, which outputs does not name")
         return self
 
 
@@ -107,20 +111,20 @@ class AnyCommand:
             value = _value(log, files, item)
             metrics[name] = _metric(name, item, value)
             if value is None and not item.optional:
-                problems.append(f"{name} was not found in the {item.file or 'answer'}")
+                problems.append(f"{name} was not found in the {item.place}")
         return Answer(metrics, complete=not problems, problems=tuple(problems))
 
 
 def _value(log: bytes, files: Mapping[str, bytes], item: Extraction) -> float | None:
+    content = log if item.place == "log" else files.get(item.place, b"")
     if item.json_path is not None:
-        return reading.number(reading.at(reading.json_value(files.get(item.file or "report")), item.json_path))
+        return reading.number(reading.at(reading.json_value(content), item.json_path))
     assert item.regex is not None
-    content = log if item.file is None else files.get(item.file, b"")
     return reading.number(reading.search(reading.lines(content), item.regex, first=item.take == "first"))
 
 
 def _metric(name: str, item: Extraction, value: float | None) -> MetricValue:
-    source: Literal["log", "report"] = "log" if item.json_path is None and item.file is None else "report"
+    source: Literal["log", "report"] = "log" if item.place == "log" else "report"
     reason = "not found in what the command printed or wrote"
     if name in METRICS:
         return reading.metric(name, value, source, scale=item.scale, reason=reason)
