@@ -294,7 +294,13 @@ def render(data: tuple[Path, ...], out: Path, **given: Any) -> None:
 
 
 @cli.command()
-@click.option("--config", type=click.Path(path_type=Path, exists=True), default=Path("mkdocs.yml"), show_default=True)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, exists=True),
+    default=Path("mkdocs.yml"),
+    show_default=True,
+    help="The configuration of MkDocs.",
+)
 @click.option("--site-dir", type=click.Path(path_type=Path, file_okay=False), default=None, help="Folder to write.")
 def build(config: Path, site_dir: Path | None) -> None:
     """Review the runs, judge the claims, and build the site strictly; nothing is built that the review refuses.
