@@ -30,9 +30,9 @@ def _cells(row: dict[str, Any]) -> list[str]:
     against = ratio = ""
     if row["against"] is not None:
         source = f", {row['source']}" if row["source"] else ""
-        against = f"{row['against']}: {_number(row['against_value'])} {row['unit']}{source}"
+        against = f"{row['against']}: {_quantity(row['against_value'], row)}{source}"
         ratio = f"{row['value'] / row['against_value']:.3g}" if row["against_value"] else ""
-    return [row["what"], f"{_number(row['value'])} {row['unit']}{spread}", str(row["runs"]), against, ratio, _goal(row)]
+    return [row["what"], _quantity(row["value"], row) + spread, str(row["runs"]), against, ratio, _goal(row)]
 
 
 def _goal(row: dict[str, Any]) -> str:
@@ -41,7 +41,11 @@ def _goal(row: dict[str, Any]) -> str:
         return ""
     met = row["value"] <= goal if goal >= 0 else row["value"] >= -goal
     sign = "at most" if goal >= 0 else "at least"
-    return f"{sign} {_number(abs(goal))} {row['unit']}: {'met' if met else '**missed**'}"
+    return f"{sign} {_quantity(abs(goal), row)}: {'met' if met else '**missed**'}"
+
+
+def _quantity(value: float, row: dict[str, Any]) -> str:
+    return f"{_number(value)} {row['unit']}".strip()
 
 
 def _number(value: float) -> str:

@@ -1,0 +1,140 @@
+"""`python -m benchmarks.build`: how long the site takes to build, and from a changed digit to the served page.
+
+Works on a copy of the committed files, so that neither local data nor a warm cache helps or hinders. Held against
+MkDocs with the same theme, the same number of pages and nothing of ours.
+"""
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import yaml
+from mkdocs.utils.yaml import yaml_load
+
+from benchmarks import harness
+from benchmarks.harness import Row, row
+from sparkpub.store import DEFAULT_DATA, campaign_folders, record_paths
+
+REPEATS = 5
+WORDS = "A paragraph of plain words, as a page without a program behind it would have. " * 12
+
+
+def copy(folder: Path) -> Path:
+    """The committed files of this repository, as they are now."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=harness.ROOT, check=True, capture_output=True, text=True)
+    for name in filter(None, listed.stdout.split("\0")):
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(harness.ROOT / name, target)
+    return folder
+
+
+def bare(folder: Path, project: Path, pages: int) -> Path:
+    """A project with the same theme and number of pages, each with a heading and a few lines."""
+    theme = yaml_load((project / "mkdocs.yml").read_text())["theme"]
+    settings = {"site_name": "bare", "theme": theme, "plugins": ["search"], "nav": [{"Start": "index.md"}]}
+    docs = folder / "docs"
+    docs.mkdir(parents=True)
+    (folder / "mkdocs.yml").write_text(yaml.safe_dump(settings))
+    for number in range(pages):
+        name = "index.md" if number == 0 else f"page{number}.md"
+        (docs / name).write_text(f"# Page {number}\n\n{WORDS}\n\n## More\n\n{WORDS}\n")
+    return folder
+
+
+def builder(project: Path) -> Callable[[], object]:
+    argv = [sys.executable, "-m", "mkdocs", "build", "--quiet"]
+    return lambda: subprocess.run(argv, cwd=project, check=True, capture_output=True)
+
+
+def cold(project: Path, build: Callable[[], object]) -> Callable[[], object]:
+    """A build that finds no cache."""
+
+    def work() -> None:
+        shutil.rmtree(project / ".cache", ignore_errors=True)
+        build()
+
+    return work
+
+
+def edit_to_page(project: Path) -> list[float]:
+    """Seconds from writing a record to the moment when the served page shows the new figure."""
+    folder = campaign_folders(project / DEFAULT_DATA)[0]
+    path = next(path for path in record_paths(folder) if '"output_throughput_tok_s"' in path.read_text())
+    text = path.read_text()
+    document = json.loads(text)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    argv = [sys.executable, "-m", "mkdocs", "serve", "--quiet", "--dev-addr", f"127.0.0.1:{port}"]
+    page = f"http://127.0.0.1:{port}/runs/{document['run_id']}/"
+    times = []
+    with subprocess.Popen(argv, cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            _wait(page, document["run_id"], 300)
+            for number in range(REPEATS):
+                value = 123.01 + number
+                document["metrics"]["output_throughput_tok_s"]["value"] = value
+                start = time.perf_counter()
+                path.write_text(json.dumps(document, indent=1))
+                _wait(page, f"{value:.2f}", 60)
+                times.append(time.perf_counter() - start)
+        finally:
+            process.terminate()
+    return times
+
+
+def _wait(address: str, text: str, limit: float) -> None:
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        try:
+            with urllib.request.urlopen(address, timeout=limit) as answer:
+                if text in answer.read().decode():
+                    return
+        except (urllib.error.URLError, ConnectionError):
+            pass
+        time.sleep(0.02)
+    raise TimeoutError(f"{address} never said {text}")
+
+
+def rows(project: Path, scratch: Path) -> list[Row]:
+    build = builder(project)
+    build()
+    pages = sum(1 for _ in (project / "site").rglob("index.html"))
+    plain = builder(bare(scratch, project, pages))
+    warm_times, bare_times = harness.alternating(build, plain, REPEATS)
+    cold_times = [harness.seconds(cold(project, build)) for _ in range(3)]
+    against = (f"bare Material, {pages} pages", bare_times)
+    return [
+        row("build, nothing cached", cold_times, "s", against=against, goal=14),
+        row("build, nothing changed", warm_times, "s", against=against, goal=3),
+        row("a record changed, until the page served shows it", edit_to_page(project), "s", goal=2.5),
+    ]
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as made:
+        project = copy(Path(made, "project"))
+        folders = campaign_folders(project / DEFAULT_DATA)
+        campaigns = [(folder.name, sum(1 for _ in record_paths(folder))) for folder in folders]
+        found = rows(project, Path(made, "bare"))
+    harness.save(
+        "build",
+        title="Building the site",
+        question="How long until the site is there, for everything committed?",
+        rows=found,
+        notes=["Campaigns: " + ", ".join(f"{name} with {count} runs" for name, count in campaigns) + "."],
+        packages=["mkdocs", "mkdocs-material", "altair", "vl-convert-python"],
+    )
+
+
+if __name__ == "__main__":
+    main()
