@@ -252,7 +252,8 @@ def stats(
 
 @cli.command()
 @click.argument("data", metavar="[DIR]", type=click.Path(path_type=Path), default=DEFAULT_DATA)
-@click.option("--format", "form", type=click.Choice(["csv", "parquet", "json"]), default="csv", show_default=True)
+@click.option("--format", "form", type=click.Choice(["csv", "parquet", "json"]), default="csv", show_default=True,
+              help="What to write.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="File to write.")
 def export(data: Path, form: str, output: Path) -> None:
     """The tidy table: one row per run and metric, with the reason where a run is not in the figures.
