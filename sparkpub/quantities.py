@@ -23,7 +23,16 @@ AXES = ("model", "environment", "workload")
 Include = Literal["counted", "all"]
 Kind = Literal["runs", "sample", "order", "relation", "comparison"]
 Estimate = tuple[float | None, Interval | None]
-_DIGITS = {"slope": 4, "r_squared": 7, "ratio": 3, "inverse_ratio": 3, "n": 0, "n_effective": 1, "hours": 1}
+_DIGITS = {
+    "slope": 4,
+    "r_squared": 7,
+    "ratio": 3,
+    "inverse_ratio": 3,
+    "n": 0,
+    "n_effective": 1,
+    "hours": 1,
+    "minutes_apart": 1,
+}
 """Digits after the point for statistics without a metric's unit; counts have none, the others two."""
 _MINUS = "\N{MINUS SIGN}"
 
@@ -133,9 +142,20 @@ def _of_runs(count: Callable[[Record], bool]) -> Callable[[Question], Estimate]:
     return lambda question: (float(sum(1 for record in question.group.records if count(record))), None)
 
 
+def _starts(question: Question) -> list[float]:
+    """Seconds from the first start to every start, in order of time."""
+    moments = sorted(datetime.fromisoformat(record.started.value) for record in question.group.records)
+    return [(moment - moments[0]).total_seconds() for moment in moments]
+
+
 def _hours(question: Question) -> Estimate:
-    starts = sorted(datetime.fromisoformat(record.started.value) for record in question.group.records)
-    return ((starts[-1] - starts[0]).total_seconds() / 3600 if starts else None), None
+    starts = _starts(question)
+    return (starts[-1] / 3600 if starts else None), None
+
+
+def _minutes_apart(question: Question) -> Estimate:
+    starts = _starts(question)
+    return (float(np.median(np.diff(starts))) / 60 if len(starts) > 1 else None), None
 
 
 def _identified(record: Record) -> bool:
@@ -183,6 +203,8 @@ def _related(name: str) -> Callable[[Question], Estimate]:
         if len(x) < 3 or x.min() == x.max():
             return None, None
         line = stats.linregress(x, y)
+        if name == "zero_at":
+            return float(-line.intercept / line.slope), None
         return float(line.rvalue**2 if name == "r_squared" else getattr(line, name)), None
 
     return estimate
@@ -218,6 +240,7 @@ _ALL = (
     _runs("with_telemetry", "runs with telemetry", lambda record: record.file("telemetry") is not None),
     _runs("identified", "runs that show which model they ran", _identified),
     Statistic("hours", "runs", "h", "hours from the start of the first run to the start of the last", _hours),
+    Statistic("minutes_apart", "runs", "min", "median time between the starts of neighbouring runs", _minutes_apart),
     _sample("n", "", "runs with a value"),
     _sample("mean", "metric", "arithmetic mean, with Student's interval"),
     _sample("sd", "metric", "sample standard deviation (divides by n − 1)"),
@@ -234,6 +257,7 @@ _ALL = (
     _order("lag1", "", "lag-1 autocorrelation", "lag1"),
     _relation("slope", "", "least-squares slope of the metric on the second one"),
     _relation("intercept", "metric", "least-squares intercept of the metric on the second one"),
+    _relation("zero_at", "metric", "value of the second metric at which that line reaches zero"),
     _relation("r_squared", "", "squared correlation of the two metrics"),
     _comparison(
         "difference", "metric", "mean of the candidate minus mean of the baseline", lambda c: c.ci95_difference

@@ -152,11 +152,10 @@ def compare(
 
 
 def _overhead(ratio: float | None, direction: Direction, unit: str) -> float | None:
-    if not ratio:
+    rate = unit.endswith("/s")
+    if not ratio or not (rate or direction == "lower"):
         return None
-    if unit.endswith("/s"):
-        return 100 * (1 / ratio - 1)
-    return 100 * (ratio - 1) if direction == "lower" else None
+    return 100 * ((1 / ratio if rate else ratio) - 1)
 
 
 def _better(difference: float, direction: Direction) -> Literal["baseline", "candidate"] | None:
@@ -178,10 +177,11 @@ class Welch:
 
     @classmethod
     def of(cls, a: Floats, b: Floats) -> "Welch | None":
-        """From two samples, None where one has fewer than two values. Both share the finer rounding of the two."""
+        """From two samples of one instrument, whose rounding is the finer of both; None for fewer than two values."""
         if min(len(a), len(b)) < 2:
             return None
-        error_a, error_b = _errors(a, b)
+        shared = resolution_of(np.concatenate((a, b)))
+        error_a, error_b = (standard_error(values, shared) for values in (a, b))
         return cls(float(a.mean()), float(b.mean()), error_a, error_b, len(a) - 1, len(b) - 1)
 
     @property
@@ -202,7 +202,7 @@ class Welch:
     @property
     def p_value(self) -> float:
         """Two-sided p of no difference."""
-        return float(2 * special.stdtr(self.df, -abs(self.mean_b - self.mean_a) / self.error))
+        return _two_sided((self.mean_b - self.mean_a) / self.error, self.df)
 
     def tost(self, margin: float) -> float:
         """p of two one-sided tests that |difference| < margin (Schuirmann 1987), with Welch's error and df."""
@@ -227,13 +227,8 @@ class Welch:
         return (ratio - half) / (1 - g), (ratio + half) / (1 - g)
 
 
-def _errors(a: Floats, b: Floats) -> tuple[float, float]:
-    """Standard errors of two samples of one instrument, whose rounding is the finer of the two."""
-    shared = min(resolution_of(a), resolution_of(b)) if min(a.std(), b.std()) < 1 else None
-    error_a, error_b = standard_error(a, shared), standard_error(b, shared)
-    assert error_a is not None
-    assert error_b is not None
-    return error_a, error_b
+def _two_sided(t: float, df: float) -> float:
+    return float(2 * special.stdtr(df, -abs(t)))
 
 
 def _tost(difference: float, error: float, df: float, margin: float) -> float:
@@ -256,9 +251,9 @@ def mann_whitney(a: Floats, b: Floats) -> float | None:
     if 2 / math.comb(n + m, n) > ALPHA:
         return None
     distinct = len(np.unique(np.concatenate((a, b))))
+    exact = distinct == n + m and n * m <= 2500
     if distinct == 1:
         return 1.0
-    exact = distinct == n + m and n * m <= 2500
     return float(stats.mannwhitneyu(a, b, method="exact" if exact else "asymptotic").pvalue)
 
 
@@ -267,13 +262,12 @@ def hedges_g(a: Floats, b: Floats) -> float | None:
 
     A spread below the readings' rounding counts as that rounding.
     """
-    df = len(a) + len(b) - 2
     if min(len(a), len(b)) < 2:
         return None
+    df = len(a) + len(b) - 2
     pooled = math.sqrt(((len(a) - 1) * a.var(ddof=1) + (len(b) - 1) * b.var(ddof=1)) / df)
-    if pooled < 1:
-        pooled = max(pooled, min(resolution_of(a), resolution_of(b)) / math.sqrt(12))
-    return float(b.mean() - a.mean()) / pooled * (1 - 3 / (4 * df - 1))
+    spread = max(pooled, resolution_of(np.concatenate((a, b))) / math.sqrt(12))
+    return float(b.mean() - a.mean()) / spread * (1 - 3 / (4 * df - 1))
 
 
 def paired(pairs: Sequence[tuple[float, float]], margin: float | None) -> Paired | None:
@@ -282,24 +276,26 @@ def paired(pairs: Sequence[tuple[float, float]], margin: float | None) -> Paired
         return None
     table = np.array(pairs)
     change = table[:, 1] - table[:, 0]
-    error, df = standard_error(change, resolution_of(table.ravel())), len(pairs) - 1
-    assert error is not None
-    mean = float(change.mean())
+    step, df, mean = resolution_of(table.ravel()), len(pairs) - 1, float(change.mean())
+    error = standard_error(change, step)
     return Paired(
         n=len(pairs),
         difference=mean,
         ci95_difference=around(mean, error, df),
-        p_value=float(2 * special.stdtr(df, -abs(mean) / error)),
+        p_value=_two_sided(mean / error, df),
         equivalence_p=None if margin is None else _tost(mean, error, df, margin),
-        wilcoxon_p=_wilcoxon(change),
+        wilcoxon_p=_wilcoxon(np.round(change / step)),
     )
 
 
 def _wilcoxon(change: Floats) -> float | None:
+    """Exact without ties: with them SciPy would enumerate every pattern of signs."""
     nonzero = change[change != 0]
     if 2.0 ** (1 - len(nonzero)) > ALPHA:
         return None
-    return float(stats.wilcoxon(nonzero).pvalue)
+    untied = len(np.unique(np.abs(nonzero))) == len(nonzero) <= 50
+    method: Literal["exact", "approx"] = "exact" if untied else "approx"
+    return float(stats.wilcoxon(nonzero, method=method).pvalue)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -362,15 +358,13 @@ def _doubts(c: Comparison) -> list[str]:
     others = [("Mann-Whitney", c.mann_whitney_p)]
     if c.paired is not None:
         others.append((f"the paired analysis of {c.paired.n} iterations", c.paired.p_value))
-    doubts = [
+    sides = (("baseline", c.n_baseline, c.n_effective_baseline), ("candidate", c.n_candidate, c.n_effective_candidate))
+    return [
         f"{name} disagrees ({p_text(p)} against {p_text(c.p_value)})"
         for name, p in others
         if p is not None and _significant(p) != _significant(c.p_value)
+    ] + [
+        f"neighbouring runs are alike: the {n} of the {name} are worth {worth:.1f} independent ones"
+        for name, n, worth in sides
+        if worth < MINIMUM_RUNS <= n
     ]
-    for name, n, worth in (
-        ("baseline", c.n_baseline, c.n_effective_baseline),
-        ("candidate", c.n_candidate, c.n_effective_candidate),
-    ):
-        if worth < MINIMUM_RUNS <= n:
-            doubts.append(f"neighbouring runs are alike: the {n} of the {name} are worth {worth:.1f} independent ones")
-    return doubts

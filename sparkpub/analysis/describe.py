@@ -75,7 +75,7 @@ def _describe(values: tuple[float, ...], resolution: float | None) -> Descriptio
     n, mean = len(values), float(array.mean())
     sd = float(array.std(ddof=1)) if n > 1 else None
     p50, p95, p99 = np.percentile(array, (50, 95, 99)).tolist()
-    error, lag1 = standard_error(array, resolution), autocorrelation(array)
+    lag1 = autocorrelation(array)
     return Description(
         n=n,
         mean=mean,
@@ -89,7 +89,7 @@ def _describe(values: tuple[float, ...], resolution: float | None) -> Descriptio
         p95_supported=percentile_supported(n, 0.95),
         p99_supported=percentile_supported(n, 0.99),
         cv_percent=None if sd is None or mean == 0 else 100 * sd / abs(mean),
-        ci95=None if error is None else around(mean, error, n - 1),
+        ci95=None if sd is None else around(mean, standard_error(array, resolution), n - 1),
         ci95_bootstrap=bootstrap_interval(array, resolution),
         autocorrelation=lag1,
         n_effective=effective_n(n, lag1),
@@ -107,13 +107,9 @@ def resolution_of(values: Sequence[float] | Floats) -> float:
     return max(10.0 ** min(exponent, 0), _TRUSTED_DIGITS * max(abs(float(value)) for value in values))
 
 
-def standard_error(values: Floats, resolution: float | None = None) -> float | None:
-    """Standard error of the mean, never zero: see Rounding above. None for fewer than two values."""
-    if len(values) < 2:
-        return None
+def standard_error(values: Floats, resolution: float | None = None) -> float:
+    """Standard error of the mean of two values or more, never zero: see Rounding above."""
     sd = float(values.std(ddof=1))
-    if resolution is None and sd * math.sqrt(12) >= max(1.0, _TRUSTED_DIGITS * float(np.abs(values).max())):
-        return sd / math.sqrt(len(values))  # no step that `resolution_of` can return is coarser
     floor = (resolution_of(values) if resolution is None else resolution) / math.sqrt(12)
     return sd / math.sqrt(len(values)) if sd >= floor else floor
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
-from sparkpub.analysis import describe as described
 from sparkpub.analysis.compare import Comparison, adjust, compare, holm
-from sparkpub.analysis.describe import Description, describe
+from sparkpub.analysis.describe import ALPHA, MINIMUM_RUNS, RESAMPLES, SEED, Description, describe
 from sparkpub.analysis.drift import OrderEffect, Trend, order_effect, trend
 from sparkpub.analysis.outliers import far_from_median, grubbs
 from sparkpub.dataset import CampaignData, Dataset
@@ -105,9 +104,9 @@ class Statistics:
     def document(self) -> dict[str, Any]:
         """The rows as JSON values, figures with 12 significant digits."""
         method = {
-            "confidence": 1 - described.ALPHA,
-            "minimum_runs": described.MINIMUM_RUNS,
-            "bootstrap": {"resamples": described.RESAMPLES, "seed": described.SEED, "interval": "percentile"},
+            "confidence": 1 - ALPHA,
+            "minimum_runs": MINIMUM_RUNS,
+            "bootstrap": {"resamples": RESAMPLES, "seed": SEED, "interval": "percentile"},
         }
         out = [{"run": run, "reason": reason} for run, reason in self.excluded.items()]
         return {"include": self.include, "excluded": out, "method": method} | {
@@ -174,7 +173,7 @@ def statistics(
         raise UsageError("--against compares one campaign with another", remedy="name the first with --campaign")
     out = dict(excluded or {}) if include == "counted" else {}
     samples = [(data, campaign_samples(data, out)) for data in chosen]
-    other = None if against is None else campaign_samples(dataset.campaign(against), out)
+    others = {} if against is None else campaign_samples(dataset.campaign(against), out)
     here = {stored.record.run_id for data in chosen for stored in data.runs}
     return Statistics(
         include,
@@ -183,7 +182,7 @@ def statistics(
         tuple(row for data, found in samples for row in _cells(data, found)),
         tuple(row for data, found in samples for row in _comparisons(data, found)),
         against,
-        tuple(row for data, found in samples if other is not None for row in _repeats(data, found, against, other)),
+        tuple(row for data, found in samples for row in _repeats(data, found, against or "", others)),
     )
 
 
@@ -225,22 +224,15 @@ def baseline_environment(data: CampaignData) -> str:
 def _about(campaign: str, key: Key, sample: Sample) -> dict[str, Any]:
     """The fields of `Row`."""
     model, _, workload, metric = key
-    return {
-        "campaign": campaign,
-        "model": model,
-        "workload": workload,
-        "metric": metric,
-        "unit": sample.metric.unit,
-        "family": sample.family,
-    }
+    return {"campaign": campaign, "model": model, "workload": workload, "metric": metric,
+            "unit": sample.metric.unit, "family": sample.family}  # fmt: skip
 
 
 def _cells(data: CampaignData, samples: Mapping[Key, Sample]) -> list[CellStatistic]:
     places = _places(data.records)
     rows = [_cell(data.name, key, sample, places) for key, sample in samples.items()]
-    primary = [row.family == "primary" for row in rows]
-    trends = holm([row.trend.p_value if use else None for row, use in zip(rows, primary, strict=True)])
-    effects = [row.order_effect if use else None for row, use in zip(rows, primary, strict=True)]
+    trends = holm([row.trend.p_value if row.family == "primary" else None for row in rows])
+    effects = (row.order_effect if row.family == "primary" else None for row in rows)
     orders = holm([None if effect is None else effect.p_value for effect in effects])
     return [
         replace(row, trend_p_adjusted=p, order_effect_p_adjusted=q)
@@ -273,6 +265,18 @@ def _places(records: Iterable[Record]) -> dict[str, int]:
     return {run: place for runs in rounds.values() for place, run in enumerate(runs)}
 
 
+def _compared(base: Sample, sample: Sample, margin: float, *, pair: bool = False) -> dict[str, Any]:
+    pairs = None
+    if pair and base.interleaved and sample.interleaved:
+        both = [number for number in base.by_iteration if number in sample.by_iteration]
+        pairs = [(base.by_iteration[number], sample.by_iteration[number]) for number in both]
+    metric = sample.metric
+    return vars(
+        compare(base.values, sample.values, margin_percent=margin, direction=metric.direction, unit=metric.unit,
+                pairs=pairs)
+    )  # fmt: skip
+
+
 def _comparisons(data: CampaignData, samples: Mapping[Key, Sample]) -> list[ComparisonRow]:
     baseline = baseline_environment(data)
     margin = _MARGIN_PERCENT if data.matrix is None else data.matrix.equivalence_margin_percent
@@ -281,39 +285,21 @@ def _comparisons(data: CampaignData, samples: Mapping[Key, Sample]) -> list[Comp
         model, environment, workload, metric = key
         base = samples.get((model, baseline, workload, metric))
         if base is not None and environment != baseline:
-            pairs = None
-            if base.interleaved and sample.interleaved:
-                both = [number for number in base.by_iteration if number in sample.by_iteration]
-                pairs = [(base.by_iteration[number], sample.by_iteration[number]) for number in both]
-            figures = vars(_compared(base, sample, margin, pairs))
-            about = _about(data.name, key, sample)
-            rows.append(ComparisonRow(**about, baseline=baseline, candidate=environment, **figures))
+            figures = _about(data.name, key, sample) | _compared(base, sample, margin, pair=True)
+            rows.append(ComparisonRow(baseline=baseline, candidate=environment, **figures))
     return _by_family(rows)
 
 
-def _compared(base: Sample, sample: Sample, margin: float, pairs: list[tuple[float, float]] | None) -> Comparison:
-    metric = sample.metric
-    return compare(
-        base.values, sample.values, margin_percent=margin, direction=metric.direction, unit=metric.unit, pairs=pairs
-    )
-
-
 def _repeats(
-    data: CampaignData, samples: Mapping[Key, Sample], against: str | None, others: Mapping[Key, Sample]
+    data: CampaignData, samples: Mapping[Key, Sample], against: str, others: Mapping[Key, Sample]
 ) -> list[RepeatRow]:
     rows = []
-    for key, sample in samples.items():
-        if key in others:
-            both = {record.specification for record in (*sample.records, *others[key].records)}
-            rows.append(
-                RepeatRow(
-                    **_about(data.name, key, sample),
-                    against=against or "",
-                    environment=key[1],
-                    same_specification=None if None in both else len(both) == 1,
-                    **vars(_compared(others[key], sample, REPEAT_PERCENT, None)),
-                )
-            )
+    for key in [key for key in samples if key in others]:
+        sample, other = samples[key], others[key]
+        specifications = {record.specification for record in (*sample.records, *other.records)}
+        same = None if None in specifications else len(specifications) == 1
+        figures = _about(data.name, key, sample) | _compared(other, sample, REPEAT_PERCENT)
+        rows.append(RepeatRow(against=against, environment=key[1], same_specification=same, **figures))
     return _by_family(rows)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from sparkpub.analysis.compare import p_text
 from sparkpub.analysis.criteria import criteria
 from sparkpub.analysis.describe import Interval
-from sparkpub.analysis.summary import CellStatistic, RepeatRow, Statistics, row_document
+from sparkpub.analysis.summary import CellStatistic, Statistics, row_document
 from sparkpub.metrics import Metric, lookup
 
 Form = Literal["text", "markdown", "csv", "json"]
@@ -45,14 +45,13 @@ def _counted(found: Statistics) -> str:
     return "\n".join([*lines, *(f"- {run}: {reason}" for run, reason in found.excluded.items())]) + "\n"
 
 
-def _number(row: Any, value: float | None, *, unit: bool = False, signed: bool = False) -> str:
-    if value is None:
-        return "—"
-    return ("+" if signed and value > 0 else "") + _metric(row).format(value, unit=unit)
-
-
 def _metric(row: Any) -> Metric:
     return lookup(row.metric) or Metric(row.metric, row.unit, "neither", row.metric, "")
+
+
+def _number(row: Any, value: float | None, *, unit: bool = False, signed: bool = False) -> str:
+    text = "—" if value is None else _metric(row).format(value, unit=unit)
+    return "+" + text if signed and value is not None and value > 0 else text
 
 
 def _interval(row: Any, ends: Interval | None) -> str:
@@ -67,19 +66,18 @@ def _word(value: bool | None) -> str:
     return "unknown" if value is None else "yes" if value else "no"
 
 
-def _place(row: CellStatistic | RepeatRow) -> str:
-    return f"{row.model}/{row.environment}/{row.workload}"
-
-
 def _trend(row: CellStatistic) -> str:
     p = row.trend.p_value if row.trend_p_adjusted is None else row.trend_p_adjusted
     return f"{_plain(row.trend.slope, '+.2g')} ({p_text(p)})"
 
 
-_CELLS: Columns = {
+_PLACE: Columns = {
     "Campaign": lambda row: row.campaign,
-    "Cell": _place,
+    "Cell": lambda row: f"{row.model}/{row.environment}/{row.workload}",
     "Metric": lambda row: _metric(row).label,
+}
+_CELLS: Columns = {
+    **_PLACE,
     "n": lambda row: str(row.n),
     "Mean": lambda row: _number(row, row.mean, unit=True),
     "σ": lambda row: _number(row, row.sd),
@@ -109,9 +107,8 @@ _COMPARISONS: Columns = {
     **_VERDICT,
 }
 _REPEATS: Columns = {
-    "Campaign / against": lambda row: f"{row.campaign} / {row.against}",
-    "Cell": _place,
-    "Metric": lambda row: _metric(row).label,
+    **_PLACE,
+    "Against": lambda row: row.against,
     **_DIFFERENCE,
     "Same specification": lambda row: _word(row.same_specification),
     **_VERDICT,

@@ -8,6 +8,8 @@ from sparkpub.matrix import Model
 from sparkpub.record import Architecture, Observed, Requested
 from sparkpub.workloads import architecture
 
+_ROUNDED = 0.02
+"""Some logs print the size of the cache in rounded GiB and its tokens, so bytes per token are good to a percent."""
 _EXACT = ("config_sha256", "model_type", "layers", "kv_bytes_per_token", "parameters")
 
 
@@ -32,6 +34,8 @@ def contradictions(requested: Requested, observed: Observed) -> list[str]:
         wanted, seen = getattr(asked, name), getattr(observed, name)
         if name == "kv_bytes_per_token" and observed.kv_cache_dtype not in (None, "None", "auto", asked.dtype):
             continue  # a quantised cache holds fewer bytes of the same model
+        if name == "kv_bytes_per_token" and wanted and seen and abs(wanted - seen) <= _ROUNDED * wanted:
+            continue
         if wanted is not None and seen is not None and wanted != seen:
             texts.append(f"observed identity is not the requested one: {name} is {seen}, {wanted} was asked for")
     return texts

@@ -7,7 +7,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from sparkpub import catalogue
 from sparkpub import coverage as coverages
+from sparkpub.analysis import physics
+from sparkpub.catalogue import Kind
 from sparkpub.checks import CHECKS
 from sparkpub.claims import Verdict
 from sparkpub.dataset import CampaignData
@@ -15,7 +18,7 @@ from sparkpub.environments import ENVIRONMENTS
 from sparkpub.errors import ClaimError
 from sparkpub.facts import Fact, FactSource
 from sparkpub.matrix import Gates
-from sparkpub.metrics import METRICS
+from sparkpub.metrics import GIB, METRICS
 from sparkpub.quantities import STATISTICS
 from sparkpub.telemetry import COLUMNS
 from sparkpub.workloads import WORKLOADS
@@ -99,12 +102,59 @@ def _shown(value: Any) -> str:
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
+def catalogue_value(kind: Kind, name: str, fact: str) -> str:
+    """A fact of the shipped catalogue for a reader: bytes as GiB, bandwidth as GB/s, parameters in billions."""
+    known = {item.name: item for item in catalogue.facts(kind, name)}
+    if fact not in known:
+        raise ClaimError(f"no fact {fact!r} of {name}", remedy=f"known are {', '.join(known)}")
+    value = known[fact].value
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    if fact.endswith("_bytes_s"):
+        return f"{value / 1e9:,.0f} GB/s"
+    if fact.endswith("parameters"):
+        return f"{value / 1e9:.1f} billion"
+    if fact == "kv_bytes_per_token":
+        return f"{value:,} bytes"
+    if fact.endswith("_bytes") or "_bytes_per_" in fact:
+        return f"{value / GIB:,.1f} GiB"
+    unit = next((unit for suffix, unit in (("_gib", " GiB"), ("_gb", " GB")) if fact.endswith(suffix)), "")
+    return f"{value:,}{unit}"
+
+
+def ceiling(model: str, machine: str, batch: int) -> str:
+    """The output throughput that a machine's memory bandwidth allows a model at a batch size."""
+    step = physics.bytes_per_step(catalogue.models()[model], batch)
+    if step is None:
+        raise ClaimError(f"the catalogue does not say what {model} reads per step", remedy="add it to models.yaml")
+    tokens = physics.throughput_ceiling(catalogue.machines()[machine].bandwidth_bytes_s, step.expected, batch)
+    return f"{tokens:.1f} tok/s"
+
+
+def _catalogue(kind: Kind) -> str:
+    names = catalogue.models() if kind == "models" else catalogue.machines()
+    return "\n\n".join(
+        f"### {name}\n\n"
+        + table(
+            ("fact", "value", "source"),
+            (
+                (f"`{item.name}`", f"{catalogue_value(kind, name, item.name)}{f' ({item.how})' if item.how else ''}",
+                 f"[{plain(item.source.title)}]({item.source.url})")
+                for item in catalogue.facts(kind, name)
+            ),
+        )
+        for name in names
+    )  # fmt: skip
+
+
 _REFERENCES: Mapping[str, Callable[[], str]] = {
     "metrics": _metrics,
     "statistics": _statistics,
     "checks": _checks,
     "telemetry": _telemetry,
     "gates": _gates,
+    "models": lambda: _catalogue("models"),
+    "machines": lambda: _catalogue("machines"),
     "workloads": lambda: _options(WORKLOADS),
     "environments": lambda: _options(ENVIRONMENTS),
 }
@@ -125,8 +175,8 @@ def coverage(campaign: CampaignData, excluded: Mapping[str, str]) -> str:
     return table(("model", "environment", "workload", "planned", "recorded", "counted"), rows)
 
 
-def ledger(verdicts: Sequence[Verdict]) -> str:
-    """Every claim: what it says, its verdict, the figures, and where it was published."""
+def ledger(verdicts: Iterable[Verdict]) -> str:
+    """Claims: what each says, its verdict, the figures, and where it was published."""
     return "\n\n".join(_entry(verdict) for verdict in verdicts)
 
 

@@ -33,6 +33,11 @@ LEDGER, FACTS = "claims/index.md", "claims/facts.md"
 """The pages on which every claim and every fact has an anchor of its own."""
 _FRONT = re.compile(r"\A---\n.*?^---\n", re.DOTALL | re.MULTILINE)
 _CAMPAIGN = re.compile(r"^campaign:\s*([a-z0-9][a-z0-9.-]*)\s*$", re.MULTILINE)
+_NAMES = (
+    "value", "interval", "extent", "compare", "predict", "claim", "says", "evidence", "fact", "model", "machine",
+    "ceiling", "finding", "findings", "coverage", "verdicts", "ledger", "facts",
+)  # fmt: skip
+"""The methods of `Words` that prose may call, besides `figure` and `reference`."""
 _SHOWN = ("mean", "sd", "sd_population", "p50", "min", "max", "cv_percent", "n", "spearman", "trend_p")
 
 
@@ -53,13 +58,8 @@ class Words:
         self._facts = facts
         self._uri, self._default, self._links = "", "", True
         self._environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
-        self._environment.globals = {
-            "figure": figure, "value": self.value, "interval": self.interval, "extent": self.extent,
-            "compare": self.compare, "predict": self.predict, "claim": self.claim, "says": self.says,
-            "evidence": self.evidence, "fact": self.fact, "findings": self.findings, "finding": self.finding,
-            "coverage": self.coverage, "verdicts": self.verdicts, "ledger": self.ledger, "facts": self.facts,
-            "reference": reference.of,
-        }  # fmt: skip
+        self._environment.globals = {name: getattr(self, name) for name in _NAMES}
+        self._environment.globals |= {"figure": figure, "reference": reference.of}
 
     def render(self, text: str, uri: str) -> str:
         """The Markdown of the page `uri` with every figure in place. Raises ClaimError with file and line."""
@@ -151,21 +151,42 @@ class Words:
 
     def findings(self, check: str, **scope: Any) -> str:
         """Every finding of a check as a list, in plain words."""
-        found = self._findings(check, **scope)
-        return "\n".join(f"- **{item.severity}**: {plain(item.message)}" for item in found) or "- none"
+        found = dict.fromkeys(
+            f"- **{item.severity}**: {plain(item.message)}" for item in self._findings(check, **scope)
+        )
+        return "\n".join(found) or "- none"
 
     def verdicts(self, word: str = "", *, campaign: str = "") -> str:
         """How many claims have a verdict; all claims without a word."""
         chosen = [v for v in self._verdicts.values() if campaign in ("", v.claim.campaign)]
         return str(sum(1 for verdict in chosen if word in ("", verdict.verdict)))
 
+    def model(self, name: str, fact: str, **scope: Any) -> str:
+        """A fact of the catalogue about a model, by its key in the campaign: `model("qwen72b", "weight_bytes")`."""
+        return reference.catalogue_value("models", self._model_id(name, scope), fact)
+
+    def machine(self, name: str, fact: str) -> str:
+        """A fact of the catalogue about a kind of machine: `machine("dgx-spark", "bandwidth_bytes_s")`."""
+        return reference.catalogue_value("machines", name, fact)
+
+    def ceiling(self, name: str, *, batch: int, machine: str = "dgx-spark", **scope: Any) -> str:
+        """The output throughput that the machine's memory bandwidth allows a model at a batch size."""
+        return reference.ceiling(self._model_id(name, scope), machine, batch)
+
+    def _model_id(self, name: str, scope: Mapping[str, Any]) -> str:
+        return self._select(**scope, model=name, include="all")[0].requested.model_id
+
     def coverage(self, **scope: Any) -> str:
         """Runs per cell as a table."""
         return reference.coverage(self._campaign(**scope), self._review.excluded)
 
-    def ledger(self) -> str:
-        """Every claim with verdict, evidence and source."""
-        return reference.ledger(list(self._verdicts.values()))
+    def ledger(self, word: str = "", *, campaign: str = "") -> str:
+        """Claims with verdict, evidence and source: those with a verdict, or all."""
+        return reference.ledger(
+            verdict
+            for verdict in self._verdicts.values()
+            if word in ("", verdict.verdict) and campaign in ("", verdict.claim.campaign)
+        )
 
     def facts(self) -> str:
         """Every fact with its source."""

@@ -80,7 +80,7 @@ def test_a_failing_command_is_recorded_and_retried(tmp_path: Path) -> None:
     assert [record.plan.attempt for record in found] == [1, 2, 3]
     assert len({record.run_id for record in found}) == 3
     assert found[0].exit_code == 7
-    assert found[0].status_reason == "exit status 7"
+    assert found[0].status_reason == "exit status 7; rate was not found in the log"
     assert outcome.exit_code == 1
     assert run(matrix, tmp_path).measured == 0
 
