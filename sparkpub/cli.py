@@ -84,9 +84,7 @@ def collect(
         raise click.UsageError("--push pushes commits, and --no-commit makes none")
     declared = matrix.read(matrix_file)
     choice = session.Choice(data, session.axes(only, declared), max_runs, commit=not no_commit, push=push)
-    outcome = session.collect(declared, choice)
-    click.echo(outcome.summary)
-    sys.exit(outcome.exit_code)
+    sys.exit(session.collect(declared, choice).exit_code)
 
 
 @cli.command()

@@ -15,7 +15,6 @@ from mkdocs.livereload import LiveReloadServer
 from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
-from mkdocs.utils import get_relative_url
 
 from sparkpub.dataset import load
 from sparkpub.errors import SparkpubError
@@ -132,8 +131,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str:
         """Put figures and tables in, name preview picture and feed, and declare the page's policy."""
-        root = get_relative_url("", page.url) if page.url else ""
-        root = root.rstrip(".").rstrip("/") + "/" if root not in ("", ".", "./") else ""
+        root = "../" * page.url.count("/")
         output = fill(output, self._blocks, root)
         output = output.replace("</head>", self._head(page, config, root) + "</head>", 1)
         return security.finish(output)

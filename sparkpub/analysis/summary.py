@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 from sparkpub.analysis.compare import Comparison, adjust, compare, holm
+from sparkpub.analysis.criteria import REPEAT_PERCENT, Criterion, criteria
 from sparkpub.analysis.describe import ALPHA, MINIMUM_RUNS, RESAMPLES, SEED, Description, describe
 from sparkpub.analysis.drift import OrderEffect, Trend, order_effect, trend
 from sparkpub.analysis.outliers import far_from_median, grubbs
@@ -27,8 +28,6 @@ Include = Literal["counted", "all"]
 Key = tuple[str, str, str, str]
 """(model, environment, workload, metric)."""
 
-REPEAT_PERCENT = 5.0
-"""Success criterion of the methodology: results repeat within 5 %."""
 _MARGIN_PERCENT = 1.0
 _STATE = ("gpu_temp_", "gpu_power_", "gpu_clock_", "gpu_utilization_", "device_used_before_")
 _FURTHER_SUMMARIES = ("_mean_ms", "_min_ms", "_p90_ms", "_p95_ms", "_max_ms")
@@ -101,8 +100,13 @@ class Statistics:
         """The statistics of one metric of one cell, None where it was not measured."""
         return self._cells.get((campaign, model, environment, workload, metric))
 
+    @cached_property
+    def criteria(self) -> tuple[Criterion, ...]:
+        """The success criteria of the methodology, applied."""
+        return criteria(self)
+
     def document(self) -> dict[str, Any]:
-        """The rows as JSON values, figures with 12 significant digits."""
+        """As `sparkpub stats --json` prints it: JSON values, figures with 12 significant digits."""
         method = {
             "confidence": 1 - ALPHA,
             "minimum_runs": MINIMUM_RUNS,
@@ -110,8 +114,11 @@ class Statistics:
         }
         out = [{"run": run, "reason": reason} for run, reason in self.excluded.items()]
         return {"include": self.include, "excluded": out, "method": method} | {
-            name: [row_document(row) for row in getattr(self, name)] for name in ("cells", "comparisons", "repeats")
+            name: [row_document(row) for row in getattr(self, name)] for name in TABLES
         }
+
+
+TABLES = ("cells", "comparisons", "repeats", "criteria")
 
 
 def row_document(row: Any) -> dict[str, Any]:
@@ -174,7 +181,8 @@ def statistics(
     out = dict(excluded or {}) if include == "counted" else {}
     samples = [(data, campaign_samples(data, out)) for data in chosen]
     others = {} if against is None else campaign_samples(dataset.campaign(against), out)
-    here = {stored.record.run_id for data in chosen for stored in data.runs}
+    used = chosen if against is None else (*chosen, dataset.campaign(against))
+    here = {stored.record.run_id for data in used for stored in data.runs}
     return Statistics(
         include,
         {run: reason for run, reason in out.items() if run in here},

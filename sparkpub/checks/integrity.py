@@ -45,12 +45,10 @@ def checksum(view: View) -> Iterator[Finding]:
                 yield view.finding("checksum", "error", f"The {item.role} {item.path} of this run is gone.", run=stored,
                                    file=item.path, expected=item.sha256, found=None)  # fmt: skip
             elif sha256 != item.sha256 or size != item.bytes:
-                text = (
-                    f"The {item.role} {item.path} is not the file that was recorded: "
-                    f"{size:,} bytes instead of {item.bytes:,}, or other content of that size."
-                    if size != item.bytes
-                    else f"The {item.role} {item.path} has its size but not its content: its SHA-256 differs."
+                how = (
+                    f"it has {size:,} bytes instead of {item.bytes:,}" if size != item.bytes else "its content differs"
                 )
+                text = f"The {item.role} {item.path} is not the file that was recorded: it has {how}."
                 yield view.finding("checksum", "error", text, run=stored, file=item.path,
                                    expected=item.sha256, found=sha256, bytes=size)  # fmt: skip
 

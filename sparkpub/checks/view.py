@@ -20,6 +20,7 @@ Cell = tuple[str, str, str]
 """(model, environment, workload)."""
 
 T = TypeVar("T")
+_HYPHEN_FOR_MINUS = re.compile(r"(?<=[ (])-(?=\d)")
 _PERCENTILE = re.compile(r"_(?:mean|min|p\d\d|max)_ms$")
 
 
@@ -150,7 +151,7 @@ class View:
             self.campaign.name,
             None if where is None else label(where),
             None if run is None else run.record.run_id,
-            message,
+            _HYPHEN_FOR_MINUS.sub("\N{MINUS SIGN}", message),
             evidence,
         )
 

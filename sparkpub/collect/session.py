@@ -127,6 +127,7 @@ def collect(matrix: Matrix, choice: Choice) -> Outcome:
         keeper = Gatekeeper(matrix.gates, why, choice.data)
         outcome = Session(bench, keeper, controlled, committer, choice, records).run(wanted)
         committer.finish()
+        progress.line(outcome.summary)
         return outcome
 
 

@@ -247,7 +247,7 @@ def test_few_runs_pass_through_every_form(n: int) -> None:
 
 def test_no_runs_pass_through_every_form() -> None:
     found = statistics(a_dataset())
-    assert tables.render(found, "csv") == "kind\n"
+    assert tables.render(found, "csv") == "table\n"
     assert tables.render(found, "text").startswith("0 runs counted")
     assert json.loads(tables.render(found, "json"))["cells"] == []
 
@@ -256,16 +256,18 @@ def test_csv_has_one_row_of_numbers_per_cell_comparison_and_criterion() -> None:
     found = statistics(a_dataset(a_campaign("c", CELLS)))
     rows = list(csv.DictReader(io.StringIO(tables.render(found, "csv"))))
     first = rows[0]
-    assert (first["kind"], first["metric"], float(first["ci95_low"])) == (
-        "cell", TPUT, pytest.approx(found.cells[0].ci95[0] if found.cells[0].ci95 else None))  # fmt: skip
-    assert {row["kind"] for row in rows} == {"cell", "comparison", "criterion"}
-    assert next(row["paired_n"] for row in rows if row["kind"] == "comparison") == "6"
+    assert (first["table"], first["metric"], float(first["ci95_low"])) == (
+        "cells", TPUT, pytest.approx(found.cells[0].ci95[0] if found.cells[0].ci95 else None))  # fmt: skip
+    assert {row["table"] for row in rows} == {"cells", "comparisons", "criteria"}
+    assert next(row["paired_n"] for row in rows if row["table"] == "comparisons") == "6"
     assert len(rows) == len(found.cells) + len(found.comparisons) + len(criteria(found))
 
 
 def test_markdown_marks_percentiles_that_n_cannot_carry_and_says_what_was_left_out() -> None:
     text = tables.render(statistics(a_dataset(a_campaign("c", CELLS)), excluded={"c-native_m_w_01": "hot"}), "markdown")
-    (line,) = [line for line in text.splitlines() if "m/vm/w" in line and "| 6 |" in line]
+    (line,) = [
+        line for line in text.splitlines() if line.startswith("| c | m | vm | w | output_throughput_tok_s | 6 |")
+    ]
     assert line.count("*") == 2
     assert "- c-native_m_w_01: hot" in text
     for part in text.split("## ")[1:]:

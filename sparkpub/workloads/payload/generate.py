@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 START = time.perf_counter()
+START_EPOCH = time.time()
 
 import torch  # noqa: E402 - the clock starts before the imports, which are part of loading
 
@@ -227,6 +228,7 @@ def observed(chosen: argparse.Namespace, generator: Generator, path: Path, rando
     digest = hashlib.sha256(generator.output.cpu().numpy().tobytes()).hexdigest()
     on_gpu = chosen.device == "cuda"
     settings = {
+        "python": platform.python_version(),
         "torch": torch.__version__,
         "attention": str(getattr(model.config, "_attn_implementation", "unknown")),
         "experts": getattr(model.config, "_experts_implementation", None),
@@ -320,6 +322,7 @@ def run(chosen: argparse.Namespace) -> None:
         "unavailable": {name: NO_DEVICE for name, value in values.items() if value is None},
         "observed": facts,
         "problems": [] if generator.finite() else ["the logits are not finite: the work was not that of a model"],
+        "phases_epoch": START_EPOCH,
         "phases": phases.done,
         "packages": {item.name: item.version for item in importlib.metadata.distributions() if item.name},
     }
