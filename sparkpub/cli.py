@@ -5,13 +5,13 @@ import sys
 import traceback
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
 from sparkpub import __version__
 from sparkpub.errors import SparkpubError
-from sparkpub.store import DEFAULT_DATA
+from sparkpub.store import DEFAULT_DATA, write_atomic
 
 DEFAULT_SOURCES = Path("site_src")
 with_sources = click.option(
@@ -274,6 +274,69 @@ def stats(
 
 
 # -- publishing: export, render, build ---------------------------------------------------------------------
+
+
+@cli.command()
+@click.argument("data", metavar="[DIR]", type=click.Path(path_type=Path), default=DEFAULT_DATA)
+@click.option("--format", "form", type=click.Choice(["csv", "parquet", "json"]), default="csv", show_default=True,
+              help="What to write.")  # fmt: skip
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="File to write.")
+def export(data: Path, form: str, output: Path) -> None:
+    """The tidy table: one row per run and metric, with the reason where a run is not in the figures.
+
+    Example: sparkpub export --format parquet -o runs.parquet
+    """
+    from sparkpub.dataset import load
+    from sparkpub.site.export import FORMATS, table
+
+    write_atomic(output, FORMATS[form](table(load(data))))
+
+
+@cli.command()
+@click.argument("data", metavar="[DIR]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write.")
+@with_sources
+@click.option("--templates", type=click.Path(path_type=Path, exists=True), default=None, help="Templates of your own.")
+@click.option("--name", default="sparkpub", show_default=True, help="Name of the site.")
+@click.option("--url", default="", help="Address of the site, with a slash at the end, for feed and citations.")
+@click.option("--repo-url", default=None, help="Address of the repository, for links to evidence.")
+def render(data: tuple[Path, ...], out: Path, **given: Any) -> None:
+    """The complete docs tree on disk, for any site generator.
+
+    Example: sparkpub render --out docs
+    """
+    from sparkpub.dataset import load
+    from sparkpub.site import disk
+    from sparkpub.site.build import SiteOptions, build, refuse
+    from sparkpub.site.history import last_commits
+
+    folders = list(data) or [DEFAULT_DATA]
+    commits = last_commits(Path.cwd(), folders) if given["repo_url"] else {}
+    options = SiteOptions(commits=commits, **given)
+    dataset = load(*folders)
+    refuse(dataset, options)
+    tree = build(dataset, options)
+    click.echo(f"{out}: {len(tree)} files, {disk.write(tree, out)} of them new or changed")
+    click.echo(f"every page needs {' and '.join(disk.page_assets(tree))}")
+
+
+@cli.command()
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, exists=True),
+    default=Path("mkdocs.yml"),
+    show_default=True,
+    help="The configuration of MkDocs.",
+)
+@click.option("--site-dir", type=click.Path(path_type=Path, file_okay=False), default=None, help="Folder to write.")
+def build(config: Path, site_dir: Path | None) -> None:
+    """Review the runs, judge the claims, and build the site strictly; nothing is built that the review refuses.
+
+    Example: sparkpub build
+    """
+    from sparkpub.mkdocs_plugin import build_site
+
+    click.echo(build_site(config, site_dir))
 
 
 def main() -> None:
