@@ -109,6 +109,34 @@ def status(matrix_file: Path, data: Path, as_json: bool) -> None:
 # -- importing: import -------------------------------------------------------------------------------------
 
 
+@cli.command("import")
+@click.argument("kind", metavar="FORMAT", type=click.Choice(["benchmark-spark", "trtllm-bench"]))
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--campaign", required=True, help="The campaign that the runs become part of.")
+@_DATA
+@click.option("--matrix", "matrix_file", type=click.Path(path_type=Path), help="The matrix that declares the campaign.")
+@click.option("--about", "about_file", type=click.Path(path_type=Path), help="YAML with what people know besides.")
+@click.option("--model", help="Key of the model, where the results do not say it.")
+@click.option("--environment", help="Key of the environment; trtllm-bench never says where it ran.")
+@click.option("--workload", help="Key of the workload; the matrix's only one, or throughput.")
+@click.option("--originals/--no-originals", default=True, help="Keep the files as evidence, with their SHA-256.")
+@click.option("--json", "as_json", is_flag=True, help="Print what became of each file as JSON and nothing else.")
+def import_(kind: str, path: Path, campaign: str, data: Path, matrix_file: Path | None, about_file: Path | None,
+            originals: bool, as_json: bool, **cell: str | None) -> None:  # fmt: skip
+    """Make records of another tool's results. A second import changes nothing; exit 1 where something was refused.
+
+    Example: sparkpub import benchmark-spark results/comprehensive --campaign mine --data local
+    """
+    from sparkpub import importers, matrix
+    from sparkpub.importers.base import About, Given, read_about
+
+    declared = matrix.read(matrix_file) if matrix_file else None
+    given = Given(campaign, declared, read_about(about_file) if about_file else About(), **cell)
+    outcome = importers.import_results(kind, path, data, given, originals=originals)
+    click.echo(json.dumps(outcome.document(), indent=1) if as_json else "\n".join(outcome.lines()))
+    sys.exit(1 if outcome.refused else 0)
+
+
 # -- reviewing: check, stats, claims, values, quarantine ---------------------------------------------------
 
 
