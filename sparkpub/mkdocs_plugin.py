@@ -134,6 +134,8 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         root = "../" * page.url.count("/")
         output = fill(output, self._blocks, root)
         output = output.replace("</head>", self._head(page, config, root) + "</head>", 1)
+        # Material would ask the repository's host for its stars; no page asks another host for anything.
+        output = output.replace(' data-md-component="source"', "")
         return security.finish(output)
 
     def _head(self, page: Page, config: MkDocsConfig, root: str) -> str:
@@ -154,7 +156,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         return server
 
     def _data(self, config: MkDocsConfig) -> list[Path]:
-        first, *others = [self._folder(config) / name for name in self.config.folders]
+        first, *others = [self._folder(config) / name for name in self.config.folders if name]
         return [first, *(folder for folder in others if folder.is_dir())]
 
     def _folder(self, config: MkDocsConfig) -> Path:
