@@ -45,6 +45,9 @@ export async function start(element, link, pass) {
   const made = await view(specification, kept(), place);
   const drawing = element.querySelector(narrow ? '.sp-narrow' : '.sp-wide');
   const before = [...drawing.childNodes];
+  // The browser's fonts may differ by a pixel from those of the build; the page must not move.
+  const {width, height} = before[0].viewBox.baseVal;
+  place.style.aspectRatio = `${width} / ${height}`;
   drawing.replaceChildren(place);
   const tip = tips(made, element, link);
   return {
