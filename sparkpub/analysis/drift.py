@@ -65,7 +65,7 @@ def theil_sen(values: Floats) -> float:
     return float(np.median((chosen[j] - chosen[i]) / (positions[j] - positions[i])))
 
 
-@functools.lru_cache(maxsize=32)
+@functools.lru_cache(maxsize=4)
 def _pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
     return np.triu_indices(n, 1)
 
