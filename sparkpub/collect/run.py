@@ -31,6 +31,7 @@ from sparkpub.record import (
     Event,
     Machine,
     Moment,
+    Phase,
     Plan,
     Record,
     Reproducibility,
@@ -125,6 +126,7 @@ class Followed:
 
     argv: tuple[str, ...]
     exit: Exit | None
+    launched_epoch: float
     stopped: tuple[Status, str] | None
     duration: float
     ended: datetime
@@ -144,7 +146,7 @@ def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
         with sampling.sampling(place / "telemetry.csv", bench.matrix.telemetry.interval, indices) as sampler:
             for row in sampler.fresh():
                 watch.sample(row)
-            launched = time.monotonic()
+            launched, epoch = time.monotonic(), time.time()
             launch = Launch(job.command, place / journal.WORK, log, labels)
             running = _launched(job, launch)
             sampler.launched(running.pid, launched)
@@ -154,10 +156,12 @@ def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
         readings = sampling.Readings(sampling.read(place / "telemetry.csv"), took)
         watch.leaks(readings)
         watch.kernel(took)
-        return Followed(running.argv, ended, stopped, took, at, watch.events, watch.unavailable, log.truncated)
+        return Followed(running.argv, ended, epoch, stopped, took, at, watch.events, watch.unavailable, log.truncated)
     except _NotStartedError as error:
         stopped = ("failed", str(error))
-        return Followed(job.command.argv, None, stopped, 0.0, datetime.now(UTC), watch.events, watch.unavailable, False)
+        return Followed(
+            job.command.argv, None, 0.0, stopped, 0.0, datetime.now(UTC), watch.events, watch.unavailable, False
+        )
     finally:
         log.close()
         watch.close()
@@ -305,7 +309,7 @@ def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: S
         "exit_code": None if followed.exit is None else followed.exit.code,
         "observed": answer.observed,
         "metrics": dict(answer.metrics) | sampling.metrics(readings),
-        "phases": answer.phases,
+        "phases": _shifted(answer, followed.launched_epoch),
         "events": tuple(events),
         "container": container,
         "memory": sampling.ledger(telemetry, bench.machine.memory_total_gib or 0.0),
@@ -320,6 +324,15 @@ def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: S
         problem = "; ".join(item["msg"].removeprefix("Value error, ") for item in error.errors())
         sampled = sampling.metrics(readings)
         return Record(**fields | {"metrics": sampled, "status": "invalid", "status_reason": problem[:1000]})
+
+
+def _shifted(answer: Answer, launched_epoch: float) -> tuple[Phase, ...]:
+    """The phases on the run's clock: a payload counts from its own start, which is later than the launch."""
+    shift = 0.0 if answer.phases_epoch is None else max(0.0, answer.phases_epoch - launched_epoch)
+    return tuple(
+        Phase(name=phase.name, start_seconds=phase.start_seconds + shift, end_seconds=phase.end_seconds + shift)
+        for phase in answer.phases
+    )
 
 
 def _status(followed: Followed, answer: Answer) -> tuple[Status, str | None]:

@@ -58,6 +58,8 @@ class Answer:
     metrics: Mapping[str, MetricValue]
     observed: Observed = field(default_factory=Observed)
     phases: tuple[Phase, ...] = ()
+    phases_epoch: float | None = None
+    """UNIX time of the phases' zero by the clock of the machine, where the payload says it."""
     complete: bool = True
     problems: tuple[str, ...] = ()
     packages: Mapping[str, str] = field(default_factory=dict)

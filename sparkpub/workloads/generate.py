@@ -102,6 +102,7 @@ class Generate:
             metrics,
             _observed(report.get("observed")),
             reading.phases(report.get("phases")),
+            reading.number(report.get("phases_epoch")),
             complete=not problems,
             problems=tuple(problems),
             packages=reading.packages(report.get("packages")),

@@ -77,6 +77,7 @@ class Matmul:
             metrics,
             _observed(report),
             reading.phases(report.get("phases")),
+            reading.number(report.get("phases_epoch")),
             complete=not problems,
             problems=tuple(problems),
             packages=reading.packages(report.get("packages")),

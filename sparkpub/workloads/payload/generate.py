@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 START = time.perf_counter()
+START_EPOCH = time.time()
 
 import torch  # noqa: E402 - the clock starts before the imports, which are part of loading
 
@@ -320,6 +321,7 @@ def run(chosen: argparse.Namespace) -> None:
         "unavailable": {name: NO_DEVICE for name, value in values.items() if value is None},
         "observed": facts,
         "problems": [] if generator.finite() else ["the logits are not finite: the work was not that of a model"],
+        "phases_epoch": START_EPOCH,
         "phases": phases.done,
         "packages": {item.name: item.version for item in importlib.metadata.distributions() if item.name},
     }

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 START = time.perf_counter()
+START_EPOCH = time.time()
 GIB = 2**30
 TOLERANCE = {"float16": 5e-2, "bfloat16": 5e-2, "float32": 1e-3, "float64": 1e-9}
 """Largest relative error of one row, in the Euclidean norm; TF32 has the mantissa of float16."""
@@ -138,6 +139,7 @@ def main() -> None:
         "correct": error <= tolerance,
         "seed": chosen.seed,
         "python": platform.python_version(),
+        "phases_epoch": START_EPOCH,
         "phases": phases,
         **facts,
         "packages": {item.name: item.version for item in importlib.metadata.distributions() if item.name},
