@@ -22,7 +22,7 @@ from sparkpub.store import read_folder
 from sparkpub.workloads.reading import payload
 
 WATCHED_SECONDS = 10.0
-REPEATS = 5
+REPEATS = 3
 SMI_FIELDS = "temperature.gpu,power.draw,clocks.sm,utilization.gpu,memory.used"
 
 
@@ -130,7 +130,7 @@ def main() -> None:
     name = sys.argv[1] if len(sys.argv) > 1 else "collector"
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        changed, words = influence(folder, 20)
+        changed, words = influence(folder, 12)
         harness.save(
             name,
             title="Watching a run",

@@ -248,7 +248,7 @@ def mann_whitney(a: Floats, b: Floats) -> float | None:
     """Two-sided p of the Mann-Whitney U test (exact without ties), None where even complete separation of n and
     m values, 2 of C(n + m, n) arrangements, would not reject at 5 %."""
     n, m = len(a), len(b)
-    if 2 / math.comb(n + m, n) > ALPHA:
+    if min(n, m) < MINIMUM_RUNS and 2 / math.comb(n + m, n) > ALPHA:
         return None
     distinct = len(np.unique(np.concatenate((a, b))))
     exact = distinct == n + m and n * m <= 2500

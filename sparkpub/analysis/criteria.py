@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from sparkpub import coverage
 from sparkpub.analysis.compare import DETECTABLE_PERCENT
-from sparkpub.analysis.summary import REPEAT_PERCENT, RepeatRow, Statistics
+from sparkpub.errors import CollectError
 
-MAX_CV_PERCENT, MIN_POWER = 5.0, 0.8
+if TYPE_CHECKING:
+    from sparkpub.analysis.summary import RepeatRow, Statistics
+
+MAX_CV_PERCENT, MIN_POWER, REPEAT_PERCENT = 5.0, 0.8, 5.0
 
 
 @dataclass(frozen=True)
@@ -26,12 +29,12 @@ class Criterion:
     why: str
 
 
-def criteria(found: Statistics) -> tuple[Criterion, ...]:
+def criteria(found: "Statistics") -> tuple[Criterion, ...]:
     """Every criterion applied to every primary metric, and completeness to every campaign."""
     return tuple(item for part in (_variation, _power, _repeatability, _completeness) for item in part(found))
 
 
-def _variation(found: Statistics) -> Iterator[Criterion]:
+def _variation(found: "Statistics") -> Iterator[Criterion]:
     for row in found.cells:
         if row.family == "primary" and row.unit != "°C":
             cell, cv = f"{row.model}/{row.environment}/{row.workload}", row.cv_percent
@@ -40,7 +43,7 @@ def _variation(found: Statistics) -> Iterator[Criterion]:
             yield Criterion(row.campaign, "variation", cell, row.metric, cv, MAX_CV_PERCENT, met, why)
 
 
-def _power(found: Statistics) -> Iterator[Criterion]:
+def _power(found: "Statistics") -> Iterator[Criterion]:
     for row in found.comparisons:
         if row.family == "primary":
             cell, power = f"{row.model}/{row.candidate}/{row.workload}", row.power_10_percent
@@ -49,7 +52,7 @@ def _power(found: Statistics) -> Iterator[Criterion]:
             yield Criterion(row.campaign, "power", cell, row.metric, power, MIN_POWER, met, why)
 
 
-def _repeatability(found: Statistics) -> Iterator[Criterion]:
+def _repeatability(found: "Statistics") -> Iterator[Criterion]:
     for row in found.repeats:
         if row.family == "primary":
             cell, value = f"{row.model}/{row.environment}/{row.workload}", row.difference_percent
@@ -62,7 +65,7 @@ def _repeatability(found: Statistics) -> Iterator[Criterion]:
             yield Criterion(data.name, "repeatability", None, None, None, REPEAT_PERCENT, None, why)
 
 
-def _repeats(row: RepeatRow) -> bool | None:
+def _repeats(row: "RepeatRow") -> bool | None:
     """True where the difference is shown to lie within the margin, False where its interval lies wholly beyond it."""
     if row.verdict == "equivalent":
         return True
@@ -71,10 +74,16 @@ def _repeats(row: RepeatRow) -> bool | None:
     return False if beyond and row.verdict != "undecided" else None
 
 
-def _completeness(found: Statistics) -> Iterator[Criterion]:
+def _completeness(found: "Statistics") -> Iterator[Criterion]:
     for data in found.campaigns:
-        counts = () if data.matrix is None else coverage.by_cell(data.matrix, data.records, data.quarantined)
-        done, planned = sum(count.done for count in counts), sum(count.planned for count in counts)
+        done = planned = 0
+        why = "no matrix says what was planned"
+        if data.matrix is not None:
+            try:
+                counts = coverage.by_cell(data.matrix, data.records, data.quarantined)
+                done, planned = sum(count.done for count in counts), sum(count.planned for count in counts)
+                why = f"{done} of {planned} planned runs are done"
+            except CollectError as error:
+                why = error.what
         share, met = (100 * done / planned, done == planned) if planned else (None, None)
-        why = f"{done} of {planned} planned runs are done" if planned else "no matrix says what was planned"
         yield Criterion(data.name, "completeness", None, None, share, 100.0, met, why)

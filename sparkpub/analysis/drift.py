@@ -24,12 +24,12 @@ class Trend:
     """
 
     n: int
-    slope: float | None
-    tau: float | None
-    p_value: float | None
-    spearman: float | None
-    spearman_p: float | None
-    lag1: float | None
+    slope: float | None = None
+    tau: float | None = None
+    p_value: float | None = None
+    spearman: float | None = None
+    spearman_p: float | None = None
+    lag1: float | None = None
 
 
 def trend(values: Sequence[float]) -> Trend:
@@ -40,11 +40,11 @@ def trend(values: Sequence[float]) -> Trend:
     """
     array, n = np.array(values, dtype=np.float64), len(values)
     if n < 3:
-        return Trend(n=n, slope=None, tau=None, p_value=None, spearman=None, spearman_p=None, lag1=None)
+        return Trend(n=n)
     if array.min() == array.max():
-        return Trend(n=n, slope=0.0, tau=0.0, p_value=1.0, spearman=0.0, spearman_p=1.0, lag1=None)
+        return Trend(n=n, slope=0.0, tau=0.0, p_value=1.0, spearman=0.0, spearman_p=1.0)
     kendall = stats.kendalltau(np.arange(n), array)
-    rho = spearman(np.arange(n, dtype=np.float64), array)
+    rho = float(np.corrcoef(np.arange(n), stats.rankdata(array))[0, 1])
     return Trend(
         n=n,
         slope=theil_sen(array),
@@ -66,14 +66,9 @@ def theil_sen(values: Floats) -> float:
     return float(np.median((chosen[j] - chosen[i]) / (positions[j] - positions[i])))
 
 
-@functools.lru_cache(maxsize=32)
+@functools.lru_cache(maxsize=4)
 def _pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
     return np.triu_indices(n, 1)
-
-
-def spearman(x: Floats, y: Floats) -> float:
-    """Spearman's rank correlation, ties sharing their mean rank."""
-    return float(np.corrcoef(stats.rankdata(x), stats.rankdata(y))[0, 1])
 
 
 def _correlation_p(r: float, n: int) -> float:

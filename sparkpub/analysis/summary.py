@@ -7,6 +7,7 @@ a distribution (its median and P99 stay primary) form the family `secondary`, co
 uncorrected, and they do not weaken the primary tests. Trends and order effects are corrected over the primary metrics.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -14,6 +15,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 from sparkpub.analysis.compare import Comparison, adjust, compare, holm
+from sparkpub.analysis.criteria import REPEAT_PERCENT, Criterion, criteria
 from sparkpub.analysis.describe import ALPHA, MINIMUM_RUNS, RESAMPLES, SEED, Description, describe
 from sparkpub.analysis.drift import OrderEffect, Trend, order_effect, trend
 from sparkpub.analysis.outliers import far_from_median, grubbs
@@ -27,8 +29,6 @@ Include = Literal["counted", "all"]
 Key = tuple[str, str, str, str]
 """(model, environment, workload, metric)."""
 
-REPEAT_PERCENT = 5.0
-"""Success criterion of the methodology: results repeat within 5 %."""
 _MARGIN_PERCENT = 1.0
 _STATE = ("gpu_temp_", "gpu_power_", "gpu_clock_", "gpu_utilization_", "device_used_before_")
 _FURTHER_SUMMARIES = ("_mean_ms", "_min_ms", "_p90_ms", "_p95_ms", "_max_ms")
@@ -101,8 +101,13 @@ class Statistics:
         """The statistics of one metric of one cell, None where it was not measured."""
         return self._cells.get((campaign, model, environment, workload, metric))
 
+    @cached_property
+    def criteria(self) -> tuple[Criterion, ...]:
+        """The success criteria of the methodology, applied."""
+        return criteria(self)
+
     def document(self) -> dict[str, Any]:
-        """The rows as JSON values, figures with 12 significant digits."""
+        """As `sparkpub stats --json` prints it: JSON values, figures with 12 significant digits."""
         method = {
             "confidence": 1 - ALPHA,
             "minimum_runs": MINIMUM_RUNS,
@@ -110,8 +115,11 @@ class Statistics:
         }
         out = [{"run": run, "reason": reason} for run, reason in self.excluded.items()]
         return {"include": self.include, "excluded": out, "method": method} | {
-            name: [row_document(row) for row in getattr(self, name)] for name in ("cells", "comparisons", "repeats")
+            name: [row_document(row) for row in getattr(self, name)] for name in TABLES
         }
+
+
+TABLES = ("cells", "comparisons", "repeats", "criteria")
 
 
 def row_document(row: Any) -> dict[str, Any]:
@@ -124,7 +132,7 @@ def row_document(row: Any) -> dict[str, Any]:
 
 def _json(value: Any) -> Any:
     if isinstance(value, float):
-        return float(f"{value:.12g}")
+        return float(f"{value:.12g}") if math.isfinite(value) else None
     if isinstance(value, tuple):
         return [_json(item) for item in value]
     return row_document(value) if is_dataclass(value) else value
@@ -164,17 +172,22 @@ def statistics(
 ) -> Statistics:
     """Statistics of one campaign or all, without the runs in `excluded` (run id to reason) unless `include` is "all".
 
-    `against` names a campaign that repeats `campaign`. Raises RecordError for a campaign that is not there and
-    UsageError where `against` leaves open what is compared.
+    `against` names a campaign that repeats `campaign`. Raises UsageError for a campaign that is not there, and where
+    `against` leaves open what is compared.
     """
-    names = [campaign] if campaign is not None else [name for name in dataset.campaigns if name != against]
-    chosen = tuple(dataset.campaign(name) for name in names)
-    if against is not None and (len(chosen) != 1 or against == campaign):
+    for name in (campaign, against):
+        if name is not None and name not in dataset.campaigns:
+            raise UsageError(f"no campaign {name!r}", remedy=f"there are: {', '.join(dataset.campaigns) or 'none'}")
+    chosen = tuple(
+        data for name, data in dataset.campaigns.items() if (name != against if campaign is None else name == campaign)
+    )
+    if against is not None and (len(chosen) != 1 or campaign == against):
         raise UsageError("--against compares one campaign with another", remedy="name the first with --campaign")
     out = dict(excluded or {}) if include == "counted" else {}
     samples = [(data, campaign_samples(data, out)) for data in chosen]
     others = {} if against is None else campaign_samples(dataset.campaign(against), out)
-    here = {stored.record.run_id for data in chosen for stored in data.runs}
+    used = chosen if against is None else (*chosen, dataset.campaign(against))
+    here = {stored.record.run_id for data in used for stored in data.runs}
     return Statistics(
         include,
         {run: reason for run, reason in out.items() if run in here},
@@ -258,11 +271,15 @@ def _cell(campaign: str, key: Key, sample: Sample, places: Mapping[str, int]) ->
 
 
 def _places(records: Iterable[Record]) -> dict[str, int]:
-    """Run id to its place (0 = first) among the environments of its model, workload and iteration."""
+    """Run id to the place (0 = first) of its environment in the round of its model, workload and iteration."""
     rounds: dict[tuple[str, str, int], list[str]] = defaultdict(list)
+    places = {}
     for record in records:
-        rounds[record.model, record.workload, record.iteration].append(record.run_id)
-    return {run: place for runs in rounds.values() for place, run in enumerate(runs)}
+        order = rounds[record.model, record.workload, record.iteration]
+        if record.environment not in order:
+            order.append(record.environment)
+        places[record.run_id] = order.index(record.environment)
+    return places
 
 
 def _compared(base: Sample, sample: Sample, margin: float, *, pair: bool = False) -> dict[str, Any]:

@@ -3,37 +3,55 @@
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from sparkpub.analysis.compare import p_text
-from sparkpub.analysis.criteria import criteria
-from sparkpub.analysis.describe import Interval
-from sparkpub.analysis.summary import CellStatistic, Statistics, row_document
+from sparkpub.analysis.summary import TABLES, Statistics, row_document
 from sparkpub.metrics import Metric, lookup
 
 Form = Literal["text", "markdown", "csv", "json"]
-Columns = Mapping[str, Callable[[Any], str]]
-"""Heading to what stands in the column for a row."""
+
+_CELL = "campaign model environment workload metric n mean sd ci95 cv_percent p50 p95 p99 n_effective trend"
+_CHANGE = "difference ci95_difference difference_percent"
+_COLUMNS = {
+    "cells": (_CELL, "Cells (σ of the sample; * is in effect the maximum: n is too small)"),
+    "comparisons": (
+        f"campaign model workload metric candidate baseline {_CHANGE} ratio overhead_percent effect_size verdict why",
+        "Comparisons (candidate against baseline)",
+    ),
+    "repeats": (
+        f"campaign against model environment workload metric {_CHANGE} same_specification verdict why",
+        "Repeats (campaign against campaign)",
+    ),
+    "criteria": ("campaign criterion cell metric value threshold met why", "Success criteria"),
+}
+_HEADINGS = {
+    "sd": "σ",
+    "ci95": "95 % interval",
+    "ci95_difference": "95 % interval",
+    "cv_percent": "CV %",
+    "difference_percent": "%",
+    "overhead_percent": "overhead %",
+    "effect_size": "g",
+    "n_effective": "n eff.",
+    "trend": "trend per run",
+}
+_IN_UNIT = frozenset(["mean", "sd", "ci95", "p50", "p95", "p99", "difference", "ci95_difference"])
+_SIGNED = frozenset(["difference", "difference_percent", "overhead_percent", "effect_size"])
 
 
 def render(found: Statistics, form: Form) -> str:
     """The statistics in one of the forms, with a newline at the end."""
-    judged = criteria(found)
+    rows = {name: getattr(found, name) for name in TABLES}
     if form == "json":
-        document = found.document() | {"criteria": [row_document(row) for row in judged]}
-        return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return json.dumps(found.document(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     if form == "csv":
-        return _csv({"cell": found.cells, "comparison": found.comparisons, "repeat": found.repeats,
-                     "criterion": judged})  # fmt: skip
+        return _csv(rows)
     draw = _markdown if form == "markdown" else _text
-    parts = (
-        ("Cells (* in effect the maximum: n is too small)", _CELLS, found.cells),
-        ("Comparisons", _COMPARISONS, found.comparisons),
-        ("Repeats", _REPEATS, found.repeats),
-        ("Success criteria", _CRITERIA, judged),
-    )
-    tables = [draw(title, _filled(columns, rows)) for title, columns, rows in parts if rows]
+    tables = [
+        draw(title, _filled(names.split(), rows[kind])) for kind, (names, title) in _COLUMNS.items() if rows[kind]
+    ]
     return "\n".join([_counted(found), *tables])
 
 
@@ -45,88 +63,32 @@ def _counted(found: Statistics) -> str:
     return "\n".join([*lines, *(f"- {run}: {reason}" for run, reason in found.excluded.items())]) + "\n"
 
 
-def _metric(row: Any) -> Metric:
-    return lookup(row.metric) or Metric(row.metric, row.unit, "neither", row.metric, "")
+def _filled(names: Sequence[str], rows: Sequence[Any]) -> list[list[str]]:
+    return [[_HEADINGS.get(name, name) for name in names], *([_cell(row, name) for name in names] for row in rows)]
 
 
-def _number(row: Any, value: float | None, *, unit: bool = False, signed: bool = False) -> str:
-    text = "—" if value is None else _metric(row).format(value, unit=unit)
-    return "+" + text if signed and value is not None and value > 0 else text
+def _cell(row: Any, name: str) -> str:
+    value = getattr(row, name)
+    if name == "trend":
+        p = value.p_value if row.trend_p_adjusted is None else row.trend_p_adjusted
+        return f"{_figure(row, 'slope', value.slope)} ({p_text(p)})"
+    if isinstance(value, tuple):
+        return " … ".join(_figure(row, name, end) for end in value)
+    text = value if isinstance(value, str) else _figure(row, name, value)
+    return text + "*" * (not getattr(row, f"{name}_supported", True))
 
 
-def _interval(row: Any, ends: Interval | None) -> str:
-    return "—" if ends is None else " … ".join(_number(row, end) for end in ends)
-
-
-def _plain(value: float | None, form: str, unit: str = "") -> str:
-    return "—" if value is None else format(value, form).replace("-", "\N{MINUS SIGN}") + unit
-
-
-def _word(value: bool | None) -> str:
-    return "unknown" if value is None else "yes" if value else "no"
-
-
-def _trend(row: CellStatistic) -> str:
-    p = row.trend.p_value if row.trend_p_adjusted is None else row.trend_p_adjusted
-    return f"{_plain(row.trend.slope, '+.2g')} ({p_text(p)})"
-
-
-_PLACE: Columns = {
-    "Campaign": lambda row: row.campaign,
-    "Cell": lambda row: f"{row.model}/{row.environment}/{row.workload}",
-    "Metric": lambda row: _metric(row).label,
-}
-_CELLS: Columns = {
-    **_PLACE,
-    "n": lambda row: str(row.n),
-    "Mean": lambda row: _number(row, row.mean, unit=True),
-    "σ": lambda row: _number(row, row.sd),
-    "95 % interval": lambda row: _interval(row, row.ci95),
-    "CV": lambda row: _plain(row.cv_percent, ".1f", " %"),
-    "P50": lambda row: _number(row, row.p50),
-    "P95": lambda row: _number(row, row.p95) + "*" * (not row.p95_supported),
-    "P99": lambda row: _number(row, row.p99) + "*" * (not row.p99_supported),
-    "n eff.": lambda row: _plain(row.n_effective, ".1f"),
-    "Trend per run": _trend,
-}
-_DIFFERENCE: Columns = {
-    "Difference": lambda row: _number(row, row.difference, unit=True, signed=True),
-    "95 % interval": lambda row: _interval(row, row.ci95_difference),
-    "%": lambda row: _plain(row.difference_percent, "+.2f"),
-}
-_VERDICT: Columns = {"Verdict": lambda row: row.verdict, "Why": lambda row: row.why}
-_COMPARISONS: Columns = {
-    "Campaign": lambda row: row.campaign,
-    "Model/workload": lambda row: f"{row.model}/{row.workload}",
-    "Metric": lambda row: _metric(row).label,
-    "Candidate / baseline": lambda row: f"{row.candidate} / {row.baseline}",
-    **_DIFFERENCE,
-    "Ratio": lambda row: _plain(row.ratio, ".3f"),
-    "Overhead": lambda row: _plain(row.overhead_percent, "+.2f", " %"),
-    "g": lambda row: _plain(row.effect_size, "+.2f"),
-    **_VERDICT,
-}
-_REPEATS: Columns = {
-    **_PLACE,
-    "Against": lambda row: row.against,
-    **_DIFFERENCE,
-    "Same specification": lambda row: _word(row.same_specification),
-    **_VERDICT,
-}
-_CRITERIA: Columns = {
-    "Campaign": lambda row: row.campaign,
-    "Criterion": lambda row: row.criterion,
-    "Cell": lambda row: row.cell or "all",
-    "Metric": lambda row: row.metric or "—",
-    "Value": lambda row: _plain(row.value, ".3g"),
-    "Threshold": lambda row: f"{row.threshold:g}",
-    "Met": lambda row: _word(row.met),
-    "Why": lambda row: row.why,
-}
-
-
-def _filled(columns: Columns, rows: Iterable[object]) -> list[list[str]]:
-    return [list(columns), *([column(row) for column in columns.values()] for row in rows)]
+def _figure(row: Any, name: str, value: float | bool | None) -> str:
+    """One value for a reader: in the metric's own digits where it is in its unit, which stands beside mean and
+    difference."""
+    if value is None or isinstance(value, bool):
+        return "—" if value is None else "yes" if value else "no"
+    if name in _IN_UNIT:
+        metric = lookup(row.metric) or Metric(row.metric, row.unit, "neither", row.metric, "")
+        text = metric.format(value, unit=name in {"mean", "difference"})
+    else:
+        text = f"{value:.3g}".replace("-", "\N{MINUS SIGN}")
+    return "+" + text if name in _SIGNED and value > 0 else text
 
 
 def _markdown(title: str, rows: list[list[str]]) -> str:
@@ -140,11 +102,11 @@ def _text(title: str, rows: list[list[str]]) -> str:
     return "\n".join([title, *lines]) + "\n"
 
 
-def _csv(kinds: Mapping[str, Sequence[object]]) -> str:
-    """One row per cell, comparison, repeat and criterion: `kind` says which; columns of other kinds stay empty."""
-    rows = [{"kind": kind} | _flat(row_document(row)) for kind, group in kinds.items() for row in group]
+def _csv(kinds: Mapping[str, Sequence[Any]]) -> str:
+    """All rows in one table: `table` says which they belong to, and columns of the others stay empty."""
+    rows = [{"table": kind} | _flat(row_document(row)) for kind, group in kinds.items() for row in group]
     text = io.StringIO()
-    columns = dict.fromkeys(("kind", *(name for row in rows for name in row)))
+    columns = dict.fromkeys(("table", *(name for row in rows for name in row)))
     writer = csv.DictWriter(text, list(columns), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)

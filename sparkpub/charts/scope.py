@@ -46,6 +46,10 @@ class Scope:
         """Colour by environment."""
         return theme.colour("environment", self.environments, "Environment", legend=legend)
 
+    def environment_stroke(self) -> alt.Stroke:
+        """The same colour as an outline: all that shows of a run that is left out."""
+        return alt.Stroke("environment:N", scale=theme.series(self.environments), legend=None)
+
     def environment_shape(self) -> alt.Shape:
         """Shape by environment."""
         return theme.shape("environment", self.environments, "Environment")

@@ -34,15 +34,15 @@ CONFIG: dict[str, Any] = {
     "axis": {
         "labelColor": FAINT, "titleColor": FAINT, "domainColor": GRID, "tickColor": GRID, "gridColor": GRID,
         "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "gridOpacity": 0.7,
-        "labelLimit": 220, "titlePadding": 8,
+        "labelLimit": 220, "titlePadding": 8, "labelFlush": False, "tickCount": 6, "tickSize": 4,
     },
     "legend": {
         "labelColor": TEXT, "titleColor": FAINT, "labelFontSize": 12, "titleFontSize": 12, "orient": "top",
         "titleFontWeight": "normal", "symbolStrokeColor": FAINT, "symbolBaseFillColor": FAINT, "offset": 6,
-        "labelLimit": 260,
+        "labelLimit": 260, "columns": 4,
     },
     "text": {"color": TEXT, "font": FONT},
-    "point": {"strokeWidth": 1},
+    "point": {"strokeWidth": 1.2, "opacity": 1},
     "rule": {"color": FAINT},
     "line": {"strokeWidth": 1.6},
 }  # fmt: skip
@@ -53,11 +53,16 @@ def finish(chart: alt.LayerChart | alt.FacetChart | alt.VConcatChart) -> dict[st
     return {**chart.to_dict(validate=False), "config": CONFIG}
 
 
+def series(domain: Sequence[str]) -> alt.Scale:
+    """A scale that gives each name of the domain a colour of its own."""
+    return alt.Scale(domain=list(domain), range=[SERIES[i % len(SERIES)] for i in range(len(domain))])
+
+
 def colour(field: str, domain: Sequence[str], title: str | None = None, *, legend: bool = True) -> alt.Color:
     """A nominal colour scale with fixed places, so that a series keeps its colour in every chart."""
     return alt.Color(
         f"{field}:N",
-        scale=alt.Scale(domain=list(domain), range=[SERIES[i % len(SERIES)] for i in range(len(domain))]),
+        scale=series(domain),
         legend=alt.Legend(title=title) if legend else None,
     )
 

@@ -106,7 +106,8 @@ def _hidden(*parts: str | None) -> str | None:
 
 def _first_line(path: str) -> str | None:
     with suppress(OSError):
-        return Path(path).read_text().splitlines()[0].strip() or None
+        lines = Path(path).read_text().splitlines()
+        return (lines[0].strip() if lines else "") or None
     return None
 
 

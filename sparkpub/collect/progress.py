@@ -79,8 +79,11 @@ class Progress:
         try:
             self._stream.write(text)
             self._stream.flush()
-        except (OSError, ValueError):
-            self._stream = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - the terminal is gone for good
+        except OSError:
+            # The terminal is gone for good. Nothing may fail on it later, not even the interpreter's last flush.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._stream.fileno())
+            os.close(nowhere)
             self._live = False
 
 

@@ -42,6 +42,7 @@ class Sampler:
             self.reasons |= dict.fromkeys(_GPU_COLUMNS, str(error))
         self._cpu = memory.cpu_times()
         self._at_baseline: set[int] = set()
+        self._ours: set[int] = set()
         self._pid: int | None = None
         self._run: str | None = None
         self._folder: Path | None = None
@@ -101,9 +102,14 @@ class Sampler:
         return {"gpu_processes": len(set(pids)), "gpu_foreign_processes": len(foreign)}
 
     def _is_foreign(self, pid: int) -> bool:
-        if not Path(f"/proc/{pid}").exists() or (self._run is not None and mark(pid, RUN_VARIABLE) == self._run):
+        """A process once known as the run's stays so: while it exits, its mark and its group are gone before the
+        driver forgets it."""
+        if pid in self._ours or not Path(f"/proc/{pid}").exists():
             return False
-        return pid not in self._pids()
+        if (self._run is not None and mark(pid, RUN_VARIABLE) == self._run) or pid in self._pids():
+            self._ours.add(pid)
+            return False
+        return True
 
     def _pids(self) -> set[int]:
         if self._pid is None:

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, PositiveFloat
@@ -149,7 +150,7 @@ class Docker:
         try:
             said = []
             for container in client.containers.list(all=True, filters={"label": OWNER_LABEL}):
-                if not owner.lives(container.labels[OWNER_LABEL]):
+                if owner.abandoned(container.labels[OWNER_LABEL]):
                     container.remove(force=True)
                     said.append(f"removed container {container.short_id} of run {container.labels.get(RUN_LABEL)}")
             return said
@@ -169,7 +170,11 @@ class DockerRun:
         self._ended = threading.Event()
         # Attached before the start, so that not one line is missed whatever log driver the engine uses.
         stream = container.attach(stdout=True, stderr=True, stream=True, logs=False)
-        container.start()
+        try:
+            container.start()
+        except BaseException:
+            _close(stream)
+            raise
         container.reload()
         self.pid = int(container.attrs["State"]["Pid"])
         self._pump = threading.Thread(target=_pump, args=(stream, launch.log), daemon=True)
@@ -375,8 +380,16 @@ def _pump(stream: Any, log: Any) -> None:
     try:
         for chunk in stream:
             log.write(chunk)
-    except OSError:
-        return
+    finally:
+        _close(stream)
+
+
+def _close(stream: Any) -> None:
+    """The library ends the connection but keeps its file: both must go, or every run leaks one."""
+    with suppress(OSError):
+        stream.close()
+    with suppress(OSError):
+        stream._response.raw._fp.fp.close()
 
 
 def _explained(error: Exception) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from sparkpub.environments import cgroup, owner
-from sparkpub.environments.base import OWNER_VARIABLE, RUN_LABEL, RUN_VARIABLE, Exit, Launch, Sink
+from sparkpub.environments.base import OWNER_LABEL, OWNER_VARIABLE, RUN_LABEL, RUN_VARIABLE, Exit, Launch, Sink
 from sparkpub.errors import CollectError
 
 CHUNK = 1 << 16
@@ -70,7 +70,7 @@ def end(pids: Iterable[int], number: signal.Signals) -> None:
 
 def reap() -> list[str]:
     """End processes whose collector is dead, and remove their control groups; says what was done."""
-    orphans = {pid: who for pid, who in marked(OWNER_VARIABLE).items() if pid != os.getpid() and not owner.lives(who)}
+    orphans = {pid: who for pid, who in marked(OWNER_VARIABLE).items() if owner.abandoned(who)}
     said = [f"ended process {pid} of run {mark(pid, RUN_VARIABLE) or 'unknown'}" for pid in sorted(orphans)]
     end(orphans, signal.SIGKILL)
     deadline = time.monotonic() + 5
@@ -95,7 +95,7 @@ class HostProcess:
         own_cgroup: bool = True,
     ) -> None:
         self.argv = tuple(recorded)
-        self._run = launch.labels.get(RUN_LABEL)
+        self._run, self._owner = launch.labels.get(RUN_LABEL), launch.labels.get(OWNER_LABEL)
         self._group = cgroup.create(f"{self._run or os.getpid()}"[-100:]) if own_cgroup else None
         self._exit: Exit | None = None
         try:
@@ -169,7 +169,8 @@ class HostProcess:
         if self._group is not None:
             pids |= cgroup.members(self._group)
         if self._run is not None:
-            pids |= {pid for pid, run in marked(RUN_VARIABLE).items() if run == self._run}
+            mine = {pid for pid, who in marked(OWNER_VARIABLE).items() if who == self._owner}
+            pids |= {pid for pid in mine if mark(pid, RUN_VARIABLE) == self._run}
         return pids - {os.getpid()}
 
     def _end_rest(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from sparkpub import claims, facts
 from sparkpub.analysis.summary import statistics
-from sparkpub.checks import review
+from sparkpub.checks import prose, review
 from sparkpub.dataset import CampaignData, Dataset
 from sparkpub.errors import SiteError
 from sparkpub.site import blog, downloads, evidence, runtime
@@ -55,6 +55,15 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
     for address, data in runtime.files(options.cache).files.items():
         _add(tree, address, Content(data=data))
     return _with_figures(tree, library, templates, options.cache)
+
+
+def refuse(dataset: Dataset, options: SiteOptions) -> None:
+    """Raise SiteError with every reason for which this must not be published: errors that nobody has answered,
+    typed figures, links to evidence that is not there, claims whose verdict changed."""
+    found = prose.with_prose(review(dataset), options.sources).unacknowledged_errors
+    lines = [f"{finding.check}: {finding.message}" for finding in found]
+    if lines:
+        raise SiteError(lines[0], others=lines[1:], remedy="mend it, or acknowledge it in campaign.json")
 
 
 def publish(dataset: Dataset, options: SiteOptions) -> Publication:

@@ -30,6 +30,7 @@ import vl_convert
 
 from sparkpub.errors import SiteError
 from sparkpub.site.content import ROOT
+from sparkpub.site.svg import tidy
 from sparkpub.store import canonical_json, write_atomic
 
 WIDE, NARROW = 640, 344
@@ -37,7 +38,7 @@ WIDE, NARROW = 640, 344
 FONT = "Helvetica Neue, Arial, sans-serif"
 """Ends in a family that the converter ships, so that text is measured alike on every machine."""
 VEGA_LITE = "6.4"
-FORMAT = 1
+FORMAT = 7
 """Counts changes of what this module makes of the same chart; part of every cache key."""
 POOL_FROM = 24
 """Cold charts from which a second process pays for its start."""
@@ -81,7 +82,7 @@ class Job:
     def specifications(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Vega-Lite of the wide and the narrow drawing."""
         wide = _specification(self.chart)
-        narrow = _resized(wide, NARROW / WIDE) if self.narrow is None else _specification(self.narrow)
+        narrow = _narrowed(wide) if self.narrow is None else _specification(self.narrow)
         return _fitted(wide, WIDE), _fitted(narrow, NARROW)
 
     @cached_property
@@ -139,7 +140,9 @@ def _compiled(job: Job) -> Compiled:
         reason = next((line for line in lines if "Error:" in line), lines[-1])
         raise SiteError(f"chart {job.key!r} does not compile: {reason}",
                         remedy="correct its specification or the data it names") from None  # fmt: skip
-    return Compiled(job.key, wide[0], narrow[0], tidy(wide[1], f"{job.key}-w-"), tidy(narrow[1], f"{job.key}-n-"))
+    # On a phone a finger needs the table or the live chart to choose a run, and the page is a third lighter.
+    drawings = tidy(wide[1], f"{job.key}-w-"), tidy(narrow[1], f"{job.key}-n-", links=False)
+    return Compiled(job.key, wide[0], narrow[0], *drawings)
 
 
 def _drawn(specification: dict[str, Any], data: Data, width: int) -> tuple[str, str]:
@@ -159,6 +162,13 @@ def _specification(chart: Any) -> dict[str, Any]:
 
 
 _COMPOSED = frozenset({"facet", "hconcat", "vconcat", "concat", "repeat", "spec"})
+
+
+def _narrowed(wide: Mapping[str, Any]) -> dict[str, Any]:
+    """The chart for a phone: every width reduced alike, and a legend that has room for two columns."""
+    config = wide.get("config", {})
+    narrow: dict[str, Any] = _resized(wide, NARROW / WIDE)
+    return {**narrow, "config": {**config, "legend": {**config.get("legend", {}), "columns": 2}}}
 
 
 def _resized(node: Any, factor: float) -> Any:
@@ -198,48 +208,6 @@ def _with_data(vega: Mapping[str, Any], data: Data) -> dict[str, Any]:
         for item in vega.get("data", [])
     ]
     return {**vega, "data": sources}
-
-
-_DROPPED = re.compile(
-    r' (?:class|role|aria-[a-z]+|pointer-events|version|xmlns(?::xlink)?|font-family|target)="[^"]*"'
-    r'| opacity="1"| stroke-miterlimit="10"| transform="translate\(0,0\)"'
-)
-_EMPTY = re.compile(r'<path(?=[^>]* d="(?:M0,0h0v0h0Z)?")[^>]*/>|<g>(?:\s*)</g>|<g/>')
-_GEOMETRY = re.compile(r' (?:d|transform|points|[xy][12]?|c[xy]|r|width|height|viewBox)="[^"]*"')
-_ID = re.compile(r'\bid="([^"]+)"')
-_DECIMALS = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
-_LINK = re.compile(r' xlink:href="([^"]*)"| href="([^"]*)"')
-_LOCAL = re.compile(r"[A-Za-z0-9][\w./%-]*(?:\?[\w.=&%-]*)?(?:#[\w.-]*)?")
-
-
-_CONVERTER_BASE = "https://vega.github.io/vega-datasets/"
-"""What the converter puts before an address without a scheme."""
-
-
-def tidy(svg: str, prefix: str) -> str:
-    """A drawing for the inside of a page: short numbers, unique ids, links within the site, nothing for readers of
-    the screen (the figure's sentence and table speak for it)."""
-    svg = _GEOMETRY.sub(lambda found: _DECIMALS.sub(lambda number: _short(number[0]), found[0]), _DROPPED.sub("", svg))
-    before = ""
-    while before != svg:
-        before, svg = svg, _EMPTY.sub("", svg)
-    # Vega numbers its ids through the life of a process; here they count from the start of the drawing.
-    names = {name: f"{prefix}{place}" for place, name in enumerate(dict.fromkeys(_ID.findall(svg)))}
-    svg = _ID.sub(lambda found: f'id="{names[found[1]]}"', svg)
-    svg = re.sub(r"url\(#([^)]+)\)", lambda found: f"url(#{names.get(found[1], found[1])})", svg)
-    svg = _LINK.sub(_linked, svg)
-    return svg.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)
-
-
-def _short(number: str) -> str:
-    text = f"{float(number):.1f}".removesuffix(".0")
-    return "0" if text == "-0" else text
-
-
-def _linked(found: re.Match[str]) -> str:
-    address = html.unescape(found[1] or found[2] or "").removeprefix(_CONVERTER_BASE)
-    # Anything but an address within the site is no link: data never chooses a scheme or a host.
-    return f' href="{ROOT}{html.escape(address)}" tabindex="-1"' if _LOCAL.fullmatch(address) else ""
 
 
 def drawing(compiled: Compiled, *, specification: str = "", sources: Mapping[str, str] | None = None) -> str:

@@ -1,6 +1,8 @@
 """Reference text made from the registries, so that documentation cannot fall behind the code."""
 
+import ast
 import html
+import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -11,7 +13,7 @@ from sparkpub import catalogue
 from sparkpub import coverage as coverages
 from sparkpub.analysis import physics
 from sparkpub.catalogue import Kind
-from sparkpub.checks import CHECKS
+from sparkpub.checks import CHECKS, thresholds
 from sparkpub.claims import Verdict
 from sparkpub.dataset import CampaignData
 from sparkpub.environments import ENVIRONMENTS
@@ -62,6 +64,19 @@ def _statistics() -> str:
 def _checks() -> str:
     rows = ((f"`{c.name}`", c.question, ", ".join(c.severities), c.kind) for c in CHECKS.values())
     return table(("check", "question", "severity", "kind"), rows)
+
+
+def _thresholds() -> str:
+    """Every constant of `checks.thresholds` with the string that stands under it in the source."""
+    parts, pending = [], list[tuple[str, object]]()
+    for node in ast.parse(inspect.getsource(thresholds)).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            pending.append((node.targets[0].id, getattr(thresholds, node.targets[0].id)))
+        elif pending and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            names = ", ".join(f"`{name}` = {value}" for name, value in pending)
+            parts.append(f"- {names}: {plain(' '.join(str(node.value.value).split()))}")
+            pending.clear()
+    return "\n".join(parts)
 
 
 def _telemetry() -> str:
@@ -151,6 +166,7 @@ _REFERENCES: Mapping[str, Callable[[], str]] = {
     "metrics": _metrics,
     "statistics": _statistics,
     "checks": _checks,
+    "thresholds": _thresholds,
     "telemetry": _telemetry,
     "gates": _gates,
     "models": lambda: _catalogue("models"),

@@ -27,6 +27,8 @@ ASSETS = Path(__file__).parent / "assets"
 BUNDLE = Path(__file__).parent / "bundle"
 FOLDER = "assets/sparkpub"
 MODULES = ("live.js", "explorer.js", "compare.js", "log.js", "sparkpub.js")
+ICON = f"{FOLDER}/icon.svg"
+"""Named in mkdocs.yml, so it keeps its address."""
 NPM_TIMEOUT_SECONDS = 240
 
 
@@ -64,6 +66,7 @@ def files(cache: Path, *, node: bool = True) -> Browser:
         found[address] = text.encode()
     style = (ASSETS / "sparkpub.css").read_bytes()
     found[_named("sparkpub.css", style)] = style
+    found[ICON] = (ASSETS / "icon.svg").read_bytes()
     return Browser(found, f"{FOLDER}/{names['sparkpub.js']}", _named("sparkpub.css", style))
 
 

@@ -228,6 +228,15 @@ def test_adjusted_p_values_decide() -> None:
     assert "adjusted p" in adjust(rows)[0].why
 
 
+def test_equivalence_is_corrected_too() -> None:
+    """One of ten equivalences that holds with p between 0.005 and 0.05 alone does not hold in the family."""
+    row = compare(NATIVE, SAME, margin_percent=1.6)
+    assert row.equivalence_p is not None
+    assert 0.005 < row.equivalence_p < 0.05
+    assert row.verdict == "equivalent"
+    assert adjust([row] * 10)[0].verdict == "undecided"
+
+
 def test_readings_without_spread_neither_divide_by_zero_nor_claim_more_than_their_rounding() -> None:
     """60.0 and 60.0 rounded to 1: difference 0 ± t·√2/√12 of a step, so equivalent within 2 % but not within 0.1 %."""
     same = compare([60.0] * 10, [60.0] * 10, margin_percent=2, unit="tok/s")

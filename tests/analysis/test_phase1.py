@@ -122,8 +122,8 @@ def test_the_command_prints_every_form() -> None:
     assert text.exit_code == 0
     assert "All 63 runs as recorded" in text.stdout
     assert "+30.83 GiB" in text.stdout
-    assert "## Comparisons" in run.invoke(cli, ["stats", str(DATA), "--markdown"]).stdout
-    assert run.invoke(cli, ["stats", str(DATA), "--csv"]).stdout.startswith("kind,campaign,model")
+    assert "## Comparisons (candidate" in run.invoke(cli, ["stats", str(DATA), "--markdown"]).stdout
+    assert run.invoke(cli, ["stats", str(DATA), "--csv"]).stdout.startswith("table,campaign,model")
 
 
 def test_the_records_carry_the_published_figures(found: Statistics) -> None:

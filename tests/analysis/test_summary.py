@@ -183,6 +183,39 @@ def test_against_needs_exactly_one_campaign_on_the_other_side() -> None:
     assert {row.campaign for row in statistics(data, campaign="c", against="a").repeats} == {"c"}
 
 
+def test_an_unknown_campaign_is_wrong_usage_and_named() -> None:
+    for wrong in ({"campaign": "x"}, {"campaign": "c", "against": "x"}):
+        with pytest.raises(UsageError, match="no campaign 'x'") as caught:
+            statistics(a_dataset(a_campaign("c", CELLS)), **wrong)  # type: ignore[arg-type]
+        assert caught.value.exit_code == 2
+        assert "there are: c" in caught.value.lines()[0]
+
+
+def test_runs_of_another_specification_leave_completeness_open() -> None:
+    data = a_campaign("c", {("m", "native"): {TPUT: noise(1, 100, 4)}}, specification="a" * 64)
+    (judged,) = [item for item in criteria(statistics(a_dataset(data))) if item.criterion == "completeness"]
+    assert judged.met is None
+    assert "another specification" in judged.why
+
+
+def test_a_retried_or_repeated_run_keeps_its_place_in_the_round() -> None:
+    """A failed first attempt and a repeat at the end do not make their environment run later in its round."""
+    native, container = noise(1, 100, 6), noise(2, 99, 6)
+    data = a_campaign("c", {("m", "native"): {TPUT: native}, ("m", "container"): {TPUT: container}})
+    again = data.runs[0].record.model_copy(update={"run_id": "again", "repeat_of": data.runs[0].record.run_id})
+    more = CampaignData(data.info, data.folder, (*data.runs, type(data.runs[0])(again, data.runs[0].path)))
+    row = statistics(a_dataset(more)).cell("c", "m", "native", "w", TPUT)
+    assert row is not None
+    assert row.order_effect is not None
+    assert (row.order_effect.n_first, row.order_effect.n_later) == (4, 3)
+
+
+def test_a_figure_beyond_all_numbers_is_null_in_json() -> None:
+    with np.errstate(over="ignore"):
+        found = statistics(a_dataset(a_campaign("c", {("m", "native"): {TPUT: [1.7e308, 1.6e308]}})))
+        assert json.loads(tables.render(found, "json"))["cells"][0]["mean"] is None
+
+
 def test_criteria_are_judged_or_left_open() -> None:
     cells: Cells = {
         ("m", "native"): {TPUT: noise(1, 100), PEAK: [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]},
@@ -247,7 +280,7 @@ def test_few_runs_pass_through_every_form(n: int) -> None:
 
 def test_no_runs_pass_through_every_form() -> None:
     found = statistics(a_dataset())
-    assert tables.render(found, "csv") == "kind\n"
+    assert tables.render(found, "csv") == "table\n"
     assert tables.render(found, "text").startswith("0 runs counted")
     assert json.loads(tables.render(found, "json"))["cells"] == []
 
@@ -256,16 +289,18 @@ def test_csv_has_one_row_of_numbers_per_cell_comparison_and_criterion() -> None:
     found = statistics(a_dataset(a_campaign("c", CELLS)))
     rows = list(csv.DictReader(io.StringIO(tables.render(found, "csv"))))
     first = rows[0]
-    assert (first["kind"], first["metric"], float(first["ci95_low"])) == (
-        "cell", TPUT, pytest.approx(found.cells[0].ci95[0] if found.cells[0].ci95 else None))  # fmt: skip
-    assert {row["kind"] for row in rows} == {"cell", "comparison", "criterion"}
-    assert next(row["paired_n"] for row in rows if row["kind"] == "comparison") == "6"
+    assert (first["table"], first["metric"], float(first["ci95_low"])) == (
+        "cells", TPUT, pytest.approx(found.cells[0].ci95[0] if found.cells[0].ci95 else None))  # fmt: skip
+    assert {row["table"] for row in rows} == {"cells", "comparisons", "criteria"}
+    assert next(row["paired_n"] for row in rows if row["table"] == "comparisons") == "6"
     assert len(rows) == len(found.cells) + len(found.comparisons) + len(criteria(found))
 
 
 def test_markdown_marks_percentiles_that_n_cannot_carry_and_says_what_was_left_out() -> None:
     text = tables.render(statistics(a_dataset(a_campaign("c", CELLS)), excluded={"c-native_m_w_01": "hot"}), "markdown")
-    (line,) = [line for line in text.splitlines() if "m/vm/w" in line and "| 6 |" in line]
+    (line,) = [
+        line for line in text.splitlines() if line.startswith("| c | m | vm | w | output_throughput_tok_s | 6 |")
+    ]
     assert line.count("*") == 2
     assert "- c-native_m_w_01: hot" in text
     for part in text.split("## ")[1:]:

@@ -1,8 +1,6 @@
 """A small campaign of real processes, for tests of the collector."""
 
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +50,3 @@ def run(matrix: Matrix, data: Path, **choice: Any) -> Outcome:
 def records(data: Path, campaign: str = "small") -> list[Record]:
     found = [stored.record for stored in read_folder(data / campaign)]
     return sorted(found, key=lambda record: (record.started.value, record.plan.position, record.plan.attempt))
-
-
-def until(condition: Callable[[], bool], seconds: float = 30) -> None:
-    """Wait for something another process does."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.01)

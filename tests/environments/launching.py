@@ -1,5 +1,7 @@
 """Starting a command in an environment, for tests."""
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from sparkpub.environments import owner
@@ -19,6 +21,14 @@ class Kept:
     @property
     def text(self) -> str:
         return self.content.decode()
+
+
+def until(condition: Callable[[], bool], seconds: float = 30) -> None:
+    """Wait for something another process does."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.01)
 
 
 def a_launch(workdir: Path, *argv: str, run: str = "r1", who: str | None = None) -> tuple[Launch, Kept]:

@@ -13,7 +13,7 @@ from sparkpub.environments import cgroup, owner, processes
 from sparkpub.environments.base import OWNER_VARIABLE, RUN_VARIABLE
 from sparkpub.environments.host import Host, HostOptions
 from sparkpub.errors import CollectError
-from tests.environments.launching import a_launch
+from tests.environments.launching import a_launch, until
 
 ESCAPE = """import os, time
 if os.fork() == 0:
@@ -59,8 +59,7 @@ def test_waiting_ends_at_its_time_while_the_command_runs_on(tmp_path: Path) -> N
 def test_stopping_ends_processes_that_left_their_session(tmp_path: Path) -> None:
     launch, log = a_launch(tmp_path, "{python}", "-c", ESCAPE + "time.sleep(600)")
     running = Host().launch(launch, HostOptions())
-    while not log.text.endswith("\n"):
-        time.sleep(0.01)
+    until(lambda: log.text.endswith("\n"))
     escaped = int(log.text)
     running.stop(grace=5)
     running.close()
@@ -81,8 +80,7 @@ def test_a_command_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     code = "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up',flush=True); time.sleep(600)"
     launch, log = a_launch(tmp_path, "{python}", "-c", code)
     running = Host().launch(launch, HostOptions())
-    while "up" not in log.text:
-        time.sleep(0.01)
+    until(lambda: "up" in log.text)
     assert running.stop(grace=0.2).code == -signal.SIGKILL
     running.close()
 
@@ -97,7 +95,7 @@ def test_orphans_of_a_dead_collector_are_ended_and_those_of_a_living_one_are_not
     def start(who: str) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(["sleep", "600"], env=os.environ | {OWNER_VARIABLE: who, RUN_VARIABLE: "r-dead"})
 
-    dead, living = start(f"{owner.boot_id()}:999999999:1"), start(owner.me())
+    dead, living = start(owner.spelled(999999999, "1")), start(owner.me())
     try:
         said = processes.reap()
         assert dead.wait(10) == -signal.SIGKILL
@@ -110,10 +108,13 @@ def test_orphans_of_a_dead_collector_are_ended_and_those_of_a_living_one_are_not
 
 
 def test_an_owner_is_told_by_boot_process_and_start() -> None:
-    boot, pid, start = owner.me().split(":")
+    boot, pid, start, notes = owner.me().split(":")
     assert owner.lives(owner.me())
-    assert not owner.lives(f"{boot}:{pid}:{int(start) + 1}")
-    assert not owner.lives(f"other-boot:{pid}:{start}")
+    assert not owner.lives(f"{boot}:{pid}:{int(start) + 1}:{notes}")
+    assert not owner.lives(f"other-boot:{pid}:{start}:{notes}")
+    assert owner.abandoned(f"{boot}:{pid}:{int(start) + 1}:{notes}")
+    assert not owner.abandoned(f"{boot}:{pid}:{int(start) + 1}:of-others")
+    assert not owner.abandoned(owner.me())
 
 
 def test_the_run_has_a_control_group_of_its_own_and_leaves_none(tmp_path: Path) -> None:

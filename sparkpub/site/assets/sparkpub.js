@@ -94,10 +94,15 @@ function chartsOf(pass) {
     for (const kind of ['pointerenter', 'touchstart', 'focusin']) {
       element.addEventListener(kind, chart.start, {once: true, passive: true});
     }
-    // A finger that lands on a drawing asks; only the link over a chosen mark leads away.
-    element.addEventListener('click', (event) => {
-      if (event.pointerType === 'touch' && event.target.closest('svg a')) event.preventDefault();
-    });
+    // A finger that lands on a drawing asks; only the link over a chosen mark leads away. The theme expects links of
+    // HTML alone, so those of a drawing stay between the reader and the browser.
+    for (const kind of ['click', 'mouseover', 'focusin']) {
+      element.addEventListener(kind, (event) => {
+        if (!event.target.closest('svg a')) return;
+        event.stopPropagation();
+        if (event.pointerType === 'touch') event.preventDefault();
+      });
+    }
     forget.push(() => chart.view?.then((view) => view?.end()));
     return chart;
   });
@@ -120,7 +125,9 @@ function sortable(table) {
     if (!head.textContent.trim()) return;
     const button = document.createElement('button');
     button.type = 'button';
-    button.append(...head.childNodes);
+    // A header that leads somewhere keeps its link beside the button.
+    if (head.querySelector('a')) button.setAttribute('aria-label', `Sort by ${head.textContent.trim()}`);
+    else button.append(...head.childNodes);
     head.append(button);
     button.addEventListener('click', () => {
       const down = head.getAttribute('aria-sort') === 'ascending';

@@ -228,6 +228,7 @@ def observed(chosen: argparse.Namespace, generator: Generator, path: Path, rando
     digest = hashlib.sha256(generator.output.cpu().numpy().tobytes()).hexdigest()
     on_gpu = chosen.device == "cuda"
     settings = {
+        "python": platform.python_version(),
         "torch": torch.__version__,
         "attention": str(getattr(model.config, "_attn_implementation", "unknown")),
         "experts": getattr(model.config, "_experts_implementation", None),

@@ -1,0 +1,179 @@
+"""Ends at any instant: real signals to a real collector, and what the next one finds."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from sparkpub.environments import owner
+from sparkpub.environments.processes import marked
+from sparkpub.matrix import Matrix
+from sparkpub.store import file_sha256
+from tests.collect.collecting import OPEN_GATES, a_matrix, records, run
+from tests.environments.launching import until
+
+LONG = "echo rate 5; exec sleep 600"
+
+
+@contextmanager
+def a_collector(tmp_path: Path, matrix: Matrix, *options: str) -> Iterator["subprocess.Popen[str]"]:
+    """`sparkpub collect` as a process of its own, as from a shell."""
+    file = tmp_path / "matrix.json"
+    file.write_text(json.dumps(matrix.document()))
+    argv = [sys.executable, "-m", "sparkpub", "collect", str(file), "--data", str(tmp_path), "--no-commit", *options]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def running(tmp_path: Path) -> bool:
+    """Whether a run is on: its log has its first line."""
+    log = tmp_path / "small" / ".run" / "log"
+    return log.exists() and b"rate" in log.read_bytes()
+
+
+def orphans() -> list[int]:
+    """Processes of dead collectors: those of a living one are another test's."""
+    return [pid for pid, who in marked("SPARKPUB_COLLECTOR").items() if owner.abandoned(who)]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_during_a_run_ends_and_records_it(tmp_path: Path, number: signal.Signals) -> None:
+    with a_collector(tmp_path, a_matrix(LONG)) as collector:
+        until(lambda: running(tmp_path))
+        collector.send_signal(number)
+        out, err = collector.communicate(timeout=30)
+    assert collector.returncode == 1
+    assert err == ""
+    assert f"stopped by {number.name}" in out
+    (record,) = records(tmp_path)
+    assert (record.status, record.status_reason) == ("interrupted", f"stopped by {number.name}")
+    assert {item.role for item in record.evidence} == {"log", "telemetry"}
+    assert orphans() == []
+    assert run(a_matrix(LONG, timeout=0.3), tmp_path).left == 0  # an interruption is no attempt
+
+
+def test_ctrl_c_once_finishes_the_run_in_hand(tmp_path: Path) -> None:
+    with a_collector(tmp_path, a_matrix("echo rate 5; sleep 1")) as collector:
+        until(lambda: running(tmp_path))
+        collector.send_signal(signal.SIGINT)
+        collector.communicate(timeout=30)
+    assert collector.returncode == 1
+    assert [record.status for record in records(tmp_path)] == ["ok"]
+
+
+def test_ctrl_c_twice_stops_and_records_it(tmp_path: Path) -> None:
+    with a_collector(tmp_path, a_matrix(LONG)) as collector:
+        until(lambda: running(tmp_path))
+        collector.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        collector.send_signal(signal.SIGINT)
+        collector.communicate(timeout=30)
+    (record,) = records(tmp_path)
+    assert (record.status, record.status_reason) == ("interrupted", "stopped by Ctrl-C, twice")
+
+
+@pytest.mark.parametrize("gates", [{"cooldown": 600}, {"min_free_disk_gib": 0, "max_cpu_percent": 0, "max_wait": 600}])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_while_a_gate_waits_stops_at_once(tmp_path: Path, gates: dict[str, object], number: int) -> None:
+    matrix = a_matrix("echo rate 5; sleep 0.1")
+    run(matrix, tmp_path, max_runs=1)
+    waiting = a_matrix("echo rate 5; sleep 0.1", gates=OPEN_GATES | gates)
+    with a_collector(tmp_path, waiting) as collector:
+        assert collector.stdout is not None
+        said = ""
+        while "cooling" not in said and "waiting" not in said:
+            said = collector.stdout.readline()
+            assert said, "the collector ended"
+        collector.send_signal(number)
+        collector.communicate(timeout=10)
+    assert len(records(tmp_path)) == 1
+    assert not (tmp_path / "small" / ".run").exists()
+
+
+def test_a_lost_terminal_loses_no_run(tmp_path: Path) -> None:
+    with a_collector(tmp_path, a_matrix("echo rate 5; sleep 0.5")) as collector:
+        until(lambda: running(tmp_path))
+        assert collector.stdout is not None
+        collector.stdout.close()  # every later line meets a broken pipe
+        assert collector.wait(60) == 0
+        collector.stdout = None
+    assert [record.status for record in records(tmp_path)] == ["ok", "ok"]
+
+
+def test_a_killed_collector_leaves_an_interrupted_record_and_no_process(tmp_path: Path) -> None:
+    with a_collector(tmp_path, a_matrix(LONG, iterations=1)) as collector:
+        until(lambda: running(tmp_path))
+        collector.kill()
+        collector.wait()
+    assert records(tmp_path) == []
+    assert orphans() != []
+    outcome = run(a_matrix(LONG, iterations=1, timeout=0.3), tmp_path)
+    interrupted, after = records(tmp_path)
+    assert (interrupted.status, after.status) == ("interrupted", "timeout")
+    assert interrupted.iteration == after.iteration == 1
+    log = interrupted.file("log")
+    assert log is not None
+    assert (tmp_path / "small" / log.path).read_text() == "rate 5\n"
+    assert outcome.measured == 1
+    assert orphans() == []
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 20))])
+def test_killed_at_any_instant_the_campaign_completes(tmp_path: Path, seed: int) -> None:
+    """SIGKILL at random instants until nothing is left to do: every record is whole, every slot is done once."""
+    chance = random.Random(seed)
+    matrix = a_matrix("echo rate 5; sleep 0.05", iterations=3)
+    for _ in range(4):
+        with a_collector(tmp_path, matrix) as collector:
+            time.sleep(chance.uniform(0.2, 2.5))
+            collector.kill()
+            collector.wait()
+    outcome = run(matrix, tmp_path)
+    assert outcome.left == 0
+    found = records(tmp_path)
+    assert sorted(record.iteration for record in found if record.status == "ok") == [1, 2, 3]
+    assert {record.status for record in found} <= {"ok", "interrupted"}
+    for record in found:
+        for item in record.evidence:
+            assert file_sha256(tmp_path / "small" / item.path) == item.sha256
+    known = {f"{record.stem}{suffix}" for record in found for suffix in (".json", ".log", ".telemetry.csv")}
+    assert {path.name for path in (tmp_path / "small").iterdir()} <= known | {"campaign.json"}
+    assert orphans() == []
+
+
+def test_two_collectors_do_not_share_a_machine(tmp_path: Path) -> None:
+    with a_collector(tmp_path, a_matrix(LONG)) as collector:
+        until(lambda: running(tmp_path))
+        with a_collector(tmp_path, a_matrix(LONG)) as second:
+            _, err = second.communicate(timeout=30)
+        assert second.returncode == 1
+        assert f"process {collector.pid}, campaign small" in err
+        os.kill(collector.pid, signal.SIGTERM)
+        collector.communicate(timeout=30)
+
+
+def test_status_tells_what_runs_now(tmp_path: Path) -> None:
+    with a_collector(tmp_path, a_matrix(LONG)) as collector:
+        until(lambda: running(tmp_path))
+        argv = [sys.executable, "-m", "sparkpub", "status", str(tmp_path / "matrix.json"), "--data", str(tmp_path)]
+        said = subprocess.run([*argv, "--json"], capture_output=True, text=True, check=True)
+        document = json.loads(said.stdout)
+        assert document["now"]["pid"] == collector.pid
+        assert document["now"]["run"] == "native/m/w 1"
+        assert document["now"]["phase"] == "running"
+        assert "now: native/m/w 1" in subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+        collector.send_signal(signal.SIGTERM)
+        collector.communicate(timeout=30)
+    said = subprocess.run([*argv, "--json"], capture_output=True, text=True, check=True)
+    assert json.loads(said.stdout)["now"] is None

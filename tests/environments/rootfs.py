@@ -1,0 +1,40 @@
+"""The smallest root that runs the machine's own programs: links and empty folders; /usr is bound into it."""
+
+import io
+import tarfile
+from pathlib import Path
+
+BINDS = ("/usr:/usr:ro",)
+"""With these a root below runs the host's programs."""
+LINKS = {name: f"usr/{name}" for name in ("bin", "sbin", "lib", "lib64") if Path("/", name).is_symlink()}
+FOLDERS = ("usr", "tmp", "etc")
+IMAGE = "sparkpub-test:latest"
+
+
+def a_rootfs(place: Path) -> Path:
+    """A root file system in a folder."""
+    for name in FOLDERS:
+        (place / name).mkdir(parents=True)
+    for name, target in LINKS.items():
+        (place / name).symlink_to(target)
+    return place
+
+
+def a_tar() -> bytes:
+    """The same as a tar, for `docker import`."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as tar:
+        for name in FOLDERS:
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+            tar.addfile(entry)
+        for name, target in LINKS.items():
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.linkname = tarfile.SYMTYPE, target
+            tar.addfile(entry)
+    return content.getvalue()
+
+
+def mounts() -> list[str]:
+    """Mount points of this process's namespace."""
+    return [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
