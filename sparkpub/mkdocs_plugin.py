@@ -152,6 +152,8 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         root = "../" * page.url.count("/")
         output = fill(output, self._blocks, root)
         output = output.replace("</head>", self._head(page, config, root) + "</head>", 1)
+        # Material would ask the repository's host for its stars; no page asks another host for anything.
+        output = output.replace(' data-md-component="source"', "")
         return security.finish(output)
 
     def _head(self, page: Page, config: MkDocsConfig, root: str) -> str:

@@ -9,7 +9,7 @@ from sparkpub.checks import CHECKS
 from sparkpub.checks.finding import SEVERITIES
 from sparkpub.dataset import CampaignData
 from sparkpub.metrics import Metric
-from sparkpub.site import sentences
+from sparkpub.site import programs, sentences
 from sparkpub.site.content import Content
 from sparkpub.site.library import Library, flags, slug
 from sparkpub.site.publication import Publication, axes, batch_size, cell_keys, cell_label, scope
@@ -44,7 +44,9 @@ class Pages:
         yield from self._models()
         yield from self._environments()
         yield from self._metrics()
-        yield "runs/index.md", self._page("runs", campaigns=[self._run_table(campaign) for campaign in campaigns])
+        yield "runs/index.md", self._page("runs", campaigns=[self._run_table(campaign) for campaign in campaigns],
+                                          explorer=programs.explorer(self.publication, self.library))  # fmt: skip
+        yield "compare/index.md", self._page("compare", compare=programs.compare(self.publication, self.library))
         yield "review/index.md", self._page("review", campaigns=[self._review(c) for c in campaigns], checks=CHECKS)
         yield "coverage/index.md", self._page("coverage", campaigns=[self._coverage(c) for c in campaigns])
         yield "claims/index.md", self._page("claims", verdicts=self.publication.verdicts)
