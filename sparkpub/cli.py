@@ -5,13 +5,13 @@ import sys
 import traceback
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
 from sparkpub import __version__
 from sparkpub.errors import SparkpubError
-from sparkpub.store import DEFAULT_DATA
+from sparkpub.store import DEFAULT_DATA, write_atomic
 
 DEFAULT_SOURCES = Path("site_src")
 with_sources = click.option(
@@ -109,6 +109,34 @@ def status(matrix_file: Path, data: Path, as_json: bool) -> None:
 # -- importing: import -------------------------------------------------------------------------------------
 
 
+@cli.command("import")
+@click.argument("kind", metavar="FORMAT", type=click.Choice(["benchmark-spark", "trtllm-bench"]))
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--campaign", required=True, help="The campaign that the runs become part of.")
+@_DATA
+@click.option("--matrix", "matrix_file", type=click.Path(path_type=Path), help="The matrix that declares the campaign.")
+@click.option("--about", "about_file", type=click.Path(path_type=Path), help="YAML with what people know besides.")
+@click.option("--model", help="Key of the model, where the results do not say it.")
+@click.option("--environment", help="Key of the environment; trtllm-bench never says where it ran.")
+@click.option("--workload", help="Key of the workload; the matrix's only one, or throughput.")
+@click.option("--originals/--no-originals", default=True, help="Keep the files as evidence, with their SHA-256.")
+@click.option("--json", "as_json", is_flag=True, help="Print what became of each file as JSON and nothing else.")
+def import_(kind: str, path: Path, campaign: str, data: Path, matrix_file: Path | None, about_file: Path | None,
+            originals: bool, as_json: bool, **cell: str | None) -> None:  # fmt: skip
+    """Make records of another tool's results. A second import changes nothing; exit 1 where something was refused.
+
+    Example: sparkpub import benchmark-spark results/comprehensive --campaign mine --data local
+    """
+    from sparkpub import importers, matrix
+    from sparkpub.importers.base import About, Given, read_about
+
+    declared = matrix.read(matrix_file) if matrix_file else None
+    given = Given(campaign, declared, read_about(about_file) if about_file else About(), **cell)
+    outcome = importers.import_results(kind, path, data, given, originals=originals)
+    click.echo(json.dumps(outcome.document(), indent=1) if as_json else "\n".join(outcome.lines()))
+    sys.exit(1 if outcome.refused else 0)
+
+
 # -- reviewing: check, stats, claims, values, quarantine ---------------------------------------------------
 
 
@@ -156,10 +184,11 @@ def claims(data: Path, sources: Path, as_json: bool) -> None:
     Example: sparkpub claims --json
     """
     from sparkpub import claims as ledger
+    from sparkpub.dataset import load
+    from sparkpub.site.build import SiteOptions, publish
     from sparkpub.site.prose import uses
-    from sparkpub.site.words import judged
 
-    verdicts = judged(data, sources)
+    verdicts = publish(load(data), SiteOptions(sources)).verdicts
     click.echo(ledger.as_json(verdicts) if as_json else ledger.as_text(verdicts, partial(uses, sources)))
     sys.exit(1 if any(verdict.changed for verdict in verdicts) else 0)
 
@@ -175,9 +204,10 @@ def values(filter_text: str, data: Path, sources: Path) -> None:
 
     Example: sparkpub values "mean peak_memory deepseek"
     """
-    from sparkpub.site.words import listed
+    from sparkpub.dataset import load
+    from sparkpub.site.build import SiteOptions, names, publish
 
-    for line in listed(data, sources, filter_text):
+    for line in names(publish(load(data), SiteOptions(sources)), filter_text):
         click.echo(line)
 
 
@@ -202,11 +232,8 @@ def quarantine(run_id: str, reason: str | None, undo: bool, data: Path) -> None:
 
     if undo is (reason is not None):
         raise click.UsageError("give either --reason TEXT or --undo")
-    dataset = load(data)
-    if undo:
-        click.echo(f"{run_id} is back in the figures of {quarantines.release(dataset, run_id)}")
-    else:
-        click.echo(f"{run_id} is out of the figures of {quarantines.quarantine(dataset, run_id, reason or '')}")
+    campaign = quarantines.quarantine(load(data), run_id, reason)
+    click.echo(f"{run_id} is {'back in' if undo else 'out of'} the figures of {campaign}")
 
 
 @cli.command()
@@ -246,6 +273,69 @@ def stats(
 
 
 # -- publishing: export, render, build ---------------------------------------------------------------------
+
+
+@cli.command()
+@click.argument("data", metavar="[DIR]", type=click.Path(path_type=Path), default=DEFAULT_DATA)
+@click.option("--format", "form", type=click.Choice(["csv", "parquet", "json"]), default="csv", show_default=True,
+              help="What to write.")  # fmt: skip
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="File to write.")
+def export(data: Path, form: str, output: Path) -> None:
+    """The tidy table: one row per run and metric, with the reason where a run is not in the figures.
+
+    Example: sparkpub export --format parquet -o runs.parquet
+    """
+    from sparkpub.dataset import load
+    from sparkpub.site.export import FORMATS, table
+
+    write_atomic(output, FORMATS[form](table(load(data))))
+
+
+@cli.command()
+@click.argument("data", metavar="[DIR]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write.")
+@with_sources
+@click.option("--templates", type=click.Path(path_type=Path, exists=True), default=None, help="Templates of your own.")
+@click.option("--name", default="sparkpub", show_default=True, help="Name of the site.")
+@click.option("--url", default="", help="Address of the site, with a slash at the end, for feed and citations.")
+@click.option("--repo-url", default=None, help="Address of the repository, for links to evidence.")
+def render(data: tuple[Path, ...], out: Path, **given: Any) -> None:
+    """The complete docs tree on disk, for any site generator.
+
+    Example: sparkpub render --out docs
+    """
+    from sparkpub.dataset import load
+    from sparkpub.site import disk
+    from sparkpub.site.build import SiteOptions, build, refuse
+    from sparkpub.site.history import last_commits
+
+    folders = list(data) or [DEFAULT_DATA]
+    commits = last_commits(Path.cwd(), folders) if given["repo_url"] else {}
+    options = SiteOptions(commits=commits, **given)
+    dataset = load(*folders)
+    refuse(dataset, options)
+    tree = build(dataset, options)
+    click.echo(f"{out}: {len(tree)} files, {disk.write(tree, out)} of them new or changed")
+    click.echo(f"every page needs {' and '.join(disk.page_assets(tree))}")
+
+
+@cli.command()
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, exists=True),
+    default=Path("mkdocs.yml"),
+    show_default=True,
+    help="The configuration of MkDocs.",
+)
+@click.option("--site-dir", type=click.Path(path_type=Path, file_okay=False), default=None, help="Folder to write.")
+def build(config: Path, site_dir: Path | None) -> None:
+    """Review the runs, judge the claims, and build the site strictly; nothing is built that the review refuses.
+
+    Example: sparkpub build
+    """
+    from sparkpub.mkdocs_plugin import build_site
+
+    click.echo(build_site(config, site_dir))
 
 
 def main() -> None:

@@ -1,25 +1,27 @@
 """MkDocs adapter: the docs tree as virtual files, for `mkdocs serve` and `mkdocs build --strict`."""
 
 import logging
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from mkdocs.commands.build import build as build_docs
 from mkdocs.config import config_options as option
-from mkdocs.config.base import Config
+from mkdocs.config.base import Config, load_config
 from mkdocs.config.config_options import ExtraScriptValue
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.exceptions import PluginError
+from mkdocs.exceptions import MkDocsException, PluginError
 from mkdocs.livereload import LiveReloadServer
 from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
-from sparkpub.dataset import load
-from sparkpub.errors import SparkpubError
+from sparkpub.dataset import Dataset, load
+from sparkpub.errors import SiteError, SparkpubError
 from sparkpub.site import runtime, security
-from sparkpub.site.build import build
+from sparkpub.site.build import build, refuse
 from sparkpub.site.content import POSTS, Content, SiteOptions, fill
 from sparkpub.site.history import last_commits
 from sparkpub.store import DEFAULT_DATA, write_atomic
@@ -31,8 +33,8 @@ _IN_NAV = re.compile(r"^(index\.md|[a-z-]+/index\.md)$")
 class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a hook untyped
     """The plugin's options in mkdocs.yml; paths are relative to its folder."""
 
-    folders = option.ListOfItems(option.Type(str), default=[str(DEFAULT_DATA)])
-    """Data folders. The first must be there; the others are shown where they are."""
+    folders = option.Type(str, default=str(DEFAULT_DATA))
+    """Data folders, with `:` between them. The first must be there; the others are shown where they are."""
     cache = option.Type(str, default=".cache/sparkpub")
     templates = option.Optional(option.Dir(exists=True))
     max_run_pages = option.Type(int, default=1000)
@@ -43,6 +45,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def __init__(self) -> None:
         self._serving = False
+        self._whole: Dataset | None = None
         self._tree: Mapping[str, Content] = {}
         self._blocks: dict[str, str] = {}
         self._browser: runtime.Browser | None = None
@@ -68,7 +71,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         except SparkpubError as error:
             lines = error.lines()
             if not self._serving or not self._tree:
-                raise PluginError("\n".join(f"error: {line}" for line in lines)) from None
+                raise PluginError("\n".join(lines)) from None
             for line in lines:
                 log.error("%s; the last good pages stay", line)  # noqa: TRY400 - one line, no traceback
         self._blocks = {key: html for content in self._tree.values() for key, html in content.blocks.items()}
@@ -84,23 +87,38 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     def _build(self, config: MkDocsConfig) -> Mapping[str, Content]:
         folder = self._folder(config)
         data = self._data(config)
-        skip = (lambda line: log.info("left out: %s", line)) if self._serving else None
-        dataset = load(*data, skip=skip)
+        dataset = self._load(data)
         repo_url = (config.repo_url or "").rstrip("/") or None
-        return build(
-            dataset,
-            SiteOptions(
-                sources=Path(config.docs_dir),
-                cache=folder / self.config.cache,
-                name=config.site_name,
-                url=config.site_url or "",
-                repo_url=repo_url,
-                commits=last_commits(folder, data) if repo_url else {},
-                repository=folder,
-                templates=Path(self.config.templates) if self.config.templates else None,
-                max_run_pages=self.config.max_run_pages,
-            ),
+        options = SiteOptions(
+            sources=Path(config.docs_dir),
+            cache=folder / self.config.cache,
+            name=config.site_name,
+            url=config.site_url or "",
+            repo_url=repo_url,
+            commits=last_commits(folder, data) if repo_url else {},
+            repository=folder,
+            templates=Path(self.config.templates) if self.config.templates else None,
+            max_run_pages=self.config.max_run_pages,
         )
+        try:
+            refuse(dataset, options)
+        except SparkpubError as error:
+            if not self._serving:
+                raise
+            for line in error.lines():
+                log.info("a build would stop: %s", line)
+        return build(dataset, options)
+
+    def _load(self, data: list[Path]) -> Dataset:
+        """The data; in a preview without what is damaged or half written, or as they last were whole."""
+        if not self._serving:
+            return load(*data)
+        dataset = load(*data, skip=lambda line: log.info("left out: %s", line))
+        if dataset.skipped and self._whole is not None:
+            log.info("the last whole data stay until that is mended")
+            return self._whole
+        self._whole = None if dataset.skipped else dataset
+        return dataset
 
     def _file(self, config: MkDocsConfig, uri: str, content: Content) -> File:
         inclusion = InclusionLevel.UNDEFINED
@@ -134,6 +152,8 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         root = "../" * page.url.count("/")
         output = fill(output, self._blocks, root)
         output = output.replace("</head>", self._head(page, config, root) + "</head>", 1)
+        # Material would ask the repository's host for its stars; no page asks another host for anything.
+        output = output.replace(' data-md-component="source"', "")
         return security.finish(output)
 
     def _head(self, page: Page, config: MkDocsConfig, root: str) -> str:
@@ -154,8 +174,38 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         return server
 
     def _data(self, config: MkDocsConfig) -> list[Path]:
-        first, *others = [self._folder(config) / name for name in self.config.folders]
+        first, *others = [self._folder(config) / name for name in self.config.folders.split(os.pathsep)]
         return [first, *(folder for folder in others if folder.is_dir())]
 
     def _folder(self, config: MkDocsConfig) -> Path:
         return Path(config.config_file_path).resolve().parent
+
+
+class _Problems(logging.Handler):
+    """Keeps what MkDocs warns of, one line each."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the lines of one message."""
+        self.lines += [line for line in record.getMessage().splitlines() if line.strip()]
+
+
+def build_site(config_file: Path, site_dir: Path | None) -> str:
+    """Build strictly with MkDocs and say where the site lies. Raises SiteError with the reasons where it stops."""
+    problems = _Problems()
+    engine = logging.getLogger("mkdocs")
+    engine.addHandler(problems)
+    try:
+        config = load_config(str(config_file), strict=True, **({"site_dir": str(site_dir)} if site_dir else {}))
+        config.plugins.on_startup(command="build", dirty=False)
+        build_docs(config)
+        config.plugins.on_shutdown()
+    except (MkDocsException, SystemExit) as error:
+        first, *others = problems.lines or [str(error)]
+        raise SiteError(first, others=others) from None
+    finally:
+        engine.removeHandler(problems)
+    return f"built: {config.site_dir}"

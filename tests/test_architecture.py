@@ -28,6 +28,7 @@ MEASURING = {
     "campaign": {"record"},
     "store": {"campaign", "record", "errors"},
     "state": {"store", "errors"},
+    "redaction": set(),
     "telemetry": {"record", "metrics", "errors"},
     "catalogue": {"record", "errors", "yaml_lines"},
     "analysis": {"metrics", "record", "errors", "catalogue"},
@@ -35,10 +36,10 @@ MEASURING = {
     "environments": {"workloads", "record", "state", "errors"},
     "matrix": {"environments", "workloads", "record", "store", "errors", "yaml_lines"},
     "coverage": {"matrix", "record", "campaign", "errors"},
-    "importers": {"workloads", "matrix", "metrics", "campaign", "record", "store", "telemetry", "catalogue", "errors"},
+    "importers": {"workloads", "matrix", "metrics", "campaign", "record", "store", "redaction", "errors"},
     "collect": {
         "analysis", "campaign", "catalogue", "coverage", "environments", "errors", "matrix", "metrics", "record",
-        "state", "store", "telemetry", "workloads",
+        "redaction", "state", "store", "telemetry", "workloads",
     },
 }  # fmt: skip
 """Left of the disk: unit -> the units it may import."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sparkpub import coverage
 from sparkpub.analysis.compare import DETECTABLE_PERCENT
+from sparkpub.errors import CollectError
 
 if TYPE_CHECKING:
     from sparkpub.analysis.summary import RepeatRow, Statistics
@@ -75,8 +76,14 @@ def _repeats(row: "RepeatRow") -> bool | None:
 
 def _completeness(found: "Statistics") -> Iterator[Criterion]:
     for data in found.campaigns:
-        counts = () if data.matrix is None else coverage.by_cell(data.matrix, data.records, data.quarantined)
-        done, planned = sum(count.done for count in counts), sum(count.planned for count in counts)
+        done = planned = 0
+        why = "no matrix says what was planned"
+        if data.matrix is not None:
+            try:
+                counts = coverage.by_cell(data.matrix, data.records, data.quarantined)
+                done, planned = sum(count.done for count in counts), sum(count.planned for count in counts)
+                why = f"{done} of {planned} planned runs are done"
+            except CollectError as error:
+                why = error.what
         share, met = (100 * done / planned, done == planned) if planned else (None, None)
-        why = f"{done} of {planned} planned runs are done" if planned else "no matrix says what was planned"
         yield Criterion(data.name, "completeness", None, None, share, 100.0, met, why)

@@ -120,9 +120,9 @@ def t_quantile(q: float, df: float) -> float:
     return float(special.stdtrit(df, q))
 
 
-def around(centre: float, error: float, df: float, confidence: float = 1 - ALPHA) -> Interval:
-    """Student's interval of the given confidence around an estimate with that standard error."""
-    half = t_quantile((1 + confidence) / 2, df) * error
+def around(centre: float, error: float, df: float) -> Interval:
+    """Student's 95 % interval around an estimate with that standard error."""
+    half = t_quantile(1 - ALPHA / 2, df) * error
     return centre - half, centre + half
 
 

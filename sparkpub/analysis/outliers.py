@@ -12,6 +12,7 @@ _ROUNDING_STEPS = 2.0
 _SMALLEST = 3
 _FAR = 3.5
 _SEVERAL_FROM = 15
+_MOST = 50
 
 
 def grubbs(values: Sequence[float], alpha: float = ALPHA) -> tuple[int, ...]:
@@ -19,14 +20,14 @@ def grubbs(values: Sequence[float], alpha: float = ALPHA) -> tuple[int, ...]:
 
     Below 15 values it is Grubbs' (1969) two-sided test for a single outlier. From 15 it is Rosner's (1983)
     generalised ESD, the test iterated so that outliers do not mask each other and `alpha` still holds for all
-    iterations together, for up to a tenth of the values. A value within two rounding steps of the others' mean is
-    never an outlier: nine readings of 60 °C and one of 61 show rounding. Fewer than three values have none.
+    iterations together, for up to a tenth of the values and 50. A value within two rounding steps of the others'
+    mean is never an outlier: nine readings of 60 °C and one of 61 show rounding. Fewer than three values have none.
     """
     array = np.array(values, dtype=np.float64)
     n = len(array)
     if n < _SMALLEST or array.min() == array.max():
         return ()
-    limit = 1 if n < _SEVERAL_FROM else max(1, n // 10)
+    limit = 1 if n < _SEVERAL_FROM else min(n // 10, _MOST)
     left, found, count = np.arange(n), list[int](), 0
     for step in range(limit):
         rest = array[left]

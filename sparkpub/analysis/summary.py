@@ -7,6 +7,7 @@ a distribution (its median and P99 stay primary) form the family `secondary`, co
 uncorrected, and they do not weaken the primary tests. Trends and order effects are corrected over the primary metrics.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -131,7 +132,7 @@ def row_document(row: Any) -> dict[str, Any]:
 
 def _json(value: Any) -> Any:
     if isinstance(value, float):
-        return float(f"{value:.12g}")
+        return float(f"{value:.12g}") if math.isfinite(value) else None
     if isinstance(value, tuple):
         return [_json(item) for item in value]
     return row_document(value) if is_dataclass(value) else value
@@ -171,12 +172,16 @@ def statistics(
 ) -> Statistics:
     """Statistics of one campaign or all, without the runs in `excluded` (run id to reason) unless `include` is "all".
 
-    `against` names a campaign that repeats `campaign`. Raises RecordError for a campaign that is not there and
-    UsageError where `against` leaves open what is compared.
+    `against` names a campaign that repeats `campaign`. Raises UsageError for a campaign that is not there, and where
+    `against` leaves open what is compared.
     """
-    names = [campaign] if campaign is not None else [name for name in dataset.campaigns if name != against]
-    chosen = tuple(dataset.campaign(name) for name in names)
-    if against is not None and (len(chosen) != 1 or against == campaign):
+    for name in (campaign, against):
+        if name is not None and name not in dataset.campaigns:
+            raise UsageError(f"no campaign {name!r}", remedy=f"there are: {', '.join(dataset.campaigns) or 'none'}")
+    chosen = tuple(
+        data for name, data in dataset.campaigns.items() if (name != against if campaign is None else name == campaign)
+    )
+    if against is not None and (len(chosen) != 1 or campaign == against):
         raise UsageError("--against compares one campaign with another", remedy="name the first with --campaign")
     out = dict(excluded or {}) if include == "counted" else {}
     samples = [(data, campaign_samples(data, out)) for data in chosen]
@@ -266,11 +271,15 @@ def _cell(campaign: str, key: Key, sample: Sample, places: Mapping[str, int]) ->
 
 
 def _places(records: Iterable[Record]) -> dict[str, int]:
-    """Run id to its place (0 = first) among the environments of its model, workload and iteration."""
+    """Run id to the place (0 = first) of its environment in the round of its model, workload and iteration."""
     rounds: dict[tuple[str, str, int], list[str]] = defaultdict(list)
+    places = {}
     for record in records:
-        rounds[record.model, record.workload, record.iteration].append(record.run_id)
-    return {run: place for runs in rounds.values() for place, run in enumerate(runs)}
+        order = rounds[record.model, record.workload, record.iteration]
+        if record.environment not in order:
+            order.append(record.environment)
+        places[record.run_id] = order.index(record.environment)
+    return places
 
 
 def _compared(base: Sample, sample: Sample, margin: float, *, pair: bool = False) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sparkpub.collect.redaction import Redactor
 from sparkpub.record import Evidence
+from sparkpub.redaction import Redactor
 from sparkpub.store import file_sha256, write_atomic
 
 CAP = 64 * 2**20

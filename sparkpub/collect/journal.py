@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from sparkpub.collect import invoker
 from sparkpub.collect.evidence import seal
-from sparkpub.collect.redaction import Redactor
 from sparkpub.record import Record
+from sparkpub.redaction import Redactor
 from sparkpub.store import Stored, to_json, write_atomic
 
 FOLDER, DRAFT, WORK = ".run", "journal.json", "work"

@@ -21,7 +21,6 @@ from sparkpub.collect.identity import contradictions, declared_architecture
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.machine import clock_max_mhz
 from sparkpub.collect.progress import Progress, duration
-from sparkpub.collect.redaction import Redactor
 from sparkpub.collect.watch import Watch
 from sparkpub.environments import ENVIRONMENTS, owner
 from sparkpub.environments.base import OWNER_LABEL, RUN_LABEL, Environment, Exit, Launch, Running
@@ -38,6 +37,7 @@ from sparkpub.record import (
     Requested,
     Status,
 )
+from sparkpub.redaction import Redactor
 from sparkpub.store import Stored
 from sparkpub.workloads import WORKLOADS
 from sparkpub.workloads.base import PYTHON, Answer, Case, Command, Workload

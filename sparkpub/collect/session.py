@@ -15,13 +15,13 @@ from sparkpub.collect.git import GitError, Repository
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.lock import MachineLock
 from sparkpub.collect.progress import Progress, duration
-from sparkpub.collect.redaction import Redactor
 from sparkpub.collect.run import Bench, Job, gpu_indices, measure, packages, prepare
 from sparkpub.environments import ENVIRONMENTS
 from sparkpub.environments.base import Obstacle
 from sparkpub.errors import CollectError, UsageError, WorkloadError
 from sparkpub.matrix import Matrix, PlannedRun, plan
 from sparkpub.record import Gate, Origin, Record
+from sparkpub.redaction import Redactor
 from sparkpub.store import Stored
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from sparkpub.collect.nvml import THROTTLES
-from sparkpub.collect.redaction import Redactor
 from sparkpub.collect.sampling import Readings
 from sparkpub.record import Event
+from sparkpub.redaction import Redactor
 
 SLOW_CLOCK_SHARE = 0.5
 """A clock under load below this share of the maximum is stuck. A Spark with a bad supply shows 500-850 of 2400 MHz."""

@@ -228,6 +228,15 @@ def test_adjusted_p_values_decide() -> None:
     assert "adjusted p" in adjust(rows)[0].why
 
 
+def test_equivalence_is_corrected_too() -> None:
+    """One of ten equivalences that holds with p between 0.005 and 0.05 alone does not hold in the family."""
+    row = compare(NATIVE, SAME, margin_percent=1.6)
+    assert row.equivalence_p is not None
+    assert 0.005 < row.equivalence_p < 0.05
+    assert row.verdict == "equivalent"
+    assert adjust([row] * 10)[0].verdict == "undecided"
+
+
 def test_readings_without_spread_neither_divide_by_zero_nor_claim_more_than_their_rounding() -> None:
     """60.0 and 60.0 rounded to 1: difference 0 ± t·√2/√12 of a step, so equivalent within 2 % but not within 0.1 %."""
     same = compare([60.0] * 10, [60.0] * 10, margin_percent=2, unit="tok/s")
@@ -262,6 +271,14 @@ def test_overhead_is_that_of_execution_times(unit: str, direction: str, expected
     """From 100 to 80: as a rate, time grows by 100/80 - 1 = 25 %; as a time or memory it shrinks by 20 %."""
     found = compare([100.0, 100.0], [80.0, 80.0], margin_percent=1, direction=direction, unit=unit)  # type: ignore[arg-type]
     assert found.overhead_percent == (None if expected is None else pytest.approx(expected))
+
+
+def test_an_open_verdict_says_what_was_not_shown() -> None:
+    degrees = compare([60.0, 61.0, 60.0, 61.0], [60.0, 61.0, 61.0, 60.0], margin_percent=1, unit="°C")
+    assert degrees.why == "no difference is shown (p = 1)."
+    rate = compare([60.0, 61.0, 60.0, 61.0], [60.0, 61.0, 61.0, 60.0], margin_percent=0.1, unit="tok/s")
+    assert rate.why.startswith("neither a difference (p = 1) nor equivalence within ±0.1 % (p = 0.4")
+    assert "; power against a 10 % difference is 1.00" in rate.why
 
 
 def test_neighbours_that_are_alike_are_said_to_be_worth_less() -> None:

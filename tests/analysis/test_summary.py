@@ -183,6 +183,39 @@ def test_against_needs_exactly_one_campaign_on_the_other_side() -> None:
     assert {row.campaign for row in statistics(data, campaign="c", against="a").repeats} == {"c"}
 
 
+def test_an_unknown_campaign_is_wrong_usage_and_named() -> None:
+    for wrong in ({"campaign": "x"}, {"campaign": "c", "against": "x"}):
+        with pytest.raises(UsageError, match="no campaign 'x'") as caught:
+            statistics(a_dataset(a_campaign("c", CELLS)), **wrong)  # type: ignore[arg-type]
+        assert caught.value.exit_code == 2
+        assert "there are: c" in caught.value.lines()[0]
+
+
+def test_runs_of_another_specification_leave_completeness_open() -> None:
+    data = a_campaign("c", {("m", "native"): {TPUT: noise(1, 100, 4)}}, specification="a" * 64)
+    (judged,) = [item for item in criteria(statistics(a_dataset(data))) if item.criterion == "completeness"]
+    assert judged.met is None
+    assert "another specification" in judged.why
+
+
+def test_a_retried_or_repeated_run_keeps_its_place_in_the_round() -> None:
+    """A failed first attempt and a repeat at the end do not make their environment run later in its round."""
+    native, container = noise(1, 100, 6), noise(2, 99, 6)
+    data = a_campaign("c", {("m", "native"): {TPUT: native}, ("m", "container"): {TPUT: container}})
+    again = data.runs[0].record.model_copy(update={"run_id": "again", "repeat_of": data.runs[0].record.run_id})
+    more = CampaignData(data.info, data.folder, (*data.runs, type(data.runs[0])(again, data.runs[0].path)))
+    row = statistics(a_dataset(more)).cell("c", "m", "native", "w", TPUT)
+    assert row is not None
+    assert row.order_effect is not None
+    assert (row.order_effect.n_first, row.order_effect.n_later) == (4, 3)
+
+
+def test_a_figure_beyond_all_numbers_is_null_in_json() -> None:
+    with np.errstate(over="ignore"):
+        found = statistics(a_dataset(a_campaign("c", {("m", "native"): {TPUT: [1.7e308, 1.6e308]}})))
+        assert json.loads(tables.render(found, "json"))["cells"][0]["mean"] is None
+
+
 def test_criteria_are_judged_or_left_open() -> None:
     cells: Cells = {
         ("m", "native"): {TPUT: noise(1, 100), PEAK: [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]},

@@ -1,0 +1,136 @@
+"""What an importer is: it reads another tool's results as drafts of records; `writing` puts them on the disk."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from sparkpub.errors import ImportFormatError
+from sparkpub.matrix import Matrix
+from sparkpub.record import Machine, MetricValue, Moment, Observed, Origin, Status
+
+
+class About(BaseModel):
+    """What people know of results besides the files: where they come from, what they were measured on.
+
+    `unavailable` says why something is not there, by field, evidence role or metric; `disputed` on which options
+    the sources contradict each other.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str | None = None
+    origin: Origin | None = None
+    licence: str | None = None
+    note: str | None = None
+    machine: Machine = Machine()
+    disputed: dict[str, str] = {}
+    unavailable: dict[str, str] = {}
+
+
+def read_about(path: Path) -> About:
+    """From YAML. Raises ImportFormatError naming file and field."""
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        return About.model_validate_json(json.dumps(document, default=str))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ImportFormatError(
+            f"cannot be read: {type(error).__name__}", where=str(path), remedy="give a YAML file"
+        ) from None
+    except ValidationError as error:
+        item = error.errors()[0]
+        field_name = ".".join(str(part) for part in item["loc"])
+        raise ImportFormatError(f"{field_name}: {item['msg']}", where=str(path), remedy="correct the field") from None
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the command line says: a cell's names where the results do not, the matrix, and what people know."""
+
+    campaign: str
+    matrix: Matrix | None = None
+    about: About = field(default_factory=About)
+    model: str | None = None
+    environment: str | None = None
+    workload: str | None = None
+
+    @property
+    def workload_key(self) -> str:
+        """As given, else the matrix's only one, else `throughput`."""
+        only = list(self.matrix.workloads) if self.matrix else []
+        return self.workload or (only[0] if len(only) == 1 else "throughput")
+
+
+@dataclass(frozen=True)
+class Draft:
+    """One run as read. `files` are evidence: role and content; `shared` is a file that several runs came from."""
+
+    source: str
+    model: str
+    model_id: str
+    environment: str
+    environment_type: str
+    iteration: int
+    started: Moment
+    metrics: Mapping[str, MetricValue]
+    status: Status = "ok"
+    status_reason: str | None = None
+    exit_code: int | None = None
+    model_path: str | None = None
+    observed: Observed = field(default_factory=Observed)
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    shared: bytes | None = None
+    unavailable: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Left:
+    """Something that became no record, and why. `refused`: it should have become one."""
+
+    source: str
+    reason: str
+    refused: bool = True
+
+
+class Importer(Protocol):
+    """Reads a file or folder. Members of the registry `IMPORTERS` are such functions."""
+
+    def __call__(self, path: Path, given: Given) -> Iterator[Draft | Left]:
+        """Every run found, and what became none. Raises ImportFormatError where nothing there is of this format."""
+        ...
+
+
+_STAMP = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)[_T ]?(\d\d):?(\d\d):?(\d\d)")
+
+
+def local_moment(text: Any) -> Moment | None:
+    """`20251108_195154` as a time whose zone nobody recorded; None where it is no time."""
+    found = _STAMP.search(str(text))
+    if found is None:
+        return None
+    year, month, day, *clock = found.groups()
+    try:
+        return Moment(value=f"{year}-{month}-{day}T{':'.join(clock)}", zone="unknown")
+    except ValidationError:
+        return None
+
+
+def as_key(text: str) -> str:
+    """A name in the form that keys have: lower case, everything else a hyphen."""
+    return re.sub(r"[^a-z0-9.-]+", "-", text.rpartition("/")[2].lower()).strip("-.")[:63] or "unnamed"
+
+
+def original(path: Path) -> bytes:
+    """The bytes of a file. Raises ImportFormatError where it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ImportFormatError(
+            f"cannot be read: {error.strerror}", where=str(path), remedy="check the path and its rights"
+        ) from None

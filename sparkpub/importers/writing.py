@@ -1,0 +1,204 @@
+"""Drafts to records: one place for addresses, evidence, redaction, and an import that can be repeated."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from sparkpub.campaign import Campaign
+from sparkpub.errors import ImportFormatError
+from sparkpub.importers.base import About, Draft, Given, Left
+from sparkpub.record import Event, Evidence, Observed, Plan, Record, Requested
+from sparkpub.redaction import Redactor
+from sparkpub.store import CAMPAIGN_FILE, read_campaign, read_folder, to_json, write_atomic
+
+CAP = 64 * 2**20
+"""Bytes of one piece of evidence; a file over 100 MB blocks every later push to the usual hosts of git."""
+_SUFFIXES = {"log": ".log"}
+_UNSAID = ("ended", "duration_seconds", "argv", "telemetry", "gates", "memory", "reproducibility", "container")
+
+
+@dataclass
+class Outcome:
+    """What became of everything found."""
+
+    imported: list[str] = field(default_factory=list)
+    skipped: list[Left] = field(default_factory=list)
+    refused: list[Left] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        """For people: what was left and why, then the sum."""
+        texts = [f"skipped {item.source}: {item.reason}" for item in self.skipped]
+        texts += [f"refused {item.source}: {item.reason}" for item in self.refused]
+        return [*texts, f"{len(self.imported)} imported, {len(self.skipped)} skipped, {len(self.refused)} refused"]
+
+    def document(self) -> dict[str, Any]:
+        """For `--json`."""
+        left = {
+            name: [{"source": item.source, "reason": item.reason} for item in items]
+            for name, items in (("skipped", self.skipped), ("refused", self.refused))
+        }
+        return {"imported": self.imported, **left}
+
+
+def write(found: Iterable[Draft | Left], data: Path, given: Given, *, originals: bool = True) -> Outcome:
+    """Write every draft as a record with its evidence, in order of time. What is there already is left alone."""
+    outcome, folder = Outcome(), data / given.campaign
+    drafts: list[Draft] = []
+    for item in found:
+        if isinstance(item, Draft):
+            drafts.append(item)
+        else:
+            (outcome.refused if item.refused else outcome.skipped).append(item)
+    folder.mkdir(parents=True, exist_ok=True)
+    _declare(folder, given)
+    known = {stored.record.run_id: stored.record for stored in read_folder(folder)}
+    position = len(known)
+    for draft in sorted(drafts, key=lambda draft: (draft.started.value, draft.source)):
+        problem = _undeclared(draft, given)
+        if problem is not None:
+            outcome.refused.append(Left(draft.source, problem))
+            continue
+        try:
+            record, files = _record(draft, given, position, originals)
+        except ValidationError as error:
+            reasons = "; ".join(f"{'.'.join(map(str, item['loc']))} {item['msg']}" for item in error.errors())
+            outcome.refused.append(Left(draft.source, reasons.strip()))
+            continue
+        there = known.get(record.run_id)
+        if there is not None:
+            same = there.model_copy(update={"plan": record.plan}) == record
+            left = Left(draft.source, "is there already" if same else f"another {record.run_id} is there", not same)
+            (outcome.skipped if same else outcome.refused).append(left)
+            continue
+        for name, content in files.items():
+            write_atomic(folder / name, content)
+        write_atomic(folder / f"{record.stem}.json", to_json(record))
+        known[record.run_id] = record
+        outcome.imported.append(record.run_id)
+        position += 1
+    return outcome
+
+
+def _undeclared(draft: Draft, given: Given) -> str | None:
+    """Why a draft does not belong to the matrix, where there is one."""
+    matrix = given.matrix
+    for axis, name, names in (
+        ("model", draft.model, matrix.models if matrix else None),
+        ("environment", draft.environment, matrix.environments if matrix else None),
+        ("workload", given.workload_key, matrix.workloads if matrix else None),
+    ):
+        if names is not None and name not in names:
+            return f"the matrix has no {axis} {name}"
+    return None
+
+
+def _declare(folder: Path, given: Given) -> None:
+    """The campaign file, once. Raises ImportFormatError where the campaign declares another matrix."""
+    about, matrix = given.about, given.matrix
+    document = matrix.document() if matrix else None
+    if (folder / CAMPAIGN_FILE).exists():
+        if document is not None and read_campaign(folder).matrix not in (None, document):
+            raise ImportFormatError(
+                "the campaign has another matrix",
+                where=str(folder / CAMPAIGN_FILE),
+                remedy="give the campaign a new name",
+            )
+        return
+    campaign = Campaign(
+        campaign=given.campaign,
+        title=about.title or (matrix.title if matrix else f"Imported: {given.campaign}"),
+        matrix=document,
+        origin=about.origin,
+        licence=about.licence or (matrix.licence if matrix else None),
+        note=about.note,
+    )
+    write_atomic(folder / CAMPAIGN_FILE, to_json(campaign))
+
+
+def _record(draft: Draft, given: Given, position: int, originals: bool) -> tuple[Record, dict[str, bytes]]:
+    """The record and the files that go beside it."""
+    redactor, about = Redactor(), given.about
+    workload = given.workload_key
+    stem = f"{draft.environment}_{draft.model}_{workload}_iter{draft.iteration:02d}_{draft.started.compact}"
+    evidence, files, notes = _evidence(draft, stem, redactor, originals)
+    record = Record(
+        run_id=f"{given.campaign}-{stem}",
+        campaign=given.campaign,
+        model=draft.model,
+        environment=draft.environment,
+        workload=workload,
+        iteration=draft.iteration,
+        status=draft.status,
+        status_reason=None if draft.status_reason is None else redactor.text(draft.status_reason),
+        plan=Plan(position=position, order="as-published"),
+        started=draft.started,
+        exit_code=draft.exit_code,
+        requested=_requested(draft, given, redactor),
+        observed=Observed.model_validate(redactor.options(draft.observed.model_dump())),
+        metrics=dict(draft.metrics),
+        events=tuple(Event(at_seconds=None, kind="note", text=redactor.text(text)) for text in (*draft.notes, *notes)),
+        machine=about.machine,
+        evidence=evidence,
+        unavailable=_unavailable(draft, about, {item.role for item in evidence}),
+        origin=about.origin,
+    )
+    return record, files
+
+
+def _requested(draft: Draft, given: Given, redactor: Redactor) -> Requested:
+    """What was asked for: in the vocabulary of the matrix where there is one, else only which tool and place."""
+    matrix = given.matrix
+    model = matrix.models[draft.model] if matrix else None
+    path = draft.model_path or (model.path if model else None)
+    return Requested(
+        model_id=draft.model_id,
+        model_path=None if path is None else redactor.text(path),
+        random_weights=model.random_weights if model else False,
+        architecture=model.architecture if model else None,
+        workload=matrix.workloads[given.workload_key] if matrix else {"type": "trtllm-bench"},
+        environment=matrix.environments[draft.environment] if matrix else {"type": draft.environment_type},
+        disputed=given.about.disputed,
+    )
+
+
+def _unavailable(draft: Draft, about: About, kept: set[str]) -> dict[str, str]:
+    """Why something is not there: as people know, else as the importer saw, else because the source is silent."""
+    reasons = dict.fromkeys(_UNSAID, "the source does not say") | dict(draft.unavailable)
+    reasons |= {name: text for name, text in about.unavailable.items() if name not in draft.metrics}
+    if draft.environment_type not in ("docker", "unknown"):
+        reasons["container"] = "not a container"
+    return {name: text for name, text in reasons.items() if name not in kept}
+
+
+def _evidence(
+    draft: Draft, stem: str, redactor: Redactor, originals: bool
+) -> tuple[tuple[Evidence, ...], dict[str, bytes], list[str]]:
+    """Files beside the record, redacted and capped, and notes on what redaction changed."""
+    named = [(role, f"{stem}{_SUFFIXES.get(role, f'.{role}.json')}", content) for role, content in draft.files.items()]
+    if draft.shared is not None:
+        named.append(
+            ("original", f"original-{hashlib.sha256(draft.shared).hexdigest()[:12]}.original.json", draft.shared)
+        )
+    items, files, notes = [], {}, []
+    for role, name, content in named if originals else ():
+        clean = redactor.content(content)
+        if clean != content:
+            digest = hashlib.sha256(content).hexdigest()
+            notes.append(f"private text was replaced in the {role}, whose original has the SHA-256 {digest}")
+        files[name] = _capped(clean)
+        digest = hashlib.sha256(files[name]).hexdigest()
+        items.append({"role": role, "path": name, "sha256": digest, "bytes": len(files[name]),
+                      "truncated": len(clean) > CAP})  # fmt: skip
+    return tuple(Evidence.model_validate(item) for item in items), files, notes
+
+
+def _capped(content: bytes) -> bytes:
+    """Beginning and end of a file that is too large, with the cut marked."""
+    if len(content) <= CAP:
+        return content
+    mark = b"\n[sparkpub: cut here: evidence is capped]\n"
+    return content[: CAP // 4 * 3] + mark + content[-(CAP // 4 - len(mark)) :]

@@ -1,0 +1,48 @@
+"""Disk adapter: the docs tree as files, for any engine that turns a folder of Markdown into a site."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from sparkpub.errors import SiteError
+from sparkpub.site import runtime
+from sparkpub.site.content import Content
+from sparkpub.store import write_atomic
+
+MANIFEST = ".sparkpub-files.json"
+"""What this program wrote into a folder: nothing else there is ever touched."""
+
+
+def write(tree: Mapping[str, Content], out: Path) -> int:
+    """Write the tree below `out` and remove what an earlier run wrote and this one did not; how many files changed.
+
+    Files that are the same stay untouched, so a watching engine rebuilds only what is new. Raises SiteError where
+    `out` holds files that somebody else wrote.
+    """
+    listing = out / MANIFEST
+    if out.is_dir() and any(out.iterdir()) and not listing.is_file():
+        raise SiteError("the folder is not empty and was not written by sparkpub render", where=str(out),
+                        remedy="name an empty or new folder")  # fmt: skip
+    before = set(json.loads(listing.read_text(encoding="utf-8"))) if listing.is_file() else set[str]()
+    out.mkdir(parents=True, exist_ok=True)
+    write_atomic(listing, json.dumps(sorted(before | set(tree)), indent=0))
+    changed = sum(_write(out / uri, content.inlined(uri)) for uri, content in tree.items())
+    for uri in before - set(tree):
+        (out / uri).unlink(missing_ok=True)
+    write_atomic(listing, json.dumps(sorted(tree), indent=0))
+    return changed
+
+
+def page_assets(tree: Mapping[str, Content]) -> list[str]:
+    """The style sheet and the module that an engine has to put into every page, by address."""
+    wanted = re.compile(rf"{re.escape(runtime.FOLDER)}/sparkpub\.[0-9a-f]+\.(css|js)")
+    return [uri for uri in tree if wanted.fullmatch(uri)]
+
+
+def _write(path: Path, data: bytes) -> bool:
+    if path.is_file() and path.read_bytes() == data:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return True
