@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sparkpub.collect.evidence import Log
-from sparkpub.collect.redaction import Redactor
+from sparkpub.redaction import Redactor
 
 
 def written(tmp_path: Path, chunks: list[bytes], cap: int = 10_000) -> tuple[bytes, bool]:
