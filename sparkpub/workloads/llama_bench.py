@@ -13,7 +13,7 @@ from pydantic import Field, PositiveInt
 from sparkpub.errors import WorkloadError
 from sparkpub.record import MetricValue, Observed
 from sparkpub.workloads import reading
-from sparkpub.workloads.base import Answer, Case, Command, Options
+from sparkpub.workloads.base import Answer, Case, Command, Options, flags
 
 
 class LlamaBenchOptions(Options):
@@ -48,21 +48,22 @@ class LlamaBench:
                 where=f"models.{case.model_key}",
                 remedy="give path: and leave random_weights out",
             )
-        flags: dict[str, object] = {
-            "--model": case.model_path,
-            "--n-prompt": options.input_tokens,
-            "--n-gen": options.output_tokens,
-            "--repetitions": options.repetitions,
-            "--batch-size": options.batch_tokens,
-            "--n-gpu-layers": options.gpu_layers,
-            "--threads": options.threads,
-            "--flash-attn": None if options.flash_attention is None else int(options.flash_attention),
-            "--cache-type-k": options.cache_type_k,
-            "--cache-type-v": options.cache_type_v,
-            "--mmap": None if options.mmap is None else int(options.mmap),
-            "--output": "jsonl",
-        }
-        argv = [part for flag, value in flags.items() if value is not None for part in (flag, str(value))]
+        argv = flags(
+            {
+                "--model": case.model_path,
+                "--n-prompt": options.input_tokens,
+                "--n-gen": options.output_tokens,
+                "--repetitions": options.repetitions,
+                "--batch-size": options.batch_tokens,
+                "--n-gpu-layers": options.gpu_layers,
+                "--threads": options.threads,
+                "--flash-attn": None if options.flash_attention is None else int(options.flash_attention),
+                "--cache-type-k": options.cache_type_k,
+                "--cache-type-v": options.cache_type_v,
+                "--mmap": None if options.mmap is None else int(options.mmap),
+                "--output": "jsonl",
+            }
+        )
         return Command((options.executable, *argv, *options.extra_args))
 
     def parse(self, log: bytes, files: Mapping[str, bytes], options: LlamaBenchOptions | None) -> Answer:  # noqa: ARG002

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from sparkpub.metrics import METRICS
-from sparkpub.record import MetricValue, Phase, Source
+from sparkpub.record import MetricValue, Observed, Phase, Source
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _BREAKS = re.compile(r"\r\n|\r|\n")
@@ -143,6 +144,17 @@ def phases(document: Any) -> tuple[Phase, ...]:
 def packages(document: Any) -> dict[str, str]:
     """A package list as our payloads report it: name to version."""
     return {str(name): str(version) for name, version in document.items()} if isinstance(document, dict) else {}
+
+
+def observed(document: Any) -> Observed:
+    """What our payloads report under `observed`, field by field; a value that does not fit is left out."""
+    facts = document if isinstance(document, dict) else {}
+    read = {name: facts[name] for name in Observed.model_fields if facts.get(name) is not None}
+    try:
+        return Observed.model_validate(read)
+    except ValidationError as error:
+        wrong = {item["loc"][0] for item in error.errors()}
+        return Observed.model_validate({name: value for name, value in read.items() if name not in wrong})
 
 
 def search(log: Iterable[str], pattern: str, *, first: bool = False) -> str | None:
