@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from sparkpub import yaml_lines
 from sparkpub.dataset import CampaignData, Dataset
 from sparkpub.errors import ClaimError
-from sparkpub.expectations import Asked, Decided, Expect
+from sparkpub.expectations import Asked, Decided, Expect, Reading
 from sparkpub.facts import FactSource
 from sparkpub.quantities import AXES, Group, Include, Question, grouped, select
 from sparkpub.record import Key, MetricName, Record
@@ -149,13 +149,23 @@ def _judge(claim: Claim, campaign: CampaignData | None, review: "Review") -> Ver
     statistic = claim.statistic or ("mean" if claim.compare is None else "difference")
     readings = Asked(claim.expect, _questions(claim, campaign, records), statistic, claim.decimals).read()
     evidence: dict[str, Any] = {"include": claim.include, "units": [reading.document() for reading in readings]}
-    figures = "; ".join(f"{reading.unit}: {reading.shown}" for reading in readings) or "no run has this metric"
+    figures = _sentence(claim.expect, readings)
     doubts = _doubts(claim, records, review) if claim.about == "world" else {}
     if doubts:
         evidence["findings"] = list(doubts.values())
         text = f"These runs cannot carry it ({', '.join(doubts)}). The figures by themselves: {figures}."
         return Verdict(claim, "void", text, evidence)
     return Verdict(claim, _combined(claim.scope, [reading.verdict for reading in readings]), f"{figures}.", evidence)
+
+
+def _sentence(expect: Expect, readings: Sequence[Reading]) -> str:
+    """The figures of all units; what a condition asks of them is said first."""
+    if not readings:
+        return "No run has this metric"
+    asked = readings[0].quantity.statistic.definition
+    lead = f"{asked[:1].upper()}{asked[1:]}: " if expect.form == "holds" else ""
+    named = len(readings) > 1 or readings[0].unit != "all runs"
+    return lead + "; ".join(f"{reading.unit}: {reading.shown}" if named else reading.shown for reading in readings)
 
 
 def _questions(claim: Claim, campaign: CampaignData, records: Sequence[Record]) -> list[Question]:

@@ -230,11 +230,8 @@ def quarantine(run_id: str, reason: str | None, undo: bool, data: Path) -> None:
 
     if undo is (reason is not None):
         raise click.UsageError("give either --reason TEXT or --undo")
-    dataset = load(data)
-    if undo:
-        click.echo(f"{run_id} is back in the figures of {quarantines.release(dataset, run_id)}")
-    else:
-        click.echo(f"{run_id} is out of the figures of {quarantines.quarantine(dataset, run_id, reason or '')}")
+    campaign = quarantines.quarantine(load(data), run_id, reason)
+    click.echo(f"{run_id} is {'back in' if undo else 'out of'} the figures of {campaign}")
 
 
 @cli.command()

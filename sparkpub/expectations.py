@@ -115,8 +115,8 @@ def _inside(quantity: Quantity, low: float, high: float) -> Decided:
 
 
 def _with_interval(quantity: Quantity) -> str:
-    if quantity.value is None:
-        return "not available"
+    if quantity.value is None or quantity.statistic.kind == "runs":
+        return quantity.text()
     n = " and ".join(str(size) for size in quantity.n)
     interval = f"95 % interval {quantity.interval()}, " if quantity.ci95 is not None else ""
     return f"{quantity.text()} ({interval}n = {n})"

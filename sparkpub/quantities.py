@@ -242,22 +242,24 @@ _ALL = (
     Statistic("hours", "runs", "h", "hours from the start of the first run to the start of the last", _hours),
     Statistic("minutes_apart", "runs", "min", "median time between the starts of neighbouring runs", _minutes_apart),
     _sample("n", "", "runs with a value"),
-    _sample("mean", "metric", "arithmetic mean, with Student's interval"),
+    _sample("mean", "metric", "mean, with Student's interval"),
     _sample("sd", "metric", "sample standard deviation (divides by n − 1)"),
     _sample("sd_population", "metric", "population standard deviation σ (divides by n)"),
     _sample("min", "metric", "smallest value"),
     _sample("max", "metric", "largest value"),
     _sample("p50", "metric", "median"),
     _sample("p95", "metric", "95th percentile, linearly interpolated"),
-    _sample("cv_percent", "%", "coefficient of variation: sample standard deviation over mean"),
+    _sample("cv_percent", "%", "coefficient of variation (sample standard deviation over mean)"),
     _sample("n_effective", "", "what n is worth under the lag-1 autocorrelation"),
     _order("slope_per_run", "metric", "Theil-Sen slope against run order", "slope"),
-    _order("trend_p", "p", "p of the Mann-Kendall test; in a claim Holm's over its units", "p_value"),
+    _order(
+        "trend_p", "p", "p-value of the Mann-Kendall test, in a claim with Holm's correction over its units", "p_value"
+    ),
     _order("spearman", "", "rank correlation with run order", "spearman"),
     _order("lag1", "", "lag-1 autocorrelation", "lag1"),
     _relation("slope", "", "least-squares slope of the metric on the second one"),
     _relation("intercept", "metric", "least-squares intercept of the metric on the second one"),
-    _relation("zero_at", "metric", "value of the second metric at which that line reaches zero"),
+    _relation("zero_at", "metric", "value of the second metric at which the line of the metric on it reaches zero"),
     _relation("r_squared", "", "squared correlation of the two metrics"),
     _comparison(
         "difference", "metric", "mean of the candidate minus mean of the baseline", lambda c: c.ci95_difference
@@ -321,10 +323,24 @@ def select(
 
 
 def grouped(campaign: CampaignData, records: Iterable[Record], axes: Sequence[str]) -> list[Group]:
-    """Records by the values of `axes`; a label names them in that order, and the workload where there are several."""
+    """Records by the values of `axes`, in the order of the matrix. A label names them in that order; the workload
+    is named where there are several."""
     workloads = {record.workload for record in campaign.records}
     names = [axis for axis in axes if axis != "workload" or len(workloads) > 1]
     parts: dict[str, list[Record]] = {}
-    for record in records:
+    for record in sorted(records, key=_place(campaign)):
         parts.setdefault("/".join(getattr(record, axis) for axis in names) or "all runs", []).append(record)
-    return [Group(label, tuple(part)) for label, part in parts.items()]
+    position = {record.run_id: index for index, record in enumerate(campaign.records)}
+    return [Group(label, tuple(sorted(part, key=lambda r: position[r.run_id]))) for label, part in parts.items()]
+
+
+def _place(campaign: CampaignData) -> Callable[[Record], tuple[int, ...]]:
+    """Where a record's cell stands in the matrix: workload, model, environment; what is not declared comes last."""
+    matrix = campaign.matrix
+    declared = [list(getattr(matrix, f"{axis}s")) if matrix else [] for axis in ("workload", "model", "environment")]
+
+    def place(record: Record) -> tuple[int, ...]:
+        names = (record.workload, record.model, record.environment)
+        return tuple(d.index(n) if n in d else len(d) for n, d in zip(names, declared, strict=True))
+
+    return place

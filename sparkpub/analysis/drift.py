@@ -12,6 +12,7 @@ from sparkpub.analysis.compare import Welch
 from sparkpub.analysis.describe import Floats, autocorrelation
 
 _SLOPE_RUNS = 1000
+_EXACT_BLOCKS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,12 +24,12 @@ class Trend:
     """
 
     n: int
-    slope: float | None
-    tau: float | None
-    p_value: float | None
-    spearman: float | None
-    spearman_p: float | None
-    lag1: float | None
+    slope: float | None = None
+    tau: float | None = None
+    p_value: float | None = None
+    spearman: float | None = None
+    spearman_p: float | None = None
+    lag1: float | None = None
 
 
 def trend(values: Sequence[float]) -> Trend:
@@ -39,11 +40,11 @@ def trend(values: Sequence[float]) -> Trend:
     """
     array, n = np.array(values, dtype=np.float64), len(values)
     if n < 3:
-        return Trend(n=n, slope=None, tau=None, p_value=None, spearman=None, spearman_p=None, lag1=None)
+        return Trend(n=n)
     if array.min() == array.max():
-        return Trend(n=n, slope=0.0, tau=0.0, p_value=1.0, spearman=0.0, spearman_p=1.0, lag1=None)
+        return Trend(n=n, slope=0.0, tau=0.0, p_value=1.0, spearman=0.0, spearman_p=1.0)
     kendall = stats.kendalltau(np.arange(n), array)
-    rho = spearman(np.arange(n, dtype=np.float64), array)
+    rho = float(np.corrcoef(np.arange(n), stats.rankdata(array))[0, 1])
     return Trend(
         n=n,
         slope=theil_sen(array),
@@ -68,11 +69,6 @@ def theil_sen(values: Floats) -> float:
 @functools.lru_cache(maxsize=4)
 def _pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
     return np.triu_indices(n, 1)
-
-
-def spearman(x: Floats, y: Floats) -> float:
-    """Spearman's rank correlation, ties sharing their mean rank."""
-    return float(np.corrcoef(stats.rankdata(x), stats.rankdata(y))[0, 1])
 
 
 def _correlation_p(r: float, n: int) -> float:
@@ -120,22 +116,33 @@ def first_runs(blocks: Sequence[Sequence[float]]) -> FirstRuns:
 
     Without a transient the first value takes every rank of its block equally often; the statistic is the sum over
     blocks of the rank's distance from the middle in units of its range, the p-value exact by convolution over
-    blocks. Blocks of fewer than three runs say nothing and are left out; p is 1 where none is left.
+    up to eight blocks and by the sum's normal limit beyond. Blocks of fewer than three runs say nothing and are
+    left out; p is 1 where none is left.
     """
     used = [block for block in blocks if len(block) >= 3]
     ranks = tuple(float(stats.rankdata(block)[0]) for block in used)
     lengths = tuple(len(block) for block in used)
+    observed = abs(sum(_eccentricity(rank, n) for rank, n in zip(ranks, lengths, strict=True)))
+    if len(used) <= _EXACT_BLOCKS:
+        p_value = _exact_p(lengths, observed)
+    else:
+        # Ranks 1 … n on a scale from -1 to 1, each as likely, have the variance (n + 1) / (3 (n - 1)).
+        variance = sum((n + 1) / (3 * (n - 1)) for n in lengths)
+        p_value = float(2 * special.ndtr(-observed / math.sqrt(variance)))
+    return FirstRuns(ranks=ranks, lengths=lengths, p_value=min(1.0, p_value))
+
+
+@functools.lru_cache(maxsize=4096)
+def _exact_p(lengths: tuple[int, ...], observed: float) -> float:
     distribution = {0.0: 1.0}
     for n in lengths:
         step: dict[float, float] = {}
         for total, chance in distribution.items():
             for rank in range(1, n + 1):
-                key = round(total + _eccentricity(rank, n), 6)
+                key = round(total + _eccentricity(rank, n), 3)
                 step[key] = step.get(key, 0.0) + chance / n
         distribution = step
-    observed = abs(sum(_eccentricity(rank, n) for rank, n in zip(ranks, lengths, strict=True)))
-    p_value = sum(chance for total, chance in distribution.items() if abs(total) >= observed - 1e-5)
-    return FirstRuns(ranks=ranks, lengths=lengths, p_value=min(1.0, p_value))
+    return sum(chance for total, chance in distribution.items() if abs(total) >= observed - 5e-3)
 
 
 def _eccentricity(rank: float, n: int) -> float:

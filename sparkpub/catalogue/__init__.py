@@ -70,16 +70,13 @@ class SourcedFact:
 @functools.cache
 def models() -> Mapping[str, Architecture]:
     """Hugging Face id to architecture, `source` being "catalogue". Raises CatalogueError for a damaged file."""
-    return {
-        name: _validated(Architecture, "models", name, {"source": "catalogue"} | values)
-        for name, values in _values("models").items()
-    }
+    return _entries("models", Architecture, source="catalogue")
 
 
 @functools.cache
 def machines() -> Mapping[str, MachineFacts]:
     """Kind of machine (`dgx-spark`, `h200`) to its facts. Raises CatalogueError for a damaged file."""
-    return {name: _validated(MachineFacts, "machines", name, values) for name, values in _values("machines").items()}
+    return _entries("machines", MachineFacts)
 
 
 def machine_kind(gpu_name: str) -> str | None:
@@ -99,10 +96,10 @@ def facts(kind: Kind, name: str) -> tuple[SourcedFact, ...]:
     )
 
 
-def _values(kind: Kind) -> dict[str, dict[str, object]]:
+def _entries(kind: Kind, model: type[T], **fixed: str) -> dict[str, T]:
     return {
-        name: {fact: entry.value for fact, entry in entry_facts.items()}
-        for name, entry_facts in _read(kind).entries.items()
+        name: _validated(model, kind, name, fixed | {fact: entry.value for fact, entry in entries.items()})
+        for name, entries in _read(kind).entries.items()
     }
 
 
@@ -119,14 +116,11 @@ def parse(text: str, kind: str) -> _File:
     except yaml.YAMLError as error:
         raise CatalogueError(f"not YAML: {error}", where=f"{kind}.yaml", remedy="mend the syntax") from None
     file = _validated(_File, kind, "", document)
-    for name, entry_facts in file.entries.items():
-        for fact, entry in entry_facts.items():
+    for name, entries in file.entries.items():
+        for fact, entry in entries.items():
             if entry.source not in file.sources:
-                raise CatalogueError(
-                    f"{name}.{fact}: unknown source {entry.source!r}",
-                    where=f"{kind}.yaml",
-                    remedy="list it in sources:",
-                )
+                what = f"{name}.{fact}: unknown source {entry.source!r}"
+                raise CatalogueError(what, where=f"{kind}.yaml", remedy="list it in sources:")
     return file
 
 

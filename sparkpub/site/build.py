@@ -98,7 +98,7 @@ def shared_data(tables: Rows) -> Mapping[str, tuple[str, bytes]]:
 def _written(publication: Publication, library: Library, templates: Templates) -> dict[str, Content]:
     """What people wrote: Markdown with its figures bound to the data, everything else as it is."""
     sources = publication.options.sources
-    spoken = words(publication, library.place)
+    spoken = words(publication, library.picture)
     found: dict[str, Content] = {}
     for path in sorted(path for path in sources.rglob("*") if path.is_file()):
         uri = path.relative_to(sources).as_posix()
@@ -159,7 +159,7 @@ def _with_figures(
         asked |= {key: blocks[key] for html in content.blocks.values() for key in placeholders(html) if key in blocks}
         whole[uri] = content.with_blocks(asked) if asked else content
     for figure, drawn in zip(figures, compiled, strict=True):
-        whole |= figure.files(drawn, picture=figure.key in library.pictures)
+        whole |= figure.files(drawn, cache, picture=figure.key in library.pictures)
     return whole
 
 

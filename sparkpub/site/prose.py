@@ -84,7 +84,7 @@ def pages(sources: Path) -> Iterator[Path]:
 
 def uses(sources: Path, claim: str) -> list[str]:
     """`file:line` of every place whose text names a claim, for rereading when its verdict changed."""
-    name = re.compile(rf"""\b(?:claim|evidence)\(\s*(["']){re.escape(claim)}\1""")
+    name = re.compile(rf"""\b(?:claim|evidence|says)\(\s*(["']){re.escape(claim)}\1""")
     return [
         f"{page.relative_to(sources)}:{text.count(chr(10), 0, found.start()) + 1}"
         for page in pages(sources)
