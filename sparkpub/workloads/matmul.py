@@ -40,18 +40,11 @@ class Matmul:
 
     def command(self, case: Case, options: MatmulOptions) -> Command:
         """The payload with its options as flags."""
-        argv = flags(
-            {
-                "--size": options.size,
-                "--iterations": options.iterations,
-                "--warmup": options.warmup,
-                "--dtype": options.dtype,
-                "--device": options.device,
-                "--tf32": options.tf32,
-                "--seed": case.seed,
-                "--report": f"{WORKDIR}/{_REPORT}",
-            }
-        )
+        argv = flags({
+            "--size": options.size, "--iterations": options.iterations, "--warmup": options.warmup,
+            "--dtype": options.dtype, "--device": options.device, "--tf32": options.tf32, "--seed": case.seed,
+            "--report": f"{WORKDIR}/{_REPORT}",
+        })  # fmt: skip
         files = {PurePosixPath(_SCRIPT): reading.payload(_SCRIPT)}
         return Command((PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), files=files, outputs={"report": _REPORT})
 
@@ -84,5 +77,5 @@ class Matmul:
             reading.number(report.get("phases_epoch")),
             complete=not problems,
             problems=tuple(problems),
-            packages=reading.packages(report.get("packages")),
+            packages=reading.words(report.get("packages")),
         )

@@ -176,28 +176,32 @@ def _observed(
     finished = bool(report) or "= PERFORMANCE OVERVIEW" in lines
     weights, measured = memory["weights_gib"], reading.number(reading.at(report, "performance.total_latency_ms"))
     load_format = reading.search(lines, r"load_format=<?(?:LoadFormat\.)?['\"]?(\w+)")
-    return Observed(
-        engine="TensorRT-LLM" if finished or version else None,
-        engine_version=reading.word(reading.at(report, "engine.version")) or version,
-        model_path=fact("engine.model_path", "Model Path", reading.word),
-        random_weights=None if load_format is None else load_format.upper() == "DUMMY",
-        weight_bytes=round(weights * GIB) if weights else None,
-        kv_bytes_per_token=reading.positive_int(memory["kv_bytes_per_token"]),
-        dtype=fact("engine.dtype", "Dtype", reading.word),
-        kv_cache_dtype=fact("engine.kv_cache_dtype", "KV Cache Dtype", reading.word),
-        quantization=fact("engine.quantization", "Quantization", reading.word),
-        device=reading.word(reading.at(report, "machine.name")),
-        device_total_gib=reading.number(reading.search(lines, r"device total memory ([\d.]+) GiB")),
-        requests=fact("request_info.num_requests", "Number of requests", reading.positive_int),
-        input_tokens_mean=fact("request_info.avg_input_length", "Average Input Length (tokens)", reading.number),
-        output_tokens_mean=fact("request_info.avg_output_length", "Average Output Length (tokens)", reading.number),
-        batch_size=fact("world_info.max_batch_size", "Max Runtime Batch Size", reading.positive_int),
-        concurrency_mean=fact(
-            "request_info.avg_num_concurrent_requests", "Number of concurrent requests", reading.number
-        ),
-        speculative_decoding=_speculative(report, lines) if finished else None,
-        measured_seconds=measured / 1e3 if measured is not None else None,
-        settings=_settings(report, printed, lines),
+    return reading.observed(
+        {
+            "engine": "TensorRT-LLM" if finished or version else None,
+            "engine_version": reading.word(reading.at(report, "engine.version")) or version,
+            "model_path": fact("engine.model_path", "Model Path", reading.word),
+            "random_weights": None if load_format is None else load_format.upper() == "DUMMY",
+            "weight_bytes": round(weights * GIB) if weights else None,
+            "kv_bytes_per_token": reading.positive_int(memory["kv_bytes_per_token"]),
+            "dtype": fact("engine.dtype", "Dtype", reading.word),
+            "kv_cache_dtype": fact("engine.kv_cache_dtype", "KV Cache Dtype", reading.word),
+            "quantization": fact("engine.quantization", "Quantization", reading.word),
+            "device": reading.word(reading.at(report, "machine.name")),
+            "device_total_gib": reading.number(reading.search(lines, r"device total memory ([\d.]+) GiB")),
+            "requests": fact("request_info.num_requests", "Number of requests", reading.positive_int),
+            "input_tokens_mean": fact("request_info.avg_input_length", "Average Input Length (tokens)", reading.number),
+            "output_tokens_mean": fact(
+                "request_info.avg_output_length", "Average Output Length (tokens)", reading.number
+            ),
+            "batch_size": fact("world_info.max_batch_size", "Max Runtime Batch Size", reading.positive_int),
+            "concurrency_mean": fact(
+                "request_info.avg_num_concurrent_requests", "Number of concurrent requests", reading.number
+            ),
+            "speculative_decoding": _speculative(report, lines) if finished else None,
+            "measured_seconds": measured / 1e3 if measured is not None else None,
+            "settings": _settings(report, printed, lines),
+        }
     )
 
 

@@ -93,25 +93,17 @@ class TrtllmBench:
         outputs = {"report": _REPORT}
         outputs |= {"requests": _REQUESTS} if throughput else {}
         outputs |= {"iterations": _ITERATIONS} if options.iteration_log else {}
-        argv = flags(
-            {
-                "--dataset": f"{WORKDIR}/{_DATASET}",
-                "--num_requests": options.requests,
-                "--warmup": options.warmup,
-                "--max_batch_size": options.max_batch_size if throughput else None,
-                "--max_num_tokens": options.max_num_tokens,
-                "--max_seq_len": options.max_seq_len,
-                "--concurrency": options.concurrency,
-                "--streaming": throughput and options.streaming,
-                "--backend": options.backend,
-                "--engine_dir": options.engine_dir,
-                "--kv_cache_free_gpu_mem_fraction": options.kv_cache_free_gpu_memory_fraction,
-                options.config_flag: f"{WORKDIR}/{_API}" if api else None,
-                "--report_json": f"{WORKDIR}/{_REPORT}",
-                "--request_json": f"{WORKDIR}/{_REQUESTS}" if throughput else None,
-                "--iteration_log": f"{WORKDIR}/{_ITERATIONS}" if options.iteration_log else None,
-            }
-        )
+        argv = flags({
+            "--dataset": f"{WORKDIR}/{_DATASET}", "--num_requests": options.requests, "--warmup": options.warmup,
+            "--max_batch_size": options.max_batch_size if throughput else None,
+            "--max_num_tokens": options.max_num_tokens, "--max_seq_len": options.max_seq_len,
+            "--concurrency": options.concurrency, "--streaming": throughput and options.streaming,
+            "--backend": options.backend, "--engine_dir": options.engine_dir,
+            "--kv_cache_free_gpu_mem_fraction": options.kv_cache_free_gpu_memory_fraction,
+            options.config_flag: f"{WORKDIR}/{_API}" if api else None, "--report_json": f"{WORKDIR}/{_REPORT}",
+            "--request_json": f"{WORKDIR}/{_REQUESTS}" if throughput else None,
+            "--iteration_log": f"{WORKDIR}/{_ITERATIONS}" if options.iteration_log else None,
+        })  # fmt: skip
         model = ("--model", case.model_id, "--model_path", case.model_path)
         return Command((options.executable, *model, options.mode, *argv), files=files, outputs=outputs)
 

@@ -74,18 +74,13 @@ class VllmBench:
         if options.mode == "serve":
             return _serve(case, options, engine)
         throughput = options.mode == "throughput"
-        argv = flags(
-            {
-                "--model": case.model_path,
-                "--input-len": options.input_tokens,
-                "--output-len": options.output_tokens,
-                "--dataset-name": "random" if throughput else None,
-                "--num-prompts" if throughput else "--num-iters": options.requests,
-                "--max-num-seqs" if throughput else "--batch-size": options.batch_size,
-                "--num-iters-warmup": options.warmup,
-                "--output-json": f"{WORKDIR}/{_REPORT}",
-            }
-        )
+        argv = flags({
+            "--model": case.model_path, "--input-len": options.input_tokens, "--output-len": options.output_tokens,
+            "--dataset-name": "random" if throughput else None,
+            "--num-prompts" if throughput else "--num-iters": options.requests,
+            "--max-num-seqs" if throughput else "--batch-size": options.batch_size,
+            "--num-iters-warmup": options.warmup, "--output-json": f"{WORKDIR}/{_REPORT}",
+        })  # fmt: skip
         return Command((options.executable, "bench", options.mode, *argv, *engine), outputs={"report": _REPORT})
 
     def parse(self, log: bytes, files: Mapping[str, bytes], options: VllmBenchOptions | None) -> Answer:
@@ -124,24 +119,13 @@ def _serve(case: Case, options: VllmBenchOptions, engine: list[str]) -> Command:
     assert case.model_path is not None
     address = {"--host": "127.0.0.1", "--port": options.port}
     server = [case.model_path, *flags(address | {"--max-num-seqs": options.batch_size}), *engine]
-    client = flags(
-        {
-            "--model": case.model_path,
-            **address,
-            "--dataset-name": "random",
-            "--num-prompts": options.requests,
-            "--seed": case.seed,
-            "--random-input-len": options.input_tokens,
-            "--random-output-len": options.output_tokens,
-            "--max-concurrency": options.concurrency,
-            "--ignore-eos": True,
-            "--percentile-metrics": "ttft,tpot,itl,e2el",
-            "--metric-percentiles": "50,90,95,99",
-            "--save-result": True,
-            "--result-dir": WORKDIR,
-            "--result-filename": _REPORT,
-        }
-    )
+    client = flags({
+        "--model": case.model_path, **address, "--dataset-name": "random", "--num-prompts": options.requests,
+        "--seed": case.seed, "--random-input-len": options.input_tokens,
+        "--random-output-len": options.output_tokens, "--max-concurrency": options.concurrency, "--ignore-eos": True,
+        "--percentile-metrics": "ttft,tpot,itl,e2el", "--metric-percentiles": "50,90,95,99", "--save-result": True,
+        "--result-dir": WORKDIR, "--result-filename": _REPORT,
+    })  # fmt: skip
     driver = (PYTHON, f"{WORKDIR}/{_DRIVER}", str(options.port), str(options.start_seconds))
     argv = (*driver, "--", options.executable, "serve", *server, "--", options.executable, "bench", "serve", *client)
     return Command(argv, files={PurePosixPath(_DRIVER): reading.payload(_DRIVER)}, outputs={"report": _REPORT})
@@ -223,18 +207,20 @@ def _observed(report: Mapping[str, Any], printed: list[str], options: VllmBenchO
     }
     path = reading.search(printed, r"with config: model='([^']+)'") or reading.word(report.get("model_id"))
     measured = reading.number(report.get("duration", report.get("elapsed_time")))
-    return Observed(
-        engine="vLLM" if report or path else None,
-        engine_version=reading.search(printed, r"LLM engine \(v([^)\s]+)\)"),
-        model_path=path,
-        random_weights=None if load_format is None else load_format.lower() == "dummy",
-        weight_bytes=round(weights * GIB) if weights else None,
-        kv_bytes_per_token=round(cache * GIB / tokens) if cache and tokens else None,
-        dtype=reading.search(printed, r"\bdtype=torch\.(\w+)"),
-        kv_cache_dtype=reading.search(printed, r"\bkv_cache_dtype=(\w+)"),
-        quantization=reading.word(reading.search(printed, r"\bquantization=(\w+)")),
-        requests=requests,
-        batch_size=options.batch_size if options else None,
-        measured_seconds=measured,
-        settings={name: value for name, value in settings.items() if value is not None},
+    return reading.observed(
+        {
+            "engine": "vLLM" if report or path else None,
+            "engine_version": reading.search(printed, r"LLM engine \(v([^)\s]+)\)"),
+            "model_path": path,
+            "random_weights": None if load_format is None else load_format.lower() == "dummy",
+            "weight_bytes": round(weights * GIB) if weights else None,
+            "kv_bytes_per_token": round(cache * GIB / tokens) if cache and tokens else None,
+            "dtype": reading.search(printed, r"\bdtype=torch\.(\w+)"),
+            "kv_cache_dtype": reading.search(printed, r"\bkv_cache_dtype=(\w+)"),
+            "quantization": reading.word(reading.search(printed, r"\bquantization=(\w+)")),
+            "requests": requests,
+            "batch_size": options.batch_size if options else None,
+            "measured_seconds": measured,
+            "settings": {name: value for name, value in settings.items() if value is not None},
+        }
     )
