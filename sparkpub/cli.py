@@ -184,10 +184,11 @@ def claims(data: Path, sources: Path, as_json: bool) -> None:
     Example: sparkpub claims --json
     """
     from sparkpub import claims as ledger
+    from sparkpub.dataset import load
+    from sparkpub.site.build import SiteOptions, publish
     from sparkpub.site.prose import uses
-    from sparkpub.site.words import judged
 
-    verdicts = judged(data, sources)
+    verdicts = publish(load(data), SiteOptions(sources)).verdicts
     click.echo(ledger.as_json(verdicts) if as_json else ledger.as_text(verdicts, partial(uses, sources)))
     sys.exit(1 if any(verdict.changed for verdict in verdicts) else 0)
 
@@ -203,9 +204,10 @@ def values(filter_text: str, data: Path, sources: Path) -> None:
 
     Example: sparkpub values "mean peak_memory deepseek"
     """
-    from sparkpub.site.words import listed
+    from sparkpub.dataset import load
+    from sparkpub.site.build import SiteOptions, names, publish
 
-    for line in listed(data, sources, filter_text):
+    for line in names(publish(load(data), SiteOptions(sources)), filter_text):
         click.echo(line)
 
 
@@ -230,11 +232,8 @@ def quarantine(run_id: str, reason: str | None, undo: bool, data: Path) -> None:
 
     if undo is (reason is not None):
         raise click.UsageError("give either --reason TEXT or --undo")
-    dataset = load(data)
-    if undo:
-        click.echo(f"{run_id} is back in the figures of {quarantines.release(dataset, run_id)}")
-    else:
-        click.echo(f"{run_id} is out of the figures of {quarantines.quarantine(dataset, run_id, reason or '')}")
+    campaign = quarantines.quarantine(load(data), run_id, reason)
+    click.echo(f"{run_id} is {'back in' if undo else 'out of'} the figures of {campaign}")
 
 
 @cli.command()

@@ -12,8 +12,9 @@ from sparkpub import telemetry
 from sparkpub.checks import thresholds
 from sparkpub.checks.finding import Finding
 from sparkpub.checks.integrity import fingerprint
+from sparkpub.checks.values import memory_gib
 from sparkpub.checks.view import Cell, View, ids, label
-from sparkpub.record import Event, Record
+from sparkpub.record import Record
 from sparkpub.store import Stored
 
 _SLOWDOWN = 0x08 | 0x20 | 0x40 | 0x80
@@ -26,7 +27,6 @@ class Sampled:
     """What a run's telemetry says of its conditions; None where it has no such column. Times in seconds."""
 
     samples: int
-    start: float
     end: float
     widest_gap: float
     widest_gap_at: float
@@ -61,7 +61,6 @@ def _sampled(path: Path, _sha256: str) -> Sampled:
     widest, at = max(gaps)
     return Sampled(
         samples=len(times),
-        start=times[0] if times else 0.0,
         end=times[-1] if times else 0.0,
         widest_gap=widest,
         widest_gap_at=at,
@@ -84,34 +83,26 @@ def _share(masks: Sequence[int], bits: int) -> float | None:
     return sum(1 for mask in masks if mask & bits) / len(masks) if masks else None
 
 
-def _each(view: View) -> Iterator[tuple[Stored, Record]]:
-    for runs in view.ran.values():
-        for stored in runs:
-            yield stored, stored.record
+def _events(stored: Stored, *kinds: str) -> list[str]:
+    return [event.text for event in stored.record.events if event.kind in kinds]
 
 
-def _events(record: Record, *kinds: str) -> list[Event]:
-    return [event for event in record.events if event.kind in kinds]
-
-
-def _unmet(record: Record, *words: str) -> list[str]:
+def _unmet(stored: Stored, *words: str) -> list[str]:
     """Gates of those names that let the run start although their condition was not met, in words."""
     return [
         f"{gate.name.replace('_', ' ')} wanted {gate.wanted} {gate.unit}".strip()
         + (f" and read {gate.readings[-1].value}" if gate.readings else "")
-        for gate in record.gates
+        for gate in stored.record.gates
         if gate.met is False and any(word in gate.name for word in words)
     ]
 
 
 def thermal_gate(view: View) -> Iterator[Finding]:
     """Runs that started hot."""
-    for stored, record in _each(view):
-        problems = _unmet(record, "temp")
-        start = record.value("gpu_temp_start_celsius")
-        if any("temp" in gate.name for gate in record.gates):
-            pass
-        elif start is not None and start > thresholds.START_TEMPERATURE_CELSIUS:
+    for stored in view.happened:
+        problems, start = _unmet(stored, "temp"), stored.record.value("gpu_temp_start_celsius")
+        gated = any("temp" in gate.name for gate in stored.record.gates)
+        if not gated and start is not None and start > thresholds.START_TEMPERATURE_CELSIUS:
             problems = [f"the GPU had {start:.0f} °C, and {thresholds.START_TEMPERATURE_CELSIUS:g} °C is the limit"]
         if problems:
             yield view.finding("thermal-gate", "warning", f"This run started hot: {'; '.join(problems)}.", run=stored,
@@ -121,18 +112,13 @@ def thermal_gate(view: View) -> Iterator[Finding]:
 def throttled(view: View) -> Iterator[Finding]:
     """Runs that heat or hardware slowed down; a power cap, which is how a GPU is built to run, is only noted."""
     capped = []
-    for stored, record in _each(view):
-        conditions, events = sampled(stored), _events(record, "throttle")
-        slowed = conditions.slowed_share if conditions is not None else None
-        if (slowed or 0) > thresholds.THROTTLED_SHARE or events:
-            text = (
-                f"The GPU was throttled in {100 * slowed:.0f} % of the samples under load"
-                if slowed
-                else "The GPU was throttled"
-            )
-            text += f": {events[0].text}." if events else " by heat or by the hardware."
-            yield view.finding("throttled", "warning", text, run=stored, slowed_share=slowed,
-                               events=[event.text for event in events])  # fmt: skip
+    for stored in view.happened:
+        conditions, events = sampled(stored), _events(stored, "throttle")
+        slowed = (conditions.slowed_share if conditions is not None else None) or 0.0
+        if slowed > thresholds.THROTTLED_SHARE or events:
+            text = f"Heat or hardware held the GPU back in {100 * slowed:.0f} % of the samples under load"
+            yield view.finding("throttled", "warning", f"{text}{f': {events[0]}' if events else ''}.", run=stored,
+                               slowed_share=slowed, events=events)  # fmt: skip
         elif conditions is not None and (conditions.capped_share or 0) > thresholds.POWER_CAPPED_SHARE:
             capped.append(stored)
     yield from view.together("throttled", "info", capped, lambda runs: f"The power limit held the clock in {runs}.")
@@ -140,46 +126,44 @@ def throttled(view: View) -> Iterator[Finding]:
 
 def slow_clock(view: View) -> Iterator[Finding]:
     """Runs whose SM clock under load stayed far below what the GPU can do and what the matrix set."""
-    for stored, record in _each(view):
-        conditions = sampled(stored)
+    for stored in view.happened:
+        record, conditions = stored.record, sampled(stored)
         clock = record.value("gpu_clock_sm_mean_mhz") if conditions is None else conditions.clock_under_load_mhz
         limits = [gpu.clock_max_sm_mhz for gpu in record.machine.gpus if gpu.clock_max_sm_mhz]
         limit = record.machine.clocks_locked_mhz or (max(limits) if limits else None)
         slow = clock is not None and limit is not None and clock < thresholds.SLOW_CLOCK_SHARE * limit
-        events = _events(record, "slow-clock")
+        events = _events(stored, "slow-clock")
         if slow or events:
-            text = f"The SM clock was {clock:.0f} MHz under load, of {limit:.0f} MHz." if slow else f"{events[0].text}."
+            text = f"The SM clock was {clock:.0f} MHz under load, of {limit:.0f} MHz." if slow else f"{events[0]}."
             yield view.finding("slow-clock", "warning", text, run=stored, clock_mhz=clock, limit_mhz=limit)
 
 
 def foreign_load(view: View) -> Iterator[Finding]:
     """Runs that shared the GPU, the CPU or the memory with somebody else."""
-    for stored, record in _each(view):
+    for stored in view.happened:
         conditions = sampled(stored)
-        problems = _unmet(record, "exclusive", "cpu", "memory") + [
-            event.text for event in _events(record, "foreign-process", "leak")
-        ]
+        problems = _unmet(stored, "exclusive", "cpu", "memory") + _events(stored, "foreign-process", "leak")
         if conditions is not None and conditions.foreign_processes:
             problems.append(f"up to {conditions.foreign_processes} other processes were on the GPU")
         if problems:
             yield view.finding("foreign-load", "warning", f"This run was not alone: {'; '.join(problems)}.", run=stored,
-                               foreign_processes=conditions.foreign_processes if conditions else None)  # fmt: skip
+                               problems=problems)  # fmt: skip
 
 
 def kernel_warning(view: View) -> Iterator[Finding]:
     """Runs during which kernel or driver complained."""
-    for stored, record in _each(view):
-        events = _events(record, "xid", "oom", "kernel", "memory-floor")
+    for stored in view.happened:
+        events = _events(stored, "xid", "oom", "kernel", "memory-floor")
         if events:
-            text = f"Kernel or driver complained during this run: {events[0].text}."
-            text += f" And {len(events) - 1} more times." if len(events) > 1 else ""
-            yield view.finding("kernel-warning", "warning", text, run=stored, events=[event.text for event in events])
+            times = f"{len(events)} times" if len(events) > 1 else "once"
+            text = f"Kernel or driver complained {times} during this run: {events[0]}."
+            yield view.finding("kernel-warning", "warning", text, run=stored, events=events)
 
 
 def telemetry_gap(view: View) -> Iterator[Finding]:
     """Runs in which the sampler was silent for a while, or whose samples are gone."""
-    for stored, record in _each(view):
-        conditions = sampled(stored)
+    for stored in view.happened:
+        record, conditions = stored.record, sampled(stored)
         if conditions is None:
             if any(value.source == "sampler" and value.value is not None for value in record.metrics.values()):
                 yield view.finding("telemetry-gap", "warning", "Figures of this run come from the sampler, whose "
@@ -203,8 +187,7 @@ _Read = Callable[[Record], object]
 _POOLED: dict[str, tuple[bool, _Read]] = {
     "machine": (True, lambda record: record.machine.id),
     "GPU": (True, lambda record: ", ".join(gpu.name for gpu in record.machine.gpus) or None),
-    "memory size": (True, lambda record: None if record.machine.memory_total_gib is None
-                    else round(record.machine.memory_total_gib)),
+    "memory": (True, lambda record: (total := memory_gib(record)) and round(total)),
     "engine version": (True, lambda record: record.observed.engine_version),
     "container image": (True, lambda record: record.container.image_id if record.container else None),
     "driver": (False, lambda record: record.machine.driver),
@@ -213,7 +196,7 @@ _POOLED: dict[str, tuple[bool, _Read]] = {
     "locked clock": (False, lambda record: record.machine.clocks_locked_mhz),
 }  # fmt: skip
 """What runs of one cell must share: whether another value forbids pooling (else casts doubt), and where it is."""
-_COMPARED = ("machine", "GPU", "memory size", "engine version")
+_COMPARED = ("machine", "GPU", "memory", "engine version")
 """What cells that are compared must share too."""
 
 

@@ -40,7 +40,7 @@ def _observed(record: Record) -> dict[str, Any]:
 def identity(view: View) -> Iterator[Finding]:
     """Runs whose evidence shows another model than was asked for, and language-model runs that show none."""
     silent = []
-    for stored in (run for runs in view.ran.values() for run in runs):
+    for stored in view.happened:
         record = stored.record
         shown = _observed(record)
         problems = _contradictions(record, shown)

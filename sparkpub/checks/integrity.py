@@ -2,7 +2,8 @@
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -10,11 +11,11 @@ from pydantic import ValidationError
 from sparkpub.checks.finding import Finding
 from sparkpub.checks.thresholds import RELATIVE_TOLERANCE
 from sparkpub.checks.view import View
+from sparkpub.dataset import read_cached
 from sparkpub.metrics import Metric
 from sparkpub.record import metric_of
 from sparkpub.store import Stored, file_sha256
 from sparkpub.workloads import WORKLOADS
-from sparkpub.workloads.base import Answer
 
 _UNIT_DAMAGE = re.compile(r"metrics\.\w+\.(?:unit|value)")
 
@@ -45,10 +46,9 @@ def checksum(view: View) -> Iterator[Finding]:
                 yield view.finding("checksum", "error", f"The {item.role} {item.path} of this run is gone.", run=stored,
                                    file=item.path, expected=item.sha256, found=None)  # fmt: skip
             elif sha256 != item.sha256 or size != item.bytes:
-                how = (
-                    f"it has {size:,} bytes instead of {item.bytes:,}" if size != item.bytes else "its content differs"
-                )
-                text = f"The {item.role} {item.path} is not the file that was recorded: it has {how}."
+                size_differs = f"{size:,} bytes instead of {item.bytes:,}"
+                how = size_differs if size != item.bytes else "other content of the same size"
+                text = f"The {item.role} {item.path} is not the file that was recorded: {how}."
                 yield view.finding("checksum", "error", text, run=stored, file=item.path,
                                    expected=item.sha256, found=sha256, bytes=size)  # fmt: skip
 
@@ -112,7 +112,7 @@ def missing_report(view: View) -> Iterator[Finding]:
             text = "The run ended with exit code 0 and has no figure at all: its result is missing."
         elif reported and record.file("report") is None:
             text = "Figures of this run are said to come from a report, and there is no report."
-        elif answer is not None and not answer.complete:
+        elif answer is not None and not answer.complete and not answer.truncated:
             text = f"The engine ended without its result: {'; '.join(answer.problems) or 'the report is incomplete'}."
         else:
             continue
@@ -123,13 +123,13 @@ def metric_mismatch(view: View) -> Iterator[Finding]:
     """Recorded figures that their own log or report contradicts. Figures with a checksum fault are not read."""
     for stored in view.runs:
         answer = reread(stored) if stored.record.status == "ok" else None
-        if answer is None or not answer.complete:
+        if answer is None or not (answer.complete or answer.truncated):
             continue
         for name, value in stored.record.metrics.items():
             if value.source not in ("log", "report"):
                 continue
-            found = answer.metrics[name].value if name in answer.metrics else None
-            if not _same(value.value, found):
+            found = answer.values.get(name)
+            if not _same(value.value, found) and not (found is None and answer.truncated):
                 metric: Metric = metric_of(name, value)
                 text = (
                     f"{metric.label} is recorded as {_text(value.value, metric)}, "
@@ -149,37 +149,38 @@ def _same(recorded: float | None, found: float | None) -> bool:
     return abs(recorded - found) <= RELATIVE_TOLERANCE * max(abs(recorded), abs(found))
 
 
-def reread(stored: Stored) -> Answer | None:
-    """What the workload's parser reads today in a run's evidence; None where there is none, it is damaged, or no
-    parser is known. Read again only when the evidence changed."""
+@dataclass(frozen=True)
+class Reread:
+    """What the workload's parser reads today in a run's evidence. `truncated` where not all of it was kept."""
+
+    values: Mapping[str, float | None]
+    complete: bool
+    problems: tuple[str, ...]
+    truncated: bool
+
+
+def reread(stored: Stored) -> Reread | None:
+    """The evidence read again, when it or the record changed; None without a log or a parser, or where damaged."""
     record = stored.record
     if record.file("log") is None or record.requested.workload.get("type") not in WORKLOADS:
         return None
-    for item in record.evidence:
-        size, sha256 = fingerprint(stored.evidence_path(item))
-        if size != item.bytes or sha256 != item.sha256:
-            return None
-    return _answer(stored.path, stored.sha256, stored)
+    if any(fingerprint(stored.evidence_path(item)) != (item.bytes, item.sha256) for item in record.evidence):
+        return None
+    return _reread(stored.path, stored.sha256)
 
 
-_ANSWERS: dict[tuple[Path, str], Answer | None] = {}
-
-
-def _answer(path: Path, sha256: str, stored: Stored) -> Answer | None:
-    key = (path, sha256)
-    if key not in _ANSWERS:
-        record, contents = stored.record, _contents(stored)
-        options = {name: value for name, value in record.requested.workload.items() if name != "type"}
-        workload = WORKLOADS[str(record.requested.workload["type"])]
-        try:
-            parsed = workload.options.model_validate(options)
-        except ValidationError:
-            parsed = None  # an import that knows only some of the options
-        _ANSWERS[key] = workload.parse(contents.pop("log"), contents, parsed)
-    return _ANSWERS[key]
-
-
-def _contents(stored: Stored) -> dict[str, bytes]:
-    """The evidence a parser reads, by role."""
-    items: Mapping[str, Sequence[Path]] = {item.role: (stored.evidence_path(item),) for item in stored.record.evidence}
-    return {role: paths[0].read_bytes() for role, paths in items.items() if role != "telemetry"}
+@functools.lru_cache(maxsize=20_000)
+def _reread(path: Path, _sha256: str) -> Reread:
+    stored = read_cached(path)
+    record = stored.record
+    items = [item for item in record.evidence if item.role != "telemetry"]
+    contents = {str(item.role): stored.evidence_path(item).read_bytes() for item in items}
+    workload = WORKLOADS[str(record.requested.workload["type"])]
+    options = {name: value for name, value in record.requested.workload.items() if name != "type"}
+    try:
+        parsed = workload.options.model_validate(options)
+    except ValidationError:
+        parsed = None  # an import that knows only some of the options
+    answer = workload.parse(contents.pop("log"), contents, parsed)
+    values = {name: value.value for name, value in answer.metrics.items()}
+    return Reread(values, answer.complete, answer.problems, any(item.truncated for item in items))

@@ -62,10 +62,10 @@ def _transients(view: View) -> Iterator[Finding]:
     for cell in view.ran:
         for name in view.once(independent):
             values = view.figures(cell, name, ran=True)
-            for where in {cell[1], "*"} if len(environments) > 1 and len(values) >= 3 else {"*"}:
+            for where in ("*", cell[1])[: len(environments)] if len(values) >= 3 else ():
                 groups[where, name][cell] = values
     tests = {group: drift.first_runs(list(blocks.values())) for group, blocks in groups.items()}
-    adjusted = compare.holm([test.p_value if test.ranks else None for test in tests.values()])
+    adjusted = compare.holm([test.p_value for test in tests.values()])
     for ((where, name), test), p in zip(tests.items(), adjusted, strict=True):
         if p is not None and p < thresholds.TRANSIENT_ALPHA:
             yield from _transient(view, where, name, groups[where, name], test.ranks, test.p_value, p)

@@ -3,11 +3,12 @@
 import json
 from collections.abc import Iterator
 
-from sparkpub.checks.finding import Finding
+from sparkpub.checks.finding import Finding, Severity
 from sparkpub.checks.reviewing import Review
 from sparkpub.store import CAMPAIGN_FILE
 
 _LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
+_NAMES: dict[Severity, str] = {"error": "errors", "warning": "warnings", "info": "notes"}
 
 
 def as_json(review: Review) -> str:
@@ -24,15 +25,9 @@ def as_text(review: Review) -> Iterator[str]:
         yield f"{finding.severity:<8}{finding.check:<20} {where}: {finding.message}"
         if known is not None:
             yield f"{'':<8}{'':<20} acknowledged: {known.reason}"
-    counts = ", ".join(f"{_count(review, severity)} {name}" for severity, name in _NAMES.items())
+    severities = [finding.severity for finding in review.findings]
+    counts = ", ".join(f"{severities.count(severity)} {name}" for severity, name in _NAMES.items())
     yield f"{len(review.dataset.runs)} runs, {len(review.excluded)} of them out of the figures: {counts}"
-
-
-_NAMES = {"error": "errors", "warning": "warnings", "info": "notes"}
-
-
-def _count(review: Review, severity: str) -> int:
-    return sum(1 for finding in review.findings if finding.severity == severity)
 
 
 def as_annotations(review: Review) -> Iterator[str]:
@@ -49,8 +44,9 @@ def _file(review: Review, finding: Finding) -> str:
     """The file a finding is about: a page, a record, else the campaign's file."""
     if "file" in finding.evidence and finding.run is None:
         return str(finding.evidence["file"])
-    run = review.dataset.by_id.get(finding.run or "")
-    return str(run.path if run is not None else review.dataset.folder / finding.campaign / CAMPAIGN_FILE)
+    run, data = review.dataset.by_id.get(finding.run or ""), review.dataset.campaigns.get(finding.campaign)
+    folder = review.dataset.folder / finding.campaign if data is None else data.folder
+    return str(folder / CAMPAIGN_FILE if run is None else run.path)
 
 
 def _data(text: str) -> str:

@@ -17,7 +17,7 @@ _RISING = ("min", "p50", "p90", "p95", "p99", "max")
 def inconsistent_report(view: View) -> Iterator[Finding]:
     """Reports whose figures cannot all be true; and, as a note, P99 that is only the maximum."""
     few = []
-    for stored in (run for runs in view.ran.values() for run in runs):
+    for stored in view.happened:
         record = stored.record
         problems = [*_identities(record), *_percentiles(record)]
         if problems:

@@ -1,8 +1,9 @@
 """Whether the figures can be: units and ranges, absent metrics, reports that contradict themselves."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 
-from sparkpub.checks.finding import Finding
+from sparkpub.checks.finding import Finding, Severity
 from sparkpub.checks.integrity import damaged
 from sparkpub.checks.view import View, ids
 from sparkpub.metrics import Metric
@@ -58,11 +59,14 @@ def memory_gib(record: Record) -> float | None:
 
 def null_metric(view: View) -> Iterator[Finding]:
     """Metrics that no run of the campaign has. A sensor that the machine lacks is worth knowing, not a fault."""
-    for name, metric in view.metrics.items():
-        values = [(run, run.record.metrics[name]) for run in view.runs if name in run.record.metrics]
-        if all(value.value is None for _, value in values):
-            reasons = sorted({value.reason or "" for _, value in values})
-            sensor = all(value.source == "sampler" for _, value in values)
-            text = f"{metric.label} is not available in any of {len(values)} runs: {'; '.join(reasons)}."
-            yield view.finding("null-metric", "info" if sensor else "warning", text, metric=name, reasons=reasons,
-                               runs=ids(run for run, _ in values))  # fmt: skip
+    absent: dict[tuple[Severity, tuple[str, ...]], list[str]] = defaultdict(list)
+    for name in view.metrics:
+        values = [run.record.metrics[name] for run in view.runs if name in run.record.metrics]
+        if all(value.value is None for value in values):
+            severity: Severity = "info" if all(value.source == "sampler" for value in values) else "warning"
+            absent[severity, tuple(sorted({value.reason or "" for value in values}))].append(name)
+    for (severity, reasons), names in absent.items():
+        labels = ", ".join(view.metrics[name].label for name in names)
+        runs = [run for run in view.runs if any(name in run.record.metrics for name in names)]
+        text = f"Not available in any of {len(runs)} runs: {labels}. The reason given: {'; '.join(reasons)}."
+        yield view.finding("null-metric", severity, text, metrics=names, reasons=list(reasons), runs=ids(runs))

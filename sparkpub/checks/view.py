@@ -63,6 +63,11 @@ class View:
         return _without(self.recorded, self.out)
 
     @cached_property
+    def happened(self) -> tuple[Stored, ...]:
+        """The runs of `ran`, cell by cell."""
+        return tuple(stored for runs in self.ran.values() for stored in runs)
+
+    @cached_property
     def doubles(self) -> Mapping[str, str]:
         """Further records of an iteration that already has a good one: run id to the run id that counts.
 
