@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sparkpub.charts import comparison, distribution, telemetry
+from sparkpub.charts import comparison, distribution, explore, telemetry
 
 CHARTS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "strip": distribution.strip,
@@ -17,5 +17,7 @@ CHARTS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "coverage": comparison.coverage,
     "telemetry": telemetry.panels,
     "heat": telemetry.heat,
+    "explore": explore.explore,
+    "overlay": explore.overlay,
 }
 """Every kind of chart, by name."""

@@ -215,11 +215,13 @@ def drawing(compiled: Compiled, *, specification: str = "", sources: Mapping[str
 
     `specification` is the address from the root, without suffix, under which `<it>.vega.json` and
     `<it>.narrow.vega.json` are published; `sources` maps the name of a data set to the address of its rows (a JSON
-    list of objects, or an object whose member after `#` in the address is that list). Without them the chart stays
-    as drawn.
+    list of objects, or an object whose member after `#` in the address is that list). Without sources the chart stays
+    as drawn, and its specification is named for a program of the page.
     """
     live = ""
-    if specification:
+    if specification and not sources:
+        live = f' data-sp-spec="{html.escape(ROOT + specification)}"'
+    elif specification:
         addresses = json.dumps({name: ROOT + address for name, address in (sources or {}).items()}, ensure_ascii=False)
         live = f' data-sp-chart="{html.escape(ROOT + specification)}" data-sp-data="{html.escape(addresses)}"'
     return (

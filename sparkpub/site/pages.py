@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sparkpub.analysis.summary import ComparisonRow
 from sparkpub.checks import CHECKS
 from sparkpub.checks.finding import SEVERITIES
 from sparkpub.dataset import CampaignData
 from sparkpub.metrics import Metric
-from sparkpub.site import sentences
+from sparkpub.site import programs, sentences
 from sparkpub.site.content import Content
 from sparkpub.site.library import Library, flags, slug
 from sparkpub.site.publication import Publication, axes, batch_size, cell_keys, cell_label, scope
@@ -43,7 +44,9 @@ class Pages:
         yield from self._models()
         yield from self._environments()
         yield from self._metrics()
-        yield "runs/index.md", self._page("runs", campaigns=[self._run_table(campaign) for campaign in campaigns])
+        yield "runs/index.md", self._page("runs", campaigns=[self._run_table(campaign) for campaign in campaigns],
+                                          explorer=programs.explorer(self.publication, self.library))  # fmt: skip
+        yield "compare/index.md", self._page("compare", compare=programs.compare(self.publication, self.library))
         yield "review/index.md", self._page("review", campaigns=[self._review(c) for c in campaigns], checks=CHECKS)
         yield "coverage/index.md", self._page("coverage", campaigns=[self._coverage(c) for c in campaigns])
         yield "claims/index.md", self._page("claims", verdicts=self.publication.verdicts)
@@ -71,6 +74,7 @@ class Pages:
             "answers": self._answers(campaign),
             "boxes": [box for metric in headlines[:4] if (box := self.value_box(campaign, metric))],
             "problems": self._problems(campaign),
+            "doubted": bool(self.publication.review.voiding(campaign.name)),
             "models": models,
             "environments": environments,
             "workloads": workloads,
@@ -131,15 +135,13 @@ class Pages:
         """One leading metric as a value box: the largest difference, or the best mean."""
         key = (campaign.name, metric.name)
         rows = self.publication.comparisons.get(key, ())
-        shares = sorted(row.difference_percent for row in rows if row.difference_percent is not None)
         cells = self.publication.cells.get(key, ())
-        if shares:
+        if rows:
             verdicts = list(dict.fromkeys(row.verdict for row in rows))
             note = f"{rows[0].candidate} against {rows[0].baseline}, {sentences.counted(len(rows), 'comparison')}"
-            value = sentences.span([sentences.percent(share) for share in (shares[0], shares[-1])])
             verdict = verdicts[0] if len(verdicts) == 1 else "mixed"
-            return {"metric": metric, "href": f"metrics/{slug(metric.name)}/", "value": value, "verdict": verdict,
-                    "note": note}  # fmt: skip
+            return {"metric": metric, "href": f"metrics/{slug(metric.name)}/", "value": _change(metric, rows),
+                    "verdict": verdict, "note": note}  # fmt: skip
         if not cells:
             return None
         best = (min if metric.direction == "lower" else max)(cells, key=lambda cell: cell.mean)
@@ -152,7 +154,10 @@ class Pages:
         for finding in self.publication.review.findings:
             if finding.campaign == campaign.name and finding.severity != "info":
                 groups.setdefault(finding.check, []).append(finding)
-        ordered = sorted(groups.items(), key=lambda item: (item[1][0].severity != "error", CHECKS[item[0]].kind))
+        kinds = ("meaning", "happened", "evidence", "prose")
+        ordered = sorted(
+            groups.items(), key=lambda item: (item[1][0].severity != "error", kinds.index(CHECKS[item[0]].kind))
+        )
         return [{"check": name, "findings": found, "severity": found[0].severity, "href": anchor(campaign.name, name)}
                 for name, found in ordered]  # fmt: skip
 
@@ -291,6 +296,16 @@ class Pages:
         failed = [self.run_row(run) for run in campaign.runs if run.record.status != "ok"]
         return {"campaign": campaign, "figures": self._place(campaign, "coverage"), "failed": failed,
                 "quarantined": campaign.quarantined}  # fmt: skip
+
+
+def _change(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
+    """The least and the largest difference, in per cent where the scale has a true zero."""
+    shares = sorted(row.difference_percent for row in rows if row.difference_percent is not None)
+    if shares:
+        texts = [sentences.percent(share).removesuffix(f"{sentences.SPACE}%") for share in (shares[0], shares[-1])]
+        return sentences.spread(texts, "%")
+    sizes = sorted(row.difference for row in rows)
+    return sentences.spread([sentences.signed(metric, size, unit=False) for size in (sizes[0], sizes[-1])], metric.unit)
 
 
 def anchor(campaign: str, check: str) -> str:

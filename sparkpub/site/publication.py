@@ -145,3 +145,8 @@ def batch_size(record: Record) -> int | None:
 def run_address(run: Stored) -> str:
     """The page of a run, from the root of the site."""
     return f"runs/{run.record.run_id}/"
+
+
+def samples_address(run: Stored) -> str:
+    """The run's telemetry as its chart draws it, from the root of the site."""
+    return f"evidence/{run.record.campaign}/{run.path.stem}.samples.json"

@@ -7,7 +7,7 @@ from sparkpub import coverage
 from sparkpub.charts.comparison import GLYPHS, PARTS
 from sparkpub.dataset import CampaignData
 from sparkpub.record import Record
-from sparkpub.site.publication import Publication, axes, batch_size, cell_keys, cell_label, run_address
+from sparkpub.site.publication import Publication, axes, batch_size, cell_keys, cell_label, run_address, samples_address
 from sparkpub.site.telemetry import utilisation
 from sparkpub.store import Stored
 
@@ -48,8 +48,10 @@ def _runs(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
             "state": publication.state(record.run_id),
             "flags": ", ".join(flags),
             "href": run_address(stored),
+            "started": record.started.value,
             "start_temp": record.value("gpu_temp_start_celsius"),
             "batch": batch_size(record),
+            **({"samples": samples_address(stored)} if record.file("telemetry") else {}),
             **{name: value.value for name, value in record.metrics.items() if value.value is not None},
         }
 

@@ -26,7 +26,7 @@ log = logging.getLogger("mkdocs.plugins.sparkpub")
 ASSETS = Path(__file__).parent / "assets"
 BUNDLE = Path(__file__).parent / "bundle"
 FOLDER = "assets/sparkpub"
-MODULES = ("live.js", "explorer.js", "compare.js", "log.js", "sparkpub.js")
+MODULES = ("filters.js", "live.js", "welch.js", "explorer.js", "compare.js", "log.js", "sparkpub.js")
 ICON = f"{FOLDER}/icon.svg"
 """Named in mkdocs.yml, so it keeps its address."""
 NPM_TIMEOUT_SECONDS = 240

@@ -1,6 +1,7 @@
 """Logs and reports of trtllm-bench as they lie in a folder."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -37,6 +38,8 @@ def test_files_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
     for item in tiny.evidence:
         assert file_sha256(tmp_path / "data/c" / item.path) == item.sha256
     assert records["unnamed"].status == "invalid"
+    for file in folder.iterdir():
+        os.utime(file, (0, 0))  # as after a fresh checkout
     again = import_results("trtllm-bench", folder, tmp_path / "data", Given("c", environment="native"))
     assert not again.imported
     assert not again.refused

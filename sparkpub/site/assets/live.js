@@ -1,5 +1,6 @@
 // Charts that answer: a live view of the same size takes the place of a drawing.
-const library = import('./vega.js');
+let library;
+const vega = () => (library ??= import('./vega.js'));
 const fetched = new Map();
 
 /** JSON by address, fetched once; `#member` picks a member of the document. */
@@ -16,7 +17,7 @@ const loader = {load: () => Promise.reject(), sanitize: () => Promise.reject(), 
 
 /** A Vega view in `place`, drawn off the page. `rows` maps names of data sets to lists. */
 export async function view(specification, rows, place, signals = {}) {
-  const {makeView} = await library;
+  const {makeView} = await vega();
   const data = specification.data.map((set) => (set.name in rows ? {...set, values: rows[set.name]} : set));
   const made = await makeView({...specification, data}, place, loader);
   for (const [name, value] of Object.entries(signals)) made.signal(name, value);
@@ -30,6 +31,7 @@ export async function view(specification, rows, place, signals = {}) {
 const root = new URL('../../', import.meta.url);
 
 export async function start(element, link, pass) {
+  vega();
   const narrow = getComputedStyle(element.querySelector('.sp-wide')).display === 'none';
   const sources = Object.entries(JSON.parse(element.dataset.spData || '{}'));
   const [specification, ...lists] = await Promise.all([
@@ -45,9 +47,13 @@ export async function start(element, link, pass) {
   const made = await view(specification, kept(), place);
   const drawing = element.querySelector(narrow ? '.sp-narrow' : '.sp-wide');
   const before = [...drawing.childNodes];
+  // The browser's fonts may differ by a pixel from those of the build; the page must not move.
+  const {width, height} = before[0].viewBox.baseVal;
+  place.style.aspectRatio = `${width} / ${height}`;
   drawing.replaceChildren(place);
   const tip = tips(made, element, link);
-  return {
+  const live = {
+    made,
     async filter(next) {
       if (next === pass) return;
       pass = next;
@@ -61,6 +67,8 @@ export async function start(element, link, pass) {
       drawing.replaceChildren(...before);
     },
   };
+  element.dispatchEvent(new CustomEvent('sp-live', {detail: live}));
+  return live;
 }
 
 // ---- Hover, touch and arrow keys: one tooltip, and one real link that lies over the mark ---------------------------

@@ -1,4 +1,6 @@
 // What every page loads. Charts stay drawings until a reader points at, touches, focuses or filters one.
+import {chosen, passes, rememberForm, restore} from './filters.js';
+
 const forget = [];
 
 const onPage = (start) => {
@@ -12,32 +14,6 @@ const onPage = (start) => {
 
 // ---- Filters: one form, all charts and tables of the page, and the address -------------------------------------
 
-const chosen = (form) => {
-  const fields = {};
-  for (const box of form?.querySelectorAll('input:checked') ?? []) (fields[box.name] ??= []).push(box.value);
-  return fields;
-};
-
-const passes = (fields) => (read) =>
-  Object.entries(fields).every(([name, values]) => {
-    const value = read(name);
-    return value === undefined || value === null || values.includes(String(value));
-  });
-
-function restore(form) {
-  const query = new URLSearchParams(location.search);
-  for (const box of form.querySelectorAll('input')) {
-    box.checked = (query.get(box.name)?.split(',') ?? []).includes(box.value);
-  }
-}
-
-function remember(form, fields) {
-  const url = new URL(location.href);
-  for (const box of form.querySelectorAll('input')) url.searchParams.delete(box.name);
-  for (const [name, values] of Object.entries(fields)) url.searchParams.set(name, values.join(','));
-  history.replaceState(history.state, '', url.href.replaceAll('%2C', ','));
-}
-
 function filterTables(pass) {
   let shown = 0;
   let all = 0;
@@ -50,7 +26,7 @@ function filterTables(pass) {
 }
 
 function filters(charts) {
-  const form = document.querySelector('form.sp-filters');
+  const form = document.querySelector('form.sp-filters:not([data-sp-own])');
   if (!form) return () => true;
   let pass = () => true;
   const apply = () => {
@@ -65,10 +41,13 @@ function filters(charts) {
       if (chart.view) chart.view.then((view) => view?.filter(pass));
       else if (active) chart.start();
     }
-    return fields;
   };
-  form.addEventListener('change', () => remember(form, apply()));
-  form.addEventListener('reset', () => setTimeout(() => remember(form, apply())));
+  const changed = () => {
+    apply();
+    rememberForm(form);
+  };
+  form.addEventListener('change', changed);
+  form.addEventListener('reset', () => setTimeout(changed));
   form.addEventListener('submit', (event) => event.preventDefault());
   restore(form);
   form.hidden = false;
