@@ -126,9 +126,10 @@ class Words:
         return intercept.say(intercept.value + slope.value * self._fact(at).value, decimals)
 
     def claim(self, name: str) -> str:
-        """The verdict on a claim in a word, linked to its place in the ledger."""
-        word = self._verdict(name).verdict
-        return self._link(word, f"{LEDGER}#{name}", f".sp-verdict .sp-verdict-{word}")
+        """The verdict on a claim in a word, linked to its place in the ledger; said so where it changed."""
+        verdict = self._verdict(name)
+        text = f"{verdict.verdict}, written for {verdict.claim.recorded}" if verdict.changed else verdict.verdict
+        return self._link(text, f"{LEDGER}#{name}", f".sp-verdict .sp-verdict-{verdict.verdict}")
 
     def says(self, name: str) -> str:
         """What a claim says, in our words."""

@@ -187,7 +187,8 @@ def _observed(
             "dtype": fact("engine.dtype", "Dtype", reading.word),
             "kv_cache_dtype": fact("engine.kv_cache_dtype", "KV Cache Dtype", reading.word),
             "quantization": fact("engine.quantization", "Quantization", reading.word),
-            "device": reading.word(reading.at(report, "machine.name")),
+            "device": reading.word(reading.at(report, "machine.name"))
+            or reading.search(lines, r"^(\S.*), memory [\d.]+ GB, "),
             "device_total_gib": reading.number(reading.search(lines, r"device total memory ([\d.]+) GiB")),
             "requests": fact("request_info.num_requests", "Number of requests", reading.positive_int),
             "input_tokens_mean": fact("request_info.avg_input_length", "Average Input Length (tokens)", reading.number),

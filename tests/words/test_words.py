@@ -19,7 +19,9 @@ def words() -> Words:
     data = dataset.load(ROOT / "data" / "comprehensive")
     found = review(data)
     known = facts.read(ROOT / "site_src" / "facts.yaml")
-    verdict = verdict_on(data, found, id="sixty", campaign="phase1", include="all", expect={"holds": "runs = 60"})
+    verdict = verdict_on(
+        data, found, id="sixty", campaign="phase1", include="all", recorded="refuted", expect={"holds": "runs = 60"}
+    )
     return Words(
         data,
         statistics(data, excluded=found.excluded),
@@ -74,6 +76,14 @@ def said(words: Words, expression: str) -> str:
 )
 def test_a_figure_comes_from_the_records(words: Words, expression: str, text: str) -> None:
     assert said(words, expression) == text
+
+
+def test_a_changed_verdict_is_shown_in_place(words: Words) -> None:
+    """The same claim, recorded as supported: the preview says what the text was written for."""
+    data = words._dataset
+    stale = verdict_on(data, words._review, id="old", campaign="phase1", include="all", expect={"holds": "runs = 60"})
+    other = Words(data, words._statistics, words._review, [stale], {}, lambda *_, **__: "")
+    assert other.render('{{ claim("old") }}', "a.md").startswith("[refuted, written for supported](")
 
 
 def test_front_matter_gets_the_words_without_links(words: Words) -> None:
