@@ -184,10 +184,11 @@ def claims(data: Path, sources: Path, as_json: bool) -> None:
     Example: sparkpub claims --json
     """
     from sparkpub import claims as ledger
+    from sparkpub.dataset import load
+    from sparkpub.site.build import SiteOptions, publish
     from sparkpub.site.prose import uses
-    from sparkpub.site.words import judged
 
-    verdicts = judged(data, sources)
+    verdicts = publish(load(data), SiteOptions(sources)).verdicts
     click.echo(ledger.as_json(verdicts) if as_json else ledger.as_text(verdicts, partial(uses, sources)))
     sys.exit(1 if any(verdict.changed for verdict in verdicts) else 0)
 
@@ -203,9 +204,10 @@ def values(filter_text: str, data: Path, sources: Path) -> None:
 
     Example: sparkpub values "mean peak_memory deepseek"
     """
-    from sparkpub.site.words import listed
+    from sparkpub.dataset import load
+    from sparkpub.site.build import SiteOptions, names, publish
 
-    for line in listed(data, sources, filter_text):
+    for line in names(publish(load(data), SiteOptions(sources)), filter_text):
         click.echo(line)
 
 

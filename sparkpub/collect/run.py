@@ -82,9 +82,8 @@ class Job:
         return f"{self.run.environment}/{self.run.model}/{self.run.workload} {self.run.iteration}{kind}"
 
 
-def prepare(bench: Bench, run: PlannedRun, attempt: int, repeat_of: str | None = None) -> Job:
-    """The command of a run, and where it goes."""
-    matrix = bench.matrix
+def prepare(matrix: Matrix, run: PlannedRun, attempt: int = 1, repeat_of: str | None = None) -> Job:
+    """The command of a run, and where it goes. Raises WorkloadError where the options do not make a command."""
     model = matrix.models[run.model]
     workload = WORKLOADS[matrix.workloads[run.workload]["type"]]
     environment = ENVIRONMENTS[matrix.environments[run.environment]["type"]]
@@ -153,7 +152,7 @@ def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
             ended, stopped = _watched(bench, job, running, sampler, watch, launched)
             took, at = time.monotonic() - launched, datetime.now(UTC)
         log.close()
-        readings = sampling.Readings(sampling.read(place / "telemetry.csv"), took)
+        readings = sampling.Readings(sampling.read(place / "telemetry.csv"))
         watch.leaks(readings)
         watch.kernel(took)
         return Followed(running.argv, ended, epoch, stopped, took, at, watch.events, watch.unavailable, log.truncated)
@@ -286,7 +285,7 @@ def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: S
     files = {role: content for role, content in sealed.content.items() if role != "log"}
     answer = job.workload.parse(sealed.content.get("log", b""), files, job.workload_options)
     telemetry = sampling.read(bench.folder / f"{draft.stem}.telemetry.csv")
-    readings = sampling.Readings(telemetry, followed.duration)
+    readings = sampling.Readings(telemetry)
     status, reason = _status(followed, answer)
     notes = [*answer.problems] if status == "ok" else []
     notes += contradictions(draft.requested, answer.observed)

@@ -18,7 +18,7 @@ from sparkpub.collect.progress import Progress, duration
 from sparkpub.collect.run import Bench, Job, gpu_indices, measure, packages, prepare
 from sparkpub.environments import ENVIRONMENTS
 from sparkpub.environments.base import Obstacle
-from sparkpub.errors import CollectError, UsageError
+from sparkpub.errors import CollectError, UsageError, WorkloadError
 from sparkpub.matrix import Matrix, PlannedRun, plan
 from sparkpub.record import Gate, Origin, Record
 from sparkpub.redaction import Redactor
@@ -187,7 +187,7 @@ class Session:
         """Gates, the run, its record, its commit."""
         bench = self._bench
         attempt = 1 + sum(1 for record in self._records if _slot(record) == run.slot and record.repeat_of == repeat_of)
-        job = prepare(bench, run, attempt, repeat_of)
+        job = prepare(bench.matrix, run, attempt, repeat_of)
         if run.environment not in bench.packages:
             bench.packages[run.environment] = packages(job.environment, job.environment_options)
         with nvml.opened(gpu_indices(job.environment_options)) as (gpus, _):
@@ -360,6 +360,11 @@ def obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[tuple[str, Obs
 def refuse_obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> None:
     """Raise CollectError with everything that stands in the way: before the night, not in it."""
     lines = [f"{item.what}, environment {name}; {item.remedy}" for name, item in obstacles(matrix, runs)]
+    for run in {run.slot[:3]: run for run in runs}.values():
+        try:
+            prepare(matrix, run)
+        except WorkloadError as error:
+            lines += [line for line in error.lines() if line not in lines]
     if lines:
         raise CollectError(lines[0], others=lines[1:])
 

@@ -7,7 +7,7 @@ Two adapters hand the tree to a site generator: the MkDocs plugin as virtual fil
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +84,20 @@ def words(publication: Publication, figure: Any = None) -> Words:
         facts.read(publication.options.sources / FACTS),
         figure or (lambda name, *_, **__: f"[figure {name}]"),
     )
+
+
+def names(publication: Publication, containing: str = "") -> Iterator[str]:
+    """Every name that prose can use as a line `{{ name }} = value`, those with all words of `containing`."""
+    library = Library(publication, rows(publication), {})
+    figures = (
+        (f'figure("{name}", campaign="{campaign.name}")', library.figure(name, campaign.name).title)
+        for campaign in publication.campaigns
+        for name in library.makers(campaign)
+    )
+    for name, value in (*words(publication).values(), *figures):
+        line = f"{{{{ {name} }}}} = {value}"
+        if all(word in line for word in containing.split()):
+            yield line
 
 
 def shared_data(tables: Rows) -> Mapping[str, tuple[str, bytes]]:
