@@ -100,7 +100,7 @@ class _Run:
         return Draft(
             source=self.stem,
             model=model,
-            model_id=answer.observed.settings.get("model", model),
+            model_id=answer.observed.settings.get("model"),
             environment=given.environment,
             environment_type=str(options.get(given.environment, {}).get("type", "unknown")),
             iteration=int(named[1]) if named and int(named[1]) > 0 else number,
