@@ -122,7 +122,8 @@ class Quantity:
         if self.statistic.unit == "p":
             return p_text(value)
         digits = self._digits(value) if decimals is None else decimals
-        text = f"{value:{'+' if self.statistic.signed else ''},.{digits}f}".replace("-", _MINUS)
+        rounded = round(value, digits) + 0.0  # no negative zero
+        text = f"{rounded:{'+' if self.statistic.signed and rounded else ''},.{digits}f}".replace("-", _MINUS)
         return text + (self._suffix() if unit else "")
 
     def _suffix(self) -> str:
