@@ -87,6 +87,22 @@ def test_charts_are_there_without_scripting(site: Host) -> None:
         page.context.close()
 
 
+def test_programs_are_plain_tables_without_scripting(site: Host) -> None:
+    for uri in ("runs/", "compare/"):
+        page = site.open(uri, java_script_enabled=False).page
+        assert page.locator("[data-sp-static] table").first.is_visible()
+        page.context.close()
+
+
+def test_a_program_that_cannot_start_leaves_the_plain_table(site: Host) -> None:
+    context = site.browser.new_context()
+    page = context.new_page()
+    page.route("**/explorer.*.js", lambda route: route.abort())
+    page.goto(site.address + "runs/")
+    page.locator("[data-sp-static] table").first.wait_for()
+    context.close()
+
+
 def test_a_point_leads_to_its_run_without_scripting(site: Host) -> None:
     page = site.open("campaigns/phase1/", java_script_enabled=False).page
     link = page.locator("#phase1-output-throughput .sp-wide svg a").first
