@@ -169,15 +169,16 @@ def _sentence(expect: Expect, readings: Sequence[Reading]) -> str:
 
 
 def _questions(claim: Claim, campaign: CampaignData, records: Sequence[Record]) -> list[Question]:
-    """One question per unit of the claim's scope."""
+    """One question per unit of the claim's scope. Workloads that do not have the metric at all hold no unit."""
     unit = claim.scope.rpartition(" ")[2]
     axes = {"cell": AXES, "model": ("model", "workload"), "environment": ("environment", "workload")}.get(unit, ())
     margin = campaign.matrix.equivalence_margin_percent if campaign.matrix else 1.0
     if claim.expect is not None and claim.expect.equivalent_within_percent is not None:
         margin = claim.expect.equivalent_within_percent
+    measured = {record.workload for record in records if claim.metric in record.metrics}
     return [
         Question(candidate, claim.metric or "", claim.against or "", baseline, margin)
-        for group in grouped(campaign, records, axes)
+        for group in grouped(campaign, [r for r in records if not measured or r.workload in measured], axes)
         for candidate, baseline in [_sides(claim, group)]
     ]
 

@@ -43,6 +43,30 @@ _DATA = click.option(
 
 
 @cli.command()
+@click.argument("matrix_file", metavar="[MATRIX]", required=False, type=click.Path(path_type=Path))
+@_DATA
+@click.option("--smoke", is_flag=True, help="Run each cell of the matrix once, without gates, and keep nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON and nothing else.")
+def doctor(matrix_file: Path | None, data: Path, smoke: bool, as_json: bool) -> None:
+    """Say what this machine can measure and what is missing, before the night.
+
+    Example: sparkpub doctor matrix/demo.yaml --smoke
+    """
+    from sparkpub import matrix
+    from sparkpub.collect import doctor as physician
+
+    if smoke and matrix_file is None:
+        raise click.UsageError("--smoke runs the cells of a matrix, and none is given")
+    declared = None if matrix_file is None else matrix.read(matrix_file)
+    found = physician.examine(declared, data, smoke=smoke)
+    if as_json:
+        click.echo(json.dumps(physician.document(found), indent=1))
+    else:
+        click.echo("\n".join(physician.lines(found)))
+    sys.exit(1 if any(item.state == "missing" for item in found) else 0)
+
+
+@cli.command()
 @_MATRIX
 @_DATA
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON and nothing else.")
@@ -184,10 +208,11 @@ def claims(data: Path, sources: Path, as_json: bool) -> None:
     Example: sparkpub claims --json
     """
     from sparkpub import claims as ledger
+    from sparkpub.dataset import load
+    from sparkpub.site.build import SiteOptions, publish
     from sparkpub.site.prose import uses
-    from sparkpub.site.words import judged
 
-    verdicts = judged(data, sources)
+    verdicts = publish(load(data), SiteOptions(sources)).verdicts
     click.echo(ledger.as_json(verdicts) if as_json else ledger.as_text(verdicts, partial(uses, sources)))
     sys.exit(1 if any(verdict.changed for verdict in verdicts) else 0)
 
@@ -203,9 +228,10 @@ def values(filter_text: str, data: Path, sources: Path) -> None:
 
     Example: sparkpub values "mean peak_memory deepseek"
     """
-    from sparkpub.site.words import listed
+    from sparkpub.dataset import load
+    from sparkpub.site.build import SiteOptions, names, publish
 
-    for line in listed(data, sources, filter_text):
+    for line in names(publish(load(data), SiteOptions(sources)), filter_text):
         click.echo(line)
 
 

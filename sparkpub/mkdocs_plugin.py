@@ -18,7 +18,7 @@ from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
-from sparkpub.dataset import load
+from sparkpub.dataset import Dataset, load
 from sparkpub.errors import SiteError, SparkpubError
 from sparkpub.site import runtime, security
 from sparkpub.site.build import build, refuse
@@ -45,6 +45,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def __init__(self) -> None:
         self._serving = False
+        self._whole: Dataset | None = None
         self._tree: Mapping[str, Content] = {}
         self._blocks: dict[str, str] = {}
         self._browser: runtime.Browser | None = None
@@ -86,8 +87,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     def _build(self, config: MkDocsConfig) -> Mapping[str, Content]:
         folder = self._folder(config)
         data = self._data(config)
-        skip = (lambda line: log.info("left out: %s", line)) if self._serving else None
-        dataset = load(*data, skip=skip)
+        dataset = self._load(data)
         repo_url = (config.repo_url or "").rstrip("/") or None
         options = SiteOptions(
             sources=Path(config.docs_dir),
@@ -108,6 +108,17 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             for line in error.lines():
                 log.info("a build would stop: %s", line)
         return build(dataset, options)
+
+    def _load(self, data: list[Path]) -> Dataset:
+        """The data; in a preview without what is damaged or half written, or as they last were whole."""
+        if not self._serving:
+            return load(*data)
+        dataset = load(*data, skip=lambda line: log.info("left out: %s", line))
+        if dataset.skipped and self._whole is not None:
+            log.info("the last whole data stay until that is mended")
+            return self._whole
+        self._whole = None if dataset.skipped else dataset
+        return dataset
 
     def _file(self, config: MkDocsConfig, uri: str, content: Content) -> File:
         inclusion = InclusionLevel.UNDEFINED

@@ -342,11 +342,12 @@ def _ground(c: Comparison) -> str:
         return text + (f", and detectable within it ({p_text(c.p_adjusted)})" if _significant(c.p_adjusted) else "")
     if c.verdict != "undecided":
         return f"Welch t, {_holm(c.p_value, c.p_adjusted)}"
-    equal = ""
-    if c.equivalence_p is not None:
-        equal = f" nor equivalence within {margin} ({_holm(c.equivalence_p, c.equivalence_p_adjusted)})"
     power = "" if c.power_10_percent is None else f"; power against a 10 % difference is {c.power_10_percent:.2f}"
-    return f"neither a difference ({_holm(c.p_value, c.p_adjusted)}){equal} is shown{power}"
+    different = _holm(c.p_value, c.p_adjusted)
+    if c.equivalence_p is None:
+        return f"no difference is shown ({different}){power}"
+    equal = _holm(c.equivalence_p, c.equivalence_p_adjusted)
+    return f"neither a difference ({different}) nor equivalence within {margin} ({equal}) is shown{power}"
 
 
 def _holm(plain: float | None, adjusted: float | None) -> str:

@@ -127,15 +127,16 @@ class NoGpuError(Exception):
 @contextmanager
 def opened(indices: Sequence[int] | None = None) -> Iterator[tuple[Gpus | None, str]]:
     """The GPUs, or None and why."""
+    gpus, why = None, ""
     try:
         gpus = Gpus(indices)
     except NoGpuError as error:
-        yield None, str(error)
-        return
+        why = str(error)
     try:
-        yield gpus, ""
+        yield gpus, why
     finally:
-        gpus.close()
+        if gpus is not None:
+            gpus.close()
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -1,10 +1,7 @@
 """One run: prepare, launch, follow, read the answer, and make the record of it."""
 
-import json
-import shutil
-import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,7 +37,7 @@ from sparkpub.record import (
 from sparkpub.redaction import Redactor
 from sparkpub.store import Stored
 from sparkpub.workloads import WORKLOADS
-from sparkpub.workloads.base import PYTHON, Answer, Case, Command, Workload
+from sparkpub.workloads.base import Answer, Case, Command, Workload
 
 TICK = 0.25
 """Seconds between looks at a run; its end wakes us at once."""
@@ -74,17 +71,18 @@ class Job:
     environment: Environment
     environment_options: Any
     command: Command
+    expected_seconds: float | None = None
+    """What earlier runs of the cell took, for the progress bar."""
 
     @property
     def label(self) -> str:
         """For people."""
         kind = " repeat" if self.repeat_of else ""
-        return f"{self.run.environment}/{self.run.model}/{self.run.workload} {self.run.iteration}{kind}"
+        return f"{self.run.model}/{self.run.environment}/{self.run.workload} {self.run.iteration}{kind}"
 
 
-def prepare(bench: Bench, run: PlannedRun, attempt: int, repeat_of: str | None = None) -> Job:
-    """The command of a run, and where it goes."""
-    matrix = bench.matrix
+def prepare(matrix: Matrix, run: PlannedRun, attempt: int = 1, repeat_of: str | None = None) -> Job:
+    """The command of a run, and where it goes. Raises WorkloadError where the options do not make a command."""
     model = matrix.models[run.model]
     workload = WORKLOADS[matrix.workloads[run.workload]["type"]]
     environment = ENVIRONMENTS[matrix.environments[run.environment]["type"]]
@@ -153,7 +151,7 @@ def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
             ended, stopped = _watched(bench, job, running, sampler, watch, launched)
             took, at = time.monotonic() - launched, datetime.now(UTC)
         log.close()
-        readings = sampling.Readings(sampling.read(place / "telemetry.csv"), took)
+        readings = sampling.Readings(sampling.read(place / "telemetry.csv"))
         watch.leaks(readings)
         watch.kernel(took)
         return Followed(running.argv, ended, epoch, stopped, took, at, watch.events, watch.unavailable, log.truncated)
@@ -202,7 +200,8 @@ def _watched(
         stopped = _must_stop(bench, watch, elapsed, floor)
         if stopped is not None:
             return running.stop(), stopped
-        bench.progress.live(job.label, "running", f"{duration(elapsed)} {temperature}", elapsed / bench.matrix.timeout)
+        share = elapsed / job.expected_seconds if job.expected_seconds else None
+        bench.progress.live(job.label, "running", f"{duration(elapsed)} {temperature}", share)
 
 
 def _must_stop(bench: Bench, watch: Watch, elapsed: float, floor: float | None) -> tuple[Status, str] | None:
@@ -286,7 +285,7 @@ def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: S
     files = {role: content for role, content in sealed.content.items() if role != "log"}
     answer = job.workload.parse(sealed.content.get("log", b""), files, job.workload_options)
     telemetry = sampling.read(bench.folder / f"{draft.stem}.telemetry.csv")
-    readings = sampling.Readings(telemetry, followed.duration)
+    readings = sampling.Readings(telemetry)
     status, reason = _status(followed, answer)
     notes = [*answer.problems] if status == "ok" else []
     notes += contradictions(draft.requested, answer.observed)
@@ -362,39 +361,3 @@ def gpu_indices(options: Any) -> list[int] | None:
         named = gpus
     indices = [int(name) for name in named if name.strip().isdigit()]
     return indices or None
-
-
-def packages(environment: Environment, options: Any) -> "dict[str, str] | str":
-    """Packages of the environment's Python as `pip freeze` would list them, or why they are not known."""
-    code = (
-        "import importlib.metadata as m, json; "
-        "print(json.dumps({d.metadata['Name']: d.version for d in m.distributions() if d.metadata['Name']}))"
-    )
-    folder = Path(tempfile.mkdtemp(prefix="sparkpub-"))
-    folder.chmod(0o777)
-    said = _Said()
-    labels = {RUN_LABEL: "packages", OWNER_LABEL: owner.me()}
-    try:
-        running = environment.launch(Launch(Command((PYTHON, "-c", code)), folder, said, labels), options)
-        try:
-            ended = running.wait(60) or running.stop()
-        finally:
-            running.close()
-        found: Mapping[str, str] = json.loads(said.content.decode(errors="replace").strip().splitlines()[-1])
-        return dict(sorted(found.items())) if ended.code == 0 else f"Python ended with status {ended.code}"
-    except CollectError as error:
-        return f"Python could not be asked: {error.what}"
-    except (ValueError, IndexError, AttributeError):
-        return "Python did not answer with its packages"
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-class _Said:
-    """Keeps what a question was answered with."""
-
-    def __init__(self) -> None:
-        self.content = b""
-
-    def write(self, chunk: bytes) -> None:
-        self.content += chunk

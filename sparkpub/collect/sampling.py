@@ -97,8 +97,8 @@ def read(path: Path) -> Telemetry:
 class Readings:
     """The numbers of a run's telemetry, split at launch."""
 
-    def __init__(self, telemetry: Telemetry, duration: float) -> None:
-        self._telemetry, self._duration = telemetry, duration
+    def __init__(self, telemetry: Telemetry) -> None:
+        self._telemetry = telemetry
         self.times = [time or 0.0 for time in telemetry.numbers("elapsed_seconds")]
 
     def during(self, column: str) -> list[float]:

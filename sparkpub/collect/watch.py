@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
+from contextlib import suppress
 
 from sparkpub.collect.nvml import THROTTLES
 from sparkpub.collect.sampling import Readings
@@ -16,6 +16,7 @@ SLOW_CLOCK_SAMPLES = 3
 BUSY_PERCENT = 50.0
 LEAK_GIB = 0.5
 """More device or shared memory than this in use after a run than before it is a leak."""
+KMSG = "/dev/kmsg"
 _KERNEL = re.compile(
     r"NVRM|Xid|nvidia|Out of memory|oom[-_]kill|Machine check|Hardware Error|AER:|thermal", re.IGNORECASE
 )
@@ -86,6 +87,8 @@ class Watch:
         while True:
             try:
                 entry = os.read(self._kernel, 8192).decode(errors="replace")
+                if not entry:
+                    return
             except BlockingIOError:
                 return
             except OSError:  # EPIPE: the ring buffer overran us; the next read goes on with what is left
@@ -97,10 +100,9 @@ class Watch:
 
     def _open_kernel(self) -> int | None:
         try:
-            handle = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
-            os.lseek(handle, 0, os.SEEK_END)
+            handle = _at_end(KMSG)
         except OSError as error:
-            self.unavailable["kernel_log"] = f"/dev/kmsg cannot be read: {error.strerror}"
+            self.unavailable["kernel_log"] = f"{KMSG} cannot be read: {error.strerror}"
             return None
         return handle
 
@@ -115,6 +117,9 @@ def _number(text: str) -> float | None:
     return float(text) if text else None
 
 
-def kernel_log_readable() -> bool:
-    """Whether kernel messages can be followed here."""
-    return os.access(Path("/dev/kmsg"), os.R_OK)
+def _at_end(path: str) -> int:
+    """The kernel's log, opened so that only messages from now on are read."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with suppress(OSError):
+        os.lseek(handle, 0, os.SEEK_END)
+    return handle

@@ -303,6 +303,18 @@ def _client() -> "DockerClient":
     return client
 
 
+def described() -> str:
+    """The engine in one line. Raises CollectError where none answers."""
+    client = _client()
+    try:
+        version, info = client.version(), client.info()
+    finally:
+        client.close()
+    runtimes = ", ".join(sorted(info.get("Runtimes", {})))
+    groups = f"cgroup v{info.get('CgroupVersion', '1')} by {info.get('CgroupDriver')}"
+    return f"engine {version.get('Version')}, API {version.get('ApiVersion')}, {groups}, runtimes {runtimes}"
+
+
 def _knock() -> None:
     """Try the engine's socket by itself: refused, the library would leave its own open. Raises OSError."""
     address = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"

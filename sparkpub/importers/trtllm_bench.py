@@ -43,6 +43,9 @@ def read(path: Path, given: Given) -> Iterator[Draft | Left]:
     numbers: dict[str, int] = defaultdict(int)
     for run in sorted(runs, key=lambda run: (run.local or "", moments[run.stem], run.stem)):
         model = _model(run.answer, given)
+        if model is None:
+            yield Left(run.stem, "it does not say which model was asked for; give --model")
+            continue
         numbers[model] += 1
         yield run.draft(model, numbers[model], moments[run.stem], given)
 
@@ -65,7 +68,7 @@ def _role(file: Path) -> str | None:
         return "requests"
     if document is None and file.suffix == ".json":
         return "report" if b'"engine"' in content else None
-    spoken = re.search(rb"TensorRT[- ]?LLM|TRT-LLM|PERFORMANCE OVERVIEW|Token Throughput", content)
+    spoken = re.search("TensorRT[- ]?LLM|TRT-LLM|PERFORMANCE OVERVIEW|Token Throughput", reading.text(content))
     return "log" if spoken and file.suffix != ".json" else None
 
 
@@ -97,7 +100,7 @@ class _Run:
         return Draft(
             source=self.stem,
             model=model,
-            model_id=answer.observed.settings.get("model", model),
+            model_id=answer.observed.settings.get("model"),
             environment=given.environment,
             environment_type=str(options.get(given.environment, {}).get("type", "unknown")),
             iteration=int(named[1]) if named and int(named[1]) > 0 else number,
@@ -111,8 +114,8 @@ class _Run:
         )
 
 
-def _model(answer: Answer, given: Given) -> str:
+def _model(answer: Answer, given: Given) -> str | None:
     """As given, else the matrix's key of the id that the operator typed, else that id in the form of a key."""
-    label = answer.observed.settings.get("model", "unnamed")
+    label = answer.observed.settings.get("model")
     known = {facts.id: key for key, facts in given.matrix.models.items()} if given.matrix else {}
-    return given.model or known.get(label) or as_key(label)
+    return given.model or (None if label is None else known.get(label) or as_key(label))

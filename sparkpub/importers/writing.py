@@ -1,7 +1,7 @@
 """Drafts to records: one place for addresses, evidence, redaction, and an import that can be repeated."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from sparkpub.store import CAMPAIGN_FILE, read_campaign, read_folder, to_json, w
 CAP = 64 * 2**20
 """Bytes of one piece of evidence; a file over 100 MB blocks every later push to the usual hosts of git."""
 _SUFFIXES = {"log": ".log"}
+_SHARED = "original-"
+"""Begins the name of a file that several runs came from."""
 _UNSAID = ("ended", "duration_seconds", "argv", "telemetry", "gates", "memory", "reproducibility", "container")
 
 
@@ -28,6 +30,10 @@ class Outcome:
     imported: list[str] = field(default_factory=list)
     skipped: list[Left] = field(default_factory=list)
     refused: list[Left] = field(default_factory=list)
+
+    def leave(self, item: Left) -> None:
+        """Count something that became no record."""
+        (self.refused if item.refused else self.skipped).append(item)
 
     def lines(self) -> list[str]:
         """For people: what was left and why, then the sum."""
@@ -47,53 +53,74 @@ class Outcome:
 def write(found: Iterable[Draft | Left], data: Path, given: Given, *, originals: bool = True) -> Outcome:
     """Write every draft as a record with its evidence, in order of time. What is there already is left alone."""
     outcome, folder = Outcome(), data / given.campaign
-    drafts: list[Draft] = []
+    known = _Known()
+    for stored in read_folder(folder) if folder.is_dir() else ():
+        known.add(stored.record)
+    drafts = []
     for item in found:
         if isinstance(item, Draft):
             drafts.append(item)
         else:
-            (outcome.refused if item.refused else outcome.skipped).append(item)
-    folder.mkdir(parents=True, exist_ok=True)
-    _declare(folder, given)
-    known = {stored.record.run_id: stored.record for stored in read_folder(folder)}
-    position = len(known)
+            outcome.leave(item)
     for draft in sorted(drafts, key=lambda draft: (draft.started.value, draft.source)):
-        problem = _undeclared(draft, given)
-        if problem is not None:
-            outcome.refused.append(Left(draft.source, problem))
+        made = _made(draft, given, known, originals)
+        if isinstance(made, Left):
+            outcome.leave(made)
             continue
-        try:
-            record, files = _record(draft, given, position, originals)
-        except ValidationError as error:
-            reasons = "; ".join(f"{'.'.join(map(str, item['loc']))} {item['msg']}" for item in error.errors())
-            outcome.refused.append(Left(draft.source, reasons.strip()))
-            continue
-        there = known.get(record.run_id)
-        if there is not None:
-            same = there.model_copy(update={"plan": record.plan}) == record
-            left = Left(draft.source, "is there already" if same else f"another {record.run_id} is there", not same)
-            (outcome.skipped if same else outcome.refused).append(left)
-            continue
+        record, files = made
+        _declare(folder, given)
         for name, content in files.items():
             write_atomic(folder / name, content)
         write_atomic(folder / f"{record.stem}.json", to_json(record))
-        known[record.run_id] = record
+        known.add(record)
         outcome.imported.append(record.run_id)
-        position += 1
     return outcome
 
 
-def _undeclared(draft: Draft, given: Given) -> str | None:
-    """Why a draft does not belong to the matrix, where there is one."""
-    matrix = given.matrix
-    for axis, name, names in (
-        ("model", draft.model, matrix.models if matrix else None),
-        ("environment", draft.environment, matrix.environments if matrix else None),
-        ("workload", given.workload_key, matrix.workloads if matrix else None),
-    ):
-        if names is not None and name not in names:
-            return f"the matrix has no {axis} {name}"
-    return None
+def _made(draft: Draft, given: Given, known: "_Known", originals: bool) -> tuple[Record, dict[str, bytes]] | Left:
+    """A record and its files, or why there shall be none."""
+    if given.matrix is not None:
+        cell = (draft.model, draft.environment, given.workload_key)
+        declared: tuple[Container[str], ...] = (
+            given.matrix.models, given.matrix.environments, given.matrix.workloads,
+        )  # fmt: skip
+        for axis, name, names in zip(("model", "environment", "workload"), cell, declared, strict=True):
+            if name not in names:
+                return Left(draft.source, f"the matrix has no {axis} {name}")
+    try:
+        record, files = _record(draft, given, len(known.by_id), originals)
+    except ValidationError as error:
+        reasons = [f"{'.'.join(map(str, item['loc']))} {item['msg']}".strip() for item in error.errors()]
+        return Left(draft.source, "; ".join(reasons))
+    return known.compared(draft.source, record) or (record, files)
+
+
+@dataclass
+class _Known:
+    """The records of the campaign: by run id, and by the files that are a run's own, whatever they are called."""
+
+    by_id: dict[str, Record] = field(default_factory=dict)
+    by_proof: dict[tuple[tuple[str, str, str], frozenset[str]], str] = field(default_factory=dict)
+
+    def add(self, record: Record) -> None:
+        self.by_id[record.run_id] = record
+        if proof := _proof(record):
+            self.by_proof[record.cell, proof] = record.run_id
+
+    def compared(self, source: str, record: Record) -> Left | None:
+        """Why a record adds nothing to those known, or contradicts one."""
+        twin = self.by_proof.get((record.cell, _proof(record)))
+        if twin is not None:
+            return Left(source, f"is there already, as {twin}", refused=False)
+        other = self.by_id.get(record.run_id)
+        if other is None:
+            return None
+        same = other.model_copy(update={"plan": record.plan}) == record
+        return Left(source, "is there already" if same else f"another {record.run_id} is there", refused=not same)
+
+
+def _proof(record: Record) -> frozenset[str]:
+    return frozenset(item.sha256 for item in record.evidence if not item.path.startswith(_SHARED))
 
 
 def _declare(folder: Path, given: Given) -> None:
@@ -108,6 +135,7 @@ def _declare(folder: Path, given: Given) -> None:
                 remedy="give the campaign a new name",
             )
         return
+    folder.mkdir(parents=True, exist_ok=True)
     campaign = Campaign(
         campaign=given.campaign,
         title=about.title or (matrix.title if matrix else f"Imported: {given.campaign}"),
@@ -155,7 +183,7 @@ def _requested(draft: Draft, given: Given, redactor: Redactor) -> Requested:
     model = matrix.models[draft.model] if matrix else None
     path = draft.model_path or (model.path if model else None)
     return Requested(
-        model_id=draft.model_id,
+        model_id=draft.model_id or (model.id if model else draft.model),
         model_path=None if path is None else redactor.text(path),
         random_weights=model.random_weights if model else False,
         architecture=model.architecture if model else None,
@@ -181,7 +209,7 @@ def _evidence(
     named = [(role, f"{stem}{_SUFFIXES.get(role, f'.{role}.json')}", content) for role, content in draft.files.items()]
     if draft.shared is not None:
         named.append(
-            ("original", f"original-{hashlib.sha256(draft.shared).hexdigest()[:12]}.original.json", draft.shared)
+            ("original", f"{_SHARED}{hashlib.sha256(draft.shared).hexdigest()[:12]}.original.json", draft.shared)
         )
     items, files, notes = [], {}, []
     for role, name, content in named if originals else ():

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import vl_convert
 import yaml
 
 from sparkpub.errors import SiteError
 from sparkpub.site.content import POSTS, Content, SiteOptions
+from sparkpub.site.figures import as_png
 from sparkpub.site.library import Library
 from sparkpub.site.pages import Pages
 from sparkpub.site.publication import Publication
@@ -106,17 +106,17 @@ def previews(
     found = {FEED: Content(data=feed.encode())}
     for campaign in publication.campaigns:
         boxes = [b for metric in publication.headlines(campaign)[:3] if (b := pages.value_box(campaign, metric))]
-        found[f"cards/{campaign.name}.png"] = _card(templates, campaign.info.title, boxes, publication.options.name)
+        found[f"cards/{campaign.name}.png"] = _card(templates, campaign.info.title, boxes, publication.options)
     for post in series:
         named = post.meta.get("campaign")
         chosen = [c for c in publication.campaigns if c.name == named] or list(publication.campaigns[:1])
         boxes = [b for campaign in chosen for metric in publication.headlines(campaign)[:3]
                  if (b := pages.value_box(campaign, metric))]  # fmt: skip
-        found[post.card] = _card(templates, post.title, boxes, publication.options.name)
+        found[post.card] = _card(templates, post.title, boxes, publication.options)
     return found
 
 
-def _card(templates: Templates, title: str, boxes: Sequence[Mapping[str, Any]], name: str) -> Content:
+def _card(templates: Templates, title: str, boxes: Sequence[Mapping[str, Any]], options: SiteOptions) -> Content:
     lines = textwrap.wrap(title, 38)[:3]
-    svg = templates.text("card.svg.j2", lines=lines, boxes=boxes, name=name)
-    return Content(data=bytes(vl_convert.svg_to_png(svg)))
+    svg = templates.text("card.svg.j2", lines=lines, boxes=boxes, name=options.name)
+    return Content(data=as_png(svg, options.cache))

@@ -7,7 +7,7 @@ Two adapters hand the tree to a site generator: the MkDocs plugin as virtual fil
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +86,20 @@ def words(publication: Publication, figure: Any = None) -> Words:
     )
 
 
+def names(publication: Publication, containing: str = "") -> Iterator[str]:
+    """Every name that prose can use as a line `{{ name }} = value`, those with all words of `containing`."""
+    library = Library(publication, rows(publication), {})
+    figures = (
+        (f'figure("{name}", campaign="{campaign.name}")', library.figure(name, campaign.name).title)
+        for campaign in publication.campaigns
+        for name in library.makers(campaign)
+    )
+    for name, value in (*words(publication).values(), *figures):
+        line = f"{{{{ {name} }}}} = {value}"
+        if all(word in line for word in containing.split()):
+            yield line
+
+
 def shared_data(tables: Rows) -> Mapping[str, tuple[str, bytes]]:
     """Name of a table to its address, which changes with its content, and its JSON."""
     found = {}
@@ -98,7 +112,7 @@ def shared_data(tables: Rows) -> Mapping[str, tuple[str, bytes]]:
 def _written(publication: Publication, library: Library, templates: Templates) -> dict[str, Content]:
     """What people wrote: Markdown with its figures bound to the data, everything else as it is."""
     sources = publication.options.sources
-    spoken = words(publication, library.place)
+    spoken = words(publication, library.picture)
     found: dict[str, Content] = {}
     for path in sorted(path for path in sources.rglob("*") if path.is_file()):
         uri = path.relative_to(sources).as_posix()
@@ -159,7 +173,7 @@ def _with_figures(
         asked |= {key: blocks[key] for html in content.blocks.values() for key in placeholders(html) if key in blocks}
         whole[uri] = content.with_blocks(asked) if asked else content
     for figure, drawn in zip(figures, compiled, strict=True):
-        whole |= figure.files(drawn, picture=figure.key in library.pictures)
+        whole |= figure.files(drawn, cache, picture=figure.key in library.pictures)
     return whole
 
 

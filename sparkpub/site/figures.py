@@ -1,16 +1,21 @@
 """A figure: a chart with its sentence, its table, its files and its flags."""
 
 import csv
+import hashlib
 import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+import vl_convert
 
 from sparkpub.checks import Finding
 from sparkpub.site.compile import Compiled, Job
 from sparkpub.site.content import Content, block_key
 from sparkpub.site.rows import Rows
+from sparkpub.store import write_atomic
 
 FOLDER = "charts"
 
@@ -71,7 +76,7 @@ class Figure:
         """Where a file of the figure is published, from the root of the site: stable across builds."""
         return f"{FOLDER}/{self.key}.{suffix}"
 
-    def files(self, compiled: Compiled, *, picture: bool) -> Mapping[str, Content]:
+    def files(self, compiled: Compiled, cache: Path, *, picture: bool) -> Mapping[str, Content]:
         """The figure as SVG, CSV, JSON and compiled Vega, and as PNG where a post or a preview wants a picture."""
         document = {"title": self.title, "says": self.says, "sample": self.sample, **self.about, "rows": self.rows}
         texts = {
@@ -84,13 +89,22 @@ class Figure:
         found[f"{vega}.vega.json"] = Content(data=compiled.vega_json.encode())
         found[f"{vega}.narrow.vega.json"] = Content(data=compiled.vega_json_narrow.encode())
         if picture:
-            found[self.address("png")] = Content(data=compiled.png())
+            found[self.address("png")] = Content(data=as_png(compiled.svg_file, cache, scale=2.0))
         return found
 
 
 def specification(compiled: Compiled) -> str:
     """Where the compiled chart lies, without suffix: named by content, so charts of one kind share it."""
     return f"{FOLDER}/vega/{block_key(compiled.vega_json + compiled.vega_json_narrow)}"
+
+
+def as_png(svg: str, cache: Path, *, scale: float = 1.0) -> bytes:
+    """A drawing as PNG, from `cache` where it was made before."""
+    place = cache / "pictures" / f"{hashlib.sha256(f'{scale} {svg}'.encode()).hexdigest()}.png"
+    if not place.is_file():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(place, bytes(vl_convert.svg_to_png(svg, scale=scale)))
+    return place.read_bytes()
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -8,9 +8,12 @@ comparison, memory-ledger, coverage, gpu-utilisation
 """
 
 import difflib
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from altair.utils import schemapi
 
 from sparkpub.analysis.summary import CellStatistic
 from sparkpub.charts import CHARTS
@@ -39,6 +42,13 @@ def slug(metric: str) -> str:
     return _UNIT.sub("", metric).replace("_", "-")
 
 
+@functools.lru_cache(maxsize=4000)
+def drawn(kind: str, *subject: Any) -> Mapping[str, Any]:
+    """The specification of a chart; Altair's own validation, most of its time, is left to the tests."""
+    with schemapi.debug_mode(False):
+        return CHARTS[kind](*subject)
+
+
 class Library:
     """The figures of a publication. Asking for one notes it, so that only what is shown gets drawn."""
 
@@ -46,6 +56,8 @@ class Library:
         self.publication, self.tables, self.sources = publication, tables, sources
         self.wanted: dict[str, Figure] = {}
         self.pictures: set[str] = set()
+        self._makers: dict[str, Mapping[str, Callable[[CampaignData, Scope, str], Figure]]] = {}
+        self._made: dict[tuple[Any, ...], Figure] = {}
 
     def place(self, name: str, campaign: str | None = None, **part: str) -> str:
         """The placeholder of a figure. `part` may name a `model`, an `environment` or a `workload`.
@@ -69,6 +81,9 @@ class Library:
 
     def figure(self, name: str, campaign: str | None = None, **part: str) -> Figure:
         """A figure by name."""
+        known = self._made.get((name, campaign, *sorted(part.items())))
+        if known is not None:
+            return known
         data = self._campaign(campaign)
         unknown = set(part) - {"model", "environment", "workload"}
         cut = scope(data, **part) if not unknown else None
@@ -81,7 +96,7 @@ class Library:
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(self.makers(data))}"
             raise SiteError(f"no figure {name!r} for campaign {data.name}", remedy=hint)
         key = "-".join([data.name, name, *part.values()])
-        return make(data, cut, key)
+        return self._made.setdefault((name, campaign, *sorted(part.items())), make(data, cut, key))
 
     def _campaign(self, name: str | None) -> CampaignData:
         if name is not None:
@@ -92,6 +107,11 @@ class Library:
 
     def makers(self, campaign: CampaignData) -> Mapping[str, Callable[[CampaignData, Scope, str], Figure]]:
         """Name to what makes the figure, for one campaign."""
+        if campaign.name not in self._makers:
+            self._makers[campaign.name] = self._makers_of(campaign)
+        return self._makers[campaign.name]
+
+    def _makers_of(self, campaign: CampaignData) -> Mapping[str, Callable[[CampaignData, Scope, str], Figure]]:
         found: dict[str, Callable[[CampaignData, Scope, str], Figure]] = {}
         metrics = self.publication.metrics(campaign)
         batches = {row.get("batch") for row in self.tables["runs"] if row["campaign"] == campaign.name} - {None}
@@ -147,7 +167,7 @@ class Library:
             title=_TITLES[kind].format(metric.label),
             says=sentences.differences(metric, compared) or sentences.means(metric, cells),
             sample=sentences.sample(cells, self._excluded(runs, metric.name)),
-            chart=CHARTS[kind](cut, metric),
+            chart=drawn(kind, cut, metric),
             data=rows,
             table=_cell_table(metric, cells, runs, cut),
             rows=[{**{name: row.get(name) for name in _AXES}, metric.name: row[metric.name]} for row in runs],
@@ -166,7 +186,7 @@ class Library:
             says=f"Each point is a run: {across.label.lower()} across, {up.label.lower()} up."
             + (" One is computed from the other, so they are one piece of evidence." if derived else ""),
             sample=f"n = {len(both)} runs of campaign {data.name}.",
-            chart=CHARTS["scatter"](cut, across, up),
+            chart=drawn("scatter", cut, across, up),
             data=rows,
             table=Table(("Run", across.label, up.label), [
                 [Entry(row["run"], row["href"]), across.format(row[across.name]), up.format(row[up.name])]
@@ -189,7 +209,7 @@ class Library:
             says=f"Difference of each model in {sentences.listed(row['environment'] for row in shown)} from the"
             f" baseline, with 95 % interval: {count}. The band is ±{margin:g} %: inside it the two are equivalent.",
             sample="Verdicts are corrected for the number of comparisons (Holm).",
-            chart=CHARTS["forest"](cut, margin),
+            chart=drawn("forest", cut, margin),
             data=rows,
             table=Table(("Comparison", "Difference", "95 % interval", "p, adjusted", "Verdict"), [
                 [row["label"], sentences.percent(row["percent"]),
@@ -212,7 +232,7 @@ class Library:
             says="Memory of the whole machine at the peak of one run of each cell, the middle one by free memory."
             + (f" These records do not say what was {sentences.listed(missing)}." if missing else ""),
             sample=f"{len(by_cell)} runs of campaign {data.name}, one of each cell.",
-            chart=CHARTS["ledger"](cut),
+            chart=drawn("ledger", cut),
             data=rows,
             table=Table(("Cell", "Run", *(f"{part} (GiB)" for part in parts)), [
                 [cell, Entry(row["run"], row["href"]), *(
@@ -233,7 +253,7 @@ class Library:
             title="What was planned and what was done",
             says=f"Of {len(states)} runs of campaign {data.name}: {count}.",
             sample="● done, ✕ failed, ◐ quarantined, ○ missing; + where an iteration was recorded more than once.",
-            chart=CHARTS["coverage"](cut),
+            chart=drawn("coverage", cut),
             data=rows,
             table=Table(("Cell", "Iterations"), [
                 [cell, [Entry(f"{row['iteration']} {row['glyph']}", row.get("href", ""), row["state"])
@@ -252,7 +272,7 @@ class Library:
             title="GPU utilisation over time",
             says="One row per run, from launch to exit: the darker, the busier the GPU.",
             sample=f"{len(by_run)} runs of campaign {data.name} with telemetry.",
-            chart=CHARTS["heat"](cut),
+            chart=drawn("heat", cut),
             data=rows,
             table=Table(("Run", "Seconds", "Mean utilisation"), [
                 [Entry(run, found[0]["href"]), f"{found[-1]['end']:.0f}",

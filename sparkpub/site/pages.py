@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sparkpub.analysis.summary import ComparisonRow
 from sparkpub.checks import CHECKS
 from sparkpub.checks.finding import SEVERITIES
 from sparkpub.dataset import CampaignData
@@ -73,6 +74,7 @@ class Pages:
             "answers": self._answers(campaign),
             "boxes": [box for metric in headlines[:4] if (box := self.value_box(campaign, metric))],
             "problems": self._problems(campaign),
+            "doubted": bool(self.publication.review.voiding(campaign.name)),
             "models": models,
             "environments": environments,
             "workloads": workloads,
@@ -133,15 +135,13 @@ class Pages:
         """One leading metric as a value box: the largest difference, or the best mean."""
         key = (campaign.name, metric.name)
         rows = self.publication.comparisons.get(key, ())
-        shares = sorted(row.difference_percent for row in rows if row.difference_percent is not None)
         cells = self.publication.cells.get(key, ())
-        if shares:
+        if rows:
             verdicts = list(dict.fromkeys(row.verdict for row in rows))
             note = f"{rows[0].candidate} against {rows[0].baseline}, {sentences.counted(len(rows), 'comparison')}"
-            value = sentences.span([sentences.percent(share) for share in (shares[0], shares[-1])])
             verdict = verdicts[0] if len(verdicts) == 1 else "mixed"
-            return {"metric": metric, "href": f"metrics/{slug(metric.name)}/", "value": value, "verdict": verdict,
-                    "note": note}  # fmt: skip
+            return {"metric": metric, "href": f"metrics/{slug(metric.name)}/", "value": _change(metric, rows),
+                    "verdict": verdict, "note": note}  # fmt: skip
         if not cells:
             return None
         best = (min if metric.direction == "lower" else max)(cells, key=lambda cell: cell.mean)
@@ -154,7 +154,10 @@ class Pages:
         for finding in self.publication.review.findings:
             if finding.campaign == campaign.name and finding.severity != "info":
                 groups.setdefault(finding.check, []).append(finding)
-        ordered = sorted(groups.items(), key=lambda item: (item[1][0].severity != "error", CHECKS[item[0]].kind))
+        kinds = ("meaning", "happened", "evidence", "prose")
+        ordered = sorted(
+            groups.items(), key=lambda item: (item[1][0].severity != "error", kinds.index(CHECKS[item[0]].kind))
+        )
         return [{"check": name, "findings": found, "severity": found[0].severity, "href": anchor(campaign.name, name)}
                 for name, found in ordered]  # fmt: skip
 
@@ -293,6 +296,16 @@ class Pages:
         failed = [self.run_row(run) for run in campaign.runs if run.record.status != "ok"]
         return {"campaign": campaign, "figures": self._place(campaign, "coverage"), "failed": failed,
                 "quarantined": campaign.quarantined}  # fmt: skip
+
+
+def _change(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
+    """The least and the largest difference, in per cent where the scale has a true zero."""
+    shares = sorted(row.difference_percent for row in rows if row.difference_percent is not None)
+    if shares:
+        texts = [sentences.percent(share).removesuffix(f"{sentences.SPACE}%") for share in (shares[0], shares[-1])]
+        return sentences.spread(texts, "%")
+    sizes = sorted(row.difference for row in rows)
+    return sentences.spread([sentences.signed(metric, size, unit=False) for size in (sizes[0], sizes[-1])], metric.unit)
 
 
 def anchor(campaign: str, check: str) -> str:

@@ -6,16 +6,18 @@ from sparkpub.analysis.summary import CellStatistic, ComparisonRow
 from sparkpub.metrics import Metric
 
 MINUS = "\N{MINUS SIGN}"
+SPACE = "\N{NO-BREAK SPACE}"
+"""Between a number and its unit."""
 
 
-def signed(metric: Metric, value: float) -> str:
+def signed(metric: Metric, value: float, *, unit: bool = True) -> str:
     """`+30.83 GiB`, with a true minus."""
-    return ("+" if value >= 0 else "") + metric.format(value)
+    return ("+" if value >= 0 else "") + metric.format(value, unit=unit)
 
 
 def percent(value: float, decimals: int = 1) -> str:
     """`+43.8 %`, with a true minus."""
-    return f"{value:+.{decimals}f} %".replace("-", MINUS)
+    return f"{value:+.{decimals}f}{SPACE}%".replace("-", MINUS)
 
 
 def listed(names: Iterable[str]) -> str:
@@ -39,18 +41,25 @@ def differences(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
 
 
 def _by_verdict(metric: Metric, verdict: str, rows: Sequence[ComparisonRow]) -> str:
-    mine = sorted((row for row in rows if row.verdict == verdict), key=lambda row: abs(row.difference))
+    mine = [row for row in rows if row.verdict == verdict]
     names = listed(_subject(row, rows) for row in mine)
+    names = f"all {len(mine)} models" if len(mine) == len(rows) == len({row.model for row in rows}) > 2 else names
     candidate, baseline = mine[0].candidate, mine[0].baseline
     if verdict in ("higher", "lower"):
-        amounts = span([metric.format(abs(row.difference)) for row in mine])
-        shares = [abs(row.difference_percent) for row in mine if row.difference_percent is not None]
-        share = f" ({span([f'{value:.1f} %' for value in sorted(shares)])})" if shares else ""
-        return f"{metric.label} is {verdict} in {candidate} than in {baseline} for {names}, by {amounts}{share}."
+        shares = sorted(abs(row.difference_percent) for row in mine if row.difference_percent is not None)
+        share = f" ({spread([f'{value:.1f}' for value in shares], '%')})" if shares else ""
+        sizes = sorted(abs(row.difference) for row in mine)
+        amount = spread([metric.format(size, unit=False) for size in sizes], metric.unit)
+        return f"{metric.label} is {verdict} in {candidate} than in {baseline} for {names}, by {amount}{share}."
     if verdict == "equivalent":
-        margin = mine[0].equivalence_margin_percent
-        return f"{metric.label} is equivalent within ±{margin:g} % in {candidate} and {baseline} for {names}."
+        margin = f"±{mine[0].equivalence_margin_percent:g}{SPACE}%"
+        return f"{metric.label} is equivalent within {margin} in {candidate} and {baseline} for {names}."
     return f"For {names} these runs do not decide how {candidate} and {baseline} differ in {metric.label.lower()}."
+
+
+def spread(numbers: Sequence[str], unit: str) -> str:
+    """`20.0 to 30.8 GiB` of sorted numbers, or one of them; the unit stays on the line of the last."""
+    return SPACE.join(part for part in (span(numbers), unit) if part)
 
 
 def _subject(row: ComparisonRow, rows: Sequence[ComparisonRow]) -> str:

@@ -8,21 +8,18 @@ import posixpath
 import re
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sparkpub.analysis.compare import p_text
-from sparkpub.analysis.summary import ComparisonRow, Statistics, statistics
-from sparkpub.checks import Finding, Review, review
-from sparkpub.claims import Verdict, judge
-from sparkpub.claims import read as read_claims
-from sparkpub.dataset import CampaignData, Dataset, load
+from sparkpub.analysis.summary import ComparisonRow, Statistics
+from sparkpub.checks import Finding, Review
+from sparkpub.claims import Verdict
+from sparkpub.dataset import CampaignData, Dataset
 from sparkpub.errors import ClaimError, SparkpubError
 from sparkpub.facts import Fact
-from sparkpub.facts import read as read_facts
 from sparkpub.quantities import STATISTICS, Group, Include, Quantity, Question, ask, select
 from sparkpub.record import Record
 from sparkpub.site import reference
@@ -129,9 +126,10 @@ class Words:
         return intercept.say(intercept.value + slope.value * self._fact(at).value, decimals)
 
     def claim(self, name: str) -> str:
-        """The verdict on a claim in a word, linked to its place in the ledger."""
-        word = self._verdict(name).verdict
-        return self._link(word, f"{LEDGER}#{name}", f".sp-verdict .sp-verdict-{word}")
+        """The verdict on a claim in a word, linked to its place in the ledger; said so where it changed."""
+        verdict = self._verdict(name)
+        text = f"{verdict.verdict}, written for {verdict.claim.recorded}" if verdict.changed else verdict.verdict
+        return self._link(text, f"{LEDGER}#{name}", f".sp-verdict .sp-verdict-{verdict.verdict}")
 
     def says(self, name: str) -> str:
         """What a claim says, in our words."""
@@ -192,13 +190,12 @@ class Words:
         """Every fact with its source."""
         return reference.facts(list(self._facts.values()))
 
-    def values(self) -> list[dict[str, str]]:
-        """Every name an author can use with its present value: rows with `name` and `value`."""
+    def values(self) -> list[tuple[str, str]]:
+        """Every name an author can use with its present value."""
         self._default, self._links = "", False
         rows = [*self._cell_values(), *self._comparison_values()]
         rows += [(f'fact("{name}")', fact.text) for name, fact in self._facts.items()]
-        rows += [(f'claim("{name}")', verdict.verdict) for name, verdict in self._verdicts.items()]
-        return [{"name": name, "value": value} for name, value in rows]
+        return rows + [(f'claim("{name}")', verdict.verdict) for name, verdict in self._verdicts.items()]
 
     def _cell_values(self) -> Iterator[tuple[str, str]]:
         for campaign in self._dataset.campaigns.values():
@@ -320,23 +317,3 @@ class Words:
 def _line(error: BaseException, uri: str) -> int:
     """The line of the page at which a rendering stopped."""
     return next((f.lineno or 1 for f in reversed(traceback.extract_tb(error.__traceback__)) if f.filename == uri), 1)
-
-
-def judged(data: Path, sources: Path) -> list[Verdict]:
-    """The verdicts on the claims of a folder of pages, over a data folder."""
-    dataset = load(data)
-    return judge(read_claims(sources / "claims.yaml"), dataset, review(dataset))
-
-
-def listed(data: Path, sources: Path, filter_text: str = "") -> Iterator[str]:
-    """Lines `name = value` of everything prose can use, those that contain every word of `filter_text`."""
-    dataset = load(data)
-    found = review(dataset)
-    summary = statistics(dataset, include="counted", excluded=found.excluded)
-    verdicts = judge(read_claims(sources / "claims.yaml"), dataset, found)
-    words = Words(dataset, summary, found, verdicts, read_facts(sources / "facts.yaml"), lambda *_, **__: "")
-    wanted = filter_text.split()
-    for row in words.values():
-        line = f"{{{{ {row['name']} }}}} = {row['value']}"
-        if all(word in line for word in wanted):
-            yield line

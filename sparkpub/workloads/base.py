@@ -50,6 +50,12 @@ class Command:
     outputs: Mapping[str, str] = field(default_factory=dict)
 
 
+def flags(values: Mapping[str, object]) -> list[str]:
+    """Flag to value as a command line: True is a flag alone, and None and False leave it out."""
+    given = [(flag, value) for flag, value in values.items() if value is not None and value is not False]
+    return [word for flag, value in given for word in ((flag,) if value is True else (flag, str(value)))]
+
+
 @dataclass(frozen=True)
 class Answer:
     """What a workload's evidence says. `complete` is False where the tool ended without its result, and

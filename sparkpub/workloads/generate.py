@@ -12,28 +12,13 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, PositiveInt
 
 from sparkpub.errors import WorkloadError
-from sparkpub.record import MetricValue, Observed
+from sparkpub.metrics import METRICS
+from sparkpub.record import MetricValue
 from sparkpub.workloads import reading
 from sparkpub.workloads.architecture import config_bytes
-from sparkpub.workloads.base import PYTHON, WORKDIR, Answer, Case, Command, Options
+from sparkpub.workloads.base import PYTHON, WORKDIR, Answer, Case, Command, Options, flags
 
 _SCRIPT, _CONFIG, _REPORT, _REQUESTS = "generate.py", "config.json", "report.json", "requests.json"
-
-_METRICS = (
-    "output_throughput_tok_s",
-    "total_throughput_tok_s",
-    "request_throughput_req_s",
-    "output_throughput_per_user_tok_s",
-    "measured_time_ms",
-    "kv_cache_gib",
-    "kv_bytes_per_token",
-    "weights_gib",
-    "allocated_peak_gib",
-    "reserved_peak_gib",
-    "device_used_before_gib",
-    "device_used_loaded_gib",
-    "device_used_peak_gib",
-)
 
 
 class GenerateOptions(Options):
@@ -59,53 +44,53 @@ class Generate:
 
     def command(self, case: Case, options: GenerateOptions) -> Command:
         """The payload with its options as flags. Raises WorkloadError for a model with neither folder nor config."""
-        argv = [
-            *(PYTHON, f"{WORKDIR}/{_SCRIPT}", "--batch-size", str(options.batch_size)),
-            *("--batches", str(options.batches), "--warmup", str(options.warmup)),
-            *("--input-tokens", str(options.input_tokens), "--output-tokens", str(options.output_tokens)),
-            *("--dtype", options.dtype, "--device", options.device, "--attention", options.attention),
-            *("--seed", str(case.seed), "--report", f"{WORKDIR}/{_REPORT}", "--requests", f"{WORKDIR}/{_REQUESTS}"),
-        ]
-        files = {PurePosixPath(_SCRIPT): reading.payload(_SCRIPT)}
-        if options.cuda_graph:
-            argv.append("--cuda-graph")
-        if case.model_config is not None:
-            files[PurePosixPath(_CONFIG)] = config_bytes(case.model_config)
-            argv += ["--config", f"{WORKDIR}/{_CONFIG}"]
-        elif case.model_path is not None:
-            argv += ["--model", case.model_path]
-            argv += ["--random-weights"] if case.random_weights else []
-        else:
+        if case.model_config is None and case.model_path is None:
             raise WorkloadError(
                 "generate needs a model folder or a config",
                 where=f"models.{case.model_key}",
                 remedy="add path: or config:",
             )
-        return Command(tuple(argv), files=files, outputs={"report": _REPORT, "requests": _REQUESTS})
+        files = {PurePosixPath(_SCRIPT): reading.payload(_SCRIPT)}
+        if case.model_config is not None:
+            files[PurePosixPath(_CONFIG)] = config_bytes(case.model_config)
+        own = case.model_config is not None
+        argv = flags({
+            "--config": f"{WORKDIR}/{_CONFIG}" if own else None, "--model": None if own else case.model_path,
+            "--random-weights": case.random_weights and not own, "--batch-size": options.batch_size,
+            "--batches": options.batches, "--warmup": options.warmup, "--input-tokens": options.input_tokens,
+            "--output-tokens": options.output_tokens, "--dtype": options.dtype, "--device": options.device,
+            "--attention": options.attention, "--cuda-graph": options.cuda_graph, "--seed": case.seed,
+            "--report": f"{WORKDIR}/{_REPORT}", "--requests": f"{WORKDIR}/{_REQUESTS}",
+        })  # fmt: skip
+        outputs = {"report": _REPORT, "requests": _REQUESTS}
+        # Nothing is fetched while something is measured.
+        variables = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+        return Command((PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), variables, files, outputs)
 
     def parse(self, log: bytes, files: Mapping[str, bytes], options: GenerateOptions | None) -> Answer:  # noqa: ARG002
         """Metrics and identity from the report."""
         report = reading.json_object(files.get("report"))
         if report is None:
             return Answer({}, complete=False, problems=("no report: the generation did not finish",))
-        problems = [str(problem) for problem in report.get("problems") or ()]
-        metrics = reading.metrics_at(report, {name: f"metrics.{name}" for name in _METRICS}, "report")
-        unavailable = report.get("unavailable")
-        for name, reason in unavailable.items() if isinstance(unavailable, dict) else ():
-            if name in _METRICS:
-                metrics[name] = reading.metric(name, None, "report", reason=str(reason))
+        told, given = report.get("problems"), report.get("metrics")
+        problems = [str(problem) for problem in told] if isinstance(told, list) else []
+        known = given.items() if isinstance(given, dict) else ()
+        metrics = {name: reading.metric(name, value, "report") for name, value in known if name in METRICS}
+        for name, reason in reading.words(report.get("unavailable")).items():
+            if name in METRICS:
+                metrics[name] = reading.metric(name, None, "report", reason=reason)
         metrics |= _times(reading.json_object(files.get("requests")))
         throughput = metrics.get("output_throughput_tok_s")
         if throughput is None or throughput.value is None:
             problems.append("the report holds no throughput")
         return Answer(
             metrics,
-            _observed(report.get("observed")),
+            reading.observed(report.get("observed")),
             reading.phases(report.get("phases")),
             reading.number(report.get("phases_epoch")),
             complete=not problems,
             problems=tuple(problems),
-            packages=reading.packages(report.get("packages")),
+            packages=reading.words(report.get("packages")),
         )
 
 
@@ -122,39 +107,11 @@ def _times(document: Mapping[str, Any] | None) -> dict[str, MetricValue]:
             firsts.append(first)
             per_token.append((latency - first) / (tokens - 1))
     batches = document.get("itl_ms")
-    steps = [reading.number(step) for batch in batches or () if isinstance(batch, list) for step in batch]
+    inner = [batch for batch in batches if isinstance(batch, list)] if isinstance(batches, list) else []
+    steps = [reading.number(step) for batch in inner for step in batch]
     return {
         **reading.distribution("request_latency", latencies, "report"),
         **reading.distribution("ttft", firsts, "report"),
         **reading.distribution("tpot", per_token, "report"),
         **reading.distribution("itl", [step for step in steps if step is not None], "report"),
     }
-
-
-def _observed(facts: Any) -> Observed:
-    if not isinstance(facts, dict):
-        return Observed()
-    numbers = ("device_total_gib", "input_tokens_mean", "output_tokens_mean", "concurrency_mean", "measured_seconds")
-    counts = ("parameters", "weight_bytes", "kv_bytes_per_token", "layers", "batch_size", "requests")
-    words = (
-        "engine",
-        "engine_version",
-        "model_path",
-        "model_type",
-        "dtype",
-        "kv_cache_dtype",
-        "quantization",
-        "device",
-    )
-    settings = facts.get("settings")
-    random = facts.get("random_weights")
-    digest = reading.word(facts.get("config_sha256"))
-    known: dict[str, Any] = {name: reading.number(facts.get(name)) for name in numbers}
-    known |= {name: reading.positive_int(facts.get(name)) for name in counts}
-    known |= {name: reading.word(facts.get(name)) for name in words}
-    return Observed(
-        **known,
-        config_sha256=digest if digest and len(digest) == 64 else None,
-        random_weights=random if isinstance(random, bool) else None,
-        settings={str(key): str(value) for key, value in settings.items()} if isinstance(settings, dict) else {},
-    )

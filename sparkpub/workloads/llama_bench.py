@@ -13,7 +13,7 @@ from pydantic import Field, PositiveInt
 from sparkpub.errors import WorkloadError
 from sparkpub.record import MetricValue, Observed
 from sparkpub.workloads import reading
-from sparkpub.workloads.base import Answer, Case, Command, Options
+from sparkpub.workloads.base import Answer, Case, Command, Options, flags
 
 
 class LlamaBenchOptions(Options):
@@ -48,21 +48,14 @@ class LlamaBench:
                 where=f"models.{case.model_key}",
                 remedy="give path: and leave random_weights out",
             )
-        flags: dict[str, object] = {
-            "--model": case.model_path,
-            "--n-prompt": options.input_tokens,
-            "--n-gen": options.output_tokens,
-            "--repetitions": options.repetitions,
-            "--batch-size": options.batch_tokens,
-            "--n-gpu-layers": options.gpu_layers,
-            "--threads": options.threads,
+        argv = flags({
+            "--model": case.model_path, "--n-prompt": options.input_tokens, "--n-gen": options.output_tokens,
+            "--repetitions": options.repetitions, "--batch-size": options.batch_tokens,
+            "--n-gpu-layers": options.gpu_layers, "--threads": options.threads,
             "--flash-attn": None if options.flash_attention is None else int(options.flash_attention),
-            "--cache-type-k": options.cache_type_k,
-            "--cache-type-v": options.cache_type_v,
-            "--mmap": None if options.mmap is None else int(options.mmap),
-            "--output": "jsonl",
-        }
-        argv = [part for flag, value in flags.items() if value is not None for part in (flag, str(value))]
+            "--cache-type-k": options.cache_type_k, "--cache-type-v": options.cache_type_v,
+            "--mmap": None if options.mmap is None else int(options.mmap), "--output": "jsonl",
+        })  # fmt: skip
         return Command((options.executable, *argv, *options.extra_args))
 
     def parse(self, log: bytes, files: Mapping[str, bytes], options: LlamaBenchOptions | None) -> Answer:  # noqa: ARG002
@@ -125,19 +118,21 @@ def _observed(test: Mapping[str, Any], generation: list[dict[str, Any]]) -> Obse
     commit = reading.word(test.get("build_commit"))
     build = reading.positive_int(test.get("build_number"))
     names = ("backends", "n_gpu_layers", "flash_attn", "n_threads", "n_batch", "type_k", "type_v", "use_mmap")
-    return Observed(
-        engine="llama.cpp",
-        engine_version=f"b{build} ({commit})" if build and commit else commit,
-        model_path=reading.word(test.get("model_filename")),
-        random_weights=False,
-        parameters=reading.positive_int(test.get("model_n_params")),
-        weight_bytes=size,
-        model_type=reading.word(test.get("model_type")),
-        kv_cache_dtype=reading.word(test.get("type_k")),
-        device=reading.word(test.get("gpu_info")) or reading.word(test.get("cpu_info")),
-        requests=len(_samples(generation[-1], "samples_ns")) if generation else None,
-        output_tokens_mean=reading.number(generation[-1].get("n_gen")) if generation else None,
-        batch_size=1,
-        measured_seconds=sum(_samples(generation[-1], "samples_ns")) / 1e9 if generation else None,
-        settings={name: str(test[name]) for name in names if name in test},
+    return reading.observed(
+        {
+            "engine": "llama.cpp",
+            "engine_version": f"b{build} ({commit})" if build and commit else commit,
+            "model_path": reading.word(test.get("model_filename")),
+            "random_weights": False,
+            "parameters": reading.positive_int(test.get("model_n_params")),
+            "weight_bytes": size,
+            "model_type": reading.word(test.get("model_type")),
+            "kv_cache_dtype": reading.word(test.get("type_k")),
+            "device": reading.word(test.get("gpu_info")) or reading.word(test.get("cpu_info")),
+            "requests": len(_samples(generation[-1], "samples_ns")) if generation else None,
+            "output_tokens_mean": reading.number(generation[-1].get("n_gen")) if generation else None,
+            "batch_size": 1,
+            "measured_seconds": sum(_samples(generation[-1], "samples_ns")) / 1e9 if generation else None,
+            "settings": {name: str(test[name]) for name in names if name in test},
+        }
     )

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
-from sparkpub.record import Observed
 from sparkpub.workloads import reading
-from sparkpub.workloads.base import PYTHON, WORKDIR, Answer, Case, Command, Options
+from sparkpub.workloads.base import PYTHON, WORKDIR, Answer, Case, Command, Options, flags
 
 _SCRIPT, _REPORT = "matmul.py", "report.json"
 
@@ -41,17 +40,13 @@ class Matmul:
 
     def command(self, case: Case, options: MatmulOptions) -> Command:
         """The payload with its options as flags."""
-        argv = [
-            *(PYTHON, f"{WORKDIR}/{_SCRIPT}"),
-            *("--size", str(options.size), "--iterations", str(options.iterations), "--warmup", str(options.warmup)),
-            *("--dtype", options.dtype, "--device", options.device, "--seed", str(case.seed)),
-            *("--report", f"{WORKDIR}/{_REPORT}"),
-        ]
-        if options.tf32:
-            argv.append("--tf32")
-        return Command(
-            tuple(argv), files={PurePosixPath(_SCRIPT): reading.payload(_SCRIPT)}, outputs={"report": _REPORT}
-        )
+        argv = flags({
+            "--size": options.size, "--iterations": options.iterations, "--warmup": options.warmup,
+            "--dtype": options.dtype, "--device": options.device, "--tf32": options.tf32, "--seed": case.seed,
+            "--report": f"{WORKDIR}/{_REPORT}",
+        })  # fmt: skip
+        files = {PurePosixPath(_SCRIPT): reading.payload(_SCRIPT)}
+        return Command((PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), files=files, outputs={"report": _REPORT})
 
     def parse(self, log: bytes, files: Mapping[str, bytes], options: MatmulOptions | None) -> Answer:  # noqa: ARG002
         """Rate and time from the report."""
@@ -73,28 +68,14 @@ class Matmul:
             },
             "report",
         )
+        times = report.get("times_ms")
+        measured = sum(reading.number(value) or 0.0 for value in times) / 1e3 if isinstance(times, list) else None
         return Answer(
             metrics,
-            _observed(report),
+            reading.observed(report | {"measured_seconds": measured}),
             reading.phases(report.get("phases")),
             reading.number(report.get("phases_epoch")),
             complete=not problems,
             problems=tuple(problems),
-            packages=reading.packages(report.get("packages")),
+            packages=reading.words(report.get("packages")),
         )
-
-
-def _observed(report: Mapping[str, Any]) -> Observed:
-    times = report.get("times_ms")
-    settings = report.get("settings")
-    return Observed(
-        engine=reading.word(report.get("engine")),
-        engine_version=reading.word(report.get("engine_version")),
-        dtype=reading.word(report.get("dtype")),
-        device=reading.word(report.get("device")),
-        device_total_gib=reading.number(report.get("device_total_gib")),
-        measured_seconds=sum(reading.number(value) or 0.0 for value in times) / 1e3
-        if isinstance(times, list)
-        else None,
-        settings={str(key): str(value) for key, value in settings.items()} if isinstance(settings, dict) else {},
-    )

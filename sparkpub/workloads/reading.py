@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from sparkpub.metrics import METRICS
-from sparkpub.record import MetricValue, Phase, Source
+from sparkpub.record import MetricValue, Observed, Phase, Source
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _BREAKS = re.compile(r"\r\n|\r|\n")
+_LONGEST_MS = 1e12
+"""Thirty years: no duration."""
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -122,9 +125,9 @@ def distribution(stem: str, values: Sequence[float], source: Source) -> dict[str
     Percentiles are interpolated linearly between order statistics (NumPy's default, Hyndman and Fan's type 7),
     the same for every tool, so that P99 of a hundred requests is not simply the slowest one.
     """
-    if not values:
+    array = np.asarray([value for value in values if 0 <= value < _LONGEST_MS], dtype=float)
+    if not array.size:
         return {}
-    array = np.asarray(values, dtype=float)
     found = {"mean": array.mean(), "min": array.min(), "max": array.max()}
     found |= {f"p{q}": np.percentile(array, q) for q in (50, 90, 95, 99)}
     return {f"{stem}_{key}_ms": metric(f"{stem}_{key}_ms", float(value), source) for key, value in found.items()}
@@ -140,9 +143,20 @@ def phases(document: Any) -> tuple[Phase, ...]:
     return tuple(read)
 
 
-def packages(document: Any) -> dict[str, str]:
-    """A package list as our payloads report it: name to version."""
-    return {str(name): str(version) for name, version in document.items()} if isinstance(document, dict) else {}
+def words(document: Any) -> dict[str, str]:
+    """A mapping of words, such as name to version; empty for anything else."""
+    return {str(name): str(value) for name, value in document.items()} if isinstance(document, dict) else {}
+
+
+def observed(document: Any) -> Observed:
+    """What was observed, by field; what is null, unknown or impossible is left out."""
+    facts = document if isinstance(document, dict) else {}
+    read = {name: facts[name] for name in Observed.model_fields if facts.get(name) is not None}
+    try:
+        return Observed.model_validate(read)
+    except ValidationError as error:
+        wrong = {item["loc"][0] for item in error.errors()}
+        return Observed.model_validate({name: value for name, value in read.items() if name not in wrong})
 
 
 def search(log: Iterable[str], pattern: str, *, first: bool = False) -> str | None:

@@ -6,8 +6,7 @@ what was loaded shows in the bytes of KV cache per token and in the weights.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sparkpub.metrics import GIB
@@ -15,55 +14,48 @@ from sparkpub.record import MetricValue, Observed
 from sparkpub.workloads import reading
 from sparkpub.workloads.base import Answer
 
-_NUMBER = r"([-+]?[\d.]+(?:[eE][-+]?\d+)?|nan|inf)"
 _PREFIX = re.compile(
     r"^\s*(?:\[(?:\d\d/\d\d/[\d: -]+|TRT-LLM|TensorRT-LLM|RANK \d+|\d+|[IWEVDF]|INFO|WARNING|ERROR|batchmgr)\]\s*)+"
 )
-
-# Metric to dotted path in --report_json; times there are milliseconds, whatever the key says.
-_PERCENTILES = {
+_LABELLED = re.compile(r"^((?:\[\w+\] )?[A-Z][^:]{0,60}?)\s*:\s*(\S.*)$")
+_WORDS = {
     "mean": "average", "min": "minimum", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "max": "maximum",
 }  # fmt: skip
-_REPORT = {
-    "output_throughput_tok_s": "performance.system_output_throughput_tok_s",
-    "total_throughput_tok_s": "performance.system_total_throughput_tok_s",
-    "request_throughput_req_s": "performance.request_throughput_req_s",
-    "output_throughput_per_user_tok_s": "performance.output_throughput_per_user_tok_s",
-    "measured_time_ms": "performance.total_latency_ms",
-    **{f"request_latency_{key}_ms": f"performance.request_latency_percentiles_ms.{word}"
-       for key, word in _PERCENTILES.items()},
-    **{f"{stem}_{key}_ms": f"streaming_metrics.{stem}_percentiles.{word}"
-       for stem in ("ttft", "tpot") for key, word in _PERCENTILES.items()},
-}  # fmt: skip
 
-# Metric to the line that prints it. `Token Throughput` alone was output tokens, before the total was added.
-_PRINTED = {
-    "output_throughput_tok_s": r"^(?:Total Output|Token) Throughput \(tokens/sec\):",
-    "total_throughput_tok_s": r"^Total Token Throughput \(tokens/sec\):",
-    "request_throughput_req_s": r"^Request Throughput \(req/sec\):",
-    "output_throughput_per_user_tok_s": r"^Per User Output Throughput.*\((?:tps/user|tokens/sec/user)\):",
-    "measured_time_ms": r"^Total Latency \(ms\):",
-    "request_latency_mean_ms": r"^Average request latency \(ms\):",
-    "ttft_mean_ms": r"^Average time-to-first-token \[TTFT\] \(ms\):",
-    "tpot_mean_ms": r"^Average time-per-output-token \[TPOT\] \(ms\):",
-    **{f"{stem}_{key}_ms": rf"^\[{label}\] {word.upper()}\s*:"
-       for stem, label in (("request_latency", "Latency"), ("ttft", "TTFT"), ("tpot", "TPOT"))
-       for key, word in _PERCENTILES.items()},
-}  # fmt: skip
+# Metric to where it stands in --report_json and to the label that prints it. Times are milliseconds, whatever the key
+# says. `Token Throughput` alone was output tokens, before the total was added.
+_FIGURES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "output_throughput_tok_s": (
+        "performance.system_output_throughput_tok_s",
+        ("Total Output Throughput (tokens/sec)", "Token Throughput (tokens/sec)"),
+    ),
+    "total_throughput_tok_s": ("performance.system_total_throughput_tok_s", ("Total Token Throughput (tokens/sec)",)),
+    "request_throughput_req_s": ("performance.request_throughput_req_s", ("Request Throughput (req/sec)",)),
+    "output_throughput_per_user_tok_s": (
+        "performance.output_throughput_per_user_tok_s",
+        ("Per User Output Throughput [w/ ctx] (tps/user)", "Per User Output Throughput (tokens/sec/user)"),
+    ),
+    "measured_time_ms": ("performance.total_latency_ms", ("Total Latency (ms)",)),
+    **{
+        f"{stem}_{key}_ms": (f"{path}.{word}", (f"[{label}] {word.upper()}",))
+        for stem, path, label in (
+            ("request_latency", "performance.request_latency_percentiles_ms", "Latency"),
+            ("ttft", "streaming_metrics.ttft_percentiles", "TTFT"),
+            ("tpot", "streaming_metrics.tpot_percentiles", "TPOT"),
+        )
+        for key, word in _WORDS.items()
+    },
+}
+_AVERAGES = {
+    "request_latency_mean_ms": ("performance.avg_request_latency_ms", ("Average request latency (ms)",)),
+    "ttft_mean_ms": ("streaming_metrics.avg_ttft_ms", ("Average time-to-first-token [TTFT] (ms)",)),
+    "tpot_mean_ms": ("streaming_metrics.avg_tpot_ms", ("Average time-per-output-token [TPOT] (ms)",)),
+}
+"""Where the percentiles are not there: old reports have averages only."""
 
-_PEAK = re.compile(
-    r"Peak memory during memory usage profiling \(torch \+ non-torch\): ([\d.]+) GiB, "
-    r"available KV cache memory when calculating max tokens: ([\d.]+) GiB"
-)
-_KV_SIZE = re.compile(r"kv size (?:per token )?is (\d+)")
-_TOTAL = re.compile(r"device total memory ([\d.]+) GiB")
+_PEAK = r"Peak memory during memory usage profiling \(torch \+ non-torch\): ([\d.]+) GiB"
 _KV_ALLOCATED = re.compile(r"\[MemUsageChange\] Allocated ([\d.]+) GiB for max tokens in paged KV cache \((\d+)\)")
-_KV_QUOTA = re.compile(r"KV cache manager v2 device quota set to ([\d.]+)\s*GiB")
-_WEIGHTS = re.compile(r"Use ([\d.]+) GB for model weights")
-_VERSION = re.compile(r"TensorRT[- ]LLM [Vv]ersion:\s*(\S+)")
 _SETTINGS = ("load_format", "attn_backend", "moe_backend", "kv_cache_dtype", "enable_block_reuse")
-_MEASURED = re.compile(r"Benchmark done\. Reporting results|Writing report to")
-_COMPLETE = re.compile(r"Benchmark complete\.")
 
 
 def read(log: bytes, files: Mapping[str, bytes], wanted: int | None = None) -> Answer:
@@ -72,114 +64,70 @@ def read(log: bytes, files: Mapping[str, bytes], wanted: int | None = None) -> A
     Times come from the requests' own records where they were kept, else from the JSON report, else from the printed
     one. `complete` needs a throughput.
     """
-    printed = [_PREFIX.sub("", line) for line in reading.lines(log)]
+    lines = [_PREFIX.sub("", line) for line in reading.lines(log)]
+    printed = {found[1]: found[2] for line in lines if (found := _LABELLED.match(line))}
     report = reading.json_object(files.get("report"))
-    memory = _Memory.of(printed)
     requests = reading.objects(reading.json_value(files.get("requests")))
-    metrics = _printed_metrics(printed) | memory.metrics()
-    if report is not None:
-        metrics |= _reported(report)
-    metrics |= _request_metrics(requests)
-    observed = _observed(report or {}, printed, memory)
+    memory = _memory(lines)
+    in_log, in_report = _printed(printed), _reported(report)
+    metrics = in_log | {name: reading.metric(name, value, "log") for name, value in memory.items() if value is not None}
+    metrics |= in_report | _request_metrics(requests)
+    observed = _observed(report or {}, printed, lines, memory)
     throughput = metrics.get("output_throughput_tok_s")
     complete = throughput is not None and throughput.value is not None
-    problems = [] if complete else [_why_incomplete(printed)]
+    problems = [] if complete else [_why_incomplete(lines)]
     if "report" in files and report is None:
         problems.append("the JSON report is cut short or is not JSON")
-    if wanted is not None and observed.requests is not None and observed.requests != wanted:
+    if wanted is not None and observed.requests not in (None, wanted):
         problems.append(f"{observed.requests} of {wanted} requests returned")
-    problems += _disagreements(report, printed, requests)
+    problems += _disagreements(in_report, in_log, requests)
     return Answer(metrics, observed, complete=complete, problems=tuple(problems))
 
 
-def _why_incomplete(printed: Sequence[str]) -> str:
-    done = any(_MEASURED.search(line) for line in printed)
+def _why_incomplete(lines: Sequence[str]) -> str:
+    text = "\n".join(lines)
     # Warm-up and measurement each end with this line.
-    if done or sum(1 for line in printed if _COMPLETE.search(line)) >= 2:
+    if re.search(r"Benchmark done\. Reporting|Writing report to", text) or text.count("Benchmark complete.") >= 2:
         return "measured but no report: the engine finished measuring and ended before it reported"
-    if any("Keyboard interrupt, exiting benchmark" in line for line in printed):
+    if "Keyboard interrupt, exiting benchmark" in text:
         return "no report: the benchmark was interrupted"
     return "no report: the engine ended before it had measured"
 
 
-def _last(pattern: re.Pattern[str], printed: Iterable[str]) -> re.Match[str] | None:
-    found = None
-    for line in printed:
-        found = pattern.search(line) or found
-    return found
+def _memory(lines: Sequence[str]) -> dict[str, float | None]:
+    """The memory lines of a log as metrics."""
+    allocations = [(float(found[1]), int(found[2])) for line in lines for found in _KV_ALLOCATED.finditer(line)]
+    # AutoDeploy prints 0.00 GiB for a manager that holds no cache of its own: it means nothing, not no cache.
+    real = [allocation for allocation in allocations if allocation[0] > 0]
+    quota = reading.number(reading.search(lines, r"KV cache manager v2 device quota set to ([\d.]+)\s*GiB"))
+    return {
+        "peak_memory_gib": reading.number(reading.search(lines, _PEAK)),
+        "kv_cache_gib": real[-1][0] if real else quota,
+        "kv_cache_tokens": real[-1][1] if real else None,
+        # Old logs do not print it; the allocation gives it to half a unit of its last digit.
+        "kv_bytes_per_token": reading.number(reading.search(lines, r"kv size (?:per token )?is (\d+)"))
+        or (round(max(real)[0] * GIB / max(real)[1]) if real else None),
+        "weights_gib": reading.number(reading.search(lines, r"Use ([\d.]+) GB for model weights")),
+    }
 
 
-@dataclass(frozen=True)
-class _Memory:
-    """The memory lines of a log, in GiB, tokens and bytes."""
+def _reported(report: Mapping[str, Any] | None) -> dict[str, MetricValue]:
+    paths = [{name: path for name, (path, _) in table.items()} for table in (_AVERAGES, _FIGURES)]
+    return {name: value for table in paths for name, value in reading.metrics_at(report, table, "report").items()}
 
-    peak_gib: float | None = None
-    kv_gib: float | None = None
-    kv_tokens: int | None = None
-    kv_bytes_per_token: int | None = None
-    total_gib: float | None = None
-    weights_gib: float | None = None
-    notes: Mapping[str, str] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, printed: Sequence[str]) -> "_Memory":
-        peak, kv_size, quota = _last(_PEAK, printed), _last(_KV_SIZE, printed), _last(_KV_QUOTA, printed)
-        total, weights = _last(_TOTAL, printed), _last(_WEIGHTS, printed)
-        allocations = [(float(found[1]), int(found[2])) for line in printed for found in _KV_ALLOCATED.finditer(line)]
-        # AutoDeploy prints 0.00 GiB for a manager that holds no cache of its own: it means nothing, not no cache.
-        real = [allocation for allocation in allocations if allocation[0] > 0]
-        kv_gib, kv_tokens = real[-1] if real else (None, None)
-        notes = {}
-        per_token = int(kv_size[1]) if kv_size else None
-        if per_token is None and real:
-            gib, tokens = max(real)
-            per_token = round(gib * GIB / tokens)
-            notes["kv_bytes_per_token"] = f"from {gib} GiB for {tokens} tokens, so good to {0.5 / gib:.1f} %"
-        if kv_gib is None and quota:
-            kv_gib = float(quota[1])
-        return cls(
-            float(peak[1]) if peak else None,
-            kv_gib,
-            kv_tokens,
-            per_token,
-            float(total[1]) if total else None,
-            float(weights[1]) if weights else None,
-            notes,
+def _printed(printed: Mapping[str, str]) -> dict[str, MetricValue]:
+    found = {
+        name: reading.metric(name, printed[label], "log")
+        for table in (_AVERAGES, _FIGURES)
+        for name, (_, labels) in table.items()
+        for label in labels
+        if label in printed
+    }
+    if "Total Latency (seconds)" in printed:
+        found["measured_time_ms"] = reading.metric(
+            "measured_time_ms", printed["Total Latency (seconds)"], "log", scale=1e3
         )
-
-    def metrics(self) -> dict[str, MetricValue]:
-        found = {
-            "peak_memory_gib": self.peak_gib,
-            "kv_cache_gib": self.kv_gib,
-            "kv_cache_tokens": self.kv_tokens,
-            "kv_bytes_per_token": self.kv_bytes_per_token,
-            "weights_gib": self.weights_gib,
-        }
-        return {name: reading.metric(name, value, "log") for name, value in found.items() if value is not None}
-
-
-def _reported(report: Mapping[str, Any]) -> dict[str, MetricValue]:
-    found = reading.metrics_at(report, _REPORT, "report")
-    # Older reports carry averages beside the percentiles.
-    for name, path in (
-        ("request_latency_mean_ms", "performance.avg_request_latency_ms"),
-        ("ttft_mean_ms", "streaming_metrics.avg_ttft_ms"),
-        ("tpot_mean_ms", "streaming_metrics.avg_tpot_ms"),
-    ):
-        if name not in found:
-            found |= reading.metrics_at(report, {name: path}, "report")
-    return found
-
-
-def _printed_metrics(printed: Sequence[str]) -> dict[str, MetricValue]:
-    found = {}
-    for name, pattern in _PRINTED.items():
-        value = reading.search(printed, rf"{pattern}\s*{_NUMBER}")
-        if value is not None:
-            found[name] = reading.metric(name, value, "log")
-    seconds = reading.search(printed, rf"^Total Latency \(seconds\):\s*{_NUMBER}")
-    if seconds is not None and "measured_time_ms" not in found:
-        found["measured_time_ms"] = reading.metric("measured_time_ms", seconds, "log", scale=1e3)
     return found
 
 
@@ -190,86 +138,85 @@ def _milliseconds(requests: Sequence[Mapping[str, Any]], key: str) -> list[float
 
 def _request_metrics(requests: Sequence[Mapping[str, Any]]) -> dict[str, MetricValue]:
     """From the requests' records, in nanoseconds. Without streaming there is no first token (-1) and no TPOT."""
-    found: dict[str, MetricValue] = {}
     streamed = [item for item in requests if (reading.number(item.get("first_token_timestamp")) or -1) > 0]
-    for stem, key, records in (
-        ("request_latency", "end_to_end_latency", requests),
-        ("ttft", "time_to_first_token", streamed),
-        ("tpot", "intertoken_latency", streamed),
-    ):
-        found |= reading.distribution(stem, _milliseconds(records, key), "report")
-    return found
+    return {
+        **reading.distribution("request_latency", _milliseconds(requests, "end_to_end_latency"), "report"),
+        **reading.distribution("ttft", _milliseconds(streamed, "time_to_first_token"), "report"),
+        **reading.distribution("tpot", _milliseconds(streamed, "intertoken_latency"), "report"),
+    }
 
 
 def _disagreements(
-    report: Mapping[str, Any] | None, printed: Sequence[str], requests: Sequence[Mapping[str, Any]]
+    report: Mapping[str, MetricValue], printed: Mapping[str, MetricValue], requests: Sequence[Mapping[str, Any]]
 ) -> list[str]:
     """Where two pieces of evidence of one run contradict each other beyond rounding."""
-    problems = []
-    if report is not None:
-        in_report, in_log = _reported(report), _printed_metrics(printed)
-        for name in ("output_throughput_tok_s", "measured_time_ms"):
-            one, two = in_report.get(name), in_log.get(name)
-            if one and two and one.value and two.value and abs(one.value - two.value) > 1e-3 * one.value:
-                problems.append(f"{name}: the report says {one.value:g} and the log {two.value:g}")
-        slowest = reading.number(reading.at(report, "performance.request_latency_percentiles_ms.maximum"))
-        recorded = _milliseconds(requests, "end_to_end_latency")
-        if slowest and recorded and abs(max(recorded) - slowest) > 1e-3 * slowest:
-            problems.append(f"slowest request: the report says {slowest:g} ms and the requests {max(recorded):g} ms")
-    return problems
+    slowest = max(_milliseconds(requests, "end_to_end_latency"), default=None)
+    pairs: list[tuple[str, str, float | None]] = [
+        (name, "log", printed[name].value)
+        for name in ("output_throughput_tok_s", "measured_time_ms")
+        if name in printed
+    ]
+    pairs.append(("request_latency_max_ms", "requests", slowest))
+    return [
+        f"{name}: the report says {one.value:g} and the {other} {two:g}"
+        for name, other, two in pairs
+        if (one := report.get(name)) and one.value and two and abs(one.value - two) > 1e-3 * one.value
+    ]
 
 
-def _observed(report: Mapping[str, Any], printed: Sequence[str], memory: _Memory) -> Observed:
+def _observed(
+    report: Mapping[str, Any], printed: Mapping[str, str], lines: Sequence[str], memory: Mapping[str, float | None]
+) -> Observed:
     def fact(path: str, label: str, convert: Callable[[Any], Any]) -> Any:
         """From the JSON report, else from the printed one."""
-        found = convert(reading.at(report, path)) if path else None
-        return found if found is not None else convert(reading.search(printed, rf"^{label}:\s*(.+)$"))
+        found = convert(reading.at(report, path))
+        return found if found is not None else convert(printed.get(label))
 
-    version = _last(_VERSION, printed)
-    measured = reading.number(reading.at(report, "performance.total_latency_ms"))
-    finished = bool(report) or any(line.startswith("= PERFORMANCE OVERVIEW") for line in printed)
-    speculative = "decoding_stats" in report or any(line.startswith("= DECODING STATISTICS") for line in printed)
-    return Observed(
-        engine="TensorRT-LLM" if finished or version else None,
-        engine_version=reading.word(reading.at(report, "engine.version")) or (version[1] if version else None),
-        model_path=fact("engine.model_path", "Model Path", reading.word),
-        random_weights=_random_weights(printed),
-        weight_bytes=round(memory.weights_gib * GIB) if memory.weights_gib else None,
-        kv_bytes_per_token=memory.kv_bytes_per_token,
-        dtype=fact("engine.dtype", "Dtype", reading.word),
-        kv_cache_dtype=fact("engine.kv_cache_dtype", "KV Cache Dtype", reading.word),
-        quantization=fact("engine.quantization", "Quantization", reading.word),
-        device=reading.word(reading.at(report, "machine.name")),
-        device_total_gib=memory.total_gib,
-        requests=fact("request_info.num_requests", "Number of requests", reading.positive_int),
-        input_tokens_mean=fact("request_info.avg_input_length", r"Average Input Length \(tokens\)", reading.number),
-        output_tokens_mean=fact("request_info.avg_output_length", r"Average Output Length \(tokens\)", reading.number),
-        batch_size=fact("world_info.max_batch_size", "Max Runtime Batch Size", reading.positive_int),
-        concurrency_mean=fact(
-            "request_info.avg_num_concurrent_requests", "Number of concurrent requests", reading.number
-        ),
-        speculative_decoding=speculative if finished else None,
-        measured_seconds=measured / 1e3 if measured is not None else None,
-        settings=_settings(report, printed) | dict(memory.notes),
+    version = reading.search(lines, r"TensorRT[- ]LLM [Vv]ersion:\s*(\S+)")
+    finished = bool(report) or "= PERFORMANCE OVERVIEW" in lines
+    weights, measured = memory["weights_gib"], reading.number(reading.at(report, "performance.total_latency_ms"))
+    load_format = reading.search(lines, r"load_format=<?(?:LoadFormat\.)?['\"]?(\w+)")
+    return reading.observed(
+        {
+            "engine": "TensorRT-LLM" if finished or version else None,
+            "engine_version": reading.word(reading.at(report, "engine.version")) or version,
+            "model_path": fact("engine.model_path", "Model Path", reading.word),
+            "random_weights": None if load_format is None else load_format.upper() == "DUMMY",
+            "weight_bytes": round(weights * GIB) if weights else None,
+            "kv_bytes_per_token": reading.positive_int(memory["kv_bytes_per_token"]),
+            "dtype": fact("engine.dtype", "Dtype", reading.word),
+            "kv_cache_dtype": fact("engine.kv_cache_dtype", "KV Cache Dtype", reading.word),
+            "quantization": fact("engine.quantization", "Quantization", reading.word),
+            "device": reading.word(reading.at(report, "machine.name"))
+            or reading.search(lines, r"^(\S.*), memory [\d.]+ GB, "),
+            "device_total_gib": reading.number(reading.search(lines, r"device total memory ([\d.]+) GiB")),
+            "requests": fact("request_info.num_requests", "Number of requests", reading.positive_int),
+            "input_tokens_mean": fact("request_info.avg_input_length", "Average Input Length (tokens)", reading.number),
+            "output_tokens_mean": fact(
+                "request_info.avg_output_length", "Average Output Length (tokens)", reading.number
+            ),
+            "batch_size": fact("world_info.max_batch_size", "Max Runtime Batch Size", reading.positive_int),
+            "concurrency_mean": fact(
+                "request_info.avg_num_concurrent_requests", "Number of concurrent requests", reading.number
+            ),
+            "speculative_decoding": _speculative(report, lines) if finished else None,
+            "measured_seconds": measured / 1e3 if measured is not None else None,
+            "settings": _settings(report, printed, lines),
+        }
     )
 
 
-def _random_weights(printed: Sequence[str]) -> bool | None:
-    load_format = reading.search(printed, r"load_format=<?(?:LoadFormat\.)?['\"]?(\w+)")
-    return None if load_format is None else load_format.upper() == "DUMMY"
+def _speculative(report: Mapping[str, Any], lines: Sequence[str]) -> bool:
+    return "decoding_stats" in report or any(line.startswith("= DECODING STATISTICS") for line in lines)
 
 
-def _settings(report: Mapping[str, Any], printed: Sequence[str]) -> dict[str, str]:
+def _settings(report: Mapping[str, Any], printed: Mapping[str, str], lines: Sequence[str]) -> dict[str, str]:
     """Further settings in the engine's own words."""
     found = {
-        "model": reading.word(reading.at(report, "engine.model")) or reading.search(printed, r"^Model:\s*(.+)$"),
+        "model": reading.word(reading.at(report, "engine.model")) or reading.word(printed.get("Model")),
         "backend": reading.word(reading.at(report, "engine.backend")),
         "scheduling_policy": reading.word(reading.at(report, "world_info.scheduling_policy")),
-        "snapshot": reading.search(printed, r"/snapshots/([0-9a-f]{40})"),
+        "snapshot": reading.search(lines, r"/snapshots/([0-9a-f]{40})"),
     }
-    for name in _SETTINGS:
-        found[name] = reading.search(printed, rf"\b{name}=<?['\"]?([\w.]+)")
-    for name in ("max_num_tokens", "kv_cache_percentage"):
-        value = reading.number(reading.at(report, f"world_info.{name}"))
-        found[name] = None if value is None else f"{value:g}"
+    found |= {name: reading.search(lines, rf"\b{name}=<?['\"]?([\w.]+)") for name in _SETTINGS}
     return {name: value for name, value in found.items() if value is not None}

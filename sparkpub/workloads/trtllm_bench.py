@@ -14,7 +14,7 @@ from pydantic import Field, PositiveInt, model_validator
 
 from sparkpub.errors import WorkloadError
 from sparkpub.workloads import trtllm_answer
-from sparkpub.workloads.base import WORKDIR, Answer, Case, Command, Options
+from sparkpub.workloads.base import WORKDIR, Answer, Case, Command, Options, flags
 
 _DATASET, _API, _REPORT, _REQUESTS = "dataset.jsonl", "llm_api_options.yaml", "report.json", "requests.json"
 _ITERATIONS = "iterations.log"
@@ -85,22 +85,27 @@ class TrtllmBench:
                 where=f"models.{case.model_key}",
                 remedy="add path:",
             )
-        files = {PurePosixPath(_DATASET): dataset(options, options.input_tokens, case.seed)}
-        argv = [options.executable, "--model", case.model_id, "--model_path", case.model_path, options.mode]
-        argv += ["--dataset", f"{WORKDIR}/{_DATASET}", *_flags(options)]
+        throughput = options.mode == "throughput"
         api = llm_api_options(case, options)
+        files = {PurePosixPath(_DATASET): dataset(options, options.input_tokens, case.seed)}
         if api:
             files[PurePosixPath(_API)] = yaml.safe_dump(api, sort_keys=True).encode()
-            argv += [options.config_flag, f"{WORKDIR}/{_API}"]
         outputs = {"report": _REPORT}
-        argv += ["--report_json", f"{WORKDIR}/{_REPORT}"]
-        if options.mode == "throughput":
-            outputs["requests"] = _REQUESTS
-            argv += ["--request_json", f"{WORKDIR}/{_REQUESTS}"]
-        if options.iteration_log:
-            outputs["iterations"] = _ITERATIONS
-            argv += ["--iteration_log", f"{WORKDIR}/{_ITERATIONS}"]
-        return Command(tuple(argv), files=files, outputs=outputs)
+        outputs |= {"requests": _REQUESTS} if throughput else {}
+        outputs |= {"iterations": _ITERATIONS} if options.iteration_log else {}
+        argv = flags({
+            "--dataset": f"{WORKDIR}/{_DATASET}", "--num_requests": options.requests, "--warmup": options.warmup,
+            "--max_batch_size": options.max_batch_size if throughput else None,
+            "--max_num_tokens": options.max_num_tokens, "--max_seq_len": options.max_seq_len,
+            "--concurrency": options.concurrency, "--streaming": throughput and options.streaming,
+            "--backend": options.backend, "--engine_dir": options.engine_dir,
+            "--kv_cache_free_gpu_mem_fraction": options.kv_cache_free_gpu_memory_fraction,
+            options.config_flag: f"{WORKDIR}/{_API}" if api else None, "--report_json": f"{WORKDIR}/{_REPORT}",
+            "--request_json": f"{WORKDIR}/{_REQUESTS}" if throughput else None,
+            "--iteration_log": f"{WORKDIR}/{_ITERATIONS}" if options.iteration_log else None,
+        })  # fmt: skip
+        model = ("--model", case.model_id, "--model_path", case.model_path)
+        return Command((options.executable, *model, options.mode, *argv), files=files, outputs=outputs)
 
     def parse(self, log: bytes, files: Mapping[str, bytes], options: TrtllmBenchOptions | None) -> Answer:
         """Report first, log for what only the log says, percentiles recomputed from the requests."""
@@ -119,23 +124,6 @@ def dataset(options: TrtllmBenchOptions, input_tokens: int, seed: int) -> bytes:
         for task in range(options.requests)
     )
     return "".join(json.dumps(request, separators=(",", ":")) + "\n" for request in requests).encode()
-
-
-def _flags(options: TrtllmBenchOptions) -> list[str]:
-    flags: dict[str, object] = {
-        "--num_requests": options.requests,
-        "--warmup": options.warmup,
-        "--max_num_tokens": options.max_num_tokens,
-        "--max_seq_len": options.max_seq_len,
-        "--concurrency": options.concurrency,
-        "--backend": options.backend,
-        "--engine_dir": options.engine_dir,
-        "--kv_cache_free_gpu_mem_fraction": options.kv_cache_free_gpu_memory_fraction,
-    }
-    if options.mode == "throughput":
-        flags["--max_batch_size"] = options.max_batch_size
-    argv = [part for flag, value in flags.items() if value is not None for part in (flag, str(value))]
-    return [*argv, "--streaming"] if options.mode == "throughput" and options.streaming else argv
 
 
 def llm_api_options(case: Case, options: TrtllmBenchOptions) -> dict[str, Any]:

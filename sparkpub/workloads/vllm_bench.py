@@ -15,7 +15,7 @@ from sparkpub.errors import WorkloadError
 from sparkpub.metrics import GIB
 from sparkpub.record import MetricValue, Observed
 from sparkpub.workloads import reading
-from sparkpub.workloads.base import PYTHON, WORKDIR, Answer, Case, Command, Options
+from sparkpub.workloads.base import PYTHON, WORKDIR, Answer, Case, Command, Options, flags
 
 _REPORT, _DRIVER = "report.json", "vllm_serve.py"
 _NUMBER = r"([\d.,]+)"
@@ -73,16 +73,15 @@ class VllmBench:
         engine = _engine_flags(case, options)
         if options.mode == "serve":
             return _serve(case, options, engine)
-        argv = [options.executable, "bench", options.mode, "--model", case.model_path]
-        argv += ["--input-len", str(options.input_tokens), "--output-len", str(options.output_tokens)]
-        if options.mode == "throughput":
-            argv += ["--dataset-name", "random", "--num-prompts", str(options.requests)]
-            argv += ["--max-num-seqs", str(options.batch_size)]
-        else:
-            argv += ["--num-iters", str(options.requests), "--batch-size", str(options.batch_size)]
-            argv += [] if options.warmup is None else ["--num-iters-warmup", str(options.warmup)]
-        argv += ["--output-json", f"{WORKDIR}/{_REPORT}", *engine]
-        return Command(tuple(argv), outputs={"report": _REPORT})
+        throughput = options.mode == "throughput"
+        argv = flags({
+            "--model": case.model_path, "--input-len": options.input_tokens, "--output-len": options.output_tokens,
+            "--dataset-name": "random" if throughput else None,
+            "--num-prompts" if throughput else "--num-iters": options.requests,
+            "--max-num-seqs" if throughput else "--batch-size": options.batch_size,
+            "--num-iters-warmup": options.warmup, "--output-json": f"{WORKDIR}/{_REPORT}",
+        })  # fmt: skip
+        return Command((options.executable, "bench", options.mode, *argv, *engine), outputs={"report": _REPORT})
 
     def parse(self, log: bytes, files: Mapping[str, bytes], options: VllmBenchOptions | None) -> Answer:
         """The kind of report shows in its keys, so that an import needs no options."""
@@ -104,27 +103,31 @@ class VllmBench:
 
 
 def _engine_flags(case: Case, options: VllmBenchOptions) -> list[str]:
-    argv = ["--dtype", options.dtype, "--seed", str(case.seed)]
-    argv += ["--load-format", "dummy"] if case.random_weights else []
-    argv += ["--max-model-len", str(options.max_model_len)] if options.max_model_len else []
-    if options.gpu_memory_utilization is not None:
-        argv += ["--gpu-memory-utilization", str(options.gpu_memory_utilization)]
-    argv += ["--enforce-eager"] if options.enforce_eager else []
-    return [*argv, *options.extra_args]
+    common = {
+        "--dtype": options.dtype,
+        "--seed": case.seed,
+        "--load-format": "dummy" if case.random_weights else None,
+        "--max-model-len": options.max_model_len,
+        "--gpu-memory-utilization": options.gpu_memory_utilization,
+        "--enforce-eager": options.enforce_eager,
+    }
+    return [*flags(common), *options.extra_args]
 
 
 def _serve(case: Case, options: VllmBenchOptions, engine: list[str]) -> Command:
-    port = str(options.port)
+    """A driver starts the server, waits for it, runs the client and stops the server."""
     assert case.model_path is not None
-    server = [options.executable, "serve", case.model_path, "--host", "127.0.0.1", "--port", port]
-    server += ["--max-num-seqs", str(options.batch_size), *engine]
-    client = [options.executable, "bench", "serve", "--model", case.model_path, "--host", "127.0.0.1", "--port", port]
-    client += ["--dataset-name", "random", "--num-prompts", str(options.requests), "--seed", str(case.seed)]
-    client += ["--random-input-len", str(options.input_tokens), "--random-output-len", str(options.output_tokens)]
-    client += ["--max-concurrency", str(options.concurrency)] if options.concurrency else []
-    client += ["--ignore-eos", "--percentile-metrics", "ttft,tpot,itl,e2el", "--metric-percentiles", "50,90,95,99"]
-    client += ["--save-result", "--result-dir", WORKDIR, "--result-filename", _REPORT]
-    argv = (PYTHON, f"{WORKDIR}/{_DRIVER}", port, str(options.start_seconds), "--", *server, "--", *client)
+    address = {"--host": "127.0.0.1", "--port": options.port}
+    server = [case.model_path, *flags(address | {"--max-num-seqs": options.batch_size}), *engine]
+    client = flags({
+        "--model": case.model_path, **address, "--dataset-name": "random", "--num-prompts": options.requests,
+        "--seed": case.seed, "--random-input-len": options.input_tokens,
+        "--random-output-len": options.output_tokens, "--max-concurrency": options.concurrency, "--ignore-eos": True,
+        "--percentile-metrics": "ttft,tpot,itl,e2el", "--metric-percentiles": "50,90,95,99", "--save-result": True,
+        "--result-dir": WORKDIR, "--result-filename": _REPORT,
+    })  # fmt: skip
+    driver = (PYTHON, f"{WORKDIR}/{_DRIVER}", str(options.port), str(options.start_seconds))
+    argv = (*driver, "--", options.executable, "serve", *server, "--", options.executable, "bench", "serve", *client)
     return Command(argv, files={PurePosixPath(_DRIVER): reading.payload(_DRIVER)}, outputs={"report": _REPORT})
 
 
@@ -204,18 +207,20 @@ def _observed(report: Mapping[str, Any], printed: list[str], options: VllmBenchO
     }
     path = reading.search(printed, r"with config: model='([^']+)'") or reading.word(report.get("model_id"))
     measured = reading.number(report.get("duration", report.get("elapsed_time")))
-    return Observed(
-        engine="vLLM" if report or path else None,
-        engine_version=reading.search(printed, r"LLM engine \(v([^)\s]+)\)"),
-        model_path=path,
-        random_weights=None if load_format is None else load_format.lower() == "dummy",
-        weight_bytes=round(weights * GIB) if weights else None,
-        kv_bytes_per_token=round(cache * GIB / tokens) if cache and tokens else None,
-        dtype=reading.search(printed, r"\bdtype=torch\.(\w+)"),
-        kv_cache_dtype=reading.search(printed, r"\bkv_cache_dtype=(\w+)"),
-        quantization=reading.word(reading.search(printed, r"\bquantization=(\w+)")),
-        requests=requests,
-        batch_size=options.batch_size if options else None,
-        measured_seconds=measured,
-        settings={name: value for name, value in settings.items() if value is not None},
+    return reading.observed(
+        {
+            "engine": "vLLM" if report or path else None,
+            "engine_version": reading.search(printed, r"LLM engine \(v([^)\s]+)\)"),
+            "model_path": path,
+            "random_weights": None if load_format is None else load_format.lower() == "dummy",
+            "weight_bytes": round(weights * GIB) if weights else None,
+            "kv_bytes_per_token": round(cache * GIB / tokens) if cache and tokens else None,
+            "dtype": reading.search(printed, r"\bdtype=torch\.(\w+)"),
+            "kv_cache_dtype": reading.search(printed, r"\bkv_cache_dtype=(\w+)"),
+            "quantization": reading.word(reading.search(printed, r"\bquantization=(\w+)")),
+            "requests": requests,
+            "batch_size": options.batch_size if options else None,
+            "measured_seconds": measured,
+            "settings": {name: value for name, value in settings.items() if value is not None},
+        }
     )

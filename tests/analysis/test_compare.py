@@ -273,6 +273,14 @@ def test_overhead_is_that_of_execution_times(unit: str, direction: str, expected
     assert found.overhead_percent == (None if expected is None else pytest.approx(expected))
 
 
+def test_an_open_verdict_says_what_was_not_shown() -> None:
+    degrees = compare([60.0, 61.0, 60.0, 61.0], [60.0, 61.0, 61.0, 60.0], margin_percent=1, unit="°C")
+    assert degrees.why == "no difference is shown (p = 1)."
+    rate = compare([60.0, 61.0, 60.0, 61.0], [60.0, 61.0, 61.0, 60.0], margin_percent=0.1, unit="tok/s")
+    assert rate.why.startswith("neither a difference (p = 1) nor equivalence within ±0.1 % (p = 0.4")
+    assert "; power against a 10 % difference is 1.00" in rate.why
+
+
 def test_neighbours_that_are_alike_are_said_to_be_worth_less() -> None:
     drifting = [100.0, 101.0, 102.0, 103.0, 104.0, 105.0, 106.0, 107.0]
     found = compare(drifting, [103.4, 103.5, 103.6, 103.3, 103.5, 103.6, 103.4, 103.5], margin_percent=5)

@@ -61,6 +61,7 @@ class Run:
     kv_gib: float = 10.0
     kv_bytes: int = 0
     weights_gib: float = 0.0
+    config_sha256: str | None = None
     started: datetime = START
     status: str = "ok"
     roles: tuple[str, ...] = ("log", "report", "telemetry")
@@ -139,7 +140,7 @@ class Run:
         usual: dict[str, Any] = {
             "requested": Requested(model_id=model["id"], architecture=model["architecture"], workload=WORKLOAD,
                                    environment={"type": "host"}),
-            "observed": answer.observed,
+            "observed": answer.observed.model_copy(update={"config_sha256": self.config_sha256}),
             "metrics": metrics,
             "evidence": tuple(
                 Evidence(role=role, path=f"{self.run_id}{suffixes[role]}", bytes=len(files[role]),

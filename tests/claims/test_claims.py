@@ -1,5 +1,6 @@
 """Claims: what is refused, how each form is read, when a verdict is void. Expected values are worked out in place."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,6 +9,8 @@ import pytest
 
 from sparkpub import claims
 from sparkpub.errors import ClaimError
+from sparkpub.store import Stored
+from tests.building import a_record
 from tests.claims.campaigns import a_dataset, a_review, verdict_on
 
 METRIC = "output_throughput_tok_s"
@@ -201,6 +204,16 @@ def test_a_metric_that_nobody_measured_is_undecided() -> None:
     found = verdict_on(a_dataset(BOTH), metric="gpu_clock_sm_mean_mhz", expect={"holds": "min > 1000"})
     assert found.verdict == "undecided"
     assert "not available" in found.text
+
+
+def test_a_workload_without_the_metric_is_no_unit() -> None:
+    """Only workload `w` has the metric; a run of another workload must not make the claim undecided."""
+    data = a_dataset(BOTH)
+    (campaign,) = data.campaigns.values()
+    other = a_record({"matmul_gflop_s": 1.0}, run_id="c-x", workload="x")
+    runs = (*campaign.runs, Stored(other, Path("c/x.json")))
+    more = replace(data, campaigns={"c": replace(campaign, runs=runs)})
+    assert verdict_on(more, **comparing(expect={"equivalent_within_percent": 1})).verdict == "supported"
 
 
 def test_a_hypothesis_says_what_would_decide_it() -> None:

@@ -222,6 +222,7 @@ def test_names_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     matrix = read_matrix(ROOT / "matrix/phase1.yaml")
     outcome = import_results("benchmark-spark", source, tmp_path, Given("phase1", matrix))
     assert [left.reason for left in outcome.refused] == ["the matrix has no model other"]
+    assert not (tmp_path / "phase1").exists()
     with pytest.raises(UsageError, match="declares campaign"):
         import_results("benchmark-spark", source, tmp_path, Given("c", matrix))
     with pytest.raises(UsageError, match="no name of a campaign"):

@@ -1,11 +1,14 @@
 """Logs and reports of trtllm-bench as they lie in a folder."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
+from sparkpub.checks import review
+from sparkpub.dataset import load
 from sparkpub.errors import ImportFormatError, UsageError
 from sparkpub.importers import import_results
 from sparkpub.importers.base import Given
@@ -24,8 +27,11 @@ def test_files_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
     (folder / "notes.txt").write_text("bring milk")
     outcome = import_results("trtllm-bench", folder, tmp_path / "data", Given("c", environment="native"))
     assert [(left.source, left.refused) for left in outcome.skipped] == [("notes.txt", False)]
+    assert [(left.source, left.reason) for left in outcome.refused] == [
+        ("cut", "it does not say which model was asked for; give --model")
+    ]
     records = {stored.record.model: stored.record for stored in read_folder(tmp_path / "data/c")}
-    assert set(records) == {"gpt-oss-120b", "model", "unnamed"}
+    assert set(records) == {"gpt-oss-120b", "model"}
     gpt = records["gpt-oss-120b"]
     assert (gpt.iteration, gpt.status) == (7, "ok")
     assert (gpt.started.value, gpt.started.zone) == ("2025-12-20T04:20:21", "unknown")
@@ -36,10 +42,11 @@ def test_files_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
     assert "last modification" in tiny.unavailable["started"]
     for item in tiny.evidence:
         assert file_sha256(tmp_path / "data/c" / item.path) == item.sha256
-    assert records["unnamed"].status == "invalid"
+    for file in folder.iterdir():
+        os.utime(file, (0, 0))  # as after a fresh checkout
     again = import_results("trtllm-bench", folder, tmp_path / "data", Given("c", environment="native"))
     assert not again.imported
-    assert not again.refused
+    assert len(again.skipped) == 1 + 2
 
 
 def test_runs_of_a_cell_are_numbered_in_order_of_time(tmp_path: Path) -> None:
@@ -70,3 +77,17 @@ def test_where_it_ran_must_be_said_and_something_must_be_there(tmp_path: Path) -
         import_results("trtllm-bench", tmp_path / "empty", tmp_path, Given("c", environment="native"))
     with pytest.raises(ImportFormatError, match="no such file"):
         import_results("trtllm-bench", tmp_path / "nowhere", tmp_path, Given("c", environment="native"))
+
+
+def test_every_format_there_has_been_is_imported_whatever_state_it_is_in(tmp_path: Path) -> None:
+    given = Given("c", environment="native", model="some")
+    outcome = import_results("trtllm-bench", LOGS, tmp_path, given)
+    cases = {path.name.removesuffix(".expected.json") for path in LOGS.glob("*.expected.json")}
+    assert len(outcome.imported) == len(cases)
+    assert not outcome.refused
+    records = [stored.record for stored in read_folder(tmp_path / "c")]
+    expected = [json.loads(path.read_text())["complete"] for path in LOGS.glob("*.expected.json")]
+    assert sum(record.status == "ok" for record in records) == sum(expected)
+    # A report without its log is no error, and its figures agree with the evidence.
+    errors = {item.check for item in review(load(tmp_path)).findings if item.severity == "error"}
+    assert {"missing-log", "metric-mismatch", "checksum", "schema"}.isdisjoint(errors)

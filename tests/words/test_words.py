@@ -1,7 +1,6 @@
 """Prose bound to data: every function gives the figure of the records, and every mistake stops with file and line."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,7 +19,9 @@ def words() -> Words:
     data = dataset.load(ROOT / "data" / "comprehensive")
     found = review(data)
     known = facts.read(ROOT / "site_src" / "facts.yaml")
-    verdict = verdict_on(data, found, id="sixty", campaign="phase1", include="all", expect={"holds": "runs = 60"})
+    verdict = verdict_on(
+        data, found, id="sixty", campaign="phase1", include="all", recorded="refuted", expect={"holds": "runs = 60"}
+    )
     return Words(
         data,
         statistics(data, excluded=found.excluded),
@@ -77,6 +78,14 @@ def test_a_figure_comes_from_the_records(words: Words, expression: str, text: st
     assert said(words, expression) == text
 
 
+def test_a_changed_verdict_is_shown_in_place(words: Words) -> None:
+    """The same claim, recorded as supported: the preview says what the text was written for."""
+    data = words._dataset
+    stale = verdict_on(data, words._review, id="old", campaign="phase1", include="all", expect={"holds": "runs = 60"})
+    other = Words(data, words._statistics, words._review, [stale], {}, lambda *_, **__: "")
+    assert other.render('{{ claim("old") }}', "a.md").startswith("[refuted, written for supported](")
+
+
 def test_front_matter_gets_the_words_without_links(words: Words) -> None:
     text = words.render("---\ncampaign: phase1\ndescription: {{ claim('sixty') }}\n---\n", "a.md")
     assert "description: refuted\n" in text
@@ -118,9 +127,8 @@ def test_text_from_findings_cannot_become_markup() -> None:
 def test_every_value_listed_is_a_name_that_works(words: Words) -> None:
     rows = words.values()
     assert len(rows) > 500
-    sample: list[dict[str, Any]] = [*rows[::97], rows[-1]]
-    for row in sample:
-        assert row["value"] in words.render(f"{{{{ {row['name']} }}}}", "index.md")
+    for name, value in [*rows[::97], rows[-1]]:
+        assert value in words.render(f"{{{{ {name} }}}}", "index.md")
 
 
 def test_a_changed_digit_changes_the_page(tmp_path: Path) -> None:

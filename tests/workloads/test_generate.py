@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from sparkpub.errors import WorkloadError
+from sparkpub.workloads.architecture import read_model_folder
 from sparkpub.workloads.base import Case
 from sparkpub.workloads.generate import Generate, GenerateOptions
 from tests.workloads.running import run
@@ -141,3 +142,22 @@ def test_a_report_of_infinite_logits_is_not_hidden() -> None:
     answer = Generate().parse(b"", {"report": json.dumps(report).encode()}, None)
     assert answer.problems == ("the logits are not finite",)
     assert not answer.complete
+
+
+@pytest.mark.torch
+def test_weights_of_a_folder_are_loaded_and_said_not_to_be_random(tmp_path: Path) -> None:
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**DENSE), dtype=torch.float32)
+    model.save_pretrained(tmp_path / "model")
+    facts = read_model_folder(tmp_path / "model")
+    (tmp_path / "run").mkdir()
+    given = case(model_path=str(tmp_path / "model"), random_weights=False)
+    code, log, files = run(Generate().command(given, OPTIONS), tmp_path / "run")
+    assert code == 0, log.decode()
+    observed = Generate().parse(log, files, OPTIONS).observed
+    assert observed.random_weights is False
+    for name in ("parameters", "weight_bytes", "kv_bytes_per_token", "config_sha256", "model_type", "layers"):
+        assert getattr(observed, name) == getattr(facts, name) is not None

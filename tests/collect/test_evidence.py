@@ -1,0 +1,100 @@
+"""Logs that are capped, redaction that misses nothing and spares what is public."""
+
+from pathlib import Path
+
+import pytest
+
+from sparkpub.collect.evidence import Log
+from sparkpub.redaction import Redactor
+
+
+def written(tmp_path: Path, chunks: list[bytes], cap: int = 10_000) -> tuple[bytes, bool]:
+    log = Log(tmp_path / "log", Redactor(), cap)
+    for chunk in chunks:
+        log.write(chunk)
+    log.close()
+    log.close()
+    return (tmp_path / "log").read_bytes(), log.truncated
+
+
+def test_a_log_is_kept_byte_for_byte(tmp_path: Path) -> None:
+    content = b"one\r two \xff\xfe\nthree\x1b[31m without an end"
+    assert written(tmp_path, [content[:5], content[5:9], content[9:]]) == (content, False)
+
+
+def test_a_log_over_the_cap_keeps_its_beginning_and_its_end_and_marks_the_cut(tmp_path: Path) -> None:
+    lines = [b"line %05d\n" % number for number in range(5000)]
+    content, truncated = written(tmp_path, lines)
+    assert truncated
+    assert len(content) <= 10_000
+    assert content.startswith(lines[0])
+    assert content.endswith(lines[-1])
+    before, mark, after = content.partition(b"\n[sparkpub: ")
+    assert mark
+    cut = int(after.split()[0])
+    kept = len(before) + len(after.partition(b"\n")[2])
+    assert cut + kept == sum(map(len, lines))
+
+
+def test_a_secret_split_between_chunks_is_still_redacted(tmp_path: Path) -> None:
+    content, _ = written(tmp_path, [b"login hf_abcdefgh", b"ijklmnopqrstuvwx\n"])
+    assert content == b"login <secret>\n"
+
+
+def test_a_line_without_end_is_written_all_the_same(tmp_path: Path) -> None:
+    content, _ = written(tmp_path, [b"x" * 70_000, b"y"], cap=1_000_000)
+    assert content == b"x" * 70_000 + b"y"
+
+
+@pytest.fixture
+def redactor(monkeypatch: pytest.MonkeyPatch) -> Redactor:
+    monkeypatch.setenv("HOME", "/srv/people/khan")
+    monkeypatch.setenv("WANDB_API_KEY", "0123456789abcdef")
+    monkeypatch.setattr("socket.gethostname", lambda: "spark")
+    return Redactor()
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("token hf_AbCdEfGhIjKlMnOpQrSt end", "token <secret> end"),
+        ("nvapi-abcdefghijklmnop1234", "<secret>"),
+        ("export HF_TOKEN=abcdefgh1x", "export HF_TOKEN=<secret>"),
+        ('{"api_key": "abcdefgh1x"}', '{"api_key": "<secret>"}'),
+        ("Authorization: Bearer abcdefgh.ijkl", "Authorization: Bearer <secret>"),
+        ("https://me:pass@example.org/x", "https://<secret>@example.org/x"),
+        ("key is 0123456789abcdef here", "key is <secret> here"),
+        ("/srv/people/khan/models and /home/anna.b/x", "<home>/models and <home>/x"),
+        ("/srv/people/khanate", "/srv/people/khanate"),
+        ("on spark: release:spark-single-gpu-dev, spark.local", "on <host>: release:spark-single-gpu-dev, spark.local"),
+        ("GPU-12345678-1234-1234-1234-123456789abc", "<gpu>"),
+        ("max_num_tokens=4096 tokenizer: LlamaTokenizerFast", "max_num_tokens=4096 tokenizer: LlamaTokenizerFast"),
+        ("Total Output Throughput (tokens/sec): 119.7900", "Total Output Throughput (tokens/sec): 119.7900"),
+        ("eos_token: endoftextmarker", "eos_token: endoftextmarker"),
+    ],
+)
+def test_redaction(redactor: Redactor, text: str, clean: str) -> None:
+    assert redactor.text(text) == clean
+    assert redactor.text(clean) == clean
+
+
+def test_what_follows_a_secret_flag_goes_too(redactor: Redactor) -> None:
+    argv = ("x", "--hf-token", "abc", "--max_num_tokens", "4096", "--api-key=abcdefgh1x")
+    assert redactor.argv(argv) == ("x", "--hf-token", "<secret>", "--max_num_tokens", "4096", "--api-key=<secret>")
+
+
+def test_variables_are_kept_by_allow_list(redactor: Redactor) -> None:
+    found = redactor.variables(
+        {"CUDA_HOME": "/usr/local/cuda", "HF_TOKEN": "x", "NVIDIA_API_KEY": "x", "EDITOR": "vi", "PATH": "/home/a/bin"}
+    )
+    assert found == {"CUDA_HOME": "/usr/local/cuda", "PATH": "<home>/bin"}
+
+
+def test_options_of_the_matrix_lose_their_secrets_and_nothing_else(redactor: Redactor) -> None:
+    options = {"env": {"HF_TOKEN": "x", "A": "b"}, "max_num_tokens": 8, "binds": ["/home/a/m:/m"], "gpus": None}
+    assert redactor.options(options) == {
+        "env": {"HF_TOKEN": "<secret>", "A": "b"},
+        "max_num_tokens": 8,
+        "binds": ["<home>/m:/m"],
+        "gpus": None,
+    }

@@ -1,0 +1,199 @@
+"""One commit per run of exactly its own files; the operator's index, work tree and branch stay as they were."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sparkpub.collect.git import GitError, Repository, own_commit
+from tests.collect.collecting import a_matrix, records, run
+
+
+def git(place: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=place, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture(autouse=True)
+def identity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tmp_path / "gitconfig"
+    config.write_text("[user]\nname = Operator\nemail = operator@example.org\n[init]\ndefaultBranch = main\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository with a file, in which the operator has staged one change, edited another file and made a third."""
+    place = tmp_path / "repo"
+    place.mkdir()
+    git(place, "init", "-q")
+    for name in ("a", "b"):
+        (place / name).write_text("old\n")
+    git(place, "add", ".")
+    git(place, "commit", "-qm", "Begin")
+    (place / "a").write_text("staged\n")
+    (place / "staged-new").write_text("new\n")
+    git(place, "add", "a", "staged-new")
+    (place / "b").write_text("edited\n")
+    (place / "loose").write_text("loose\n")
+    return place
+
+
+OPERATORS = "M  a\n M b\nA  staged-new\n?? loose\n"
+"""`git status` of the fixture: staged, edited, staged anew, unknown."""
+
+
+def status(place: Path) -> str:
+    return git(place, "status", "--porcelain")
+
+
+def commits(place: Path) -> list[str]:
+    return git(place, "log", "--format=%s").splitlines()
+
+
+def test_every_run_is_one_commit_of_its_own_files(repository: Path) -> None:
+    data = repository / "data"
+    run(a_matrix(), data, commit=True)
+    assert status(repository) == OPERATORS
+    assert commits(repository) == [
+        "Measure m/native/w, iteration 2: ok",
+        "Measure m/native/w, iteration 1: ok",
+        "Declare campaign small",
+        "Begin",
+    ]
+    first, second = records(data)
+    for record, revision in ((second, "HEAD"), (first, "HEAD~1")):
+        changed = git(repository, "show", "--name-only", "--format=", revision).splitlines()
+        stem = f"data/small/{record.stem}"
+        assert sorted(changed) == sorted([f"{stem}.json", f"{stem}.log", f"{stem}.telemetry.csv"])
+
+
+def test_a_failing_commit_stops_nothing_and_is_made_up_for(repository: Path) -> None:
+    hook = repository / ".git" / "hooks" / "pre-commit"
+    hook.write_text('#!/bin/sh\necho "the hook says no" >&2\nexit 1\n')
+    hook.chmod(0o755)
+    data = repository / "data"
+    outcome = run(a_matrix(), data, commit=True)
+    assert (outcome.measured, outcome.failed) == (2, 0)
+    assert commits(repository) == ["Begin"]
+    assert status(repository) == OPERATORS.replace("?? loose", "?? data/\n?? loose")
+    hook.unlink()
+    run(a_matrix(iterations=3), data, commit=True)
+    assert status(repository) == OPERATORS
+    assert sum(subject.startswith("Measure") for subject in commits(repository)) == 3
+
+
+def test_a_commit_that_fails_once_is_retried_with_the_next_run(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hook = repository / ".git" / "hooks" / "pre-commit"
+    # Refuses exactly the second commit: the first run's.
+    hook.write_text('#!/bin/sh\nn=$(cat .git/count 2>/dev/null || echo 0); echo $((n+1)) > .git/count; [ "$n" != 1 ]\n')
+    hook.chmod(0o755)
+    run(a_matrix(), repository / "data", commit=True)
+    assert sum(subject.startswith("Measure") for subject in commits(repository)) == 2
+    assert "not committed yet" in capsys.readouterr().out
+
+
+def test_no_repository_and_an_ignored_folder_are_said_and_measured_all_the_same(
+    tmp_path: Path, repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repository / ".gitignore").write_text("/local/\n")
+    for data in (tmp_path / "outside", repository / "local"):
+        assert run(a_matrix(iterations=1), data, commit=True).measured == 1
+        assert "not committing" in capsys.readouterr().out
+    assert commits(repository) == ["Begin"]
+
+
+def test_a_name_that_looks_like_a_pattern_is_only_a_name(repository: Path) -> None:
+    for name in ("x[1].json", "x1.json"):
+        (repository / name).write_text("{}\n")
+    Repository.of(repository).commit([repository / "x[1].json"], "One")
+    assert git(repository, "show", "--name-only", "--format=", "HEAD").split() == ["x[1].json"]
+
+
+@pytest.fixture
+def upstream(tmp_path: Path, repository: Path) -> Path:
+    """A bare remote of the repository."""
+    bare = tmp_path / "upstream.git"
+    git(tmp_path, "init", "-q", "--bare", str(bare))
+    git(repository, "remote", "add", "origin", str(bare))
+    git(repository, "push", "-qu", "origin", "main")
+    return bare
+
+
+def elsewhere(tmp_path: Path, upstream: Path, name: str, content: str) -> None:
+    """Somebody else pushes a file."""
+    clone = tmp_path / f"clone-{name.replace('/', '-')}"
+    git(tmp_path, "clone", "-q", str(upstream), str(clone))
+    (clone / name).parent.mkdir(parents=True, exist_ok=True)
+    (clone / name).write_text(content)
+    git(clone, "add", ".")
+    git(clone, "commit", "-qm", f"Add {name}")
+    git(clone, "push", "-q")
+
+
+def test_push_copes_with_a_remote_that_moved(tmp_path: Path, repository: Path, upstream: Path) -> None:
+    elsewhere(tmp_path, upstream, "theirs", "1\n")
+    data = repository / "data"
+    run(a_matrix(iterations=1), data, commit=True, push=True)
+    elsewhere(tmp_path, upstream, "more", "1\n")
+    run(a_matrix(iterations=2), data, commit=True, push=True)
+    assert status(repository) == OPERATORS
+    assert not (repository / "theirs").exists()
+    pushed = git(upstream, "ls-tree", "-r", "--name-only", "main").splitlines()
+    assert {"theirs", "more"} <= set(pushed)
+    assert sum(name.endswith(".telemetry.csv") for name in pushed) == 2
+    # The operator's next pull is a fast-forward: nothing was rewritten.
+    git(repository, "stash", "-q")
+    git(repository, "pull", "-q", "--ff-only")
+    assert (repository / "theirs").exists()
+
+
+def test_a_push_in_conflict_is_reported_and_stops_nothing(
+    tmp_path: Path, repository: Path, upstream: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elsewhere(tmp_path, upstream, "data/small/campaign.json", "{}\n")
+    assert run(a_matrix(iterations=1), repository / "data", commit=True, push=True).measured == 1
+    assert "not pushed yet" in capsys.readouterr().out
+    assert status(repository) == OPERATORS
+
+
+def test_a_repository_without_upstream_says_so(repository: Path) -> None:
+    with pytest.raises(GitError):
+        Repository.of(repository).push()
+
+
+def test_under_sudo_files_and_commits_are_the_invoking_users(
+    tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root, as sudo gives it")
+    nobody = 65534
+    for place, folders, files in os.walk(tmp_path):
+        for name in (*folders, *files):
+            os.chown(Path(place, name), nobody, nobody, follow_symlinks=False)
+    os.chown(tmp_path, nobody, nobody)
+    for parent in (tmp_path, *tmp_path.parents[:2]):
+        parent.chmod(0o755)
+    monkeypatch.setenv("SUDO_UID", str(nobody))
+    monkeypatch.setenv("SUDO_GID", str(nobody))
+    run(a_matrix(iterations=1), repository / "data", commit=True)
+    assert commits(repository)[0] == "Measure m/native/w, iteration 1: ok"
+    made = [repository / "data", *(repository / "data").rglob("*"), *(repository / ".git" / "objects").rglob("*")]
+    assert {path.stat().st_uid for path in made} == {nobody}
+
+
+def test_our_own_commit_comes_from_git_else_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sparkpub.collect import git as module
+
+    commit, clean = own_commit()
+    assert commit is None or len(commit) == 40
+    assert clean in (True, False, None)
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "sparkpub" / "collect" / "git.py"))
+    (tmp_path / "sparkpub" / "collect").mkdir(parents=True)
+    monkeypatch.setenv("SPARKPUB_COMMIT", "f" * 40)
+    assert own_commit() == ("f" * 40, None)

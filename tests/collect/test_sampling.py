@@ -1,0 +1,284 @@
+"""Sensors, telemetry, what is made of them, and what is noticed on the way."""
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sparkpub.collect import machine, memory, nvml, sampling, watch
+from sparkpub.collect.nvml import Gpus, NoGpuError
+from sparkpub.collect.sampler import Sampler, Table
+from sparkpub.collect.sampling import Readings
+from sparkpub.collect.watch import Watch
+from sparkpub.redaction import Redactor
+from sparkpub.telemetry import COLUMNS, Telemetry, parse
+from tests.collect.fake_nvml import FakeNvml, NVMLError
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> FakeNvml:
+    fake = FakeNvml()
+    monkeypatch.setattr(nvml, "library", lambda: fake)
+    return fake
+
+
+def test_a_sample_has_every_sensor_in_its_unit(driver: FakeNvml) -> None:
+    driver.utilization, driver.throttle = 97, 0x4
+    row = Sampler().row(0.0)
+    assert set(row) == set(COLUMNS)
+    assert row["gpu_utilization_percent"] == 97
+    assert row["gpu_memory_used_gib"] == 1.0
+    assert row["gpu_power_watt"] == 100.0  # 100,000 mW
+    assert row["gpu_energy_joule"] == 5000.0  # 5,000,000 mJ
+    assert (row["gpu_performance_state"], row["gpu_throttle_reasons"]) == ("P8", "0x4")
+    assert row["mem_available_gib"] > 0
+    assert row["gpu_processes"] == 0
+
+
+def test_a_spark_has_no_device_memory_and_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(nvml, "library", lambda: FakeNvml(spark=True))
+    sampler, table = Sampler(), Table(tmp_path / "t.csv")
+    row = sampler.row(0.0)
+    assert row["gpu_memory_used_gib"] is None
+    assert row["gpu_temp_celsius"] == 40
+    table.launched(0.0)
+    table.add(0.1, row)
+    table.close(sampler.reasons)
+    telemetry = parse((tmp_path / "t.csv").read_text())
+    assert "Not Supported" in telemetry.notes["gpu_memory_used_gib"]
+    found = sampling.metrics(Readings(telemetry))
+    assert found["gpu_memory_peak_gib"].value is None
+    assert "Not Supported" in (found["gpu_memory_peak_gib"].reason or "")
+    assert found["gpu_temp_end_celsius"].value == 40
+    facts = machine.facts(Gpus())
+    assert (facts.unified_memory, facts.kind) == (True, "dgx-spark")
+    assert facts.gpus[0].memory_total_gib is None
+    assert facts.gpus[0].compute_capability == "12.1"
+
+
+def test_the_machine_is_described_and_not_named(driver: FakeNvml) -> None:
+    facts = machine.facts(Gpus())
+    assert (facts.driver, facts.cuda_driver, facts.kind, facts.unified_memory) == ("580.95.05", "13.0", "h200", False)
+    assert facts.gpus[0].power_limit_watt == 700.0
+    assert "12345678" not in facts.model_dump_json()
+    assert facts == machine.facts(Gpus())
+
+
+def test_no_driver_is_a_reason_and_not_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent() -> Any:
+        raise ModuleNotFoundError("No module named 'pynvml'")
+
+    monkeypatch.setattr(nvml, "library", absent)
+    with pytest.raises(NoGpuError, match="pynvml"):
+        Gpus()
+    sampler = Sampler()
+    assert sampler.row(0.0)["gpu_temp_celsius"] is None
+    assert "pynvml" in sampler.reasons["gpu_temp_celsius"]
+
+
+def test_processes_of_others_are_told_from_the_runs(driver: FakeNvml) -> None:
+    sampler = Sampler()
+    driver.pids = [1]
+    assert sampler.row(0.0)["gpu_foreign_processes"] == 1  # there before the run
+    sampler.attach(os.getpid(), 0.0)
+    driver.pids = [1, os.getpid(), 2**22 + 1]  # a baseline process, the run itself, one of another namespace
+    row = sampler.row(1.0)
+    assert (row["gpu_processes"], row["gpu_foreign_processes"]) == (3, 1)
+    driver.pids = [os.getpid(), os.getppid()]
+    assert sampler.row(2.0)["gpu_foreign_processes"] == 1
+
+
+def a_telemetry(**columns: tuple[float | str | None, ...]) -> Readings:
+    return Readings(Telemetry(columns))
+
+
+def test_metrics_are_arithmetic_over_the_samples() -> None:
+    readings = a_telemetry(
+        elapsed_seconds=(-1.0, 0.0, 1.0, 2.0),
+        mem_available_gib=(100.0, 99.0, 60.0, 95.0),
+        gpu_temp_celsius=(41.0, 42.0, 60.0, 55.0),
+        gpu_power_watt=(10.0, 20.0, 40.0, 60.0),
+        gpu_energy_joule=(1000.0, 1010.0, 1050.0, 1100.0),
+        gpu_utilization_percent=(0.0, 5.0, 90.0, 80.0),
+        gpu_clock_sm_mhz=(300.0, 300.0, 1900.0, 1800.0),
+        gpu_memory_used_gib=(1.0, 2.0, 15.0, 3.0),
+    )
+    found = {name: item.value for name, item in sampling.metrics(readings).items()}
+    assert found["system_peak_gib"] == 40.0  # 100 - 60
+    assert found["gpu_memory_peak_gib"] == 15.0
+    assert (found["gpu_temp_start_celsius"], found["gpu_temp_end_celsius"], found["gpu_temp_max_celsius"]) == (
+        41,
+        55,
+        60,
+    )
+    assert found["gpu_power_mean_watt"] == 40.0  # (20 + 40 + 60) / 3
+    assert found["gpu_energy_joule"] == 90.0  # 1100 - 1010, from the launch on
+    assert found["gpu_clock_sm_mean_mhz"] == 1850.0  # under load only
+    assert found["gpu_utilization_mean_percent"] == pytest.approx(175 / 3)
+    assert found["cgroup_peak_gib"] is None
+
+
+def test_energy_is_the_integral_of_power_where_there_is_no_counter() -> None:
+    readings = a_telemetry(elapsed_seconds=(-1.0, 0.0, 1.0, 3.0), gpu_power_watt=(500.0, 10.0, 30.0, 50.0))
+    assert readings.energy() == 20.0 + 80.0  # trapezes: (10 + 30) / 2 · 1 + (30 + 50) / 2 · 2
+
+
+def test_the_ledger_is_of_the_baseline_and_of_the_least_available() -> None:
+    telemetry = Telemetry(
+        {
+            "elapsed_seconds": (-2.0, -1.0, 1.0, 2.0),
+            "mem_available_gib": (101.0, 100.0, 50.0, 70.0),
+            "mem_free_gib": (90.0, 80.0, 10.0, 20.0),
+            "mem_cached_gib": (5.0, 15.0, 40.0, 45.0),
+        }
+    )
+    ledger = sampling.ledger(telemetry, 119.7)
+    assert ledger is not None
+    assert (ledger.baseline.available_gib, ledger.baseline.free_gib, ledger.baseline.total_gib) == (100, 80, 119.7)
+    assert (ledger.peak.available_gib, ledger.peak.cached_gib) == (50, 40)
+    assert ledger.peak.gpu_used_gib is None
+
+
+def a_row(at: float, **values: str) -> dict[str, str]:
+    return dict.fromkeys(COLUMNS, "") | {"elapsed_seconds": str(at)} | values
+
+
+@pytest.fixture
+def watching() -> Watch:
+    return Watch(Redactor(), clock_max_mhz=2000.0)
+
+
+def test_throttling_is_noted_once_at_its_first_time(watching: Watch) -> None:
+    for at in (-1.0, 1.0, 2.0, 3.0):
+        watching.sample(a_row(at, gpu_throttle_reasons="0x1" if at < 2 else "0x44"))
+    noted = [(event.kind, event.at_seconds, event.text) for event in watching.events]
+    watching.close()
+    assert noted == [("throttle", 2.0, "software power cap"), ("throttle", 2.0, "hardware thermal slowdown")]
+
+
+def test_a_clock_stuck_under_load_is_noted_and_an_idle_one_is_not(watching: Watch) -> None:
+    for at in range(5):
+        watching.sample(a_row(at, gpu_clock_sm_mhz="300", gpu_utilization_percent="3"))
+    assert watching.events == []
+    for at in range(5, 8):
+        watching.sample(a_row(at, gpu_clock_sm_mhz="800", gpu_utilization_percent="95"))
+    watching.close()
+    (event,) = watching.events
+    assert (event.kind, event.at_seconds) == ("slow-clock", 7)
+    assert "800 MHz" in event.text
+    assert "2000 MHz" in event.text
+
+
+def test_foreign_processes_and_leaks_are_noted(watching: Watch) -> None:
+    watching.sample(a_row(1.0, gpu_foreign_processes="2"))
+    watching.leaks(a_telemetry(elapsed_seconds=(-1.0, 5.0), gpu_memory_used_gib=(1.0, 2.5), mem_shmem_gib=(1.0, 1.1)))
+    watching.close()
+    assert [event.kind for event in watching.events] == ["foreign-process", "leak"]
+    assert "1.50 GiB of device memory" in watching.events[1].text
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("NVRM: Xid (PCI:000f:01:00): 31, pid=123, MMU Fault", "xid"),
+        ("Out of memory: Killed process 17 (python3)", "oom"),
+        ("NVRM: nvAssertOkFailedNoLog: Assertion failed: Out of memory [NV_ERR_NO_MEMORY]", "oom"),
+        ("mce: [Hardware Error]: Machine check events logged", "kernel"),
+        ("eth0: link up", None),
+    ],
+)
+def test_kernel_messages_become_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str, kind: str | None
+) -> None:
+    # /dev/kmsg gives one record per read: "priority,sequence,time,flags;text".
+    ring = tmp_path / "kmsg"
+    os.mkfifo(ring)
+    monkeypatch.setattr(watch, "KMSG", str(ring))
+    reader = Watch(Redactor(), None)
+    writer = os.open(ring, os.O_WRONLY)
+    os.write(writer, f"3,100,200,-;{message}\n".encode())
+    reader.kernel(7.0)
+    os.close(writer)
+    reader.close()
+    assert [(event.kind, event.text) for event in reader.events] == ([] if kind is None else [(kind, message)])
+
+
+def test_a_kernel_log_that_cannot_be_read_is_said_to_be_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(watch, "KMSG", str(tmp_path / "absent"))
+    reader = Watch(Redactor(), None)
+    reader.kernel(1.0)
+    reader.close()
+    assert "cannot be read" in reader.unavailable["kernel_log"]
+
+
+def test_both_versions_of_control_groups_give_the_same_columns(tmp_path: Path) -> None:
+    two, one = tmp_path / "v2", tmp_path / "v1"
+    for folder in (two, one):
+        folder.mkdir()
+    gib = 2**30
+    (two / "memory.current").write_text(f"{4 * gib}\n")
+    (two / "memory.peak").write_text(f"{6 * gib}\n")
+    (two / "memory.stat").write_text(f"anon {gib}\nfile {2 * gib}\nkernel {gib}\nshmem 0\n")
+    (one / "memory.usage_in_bytes").write_text(f"{4 * gib}\n")
+    (one / "memory.max_usage_in_bytes").write_text(f"{6 * gib}\n")
+    (one / "memory.kmem.usage_in_bytes").write_text(f"{gib}\n")
+    (one / "memory.stat").write_text(f"rss 0\ncache 0\ntotal_rss {gib}\ntotal_cache {2 * gib}\ntotal_shmem 0\n")
+    expected = {
+        "cgroup_current_gib": 4, "cgroup_peak_gib": 6, "cgroup_anon_gib": 1, "cgroup_file_gib": 2,
+        "cgroup_shmem_gib": 0, "cgroup_kernel_gib": 1,
+    }  # fmt: skip
+    assert memory.cgroup_columns(two) == memory.cgroup_columns(one) == expected
+
+
+def test_meminfo_pressure_and_pss_are_read_in_their_units(tmp_path: Path) -> None:
+    (tmp_path / "pressure").mkdir()
+    (tmp_path / "pressure" / "memory").write_text("some avg10=1.25 avg60=0.00 avg300=0.00 total=1\nfull avg10=0.00\n")
+    (tmp_path / "meminfo").write_text(
+        "MemTotal: 127600748 kB\nMemFree: 1048576 kB\nMemAvailable: 2097152 kB\nCached: 524288 kB\n"
+        "Shmem: 0 kB\nSwapTotal: 1048576 kB\nSwapFree: 524288 kB\nHugePages_Free: 0\n"
+    )
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7" / "smaps_rollup").write_text("00400000-7ff rollup\nRss: 9 kB\nPss: 3145728 kB\nPss_Anon: 1 kB\n")
+    assert memory.machine_columns(tmp_path) == {
+        "mem_free_gib": 1, "mem_available_gib": 2, "mem_cached_gib": 0.5, "mem_shmem_gib": 0, "swap_used_gib": 0.5,
+    }  # fmt: skip
+    assert memory.pressure_columns(tmp_path) == {"pressure_memory_some_percent": 1.25}
+    assert memory.pss([7, 8], tmp_path) == 3.0
+    assert memory.pss([8], tmp_path) is None
+
+
+def test_the_sampler_is_a_process_that_keeps_its_pace(tmp_path: Path) -> None:
+    path = tmp_path / "telemetry.csv"
+    with sampling.sampling(path, 0.05, None) as sampler:
+        import time
+
+        launched = time.monotonic()
+        sampler.launched(os.getpid(), launched)
+        time.sleep(1.0)
+        assert sampler.alive()
+        seen = list(sampler.fresh())
+    telemetry = sampling.read(path)
+    times = [value for value in telemetry.numbers("elapsed_seconds") if value is not None]
+    assert times == sorted(times)
+    assert times[0] < 0
+    assert times[-1] >= 1.0
+    assert 5 <= len(seen) <= len(times) <= 30
+    assert {"mem_available_gib", "cpu_percent"} <= set(telemetry.columns)
+
+
+def test_several_gpus_are_summed_where_sums_make_sense(driver: FakeNvml) -> None:
+    gpus = Gpus()
+    gpus.handles = ["gpu0", "gpu1"]
+    row = gpus.columns()
+    assert (row["gpu_memory_used_gib"], row["gpu_power_watt"], row["gpu_temp_celsius"]) == (2.0, 200.0, 40)
+
+
+def test_one_unreadable_sensor_leaves_the_others(driver: FakeNvml) -> None:
+    driver.memory = NVMLError("Unknown Error")
+    row = Gpus().columns()
+    assert row["gpu_memory_used_gib"] is None
+    assert row["gpu_power_watt"] == 100.0
+    driver.memory = SimpleNamespace(total=2, used=1, free=1)
+    assert Gpus().memory_free_percent() == 50.0
