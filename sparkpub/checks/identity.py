@@ -1,5 +1,6 @@
 """Which model really ran, and whether the machine can do what the figures say."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
@@ -14,7 +15,7 @@ from sparkpub.checks.finding import Finding, Severity
 from sparkpub.checks.values import memory_gib
 from sparkpub.checks.view import Cell, View, ids, label
 from sparkpub.metrics import GIB
-from sparkpub.record import Architecture, Record
+from sparkpub.record import Architecture, Observed, Record
 from sparkpub.store import Stored
 
 THROUGHPUT = "output_throughput_tok_s"
@@ -66,24 +67,32 @@ def _contradictions(record: Record, shown: Mapping[str, Any]) -> list[str]:
             f"{words[record.requested.random_weights]}"
         )
     known = expected(record)
-    for name in shown if known is not None else ():
+    if known is None:
+        return problems
+    for name in shown:
         want, got = getattr(known, name), shown[name]
-        if want is not None and not _agrees(name, want, got, record):
+        if want is not None and not _agrees(name, want, got, known, record.observed):
             problems.append(f"{name.replace('_', ' ')} is {_number(got)} and that model has {_number(want)}")
     return problems
 
 
-def _agrees(name: str, want: Any, got: Any, record: Record) -> bool:
-    if not isinstance(want, int):
+def _agrees(name: str, want: Any, got: Any, known: Architecture, seen: Observed) -> bool:
+    """Whether a fact observed is the one expected, in the number format that the run used."""
+    if not isinstance(want, int) or name == "layers":
         return bool(want == got)
-    if name == "kv_bytes_per_token":
-        kind = record.observed.kv_cache_dtype or ""
-        want = want / 2 if "8" in kind else want * 2 if "32" in kind else want
-    if name == "weight_bytes":
-        if record.observed.quantization is not None:
-            return True
-        return bool(abs(got - want) <= thresholds.WEIGHTS_TOLERANCE * want)
-    return bool(abs(got - want) <= (thresholds.IDENTITY_TOLERANCE * want if name != "layers" else 0))
+    if name == "weight_bytes" and seen.quantization is not None:
+        return True
+    kind = _bits(seen.kv_cache_dtype) if name == "kv_bytes_per_token" else None
+    if name in ("kv_bytes_per_token", "weight_bytes"):
+        want *= (kind or _bits(seen.dtype) or _bits(known.dtype) or 16) / (_bits(known.dtype) or 16)
+    slack = thresholds.WEIGHTS_TOLERANCE if name == "weight_bytes" else thresholds.IDENTITY_TOLERANCE
+    return bool(abs(got - want) <= slack * want)
+
+
+def _bits(dtype: str | None) -> int | None:
+    """Bits of a number format by its name: 16 of bfloat16, 8 of fp8; None for `auto`."""
+    found = re.search(r"\d+", dtype or "")
+    return int(found[0]) if found else None
 
 
 def _number(value: Any) -> str:

@@ -9,15 +9,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from sparkpub.collect import controls, lock, machine, memory, nvml, watch
+from sparkpub.collect import controls, lock, machine, nvml, watch
 from sparkpub.collect.gates import may_drop_caches
 from sparkpub.collect.git import GitError, Repository
 from sparkpub.collect.readiness import obstacles, unprepared
 from sparkpub.collect.session import Choice, collect, known_records
-from sparkpub.environments import cgroup
 from sparkpub.environments.chroot import may_mount
 from sparkpub.environments.docker import described
 from sparkpub.errors import CollectError
+from sparkpub.kernel import cgroup, memory
 from sparkpub.matrix import Gates, Matrix, plan
 from sparkpub.metrics import GIB
 

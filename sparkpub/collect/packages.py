@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.interruption import Interruption
-from sparkpub.environments import owner
 from sparkpub.environments.base import OWNER_LABEL, RUN_LABEL, Environment, Exit, Launch, Running
 from sparkpub.errors import CollectError
+from sparkpub.kernel import owner
 from sparkpub.workloads.base import PYTHON, Command
 
 PATIENCE = 60.0

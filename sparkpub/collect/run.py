@@ -19,9 +19,10 @@ from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.machine import clock_max_mhz
 from sparkpub.collect.progress import Progress, duration
 from sparkpub.collect.watch import Watch
-from sparkpub.environments import ENVIRONMENTS, owner
+from sparkpub.environments import ENVIRONMENTS
 from sparkpub.environments.base import OWNER_LABEL, RUN_LABEL, Environment, Exit, Launch, Running
 from sparkpub.errors import CollectError
+from sparkpub.kernel import owner
 from sparkpub.matrix import Matrix, PlannedRun
 from sparkpub.record import (
     Event,

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, PositiveFloat
 
-from sparkpub.environments import owner
 from sparkpub.environments.base import (
     INSIDE_WORKDIR,
     OWNER_LABEL,
@@ -31,6 +30,7 @@ from sparkpub.environments.base import (
     through_binds,
 )
 from sparkpub.errors import CollectError
+from sparkpub.kernel import owner
 from sparkpub.record import Container
 
 if TYPE_CHECKING:

@@ -250,7 +250,7 @@ def observing(runs: list[Run], **shown: str) -> None:
     """Make each run of a model show the configuration file of that sum."""
     for run in runs:
         if run.model in shown:
-            run.config_sha256 = shown[run.model] * 64
+            run.shown = {"config_sha256": shown[run.model] * 64}
 
 
 def test_two_names_with_one_configuration_are_one_model(tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_two_names_with_one_configuration_are_one_model(tmp_path: Path) -> None:
 def test_one_name_with_two_configurations_is_two_models(tmp_path: Path) -> None:
     runs = clean_runs(seed=7)
     observing(runs, dense="a", sparse="b")
-    faults.cell(runs)[3].config_sha256 = "c" * 64
+    faults.cell(runs)[3].shown = {"config_sha256": "c" * 64}
     write(tmp_path, runs)
     (finding,) = reviewed(tmp_path).findings
     assert finding.message.startswith("Runs of dense show different models")
@@ -287,3 +287,26 @@ def test_a_quarantined_run_is_not_accused_again(tmp_path: Path, check: str) -> N
     found = reviewed(tmp_path)
     assert check not in {finding.check for finding in found.findings}
     assert found.excluded == {run: "quarantined: known"}
+
+
+@pytest.mark.parametrize(
+    ("shown", "kv_bytes", "agrees"),
+    [
+        ({}, 28_672, True),
+        ({"kv_cache_dtype": "fp8"}, 14_336, True),  # half the bytes of bfloat16
+        ({"dtype": "float32"}, 57_344, True),
+        ({"kv_cache_dtype": "auto"}, 14_336, False),
+        ({"kv_cache_dtype": "fp8"}, 28_672, False),
+    ],
+)
+def test_bytes_are_compared_in_the_number_format_that_ran(
+    tmp_path: Path, shown: dict[str, str], kv_bytes: int, agrees: bool
+) -> None:
+    """DENSE has 28,672 bytes of keys and values per token in bfloat16, and 6.05 GiB of weights."""
+    runs = clean_runs(seed=7)
+    for run in runs:
+        if run.model == "dense":
+            run.shown, run.kv_bytes = shown, kv_bytes
+            run.weights_gib = 12.1 if "dtype" in shown else 6.05
+    write(tmp_path, runs)
+    assert ("identity" not in {finding.check for finding in reviewed(tmp_path).findings}) is agrees

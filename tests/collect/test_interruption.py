@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.environments import owner
-from sparkpub.environments.processes import marked
+from sparkpub.kernel import owner
+from sparkpub.kernel.tree import marked
 from sparkpub.matrix import Matrix
 from sparkpub.store import file_sha256
 from tests.collect.collecting import OPEN_GATES, a_matrix, records, run
