@@ -43,6 +43,30 @@ _DATA = click.option(
 
 
 @cli.command()
+@click.argument("matrix_file", metavar="[MATRIX]", required=False, type=click.Path(path_type=Path))
+@_DATA
+@click.option("--smoke", is_flag=True, help="Run each cell of the matrix once, without gates, and keep nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON and nothing else.")
+def doctor(matrix_file: Path | None, data: Path, smoke: bool, as_json: bool) -> None:
+    """Say what this machine can measure and what is missing, before the night.
+
+    Example: sparkpub doctor matrix/demo.yaml --smoke
+    """
+    from sparkpub import matrix
+    from sparkpub.collect import doctor as physician
+
+    if smoke and matrix_file is None:
+        raise click.UsageError("--smoke runs the cells of a matrix, and none is given")
+    declared = None if matrix_file is None else matrix.read(matrix_file)
+    found = physician.examine(declared, data, smoke=smoke)
+    if as_json:
+        click.echo(json.dumps(physician.document(found), indent=1))
+    else:
+        click.echo("\n".join(physician.lines(found)))
+    sys.exit(1 if any(item.state == "missing" for item in found) else 0)
+
+
+@cli.command()
 @_MATRIX
 @_DATA
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON and nothing else.")

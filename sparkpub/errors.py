@@ -68,6 +68,8 @@ class WorkloadError(SparkpubError):
 class ImportFormatError(SparkpubError):
     """Another tool's results that cannot be imported."""
 
+    exit_code = 2
+
 
 class ClaimError(SparkpubError):
     """A claim, a fact or a name in prose that does not resolve."""

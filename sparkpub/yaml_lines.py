@@ -21,6 +21,10 @@ def same_everywhere(names: Iterable[str]) -> Keys:
     return lambda _: known
 
 
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""libyaml's where PyYAML was built with it: twenty times as fast, with the same marks."""
+
+
 class Lines:
     """Where each key of a YAML document stands, and which keys stand twice."""
 
@@ -122,8 +126,8 @@ def refuse(problems: Iterable[str], error: type[SparkpubError]) -> None:
 def parse(text: str, name: str, error: type[SparkpubError]) -> tuple[Any, Lines]:
     """A YAML document and its lines. Raises `error` with file and line where it is not YAML."""
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        document = yaml.safe_load(text)
+        node = yaml.compose(text, Loader=_LOADER)
+        document = yaml.load(text, Loader=_LOADER)  # noqa: S506 - either is a safe loader
     except yaml.YAMLError as problem:
         mark = getattr(problem, "problem_mark", None)
         where = f"{name}:{mark.line + 1}" if mark else name

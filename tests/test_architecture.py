@@ -33,13 +33,14 @@ MEASURING = {
     "catalogue": {"record", "errors", "yaml_lines"},
     "analysis": {"metrics", "record", "errors", "catalogue"},
     "workloads": {"metrics", "record", "errors"},
-    "environments": {"workloads", "record", "state", "errors"},
+    "kernel": {"metrics", "state"},
+    "environments": {"workloads", "record", "state", "errors", "kernel"},
     "matrix": {"environments", "workloads", "record", "store", "errors", "yaml_lines"},
     "coverage": {"matrix", "record", "campaign", "errors"},
     "importers": {"workloads", "matrix", "metrics", "campaign", "record", "store", "redaction", "errors"},
     "collect": {
-        "analysis", "campaign", "catalogue", "coverage", "environments", "errors", "matrix", "metrics", "record",
-        "redaction", "state", "store", "telemetry", "workloads",
+        "analysis", "campaign", "catalogue", "coverage", "environments", "errors", "kernel", "matrix", "metrics",
+        "record", "redaction", "state", "store", "telemetry", "workloads",
     },
 }  # fmt: skip
 """Left of the disk: unit -> the units it may import."""

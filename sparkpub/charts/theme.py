@@ -28,7 +28,7 @@ FONT = "Helvetica Neue, Arial, sans-serif"
 
 CONFIG: dict[str, Any] = {
     "aria": False,
-    "background": None,
+    "background": "transparent",
     "font": FONT,
     "view": {"stroke": None},
     "axis": {

@@ -78,10 +78,11 @@ def restated(view: View) -> list[tuple[str, str, str, Fit]]:
     found = []
     for workload in dict.fromkeys(cell[2] for cell in view.ran):
         columns = {name: column for name in view.results if _varies(column := _column(view, workload, name))}
-        own = [
-            (index, cell[0]) for index, (cell, runs) in enumerate(view.ran.items()) if cell[2] == workload for _ in runs
-        ]
-        cells, models = np.array([place for place, _ in own]), np.array([model for _, model in own])
+        own = [(label(cell), cell[0]) for cell, runs in view.ran.items() if cell[2] == workload for _ in runs]
+        cells, models = (
+            np.unique([cell for cell, _ in own], return_inverse=True)[1],
+            np.array([name for _, name in own]),
+        )
         for one, other in combinations(columns, 2):
             fit = _exact(columns[one], columns[other], cells, models)
             if fit is not None:

@@ -1,5 +1,6 @@
 """Which model really ran, and whether the machine can do what the figures say."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
@@ -10,11 +11,11 @@ from sparkpub import catalogue
 from sparkpub.analysis import compare, physics
 from sparkpub.analysis.describe import ALPHA
 from sparkpub.checks import thresholds
-from sparkpub.checks.finding import Finding
+from sparkpub.checks.finding import Finding, Severity
 from sparkpub.checks.values import memory_gib
-from sparkpub.checks.view import Cell, View, label
+from sparkpub.checks.view import Cell, View, ids, label
 from sparkpub.metrics import GIB
-from sparkpub.record import Architecture, Record
+from sparkpub.record import Architecture, Observed, Record
 from sparkpub.store import Stored
 
 THROUGHPUT = "output_throughput_tok_s"
@@ -66,24 +67,32 @@ def _contradictions(record: Record, shown: Mapping[str, Any]) -> list[str]:
             f"{words[record.requested.random_weights]}"
         )
     known = expected(record)
-    for name in shown if known is not None else ():
+    if known is None:
+        return problems
+    for name in shown:
         want, got = getattr(known, name), shown[name]
-        if want is not None and not _agrees(name, want, got, record):
+        if want is not None and not _agrees(name, want, got, known, record.observed):
             problems.append(f"{name.replace('_', ' ')} is {_number(got)} and that model has {_number(want)}")
     return problems
 
 
-def _agrees(name: str, want: Any, got: Any, record: Record) -> bool:
-    if not isinstance(want, int):
+def _agrees(name: str, want: Any, got: Any, known: Architecture, seen: Observed) -> bool:
+    """Whether a fact observed is the one expected, in the number format that the run used."""
+    if not isinstance(want, int) or name == "layers":
         return bool(want == got)
-    if name == "kv_bytes_per_token":
-        kind = record.observed.kv_cache_dtype or ""
-        want = want / 2 if "8" in kind else want * 2 if "32" in kind else want
-    if name == "weight_bytes":
-        if record.observed.quantization is not None:
-            return True
-        return bool(abs(got - want) <= thresholds.WEIGHTS_TOLERANCE * want)
-    return bool(abs(got - want) <= (thresholds.IDENTITY_TOLERANCE * want if name != "layers" else 0))
+    if name == "weight_bytes" and seen.quantization is not None:
+        return True
+    kind = _bits(seen.kv_cache_dtype) if name == "kv_bytes_per_token" else None
+    if name in ("kv_bytes_per_token", "weight_bytes"):
+        want *= (kind or _bits(seen.dtype) or _bits(known.dtype) or 16) / (_bits(known.dtype) or 16)
+    slack = thresholds.WEIGHTS_TOLERANCE if name == "weight_bytes" else thresholds.IDENTITY_TOLERANCE
+    return bool(abs(got - want) <= slack * want)
+
+
+def _bits(dtype: str | None) -> int | None:
+    """Bits of a number format by its name: 16 of bfloat16, 8 of fp8; None for `auto`."""
+    found = re.search(r"\d+", dtype or "")
+    return int(found[0]) if found else None
 
 
 def _number(value: Any) -> str:
@@ -92,45 +101,36 @@ def _number(value: Any) -> str:
 
 def _strangers(view: View) -> Iterator[Finding]:
     """Runs of one name that show different models, and different names that show the same configuration."""
-    models: dict[str, set[str]] = defaultdict(set)
-    names: dict[str, set[str]] = defaultdict(set)
-    for cell, runs in view.ran.items():
-        for sha256 in {run.record.observed.config_sha256 for run in runs} - {None}:
-            models[cell[0]].add(str(sha256))
-            names[str(sha256)].add(cell[0])
-    for model, found in models.items():
-        if len(found) > 1:
-            text = f"Runs of {model} show {len(found)} different models: their configuration is not the same file."
-            yield view.finding("identity", "error", text, cells=_cells_of(view, {model}), config_sha256=sorted(found))
-    for sha256, owners in names.items():
-        if len(owners) > 1:
-            text = f"{' and '.join(sorted(owners))} are names for one model: their configuration is the same file."
-            yield view.finding("identity", "error", text, cells=_cells_of(view, owners), config_sha256=[sha256])
-
-
-def _cells_of(view: View, models: set[str]) -> list[str]:
-    return [label(cell) for cell in view.ran if cell[0] in models]
+    observed = [(run.record.model, run.record.observed.config_sha256) for run in view.happened]
+    seen = sorted({(model, sha256) for model, sha256 in observed if sha256 is not None})
+    for side, words in ((0, "Runs of {} show different models: their configuration is not the same file."),
+                        (1, "{} are names for one model: their configuration is the same file.")):  # fmt: skip
+        for value in sorted({pair[side] for pair in seen}):
+            pairs = [pair for pair in seen if pair[side] == value]
+            if len(pairs) > 1:
+                models = sorted({model for model, _ in pairs})
+                yield view.finding("identity", "error", words.format(" and ".join(models)),
+                                   cells=[label(cell) for cell in view.ran if cell[0] in models],
+                                   config_sha256=sorted({sha256 for _, sha256 in pairs}))  # fmt: skip
 
 
 def does_not_fit(view: View) -> Iterator[Finding]:
     """Cells whose weights and KV cache exceed the memory of the machine."""
     for cell, runs in view.counted.items():
-        needs = [(run, *need) for run in runs if (need := _memory_need(run.record)) is not None]
-        worst = max(needs, key=lambda item: item[1].required / item[1].available, default=None)
-        if worst is None or worst[1].fits:
-            continue
-        stored, fit, weights, kv = worst
-        source = "was observed" if "weight_bytes" in _observed(stored.record) else "is the size of its weights"
-        beside = f" and a KV cache of {kv / GIB:.1f} GiB" if weights <= fit.available else ""
-        text = (
-            f"{stored.record.requested.model_id} cannot have run here: {weights / GIB:.1f} GiB {source}{beside}, "
-            f"and the machine has {fit.available / GIB:.1f} GiB."
-        )
-        yield view.finding("does-not-fit", "error", text, cell=cell, runs=[run.record.run_id for run in runs],
-                           weight_bytes=weights, kv_bytes=kv, memory_bytes=fit.available)  # fmt: skip
+        needs = [need for run in runs if (need := _memory_need(run.record)) is not None and not need[0].fits]
+        if needs:
+            fit, weights, kv = max(needs, key=lambda need: need[0].required)
+            beside = f" with a KV cache of {kv / GIB:.1f} GiB" if weights <= fit.available else ""
+            text = (
+                f"{runs[0].record.requested.model_id} cannot have run here: its weights take {weights / GIB:.1f} GiB"
+                f"{beside}, and the machine has {fit.available / GIB:.1f} GiB."
+            )
+            yield view.finding("does-not-fit", "error", text, cell=cell, runs=ids(runs), weight_bytes=weights,
+                               kv_bytes=kv, memory_bytes=fit.available)  # fmt: skip
 
 
 def _memory_need(record: Record) -> tuple[physics.Fit, float, float] | None:
+    """What weights and KV cache need of the memory there is, and both by themselves, in bytes."""
     known, memory = expected(record), memory_gib(record)
     weights = _observed(record).get("weight_bytes") or (known.weight_bytes if known is not None else None)
     facts = catalogue.machines().get(record.machine.kind or "")
@@ -185,21 +185,18 @@ def roofline(view: View) -> Iterator[Finding]:
         if not flows or limit is None:
             continue
         least, likely = fmean(flow[0] for flow in flows), fmean(flow[1] for flow in flows)
-        impossible = least > limit
-        if not impossible and likely < thresholds.ROOFLINE_SUSPICIOUS * limit:
+        if least <= limit and likely < thresholds.ROOFLINE_SUSPICIOUS * limit:
             continue
-        share = (least if impossible else likely) / limit
+        severity: Severity = "error" if least > limit else "warning"
+        needed = least if least > limit else likely
+        end = "Something other than the model named ran" if least > limit else "Engines do not usually come that close"
         text = (
-            f"The throughput of {label(cell)} would need {'at least ' if impossible else ''}"
-            f"{(least if impossible else likely) / 1e9:,.0f} GB/s of memory traffic, {100 * share:,.0f} % of the "
-            f"{limit / 1e9:,.0f} GB/s the machine has. "
+            f"The throughput of {label(cell)} would need {needed / 1e9:,.0f} GB/s of memory traffic, "
+            f"{100 * needed / limit:,.0f} % of the {limit / 1e9:,.0f} GB/s that the machine has. {end}."
         )
-        text += (
-            "Something other than the model named ran." if impossible else "That is more than engines usually reach."
-        )
-        yield view.finding("roofline", "error" if impossible else "warning", text, cell=cell, n=len(flows),
+        yield view.finding("roofline", severity, text, cell=cell, n=len(flows), batch=batch_of(runs[0].record),
                            bytes_per_second_at_least=least, bytes_per_second_expected=likely,
-                           bandwidth_bytes_per_second=limit, batch=batch_of(runs[0].record))  # fmt: skip
+                           bandwidth_bytes_per_second=limit)  # fmt: skip
 
 
 def same_numbers(view: View) -> Iterator[Finding]:

@@ -70,7 +70,7 @@ def _sha256(path: Path, _size: int, _modified: int) -> str:
 def exit_status(view: View) -> Iterator[Finding]:
     """Runs that did not end well. Where a later attempt did, nothing is missing, and the finding is for the record."""
     good = {(*run.record.cell, run.record.iteration) for run in view.runs if run.record.status == "ok"}
-    for stored in view.runs:
+    for stored in view.standing:
         record = stored.record
         if record.status != "ok":
             again = (*record.cell, record.iteration) in good
@@ -87,7 +87,7 @@ def published_only(stored: Stored) -> bool:
 
 def missing_log(view: View) -> Iterator[Finding]:
     """Runs without a log. Figures that were only ever published cannot have one: a warning, and nothing leaves."""
-    without = [run for run in view.runs if run.record.status == "ok" and run.record.file("log") is None]
+    without = [run for run in view.standing if run.record.status == "ok" and run.record.file("log") is None]
     published = [run for run in without if published_only(run)]
     # A report that somebody handed over without its log still carries its own figures.
     given = [run for run in without if run.record.plan.order == "as-published" and run.record.file("report")]
@@ -108,7 +108,7 @@ def missing_log(view: View) -> Iterator[Finding]:
 
 def missing_report(view: View) -> Iterator[Finding]:
     """Runs that call themselves good although the engine never gave its result."""
-    for stored in view.runs:
+    for stored in view.standing:
         record = stored.record
         if record.status != "ok" or published_only(stored):
             continue
@@ -127,7 +127,7 @@ def missing_report(view: View) -> Iterator[Finding]:
 
 def metric_mismatch(view: View) -> Iterator[Finding]:
     """Recorded figures that their own log or report contradicts. Figures with a checksum fault are not read."""
-    for stored in view.runs:
+    for stored in view.standing:
         answer = reread(stored) if stored.record.status == "ok" else None
         if answer is None or not (answer.complete or answer.truncated):
             continue

@@ -14,6 +14,8 @@ from sparkpub.checks.registry import CHECKS
 from sparkpub.checks.view import View, label
 from sparkpub.dataset import CampaignData, Dataset
 
+_TO_BE_MENDED = frozenset({"schema", "checksum"})
+
 
 @dataclass(frozen=True)
 class Review:
@@ -46,7 +48,10 @@ class Review:
         return {data.name: tuple(map(label, View(data).recorded)) for data in self.dataset.campaigns.values()}
 
     def acknowledgement(self, finding: Finding) -> Acknowledgement | None:
-        """The entry of campaign.json that answers a finding. Every cell concerned must be covered by it."""
+        """The entry of campaign.json that answers a finding. Every cell concerned must be covered by it. Nothing
+        answers damage or a sentence at fault: they are mended."""
+        if finding.check in _TO_BE_MENDED or CHECKS[finding.check].kind == "prose":
+            return None
         data = self.dataset.campaigns.get(finding.campaign)
         entries = () if data is None else data.info.acknowledged
         return next((entry for entry in entries if _covers(entry, finding)), None)

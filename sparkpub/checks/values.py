@@ -27,7 +27,7 @@ _PARTS_OF_MEMORY = [
 def unit(view: View) -> Iterator[Finding]:
     """Figures outside what is physically possible, whatever their unit says."""
     yield from damaged(view.campaign.name, view.damage, units=True)
-    for stored in view.runs:
+    for stored in view.happened:
         record = stored.record
         for name, value in record.metrics.items():
             metric = metric_of(name, value)

@@ -62,6 +62,11 @@ class View:
         """Runs that happened properly, further records of one iteration included: what the machine did."""
         return _without(self.recorded, self.out)
 
+    @property
+    def standing(self) -> tuple[Stored, ...]:
+        """The runs that nobody has taken out yet, in order of time."""
+        return tuple(stored for stored in self.runs if stored.record.run_id not in self.out)
+
     @cached_property
     def happened(self) -> tuple[Stored, ...]:
         """The runs of `ran`, cell by cell."""

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sparkpub.collect import controls, memory
+from sparkpub.collect import controls
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.nvml import Gpus
+from sparkpub.kernel import memory
 from sparkpub.matrix import Gates
 from sparkpub.metrics import GIB
 from sparkpub.record import Gate, Reading

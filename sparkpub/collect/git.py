@@ -78,6 +78,13 @@ class Repository:
                 return
         raise problem
 
+    def upstream(self) -> str | None:
+        """Where the branch is pushed to, as `origin/main`; None where it has no upstream."""
+        try:
+            return self._run("rev-parse", "--abbrev-ref", "--symbolic-full-name", "@{upstream}").strip()
+        except GitError:
+            return None
+
     def _tip(self, remote: str, target: str) -> str:
         """What to push: HEAD where the remote is behind it, else a merge of both."""
         self._run("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote, f"+{target}:refs/sparkpub/upstream")

@@ -9,9 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sparkpub.collect import controls, memory
+from sparkpub.collect import controls
 from sparkpub.collect.nvml import Gpus
-from sparkpub.environments import cgroup
+from sparkpub.kernel import cgroup, memory
 from sparkpub.metrics import GIB
 from sparkpub.record import Gate, Gpu, Machine
 

@@ -61,7 +61,7 @@ def plan_lines(matrix: Matrix, data: Path) -> list[str]:
         "gates: " + ", ".join(f"{name} {value}" for name, value in gates.items()),
     ]
     for run in document["runs"]:
-        cell = f"{run['environment']}/{run['model']}/{run['workload']}"
+        cell = f"{run['model']}/{run['environment']}/{run['workload']}"
         lines.append(f"{run['position']:5d}  {cell}  iteration {run['iteration']}  {run['state']}")
     seconds = document["estimate_seconds"]
     left = sum(1 for run in document["runs"] if run["state"] in ("missing", "retry"))
@@ -85,7 +85,7 @@ def status_lines(matrix: Matrix, data: Path) -> list[str]:
     """The same for people."""
     document = status_document(matrix, data)
     lines = [
-        f"{cell['environment']}/{cell['model']}/{cell['workload']}: {cell['done']} of {cell['planned']} done, "
+        f"{cell['model']}/{cell['environment']}/{cell['workload']}: {cell['done']} of {cell['planned']} done, "
         f"{cell['failed']} failed, {cell['quarantined']} quarantined, {cell['missing']} missing"
         for cell in document["cells"]
     ]

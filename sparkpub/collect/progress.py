@@ -5,9 +5,9 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TextIO
 
 from sparkpub import state
 from sparkpub.collect import lock
@@ -19,9 +19,9 @@ _BAR = 20
 class Progress:
     """Says what happens. A lost terminal silences it and stops nothing."""
 
-    def __init__(self, campaign: str, planned: int, done: int, stream: TextIO | None = None) -> None:
-        self._stream = stream or sys.stdout
-        self._live = self._stream.isatty()
+    def __init__(self, campaign: str, planned: int, done: int, say: Callable[[str], None] | None = None) -> None:
+        self._stream, self._say = sys.stdout, say
+        self._live = say is None and self._stream.isatty()
         self._campaign, self._planned, self._done, self._seen = campaign, planned, done, done
         self._began = time.monotonic()
         self._shown = ""
@@ -29,6 +29,9 @@ class Progress:
 
     def line(self, text: str) -> None:
         """A line that stays."""
+        if self._say is not None:
+            self._say(text)
+            return
         clock = datetime.now(UTC).strftime("%H:%M:%SZ")
         self._write(("\r\x1b[K" if self._live and self._shown else "") + f"{clock} {text}\n")
         self._shown = ""

@@ -1,10 +1,7 @@
 """One run: prepare, launch, follow, read the answer, and make the record of it."""
 
-import json
-import shutil
-import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,9 +19,10 @@ from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.machine import clock_max_mhz
 from sparkpub.collect.progress import Progress, duration
 from sparkpub.collect.watch import Watch
-from sparkpub.environments import ENVIRONMENTS, owner
+from sparkpub.environments import ENVIRONMENTS
 from sparkpub.environments.base import OWNER_LABEL, RUN_LABEL, Environment, Exit, Launch, Running
 from sparkpub.errors import CollectError
+from sparkpub.kernel import owner
 from sparkpub.matrix import Matrix, PlannedRun
 from sparkpub.record import (
     Event,
@@ -40,7 +38,7 @@ from sparkpub.record import (
 from sparkpub.redaction import Redactor
 from sparkpub.store import Stored
 from sparkpub.workloads import WORKLOADS
-from sparkpub.workloads.base import PYTHON, Answer, Case, Command, Workload
+from sparkpub.workloads.base import Answer, Case, Command, Workload
 
 TICK = 0.25
 """Seconds between looks at a run; its end wakes us at once."""
@@ -74,12 +72,14 @@ class Job:
     environment: Environment
     environment_options: Any
     command: Command
+    expected_seconds: float | None = None
+    """What earlier runs of the cell took, for the progress bar."""
 
     @property
     def label(self) -> str:
         """For people."""
         kind = " repeat" if self.repeat_of else ""
-        return f"{self.run.environment}/{self.run.model}/{self.run.workload} {self.run.iteration}{kind}"
+        return f"{self.run.model}/{self.run.environment}/{self.run.workload} {self.run.iteration}{kind}"
 
 
 def prepare(matrix: Matrix, run: PlannedRun, attempt: int = 1, repeat_of: str | None = None) -> Job:
@@ -201,7 +201,8 @@ def _watched(
         stopped = _must_stop(bench, watch, elapsed, floor)
         if stopped is not None:
             return running.stop(), stopped
-        bench.progress.live(job.label, "running", f"{duration(elapsed)} {temperature}", elapsed / bench.matrix.timeout)
+        share = elapsed / job.expected_seconds if job.expected_seconds else None
+        bench.progress.live(job.label, "running", f"{duration(elapsed)} {temperature}", share)
 
 
 def _must_stop(bench: Bench, watch: Watch, elapsed: float, floor: float | None) -> tuple[Status, str] | None:
@@ -361,39 +362,3 @@ def gpu_indices(options: Any) -> list[int] | None:
         named = gpus
     indices = [int(name) for name in named if name.strip().isdigit()]
     return indices or None
-
-
-def packages(environment: Environment, options: Any) -> "dict[str, str] | str":
-    """Packages of the environment's Python as `pip freeze` would list them, or why they are not known."""
-    code = (
-        "import importlib.metadata as m, json; "
-        "print(json.dumps({d.metadata['Name']: d.version for d in m.distributions() if d.metadata['Name']}))"
-    )
-    folder = Path(tempfile.mkdtemp(prefix="sparkpub-"))
-    folder.chmod(0o777)
-    said = _Said()
-    labels = {RUN_LABEL: "packages", OWNER_LABEL: owner.me()}
-    try:
-        running = environment.launch(Launch(Command((PYTHON, "-c", code)), folder, said, labels), options)
-        try:
-            ended = running.wait(60) or running.stop()
-        finally:
-            running.close()
-        found: Mapping[str, str] = json.loads(said.content.decode(errors="replace").strip().splitlines()[-1])
-        return dict(sorted(found.items())) if ended.code == 0 else f"Python ended with status {ended.code}"
-    except CollectError as error:
-        return f"Python could not be asked: {error.what}"
-    except (ValueError, IndexError, AttributeError):
-        return "Python did not answer with its packages"
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-class _Said:
-    """Keeps what a question was answered with."""
-
-    def __init__(self) -> None:
-        self.content = b""
-
-    def write(self, chunk: bytes) -> None:
-        self.content += chunk

@@ -16,11 +16,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sparkpub.collect import memory
 from sparkpub.collect.nvml import Gpus, NoGpuError
-from sparkpub.environments import cgroup
-from sparkpub.environments.base import RUN_VARIABLE
-from sparkpub.environments.processes import descendants, mark
+from sparkpub.kernel import cgroup, memory
+from sparkpub.kernel.tree import RUN_VARIABLE, descendants, mark
 from sparkpub.telemetry import COLUMNS
 
 PSS_EVERY = 10.0

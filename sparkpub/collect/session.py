@@ -1,8 +1,9 @@
 """The loop: what is missing is measured, each run is committed, and everything survives an end at any instant."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -10,19 +11,22 @@ from sparkpub import coverage, store
 from sparkpub.analysis.outliers import grubbs
 from sparkpub.campaign import Campaign
 from sparkpub.collect import controls, invoker, journal, machine, nvml
-from sparkpub.collect.gates import Gatekeeper, Passed
-from sparkpub.collect.git import GitError, Repository
+from sparkpub.collect.committer import Committer
+from sparkpub.collect.gates import Gatekeeper, Passed, Say
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.lock import MachineLock
+from sparkpub.collect.packages import installed
 from sparkpub.collect.progress import Progress, duration
-from sparkpub.collect.run import Bench, Job, gpu_indices, measure, packages, prepare
+from sparkpub.collect.readiness import refuse_obstacles
+from sparkpub.collect.run import Bench, Job, gpu_indices, measure, prepare
 from sparkpub.environments import ENVIRONMENTS
-from sparkpub.environments.base import Obstacle
-from sparkpub.errors import CollectError, UsageError, WorkloadError
+from sparkpub.errors import CollectError, UsageError
 from sparkpub.matrix import Matrix, PlannedRun, plan
 from sparkpub.record import Gate, Origin, Record
 from sparkpub.redaction import Redactor
-from sparkpub.store import Stored
+
+VARIATION_PERCENT = 5.0
+"""Coefficient of variation above which the source's methodology calls a cell's data poor."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +102,11 @@ def known_records(folder: Path) -> list[Record]:
     return [stored.record for stored in store.read_folder(folder)] if folder.is_dir() else []
 
 
-def collect(matrix: Matrix, choice: Choice) -> Outcome:
-    """Measure what is missing. Raises CollectError where the machine or an environment stands in the way."""
+def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
+    """Measure what is missing. Raises CollectError where the machine or an environment stands in the way.
+
+    `say` takes each line that would else be printed.
+    """
     folder = choice.data / matrix.campaign
     shown, redactor = public(matrix)
     with ExitStack() as stack:
@@ -113,11 +120,11 @@ def collect(matrix: Matrix, choice: Choice) -> Outcome:
         wanted = [run for run in plan(matrix) if choice.wants(run)]
         to_do = missing(shown, records, wanted)
         refuse_obstacles(matrix, to_do)
-        progress = Progress(matrix.campaign, len(wanted), len(wanted) - len(to_do))
+        progress = Progress(matrix.campaign, len(wanted), len(wanted) - len(to_do), say)
         stack.callback(progress.close)
         for line in said:
             progress.line(line)
-        committer = Committer(folder, choice, progress)
+        committer = Committer(folder, choice.commit, choice.push, progress)
         committer.add(_campaign(folder, shown), "Declare campaign " + matrix.campaign)
         committer.catch_up()
         gpus, why = stack.enter_context(nvml.opened())
@@ -157,7 +164,7 @@ class Session:
 
     def run(self, wanted: Sequence[PlannedRun]) -> Outcome:
         """Every wanted run that is missing, with its retries; then repeats of outliers."""
-        for run in wanted:
+        for run in [run for run in wanted if self._open(run)]:
             while self._goes_on() and self._open(run):
                 self._one(run)
             if not self._open(run):
@@ -166,6 +173,7 @@ class Session:
             for run, original in self._repeats(wanted):
                 if self._goes_on():
                     self._one(run, repeat_of=original)
+        self._review()
         left = len(missing(self._bench.public, self._records, wanted))
         if self._bench.interruption.finish:
             self._stopped = f"stopped by {self._bench.interruption.reason}"
@@ -187,9 +195,12 @@ class Session:
         """Gates, the run, its record, its commit."""
         bench = self._bench
         attempt = 1 + sum(1 for record in self._records if _slot(record) == run.slot and record.repeat_of == repeat_of)
+        took = [record.duration_seconds for record in self._records if record.cell == run.slot[:3]]
+        known = [seconds for seconds in took if seconds]
         job = prepare(bench.matrix, run, attempt, repeat_of)
+        job = replace(job, expected_seconds=sum(known) / len(known) if known else None)
         if run.environment not in bench.packages:
-            bench.packages[run.environment] = packages(job.environment, job.environment_options)
+            bench.packages[run.environment] = installed(job.environment, job.environment_options, bench.interruption)
         with nvml.opened(gpu_indices(job.environment_options)) as (gpus, _):
             passed = self._keeper.passed(gpus, self._last_ended(), bench.interruption, _saying(bench, job))
         if passed.interrupted:
@@ -207,7 +218,7 @@ class Session:
         self._measured += 1
         self._records.append(stored.record)
         self._report(job, stored.record)
-        self._committer.add(_paths(stored), _message(stored.record))
+        self._committer.add_run(stored)
 
     def _may_run(self, job: Job, passed: Passed) -> bool:
         """What the matrix says of a gate that is not known to hold: run, skip or stop."""
@@ -243,6 +254,23 @@ class Session:
         for event in record.events:
             self._bench.progress.line(f"{job.label}: {event.kind}: {event.text}")
 
+    def _review(self) -> None:
+        """What a look at the cells shows while the machine is still warm; `sparkpub check` judges."""
+        for cell in dict.fromkeys(record.cell for record in self._records):
+            good = [record for record in self._records if record.cell == cell and record.status == "ok"]
+            name = next(
+                (name for record in good for name, item in record.metrics.items() if item.source != "sampler"), ""
+            )
+            values = [value for record in good if (value := record.value(name)) is not None]
+            if len(values) < 3 or not (mean := statistics.fmean(values)):
+                continue
+            variation = 100 * statistics.stdev(values) / abs(mean)
+            flagged = [good[index].run_id for index in grubbs(values)] if len(values) == len(good) else []
+            wide = f", over {VARIATION_PERCENT:g} %: look at the runs" if variation > VARIATION_PERCENT else ""
+            odd = f", outliers {', '.join(flagged)}" if flagged else ""
+            mean_of = f"{name} mean {mean:g} over {len(values)} runs"
+            self._bench.progress.line(f"{'/'.join(cell)}: {mean_of}, variation {variation:.2f} %{wide}{odd}")
+
     def _repeats(self, wanted: Sequence[PlannedRun]) -> Iterator[tuple[PlannedRun, str]]:
         """Runs that Grubbs' test flags in a finished cell, as often as the matrix wants them repeated."""
         matrix = self._bench.matrix
@@ -262,68 +290,7 @@ class Session:
                     yield planned[_slot(flagged)], flagged.run_id
 
 
-class Committer:
-    """One commit per run, of exactly its own files; what fails is tried again later and never stops measuring."""
-
-    def __init__(self, folder: Path, choice: Choice, progress: Progress) -> None:
-        self._folder, self._push, self._progress = folder, choice.push, progress
-        self._waiting: list[tuple[list[Path], str]] = []
-        self._pushed = True
-        self._repository: Repository | None = None
-        if choice.commit:
-            try:
-                self._repository = Repository.of(folder)
-            except GitError as error:
-                progress.line(f"not committing: {error}; records are written all the same")
-
-    def catch_up(self) -> None:
-        """Commit runs that an earlier collector wrote and could not commit."""
-        if self._repository is None:
-            return
-        try:
-            loose = set(self._repository.uncommitted(self._folder))
-        except GitError as error:
-            self._progress.line(f"git: {error}")
-            return
-        for path in store.record_paths(self._folder):
-            if path.resolve() in loose:
-                stored = store.read_record(path)
-                self.add(_paths(stored), _message(stored.record))
-
-    def add(self, paths: Sequence[Path], message: str) -> None:
-        """Commit these files, after whatever is still waiting."""
-        if self._repository is None or not paths:
-            return
-        self._waiting.append((list(paths), message))
-        while self._waiting:
-            try:
-                self._repository.commit(*self._waiting[0])
-            except GitError as error:
-                self._progress.line(f"not committed yet, {len(self._waiting)} waiting: {error}")
-                return
-            self._waiting.pop(0)
-            self._pushed = False
-        self._publish()
-
-    def _publish(self) -> None:
-        if not self._push or self._pushed or self._repository is None:
-            return
-        try:
-            self._repository.push()
-        except GitError as error:
-            self._progress.line(f"not pushed yet: {error}")
-        else:
-            self._pushed = True
-
-    def finish(self) -> None:
-        """A last try, and what is left undone."""
-        if self._waiting:
-            paths, message = self._waiting.pop()
-            self.add(paths, message)
-        self._publish()
-
-
-def _saying(bench: Bench, job: Job) -> Callable[[str], None]:
+def _saying(bench: Bench, job: Job) -> Say:
     return lambda text: bench.progress.live(job.label, text.partition(",")[0].partition(" (")[0], text)
 
 
@@ -331,42 +298,10 @@ def _slot(record: Record) -> tuple[str, str, str, int]:
     return (*record.cell, record.iteration)
 
 
-def _paths(stored: Stored) -> list[Path]:
-    return [stored.path, *(stored.evidence_path(item) for item in stored.record.evidence)]
-
-
-def _message(record: Record) -> str:
-    again = f", repeat of {record.repeat_of}" if record.repeat_of else ""
-    return f"Measure {'/'.join(record.cell)}, iteration {record.iteration}{again}: {record.status}"
-
-
 def _clean_up() -> list[str]:
     """What a killed collector left on the machine: processes, mounts, containers, clocks."""
     said = [line for environment in ENVIRONMENTS.values() for line in environment.reap()]
     return said + controls.restore_after_crash()
-
-
-def obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[tuple[str, Obstacle]]:
-    """Why environments of these runs cannot be measured in, as (environment, obstacle)."""
-    found = []
-    for name in dict.fromkeys(run.environment for run in runs):
-        models = dict.fromkeys(matrix.models[run.model].path for run in runs if run.environment == name)
-        member = ENVIRONMENTS[matrix.environments[name]["type"]]
-        paths = [path for path in models if path is not None]
-        found += [(name, item) for item in member.obstacles(matrix.environment_options(name), paths)]
-    return found
-
-
-def refuse_obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> None:
-    """Raise CollectError with everything that stands in the way: before the night, not in it."""
-    lines = [f"{item.what}, environment {name}; {item.remedy}" for name, item in obstacles(matrix, runs)]
-    for run in {run.slot[:3]: run for run in runs}.values():
-        try:
-            prepare(matrix, run)
-        except WorkloadError as error:
-            lines += [line for line in error.lines() if line not in lines]
-    if lines:
-        raise CollectError(lines[0], others=lines[1:])
 
 
 def _campaign(folder: Path, shown: Matrix) -> list[Path]:

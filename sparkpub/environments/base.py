@@ -8,15 +8,12 @@ from typing import Annotated, Any, ClassVar, Protocol
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from sparkpub.kernel.tree import OWNER_VARIABLE, RUN_VARIABLE
 from sparkpub.record import Container
 from sparkpub.workloads.base import PYTHON, WORKDIR, Command
 
-RUN_VARIABLE = "SPARKPUB_RUN"
-"""Set in every process of a run to the run's id: it tells the run's processes from everybody else's."""
-OWNER_VARIABLE = "SPARKPUB_COLLECTOR"
-"""Set in every process of a run to the collector that started it, as `owner.me()` spells it."""
 RUN_LABEL, OWNER_LABEL = "sparkpub.run", "sparkpub.collector"
-"""The same two, as keys of `Launch.labels` and as labels of containers."""
+"""`tree.RUN_VARIABLE` and `tree.OWNER_VARIABLE` as keys of `Launch.labels` and as labels of containers."""
 INSIDE_WORKDIR = "/sparkpub"
 """Where an environment with a root of its own shows the run's folder."""
 

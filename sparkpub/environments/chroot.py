@@ -69,7 +69,7 @@ class Chroot:
             for tool in ("unshare", "mount", "chroot", "sh")
             if shutil.which(tool) is None
         ]
-        if not found and not _may_mount():
+        if not found and not may_mount():
             found.append(
                 Obstacle("mounting and chroot are not permitted", "run the collector as root: sudo sparkpub …")
             )
@@ -259,7 +259,7 @@ def _note(paths: Sequence[Path]) -> None:
     state.write(_NOTES, json.dumps([str(path) for path in paths]) if paths else None)
 
 
-def _may_mount() -> bool:
+def may_mount() -> bool:
     """Whether a private mount namespace with a mount in it can be made: tried, since capabilities hide in many ways."""
     tried = subprocess.run(
         ["unshare", "--mount", "--propagation", "private", "mount", "--bind", "/tmp", "/tmp"],  # noqa: S108

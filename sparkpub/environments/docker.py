@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, PositiveFloat
 
-from sparkpub.environments import owner
 from sparkpub.environments.base import (
     INSIDE_WORKDIR,
     OWNER_LABEL,
@@ -31,6 +30,7 @@ from sparkpub.environments.base import (
     through_binds,
 )
 from sparkpub.errors import CollectError
+from sparkpub.kernel import owner
 from sparkpub.record import Container
 
 if TYPE_CHECKING:
@@ -301,6 +301,18 @@ def _client() -> "DockerClient":
             f"no Docker engine answers: {_explained(error)}", remedy="start it, and check DOCKER_HOST and your rights"
         ) from None
     return client
+
+
+def described() -> str:
+    """The engine in one line. Raises CollectError where none answers."""
+    client = _client()
+    try:
+        version, info = client.version(), client.info()
+    finally:
+        client.close()
+    runtimes = ", ".join(sorted(info.get("Runtimes", {})))
+    groups = f"cgroup v{info.get('CgroupVersion', '1')} by {info.get('CgroupDriver')}"
+    return f"engine {version.get('Version')}, API {version.get('ApiVersion')}, {groups}, runtimes {runtimes}"
 
 
 def _knock() -> None:

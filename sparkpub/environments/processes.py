@@ -8,64 +8,15 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from sparkpub.environments import cgroup, owner
-from sparkpub.environments.base import OWNER_LABEL, OWNER_VARIABLE, RUN_LABEL, RUN_VARIABLE, Exit, Launch, Sink
+from sparkpub.environments.base import OWNER_LABEL, RUN_LABEL, Exit, Launch, Sink
 from sparkpub.errors import CollectError
+from sparkpub.kernel import cgroup, owner, tree
+from sparkpub.kernel.tree import OWNER_VARIABLE, RUN_VARIABLE, descendants, end, mark, marked
 
 CHUNK = 1 << 16
-
-
-def descendants(pid: int) -> set[int]:
-    """The process and all that descend from it, as long as their parents live."""
-    found: set[int] = set()
-    todo = [pid]
-    while todo:
-        current = todo.pop()
-        if current in found or owner.start_ticks(current) is None:
-            continue
-        found.add(current)
-        for children in Path(f"/proc/{current}/task").glob("*/children"):
-            try:
-                todo += [int(child) for child in children.read_text().split()]
-            except OSError:
-                continue
-    return found
-
-
-def marked(variable: str) -> dict[int, str]:
-    """Process id to the value of `variable` in its environment, for every process that has it and can be read."""
-    found = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            value = mark(int(folder.name), variable)
-            if value is not None:
-                found[int(folder.name)] = value
-    return found
-
-
-def mark(pid: int, variable: str) -> str | None:
-    """The value of `variable` in a process's environment; None where it has none or cannot be read."""
-    key = variable.encode() + b"="
-    try:
-        content = Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
-        return None
-    for entry in content.split(b"\0"):
-        if entry.startswith(key):
-            return entry[len(key) :].decode(errors="replace")
-    return None
-
-
-def end(pids: Iterable[int], number: signal.Signals) -> None:
-    """Send a signal to each process that still is."""
-    for pid in pids:
-        try:
-            os.kill(pid, number)
-        except (ProcessLookupError, PermissionError):
-            continue
 
 
 def reap() -> list[str]:
@@ -74,7 +25,7 @@ def reap() -> list[str]:
     said = [f"ended process {pid} of run {mark(pid, RUN_VARIABLE) or 'unknown'}" for pid in sorted(orphans)]
     end(orphans, signal.SIGKILL)
     deadline = time.monotonic() + 5
-    while any(owner.start_ticks(pid) for pid in orphans) and time.monotonic() < deadline:
+    while any(tree.start_ticks(pid) for pid in orphans) and time.monotonic() < deadline:
         time.sleep(0.02)
     for folder in cgroup.leftovers():
         cgroup.remove(folder)

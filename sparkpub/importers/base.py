@@ -2,10 +2,10 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -72,7 +72,7 @@ class Draft:
 
     source: str
     model: str
-    model_id: str
+    model_id: str | None
     environment: str
     environment_type: str
     iteration: int
@@ -98,13 +98,8 @@ class Left:
     refused: bool = True
 
 
-class Importer(Protocol):
-    """Reads a file or folder. Members of the registry `IMPORTERS` are such functions."""
-
-    def __call__(self, path: Path, given: Given) -> Iterator[Draft | Left]:
-        """Every run found, and what became none. Raises ImportFormatError where nothing there is of this format."""
-        ...
-
+Importer = Callable[[Path, Given], Iterator[Draft | Left]]
+"""Reads every run of a file or folder, and what became none; ImportFormatError where nothing there is of its format."""
 
 _STAMP = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)[_T ]?(\d\d):?(\d\d):?(\d\d)")
 

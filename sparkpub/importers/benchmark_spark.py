@@ -13,7 +13,6 @@ from typing import Any
 
 from sparkpub.errors import ImportFormatError
 from sparkpub.importers.base import Draft, Given, Left, as_key, local_moment, original
-from sparkpub.metrics import METRICS
 from sparkpub.record import MetricValue, Status
 from sparkpub.workloads import WORKLOADS, reading
 
@@ -73,10 +72,8 @@ def _published(source: str, entry: Mapping[str, Any], given: Given, content: byt
             "request_latency_mean_ms", f"published as {entry['latency']!r}, without unit"
         )
         metrics["request_latency_mean_ms"] = reading.metric("request_latency_mean_ms", None, "published", reason=reason)
-    failed = entry.get("exit_code") not in (0, None)
-    status: tuple[Status, str | None] = ("failed", f"exit status {entry['exit_code']}") if failed else ("ok", None)
     missing = {"log": "not published", "observed": "without a log nothing shows which model ran"}
-    return _draft(source, entry, given, metrics=metrics, status=status, shared=content, unavailable=missing)
+    return _draft(source, entry, given, metrics=metrics, shared=content, unavailable=missing)
 
 
 def _figure(name: str, value: Any) -> MetricValue:
@@ -109,56 +106,39 @@ def _run(path: Path, log: Path | None, given: Given) -> Draft | Left:
     named = _NAME.match(path.name)
     facts = (named.groupdict() if named else {}) | (entry or {})
     notes = [] if entry is not None else ["the metadata are damaged; the file's name says which run it was"]
-    files = {"original": content}
-    missing: dict[str, str] = {}
+    temperatures = {_PUBLISHED[key]: _figure(_PUBLISHED[key], facts[key]) for key in _TEMPERATURES if key in facts}
     if log is None:
-        answer = None
-        missing = {"log": "no log lay beside the metadata", "observed": "without a log nothing shows which model ran"}
-    else:
-        files["log"] = original(log)
-        answer = WORKLOADS["trtllm-bench"].parse(files["log"], {}, None)
-        notes += answer.problems if answer.complete else []
-    metrics = dict(answer.metrics) if answer else {}
-    for field in _TEMPERATURES:
-        if field in facts:
-            metrics[_PUBLISHED[field]] = _figure(_PUBLISHED[field], facts[field])
-    if facts.get("exit_code") not in (0, None):
-        status: tuple[Status, str | None] = ("failed", f"exit status {facts['exit_code']}")
-    elif answer is None or not answer.complete:
-        status = ("invalid", "; ".join(answer.problems) if answer else "no log: nothing was measured that is known")
-    else:
-        status = ("ok", None)
+        return _draft(
+            path.name, facts, given, metrics=temperatures, files={"original": content}, notes=tuple(notes),
+            trouble="no log: nothing was measured that is known",
+            unavailable={"log": "no log lay beside it", "observed": "without a log nothing shows which model ran"},
+        )  # fmt: skip
+    files = {"original": content, "log": original(log)}
+    answer = WORKLOADS["trtllm-bench"].parse(files["log"], {}, None)
+    notes += answer.problems if answer.complete else []
     return _draft(
-        path.name, facts, given, metrics=metrics, status=status, files=files, unavailable=missing, notes=tuple(notes),
-        observed=answer.observed if answer else None,
+        path.name, facts, given, metrics=dict(answer.metrics) | temperatures, observed=answer.observed, files=files,
+        notes=tuple(notes), trouble=None if answer.complete else "; ".join(answer.problems),
     )  # fmt: skip
 
 
 def _draft(
-    source: str, facts: Mapping[str, Any], given: Given, *, status: tuple[Status, str | None], **more: Any
+    source: str, facts: Mapping[str, Any], given: Given, *, trouble: str | None = None, **more: Any
 ) -> Draft | Left:
+    """`trouble` is why a run that ended with exit code 0 is none; `more` are fields of the draft."""
     started, iteration = local_moment(facts.get("timestamp")), reading.positive_int(facts.get("iteration"))
     model, environment = facts.get("model_name"), facts.get("environment")
-    missing = [
-        name
-        for name, value in (
-            ("model_name", model),
-            ("environment", environment),
-            ("timestamp", started),
-            ("iteration", iteration),
-        )
-        if not value
-    ]
-    if missing or started is None or iteration is None:
-        return Left(source, f"it does not say {', '.join(missing)}")
-    exit_code = reading.number(facts.get("exit_code"))
-    if more.get("observed") is None:
-        more.pop("observed", None)
-    assert set(more["metrics"]) <= set(METRICS)
+    needed = {"model_name": model, "environment": environment, "timestamp": started, "iteration": iteration}
+    if started is None or iteration is None or not all(needed.values()):
+        return Left(source, f"it does not say {', '.join(name for name, value in needed.items() if not value)}")
+    code = reading.number(facts.get("exit_code"))
+    status: tuple[Status, str | None] = ("invalid", trouble) if trouble else ("ok", None)
+    if code:
+        status = ("failed", f"exit status {code:g}")
     return Draft(
         source=source,
         model=given.model or as_key(str(model)),
-        model_id=str(facts.get("model_id") or model),
+        model_id=reading.word(facts.get("model_id")),
         model_path=reading.word(facts.get("model_path")),
         environment=given.environment or as_key(str(environment)),
         environment_type=_ENVIRONMENT_TYPES.get(str(environment), "unknown"),
@@ -166,6 +146,6 @@ def _draft(
         started=started,
         status=status[0],
         status_reason=status[1],
-        exit_code=None if exit_code is None else int(exit_code),
+        exit_code=None if code is None else int(code),
         **more,
     )

@@ -23,7 +23,7 @@ _STAMP = re.compile(r"\[(\d\d)/(\d\d)/(\d{4})-(\d\d:\d\d:\d\d)\]")
 
 
 def read(path: Path, given: Given) -> Iterator[Draft | Left]:
-    """Runs of a folder, or of one file with what belongs to it; runs of a cell are numbered in order of time."""
+    """Runs of a folder, or one file as a run; runs of a cell are numbered in order of time."""
     if given.environment is None:
         raise UsageError("trtllm-bench does not say where it ran", where="--environment", remedy="name the environment")
     groups: dict[str, dict[str, Path]] = defaultdict(dict)
@@ -100,7 +100,7 @@ class _Run:
         return Draft(
             source=self.stem,
             model=model,
-            model_id=answer.observed.settings.get("model", model),
+            model_id=answer.observed.settings.get("model"),
             environment=given.environment,
             environment_type=str(options.get(given.environment, {}).get("type", "unknown")),
             iteration=int(named[1]) if named and int(named[1]) > 0 else number,

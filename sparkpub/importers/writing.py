@@ -183,7 +183,7 @@ def _requested(draft: Draft, given: Given, redactor: Redactor) -> Requested:
     model = matrix.models[draft.model] if matrix else None
     path = draft.model_path or (model.path if model else None)
     return Requested(
-        model_id=draft.model_id,
+        model_id=draft.model_id or (model.id if model else draft.model),
         model_path=None if path is None else redactor.text(path),
         random_weights=model.random_weights if model else False,
         architecture=model.architecture if model else None,

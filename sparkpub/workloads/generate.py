@@ -62,9 +62,10 @@ class Generate:
             "--attention": options.attention, "--cuda-graph": options.cuda_graph, "--seed": case.seed,
             "--report": f"{WORKDIR}/{_REPORT}", "--requests": f"{WORKDIR}/{_REQUESTS}",
         })  # fmt: skip
-        return Command(
-            (PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), files=files, outputs={"report": _REPORT, "requests": _REQUESTS}
-        )
+        outputs = {"report": _REPORT, "requests": _REQUESTS}
+        # Nothing is fetched while something is measured.
+        variables = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+        return Command((PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), variables, files, outputs)
 
     def parse(self, log: bytes, files: Mapping[str, bytes], options: GenerateOptions | None) -> Answer:  # noqa: ARG002
         """Metrics and identity from the report."""

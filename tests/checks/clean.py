@@ -61,6 +61,8 @@ class Run:
     kv_gib: float = 10.0
     kv_bytes: int = 0
     weights_gib: float = 0.0
+    shown: dict[str, str] = field(default_factory=dict)
+    """What the run shows of its model besides."""
     started: datetime = START
     status: str = "ok"
     roles: tuple[str, ...] = ("log", "report", "telemetry")
@@ -139,7 +141,7 @@ class Run:
         usual: dict[str, Any] = {
             "requested": Requested(model_id=model["id"], architecture=model["architecture"], workload=WORKLOAD,
                                    environment={"type": "host"}),
-            "observed": answer.observed,
+            "observed": answer.observed.model_copy(update=self.shown),
             "metrics": metrics,
             "evidence": tuple(
                 Evidence(role=role, path=f"{self.run_id}{suffixes[role]}", bytes=len(files[role]),

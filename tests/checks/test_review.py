@@ -1,5 +1,6 @@
 """The review as a whole: a campaign with known faults, acknowledgements, quarantine, the commands."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from sparkpub.campaign import Acknowledgement, Quarantine
 from sparkpub.checks import Finding, Review, review
 from sparkpub.cli import cli
 from sparkpub.dataset import load
-from sparkpub.store import CAMPAIGN_FILE, read_campaign
+from sparkpub.store import CAMPAIGN_FILE, read_campaign, to_json
 from tests.checks import faults
 from tests.checks.clean import Run, clean_runs, write
 
@@ -185,3 +186,127 @@ def test_few_clean_campaigns_raise_an_alarm(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_at_most_one_clean_campaign_in_twenty_raises_an_alarm(tmp_path: Path) -> None:
     assert len({seed for seed, _ in false_alarms(tmp_path, range(1000))}) <= 50
+
+
+@pytest.mark.parametrize("iterations", [0, 1, 2, 3])
+@pytest.mark.parametrize("declared", [True, False])
+def test_small_campaigns_are_reviewed_and_called_small(tmp_path: Path, iterations: int, declared: bool) -> None:
+    folder = write(tmp_path, clean_runs(seed=7, iterations=iterations), iterations=max(1, iterations))
+    if not declared:
+        info = read_campaign(folder).model_copy(update={"matrix": None})
+        (folder / CAMPAIGN_FILE).write_text(to_json(info))
+    checks = [finding.check for finding in reviewed(tmp_path).findings]
+    if iterations == 0:
+        assert checks == (["missing-cell"] * 4 if declared else [])
+    else:
+        assert checks == ["small-sample"] * 4
+
+
+def test_without_a_matrix_cells_are_held_against_each_other(tmp_path: Path) -> None:
+    runs = clean_runs(seed=7)
+    runs.remove(faults.cell(runs)[9])
+    folder = write(tmp_path, runs)
+    (folder / CAMPAIGN_FILE).write_text(to_json(read_campaign(folder).model_copy(update={"matrix": None})))
+    (finding,) = reviewed(tmp_path).findings
+    assert (finding.check, finding.cell) == ("unbalanced", "dense/native/w")
+    assert "9 good runs and other cells have 10" in finding.message
+
+
+def test_declared_repeats_are_not_duplicates_and_count(tmp_path: Path) -> None:
+    runs = clean_runs(seed=7)
+    faults.twice(runs)
+    runs[-1].fields = {"repeat_of": faults.cell(runs)[3].run_id}
+    write(tmp_path, runs)
+    found = reviewed(tmp_path)
+    assert (found.findings, found.excluded) == ((), {})
+
+
+def test_a_truncated_log_is_not_held_against_its_figures(tmp_path: Path) -> None:
+    runs = clean_runs(seed=7)
+    folder = write(tmp_path, runs)
+    path = next(folder.glob("native_dense_*iter04*.json"))
+    document = json.loads(path.read_text())
+    for item in document["evidence"]:
+        if item["role"] == "log":
+            content = (folder / item["path"]).read_bytes()[:60]
+            (folder / item["path"]).write_bytes(content)
+            item |= {"bytes": 60, "sha256": hashlib.sha256(content).hexdigest(), "truncated": True}
+    path.write_text(json.dumps(document))
+    assert reviewed(tmp_path).findings == ()
+
+
+def test_one_metric_as_a_power_of_another_is_one_measurement(tmp_path: Path) -> None:
+    """Without queueing, latency is concurrency × output tokens / throughput: the exponent is −1."""
+    runs = clean_runs(seed=7)
+    for run in runs:
+        run.p50_factor = 1.01
+    write(tmp_path, runs)
+    (finding,) = reviewed(tmp_path).findings
+    assert (finding.check, finding.evidence["form"]) == ("dependent-metrics", "power")
+    assert finding.evidence["slope"] == pytest.approx(-1, abs=1e-6)
+
+
+def observing(runs: list[Run], **shown: str) -> None:
+    """Make each run of a model show the configuration file of that sum."""
+    for run in runs:
+        if run.model in shown:
+            run.shown = {"config_sha256": shown[run.model] * 64}
+
+
+def test_two_names_with_one_configuration_are_one_model(tmp_path: Path) -> None:
+    runs = clean_runs(seed=7)
+    observing(runs, dense="a", sparse="a")
+    write(tmp_path, runs)
+    (finding,) = reviewed(tmp_path).findings
+    assert (finding.check, finding.severity, len(finding.cells)) == ("identity", "error", 4)
+    assert finding.message.startswith("dense and sparse are names for one model")
+
+
+def test_one_name_with_two_configurations_is_two_models(tmp_path: Path) -> None:
+    runs = clean_runs(seed=7)
+    observing(runs, dense="a", sparse="b")
+    faults.cell(runs)[3].shown = {"config_sha256": "c" * 64}
+    write(tmp_path, runs)
+    (finding,) = reviewed(tmp_path).findings
+    assert finding.message.startswith("Runs of dense show different models")
+    assert finding.cells == ("dense/native/w", "dense/container/w")
+
+
+def test_damage_cannot_be_acknowledged(tmp_path: Path) -> None:
+    folder = write(tmp_path, clean_runs(seed=7), acknowledged=(Acknowledgement(check="checksum", reason="so what"),))
+    faults.change_a_log(folder)
+    assert [finding.check for finding in reviewed(tmp_path).unacknowledged_errors] == ["checksum"]
+
+
+@pytest.mark.parametrize("check", ["metric-mismatch", "missing-report", "missing-log", "exit-status", "outlier"])
+def test_a_quarantined_run_is_not_accused_again(tmp_path: Path, check: str) -> None:
+    runs = clean_runs(seed=7)
+    next(fault for fault in faults.FAULTS if fault.check == check).plant(runs)
+    run = faults.cell(runs)[3].run_id
+    write(tmp_path, runs, quarantined=(Quarantine(run=run, reason="known"),))
+    found = reviewed(tmp_path)
+    assert check not in {finding.check for finding in found.findings}
+    assert found.excluded == {run: "quarantined: known"}
+
+
+@pytest.mark.parametrize(
+    ("shown", "kv_bytes", "agrees"),
+    [
+        ({}, 28_672, True),
+        ({"kv_cache_dtype": "fp8"}, 14_336, True),  # half the bytes of bfloat16
+        ({"dtype": "float32"}, 57_344, True),
+        ({"kv_cache_dtype": "auto"}, 14_336, False),
+        ({"kv_cache_dtype": "fp8"}, 28_672, False),
+    ],
+)
+def test_bytes_are_compared_in_the_number_format_that_ran(
+    tmp_path: Path, shown: dict[str, str], kv_bytes: int, agrees: bool
+) -> None:
+    """DENSE has 28,672 bytes of keys and values per token in bfloat16, and 6.05 GiB of weights."""
+    runs = clean_runs(seed=7)
+    for run in runs:
+        if run.model == "dense":
+            run.shown, run.kv_bytes = shown, kv_bytes
+            run.weights_gib = 12.1 if "dtype" in shown else 6.05
+    write(tmp_path, runs)
+    assert ("identity" not in {finding.check for finding in reviewed(tmp_path).findings}) is agrees

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.environments import owner
-from sparkpub.environments.processes import marked
+from sparkpub.kernel import owner
+from sparkpub.kernel.tree import marked
 from sparkpub.matrix import Matrix
 from sparkpub.store import file_sha256
 from tests.collect.collecting import OPEN_GATES, a_matrix, records, run
@@ -170,9 +170,9 @@ def test_status_tells_what_runs_now(tmp_path: Path) -> None:
         said = subprocess.run([*argv, "--json"], capture_output=True, text=True, check=True)
         document = json.loads(said.stdout)
         assert document["now"]["pid"] == collector.pid
-        assert document["now"]["run"] == "native/m/w 1"
+        assert document["now"]["run"] == "m/native/w 1"
         assert document["now"]["phase"] == "running"
-        assert "now: native/m/w 1" in subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+        assert "now: m/native/w 1" in subprocess.run(argv, capture_output=True, text=True, check=True).stdout
         collector.send_signal(signal.SIGTERM)
         collector.communicate(timeout=30)
     said = subprocess.run([*argv, "--json"], capture_output=True, text=True, check=True)

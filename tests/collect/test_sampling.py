@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from sparkpub.collect import machine, memory, nvml, sampling, watch
+from sparkpub.collect import machine, nvml, sampling, watch
 from sparkpub.collect.nvml import Gpus, NoGpuError
 from sparkpub.collect.sampler import Sampler, Table
 from sparkpub.collect.sampling import Readings
 from sparkpub.collect.watch import Watch
+from sparkpub.kernel import memory
 from sparkpub.redaction import Redactor
 from sparkpub.telemetry import COLUMNS, Telemetry, parse
 from tests.collect.fake_nvml import FakeNvml, NVMLError

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from sparkpub.environments import owner
 from sparkpub.environments.base import OWNER_LABEL, RUN_LABEL, Launch
+from sparkpub.kernel import owner
 from sparkpub.workloads.base import Command
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from sparkpub import state
-from sparkpub.environments import owner, processes
 from sparkpub.environments.chroot import Chroot, ChrootOptions
 from sparkpub.errors import CollectError
+from sparkpub.kernel import owner, tree
 from tests.environments.launching import a_launch
 from tests.environments.rootfs import BINDS, a_rootfs, mounts
 
@@ -85,10 +85,10 @@ def test_mount_points_that_a_killed_collector_made_are_removed_by_the_next(tmp_p
     said = Chroot().reap()
     assert any("r-chroot" in line for line in said)
     assert any("mount point" in line for line in said)
-    assert owner.start_ticks(running.pid) is None
+    assert tree.start_ticks(running.pid) is None
     assert content(root) == before
     assert state.read("mountpoints.json") is None
-    assert not [pid for pid, run in processes.marked("SPARKPUB_RUN").items() if run == "r-chroot"]
+    assert not [pid for pid, run in tree.marked("SPARKPUB_RUN").items() if run == "r-chroot"]
     assert running.wait(5) is not None
     running.close()
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from sparkpub.environments import owner
 from sparkpub.environments.base import OWNER_LABEL, RUN_LABEL
 from sparkpub.environments.docker import Docker, DockerOptions
 from sparkpub.errors import CollectError
+from sparkpub.kernel import owner, tree
 from tests.environments.launching import a_launch
 from tests.environments.rootfs import BINDS, IMAGE, a_tar
 
@@ -68,11 +68,11 @@ def test_a_command_runs_in_a_container_and_leaves_none(tmp_path: Path, client: A
 
 def test_the_root_process_is_visible_on_the_host(tmp_path: Path, image: str) -> None:
     running = Docker().launch(a_launch(tmp_path, "sleep", "600")[0], options(image))
-    assert owner.start_ticks(running.pid) is not None
+    assert tree.start_ticks(running.pid) is not None
     assert running.wait(0.1) is None
     assert running.stop(1).code in (137, 143)
     running.close()
-    assert owner.start_ticks(running.pid) is None
+    assert tree.start_ticks(running.pid) is None
 
 
 def test_flags_have_their_effect(tmp_path: Path, image: str) -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.environments import cgroup, owner, processes
-from sparkpub.environments.base import OWNER_VARIABLE, RUN_VARIABLE
+from sparkpub.environments import processes
 from sparkpub.environments.host import Host, HostOptions
 from sparkpub.errors import CollectError
+from sparkpub.kernel import cgroup, owner, tree
+from sparkpub.kernel.tree import OWNER_VARIABLE, RUN_VARIABLE
 from tests.environments.launching import a_launch, until
 
 ESCAPE = """import os, time
@@ -27,9 +28,9 @@ if os.fork() == 0:
 
 def gone(pid: int, within: float = 10) -> bool:
     end = time.monotonic() + within
-    while owner.start_ticks(pid) is not None and time.monotonic() < end:
+    while tree.start_ticks(pid) is not None and time.monotonic() < end:
         time.sleep(0.01)
-    return owner.start_ticks(pid) is None
+    return tree.start_ticks(pid) is None
 
 
 def test_a_command_runs_in_its_folder_with_its_variables_and_its_output_is_kept(tmp_path: Path) -> None:

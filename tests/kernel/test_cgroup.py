@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.environments import cgroup
+from sparkpub.kernel import cgroup
 
 
 def tree(root: Path, *files: str) -> Path:

@@ -2,27 +2,9 @@
 
 import hashlib
 import os
-from pathlib import Path
 
 from sparkpub import state
-
-
-def boot_id() -> str:
-    """The kernel's id of this boot; empty where there is no /proc."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
-
-
-def start_ticks(pid: int) -> str | None:
-    """When a process started, in clock ticks since boot; None where it is gone or a zombie. With the process id it
-    names a process uniquely within a boot."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return None
-    return None if fields[0] in ("Z", "X") else fields[19]
+from sparkpub.kernel.tree import boot_id, start_ticks
 
 
 def me() -> str:

@@ -1,0 +1,172 @@
+"""What this machine can measure, what is missing, and what to do about it: everything a night would find out."""
+
+import importlib.util
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from sparkpub.collect import controls, lock, machine, nvml, watch
+from sparkpub.collect.gates import may_drop_caches
+from sparkpub.collect.git import GitError, Repository
+from sparkpub.collect.readiness import obstacles, unprepared
+from sparkpub.collect.session import Choice, collect, known_records
+from sparkpub.environments.chroot import may_mount
+from sparkpub.environments.docker import described
+from sparkpub.errors import CollectError
+from sparkpub.kernel import cgroup, memory
+from sparkpub.matrix import Gates, Matrix, plan
+from sparkpub.metrics import GIB
+
+State = Literal["ok", "warning", "missing"]
+TOOLS = {"trtllm-bench": "trtllm-bench", "vllm": "vllm-bench", "llama-bench": "llama-bench"}
+"""Program on PATH to the workload that needs it."""
+PACKAGES = ("torch", "transformers")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at. `missing` stands in the way of the matrix; `warning` only narrows what is measured."""
+
+    name: str
+    state: State
+    detail: str
+    remedy: str = ""
+
+
+def examine(matrix: Matrix | None, data: Path, *, smoke: bool = False) -> list[Finding]:
+    """Everything about the machine, and with a matrix about its cells; `smoke` runs each of them once."""
+    found = [*_gpu(), *_machine(data), *_engines(), *_rights(), *_git(data)]
+    if matrix is not None:
+        found += _matrix(matrix, data)
+        if smoke and not any(item.state == "missing" for item in found):
+            found += _smoke(matrix)
+    return found
+
+
+def document(found: Sequence[Finding]) -> dict[str, Any]:
+    """`{"checks": [{name, state, detail, remedy}]}`."""
+    return {"checks": [asdict(item) for item in found]}
+
+
+def lines(found: Sequence[Finding]) -> list[str]:
+    """The same for people."""
+    return [f"{item.state:8}{item.name}: {item.detail}{'; ' + item.remedy if item.remedy else ''}" for item in found]
+
+
+def _gpu() -> Iterator[Finding]:
+    with nvml.opened() as (gpus, why):
+        if gpus is None:
+            yield Finding("gpu", "warning", why, "install the NVIDIA driver, or measure on the CPU only")
+            return
+        facts = machine.facts(gpus)
+        for card in facts.gpus:
+            size = "unified memory" if card.memory_total_gib is None else f"{card.memory_total_gib:.1f} GiB"
+            yield Finding("gpu", "ok", f"{card.name}, {size}, driver {facts.driver}, CUDA up to {facts.cuda_driver}")
+        columns = gpus.columns()
+        others = gpus.processes()
+        read = sorted(name for name, value in columns.items() if value is not None)
+        yield Finding("nvml", "ok", f"readable: {', '.join(read)}")
+        for name, reason in sorted(gpus.reasons.items()):
+            yield Finding(
+                "nvml", "warning", f"{name} is not readable: {reason}", "it is null in records, with this reason"
+            )
+        if others:
+            yield Finding("gpu use", "warning", f"{len(others)} other processes compute on it", "stop them")
+
+
+def _machine(data: Path) -> Iterator[Finding]:
+    values = memory.meminfo()
+    yield Finding("memory", "ok", f"{values['MemAvailable']:.1f} of {values['MemTotal']:.1f} GiB available")
+    place = next(path for path in (data.resolve(), *data.resolve().parents) if path.exists())
+    free = shutil.disk_usage(place).free / GIB
+    yield Finding("disk", "ok" if free >= 5 else "warning", f"{free:.1f} GiB free", "" if free >= 5 else "make room")
+    if not os.access(place, os.W_OK):
+        yield Finding("disk", "missing", f"{data} cannot be written", "choose another --data, or correct its rights")
+    group = cgroup.create(f"doctor-{os.getpid()}")
+    if group is None:
+        detail = f"cgroup {cgroup.version()}; runs on the host get no group of their own"
+        yield Finding("cgroup", "warning", detail, "run as root, with the memory controller enabled")
+    else:
+        cgroup.remove(group)
+        yield Finding("cgroup", "ok", f"cgroup {cgroup.version()}; each run is charged to a group of its own")
+    holder = lock.holder()
+    if holder is not None:
+        detail = f"process {holder.get('pid')} collects campaign {holder.get('campaign')} now"
+        yield Finding("collector", "warning", detail, "wait for it: two at once would measure each other")
+
+
+def _engines() -> Iterator[Finding]:
+    for tool, workload in TOOLS.items():
+        there = shutil.which(tool) is not None
+        detail = "on PATH" if there else f"not on PATH: {workload} cannot run on the host"
+        yield Finding(tool, "ok" if there else "warning", detail)
+    for name in PACKAGES:
+        there = importlib.util.find_spec(name) is not None
+        detail = "installed beside sparkpub" if there else "not installed beside sparkpub: generate needs it"
+        yield Finding(name, "ok" if there else "warning", detail)
+    try:
+        yield Finding("docker", "ok", described())
+    except CollectError as error:
+        yield Finding("docker", "warning", error.what, error.remedy)
+
+
+def _rights() -> Iterator[Finding]:
+    root = "run as root: sudo sparkpub …"
+    rights: Mapping[str, tuple[bool, str]] = {
+        "chroot": (may_mount(), "mounting and chroot are not permitted"),
+        "page cache": (may_drop_caches(), "the page cache cannot be dropped between runs"),
+        "clocks": (os.geteuid() == 0, "GPU clocks cannot be locked"),
+        "kernel log": (os.access(watch.KMSG, os.R_OK), "driver messages (Xid) cannot be seen"),
+    }
+    for name, (permitted, otherwise) in rights.items():
+        yield Finding(
+            name, "ok" if permitted else "warning", "permitted" if permitted else otherwise, "" if permitted else root
+        )
+    mode = controls.power_mode()
+    yield Finding("power mode", "ok", mode or "this machine offers none that is known here")
+
+
+def _git(data: Path) -> Iterator[Finding]:
+    try:
+        repository = Repository.of(data)
+        upstream = repository.upstream()
+    except GitError as error:
+        yield Finding("git", "warning", f"runs will not be committed: {error}", "collect with --no-commit, or git init")
+        return
+    yield Finding(
+        "git", "ok", f"runs are committed; {'--push goes to ' + upstream if upstream else 'no upstream for --push'}"
+    )
+
+
+def _matrix(matrix: Matrix, data: Path) -> Iterator[Finding]:
+    runs = plan(matrix)
+    standing = obstacles(matrix, runs)
+    for name, item in standing:
+        yield Finding(f"environment {name}", "missing", item.what, item.remedy)
+    for name in dict.fromkeys(run.environment for run in runs):
+        if name not in {place for place, _ in standing}:
+            yield Finding(f"environment {name}", "ok", "ready")
+    for line in unprepared(matrix, runs):
+        yield Finding("workload", "missing", line)
+    done = len(known_records(data / matrix.campaign))
+    yield Finding("matrix", "ok", f"{len(runs)} runs planned, {done} recorded")
+
+
+def _smoke(matrix: Matrix) -> Iterator[Finding]:
+    """One iteration of each cell, without gates, into a folder that is thrown away."""
+    gates = Gates(
+        cooldown=0, max_start_temp_celsius=None, max_gpu_temp_celsius=None, max_cpu_percent=None,
+        min_free_memory_percent=None, min_free_disk_gib=None, exclusive_gpu=False, max_wait=0,
+    )  # fmt: skip
+    once = matrix.model_copy(update={"iterations": 1, "retries": 0, "gates": gates, "repeat_outliers": None})
+    with tempfile.TemporaryDirectory(prefix="sparkpub-smoke-") as folder:
+        collect(once, Choice(Path(folder), commit=False), say=lambda _: None)
+        for record in known_records(Path(folder) / matrix.campaign):
+            took = f"{record.duration_seconds or 0:.1f} s"
+            good = record.status == "ok"
+            detail = f"ok in {took}" if good else f"{record.status} after {took}: {record.status_reason}"
+            yield Finding(f"smoke {'/'.join(record.cell)}", "ok" if good else "missing", detail)

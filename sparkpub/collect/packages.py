@@ -1,0 +1,63 @@
+"""Which packages the environment measured has: asked of its own Python, once per environment."""
+
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sparkpub.collect.interruption import Interruption
+from sparkpub.environments.base import OWNER_LABEL, RUN_LABEL, Environment, Exit, Launch, Running
+from sparkpub.errors import CollectError
+from sparkpub.kernel import owner
+from sparkpub.workloads.base import PYTHON, Command
+
+PATIENCE = 60.0
+"""Seconds for an answer: a container may have to start first."""
+
+
+def installed(environment: Environment, options: Any, interruption: Interruption) -> "dict[str, str] | str":
+    """Packages of the environment's Python as `pip freeze` would list them, or why they are not known."""
+    code = (
+        "import importlib.metadata as m, json; "
+        "print(json.dumps({d.metadata['Name']: d.version for d in m.distributions() if d.metadata['Name']}))"
+    )
+    folder = Path(tempfile.mkdtemp(prefix="sparkpub-"))
+    folder.chmod(0o777)
+    said = _Said()
+    labels = {RUN_LABEL: "packages", OWNER_LABEL: owner.me()}
+    try:
+        running = environment.launch(Launch(Command((PYTHON, "-c", code)), folder, said, labels), options)
+        try:
+            ended = _answered(running, interruption) or running.stop()
+        finally:
+            running.close()
+        found: Mapping[str, str] = json.loads(said.content.decode(errors="replace").strip().splitlines()[-1])
+        return dict(sorted(found.items())) if ended.code == 0 else f"Python ended with status {ended.code}"
+    except CollectError as error:
+        return f"Python could not be asked: {error.what}"
+    except (ValueError, IndexError, AttributeError):
+        return "Python did not answer with its packages"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _answered(running: Running, interruption: Interruption) -> Exit | None:
+    deadline = time.monotonic() + PATIENCE
+    while not interruption.stop and time.monotonic() < deadline:
+        ended = running.wait(0.25)
+        if ended is not None:
+            return ended
+    return None
+
+
+class _Said:
+    """Keeps what a question was answered with."""
+
+    def __init__(self) -> None:
+        self.content = b""
+
+    def write(self, chunk: bytes) -> None:
+        self.content += chunk

@@ -1,0 +1,79 @@
+"""Processes: who started whom, which run they are of, and when they began."""
+
+import os
+import signal
+from collections.abc import Iterable
+from pathlib import Path
+
+RUN_VARIABLE = "SPARKPUB_RUN"
+"""Set in every process of a run to the run's id: it tells the run's processes from everybody else's."""
+OWNER_VARIABLE = "SPARKPUB_COLLECTOR"
+"""Set in every process of a run to the collector that started it, as `owner.me()` spells it."""
+
+
+def boot_id() -> str:
+    """The kernel's id of this boot; empty where there is no /proc."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def start_ticks(pid: int) -> str | None:
+    """When a process started, in clock ticks since boot; None where it is gone or a zombie. With the process id it
+    names a process uniquely within a boot."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in ("Z", "X") else fields[19]
+
+
+def descendants(pid: int) -> set[int]:
+    """The process and all that descend from it, as long as their parents live."""
+    found: set[int] = set()
+    todo = [pid]
+    while todo:
+        current = todo.pop()
+        if current in found or start_ticks(current) is None:
+            continue
+        found.add(current)
+        for children in Path(f"/proc/{current}/task").glob("*/children"):
+            try:
+                todo += [int(child) for child in children.read_text().split()]
+            except OSError:
+                continue
+    return found
+
+
+def marked(variable: str) -> dict[int, str]:
+    """Process id to the value of `variable` in its environment, for every process that has it and can be read."""
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            value = mark(int(folder.name), variable)
+            if value is not None:
+                found[int(folder.name)] = value
+    return found
+
+
+def mark(pid: int, variable: str) -> str | None:
+    """The value of `variable` in a process's environment; None where it has none or cannot be read."""
+    key = variable.encode() + b"="
+    try:
+        content = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return None
+    for entry in content.split(b"\0"):
+        if entry.startswith(key):
+            return entry[len(key) :].decode(errors="replace")
+    return None
+
+
+def end(pids: Iterable[int], number: signal.Signals) -> None:
+    """Send a signal to each process that still is."""
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except (ProcessLookupError, PermissionError):
+            continue

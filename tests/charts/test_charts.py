@@ -1,0 +1,63 @@
+"""Every kind of chart is valid, holds no rows, compiles, and takes its colours from variables."""
+
+import json
+import re
+from typing import Any
+
+import altair as alt
+import pytest
+
+from sparkpub.charts import CHARTS
+from sparkpub.charts.scope import Scope
+from sparkpub.metrics import METRICS
+from sparkpub.site.compile import compile_chart
+
+CUT = Scope("c", ("m", "n"), ("native", "container"), ("w",), ("m · native", "m · container"))
+PEAK, CACHE = METRICS["peak_memory_gib"], METRICS["kv_cache_gib"]
+AXES = {"campaign": "c", "model": "m", "environment": "native", "workload": "w", "cell": "m · native"}
+ROWS: dict[str, list[dict[str, Any]]] = {
+    "runs": [{**AXES, "run": f"r{i}", "iteration": i, "order": i, "state": "counted", "flags": "", "href": "runs/r/",
+              "start_temp": 40, "batch": 2**i, PEAK.name: 70.0 + i, CACHE.name: 40.0 - i} for i in (1, 2, 3)],
+    "cells": [{**AXES, "metric": PEAK.name, "n": 3, "mean": 72.0, "lo": 69.5, "hi": 74.5, "batch": 2}],
+    "trends": [{**AXES, "metric": PEAK.name, "end": end, "order": at, "value": 70.0 + at}
+               for end, at in (("first", 1), ("last", 3))],
+    "comparisons": [{**AXES, "label": "m", "percent": 44.0, "lo": 40.0, "hi": 48.0, "verdict": "higher", "p": 0.01}],
+    "ledger": [{**AXES, "part": "KV cache", "rank": 1, "gib": 40.0, "run": "r1", "href": "runs/r/"}],
+    "slots": [{**AXES, "iteration": 1, "state": "done", "glyph": "●", "run": "r1", "href": "runs/r/"}],
+    "heat": [{**AXES, "run": "r1", "label": "m 1", "start": 0, "end": 5, "percent": 80.0, "href": "runs/r/"}],
+    "samples": [{"signal": "GPU power", "t": t, "value": 50.0 + t} for t in range(5)],
+    "phases": [{"name": "measure", "start": 1, "end": 4}],
+}  # fmt: skip
+SUBJECTS: dict[str, tuple[Any, ...]] = {
+    "strip": (CUT, PEAK), "bars": (CUT, PEAK), "box": (CUT, PEAK), "order": (CUT, PEAK), "sweep": (CUT, PEAK),
+    "scatter": (CUT, PEAK, CACHE), "forest": (CUT, 1.0), "ledger": (CUT,), "coverage": (CUT,), "heat": (CUT,),
+    "telemetry": ((("GPU power", "W"),),),
+}  # fmt: skip
+MARKS = {"strip": 3, "order": 3, "scatter": 3, "sweep": 3}
+
+
+@pytest.mark.parametrize("kind", sorted(SUBJECTS))
+def test_a_chart_is_valid_and_drawn_in_variables(kind: str) -> None:
+    spec = CHARTS[kind](*SUBJECTS[kind])
+    assert "datasets" not in spec
+    alt.Chart.from_dict(spec).to_dict()  # raises where Vega-Lite's schema is broken
+    drawn = compile_chart(spec, ROWS, key=kind)
+    assert set(re.findall(r'(?:fill|stroke)="(#[0-9a-f]{3,6})"(?! stroke-width="0")', drawn.svg_wide)) == set()
+    assert "var(--sp-" in drawn.svg_wide
+    assert drawn.svg_wide.count('href="') >= MARKS.get(kind, 0)
+
+
+def test_every_kind_has_its_case() -> None:
+    assert set(CHARTS) - set(SUBJECTS) <= {"explore", "overlay"}
+
+
+@pytest.mark.parametrize("kind", ["bars", "ledger"])
+def test_bars_start_at_zero(kind: str) -> None:
+    vega = json.loads(compile_chart(CHARTS[kind](*SUBJECTS[kind]), ROWS, key=kind).vega_json)
+    scale = next(scale for scale in vega["scales"] if scale["name"] == "x")
+    assert scale.get("zero") is True
+
+
+def test_points_leave_zero_out() -> None:
+    vega = json.loads(compile_chart(CHARTS["strip"](CUT, PEAK), ROWS, key="strip").vega_json)
+    assert next(scale for scale in vega["scales"] if scale["name"] == "x").get("zero") is False

@@ -1,0 +1,167 @@
+"""doctor, plan, collect and status, as an operator calls them."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkpub.collect import progress
+from sparkpub.collect.overview import estimate
+from sparkpub.collect.progress import Progress, duration
+from sparkpub.matrix import Matrix, plan
+from tests.building import a_record
+from tests.collect.collecting import OPEN_GATES, a_matrix, records, run
+
+
+def sparkpub(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    argv = [sys.executable, "-m", "sparkpub", *map(str, arguments)]
+    return subprocess.run(argv, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def matrix_file(tmp_path: Path) -> Path:
+    return write(tmp_path, a_matrix())
+
+
+def write(tmp_path: Path, matrix: Matrix) -> Path:
+    file = tmp_path / "matrix.json"
+    file.write_text(json.dumps(matrix.document()))
+    return file
+
+
+def test_plan_prints_order_state_and_estimate_and_starts_nothing(tmp_path: Path, matrix_file: Path) -> None:
+    said = sparkpub("plan", matrix_file, "--data", tmp_path, "--json")
+    assert said.returncode == 0
+    document = json.loads(said.stdout)
+    assert document["runs"] == [
+        {"position": 0, "model": "m", "environment": "native", "workload": "w", "iteration": 1, "state": "missing"},
+        {"position": 1, "model": "m", "environment": "native", "workload": "w", "iteration": 2, "state": "missing"},
+    ]
+    assert document["estimate_seconds"] is None
+    assert not (tmp_path / "small").exists()
+    run(a_matrix(), tmp_path, max_runs=1)
+    document = json.loads(sparkpub("plan", matrix_file, "--data", tmp_path, "--json").stdout)
+    assert [item["state"] for item in document["runs"]] == ["done", "missing"]
+    assert document["estimate_seconds"] >= 0
+    text = sparkpub("plan", matrix_file, "--data", tmp_path).stdout
+    assert "m/native/w  iteration 2  missing" in text
+    assert "2 runs, 1 to do" in text
+
+
+def test_the_estimate_is_arithmetic() -> None:
+    # Two runs of 60 s are known; three are left, each after a cooldown of 10 s.
+    matrix = a_matrix(iterations=5, gates=OPEN_GATES | {"cooldown": 10})
+    known = [
+        a_record(campaign="small", model="m", environment="native", workload="w", iteration=n, duration_seconds=60.0)
+        for n in (1, 2)
+    ]
+    assert estimate(matrix, known, plan(matrix)[2:]) == 3 * (60 + 10)
+    assert estimate(matrix, [], plan(matrix)) is None
+
+
+def test_status_counts_the_cells(tmp_path: Path, matrix_file: Path) -> None:
+    run(a_matrix(), tmp_path, max_runs=1)
+    document = json.loads(sparkpub("status", matrix_file, "--data", tmp_path, "--json").stdout)
+    assert document["cells"] == [
+        {"model": "m", "environment": "native", "workload": "w", "planned": 2, "done": 1, "failed": 0,
+         "quarantined": 0, "missing": 1}
+    ]  # fmt: skip
+    assert "1 of 2 done" in sparkpub("status", matrix_file, "--data", tmp_path).stdout
+
+
+def test_collect_says_what_it_does_in_plain_lines(tmp_path: Path, matrix_file: Path) -> None:
+    said = sparkpub("collect", matrix_file, "--data", tmp_path, "--no-commit")
+    assert (said.returncode, said.stderr) == (0, "")
+    assert re.search(r"^\d\d:\d\d:\d\dZ m/native/w 1: ok in \d+s, rate 5$", said.stdout, re.MULTILINE)
+    assert "2 runs measured, 0 failed, 0 to do" in said.stdout
+    assert "\x1b" not in said.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--push", "--no-commit"], "--push"),
+        (["--only", "model=zz"], "there are: m"),
+        (["--max-runs", "0"], "0 is not in the range"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_status_2(matrix_file: Path, options: list[str], words: str) -> None:
+    said = sparkpub("collect", matrix_file, *options)
+    assert said.returncode == 2
+    assert len(said.stderr.splitlines()) == 1
+    assert words in said.stderr
+
+
+def test_doctor_names_what_stands_in_the_way(tmp_path: Path, matrix_file: Path) -> None:
+    good = sparkpub("doctor", matrix_file, "--data", tmp_path, "--json")
+    assert good.returncode == 0, good.stdout
+    checks = {item["name"]: item for item in json.loads(good.stdout)["checks"]}
+    assert checks["environment native"]["state"] == "ok"
+    assert {"gpu", "memory", "disk", "cgroup", "docker", "chroot", "clocks", "git", "trtllm-bench"} <= set(checks)
+    broken = a_matrix(models={"m": {"id": "x/m", "path": "/no/such"}})
+    bad = sparkpub("doctor", write(tmp_path, broken), "--data", tmp_path)
+    assert bad.returncode == 1
+    assert "missing environment native: no model at /no/such" in bad.stdout
+
+
+def test_doctor_runs_each_cell_once_and_keeps_nothing(tmp_path: Path) -> None:
+    workloads: dict[str, Any] = {
+        name: {**a_matrix(script).workloads["w"]} for name, script in (("good", "echo rate 5"), ("bad", "exit 4"))
+    }
+    file = write(tmp_path, a_matrix(workloads=workloads, gates={"cooldown": 600}))
+    said = sparkpub("doctor", file, "--data", tmp_path, "--smoke", "--json")
+    assert said.returncode == 1
+    checks = {item["name"]: item for item in json.loads(said.stdout)["checks"]}
+    assert checks["smoke m/native/good"]["state"] == "ok"
+    assert checks["smoke m/native/bad"]["state"] == "missing"
+    assert "exit status 4" in checks["smoke m/native/bad"]["detail"]
+    assert not (tmp_path / "small").exists()
+
+
+def test_a_cell_that_varies_is_pointed_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # 4, 5, 6: the mean is 5, the sample standard deviation 1, so the variation is 20 %.
+    script = f"n=$(cat {tmp_path}/n 2>/dev/null || echo 3); n=$((n+1)); echo $n > {tmp_path}/n; echo rate $n"
+    run(a_matrix(script, iterations=3), tmp_path)
+    assert [record.value("rate") for record in records(tmp_path)] == [4, 5, 6]
+    said = capsys.readouterr().out
+    assert "m/native/w: rate mean 5 over 3 runs, variation 20.00 %, over 5 %" in said
+
+
+class Terminal:
+    """A terminal that keeps what it is sent."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> None:
+        self.text += text
+
+    def flush(self) -> None: ...
+
+
+def test_on_a_terminal_one_line_is_redrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(progress.sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", "120")
+    shown = Progress("c", planned=4, done=1)
+    shown.live("m/native/w 2", "running", "30s 61 °C", 0.5)
+    assert terminal.text.startswith("\r\x1b[K[#####...............] [1/4]")
+    assert "m/native/w 2: running [####....] 30s 61 °C" in terminal.text
+    shown.finished()
+    shown.live("m/native/w 3", "running", "1s", 0.0)
+    assert "[2/4] ETA" in terminal.text
+    shown.line("done")
+    shown.close()
+    assert terminal.text.endswith("Z done\n")
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0s"), (59.4, "59s"), (65, "1m05s"), (3600 + 720, "1h12m")])
+def test_durations_for_people(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
