@@ -19,6 +19,12 @@ MENDS = (
      'data-md-component="progress" role="progressbar" aria-label="Loading the page">'),
     ('<div class="md-search__scrollwrap" tabindex="0"',
      '<div class="md-search__scrollwrap" tabindex="0" role="region" aria-label="Search results"'),
+    # On a list of posts each "continue reading" is a landmark of its own, and all of them have the same name: none.
+    ('<nav class="md-post__action">', '<nav class="md-post__action" role="none">'),
+    ('<nav class="md-nav md-nav--primary">', '<nav class="md-nav md-nav--primary" aria-label="About this post">'),
+    ('<nav class="md-nav">', '<nav class="md-nav" role="none">'),
+    # A table in Markdown has a header in every column, and the first is often empty.
+    ("<th></th>", "<td></td>"),
 )  # fmt: skip
 """What the theme writes, and what a reader of the screen needs instead."""
 

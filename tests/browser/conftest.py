@@ -2,7 +2,10 @@
 
 import functools
 import http.server
+import os
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser import campaign
 from tests.conftest import BROWSERS
 
 ARGUMENTS = [
@@ -95,3 +99,24 @@ def served(chromium: Any, folder: Path) -> Iterator[Host]:
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def site(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    """The whole site as it is published: the repository's data and a campaign with telemetry, logs and a failure."""
+    folder, extra = tmp_path_factory.mktemp("site"), campaign.write(tmp_path_factory.mktemp("extra"))
+    hosts = served(chromium, folder)
+    host = next(hosts)
+    variables = {
+        **os.environ,
+        "SPARKPUB_SITE_URL": host.address,
+        "SPARKPUB_DATA": f"data/comprehensive{os.pathsep}{extra}",
+        "NO_MKDOCS_2_WARNING": "1",
+    }
+    argv = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
+    subprocess.run(argv, cwd=REPOSITORY, env=variables, check=True)
+    yield host
+    next(hosts, None)

@@ -26,7 +26,7 @@ class Explorer {
   }
 
   read() {
-    this.standard = [...document.querySelectorAll('#explorer-axes select')].map((select) => select.value);
+    this.standard = {columns: [...this.metrics.keys()].slice(0, 4).join()};
     const query = new URLSearchParams(location.search);
     const list = (name) => query.get(name)?.split(',').filter(Boolean) ?? [];
     restore(this.form);
@@ -36,11 +36,12 @@ class Explorer {
     if (this.brush.length !== 4 || this.brush.some(Number.isNaN)) this.brush = null;
     for (const name of ['x', 'y']) {
       const select = document.querySelector(`#explorer-axes [name=${name}]`);
-      if (this.metrics.has(query.get(name))) select.value = query.get(name);
+      this.standard[name] = select.querySelector('[selected]').value;
+      select.value = this.metrics.has(query.get(name)) ? query.get(name) : this.standard[name];
       this[name] = select.value;
     }
     this.columns = list('columns').filter((name) => this.metrics.has(name));
-    if (!this.columns.length) this.columns = [...this.metrics.keys()].slice(0, 4);
+    if (!this.columns.length) this.columns = this.standard.columns.split(',');
     const known = new Set(this.rows.map((row) => row.run));
     for (const run of list('select')) if (known.has(run)) this.selected.add(run);
     const campaign = location.hash.slice(1);
@@ -55,9 +56,9 @@ class Explorer {
       find: one(this.form.elements.find.value),
       sort: one(this.sort),
       brush: this.brush?.map((value) => value.toPrecision(6)) ?? [],
-      x: one(this.x),
-      y: one(this.y),
-      columns: this.columns,
+      x: one(this.x !== this.standard.x && this.x),
+      y: one(this.y !== this.standard.y && this.y),
+      columns: this.columns.join() === this.standard.columns ? [] : this.columns,
       select: [...this.selected],
     });
   }
@@ -198,7 +199,7 @@ class Explorer {
     this.menu();
     this.exports();
     this.chart?.addEventListener('sp-live', ({detail}) => this.attach(detail));
-    if (this.brush || this.x !== this.standard[0] || this.y !== this.standard[1]) this.startChart();
+    if (this.brush || this.x !== this.standard.x || this.y !== this.standard.y) this.startChart();
   }
 
   menu() {

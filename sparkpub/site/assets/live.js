@@ -49,7 +49,7 @@ export async function start(element, link, pass) {
   const before = [...drawing.childNodes];
   // The browser's fonts may differ by a pixel from those of the build; the page must not move.
   const {width, height} = before[0].viewBox.baseVal;
-  place.style.aspectRatio = `${width} / ${height}`;
+  Object.assign(place.style, {aspectRatio: `${width} / ${height}`, minHeight: 0});
   drawing.replaceChildren(place);
   const tip = tips(made, element, link);
   const live = {

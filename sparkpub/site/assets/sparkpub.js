@@ -152,6 +152,8 @@ onPage(() => {
   document.querySelectorAll('table.sp-copyable').forEach(copyable);
   for (const [selector, load] of programs) {
     const element = document.querySelector(selector);
-    if (element) load().then((program) => forget.push(program.start(element) ?? (() => {})));
+    // A program that cannot start leaves the plain table.
+    const plain = () => document.querySelector('[data-sp-static]')?.classList.add('sp-shown');
+    if (element) load().then((program) => program.start(element)).catch(plain);
   }
 });

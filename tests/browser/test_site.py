@@ -1,0 +1,321 @@
+"""Every type of page in a real browser, as a reader meets it: light, dark, filtered, on a phone, by keyboard, on
+paper's terms and without scripting."""
+
+import gzip
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.campaign import FAILED, HOSTILE, NAME
+from tests.browser.conftest import Host
+
+RUN = f"runs/{NAME}-native_m_w_iter01/"
+PAGES = [
+    "", "campaigns/", "campaigns/phase1/", f"campaigns/{NAME}/", "models/", "models/deepseek/", "environments/",
+    "environments/native/", "metrics/", "metrics/peak-memory/", "metrics/output-throughput/", "runs/", RUN,
+    f"runs/{FAILED}/", "compare/", "coverage/", "review/", "claims/", "data/", "blog/",
+]  # fmt: skip
+AXE = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+DASHBOARD_LIMIT = 100_000
+"""Bytes, compressed, of what the dashboard loads; the theme's search is apart, since its worker loads in idle time."""
+
+
+def settle(page: Any) -> None:
+    page.wait_for_load_state("networkidle")
+
+
+def hand_written(folder: Path) -> list[str]:
+    """A page of every kind that people wrote: posts and method."""
+    posts = sorted(path.parent.relative_to(folder).as_posix() + "/" for path in folder.glob("blog/*/index.html"))
+    return [uri for uri in posts if "archive" not in uri and "page" not in uri][:1] + [
+        uri for uri in ("method/", "hardware/", "analysis/") if (folder / uri / "index.html").is_file()
+    ]
+
+
+def violations(page: Any) -> list[str]:
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page, options={"runOnly": AXE}).response["violations"]
+    return [f"{item['id']}: {item['nodes'][0]['html'][:150]}" for item in found]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_errs_reaches_out_or_shuts_anybody_out(site: Host, scheme: str) -> None:
+    problems = {}
+    for uri in PAGES + hand_written(site.folder):
+        visit = site.open(uri, color_scheme=scheme, bypass_csp=True)
+        settle(visit.page)
+        found = [*visit.errors, *visit.elsewhere, *violations(visit.page)]
+        if found:
+            problems[uri] = found
+        visit.page.context.close()
+    assert problems == {}
+
+
+def test_filtered_charts_shut_nobody_out(site: Host) -> None:
+    visit = site.open("campaigns/phase1/?model=deepseek", bypass_csp=True)
+    visit.page.wait_for_selector(".sp-wide .mark-symbol path")
+    settle(visit.page)
+    assert violations(visit.page) == []
+    assert visit.errors == []
+
+
+def test_every_chart_comes_to_life_without_moving_the_page(site: Host) -> None:
+    for uri in ("campaigns/phase1/", RUN):
+        visit = site.open(uri)
+        charts = visit.page.locator(".sp-chart[data-sp-chart]")
+        for index in range(charts.count()):
+            chart = charts.nth(index)
+            chart.scroll_into_view_if_needed()
+            before = chart.bounding_box()["height"]
+            chart.dispatch_event("pointerenter")
+            chart.locator(".sp-wide > div > svg").wait_for()
+            assert chart.bounding_box()["height"] == pytest.approx(before, abs=0.01)
+        assert visit.errors == []
+        visit.page.context.close()
+
+
+def test_charts_are_there_without_scripting(site: Host) -> None:
+    for uri in ("", "campaigns/phase1/", RUN, "runs/", "compare/"):
+        page = site.open(uri, java_script_enabled=False).page
+        drawings = page.locator(".sp-chart .sp-wide svg")
+        assert drawings.count() > 0
+        assert all(drawings.nth(index).is_visible() for index in range(drawings.count()))
+        assert page.locator("table").count() > 0
+        page.context.close()
+
+
+def test_programs_are_plain_tables_without_scripting(site: Host) -> None:
+    for uri in ("runs/", "compare/"):
+        page = site.open(uri, java_script_enabled=False).page
+        assert page.locator("[data-sp-static] table").first.is_visible()
+        page.context.close()
+
+
+def test_a_program_that_cannot_start_leaves_the_plain_table(site: Host) -> None:
+    context = site.browser.new_context()
+    page = context.new_page()
+    page.route("**/explorer.*.js", lambda route: route.abort())
+    page.goto(site.address + "runs/")
+    page.locator("[data-sp-static] table").first.wait_for()
+    context.close()
+
+
+def test_a_point_leads_to_its_run_without_scripting(site: Host) -> None:
+    page = site.open("campaigns/phase1/", java_script_enabled=False).page
+    link = page.locator("#phase1-output-throughput .sp-wide svg a").first
+    target = link.get_attribute("xlink:href")
+    link.click()
+    assert page.url == site.address + target.removeprefix("../../")
+
+
+def test_first_load_of_the_dashboard_is_small_and_has_no_chart_script(site: Host) -> None:
+    visit = site.open("")
+    settle(visit.page)
+    visit.page.wait_for_timeout(500)
+    paths = {re.sub(r"[?#].*", "", url.removeprefix(site.address)) for url in visit.requests}
+    assert not [path for path in paths if "vega" in path or "live" in path or path.startswith("charts/")]
+    counted = [path for path in paths if not path.startswith(("assets/javascripts/workers", "search/", "data:"))]
+    sizes = {path: len(gzip.compress(_file(site.folder, path).read_bytes(), 9)) for path in counted}
+    assert sum(sizes.values()) <= DASHBOARD_LIMIT, sizes
+
+
+def _file(folder: Path, path: str) -> Path:
+    return folder / path / "index.html" if path.endswith("/") or not path else folder / path
+
+
+def test_the_page_does_not_shift(site: Host) -> None:
+    measure = """() => new Promise(done => {
+        let sum = 0;
+        new PerformanceObserver(list => list.getEntries().forEach(e => { if (!e.hadRecentInput) sum += e.value }))
+            .observe({type: 'layout-shift', buffered: true});
+        setTimeout(() => done(sum), 800);
+    })"""
+    for uri in ("", "runs/", "compare/", RUN):
+        for width in (1440, 390):
+            page = site.open(uri, viewport={"width": width, "height": 844}).page
+            assert page.evaluate(measure) <= 0.01, (uri, width)
+            page.context.close()
+
+
+@pytest.mark.parametrize("width", [390, 768])
+def test_nothing_sticks_out_of_a_small_screen(site: Host, width: int) -> None:
+    wide = {}
+    for uri in PAGES + hand_written(site.folder):
+        page = site.open(uri, viewport={"width": width, "height": 844}).page
+        settle(page)
+        extent = page.evaluate("document.documentElement.scrollWidth")
+        if extent > width:
+            wide[uri] = extent
+        page.context.close()
+    assert wide == {}
+
+
+def test_the_policy_of_every_page_is_strict(site: Host) -> None:
+    for path in site.folder.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        found = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+        if 'http-equiv="refresh"' in text or path.name == "404.html":
+            continue
+        assert found is not None, path
+        rules = dict(rule.strip().partition(" ")[::2] for rule in found[1].split(";"))
+        assert "unsafe" not in rules["script-src"]
+        assert "http" not in rules["script-src"]
+
+
+def test_text_of_records_and_logs_is_never_markup(site: Host) -> None:
+    for uri in (f"runs/{FAILED}/", f"campaigns/{NAME}/", "coverage/", "runs/"):
+        visit = site.open(uri)
+        settle(visit.page)
+        assert visit.page.title() != "1"
+        assert visit.page.locator("img[src=x]").count() == 0
+        assert visit.errors == []
+        visit.page.context.close()
+    page = site.open(f"runs/{FAILED}/").page
+    assert HOSTILE in page.locator(".sp-alert").inner_text()
+
+
+def test_instant_navigation_and_the_back_button_keep_the_filter(site: Host) -> None:
+    visit = site.open("campaigns/phase1/")
+    page = visit.page
+    page.locator("label", has_text="deepseek").first.click()
+    page.wait_for_selector(".sp-wide .mark-symbol path")
+    page.evaluate("window.here = true")
+    page.click(".md-tabs >> text=Runs")
+    page.wait_for_url("**/runs/")
+    page.wait_for_selector("[data-sp-explorer]:not([hidden])")
+    page.go_back()
+    page.wait_for_url("**/campaigns/phase1/?model=deepseek")
+    page.wait_for_selector(".sp-wide .mark-symbol path")
+    assert page.evaluate("window.here") is True
+    assert page.is_checked("input[value=deepseek]")
+    assert visit.errors == []
+
+
+def test_keyboard_alone_filters_and_reaches_a_run(site: Host) -> None:
+    page = site.open("campaigns/phase1/").page
+    page.focus("input[name=model]")
+    page.keyboard.press("Space")
+    page.wait_for_url("**?model=*")
+    page.wait_for_selector("#phase1-output-throughput .sp-wide .mark-symbol path")
+    page.locator("#phase1-output-throughput .sp-mark").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/runs/phase1-*/")
+
+
+def test_keyboard_reads_the_table_of_a_chart(site: Host) -> None:
+    page = site.open("campaigns/phase1/").page
+    page.focus("#phase1-output-throughput summary")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.getAttribute('role')") == "region"
+    assert page.locator("#phase1-output-throughput table").is_visible()
+
+
+def test_forced_colours_keep_series_apart(site: Host) -> None:
+    page = site.open("campaigns/phase1/", forced_colors="active").page
+    fills = page.evaluate(
+        "[...new Set([...document.querySelectorAll('#phase1-output-throughput .sp-wide a > *')]"
+        ".map(mark => getComputedStyle(mark).stroke))]"
+    )
+    assert len(fills) == 2
+
+
+def test_dark_and_light_need_no_script_of_ours_to_recolour(site: Host) -> None:
+    page = site.open("").page
+    colour = "getComputedStyle(document.querySelector('.sp-wide svg a > *')).stroke"
+    light = page.evaluate(colour)
+    page.click("label[title='Switch to light mode']")
+    page.click("label[title='Switch to dark mode']")
+    assert page.evaluate(colour) != light
+
+
+# ---- Explorer ----------------------------------------------------------------------------------------------------
+
+
+def explorer(site: Host, query: str = "") -> Any:
+    page = site.open("runs/" + query).page
+    page.wait_for_selector("[data-sp-explorer]:not([hidden])")
+    return page
+
+
+def shown(page: Any) -> int:
+    return int(page.locator("[data-sp-explorer] tbody tr").count())
+
+
+def test_explorer_holds_all_runs_of_all_campaigns(site: Host) -> None:
+    assert shown(explorer(site)) == 63 + 10
+
+
+def test_explorer_filters_searches_sorts_and_remembers(site: Host) -> None:
+    page = explorer(site)
+    page.locator("[data-sp-explorer] label", has_text=NAME).click()
+    assert shown(page) == 10
+    page.fill("[name=find]", "native iter03")
+    assert shown(page) == 1
+    page.fill("[name=find]", "")
+    page.locator("thead button", has_text="Output throughput").click()
+    page.locator("thead button", has_text="Output throughput").click()
+    first = page.locator("tbody tr").first.inner_text()
+    again = explorer(site, page.url.partition("runs/")[2])
+    assert again.locator("tbody tr").first.inner_text() == first
+    assert shown(again) == 10
+
+
+def test_explorer_brush_narrows_the_table(site: Host) -> None:
+    page = explorer(site, f"?campaign={NAME}")
+    chart = page.locator("#explorer .sp-chart")
+    chart.dispatch_event("pointerenter")
+    page.wait_for_selector("#explorer .mark-symbol path")
+    box = page.locator("#explorer .sp-wide svg").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 8, box["y"] + box["height"] - 40, steps=5)
+    page.mouse.up()
+    page.wait_for_url("**brush=**")
+    assert 0 < shown(page) < 10
+    page.click("[name=clear]")
+    assert shown(page) == 10
+
+
+def test_explorer_exports_the_selection(site: Host) -> None:
+    page = explorer(site, f"?campaign={NAME}")
+    for index in range(2):
+        page.locator("tbody input[type=checkbox]").nth(index).check()
+    with page.expect_download() as download:
+        page.click("[name=csv]")
+    lines = Path(download.value.path()).read_text().splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith('"run","campaign"')
+    page.click("a.sp-compare")
+    page.wait_for_url("**/compare/?a=run*")
+
+
+# ---- Compare -----------------------------------------------------------------------------------------------------
+
+
+def test_compare_lays_telemetry_of_two_cells_over_each_other(site: Host) -> None:
+    visit = site.open(f"compare/?a=cell:{NAME}/m/native/w&b=cell:{NAME}/m/container/w")
+    page = visit.page
+    page.wait_for_selector("#overlay .mark-line path")
+    row = page.locator("tr", has_text="Output throughput")
+    assert "lower" in row.inner_text()
+    assert visit.errors == []
+
+
+def test_compare_of_single_runs_decides_nothing(site: Host) -> None:
+    page = site.open(f"compare/?a=run:{NAME}-native_m_w_iter01&b=run:{NAME}-container_m_w_iter01").page
+    page.wait_for_selector("[data-sp-compare] tbody tr")
+    verdicts = set(page.locator("[data-sp-compare] .sp-verdict").all_inner_texts())
+    assert verdicts == {"undecided"}
+
+
+def test_compare_remembers_and_hides_what_is_not_shown_to_differ(site: Host) -> None:
+    page = site.open("compare/?a=campaign:phase1&b=campaign:phase1").page
+    page.wait_for_selector("[data-sp-compare] tbody tr")
+    page.locator("label", has_text="Only real differences").click()
+    assert page.url.endswith("real=1")
+    assert page.locator("[data-sp-compare] tbody tr").count() == 0
