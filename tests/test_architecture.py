@@ -293,5 +293,6 @@ def test_links_of_the_front_pages_lead_somewhere(name: str) -> None:
 
 def test_every_command_and_script_the_readme_names_exists() -> None:
     text = (ROOT / "README.md").read_text()
-    assert set(re.findall(r"scripts/([\w-]+)", text)) <= {path.name for path in (ROOT / "scripts").iterdir()}
-    assert set(re.findall(r"(?:^|`)sparkpub (\w+)", text, re.MULTILINE)) <= set(cli.cli.commands)
+    code = "\n".join("".join(found) for found in re.findall(r"```sh\n(.*?)```|`([^`\n]+)`", text, re.DOTALL))
+    assert set(re.findall(r"scripts/([\w-]+)", code)) <= {path.name for path in (ROOT / "scripts").iterdir()}
+    assert set(re.findall(r"^sparkpub (\w+)", code, re.MULTILINE)) <= set(cli.cli.commands)
