@@ -17,6 +17,7 @@ from sparkpub.record import Record
 from sparkpub.redaction import Redactor
 from sparkpub.store import Stored, to_json, write_atomic
 
+OUTPUT_ROLES = ("report", "requests", "iterations", "output")
 FOLDER, DRAFT, WORK = ".run", "journal.json", "work"
 
 
@@ -51,6 +52,8 @@ def drop(folder: Path) -> None:
 def recover(folder: Path, redactor: Redactor) -> Stored | None:
     """What a killed collector left: its draft as a record of status `interrupted`, or None."""
     place = folder / FOLDER
+    for torn in folder.glob(".*.tmp"):  # files that were being written; the machine's lock says nobody writes now
+        torn.unlink()
     try:
         draft = Record.model_validate_json((place / DRAFT).read_text(encoding="utf-8"))
     except (OSError, ValueError, ValidationError):
@@ -59,7 +62,8 @@ def recover(folder: Path, redactor: Redactor) -> Stored | None:
     if (folder / f"{draft.stem}.json").exists():
         drop(folder)
         return None
-    sealed = seal(place, folder, draft.stem, {}, redactor, cut=False)
+    sealed_before = {role: "" for role in OUTPUT_ROLES if (folder / f"{draft.stem}.{role}.json").is_file()}
+    sealed = seal(place, folder, draft.stem, sealed_before, redactor, cut=False)
     return finish(
         folder,
         draft.model_copy(update={"evidence": sealed.evidence, "unavailable": draft.unavailable | sealed.unavailable}),

@@ -83,7 +83,8 @@ class Pages:
             "figures": {
                 "result": self._place(campaign, *[name for name in (first, *rest) if name][:3]),
                 "comparison": self._place(campaign, "comparison"),
-                "sweep": self._place(campaign, *sweeps, *against),
+                "sweep": self._place(campaign, *sweeps),
+                "against": self._place(campaign, *against),
                 "order": self._place(campaign, *[f"{name}-order" for name in (first, *rest) if name][:2]),
                 "spread": self._place(campaign, *[f"{name}-box" for name in (first, *rest) if name][:2]),
                 "means": self._place(campaign, *[f"{name}-bars" for name in (first, *rest) if name][:3]),
