@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from sparkpub.collect import invoker
 from sparkpub.collect.evidence import seal
+from sparkpub.errors import CollectError
 from sparkpub.record import Record
 from sparkpub.redaction import Redactor
 from sparkpub.store import Stored, to_json, write_atomic
@@ -25,6 +26,13 @@ def begin(folder: Path, draft: Record) -> Path:
     """Note a run that is about to start; returns its own folder. The campaign's folder exists."""
     place = folder / FOLDER
     shutil.rmtree(place, ignore_errors=True)
+    if (place / WORK).exists():
+        # A container's root may leave files that are not ours to remove; an old report must never pass for a new one.
+        raise CollectError(
+            "the last run left files that cannot be removed",
+            where=str(place / WORK),
+            remedy="remove them as root, or give the environment user: with your own id",
+        )
     (place / WORK).mkdir(parents=True)
     # A container's user may not be ours.
     (place / WORK).chmod(0o777)

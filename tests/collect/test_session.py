@@ -221,3 +221,12 @@ def test_what_was_torn_or_half_sealed_when_the_collector_died_is_made_whole(tmp_
     interrupted = next(item for item in records(tmp_path) if item.status == "interrupted")
     assert {item.role for item in interrupted.evidence} == {"log", "telemetry", "report"}
     assert list(folder.glob(".*")) == []
+
+
+def test_files_that_cannot_be_removed_never_pass_for_a_new_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "small" / ".run" / "work").mkdir(parents=True)
+    monkeypatch.setattr("shutil.rmtree", lambda *_, **__: None)
+    with pytest.raises(CollectError, match="cannot be removed"):
+        run(a_matrix(iterations=1), tmp_path)
