@@ -52,7 +52,7 @@ PUBLISHING = {
         "telemetry", "workloads",
     },
     "statistics": {"analysis", "coverage", "dataset", "errors", "metrics", "record"},
-    "facts": {"errors", "record", "yaml_lines"},
+    "facts": {"errors", "yaml_lines"},
     "quantities": {"analysis", "statistics", "checks", "dataset", "errors", "metrics", "record"},
     "expectations": {"analysis", "errors", "quantities", "statistics"},
     "claims": {
