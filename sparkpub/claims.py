@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from sparkpub import yaml_lines
 from sparkpub.dataset import CampaignData, Dataset
@@ -32,15 +32,10 @@ _SCOPE = r"^((each|any) (cell|model|environment)|pooled)$"
 _COMPARE = r"^[a-z0-9][a-z0-9.-]* / [a-z0-9][a-z0-9.-]*$"
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Claim(_Strict):
+class Claim(yaml_lines.Part):
     """One statement. `about: data` is what these runs show; `about: world` needs identity, order and coverage
     beyond doubt, and is void where findings of the review cast doubt on them."""
 
-    id: Key
     says: Annotated[str, Field(min_length=1)]
     source: FactSource
     about: Literal["data", "world"]
@@ -102,24 +97,9 @@ class Verdict:
         }
 
 
-class _Claims(_Strict):
-    claims: tuple[Claim, ...]
-
-
 def read(path: Path) -> list[Claim]:
     """Claims in the order of the file; none where there is no file. Raises ClaimError with every mistake, by line."""
-    if not path.is_file():
-        return []
-    document, lines = yaml_lines.read(path, ClaimError)
-    problems = list(lines.duplicates)
-    claims: tuple[Claim, ...] = ()
-    try:
-        claims = _Claims.model_validate({"claims": document or []}).claims
-    except ValidationError as error:
-        problems += lines.described(error, (), _keys_at, "claims", drop=1)
-    problems += yaml_lines.repeated(lines, [claim.id for claim in claims])
-    yaml_lines.refuse(problems, ClaimError)
-    return list(claims)
+    return yaml_lines.read_parts(path, Claim, _keys_at, ClaimError)
 
 
 def _keys_at(loc: Sequence[int | str]) -> list[str]:

@@ -16,7 +16,7 @@ from sparkpub.store import DEFAULT_DATA, write_atomic
 DEFAULT_SOURCES = Path("site_src")
 with_sources = click.option(
     "--sources",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
     default=DEFAULT_SOURCES,
     show_default=True,
     help="The folder of pages, claims.yaml and facts.yaml.",

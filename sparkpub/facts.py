@@ -7,21 +7,18 @@ A published figure, a data sheet's bandwidth, an early run without a record: pro
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from sparkpub import yaml_lines
 from sparkpub.errors import ClaimError
-from sparkpub.record import Key
 
 _MINUS = "\N{MINUS SIGN}"
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class FactSource(_Strict):
+class FactSource(BaseModel):
     """Where a figure was published: a document and the place in it, with an address where there is one."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     document: Annotated[str, Field(min_length=1)]
     section: str | None = None
@@ -31,10 +28,9 @@ class FactSource(_Strict):
         return self.document + (f", “{self.section}”" if self.section else "")
 
 
-class Fact(_Strict):
+class Fact(yaml_lines.Part):
     """One figure. `value` is in `unit`; `upper` makes it a range; `decimals` is how it was published."""
 
-    id: Key
     says: Annotated[str, Field(min_length=1)]
     value: FiniteFloat
     upper: FiniteFloat | None = None
@@ -52,22 +48,7 @@ class Fact(_Strict):
         return numbers.replace("-", _MINUS) + (f" {self.unit}" if self.unit else "")
 
 
-class _Facts(_Strict):
-    facts: tuple[Fact, ...]
-
-
 def read(path: Path) -> dict[str, Fact]:
     """Facts by id, in the order of the file; none where there is no file. Raises ClaimError with every mistake."""
-    if not path.is_file():
-        return {}
-    document, lines = yaml_lines.read(path, ClaimError)
-    problems = list(lines.duplicates)
-    facts: tuple[Fact, ...] = ()
-    try:
-        facts = _Facts.model_validate({"facts": document or []}).facts
-    except ValidationError as error:
-        known = yaml_lines.same_everywhere([*Fact.model_fields, *FactSource.model_fields])
-        problems += lines.described(error, (), known, "facts", drop=1)
-    problems += yaml_lines.repeated(lines, [fact.id for fact in facts])
-    yaml_lines.refuse(problems, ClaimError)
-    return {fact.id: fact for fact in facts}
+    known = yaml_lines.same_everywhere([*Fact.model_fields, *FactSource.model_fields])
+    return {fact.id: fact for fact in yaml_lines.read_parts(path, Fact, known, ClaimError)}

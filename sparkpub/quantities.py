@@ -122,7 +122,8 @@ class Quantity:
         if self.statistic.unit == "p":
             return p_text(value)
         digits = self._digits(value) if decimals is None else decimals
-        text = f"{value:{'+' if self.statistic.signed else ''},.{digits}f}".replace("-", _MINUS)
+        rounded = round(value, digits) + 0.0  # no negative zero
+        text = f"{rounded:{'+' if self.statistic.signed and rounded else ''},.{digits}f}".replace("-", _MINUS)
         return text + (self._suffix() if unit else "")
 
     def _suffix(self) -> str:
@@ -135,7 +136,8 @@ class Quantity:
             return self.metric.decimals
         if self.statistic.unit == "%":
             return 1 if abs(value) >= 1 else 2
-        return _DIGITS.get(self.statistic.name, 0 if self.statistic.kind == "runs" else 2)
+        whole = self.statistic.kind == "runs" and self.statistic.unit == ""
+        return _DIGITS.get(self.statistic.name, 0 if whole else 2)
 
 
 def _of_runs(count: Callable[[Record], bool]) -> Callable[[Question], Estimate]:
@@ -156,6 +158,22 @@ def _hours(question: Question) -> Estimate:
 def _minutes_apart(question: Question) -> Estimate:
     starts = _starts(question)
     return (float(np.median(np.diff(starts))) / 60 if len(starts) > 1 else None), None
+
+
+def _mean_seconds(measure: Callable[[Record], float | None]) -> Callable[[Question], Estimate]:
+    def estimate(question: Question) -> Estimate:
+        known = [seconds for record in question.group.records if (seconds := measure(record)) is not None]
+        return (float(np.mean(known)) if known else None), None
+
+    return estimate
+
+
+def _phase(name: str) -> Statistic:
+    def measure(record: Record) -> float | None:
+        found = next((phase for phase in record.phases if phase.name == name), None)
+        return None if found is None else found.end_seconds - found.start_seconds
+
+    return Statistic(f"{name}_seconds", "runs", "s", f"mean length of the phase {name}", _mean_seconds(measure))
 
 
 def _identified(record: Record) -> bool:
@@ -241,6 +259,12 @@ _ALL = (
     _runs("identified", "runs that show which model they ran", _identified),
     Statistic("hours", "runs", "h", "hours from the start of the first run to the start of the last", _hours),
     Statistic("minutes_apart", "runs", "min", "median time between the starts of neighbouring runs", _minutes_apart),
+    Statistic(
+        "duration_seconds", "runs", "s", "mean time from launch to exit", _mean_seconds(lambda r: r.duration_seconds)
+    ),
+    _phase("load"),
+    _phase("warmup"),
+    _phase("measure"),
     _sample("n", "", "runs with a value"),
     _sample("mean", "metric", "mean, with Student's interval"),
     _sample("sd", "metric", "sample standard deviation (divides by n − 1)"),

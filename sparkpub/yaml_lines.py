@@ -4,13 +4,23 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from sparkpub.errors import SparkpubError
 
+
+class Part(BaseModel):
+    """One entry of a file that is a list. Immutable, and an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,62}$")]
+
+
+P = TypeVar("P", bound=Part)
 Keys = Callable[[Sequence[int | str]], Iterable[str]]
 """Location in a document to the keys that are known there."""
 
@@ -61,17 +71,14 @@ class Lines:
         """A mistake at `path` as one line: `what, file:line; remedy`."""
         return f"{what}, {self.where(path, line)}; {remedy}"
 
-    def described(
-        self, error: ValidationError, prefix: Sequence[str], keys: Keys, document: str, drop: int = 0
-    ) -> list[str]:
+    def described(self, error: ValidationError, prefix: Sequence[str], keys: Keys, document: str) -> list[str]:
         """A validation error's problems with lines; an unknown key gets the nearest known one.
 
-        `document` is the word for the whole where no key is concerned, e.g. "matrix"; `drop` is how many
-        leading parts of a location the model has and the file has not.
+        `document` is the word for the whole where no key is concerned, e.g. "matrix".
         """
         texts = []
         for item in error.errors():
-            path = (*prefix, *(str(part) for part in item["loc"][drop:] if part != "[key]"))
+            path = (*prefix, *(str(part) for part in item["loc"] if part != "[key]"))
             name = ".".join(path) or document
             if item["type"] == "extra_forbidden":
                 texts.append(
@@ -107,15 +114,6 @@ def _line_of(problem: str) -> int:
     return int(found[1]) if found else 0
 
 
-def repeated(lines: Lines, ids: Sequence[str]) -> list[str]:
-    """Ids that stand twice in a list of parts, as problems."""
-    return [
-        lines.problem((str(index), "id"), f"id {name!r} stands twice", "give each its own")
-        for index, name in enumerate(ids)
-        if name in ids[:index]
-    ]
-
-
 def refuse(problems: Iterable[str], error: type[SparkpubError]) -> None:
     """Raise `error` with every problem, by line, where there is one."""
     found = in_order(problems)
@@ -144,3 +142,24 @@ def read(path: Path, error: type[SparkpubError]) -> tuple[Any, Lines]:
         reason = problem.strerror if isinstance(problem, OSError) else "not UTF-8"
         raise error(f"cannot be read: {reason}", where=str(path), remedy="give a YAML file") from None
     return parse(text, str(path), error)
+
+
+def read_parts(path: Path, part: type[P], keys: Keys, error: type[SparkpubError]) -> list[P]:
+    """A YAML file that is a list of parts with an `id` each; none where there is no file. Raises `error` with
+    every mistake, by line."""
+    if not path.is_file():
+        return []
+    document, lines = read(path, error)
+    problems, parts = list(lines.duplicates), list[P]()
+    try:
+        parts = TypeAdapter(list[part]).validate_python(document or [])  # type: ignore[valid-type]
+    except ValidationError as mistakes:
+        problems += lines.described(mistakes, (), keys, path.stem)
+    names = [item.id for item in parts]
+    problems += [
+        lines.problem((str(index), "id"), f"id {name!r} stands twice", "give each its own")
+        for index, name in enumerate(names)
+        if name in names[:index]
+    ]
+    refuse(problems, error)
+    return parts

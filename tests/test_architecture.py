@@ -14,7 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from sparkpub import __version__
+from sparkpub import __version__, cli
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "sparkpub"
@@ -52,7 +52,7 @@ PUBLISHING = {
         "telemetry", "workloads",
     },
     "statistics": {"analysis", "coverage", "dataset", "errors", "metrics", "record"},
-    "facts": {"errors", "record", "yaml_lines"},
+    "facts": {"errors", "yaml_lines"},
     "quantities": {"analysis", "statistics", "checks", "dataset", "errors", "metrics", "record"},
     "expectations": {"analysis", "errors", "quantities", "statistics"},
     "claims": {
@@ -289,3 +289,10 @@ def test_the_version_is_the_same_everywhere() -> None:
 def test_links_of_the_front_pages_lead_somewhere(name: str) -> None:
     links = re.findall(r"\]\(([^)]+)\)", (ROOT / name).read_text())
     assert [link for link in links if "://" not in link and not (ROOT / link.split("#")[0]).exists()] == []
+
+
+def test_every_command_and_script_the_readme_names_exists() -> None:
+    text = (ROOT / "README.md").read_text()
+    code = "\n".join("".join(found) for found in re.findall(r"```sh\n(.*?)```|`([^`\n]+)`", text, re.DOTALL))
+    assert set(re.findall(r"scripts/([\w-]+)", code)) <= {path.name for path in (ROOT / "scripts").iterdir()}
+    assert set(re.findall(r"^sparkpub (\w+)", code, re.MULTILINE)) <= set(cli.cli.commands)

@@ -7,11 +7,11 @@ import altair as alt
 from sparkpub.charts import theme
 from sparkpub.charts.scope import Scope
 
-MARGIN = 60
+MARGIN = 68
 """Room for the axis beside each panel, in pixels."""
 
 
-def panels(signals: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+def panels(signals: tuple[tuple[str, str], ...], total: int = theme.WIDE) -> dict[str, Any]:
     """A run over time, one panel for each signal (label, unit), the phases shaded.
 
     Rows `samples`: `signal, t, value` with t in seconds since launch, and `phases`: `name, start, end`. Several
@@ -28,7 +28,7 @@ def panels(signals: tuple[tuple[str, str], ...]) -> dict[str, Any]:
         layers = [shade]
         if place == 0:
             layers.append(
-                phases.mark_text(align="left", baseline="top", fontSize=11, dx=3, dy=2, color=theme.FAINT).encode(
+                phases.mark_text(align="left", baseline="bottom", fontSize=11, dy=-3, color=theme.FAINT).encode(
                     x="start:Q", y=alt.value(0), text="name:N"
                 )
             )
@@ -43,7 +43,7 @@ def panels(signals: tuple[tuple[str, str], ...]) -> dict[str, Any]:
                 tooltip=[alt.Tooltip("t:Q", title="seconds"), alt.Tooltip("value:Q", title=label)],
             )
         )  # fmt: skip
-        charts.append(alt.layer(*layers).properties(width=theme.WIDE - MARGIN, height=96))
+        charts.append(alt.layer(*layers).properties(width=total - MARGIN, height=96))
     return theme.finish(alt.vconcat(*charts, spacing=14).resolve_scale(x="shared"))
 
 

@@ -109,11 +109,16 @@ def thermal_gate(view: View) -> Iterator[Finding]:
                                start_celsius=start)  # fmt: skip
 
 
+POWER_CAP = "software power cap"
+"""The collector's word for NVML's reason 0x4."""
+
+
 def throttled(view: View) -> Iterator[Finding]:
     """Runs that heat or hardware slowed down; a power cap, which is how a GPU is built to run, is only noted."""
     capped = []
     for stored in view.happened:
-        conditions, events = sampled(stored), _events(stored, "throttle")
+        conditions = sampled(stored)
+        events = [text for text in _events(stored, "throttle") if set(text.split(", ")) != {POWER_CAP}]
         slowed = (conditions.slowed_share if conditions is not None else None) or 0.0
         if slowed > thresholds.THROTTLED_SHARE or events:
             text = f"Heat or hardware held the GPU back in {100 * slowed:.0f} % of the samples under load"

@@ -168,8 +168,8 @@ class View:
     def together(self, check: str, severity: Severity, runs: Sequence[Stored], say: Callable[[str], str],
                  evidence: Callable[[Sequence[Stored]], Mapping[str, Any]] = lambda _: {},
                  ) -> Iterable[Finding]:  # fmt: skip
-        """The same fault in several runs, as few findings as say it: one for a whole campaign, one for a whole
-        cell, else one per run. `say` makes the message from words for the runs concerned."""
+        """The same fault in several runs, as few findings as say it: one for a whole campaign, else one per
+        cell. `say` makes the message from words for the runs concerned."""
         if not runs:
             return
         if len(runs) == len(self.runs) > 1:
@@ -180,13 +180,15 @@ class View:
         for stored in runs:
             by_cell[stored.record.cell].append(stored)
         for cell, some in by_cell.items():
-            if len(some) == len(self.recorded[cell]) > 1:
-                words = f"all {len(some)} runs of {label(cell)}"
-                yield self.finding(check, severity, say(words), cell=cell, runs=ids(some), **evidence(some))
+            if len(some) > 1:
+                total = len(self.recorded[cell])
+                words = f"all {total} runs" if len(some) == total else f"{len(some)} of {total} runs"
+                yield self.finding(
+                    check, severity, say(f"{words} of {label(cell)}"), cell=cell, runs=ids(some), **evidence(some)
+                )
             else:
-                for stored in some:
-                    words = f"iteration {stored.record.iteration} of {label(cell)}"
-                    yield self.finding(check, severity, say(words), run=stored, **evidence([stored]))
+                words = f"iteration {some[0].record.iteration} of {label(cell)}"
+                yield self.finding(check, severity, say(words), run=some[0], **evidence(some))
 
 
 def ids(runs: Iterable[Stored]) -> list[str]:

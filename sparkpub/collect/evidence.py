@@ -98,6 +98,8 @@ def seal(
     for role, name in outputs.items():
         content = _output(run_folder / "work", name)
         target = folder / f"{stem}.{role}.json"
+        if content is None and target.is_file():  # sealed already, by a collector that was killed right after
+            content = target.read_bytes()
         if content is None:
             sealed.unavailable[role] = "the command did not write it"
             continue

@@ -175,7 +175,7 @@ class Gatekeeper:
                 wanted=wanted.performance_state,
                 unit="",
                 read=self._performance_state,
-                holds=lambda value: value == wanted.performance_state,
+                holds=lambda value: wanted.performance_state in (None, value),
                 waits=False,
             )
         )

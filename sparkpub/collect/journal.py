@@ -13,10 +13,12 @@ from pydantic import ValidationError
 
 from sparkpub.collect import invoker
 from sparkpub.collect.evidence import seal
+from sparkpub.errors import CollectError
 from sparkpub.record import Record
 from sparkpub.redaction import Redactor
 from sparkpub.store import Stored, to_json, write_atomic
 
+OUTPUT_ROLES = ("report", "requests", "iterations", "output")
 FOLDER, DRAFT, WORK = ".run", "journal.json", "work"
 
 
@@ -24,6 +26,13 @@ def begin(folder: Path, draft: Record) -> Path:
     """Note a run that is about to start; returns its own folder. The campaign's folder exists."""
     place = folder / FOLDER
     shutil.rmtree(place, ignore_errors=True)
+    if (place / WORK).exists():
+        # A container's root may leave files that are not ours to remove; an old report must never pass for a new one.
+        raise CollectError(
+            "the last run left files that cannot be removed",
+            where=str(place / WORK),
+            remedy="remove them as root, or give the environment user: with your own id",
+        )
     (place / WORK).mkdir(parents=True)
     # A container's user may not be ours.
     (place / WORK).chmod(0o777)
@@ -51,6 +60,8 @@ def drop(folder: Path) -> None:
 def recover(folder: Path, redactor: Redactor) -> Stored | None:
     """What a killed collector left: its draft as a record of status `interrupted`, or None."""
     place = folder / FOLDER
+    for torn in folder.glob(".*.tmp"):  # files that were being written; the machine's lock says nobody writes now
+        torn.unlink()
     try:
         draft = Record.model_validate_json((place / DRAFT).read_text(encoding="utf-8"))
     except (OSError, ValueError, ValidationError):
@@ -59,7 +70,8 @@ def recover(folder: Path, redactor: Redactor) -> Stored | None:
     if (folder / f"{draft.stem}.json").exists():
         drop(folder)
         return None
-    sealed = seal(place, folder, draft.stem, {}, redactor, cut=False)
+    sealed_before = {role: "" for role in OUTPUT_ROLES if (folder / f"{draft.stem}.{role}.json").is_file()}
+    sealed = seal(place, folder, draft.stem, sealed_before, redactor, cut=False)
     return finish(
         folder,
         draft.model_copy(update={"evidence": sealed.evidence, "unavailable": draft.unavailable | sealed.unavailable}),

@@ -129,15 +129,16 @@ def _written(publication: Publication, library: Library, templates: Templates) -
 def _runs(
     publication: Publication, library: Library, templates: Templates, tree: dict[str, Content]
 ) -> Sequence[tuple[str, Content]]:
-    """The page of every run up to the limit, and the evidence of all."""
+    """The page of every run, beyond the limit a short one, and the evidence of all."""
     made = RunPages(publication, templates)
     found: list[tuple[str, Content]] = []
     for campaign in publication.campaigns:
         for index, stored in enumerate(campaign.runs):
             for uri, content in evidence.copies(iter(evidence.published(stored, publication.options))).items():
                 _add(tree, uri, content)
-            if len(found) < publication.options.max_run_pages:
-                found.append((f"runs/{stored.record.run_id}.md", _run(made, library, campaign, index, tree)))
+            whole = len(found) < publication.options.max_run_pages
+            page = _run(made, library, campaign, index, tree) if whole else made.page(campaign, index, "", whole=False)
+            found.append((f"runs/{stored.record.run_id}.md", page))
     return found
 
 

@@ -47,7 +47,7 @@ class SiteOptions:
     """What the site is built with. Nothing here may change a figure.
 
     `commits` maps a path relative to the repository to the last commit that touched it; `repo_url` without a
-    slash at the end. `max_run_pages` bounds the static pages of runs; beyond it one page shows any run by script.
+    slash at the end. `max_run_pages` bounds the pages of runs with charts and log; beyond it they are short.
     """
 
     sources: Path

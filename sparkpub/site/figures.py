@@ -61,6 +61,7 @@ class Figure:
     flags: tuple[Finding, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
+    narrow: Mapping[str, Any] | None = None
 
     @property
     def block(self) -> str:
@@ -70,7 +71,7 @@ class Figure:
     @property
     def job(self) -> Job:
         """The chart to compile."""
-        return Job(self.key, self.chart, self.data)
+        return Job(self.key, self.chart, self.data, self.narrow)
 
     def address(self, suffix: str) -> str:
         """Where a file of the figure is published, from the root of the site: stable across builds."""

@@ -34,6 +34,9 @@ _TABLES = {"strip": ("runs", "cells"), "bars": ("cells",), "box": ("runs",), "or
            "sweep": ("runs", "cells"), "scatter": ("runs",)}  # fmt: skip
 _TITLES = {"strip": "{}: every run", "bars": "{}: means", "box": "{}: spread", "order": "{} in run order",
            "sweep": "{} against batch size"}  # fmt: skip
+_DRAWN = ("run", "campaign", "model", "environment", "workload", "cell", "iteration", "order", "state", "flags", "href",
+          "start_temp", "batch")  # fmt: skip
+"""What charts read of a run besides its metrics."""
 _AXES = ("run", "campaign", "model", "environment", "workload", "iteration", "order", "state")
 
 
@@ -156,7 +159,7 @@ class Library:
         return flags(self.publication, cut, metric)
 
     def _metric_figure(self, kind: str, metric: Metric, data: CampaignData, cut: Scope, key: str) -> Figure:
-        rows = self._rows(_TABLES[kind], cut)
+        rows = _about(self._rows(_TABLES[kind], cut), metric)
         cells = self._cells(cut, metric)
         compared = [row for row in self.publication.comparisons.get((data.name, metric.name), ())
                     if row.model in cut.models and row.workload in cut.workloads
@@ -177,7 +180,7 @@ class Library:
         )
 
     def _scatter(self, across: Metric, up: Metric, data: CampaignData, cut: Scope, key: str) -> Figure:
-        rows = self._rows(("runs",), cut)
+        rows = _about(self._rows(("runs",), cut), across, up)
         both = [row for row in rows["runs"] if row.get(across.name) is not None and row.get(up.name) is not None]
         derived = across.name in up.derived_from or up.name in across.derived_from
         return Figure(
@@ -301,6 +304,18 @@ def flags(publication: Publication, cut: Scope, metric: Metric | None = None) ->
         if not cells or any(m in cut.models and e in cut.environments and w in cut.workloads for m, e, w in cells):
             chosen.setdefault(finding.check, finding)
     return tuple(chosen.values())
+
+
+def _about(rows: Rows, *metrics: Metric) -> Rows:
+    """Rows without what other metrics say, so that a changed figure draws only its own charts anew."""
+    names = {metric.name for metric in metrics}
+    kept = names | set(_DRAWN)
+    return {
+        table: [{key: value for key, value in row.items() if key in kept} for row in found]
+        if table == "runs"
+        else [row for row in found if row["metric"] in names]
+        for table, found in rows.items()
+    }
 
 
 def _bound(make: Callable[..., Figure], *first: Any) -> Callable[[CampaignData, Scope, str], Figure]:

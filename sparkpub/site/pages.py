@@ -49,7 +49,6 @@ class Pages:
         yield "compare/index.md", self._page("compare", compare=programs.compare(self.publication, self.library))
         yield "review/index.md", self._page("review", campaigns=[self._review(c) for c in campaigns], checks=CHECKS)
         yield "coverage/index.md", self._page("coverage", campaigns=[self._coverage(c) for c in campaigns])
-        yield "claims/index.md", self._page("claims", verdicts=self.publication.verdicts)
 
     def _page(self, template: str, *, image: str | None = None, source: Any = None, **context: Any) -> Content:
         page = self.templates.page(template, publication=self.publication, options=self.publication.options,
@@ -83,7 +82,8 @@ class Pages:
             "figures": {
                 "result": self._place(campaign, *[name for name in (first, *rest) if name][:3]),
                 "comparison": self._place(campaign, "comparison"),
-                "sweep": self._place(campaign, *sweeps, *against),
+                "sweep": self._place(campaign, *sweeps),
+                "against": self._place(campaign, *against),
                 "order": self._place(campaign, *[f"{name}-order" for name in (first, *rest) if name][:2]),
                 "spread": self._place(campaign, *[f"{name}-box" for name in (first, *rest) if name][:2]),
                 "means": self._place(campaign, *[f"{name}-bars" for name in (first, *rest) if name][:3]),

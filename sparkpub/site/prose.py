@@ -85,9 +85,10 @@ def pages(sources: Path) -> Iterator[Path]:
 def uses(sources: Path, claim: str) -> list[str]:
     """`file:line` of every place whose text names a claim, for rereading when its verdict changed."""
     name = re.compile(rf"""\b(?:claim|evidence|says)\(\s*(["']){re.escape(claim)}\1""")
-    return [
+    places = (
         f"{page.relative_to(sources)}:{text.count(chr(10), 0, found.start()) + 1}"
         for page in pages(sources)
         for text in [page.read_text(encoding="utf-8")]
         for found in name.finditer(text)
-    ]
+    )
+    return list(dict.fromkeys(places))

@@ -12,6 +12,7 @@ from sparkpub.analysis.summary import CellStatistic
 from sparkpub.dataset import CampaignData
 from sparkpub.metrics import Metric
 from sparkpub.record import Record, metric_of
+from sparkpub.site.compile import NARROW
 from sparkpub.site.content import Content
 from sparkpub.site.evidence import Published, published
 from sparkpub.site.figures import Figure, Table
@@ -55,8 +56,11 @@ class RunPages:
         found = trace(stored)
         return None if found is None else _telemetry_figure(stored, found)
 
-    def page(self, campaign: CampaignData, index: int, figure: str) -> Content:
-        """The page of the campaign's run number `index`; `figure` is the placeholder of its telemetry, or empty."""
+    def page(self, campaign: CampaignData, index: int, figure: str, *, whole: bool = True) -> Content:
+        """The page of the campaign's run number `index`; `figure` is the placeholder of its telemetry, or empty.
+
+        A page that is not `whole` has metrics, findings and evidence only.
+        """
         stored = campaign.runs[index]
         files = published(stored, self.publication.options)
         around = tuple(campaign.runs[at] if 0 <= at < len(campaign.runs) else None for at in (index - 1, index + 1))
@@ -71,6 +75,7 @@ class RunPages:
             "findings": self._findings(stored),
             "reason": self.publication.review.excluded.get(stored.record.run_id),
             "figure": figure,
+            "whole": whole,
             "log": _log_tail(files),
             "plan": _plan(stored.record),
             "raw": stored.path.read_text(encoding="utf-8"),
@@ -149,6 +154,7 @@ def _telemetry_figure(stored: Stored, found: Trace) -> Figure:
         + (f"; shaded: {', '.join(phase['name'] for phase in found.phases)}." if found.phases else "."),
         sample="Each stretch keeps its lowest and highest sample; the file of telemetry has all of them.",
         chart=drawn("telemetry", found.signals),
+        narrow=drawn("telemetry", found.signals, NARROW),
         data=rows,
         table=Table(("Signal", "Unit", "Least", "Most"), [
             [label, unit, f"{min(values):.1f}", f"{max(values):.1f}"] for label, unit, values in ranges]),

@@ -10,7 +10,7 @@ from sparkpub.record import Record
 from sparkpub.store import Stored
 from sparkpub.telemetry import COLUMNS, Telemetry, parse
 
-POINTS = 300
+POINTS = 160
 BINS = 48
 
 SIGNALS = (

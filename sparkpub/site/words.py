@@ -143,12 +143,12 @@ class Words:
         """A figure that is not from runs, linked to its source."""
         return self._link(self._fact(name).text, f"{FACTS}#{name}", ".sp-fact")
 
-    def finding(self, check: str, **scope: Any) -> str:
-        """How many findings of a check there are: `finding("drift", campaign="phase1")`."""
+    def finding(self, check: str = "", **scope: Any) -> str:
+        """How many findings there are of a check (or, without one, of all): `finding("drift", severity="warning")`."""
         return str(len(self._findings(check, **scope)))
 
-    def findings(self, check: str, **scope: Any) -> str:
-        """Every finding of a check as a list, in plain words."""
+    def findings(self, check: str = "", **scope: Any) -> str:
+        """Every finding of a check (or of all) as a list, in plain words."""
         found = dict.fromkeys(
             f"- **{item.severity}**: {plain(item.message)}" for item in self._findings(check, **scope)
         )
@@ -288,13 +288,12 @@ class Words:
             raise ClaimError(f"{len(rows)} comparisons of {metric} match", remedy="name model and workload")
         return rows[0]
 
-    def _findings(self, check: str, *, campaign: str = "", cell: str = "") -> list[Finding]:
-        names = (campaign or self._default,)
+    def _findings(self, check: str, *, campaign: str = "", cell: str = "", severity: str = "") -> list[Finding]:
+        wanted = {"check": check, "severity": severity, "campaign": campaign or self._default}
         return [
             item
             for item in self._review.findings
-            if item.check == check
-            and (names == ("",) or item.campaign in names)
+            if all(not value or getattr(item, name) == value for name, value in wanted.items())
             and (not cell or not item.cells or cell in item.cells)
         ]
 

@@ -4,9 +4,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from sparkpub import claims, dataset
 from sparkpub.checks import review
+from sparkpub.cli import cli
 
 ROOT = Path(__file__).parents[2]
 
@@ -16,6 +18,19 @@ def verdicts() -> dict[str, claims.Verdict]:
     data = dataset.load(ROOT / "data" / "comprehensive")
     found = claims.judge(claims.read(ROOT / "site_src" / "claims.yaml"), data, review(data))
     return {verdict.claim.id: verdict for verdict in found}
+
+
+@pytest.mark.parametrize(("recorded", "code"), [("refuted", 0), ("supported", 1)])
+def test_the_command_fails_where_a_verdict_differs_and_says_what_to_reread(
+    tmp_path: Path, recorded: str, code: int
+) -> None:
+    (tmp_path / "claims.yaml").write_text(
+        "- id: sixty\n  says: There are sixty runs.\n  source: {document: part 4}\n  about: data\n  campaign: phase1\n"
+        f'  include: all\n  expect: {{holds: "runs = 60"}}\n  recorded: {recorded}\n'
+    )
+    (tmp_path / "post.md").write_text('Text.\n\nSixty runs {{ claim("sixty") }}.\n')
+    done = CliRunner().invoke(cli, ["claims", str(ROOT / "data" / "comprehensive"), "--sources", str(tmp_path)])
+    assert (done.exit_code, "reread post.md:3" in done.output) == (code, code == 1)
 
 
 def test_no_verdict_changed(verdicts: dict[str, claims.Verdict]) -> None:

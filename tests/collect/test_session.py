@@ -7,7 +7,7 @@ import pytest
 
 from sparkpub.collect.session import axes
 from sparkpub.errors import CollectError, UsageError
-from sparkpub.store import file_sha256, read_campaign
+from sparkpub.store import file_sha256, read_campaign, to_json
 from sparkpub.telemetry import parse
 from tests.collect.collecting import OPEN_GATES, a_command, a_matrix, records, run
 
@@ -203,3 +203,30 @@ def test_gates_that_are_not_met_can_skip_or_stop_or_run(tmp_path: Path) -> None:
     assert (skipped.measured, skipped.left, skipped.exit_code) == (0, 1, 1)
     with pytest.raises(CollectError, match="min_free_disk_gib"):
         run(a_matrix(iterations=1, gates=never | {"on_unmet": "stop"}), tmp_path / "stop")
+
+
+def test_what_was_torn_or_half_sealed_when_the_collector_died_is_made_whole(tmp_path: Path) -> None:
+    """The collector died after its evidence was in place and before its record was: nothing is lost or left over."""
+    matrix = a_matrix(iterations=1)
+    run(matrix, tmp_path)
+    folder = tmp_path / "small"
+    (record,) = records(tmp_path)
+    (folder / ".run" / "work").mkdir(parents=True)
+    draft = record.model_copy(update={"status": "interrupted", "status_reason": "killed", "evidence": ()})
+    (folder / ".run" / "journal.json").write_text(to_json(draft))
+    (folder / f"{record.stem}.json").unlink()
+    (folder / f"{record.stem}.report.json").write_text("{}\n")
+    (folder / ".campaign.json.4711.tmp").write_text("torn")
+    assert run(matrix, tmp_path).measured == 1
+    interrupted = next(item for item in records(tmp_path) if item.status == "interrupted")
+    assert {item.role for item in interrupted.evidence} == {"log", "telemetry", "report"}
+    assert list(folder.glob(".*")) == []
+
+
+def test_files_that_cannot_be_removed_never_pass_for_a_new_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "small" / ".run" / "work").mkdir(parents=True)
+    monkeypatch.setattr("shutil.rmtree", lambda *_, **__: None)
+    with pytest.raises(CollectError, match="cannot be removed"):
+        run(a_matrix(iterations=1), tmp_path)
