@@ -132,7 +132,8 @@ def _unwrap(parent: ElementTree.Element, links: bool) -> None:
         if child.tag == f"{_SVG}a":
             address = child.attrib.get(_LINK, "").removeprefix(_CONVERTER_BASE)
             # In the old namespace: the theme writes to `href` of everything that has one, which SVG forbids.
-            child.attrib = {_LINK: ROOT + address, "tabindex": "-1"} if links and _LOCAL.fullmatch(address) else {}
+            local = links and _LOCAL.fullmatch(address)
+            child.attrib = {_LINK: ROOT + address, "role": "link", "tabindex": "-1"} if local else {}
         children += list(child) if child.tag in (f"{_SVG}g", f"{_SVG}a") and not child.attrib else [child]
     parent[:] = children
 
@@ -143,6 +144,9 @@ def _share(parent: ElementTree.Element) -> None:
         _share(child)
     if parent.tag != f"{_SVG}g":
         return
+    if all(child.tag == f"{_SVG}a" for child in parent):
+        # Points of interleaved runs alternate; which of two that overlap lies above says nothing.
+        parent[:] = sorted(parent, key=_says)
     groups: list[ElementTree.Element] = []
     for said, members in itertools.groupby(parent, key=_says):
         marks = list(members)
