@@ -34,7 +34,7 @@ def forest(scope: Scope, margin_percent: float) -> dict[str, Any]:
         .transform_aggregate(count="count()")
         .encode(x=alt.XDatum(0))
     )
-    span = rows.mark_rule(strokeWidth=2, color=theme.TEXT).encode(x=alt.X("lo:Q"), x2="hi:Q", y=y)
+    span = rows.mark_rule(strokeWidth=2, color=theme.TEXT).encode(x=alt.X("lo:Q"), x2=alt.X2("hi:Q"), y=y)
     point = rows.mark_point(size=70, filled=True, color=theme.SERIES[0], strokeWidth=2, stroke=theme.SERIES[0]).encode(
         x=x,
         y=y,
@@ -60,10 +60,10 @@ def ledger(scope: Scope) -> dict[str, Any]:
         .encode(
             x=alt.X("gib:Q", title="Memory (GiB)", stack="zero"),
             y=scope.y(),
-            order="rank:Q",
+            order=alt.Order("rank:Q"),
             color=theme.colour("part", PARTS, "Part"),
             tooltip=[alt.Tooltip(f"{field}:N") for field in ("cell", "part", "gib", "run")],
-            href="href:N",
+            href=alt.Href("href:N"),
         )
     )
     labels = (
@@ -72,9 +72,9 @@ def ledger(scope: Scope) -> dict[str, Any]:
         .encode(
             x=alt.X("gib:Q", stack="zero", bandPosition=0.5),
             y=scope.y(),
-            order="rank:Q",
+            order=alt.Order("rank:Q"),
             text=alt.Text("gib:Q", format=".0f"),
-            detail="part:N",
+            detail=alt.Detail("part:N"),
         )
     )
     return theme.finish(alt.layer(bars, labels).properties(height=max(2, len(scope.cells)) * 28))
@@ -88,9 +88,9 @@ def coverage(scope: Scope) -> dict[str, Any]:
     marks = rows.mark_text(fontSize=16, baseline="middle").encode(
         x=x,
         y=scope.y(),
-        text="glyph:N",
+        text=alt.Text("glyph:N"),
         color=alt.Color("state:N", scale=alt.Scale(domain=list(COVERAGE), range=colours), legend=None),
         tooltip=[alt.Tooltip(f"{field}:N") for field in ("cell", "iteration", "state", "run")],
-        href="href:N",
+        href=alt.Href("href:N"),
     )
     return theme.finish(alt.layer(marks).properties(height=max(2, len(scope.cells)) * 26))

@@ -41,12 +41,12 @@ def strip(scope: Scope, metric: Metric) -> dict[str, Any]:
             shape=scope.environment_shape(),
             fillOpacity=alt.FillOpacity("state:N", scale=alt.Scale(domain=list(STATES), range=[0.75, 0]), legend=None),
             tooltip=run_tooltip(metric.label, name),
-            href="href:N",
+            href=alt.Href("href:N"),
         )
     )
     cells = scope.rows("cells", _of(metric))
     interval = cells.mark_bar(height=10, opacity=0.22, color=theme.FAINT).encode(
-        x=_x(metric, "lo", zero=False), x2="hi:Q", y=scope.y()
+        x=_x(metric, "lo", zero=False), x2=alt.X2("hi:Q"), y=scope.y()
     )
     mean = cells.mark_tick(thickness=2.5, size=26, color=theme.TEXT).encode(
         x=_x(metric, "mean", zero=False),
@@ -65,7 +65,7 @@ def bars(scope: Scope, metric: Metric) -> dict[str, Any]:
         x=_x(metric, "mean", zero=True), y=scope.y(), color=scope.environment_colour()
     )
     whisker = cells.mark_errorbar(ticks=True, color=theme.TEXT).encode(
-        x=alt.X("lo:Q", title=theme.axis_title(metric.label, metric.unit)), x2="hi:Q", y=scope.y()
+        x=alt.X("lo:Q", title=theme.axis_title(metric.label, metric.unit)), x2=alt.X2("hi:Q"), y=scope.y()
     )
     return theme.finish(alt.layer(bar, whisker).properties(height=_height(scope, 26)))
 
@@ -96,7 +96,7 @@ def order(scope: Scope, metric: Metric) -> dict[str, Any]:
             shape=scope.environment_shape(),
             fillOpacity=alt.FillOpacity("state:N", scale=alt.Scale(domain=list(STATES), range=[0.75, 0]), legend=None),
             tooltip=[*run_tooltip(metric.label, name), alt.Tooltip("order:Q", title="place")],
-            href="href:N",
+            href=alt.Href("href:N"),
         )
     )
     trend = (
@@ -105,7 +105,7 @@ def order(scope: Scope, metric: Metric) -> dict[str, Any]:
         .encode(
             x=x,
             y=alt.Y("value:Q", title=theme.axis_title(metric.label, metric.unit)),
-            detail="cell:N",
+            detail=alt.Detail("cell:N"),
             color=scope.environment_colour(),
             strokeDash=theme.dash("environment", scope.environments),
         )
@@ -113,7 +113,7 @@ def order(scope: Scope, metric: Metric) -> dict[str, Any]:
     names = (
         scope.rows("trends", _of(metric), "datum.end === 'first'")
         .mark_text(align="left", dy=-10, fontSize=11, color=theme.FAINT)
-        .encode(x=x, y="value:Q", text="model:N")
+        .encode(x=x, y=alt.Y("value:Q"), text=alt.Text("model:N"))
     )
     return theme.finish(alt.layer(trend, points, names).properties(height=280))
 
@@ -129,7 +129,7 @@ def scatter(scope: Scope, across: Metric, up: Metric) -> dict[str, Any]:
             color=scope.environment_colour(),
             shape=scope.environment_shape(),
             tooltip=run_tooltip(across.label, across.name, [alt.Tooltip(f"{up.name}:Q", title=up.label)]),
-            href="href:N",
+            href=alt.Href("href:N"),
         )
     )
     return theme.finish(alt.layer(points).properties(height=300))
@@ -148,7 +148,7 @@ def sweep(scope: Scope, metric: Metric) -> dict[str, Any]:
             color=theme.colour("model", scope.models, "Model"),
             shape=theme.shape("environment", scope.environments, "Environment"),
             tooltip=run_tooltip(metric.label, metric.name, [alt.Tooltip("batch:Q", title="batch size")]),
-            href="href:N",
+            href=alt.Href("href:N"),
         )
     )
     lines = (
@@ -159,7 +159,7 @@ def sweep(scope: Scope, metric: Metric) -> dict[str, Any]:
             y=alt.Y("mean:Q", title=title),
             color=theme.colour("model", scope.models, "Model"),
             strokeDash=theme.dash("environment", scope.environments),
-            detail="environment:N",
+            detail=alt.Detail("environment:N"),
         )
     )
     return theme.finish(alt.layer(lines, points).properties(height=300))

@@ -34,7 +34,7 @@ def explore(across: str, up: str, environments: Sequence[str]) -> dict[str, Any]
                 alt.Tooltip("state:N", title="in the figures"),
                 alt.Tooltip("flags:N", title="flags"),
             ],
-            href="href:N",
+            href=alt.Href("href:N"),
         )
         .add_params(brush)
     )

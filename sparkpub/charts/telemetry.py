@@ -23,13 +23,13 @@ def panels(signals: tuple[tuple[str, str], ...], total: int = theme.WIDE) -> dic
         last = place == len(signals) - 1
         phases = alt.Chart(alt.NamedData("phases"))
         shade = phases.mark_rect(opacity=0.12, color=theme.SERIES[0]).encode(
-            x=alt.X("start:Q", title="Seconds since launch" if last else None), x2="end:Q", tooltip="name:N"
+            x=alt.X("start:Q", title="Seconds since launch" if last else None), x2=alt.X2("end:Q"), tooltip="name:N"
         )
         layers = [shade]
         if place == 0:
             layers.append(
                 phases.mark_text(align="left", baseline="bottom", fontSize=11, dy=-3, color=theme.FAINT).encode(
-                    x="start:Q", y=alt.value(0), text="name:N"
+                    x=alt.X("start:Q"), y=alt.value(0), text=alt.Text("name:N")
                 )
             )
         layers.append(
@@ -54,12 +54,12 @@ def heat(scope: Scope) -> dict[str, Any]:
         .mark_rect()
         .encode(
             x=alt.X("start:Q", title="Seconds since launch", scale=alt.Scale(nice=False, zero=False)),
-            x2="end:Q",
+            x2=alt.X2("end:Q"),
             y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, labelFontSize=10)),
             color=alt.Color("percent:Q", title="GPU utilisation (%)",
                             scale=alt.Scale(type="threshold", domain=[5, 25, 50, 75, 95], range=list(theme.RAMP))),
             tooltip=[alt.Tooltip(f"{field}:N") for field in ("run", "start", "percent")],
-            href="href:N",
+            href=alt.Href("href:N"),
         )
     )  # fmt: skip
     return theme.finish(alt.layer(cells).properties(height={"step": 13}))
