@@ -132,7 +132,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             text = (content.text or "").encode()
             if not place.is_file() or place.read_bytes() != text:
                 place.parent.mkdir(parents=True, exist_ok=True)
-                write_atomic(place, text)
+                write_atomic(place, text, durable=False)
             file = File.generated(config, uri, abs_src_path=str(place))
         else:
             body: str | bytes = content.data if content.data is not None else content.text or ""

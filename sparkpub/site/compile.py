@@ -106,7 +106,7 @@ def compile_many(jobs: Sequence[Job], cache: Path) -> list[Compiled]:
     found = {job.fingerprint: _from_cache(cache / f"{job.fingerprint}.json") for job in jobs}
     missing = list({job.fingerprint: job for job in jobs if found[job.fingerprint] is None}.values())
     for job, new in zip(missing, _compile_all(missing), strict=True):
-        write_atomic(cache / f"{job.fingerprint}.json", json.dumps(asdict(new)))
+        write_atomic(cache / f"{job.fingerprint}.json", json.dumps(asdict(new)), durable=False)
         found[job.fingerprint] = new
     return [compiled for job in jobs if (compiled := found[job.fingerprint]) is not None]
 

@@ -104,7 +104,7 @@ def as_png(svg: str, cache: Path, *, scale: float = 1.0) -> bytes:
     place = cache / "pictures" / f"{hashlib.sha256(f'{scale} {svg}'.encode()).hexdigest()}.png"
     if not place.is_file():
         place.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(place, bytes(vl_convert.svg_to_png(svg, scale=scale)))
+        write_atomic(place, bytes(vl_convert.svg_to_png(svg, scale=scale)), durable=False)
     return place.read_bytes()
 
 

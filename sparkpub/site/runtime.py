@@ -102,8 +102,8 @@ def _slim(cache: Path) -> Runtime | None:
             reason = getattr(error, "stderr", None) or str(error).encode()
             log.info("the chart runtime cannot be bundled: %s", reason.decode(errors="replace").strip().split("\n")[0])
             return None
-        write_atomic(licences, (work / "licenses.txt").read_bytes())
-        write_atomic(built, (work / "out.js").read_bytes())
+        write_atomic(licences, (work / "licenses.txt").read_bytes(), durable=False)
+        write_atomic(built, (work / "out.js").read_bytes(), durable=False)
         shutil.rmtree(work, ignore_errors=True)
     return Runtime(built.read_bytes(), "slim", licences.read_text(encoding="utf-8"))
 
