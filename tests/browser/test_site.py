@@ -319,3 +319,19 @@ def test_compare_remembers_and_hides_what_is_not_shown_to_differ(site: Host) -> 
     page.locator("label", has_text="Only real differences").click()
     assert page.url.endswith("real=1")
     assert page.locator("[data-sp-compare] tbody tr").count() == 0
+
+
+# ---- Log -----------------------------------------------------------------------------------------------------------
+
+
+def test_log_is_searched_as_a_whole_and_a_line_has_an_address(site: Host) -> None:
+    visit = site.open(RUN)
+    page = visit.page
+    page.fill(".sp-search input", "line 7:")
+    page.wait_for_selector("#L7")
+    assert page.locator(".sp-log pre span").count() == 1
+    assert HOSTILE in page.locator("#L7").inner_text()
+    page.context.close()
+    page = site.open(f"{RUN}#L12").page
+    page.wait_for_selector("#L12")
+    assert visit.errors == []
