@@ -26,7 +26,7 @@ from sparkpub.site import sentences
 from sparkpub.site.content import placeholder
 from sparkpub.site.figures import Entry, Figure, Table, Value
 from sparkpub.site.publication import Publication, scope
-from sparkpub.site.rows import Row, Rows, of_campaign
+from sparkpub.site.rows import HEAT_RUNS, Row, Rows, of_campaign
 
 _UNIT = re.compile(r"_(gib|tok_s|req_s|gflop_s|ms|celsius|watt|joule|percent|mhz)$")
 KINDS = ("bars", "box", "order", "sweep")
@@ -274,7 +274,8 @@ class Library:
             key=key,
             title="GPU utilisation over time",
             says="One row per run, from launch to exit: the darker, the busier the GPU.",
-            sample=f"{len(by_run)} runs of campaign {data.name} with telemetry.",
+            sample=f"{len(by_run)} of {len(data.runs)} runs of campaign {data.name}"
+            + (": the first iteration of each cell." if len(data.runs) > HEAT_RUNS else ", those with telemetry."),
             chart=drawn("heat", cut),
             data=rows,
             table=Table(("Run", "Seconds", "Mean utilisation"), [

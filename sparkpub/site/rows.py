@@ -11,6 +11,9 @@ from sparkpub.site.publication import Publication, axes, batch_size, cell_keys, 
 from sparkpub.site.telemetry import utilisation
 from sparkpub.store import Stored
 
+HEAT_RUNS = 60
+"""Up to so many runs the heat map shows all; beyond it the first iteration of each cell."""
+
 Row = dict[str, Any]
 Rows = Mapping[str, Sequence[Row]]
 
@@ -181,6 +184,8 @@ def _slots(_: Publication, campaign: CampaignData) -> Iterator[Row]:
 def _heat(_: Publication, campaign: CampaignData) -> Iterator[Row]:
     for stored in campaign.runs:
         record = stored.record
+        if len(campaign.runs) > HEAT_RUNS and record.iteration > 1:
+            continue
         label = f"{cell_label(campaign, record.cell)} {record.iteration}"
         for start, end, percent in utilisation(stored):
             yield {**_axes(campaign, record.cell), "run": record.run_id, "label": label, "start": start, "end": end,
