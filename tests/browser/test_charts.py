@@ -39,8 +39,8 @@ def specification(x: str) -> dict[str, Any]:
 
 
 FORM = """<form class="sp-filters" hidden><fieldset><legend>Model</legend>
-<label><input type="checkbox" name="model" value="a">a</label>
-<label><input type="checkbox" name="model" value="b">b</label>
+<label><input type="checkbox" name="model" value="a"><span>a</span></label>
+<label><input type="checkbox" name="model" value="b"><span>b</span></label>
 </fieldset><p aria-live="polite"></p><button type="reset">All</button></form>"""
 
 
@@ -188,7 +188,7 @@ def test_a_chart_that_cannot_start_stays_as_drawn(charts: Host) -> None:
 
 def test_colours_follow_the_palette_without_script(charts: Host) -> None:
     page = charts.open().page
-    fill = "getComputedStyle(document.querySelector('#value .sp-wide svg a path')).fill"
+    fill = "getComputedStyle(document.querySelector('#value .sp-wide svg a > *')).fill"
     light = page.evaluate(fill)
     page.evaluate("document.body.setAttribute('data-md-color-scheme', 'slate')")
     assert page.evaluate(fill) != light

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from sparkpub.store import DEFAULT_DATA, campaign_folders, record_paths
 from tests.browser.campaign import FAILED, HOSTILE, NAME
-from tests.browser.conftest import Host
+from tests.browser.conftest import REPOSITORY, Host
 
 RUN = f"runs/{NAME}-native_m_w_iter01/"
 PAGES = [
@@ -247,7 +248,8 @@ def shown(page: Any) -> int:
 
 
 def test_explorer_holds_all_runs_of_all_campaigns(site: Host) -> None:
-    assert shown(explorer(site)) == 63 + 10
+    folders = campaign_folders(REPOSITORY / DEFAULT_DATA)
+    assert shown(explorer(site)) == sum(1 for folder in folders for _ in record_paths(folder)) + 10
 
 
 def test_explorer_filters_searches_sorts_and_remembers(site: Host) -> None:
@@ -266,7 +268,7 @@ def test_explorer_filters_searches_sorts_and_remembers(site: Host) -> None:
 
 
 def test_explorer_brush_narrows_the_table(site: Host) -> None:
-    page = explorer(site, f"?campaign={NAME}")
+    page = explorer(site, f"?campaign={NAME}&x=output_throughput_tok_s&y=request_latency_p50_ms")
     chart = page.locator("#explorer .sp-chart")
     chart.dispatch_event("pointerenter")
     page.wait_for_selector("#explorer .mark-symbol path")
@@ -319,3 +321,19 @@ def test_compare_remembers_and_hides_what_is_not_shown_to_differ(site: Host) -> 
     page.locator("label", has_text="Only real differences").click()
     assert page.url.endswith("real=1")
     assert page.locator("[data-sp-compare] tbody tr").count() == 0
+
+
+# ---- Log -----------------------------------------------------------------------------------------------------------
+
+
+def test_log_is_searched_as_a_whole_and_a_line_has_an_address(site: Host) -> None:
+    visit = site.open(RUN)
+    page = visit.page
+    page.fill(".sp-search input", "line 7:")
+    page.wait_for_selector("#L7")
+    assert page.locator(".sp-log pre span").count() == 1
+    assert HOSTILE in page.locator("#L7").inner_text()
+    page.context.close()
+    page = site.open(f"{RUN}#L12").page
+    page.wait_for_selector("#L12")
+    assert visit.errors == []

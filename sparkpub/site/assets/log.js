@@ -1,1 +1,50 @@
-export function start() {}
+// A run's log: the page has its end; searching, or a link to an earlier line, fetches the whole of it once.
+const MOST = 2000;
+
+const line = (text, index) => {
+  const row = document.createElement('span');
+  const link = Object.assign(document.createElement('a'), {href: `#L${index}`, textContent: index});
+  row.id = `L${index}`;
+  row.append(link, ` ${text}\n`);
+  return row;
+};
+
+export function start(element) {
+  const pre = element.querySelector('pre');
+  const end = [...pre.childNodes];
+  let whole;
+  const lines = () => (whole ??= fetch(element.dataset.spLog).then((answer) => answer.text()).then((text) => text.split('\n')));
+  const field = Object.assign(document.createElement('input'), {type: 'search', placeholder: 'text'});
+  const label = Object.assign(document.createElement('label'), {className: 'sp-search'});
+  const said = document.createElement('output');
+  said.setAttribute('aria-live', 'polite');
+  label.append('Search the log ', field);
+  element.before(label, said);
+
+  const show = (numbered, note) => {
+    pre.replaceChildren(...numbered.slice(-MOST).map(([text, index]) => line(text, index)));
+    said.textContent = ` ${note}${numbered.length > MOST ? `, the last ${MOST} shown` : ''}`;
+  };
+
+  field.addEventListener('input', async () => {
+    const wanted = field.value.toLowerCase();
+    const all = wanted && (await lines());
+    if (wanted !== field.value.toLowerCase()) return;
+    if (!wanted) {
+      pre.replaceChildren(...end);
+      said.textContent = '';
+      return;
+    }
+    const found = all.map((text, index) => [text, index + 1]).filter(([text]) => text.toLowerCase().includes(wanted));
+    show(found, `${found.length} of ${all.length} lines`);
+  });
+
+  const asked = Number(/^#L(\d+)$/.exec(location.hash)?.[1]);
+  if (asked && !document.getElementById(`L${asked}`)) {
+    lines().then((all) => {
+      const first = Math.max(0, asked - MOST / 2);
+      show(all.slice(first, first + MOST).map((text, index) => [text, first + index + 1]), `from line ${first + 1}`);
+      document.getElementById(`L${asked}`)?.scrollIntoView({block: 'center'});
+    });
+  }
+}
