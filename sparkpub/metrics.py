@@ -35,7 +35,7 @@ class Metric:
         """Text for a reader, e.g. `70.47 GiB`; "not available" where there is no value."""
         if value is None:
             return "not available"
-        text = f"{value:,.{self.decimals}f}".replace("-", "\N{MINUS SIGN}")
+        text = f"{value:z,.{self.decimals}f}".replace("-", "\N{MINUS SIGN}")
         return f"{text} {self.unit}" if unit and self.unit else text
 
 

@@ -18,14 +18,14 @@ from sparkpub.store import Stored
 
 HEADLINES = (
     "output_throughput_tok_s",
+    "peak_memory_gib",
+    "device_used_peak_gib",
     "matmul_gflop_s",
     "request_latency_p50_ms",
     "ttft_p50_ms",
-    "tpot_p50_ms",
-    "peak_memory_gib",
-    "system_peak_gib",
-    "device_used_peak_gib",
     "kv_cache_gib",
+    "system_peak_gib",
+    "tpot_p50_ms",
     "gpu_temp_end_celsius",
     "gpu_power_mean_watt",
     "gpu_energy_joule",

@@ -17,7 +17,7 @@ def signed(metric: Metric, value: float, *, unit: bool = True) -> str:
 
 def percent(value: float, decimals: int = 1) -> str:
     """`+43.8 %`, with a true minus."""
-    return f"{value:+.{decimals}f}{SPACE}%".replace("-", MINUS)
+    return f"{value:+z.{decimals}f}{SPACE}%".replace("-", MINUS)
 
 
 def listed(names: Iterable[str]) -> str:

@@ -10,7 +10,10 @@ const make = (tag, properties = {}, ...children) => {
 
 const cellOf = (row) => [row.model, row.environment, row.workload].join('/');
 const minus = (text) => text.replace('-', '\u2212');
-const signed = (value, digits) => minus((value > 0 ? '+' : '') + value.toFixed(digits));
+const signed = (value, digits) => {
+  const text = (Number(value.toFixed(digits)) || 0).toFixed(digits);
+  return minus((Number(text) > 0 ? '+' : '') + text);
+};
 
 /** The sides that there are: id to label, group and runs. */
 function sides(rows) {
