@@ -140,6 +140,7 @@ def save(
         "notes": list(notes),
     }
     path = RESULTS / f"{name}.json"
+    path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(document, indent=1) + "\n")
     return path
 
