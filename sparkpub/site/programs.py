@@ -30,7 +30,8 @@ def explorer(publication: Publication, library: Library) -> dict[str, Any] | Non
     known = metrics(publication)
     if not known:
         return None
-    across, up = known[0], known[min(1, len(known) - 1)]
+    across = known[0]
+    up = _beside(publication, across, known)
     return {
         "settings": {"rows": library.sources["runs"], "metrics": _described(known)},
         "metrics": known,
@@ -43,6 +44,14 @@ def explorer(publication: Publication, library: Library) -> dict[str, Any] | Non
             if len(values := list(dict.fromkeys(row[axis] for row in library.tables["runs"]))) > 1
         },
     }
+
+
+def _beside(publication: Publication, across: Metric, known: Sequence[Metric]) -> Metric:
+    """The first metric that half of the runs with `across` have too, so that the first view is not empty."""
+    runs = [run.record for run in publication.dataset.runs if run.record.value(across.name) is not None]
+    shared = {metric.name: sum(run.value(metric.name) is not None for run in runs) for metric in known}
+    others = [metric for metric in known if metric != across] or [across]
+    return next((metric for metric in others if 2 * shared[metric.name] >= len(runs)), others[0])
 
 
 def compare(publication: Publication, library: Library) -> dict[str, Any] | None:

@@ -1,0 +1,177 @@
+"""The docs tree of a small campaign: which pages there are, what they say, and that nothing escapes into them."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import markdown
+import pytest
+
+from sparkpub.campaign import Campaign, Quarantine
+from sparkpub.dataset import load
+from sparkpub.errors import SiteError
+from sparkpub.metrics import METRICS
+from sparkpub.site import sentences
+from sparkpub.site.build import build, publish, refuse
+from sparkpub.site.content import Content, SiteOptions, placeholders
+from sparkpub.store import to_json
+from tests.site.conftest import run_of, write_run
+
+ROOT = Path(__file__).parents[2]
+Whole = Callable[[Mapping[str, Content], str], str]
+RUN = "c-native_m_w_iter01_20260101T101000Z"
+FAILED = "c-native_m_w_iter04_20260101T104000Z"
+HOSTILE = '<script>alert(1)</script> ](javascript:alert(1)) {{ 7*7 }} `x` "q" & <img src=x onerror=alert(1)>'
+
+
+def test_every_kind_of_page_is_there(data: Path, options: SiteOptions) -> None:
+    tree = build(load(data), options)
+    wanted = ["index.md", "campaigns/c.md", "models/m.md", "environments/container.md", "metrics/peak-memory.md",
+              "runs/index.md", f"runs/{RUN}.md", "review/index.md", "coverage/index.md", "data/index.md", "feed.xml",
+              "blog/posts/first.md", "cards/c.png", "charts/c-peak-memory.svg", "charts/c-peak-memory.csv",
+              "charts/c-output-throughput.png", "data/runs.parquet", "data/record.schema.json"]  # fmt: skip
+    assert [uri for uri in wanted if uri not in tree] == []
+    assert sum(uri.startswith("runs/c-") for uri in tree) == 13
+
+
+def test_every_placeholder_has_its_html(data: Path, options: SiteOptions, whole: Whole) -> None:
+    tree = build(load(data), options)
+    for uri, content in tree.items():
+        if content.text is not None:
+            assert placeholders(whole(tree, uri)) == []
+            assert "\ue000" not in whole(tree, uri)
+
+
+def test_evidence_is_published_as_it_is_with_its_digest(data: Path, options: SiteOptions, whole: Whole) -> None:
+    tree = build(load(data), options)
+    for record in (RUN, FAILED):
+        page = whole(tree, f"runs/{record}.md")
+        for path in sorted((data / "c").glob(f"{record.removeprefix('c-')}*")):
+            address = f"evidence/c/{path.name}" + (".txt" if path.suffix == ".log" else "")
+            assert tree[address].inlined(address) == path.read_bytes()
+            assert hashlib.sha256(path.read_bytes()).hexdigest() in page
+            assert f"../../{address}" in page
+    for part in ("cooldown", "60.0", "44.0", "12.5 s", "measure: 45.0 s", "3 of 3"):
+        assert part in whole(tree, f"runs/{RUN}.md")
+    assert 'id="L2"' in whole(tree, f"runs/{FAILED}.md")
+
+
+def test_a_failed_run_says_why_and_is_in_no_figure(data: Path, options: SiteOptions, whole: Whole) -> None:
+    tree = build(load(data), options)
+    assert "out of memory" in whole(tree, f"runs/{FAILED}.md")
+    assert "out of memory" in whole(tree, "coverage/index.md")
+    rows = json.loads(tree["charts/c-output-throughput.json"].data or b"")["rows"]
+    assert len(rows) == 12
+
+
+def test_figures_come_from_the_statistics(data: Path, options: SiteOptions, whole: Whole) -> None:
+    """Means of 100.1, 100.2, 100.3 and of 90.1, 90.2, 90.3: 10.00 tok/s lower, 10/100.2 = 9.98 %."""
+    page = whole(build(load(data), options), "metrics/output-throughput.md")
+    assert "\u221210.00 tok/s (\u221210.0\u00a0%)" in page
+
+
+def test_the_answer_on_the_published_runs_is_the_published_one(options: SiteOptions) -> None:
+    """Overheads of the source: 30.83, 21.71 and 19.99 GiB (44, 30 and 29 %)."""
+    publication = publish(load(ROOT / "data" / "comprehensive"), options)
+    metric = METRICS["peak_memory_gib"]
+    answer = sentences.differences(metric, publication.comparisons["phase1", metric.name])
+    assert answer == (
+        "Peak memory (engine-profiled) is higher in container than in native for all 3 models, "
+        "by 19.99 to 30.83\u00a0GiB (28.5 to 43.7\u00a0%)."
+    )
+
+
+def test_what_a_record_says_is_never_markup(data: Path, options: SiteOptions, whole: Whole) -> None:
+    folder = data / "c"
+    bad = run_of("m", "native", 5, status="failed", status_reason=HOSTILE, argv=["x", HOSTILE], exit_code=1,
+                 unavailable={"telemetry": HOSTILE}, events=[{"at_seconds": 1.0, "kind": "note", "text": HOSTILE}]
+    )  # fmt: skip
+    write_run(folder, bad, {"log": f"{HOSTILE}\n".encode()})
+    info = Campaign(campaign="c", title=HOSTILE, note=HOSTILE, licence=HOSTILE,
+                    quarantined=(Quarantine(run=RUN, reason=HOSTILE),))  # fmt: skip
+    (folder / "campaign.json").write_text(to_json(info), encoding="utf-8")
+    tree = build(load(data), options)
+    for uri, content in tree.items():
+        if content.text is not None:
+            text = whole(tree, uri)
+            body = text.split("\n---", 1)[1] if text.startswith("---") else text
+            html = markdown.markdown(body, extensions=["attr_list", "md_in_html", "tables", "toc"])
+            assert "<script>alert" not in html, uri
+            assert "<img src=x" not in html, uri
+            assert 'href="javascript' not in html, uri
+    assert "<script>" not in (tree["feed.xml"].data or b"").decode()
+
+
+def test_no_data_yet_looks_meant(tmp_path: Path, options: SiteOptions, whole: Whole) -> None:
+    (tmp_path / "none").mkdir()
+    (options.sources / "blog" / "posts" / "first.md").unlink()
+    tree = build(load(tmp_path / "none"), options)
+    assert "nothing to show until something is measured" in whole(tree, "index.md")
+    for uri, content in tree.items():
+        assert content.text is None or whole(tree, uri)
+
+
+def test_a_single_run_is_said_to_be_one(tmp_path: Path, options: SiteOptions, whole: Whole) -> None:
+    folder = tmp_path / "one" / "c"
+    write_run(folder, run_of("m", "native", 1))
+    (folder / "campaign.json").write_text(to_json(Campaign(campaign="c", title="One")), encoding="utf-8")
+    page = whole(build(load(tmp_path / "one"), options), "index.md")
+    assert "single runs say nothing about spread" in page
+    assert "1 run</strong> of 1 model in 1 environment" in page
+
+
+def test_one_digit_changes_what_rests_on_it_and_nothing_else(data: Path, options: SiteOptions) -> None:
+    before = build(load(data), options)
+    path = next((data / "c").glob("container_n_w_iter03_*.json"))
+    path.write_text(path.read_text().replace("90.3", "91.3"))
+    after = build(load(data), options)
+    changed = {uri for uri in after if uri not in before or after[uri].inlined(uri) != before[uri].inlined(uri)}
+    assert {"index.md", "models/n.md", "data/runs.csv", "charts/c-output-throughput.csv"} <= changed
+    assert f"runs/c-{path.stem}.md" in changed
+    assert {f"runs/{RUN}.md", "charts/c-peak-memory-m.svg", "charts/c-output-throughput-m.csv"} & changed == set()
+
+
+def test_two_pages_never_share_an_address(data: Path, options: SiteOptions) -> None:
+    path = next((data / "c").glob("native_m_w_iter01_*.json"))
+    path.write_text(path.read_text().replace(f'"{RUN}"', '"index"'))
+    with pytest.raises(SiteError, match=r"share the address runs/index\.md"):
+        build(load(data), options)
+
+
+def test_a_typed_figure_and_an_unanswered_error_are_refused(data: Path, options: SiteOptions) -> None:
+    (options.sources / "page.md").write_text("It takes 12 GiB.\n", encoding="utf-8")
+    with pytest.raises(SiteError) as caught:
+        refuse(load(data), options)
+    assert any("unbound-number" in line for line in caught.value.lines())
+
+
+def test_beyond_the_limit_pages_of_runs_are_short(data: Path, options: SiteOptions, whole: Whole) -> None:
+    tree = build(load(data), SiteOptions(sources=options.sources, cache=options.cache, max_run_pages=2))
+    pages = [whole(tree, uri) for uri in tree if uri.startswith("runs/c-")]
+    assert sum("## Over time" in page for page in pages) == 2
+    assert all("## Evidence" in page and "Raw record" in page for page in pages)
+    assert len(pages) == 13
+
+
+def test_same_bytes_from_two_folders_and_two_hash_seeds(data: Path, sources: Path, tmp_path: Path) -> None:
+    trees = []
+    for seed in ("1", "2"):
+        home = tmp_path / f"home{seed}"
+        shutil.copytree(data, home / "data")
+        shutil.copytree(sources, home / "pages")
+        argv = [sys.executable, "-m", "sparkpub", "render", "data", "--sources", "pages", "--out", "out"]
+        place = {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT), "PATH": "", "HOME": str(home)}
+        done = subprocess.run(argv, cwd=home, env=place, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        trees.append({path.relative_to(home / "out").as_posix(): path.read_bytes()
+                      for path in sorted((home / "out").rglob("*")) if path.is_file()})  # fmt: skip
+    assert list(trees[0]) == list(trees[1])
+    assert [uri for uri in trees[0] if trees[0][uri] != trees[1][uri]] == []
+    whole = b"".join(trees[0].values())
+    assert str(tmp_path).encode() not in whole
+    assert os.fsencode(Path.home()) + b"/" not in whole

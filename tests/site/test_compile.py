@@ -1,0 +1,181 @@
+"""Charts at build time: drawings that need no script, no data twice, no trust in what rows say."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from sparkpub.errors import SiteError
+from sparkpub.site import compile as compiling
+from sparkpub.site.content import ROOT
+
+ROWS = [
+    {"run": f"r{i}", "environment": "native" if i % 2 else "container", "value": 10 + i * 0.37, "href": f"runs/r{i}/"}
+    for i in range(12)
+]
+SPEC = {
+    "data": {"name": "runs"},
+    "width": 640,
+    "mark": {"type": "point", "clip": True},
+    "encoding": {
+        "x": {"field": "value", "type": "quantitative"},
+        "color": {"field": "environment", "type": "nominal", "scale": {"range": ["var(--sp-c1)", "var(--sp-c2)"]}},
+        "href": {"field": "href", "type": "nominal"},
+    },
+    "config": {"background": None, "font": compiling.FONT, "aria": False},
+}
+
+
+def compiled(rows: list[dict[str, object]] = ROWS, **changes: object) -> compiling.Compiled:  # type: ignore[type-arg]
+    return compiling.compile_chart({**SPEC, **changes}, {"runs": rows}, key="strip")
+
+
+def parsed(svg: str) -> ElementTree.Element:
+    """A drawing as a page's parser would see it: the page declares the namespace of links."""
+    return ElementTree.fromstring(svg.replace("<svg ", '<svg xmlns:xlink="http://www.w3.org/1999/xlink" ', 1))
+
+
+def links(svg: str) -> list[str]:
+    return re.findall(r'href="([^"]*)"', svg)
+
+
+def width(svg: str) -> float:
+    return float(parsed(svg).attrib["viewBox"].split()[2])
+
+
+def test_drawings_have_two_widths_and_variables_for_colours() -> None:
+    chart = compiled()
+    assert width(chart.svg_wide) == compiling.WIDE
+    assert width(chart.svg_narrow) == compiling.NARROW
+    assert "var(--sp-c1)" in chart.svg_wide
+    assert "var(--sp-c2)" in chart.svg_narrow
+
+
+def test_every_point_is_a_link_into_the_site_that_the_keyboard_skips() -> None:
+    svg = compiled().svg_wide
+    assert sorted(links(svg)) == sorted(f"{ROOT}{row['href']}" for row in ROWS)
+    assert svg.count('tabindex="-1"') == len(ROWS)
+
+
+@pytest.mark.parametrize("address", ["//elsewhere.invalid/", 'x" onload="alert(1)', "/etc", "..//x"])
+def test_a_row_cannot_lead_out_of_the_site(address: str) -> None:
+    svg = compiled([{**ROWS[0], "href": address}]).svg_wide
+    assert links(svg) == []
+    assert not any("onload" in element.attrib for element in parsed(svg).iter())
+
+
+@pytest.mark.parametrize("address", ["javascript:alert(1)", "https://elsewhere.invalid/"])
+def test_a_row_with_an_address_elsewhere_stops_the_build(address: str) -> None:
+    with pytest.raises(SiteError, match="chart 'strip' does not compile"):
+        compiled([{**ROWS[0], "href": address}])
+
+
+def test_text_of_a_row_stays_text() -> None:
+    name = "<script>alert(1)</script>"
+    svg = compiled([{**ROWS[0], "environment": name}]).svg_wide
+    assert "<script" not in svg
+    assert name in "".join(parsed(svg).itertext())
+
+
+def test_nothing_that_a_reader_sees_is_lost() -> None:
+    svg = compiled().svg_wide
+    words = set(parsed(svg).itertext())
+    assert {"value", "environment", "native", "container"} <= words
+    assert len(re.findall(r"<circle|<path", svg)) >= len(ROWS) + 2  # points, grid, domain
+
+
+def test_compiled_vega_holds_no_rows() -> None:
+    assert "r3" not in compiled().vega_json
+    assert '"name":"runs"' in compiled().vega_json
+
+
+def test_ids_of_two_charts_differ() -> None:
+    first = compiling.compile_chart(SPEC, {"runs": ROWS}, key="a")
+    second = compiling.compile_chart(SPEC, {"runs": ROWS}, key="b")
+    ids = [re.findall(r'id="([^"]+)"', svg) for svg in (first.svg_wide, first.svg_narrow, second.svg_wide)]
+    assert all(ids)
+    assert len({name for names in ids for name in names}) == sum(len(set(names)) for names in ids)
+    assert set(re.findall(r"url\(#([^)]+)\)", first.svg_wide)) <= set(ids[0])
+
+
+def test_composed_charts_fit_the_phone() -> None:
+    view = {key: SPEC[key] for key in ("width", "mark", "encoding")}
+    chart = compiling.compile_chart(
+        {"data": SPEC["data"], "config": SPEC["config"], "vconcat": [view, view]}, {"runs": ROWS}, key="two"
+    )
+    assert width(chart.svg_wide) == pytest.approx(compiling.WIDE, rel=0.02)
+    assert width(chart.svg_narrow) == pytest.approx(compiling.NARROW, rel=0.02)
+
+
+def test_a_chart_of_its_own_for_the_phone() -> None:
+    chart = compiling.compile_chart(SPEC, {"runs": ROWS}, key="x", narrow={**SPEC, "height": 411})
+    assert '"height":411' in chart.vega_json_narrow
+    assert '"height":411' not in chart.vega_json
+
+
+def test_files_have_real_colours_and_no_links() -> None:
+    chart = compiled()
+    parsed(chart.svg_file)
+    assert "var(" not in chart.svg_file
+    assert "href" not in chart.svg_file
+    assert chart.png().startswith(b"\x89PNG\r\n")
+
+
+def test_a_wrong_chart_is_one_line_that_names_it() -> None:
+    with pytest.raises(SiteError, match="chart 'strip' does not compile"):
+        compiled(mark="pint")
+
+
+def test_cache_gives_the_same_and_heals(tmp_path: Path) -> None:
+    jobs = [compiling.Job("a", SPEC, {"runs": ROWS}), compiling.Job("b", SPEC, {"runs": ROWS[:5]})]
+    first = compiling.compile_many(jobs, tmp_path)
+    assert [chart.key for chart in first] == ["a", "b"]
+    files = sorted(tmp_path.glob("*.json"))
+    files[0].write_text("{")
+    stamp = files[1].stat().st_mtime_ns
+    assert compiling.compile_many(jobs, tmp_path) == first
+    assert files[1].stat().st_mtime_ns == stamp
+
+
+def test_other_rows_are_another_chart(tmp_path: Path) -> None:
+    changed = [{**ROWS[0], "value": 99.5}, *ROWS[1:]]
+    a, b = (compiling.Job("a", SPEC, {"runs": rows}) for rows in (ROWS, changed))
+    assert a.fingerprint != b.fingerprint
+    one, two = compiling.compile_many([a, b], tmp_path)
+    assert one.svg_wide != two.svg_wide
+
+
+PACKAGE = Path(compiling.__file__).parents[2]
+PROGRAM = """
+import hashlib, sys
+from pathlib import Path
+from sparkpub.site import compile as compiling
+sys.path.insert(0, sys.argv[2])
+from test_compile import ROWS, SPEC
+if __name__ == "__main__":
+    jobs = [compiling.Job(f"k{i}", SPEC, {"runs": ROWS[: i + 1]}) for i in range(int(sys.argv[3]))]
+    charts = compiling.compile_many(jobs, Path(sys.argv[1]))
+    print(hashlib.sha256("".join(c.svg_wide + c.vega_json for c in charts[:3]).encode()).hexdigest())
+"""
+
+
+@pytest.mark.parametrize("count", [3, pytest.param(compiling.POOL_FROM, marks=pytest.mark.slow)])
+def test_bytes_do_not_depend_on_hash_seed_or_processes(tmp_path: Path, count: int) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    here = str(Path(__file__).parent)
+    digests = {
+        subprocess.run(
+            [sys.executable, str(program), str(tmp_path / seed), here, str(count if seed == "1" else 3)],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(PACKAGE)},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(digests) == 1

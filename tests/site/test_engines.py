@@ -1,0 +1,133 @@
+"""The two adapters: MkDocs with the plugin, and the same tree on disk for an engine without it."""
+
+import logging
+import re
+from pathlib import Path
+
+import pytest
+from mkdocs.config.base import load_config
+from mkdocs.structure.files import Files
+
+from sparkpub.dataset import load
+from sparkpub.errors import SiteError
+from sparkpub.mkdocs_plugin import build_site
+from sparkpub.site import disk
+from sparkpub.site.build import build
+from sparkpub.site.content import Content, SiteOptions
+
+CONFIG = """
+site_name: test
+site_url: https://example.org/x/
+docs_dir: {docs}
+theme: {{name: material, font: false}}
+plugins: [{plugins}{{blog: {{post_url_format: "{{slug}}"}}}}]
+markdown_extensions: [attr_list, md_in_html, tables, toc]
+"""
+PLUGIN = "{sparkpub: {folders: data, cache: cache}}, "
+ARTICLE = re.compile(r'<article class="md-content__inner[^>]*>(.*?)</article>', re.DOTALL)
+
+
+@pytest.fixture(autouse=True)
+def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_MKDOCS_2_WARNING", "1")
+
+
+def config_file(folder: Path, docs: str, *, plugin: bool) -> Path:
+    path = folder / ("with.yml" if plugin else "without.yml")
+    path.write_text(CONFIG.format(docs=docs, plugins=PLUGIN if plugin else ""), encoding="utf-8")
+    return path
+
+
+def articles(site: Path) -> dict[str, str]:
+    found = {}
+    for path in sorted(site.rglob("*.html")):
+        article = ARTICLE.search(path.read_text(encoding="utf-8"))
+        if article:
+            found[path.relative_to(site).as_posix()] = re.sub(r">\s+<", "><", re.sub(r"\s+", " ", article[1]))
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_both_adapters_give_the_same_pages(data: Path, sources: Path, options: SiteOptions, tmp_path: Path) -> None:
+    build_site(config_file(tmp_path, "pages", plugin=True), tmp_path / "one")
+    disk.write(build(load(data), options), tmp_path / "docs")
+    build_site(config_file(tmp_path, "docs", plugin=False), tmp_path / "two")
+    one, two = articles(tmp_path / "one"), articles(tmp_path / "two")
+    assert list(one) == list(two)
+    assert "runs/c-native_m_w_iter01_20260101T101000Z/index.html" in one
+    assert "blog/first/index.html" in one
+    assert [uri for uri in one if one[uri] != two[uri]] == []
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_links_and_files_stay_within_the_site(data: Path, sources: Path, tmp_path: Path) -> None:
+    """Every link of every page leads to a file of the site by a relative way, so any sub-path serves."""
+    site = tmp_path / "site"
+    build_site(config_file(tmp_path, "pages", plugin=True), site)
+    dead = []
+    for page in site.rglob("*.html"):
+        if page.name == "404.html":
+            continue
+        for link in re.findall(r'(?:href|src|data-sp-chart)="([^"]+)"', page.read_text(encoding="utf-8")):
+            target = link.split("#")[0].split("?")[0]
+            if not target or re.match(r"[a-z]+:", target):
+                continue
+            assert not target.startswith("/"), (page, link)
+            aim = (page.parent / target).resolve()
+            if "charts/vega/" in target and not target.endswith(".json"):
+                aim = aim.with_name(aim.name + ".vega.json")
+            if not (aim.is_file() or (aim / "index.html").is_file()):
+                dead.append((page.relative_to(site).as_posix(), link))
+    assert dead == []
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_damaged_record_stops_a_build_in_one_line(data: Path, sources: Path, tmp_path: Path) -> None:
+    path = next((data / "c").glob("native_m_w_iter02_*.json"))
+    path.write_text(path.read_text().replace('"unit": "tok/s"', '"unit": "km/h"'))
+    with pytest.raises(SiteError) as caught:
+        build_site(config_file(tmp_path, "pages", plugin=True), tmp_path / "site")
+    line = next(line for line in caught.value.lines() if path.name in line)
+    assert "metrics.output_throughput_tok_s.unit" in line
+
+
+def test_a_preview_keeps_the_last_whole_data_and_says_so(
+    data: Path, sources: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = load_config(str(config_file(tmp_path, "pages", plugin=True)))
+    plugin = config.plugins["sparkpub"]
+    config.plugins._current_plugin = "sparkpub"
+    plugin.on_startup(command="serve", dirty=False)
+    config = plugin.on_config(config)
+    good = {file.src_uri for file in plugin.on_files(Files([]), config=config)}
+    seen = {path: path.stat().st_mtime_ns for folder in (data, sources) for path in folder.rglob("*")}
+
+    path = next((data / "c").glob("native_m_w_iter02_*.json"))
+    text = path.read_text()
+    path.write_text(text[: len(text) // 2])
+    with caplog.at_level(logging.INFO, "mkdocs.plugins.sparkpub"):
+        assert {file.src_uri for file in plugin.on_files(Files([]), config=config)} == good
+    assert any(path.name in message for message in caplog.messages)
+    assert "the last whole data stay until that is mended" in caplog.messages
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+    path.unlink()
+    after = {file.src_uri for file in plugin.on_files(Files([]), config=config)}
+    assert f"runs/c-{path.stem}.md" in good - after
+    path.write_text(text)
+    assert {file.src_uri for file in plugin.on_files(Files([]), config=config)} == good
+    # A rebuild that touched a watched file would start the next one.
+    assert {known for known, when in seen.items() if known.stat().st_mtime_ns != when} - {path, path.parent} == set()
+
+
+def test_render_touches_only_its_own_files(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert disk.write({"a.md": Content(text="one"), "b/c.txt": Content(data=b"x")}, out) == 2
+    first = (out / "a.md").stat().st_mtime_ns
+    assert disk.write({"a.md": Content(text="one")}, out) == 0
+    assert (out / "a.md").stat().st_mtime_ns == first
+    assert not (out / "b" / "c.txt").exists()
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "notes.txt").write_text("mine")
+    with pytest.raises(SiteError, match="not written by sparkpub render"):
+        disk.write({"a.md": Content(text="one")}, tmp_path / "theirs")

@@ -1,0 +1,112 @@
+"""Small parts: ways, escapes, sentences, thinning, feed, export."""
+
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from xml.etree import ElementTree
+
+import markdown
+import pandas as pd
+import pytest
+
+from sparkpub.dataset import load
+from sparkpub.errors import SiteError
+from sparkpub.metrics import METRICS
+from sparkpub.site import blog, sentences
+from sparkpub.site.build import build
+from sparkpub.site.content import Content, SiteOptions, fill, placeholder, way_to_root
+from sparkpub.site.export import FORMATS, table
+from sparkpub.site.library import slug
+from sparkpub.site.telemetry import thinned
+from sparkpub.site.templating import markdown_text
+
+
+@pytest.mark.parametrize(
+    ("uri", "way"),
+    [("index.md", ""), ("runs/index.md", "../"), ("runs/x.md", "../../"), ("blog/posts/part-1.md", "../../")],
+)
+def test_way_to_the_root(uri: str, way: str) -> None:
+    assert way_to_root(uri) == way
+
+
+def test_blocks_may_hold_blocks() -> None:
+    inner, outer = "a" * 16, "b" * 16
+    blocks = {inner: "<a href='\ue000/x/'>", outer: f"<p>{placeholder(inner)}</p>"}
+    assert fill(placeholder(outer), blocks, "../") == "<p><a href='../x/'></p>"
+
+
+@pytest.mark.parametrize("text", ["*a*", "[x](y)", "<b>", "`c`", "# h", "a_b_c", "&amp;", "![i](j)", "{: .x }", "|a|"])
+def test_text_stays_text_in_markdown(text: str) -> None:
+    html = markdown.markdown(f"start {markdown_text(text)}", extensions=["attr_list", "tables"])
+    shown = "".join(ElementTree.fromstring(f"<div>{html}</div>").itertext())
+    assert shown.strip() == f"start {text}"
+
+
+def test_slugs_leave_the_unit_out() -> None:
+    known = {
+        "peak_memory_gib": "peak-memory",
+        "output_throughput_tok_s": "output-throughput",
+        "ttft_p50_ms": "ttft-p50",
+    }
+    assert {name: slug(name) for name in known} == known
+    assert len({slug(name) for name in METRICS}) == len(METRICS)
+
+
+def test_thinning_keeps_every_peak() -> None:
+    points = [(float(t), 0.0) for t in range(10_000)]
+    points[5003], points[7771] = (5003.0, 9.0), (7771.0, -4.0)
+    kept = thinned(points, 300)
+    assert len(kept) <= 300
+    assert {(5003.0, 9.0), (7771.0, -4.0)} <= set(kept)
+    assert kept == sorted(kept)
+
+
+def test_words_for_numbers() -> None:
+    assert sentences.listed(["a", "b", "c"]) == "a, b and c"
+    assert sentences.percent(-43.75) == "\u221243.8\u00a0%"
+    assert sentences.signed(METRICS["peak_memory_gib"], 30.828) == "+30.83 GiB"
+    assert sentences.counted(1, "run") == "1 run"
+    assert sentences.counted(1200, "run") == "1,200 runs"
+
+
+def post(date: str, title: str, more: str = "") -> Content:
+    return Content(text=f"---\ndate: {date}\ntitle: {json.dumps(title)}\n{more}---\n\nText.\n")
+
+
+def test_the_feed_is_atom_and_newest_first(data: Path, options: SiteOptions) -> None:
+    second = post("{created: 2026-02-01, updated: 2026-03-01}", "Second & <last>").text or ""
+    (options.sources / "blog" / "posts" / "second.md").write_text(second, encoding="utf-8")
+    tree = build(load(data), options)
+    space = "{http://www.w3.org/2005/Atom}"
+    feed = ElementTree.fromstring((tree["feed.xml"].data or b"").decode())
+    assert [entry.findtext(f"{space}title") for entry in feed.iter(f"{space}entry")] == ["Second & <last>", "First"]
+    assert feed.findtext(f"{space}entry/{space}id") == "https://example.org/x/blog/second/"
+    text = tree["blog/posts/second.md"].text or ""
+    assert "**Part 2 of 2.** Before: [First](first.md)." in text
+    assert "date: {created: 2026-02-01, updated: 2026-03-01}" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("No front matter", "needs front matter"), ("---\ntitle: x\n---\n", "needs a date"), ("---\na: [\n---\n", "YAML")],
+)
+def test_a_post_without_its_front_matter_is_named(text: str, said: str) -> None:
+    written: Mapping[str, Content] = {"blog/posts/p.md": Content(text=text)}
+    with pytest.raises(SiteError, match=said) as caught:
+        blog.posts(written)
+    assert "blog/posts/p.md" in caught.value.lines()[0]
+
+
+def test_exports_agree_in_every_format(data: Path) -> None:
+    frame = table(load(data))
+    read = {
+        "csv": pd.read_csv(io.BytesIO(FORMATS["csv"](frame))),
+        "parquet": pd.read_parquet(io.BytesIO(FORMATS["parquet"](frame))),
+        "json": pd.DataFrame(json.loads(FORMATS["json"](frame))),
+    }
+    assert {name: len(rows) for name, rows in read.items()} == {"csv": 36, "parquet": 36, "json": 36}
+    for rows in read.values():
+        mine = rows[(rows["run"].str.contains("native_m_w_iter02")) & (rows["metric"] == "output_throughput_tok_s")]
+        assert mine["value"].tolist() == [100.2]
+        assert mine["unit"].tolist() == ["tok/s"]

@@ -1,0 +1,38 @@
+"""The chart runtime from packages, strict where Node is there and honest where it is not."""
+
+import logging
+import re
+from pathlib import Path
+
+import pytest
+
+from sparkpub.site import runtime
+
+
+def test_without_node_the_converter_serves_and_the_log_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    runtime._converter.cache_clear()
+    with caplog.at_level(logging.INFO, logger="mkdocs.plugins.sparkpub"):
+        browser = runtime.files(tmp_path, node=False)
+    assert "converter's copy" in caplog.text
+    assert any(b"makeView" in content for address, content in browser.files.items() if "vega" in address)
+
+
+def test_a_bundle_that_fails_falls_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name in ("node", "npm"):
+        tool = tmp_path / name
+        tool.write_text("#!/bin/sh\necho no network >&2\nexit 1\n")
+        tool.chmod(0o755)
+    assert runtime.runtime(tmp_path / "cache").kind == "vl-convert"
+
+
+def test_modules_name_each_other_by_content(tmp_path: Path) -> None:
+    browser = runtime.files(tmp_path, node=False)
+    assert browser.module in browser.files
+    assert browser.stylesheet in browser.files
+    names = {address.rpartition("/")[2] for address in browser.files}
+    for address, content in browser.files.items():
+        if address.endswith(".js") and "vega" not in address:
+            assert set(re.findall(r"'\./([\w.]+)'", content.decode())) <= names
