@@ -94,11 +94,11 @@ def overhead_row(folder: Path) -> Row:
     )
 
 
-def rate(folder: Path, device: str, size: int) -> float:
+def rate(folder: Path, device: str, size: int, iterations: int) -> float:
     """GFLOP/s of the shipped matrix multiplication, run alone."""
     script, report = folder / "matmul.py", folder / "report.json"
     script.write_bytes(payload("matmul.py"))
-    argv = [sys.executable, str(script), "--size", str(size), "--iterations", "20", "--warmup", "5"]
+    argv = [sys.executable, str(script), "--size", str(size), "--iterations", str(iterations), "--warmup", "5"]
     argv += ["--dtype", "float32", "--device", device, "--seed", "1", "--report", str(report)]
     subprocess.run(argv, check=True, capture_output=True)
     return float(json.loads(report.read_text())["gflop_s"])
@@ -106,13 +106,15 @@ def rate(folder: Path, device: str, size: int) -> float:
 
 def influence(folder: Path, repeats: int) -> tuple[Row, str]:
     """The same measurement with and without the sampler at 1 Hz, in turn, and whether the two are equivalent."""
-    device, size = ("cuda", 10_000) if harness.machine()["gpu"] else ("cpu", 1500)
-    rate(folder, device, size)
+    # Seconds on either, so that a sampler at 1 Hz takes part: a product has 2 TFLOP on the GPU, 7 GFLOP on the CPU.
+    workload = ("cuda", 10_000, 100) if harness.machine()["gpu"] else ("cpu", 1500, 20)
+    device = workload[0]
+    rate(folder, *workload)
     quiet, watched = [], []
     for _ in range(repeats):
-        quiet.append(rate(folder, device, size))
+        quiet.append(rate(folder, *workload))
         with sampling(folder, 1.0):
-            watched.append(rate(folder, device, size))
+            watched.append(rate(folder, *workload))
     return (
         row(f"matrix product on {device}, sampled at 1 Hz", watched, "GFLOP/s", against=("without sampler", quiet)),
         verdict(quiet, watched),

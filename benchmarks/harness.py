@@ -148,4 +148,4 @@ def save(
 def _commit() -> str | None:
     argv = ["git", "rev-parse", "--short=12", "HEAD"]
     found = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
-    return found.stdout.strip() or None
+    return found.stdout.strip() or os.environ.get("SPARKPUB_COMMIT", "")[:12] or None
