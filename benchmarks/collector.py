@@ -135,7 +135,7 @@ def main() -> None:
         changed, words = influence(folder, 12)
         harness.save(
             name,
-            title="Watching a run",
+            title="Watching a run" + (" on a GPU" if harness.machine()["gpu"] else ""),
             question="How much does it cost to measure, and does watching change what is watched?",
             rows=[*sampler_rows(folder), overhead_row(folder), changed],
             notes=[words],
