@@ -137,8 +137,10 @@ class Followed:
 def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
     """Launch and watch a run until it ends or must be ended."""
     labels = {RUN_LABEL: draft.run_id, OWNER_LABEL: owner.me()}
-    log = Log(place / "log", _for_run(bench, job, place))
-    watch = Watch(bench.redactor, clock_max_mhz(bench.machine))
+    log = Log(place / "log", _for_run(bench, job, place), awaited=job.command.measured_from)
+    watch = Watch(
+        bench.redactor, clock_max_mhz(bench.machine), lambda text: bench.progress.line(f"{job.label}: {text}")
+    )
     indices = gpu_indices(job.environment_options)
     running: Running | None = None
     try:
@@ -149,12 +151,14 @@ def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
             launch = Launch(job.command, place / journal.WORK, log, labels)
             running = _launched(job, launch)
             sampler.launched(running.pid, launched)
-            ended, stopped = _watched(bench, job, running, sampler, watch, launched)
+            ended, stopped = _watched(bench, job, running, sampler, watch, log, launched)
             took, at = time.monotonic() - launched, datetime.now(UTC)
         log.close()
         readings = sampling.Readings(sampling.read(place / "telemetry.csv"))
-        watch.leaks(readings)
+        watch.left_behind(readings)
         watch.kernel(took)
+        if log.came is None:
+            watch.unavailable["leaks"] = "nothing that was printed says where the measurement began"
         return Followed(running.argv, ended, epoch, stopped, took, at, watch.events, watch.unavailable, log.truncated)
     except _NotStartedError as error:
         stopped = ("failed", str(error))
@@ -183,15 +187,16 @@ def _launched(job: Job, launch: Launch) -> Running:
 
 
 def _watched(
-    bench: Bench, job: Job, running: Running, sampler: sampling.Sampling, watch: Watch, launched: float
+    bench: Bench, job: Job, running: Running, sampler: sampling.Sampling, watch: Watch, log: Log, launched: float
 ) -> tuple[Exit, tuple[Status, str] | None]:
     floor = floor_gib(bench.matrix.gates, bench.machine.unified_memory)
     temperature = ""
     while True:
         ended = running.wait(TICK)
         elapsed = time.monotonic() - launched
+        measured_from = None if log.came is None else log.came - launched
         for row in sampler.fresh():
-            watch.sample(row)
+            watch.sample(row, measured_from)
             temperature = f"{row['gpu_temp_celsius']} °C" if row["gpu_temp_celsius"] else ""
         watch.kernel(elapsed)
         if ended is not None:

@@ -252,7 +252,8 @@ class Session:
             shown = f": {record.status_reason}"
         self._bench.progress.line(f"{job.label}: {record.status} in {took}{shown}")
         for event in record.events:
-            self._bench.progress.line(f"{job.label}: {event.kind}: {event.text}")
+            if event.kind == "note" and event.at_seconds is None:  # the others were said when they were noted
+                self._bench.progress.line(f"{job.label}: {event.kind}: {event.text}")
 
     def _review(self) -> None:
         """What a look at the cells shows while the machine is still warm; `sparkpub check` judges."""

@@ -19,6 +19,10 @@ PYTHON = "{python}"
 """Stands in `Command.argv` for the Python interpreter of the environment."""
 
 
+MEASURING = "sparkpub: measuring"
+"""The line that our own payloads print when loading and warming up are over."""
+
+
 class Options(BaseModel):
     """A workload's options in the matrix; an unknown key is an error. Every option has an effect."""
 
@@ -48,6 +52,8 @@ class Command:
     variables: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[PurePosixPath, bytes] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
+    measured_from: str | None = None
+    """Regular expression of the line with which the tool says that loading and warming up are over."""
 
 
 def flags(values: Mapping[str, object]) -> list[str]:

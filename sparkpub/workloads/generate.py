@@ -16,7 +16,7 @@ from sparkpub.metrics import METRICS
 from sparkpub.record import MetricValue
 from sparkpub.workloads import reading
 from sparkpub.workloads.architecture import config_bytes
-from sparkpub.workloads.base import PYTHON, WORKDIR, Answer, Case, Command, Options, flags
+from sparkpub.workloads.base import MEASURING, PYTHON, WORKDIR, Answer, Case, Command, Options, flags
 
 _SCRIPT, _CONFIG, _REPORT, _REQUESTS = "generate.py", "config.json", "report.json", "requests.json"
 
@@ -65,7 +65,7 @@ class Generate:
         outputs = {"report": _REPORT, "requests": _REQUESTS}
         # Nothing is fetched while something is measured.
         variables = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-        return Command((PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), variables, files, outputs)
+        return Command((PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), variables, files, outputs, MEASURING)
 
     def parse(self, log: bytes, files: Mapping[str, bytes], options: GenerateOptions | None) -> Answer:  # noqa: ARG002
         """Metrics and identity from the report."""

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, PositiveInt, model_validator
 
 from sparkpub.workloads import reading
-from sparkpub.workloads.base import PYTHON, WORKDIR, Answer, Case, Command, Options, flags
+from sparkpub.workloads.base import MEASURING, PYTHON, WORKDIR, Answer, Case, Command, Options, flags
 
 _SCRIPT, _REPORT = "matmul.py", "report.json"
 
@@ -46,7 +46,8 @@ class Matmul:
             "--report": f"{WORKDIR}/{_REPORT}",
         })  # fmt: skip
         files = {PurePosixPath(_SCRIPT): reading.payload(_SCRIPT)}
-        return Command((PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), files=files, outputs={"report": _REPORT})
+        return Command((PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), files=files, outputs={"report": _REPORT},
+                       measured_from=MEASURING)  # fmt: skip
 
     def parse(self, log: bytes, files: Mapping[str, bytes], options: MatmulOptions | None) -> Answer:  # noqa: ARG002
         """Rate and time from the report."""

@@ -105,7 +105,9 @@ class TrtllmBench:
             "--iteration_log": f"{WORKDIR}/{_ITERATIONS}" if options.iteration_log else None,
         })  # fmt: skip
         model = ("--model", case.model_id, "--model_path", case.model_path)
-        return Command((options.executable, *model, options.mode, *argv), files=files, outputs=outputs)
+        # Said once after the warm-up and once after the measurement; without a warm-up the measurement is all there is.
+        begins = r"\bBenchmark complete\." if options.warmup else r"\bRequest submission complete\."
+        return Command((options.executable, *model, options.mode, *argv), {}, files, outputs, begins)
 
     def parse(self, log: bytes, files: Mapping[str, bytes], options: TrtllmBenchOptions | None) -> Answer:
         """Report first, log for what only the log says, percentiles recomputed from the requests."""

@@ -19,6 +19,8 @@ from sparkpub.workloads.base import PYTHON, WORKDIR, Answer, Case, Command, Opti
 
 _REPORT, _DRIVER = "report.json", "vllm_serve.py"
 _NUMBER = r"([\d.,]+)"
+_SAID_AT_ONCE = {"PYTHONUNBUFFERED": "1"}
+"""Without it the line that begins the measurement would come when it is over."""
 
 
 class VllmBenchOptions(Options):
@@ -81,7 +83,9 @@ class VllmBench:
             "--max-num-seqs" if throughput else "--batch-size": options.batch_size,
             "--num-iters-warmup": options.warmup, "--output-json": f"{WORKDIR}/{_REPORT}",
         })  # fmt: skip
-        return Command((options.executable, "bench", options.mode, *argv, *engine), outputs={"report": _REPORT})
+        begins = "Processed prompts" if throughput else "(?:Profiling|Bench) iterations"
+        argv = [options.executable, "bench", options.mode, *argv, *engine]
+        return Command(tuple(argv), _SAID_AT_ONCE, {}, {"report": _REPORT}, begins)
 
     def parse(self, log: bytes, files: Mapping[str, bytes], options: VllmBenchOptions | None) -> Answer:
         """The kind of report shows in its keys, so that an import needs no options."""
@@ -128,7 +132,8 @@ def _serve(case: Case, options: VllmBenchOptions, engine: list[str]) -> Command:
     })  # fmt: skip
     driver = (PYTHON, f"{WORKDIR}/{_DRIVER}", str(options.port), str(options.start_seconds))
     argv = (*driver, "--", options.executable, "serve", *server, "--", options.executable, "bench", "serve", *client)
-    return Command(argv, files={PurePosixPath(_DRIVER): reading.payload(_DRIVER)}, outputs={"report": _REPORT})
+    files = {PurePosixPath(_DRIVER): reading.payload(_DRIVER)}
+    return Command(argv, _SAID_AT_ONCE, files, {"report": _REPORT}, "Starting main benchmark run")
 
 
 def _last_document(data: bytes | None) -> dict[str, Any] | None:
