@@ -261,7 +261,7 @@ def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
             model_path=public.models[run.model].path,
             random_weights=model.random_weights or model.config is not None,
             architecture=declared_architecture(model),
-            workload=public.workloads[run.workload],
+            workload=public.declared_workload(run.workload),
             environment=public.environments[run.environment],
         ),
         metrics={},
