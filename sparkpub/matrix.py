@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveFloa
 from sparkpub import yaml_lines
 from sparkpub.environments import ENVIRONMENTS
 from sparkpub.environments.base import Options as EnvironmentOptions
-from sparkpub.errors import MatrixError
+from sparkpub.errors import MatrixError, field_problems
 from sparkpub.record import Architecture, Key
 from sparkpub.store import canonical_json
 from sparkpub.workloads import WORKLOADS
@@ -246,12 +246,7 @@ def _round(matrix: Matrix, iteration: int) -> Iterator[tuple[str, str, str, int]
 
 def read(path: Path) -> Matrix:
     """A matrix file. Raises MatrixError with every mistake in it, each with its line."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise MatrixError(f"the matrix cannot be read: {reason}", where=str(path), remedy="give a YAML file") from None
-    return parse(text, str(path))
+    return parse(yaml_lines.text_of(path, MatrixError), str(path))
 
 
 def parse(text: str, name: str = "matrix") -> Matrix:
@@ -278,11 +273,8 @@ def from_document(document: Mapping[str, Any], where: str) -> Matrix:
     try:
         return Matrix.model_validate(document)
     except ValidationError as error:
-        item = error.errors()[0]
-        field = ".".join(str(part) for part in item["loc"])
-        raise MatrixError(
-            f"matrix.{field}: {item['msg']}", where=f"{where}/campaign.json", remedy="restore the file from git"
-        ) from None
+        problem = f"matrix.{field_problems(error)[0]}"
+        raise MatrixError(problem, where=f"{where}/campaign.json", remedy="restore the file from git") from None
 
 
 def _validated(document: dict[str, Any], lines: Lines, problems: list[str]) -> Matrix | None:

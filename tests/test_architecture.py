@@ -37,7 +37,9 @@ MEASURING = {
     "environments": {"workloads", "record", "state", "errors", "kernel"},
     "matrix": {"environments", "workloads", "record", "store", "errors", "yaml_lines"},
     "coverage": {"matrix", "record", "campaign", "errors"},
-    "importers": {"workloads", "matrix", "metrics", "campaign", "record", "store", "redaction", "errors"},
+    "importers": {
+        "workloads", "matrix", "metrics", "campaign", "record", "store", "redaction", "errors", "yaml_lines",
+    },
     "collect": {
         "analysis", "campaign", "catalogue", "coverage", "environments", "errors", "kernel", "matrix", "metrics",
         "record", "redaction", "state", "store", "telemetry", "workloads",

@@ -22,7 +22,7 @@ from sparkpub.collect.progress import Progress, duration
 from sparkpub.collect.watch import Watch
 from sparkpub.environments import ENVIRONMENTS
 from sparkpub.environments.base import OWNER_LABEL, RUN_LABEL, Environment, Exit, Launch, Running
-from sparkpub.errors import CollectError, SparkpubError
+from sparkpub.errors import CollectError, SparkpubError, field_problems
 from sparkpub.kernel import owner
 from sparkpub.matrix import Matrix, Model, PlannedRun
 from sparkpub.record import (
@@ -340,7 +340,7 @@ def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: S
         return Record(**fields)
     except ValidationError as error:
         # A payload may claim what no record may hold (a rate of minus one). The run is then invalid, and still kept.
-        problem = "; ".join(item["msg"].removeprefix("Value error, ") for item in error.errors())
+        problem = "; ".join(field_problems(error))
         sampled = sampling.metrics(readings)
         return Record(**fields | {"metrics": sampled, "status": "invalid", "status_reason": problem[:1000]})
 
