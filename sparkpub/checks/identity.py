@@ -60,31 +60,29 @@ def _strangers(view: View) -> Iterator[Finding]:
 def does_not_fit(view: View) -> Iterator[Finding]:
     """Cells whose weights and KV cache exceed the memory of the machine."""
     for cell, runs in view.counted.items():
-        needs = [need for run in runs if (need := _memory_need(run.record)) is not None and not need[0].fits]
-        if needs:
-            fit, weights, kv = max(needs, key=lambda need: need[0].required)
-            beside = f" with a KV cache of {kv / GIB:.1f} GiB" if weights <= fit.available else ""
+        needs = [need for run in runs if (need := _memory_need(run.record)) is not None]
+        weights, kv, memory = max(needs, key=lambda need: need[0] + need[1] - need[2], default=(0.0, 0.0, 0.0))
+        if weights + kv > memory:
+            beside = f" with a KV cache of {kv / GIB:.1f} GiB" if weights <= memory else ""
             text = (
                 f"{runs[0].record.requested.model_id} cannot have run here: its weights take {weights / GIB:.1f} GiB"
-                f"{beside}, and the machine has {fit.available / GIB:.1f} GiB."
+                f"{beside}, and the machine has {memory / GIB:.1f} GiB."
             )
             yield view.finding("does-not-fit", "error", text, cell=cell, runs=ids(runs), weight_bytes=weights,
-                               kv_bytes=kv, memory_bytes=fit.available)  # fmt: skip
+                               kv_bytes=kv, memory_bytes=memory)  # fmt: skip
 
 
-def _memory_need(record: Record) -> tuple[physics.Fit, float, float] | None:
-    """What weights and KV cache need of the memory there is, and both by themselves, in bytes."""
+def _memory_need(record: Record) -> tuple[float, float, float] | None:
+    """Bytes of weights and of KV cache, with nothing left for activations, and of the memory there is."""
     known, memory = expected(record.requested), memory_gib(record)
-    weights = identities.shown(record.observed, record.metrics).get("weight_bytes") or (
-        known.weight_bytes if known is not None else None
-    )
+    seen = identities.shown(record.observed, record.metrics).get("weight_bytes")
+    weights = seen or (known.weight_bytes if known is not None else None)
     facts = catalogue.machines().get(record.machine.kind or "")
     if memory is None and facts is not None:
         memory = facts.memory_total_gib
     if weights is None or memory is None:
         return None
-    kv = (record.value("kv_cache_gib") or 0.0) * GIB
-    return physics.fits(weights, kv, memory * GIB), weights, kv
+    return weights, (record.value("kv_cache_gib") or 0.0) * GIB, memory * GIB
 
 
 def bandwidth(record: Record) -> float | None:

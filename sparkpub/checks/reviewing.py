@@ -37,11 +37,8 @@ class Review:
         return _grouped(
             ((finding.campaign, cell), finding)
             for finding in self.findings
-            for cell in (finding.cells or self._cells_of(finding.campaign))
+            for cell in (finding.cells or self._cells.get(finding.campaign, ()))
         )
-
-    def _cells_of(self, campaign: str) -> tuple[str, ...]:
-        return self._cells.get(campaign, ())
 
     @cached_property
     def _cells(self) -> Mapping[str, tuple[str, ...]]:

@@ -133,9 +133,6 @@ class Docker:
 
     def launch(self, launch: Launch, options: DockerOptions) -> "DockerRun":
         """Create and start a container; its output streams to the run's log."""
-        import docker.errors  # noqa: PLC0415 - only where a container is wanted
-        from requests.exceptions import RequestException  # noqa: PLC0415
-
         client = _client()
         container = None
         try:
@@ -143,7 +140,7 @@ class Docker:
             argv, variables = resolved(launch, options, INSIDE_WORKDIR, options.python or "python3")
             container = client.containers.create(image.id, list(argv), **create_arguments(options, launch, variables))
             return DockerRun(client, container, launch, argv, options.image)
-        except (docker.errors.DockerException, RequestException) as error:
+        except _failures() as error:
             if container is not None:
                 container.remove(force=True)
             client.close()
@@ -198,12 +195,9 @@ class DockerRun:
 
     def _watch(self) -> None:
         """Wait in the engine's own call; a lost engine also ends the wait, and the inspection tells which it was."""
-        from requests.exceptions import RequestException  # noqa: PLC0415
-
         try:
-            self._container.wait()
-        except RequestException:
-            pass
+            with suppress(*_failures()):
+                self._container.wait()
         finally:
             self._ended.set()
 
@@ -216,40 +210,40 @@ class DockerRun:
 
     def stop(self, grace: float = 10.0) -> Exit:
         """`docker stop`: SIGTERM, and SIGKILL after `grace` seconds."""
-        import docker.errors  # noqa: PLC0415
-
         try:
             self._container.stop(timeout=round(grace))
-        except docker.errors.DockerException:
-            self._container.remove(force=True)
+        except _failures():
+            with suppress(*_failures()):
+                self._container.remove(force=True)
         return self.wait(30) or Exit(-9, "the container did not end after SIGKILL")
 
     def close(self) -> None:
         """Remove the container. Safe to call twice."""
-        import docker.errors  # noqa: PLC0415
-        from requests.exceptions import RequestException  # noqa: PLC0415
-
         try:
-            self._container.remove(force=True, v=True)
-        except (docker.errors.NotFound, RequestException):
-            pass
+            with suppress(*_failures()):
+                self._container.remove(force=True, v=True)
         finally:
             self._client.close()
 
     def _inspected(self) -> Exit:
         """Exit status, out-of-memory flag and error as the engine keeps them."""
-        import docker.errors  # noqa: PLC0415
-        from requests.exceptions import RequestException  # noqa: PLC0415
-
         try:
             self._container.reload()
-        except (docker.errors.DockerException, RequestException) as error:
+        except _failures() as error:
             return Exit(-9, f"the engine lost the container: {_explained(error)}")
         ended = self._container.attrs["State"]
         oom, said = bool(ended.get("OOMKilled")), ended.get("Error") or None
         code = int(ended["ExitCode"])
         reason = said or ("out of memory: ended by the kernel" if oom else None)
         return Exit(code, reason, _facts(self._client, self._container, self._image, oom, said))
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """What the SDK raises where the engine refuses, and where it is gone."""
+    import docker.errors  # noqa: PLC0415 - only where a container is wanted
+    from requests.exceptions import RequestException  # noqa: PLC0415
+
+    return docker.errors.DockerException, RequestException
 
 
 def create_arguments(options: DockerOptions, launch: Launch, variables: Mapping[str, str]) -> dict[str, Any]:
