@@ -5,11 +5,14 @@ the page itself: scripts of this site, and exactly the inline scripts that the t
 """
 
 import base64
+import functools
 import hashlib
 import html
 import re
+from pathlib import Path
 
 _INLINE = re.compile(r"<script(?P<attributes>[^>]*)>(?P<text>.*?)</script>", re.DOTALL | re.IGNORECASE)
+_BUNDLE = re.compile(r'<script src="[^"]*assets/javascripts/bundle\.')
 _CHARSET = re.compile(r'<meta charset="?utf-8"?>', re.IGNORECASE)
 
 MENDS = (
@@ -38,8 +41,16 @@ def finish(page: str) -> str:
         page = page.replace(defect, mended)
     if "Content-Security-Policy" in page:
         return page
+    page = _BUNDLE.sub(lambda bundle: f"<script>{_search()}</script>{bundle[0]}", page, count=1)
     meta = f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy(page))}">'
     return _CHARSET.sub(lambda charset: charset[0] + meta, page, count=1)
+
+
+@functools.cache
+def _search() -> str:
+    """The script that keeps the theme's search back until a reader asks for it; comments and indents stay here."""
+    text = (Path(__file__).parent / "assets" / "search.js").read_text(encoding="utf-8")
+    return "".join(re.sub(r"^\s*(?://.*)?", "", line) + "\n" for line in text.splitlines()).strip()
 
 
 def policy(page: str) -> str:
