@@ -5,14 +5,15 @@ the page itself: scripts of this site, and exactly the inline scripts that the t
 """
 
 import base64
-import functools
 import hashlib
 import html
 import re
-from pathlib import Path
+
+from sparkpub.site import runtime
 
 _INLINE = re.compile(r"<script(?P<attributes>[^>]*)>(?P<text>.*?)</script>", re.DOTALL | re.IGNORECASE)
-_BUNDLE = re.compile(r'<script src="[^"]*assets/javascripts/bundle\.')
+_BUNDLE = re.compile(r'<script src="([^"]*)assets/javascripts/bundle\.')
+_KEPT = re.compile(r"(<(pre|script|textarea)\b.*?</\2>)", re.DOTALL)
 _CHARSET = re.compile(r'<meta charset="?utf-8"?>', re.IGNORECASE)
 
 MENDS = (
@@ -41,16 +42,14 @@ def finish(page: str) -> str:
         page = page.replace(defect, mended)
     if "Content-Security-Policy" in page:
         return page
-    page = _BUNDLE.sub(lambda bundle: f"<script>{_search()}</script>{bundle[0]}", page, count=1)
+    # The theme's blank lines and indents are a fortieth of a page as it travels.
+    parts = _KEPT.split(page)
+    parts[0::3] = [re.sub(r"\s*\n\s*", "\n", part) for part in parts[0::3]]
+    del parts[2::3]
+    page = "".join(parts)
+    page = _BUNDLE.sub(rf'<script src="\1{runtime.search()[0]}"></script>\g<0>', page, count=1)
     meta = f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy(page))}">'
     return _CHARSET.sub(lambda charset: charset[0] + meta, page, count=1)
-
-
-@functools.cache
-def _search() -> str:
-    """The script that keeps the theme's search back until a reader asks for it; comments and indents stay here."""
-    text = (Path(__file__).parent / "assets" / "search.js").read_text(encoding="utf-8")
-    return "".join(re.sub(r"^\s*(?://.*)?", "", line) + "\n" for line in text.splitlines()).strip()
 
 
 def policy(page: str) -> str:

@@ -22,25 +22,12 @@ _INHERITED = (
     "text-anchor",
 )  # fmt: skip
 _GEOMETRY = {
-    "d",
-    "transform",
-    "points",
-    "x",
-    "y",
-    "x1",
-    "y1",
-    "x2",
-    "y2",
-    "cx",
-    "cy",
-    "r",
-    "width",
-    "height",
-    "viewBox",
-}
+    "d", "transform", "points", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "width", "height", "viewBox",
+}  # fmt: skip
 _DECIMALS = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 _CIRCLE = re.compile(r"M([\d.]+),0A\1,\1,0,1,1,-\1,0A\1,\1,0,1,1,\1,0Z?")
 _RELATIVE = re.compile(r"M(-?[\d.]+),(-?[\d.]+)((?:[hv]-?[\d.]+)+Z)")
+_POLYLINE = re.compile(r"M-?[\d.]+,-?[\d.]+(?:L-?[\d.]+,-?[\d.]+){2,}")
 _TRANSLATE = re.compile(r"translate\((-?[\d.]+),(-?[\d.]+)\)")
 _NOTHING = {"", "M0,0h0v0h0Z"}
 
@@ -76,8 +63,28 @@ def _shorten(element: ElementTree.Element, names: dict[str, str]) -> None:
         new = _DECIMALS.sub(lambda found: _short(found[0]), value) if name in _GEOMETRY else value
         new = re.sub(r"url\(#([^)]+)\)", lambda found: f"url(#{names.get(found[1], '')})", new)
         kept[name] = names[value] if name == "id" else new
+    if _POLYLINE.fullmatch(kept.get("d", "")):
+        kept["d"] = _polyline(kept["d"])
     element.attrib = kept
     _place(element)
+
+
+def _polyline(path: str) -> str:
+    """A line or steps through points, without the points on the way along a level or an upright stretch."""
+    points: list[tuple[float, ...]] = []
+    for text in path[1:].split("L"):
+        point = tuple(map(float, text.split(",")))
+        if len(points) > 1 and any(
+            points[-2][axis] == points[-1][axis] == point[axis]
+            and points[-1][1 - axis] == sorted((points[-2][1 - axis], points[-1][1 - axis], point[1 - axis]))[1]
+            for axis in (0, 1)
+        ):
+            points.pop()
+        points.append(point)
+    words = ["M{:g},{:g}".format(*points[0])]
+    for (left, low), (x, y) in itertools.pairwise(points):
+        words.append(f"V{y:g}" if x == left else f"H{x:g}" if y == low else f"L{x:g},{y:g}")
+    return "".join(words)
 
 
 def _place(element: ElementTree.Element) -> None:
