@@ -321,10 +321,7 @@ def ask(name: str, question: Question) -> Quantity:
 
 
 def select(
-    campaign: CampaignData,
-    excluded: Iterable[str] = (),
-    include: Include = "counted",
-    **axes: Sequence[str],
+    campaign: CampaignData, excluded: Iterable[str] = (), include: Include = "counted", **axes: Sequence[str]
 ) -> list[Record]:
     """Records in run order whose `model`, `environment` and `workload` are among those named; all where none is.
 

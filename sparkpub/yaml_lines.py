@@ -90,9 +90,7 @@ class Lines:
                 message = item["msg"].removeprefix("Value error, ")
                 texts.append(
                     self.problem(
-                        path,
-                        f"{name}: {message[:1].lower()}{message[1:]}",
-                        f"correct {path[-1] if path else document}",
+                        path, f"{name}: {message[:1].lower()}{message[1:]}", f"correct {path[-1] if path else document}"
                     )
                 )
         return texts

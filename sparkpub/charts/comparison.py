@@ -9,7 +9,7 @@ from sparkpub.charts.scope import Scope
 
 PARTS = ("weights", "KV cache", "engine and other", "page cache", "free", "used, not broken down")
 COVERAGE = ("done", "failed", "quarantined", "missing", "extra")
-GLYPHS = {"done": "●", "failed": "✕", "quarantined": "◐", "missing": "○", "extra": "+"}
+GLYPHS = {"done": "●", "failed": "×", "quarantined": "◘", "missing": "○", "extra": "+"}
 
 
 def forest(scope: Scope, margin_percent: float) -> dict[str, Any]:

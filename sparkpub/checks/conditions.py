@@ -147,12 +147,20 @@ def foreign_load(view: View) -> Iterator[Finding]:
     """Runs that shared the GPU, the CPU or the memory with somebody else."""
     for stored in view.happened:
         conditions = sampled(stored)
-        problems = _unmet(stored, "exclusive", "cpu", "memory") + _events(stored, "foreign-process", "leak")
+        problems = _unmet(stored, "exclusive", "cpu", "memory") + _events(stored, "foreign-process")
         if conditions is not None and conditions.foreign_processes:
             problems.append(f"up to {conditions.foreign_processes} other processes were on the GPU")
         if problems:
             yield view.finding("foreign-load", "warning", f"This run was not alone: {'; '.join(problems)}.", run=stored,
                                problems=problems)  # fmt: skip
+
+
+def leak(view: View) -> Iterator[Finding]:
+    """Runs whose memory kept growing while they were measured, or did not come back after them."""
+    for stored in view.happened:
+        events = _events(stored, "leak")
+        if events:
+            yield view.finding("leak", "warning", f"This run leaked: {'; '.join(events)}.", run=stored, events=events)
 
 
 def kernel_warning(view: View) -> Iterator[Finding]:

@@ -44,6 +44,7 @@ _ALL = [
     Check("throttled", "evidence", ("warning", "info"), "Did the GPU run as fast as it can?", conditions.throttled),
     Check("slow-clock", "evidence", ("warning",), "Was the clock what the GPU can do?", conditions.slow_clock),
     Check("foreign-load", "evidence", ("warning",), "Was the run alone on the machine?", conditions.foreign_load),
+    Check("leak", "evidence", ("warning",), "Did memory stay level, and come back after the run?", conditions.leak),
     Check("kernel-warning", "evidence", ("warning",), "Were kernel and driver content?", conditions.kernel_warning),
     Check("telemetry-gap", "evidence", ("warning",), "Are the samples complete?", conditions.telemetry_gap),
     Check("mixed-machines", "meaning", ("error", "warning"), "Is what was pooled and compared of one machine?",

@@ -1,5 +1,7 @@
 """What lies beside a record: the log as it came, redacted and capped, and the files that the run wrote."""
 
+import re
+import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,9 +20,14 @@ SUFFIXES = {"log": ".log", "telemetry": ".telemetry.csv"}
 
 
 class Log:
-    """A run's log: takes chunks as they come, redacts whole lines, keeps the beginning and the end."""
+    """A run's log: takes chunks as they come, redacts whole lines, keeps the beginning and the end.
 
-    def __init__(self, path: Path, redactor: Redactor, cap: int = CAP) -> None:
+    `came` is when the first line that the regular expression `awaited` matches was printed, on the monotonic clock.
+    """
+
+    def __init__(self, path: Path, redactor: Redactor, cap: int = CAP, awaited: str | None = None) -> None:
+        self.came: float | None = None
+        self._awaited = None if awaited is None else re.compile(awaited.encode())
         self._file = path.open("wb")
         self._redactor = redactor
         self._rest = b""
@@ -46,6 +53,8 @@ class Log:
             self._rest = self._rest[cut:]
 
     def _keep(self, content: bytes) -> None:
+        if self.came is None and self._awaited is not None and self._awaited.search(content):
+            self.came = time.monotonic()
         if self._written + len(content) <= self._head and not self._tail:
             self._file.write(content)
             self._file.flush()

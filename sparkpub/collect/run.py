@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,21 +11,22 @@ from typing import Any
 from pydantic import ValidationError
 
 from sparkpub import __version__
+from sparkpub.analysis.identity import contradictions
 from sparkpub.collect import journal, sampling
 from sparkpub.collect.evidence import Log, Sealed, seal
 from sparkpub.collect.gates import Passed, floor_gib
 from sparkpub.collect.git import own_commit
-from sparkpub.collect.identity import contradictions, declared_architecture
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.machine import clock_max_mhz
 from sparkpub.collect.progress import Progress, duration
 from sparkpub.collect.watch import Watch
 from sparkpub.environments import ENVIRONMENTS
 from sparkpub.environments.base import OWNER_LABEL, RUN_LABEL, Environment, Exit, Launch, Running
-from sparkpub.errors import CollectError
+from sparkpub.errors import CollectError, SparkpubError
 from sparkpub.kernel import owner
-from sparkpub.matrix import Matrix, PlannedRun
+from sparkpub.matrix import Matrix, Model, PlannedRun
 from sparkpub.record import (
+    Architecture,
     Event,
     Machine,
     Moment,
@@ -37,7 +39,7 @@ from sparkpub.record import (
 )
 from sparkpub.redaction import Redactor
 from sparkpub.store import Stored
-from sparkpub.workloads import WORKLOADS
+from sparkpub.workloads import WORKLOADS, architecture
 from sparkpub.workloads.base import Answer, Case, Command, Workload
 
 TICK = 0.25
@@ -137,8 +139,10 @@ class Followed:
 def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
     """Launch and watch a run until it ends or must be ended."""
     labels = {RUN_LABEL: draft.run_id, OWNER_LABEL: owner.me()}
-    log = Log(place / "log", _for_run(bench, job, place))
-    watch = Watch(bench.redactor, clock_max_mhz(bench.machine))
+    log = Log(place / "log", _for_run(bench, job, place), awaited=job.command.measured_from)
+    watch = Watch(
+        bench.redactor, clock_max_mhz(bench.machine), lambda text: bench.progress.line(f"{job.label}: {text}")
+    )
     indices = gpu_indices(job.environment_options)
     running: Running | None = None
     try:
@@ -149,12 +153,14 @@ def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
             launch = Launch(job.command, place / journal.WORK, log, labels)
             running = _launched(job, launch)
             sampler.launched(running.pid, launched)
-            ended, stopped = _watched(bench, job, running, sampler, watch, launched)
+            ended, stopped = _watched(bench, job, running, sampler, watch, log, launched)
             took, at = time.monotonic() - launched, datetime.now(UTC)
         log.close()
         readings = sampling.Readings(sampling.read(place / "telemetry.csv"))
-        watch.leaks(readings)
+        watch.left_behind(readings)
         watch.kernel(took)
+        if log.came is None:
+            watch.unavailable["leaks"] = "nothing that was printed says where the measurement began"
         return Followed(running.argv, ended, epoch, stopped, took, at, watch.events, watch.unavailable, log.truncated)
     except _NotStartedError as error:
         stopped = ("failed", str(error))
@@ -183,15 +189,16 @@ def _launched(job: Job, launch: Launch) -> Running:
 
 
 def _watched(
-    bench: Bench, job: Job, running: Running, sampler: sampling.Sampling, watch: Watch, launched: float
+    bench: Bench, job: Job, running: Running, sampler: sampling.Sampling, watch: Watch, log: Log, launched: float
 ) -> tuple[Exit, tuple[Status, str] | None]:
     floor = floor_gib(bench.matrix.gates, bench.machine.unified_memory)
     temperature = ""
     while True:
         ended = running.wait(TICK)
         elapsed = time.monotonic() - launched
+        measured_from = None if log.came is None else log.came - launched
         for row in sampler.fresh():
-            watch.sample(row)
+            watch.sample(row, measured_from)
             temperature = f"{row['gpu_temp_celsius']} °C" if row["gpu_temp_celsius"] else ""
         watch.kernel(elapsed)
         if ended is not None:
@@ -256,7 +263,7 @@ def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
             model_path=public.models[run.model].path,
             random_weights=model.random_weights or model.config is not None,
             architecture=declared_architecture(model),
-            workload=public.workloads[run.workload],
+            workload=public.declared_workload(run.workload),
             environment=public.environments[run.environment],
         ),
         metrics={},
@@ -264,6 +271,17 @@ def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
         machine=bench.machine,
         reproducibility=_reproducibility(bench, job),
     )
+
+
+def declared_architecture(model: Model) -> Architecture | None:
+    """Facts about the model asked for: from its folder or its configuration, else from the matrix."""
+    found: Architecture | None = None
+    with suppress(SparkpubError, OSError):
+        if model.config is not None:
+            found = architecture.from_config(model.config, "matrix")
+        elif model.path is not None and (Path(model.path) / "config.json").is_file():
+            found = architecture.read_model_folder(Path(model.path))
+    return found or model.architecture
 
 
 def _reproducibility(bench: Bench, job: Job) -> Reproducibility:
@@ -289,7 +307,8 @@ def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: S
     readings = sampling.Readings(telemetry)
     status, reason = _status(followed, answer)
     notes = [*answer.problems] if status == "ok" else []
-    notes += contradictions(draft.requested, answer.observed)
+    odd = contradictions(draft.requested, answer.observed, answer.metrics)
+    notes += [f"observed identity is not the requested one: {text}" for text in odd]
     events = [
         *followed.events,
         *(Event(at_seconds=None, kind="note", text=bench.redactor.text(text)) for text in notes),

@@ -72,7 +72,7 @@ def axes(texts: Sequence[str], matrix: Matrix) -> dict[str, frozenset[str]]:
         "model": list(matrix.models),
         "environment": list(matrix.environments),
         "workload": list(matrix.workloads),
-        "iteration": [str(number) for number in range(1, matrix.iterations + 1)],
+        "iteration": [str(number) for number in range(1, matrix.most_iterations + 1)],
     }
     chosen: dict[str, set[str]] = {}
     for text in texts:
@@ -80,7 +80,7 @@ def axes(texts: Sequence[str], matrix: Matrix) -> dict[str, frozenset[str]]:
         if not equals or axis not in known:
             raise UsageError(f"--only {text}", remedy=f"write axis=value with one of {', '.join(known)}")
         if value not in known[axis]:
-            names = f"1 to {matrix.iterations}" if axis == "iteration" else ", ".join(known[axis])
+            names = f"1 to {matrix.most_iterations}" if axis == "iteration" else ", ".join(known[axis])
             raise UsageError(f"--only {text}: the matrix has no such {axis}", remedy=f"there are: {names}")
         chosen.setdefault(axis, set()).add(value)
     return {axis: frozenset(values) for axis, values in chosen.items()}
@@ -252,7 +252,8 @@ class Session:
             shown = f": {record.status_reason}"
         self._bench.progress.line(f"{job.label}: {record.status} in {took}{shown}")
         for event in record.events:
-            self._bench.progress.line(f"{job.label}: {event.kind}: {event.text}")
+            if event.kind == "note" and event.at_seconds is None:  # the others were said when they were noted
+                self._bench.progress.line(f"{job.label}: {event.kind}: {event.text}")
 
     def _review(self) -> None:
         """What a look at the cells shows while the machine is still warm; `sparkpub check` judges."""

@@ -2,9 +2,10 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
+from sparkpub.collect.leaks import FLOOR_GIB, LeakWatch
 from sparkpub.collect.nvml import THROTTLES
 from sparkpub.collect.sampling import Readings
 from sparkpub.record import Event
@@ -14,8 +15,6 @@ SLOW_CLOCK_SHARE = 0.5
 """A clock under load below this share of the maximum is stuck. A Spark with a bad supply shows 500-850 of 2400 MHz."""
 SLOW_CLOCK_SAMPLES = 3
 BUSY_PERCENT = 50.0
-LEAK_GIB = 0.5
-"""More device or shared memory than this in use after a run than before it is a leak."""
 KMSG = "/dev/kmsg"
 _KERNEL = re.compile(
     r"NVRM|Xid|nvidia|Out of memory|oom[-_]kill|Machine check|Hardware Error|AER:|thermal", re.IGNORECASE
@@ -25,15 +24,21 @@ _OOM = re.compile(r"out of memory|oom[-_]kill", re.IGNORECASE)
 
 
 class Watch:
-    """Turns samples and kernel messages into events, each kind and wording once, at the time it first appeared."""
+    """Turns samples and kernel messages into events, each kind and wording once, at the time it first appeared.
 
-    def __init__(self, redactor: Redactor, clock_max_mhz: float | None) -> None:
+    `say` takes each event in words when it is noted.
+    """
+
+    def __init__(
+        self, redactor: Redactor, clock_max_mhz: float | None, say: Callable[[str], None] = lambda _: None
+    ) -> None:
         self.events: list[Event] = []
         self.unavailable: dict[str, str] = {}
         self.available_gib: float | None = None
-        self._redactor, self._clock_max = redactor, clock_max_mhz
+        self._redactor, self._clock_max, self._say = redactor, clock_max_mhz, say
         self._said: set[tuple[str, str]] = set()
         self._slow = 0
+        self._leaks = LeakWatch()
         self._kernel = self._open_kernel()
 
     def note(self, kind: str, text: str, at: float | None = None) -> None:
@@ -42,9 +47,14 @@ class Watch:
             self._said.add((kind, text))
             moment = None if at is None else max(0.0, at)
             self.events.append(Event.model_validate({"at_seconds": moment, "kind": kind, "text": text}))
+            self._say(f"{kind}: {text}")
 
-    def sample(self, row: Mapping[str, str]) -> None:
-        """Look at one telemetry row; rows from before the launch count only as a baseline."""
+    def sample(self, row: Mapping[str, str], measured_from: float | None = None) -> None:
+        """Look at one telemetry row; rows from before the launch count only as a baseline.
+
+        Growing memory is looked for from `measured_from` on (in seconds after the launch), since loading a model
+        and warming up may well take more and more of it.
+        """
         at = float(row["elapsed_seconds"])
         self.available_gib = _number(row["mem_available_gib"])
         if at < 0:
@@ -57,6 +67,10 @@ class Watch:
         if foreign:
             self.note("foreign-process", "another process computes on the GPU", at)
         self._look_at_clock(row, at)
+        if measured_from is not None and at >= measured_from:
+            memory = {name: _number(text) for name, text in row.items() if name.endswith("_gib")}
+            for text in self._leaks.sample(at, memory):
+                self.note("leak", text, at)
 
     def _look_at_clock(self, row: Mapping[str, str], at: float) -> None:
         clock, busy = _number(row["gpu_clock_sm_mhz"]), _number(row["gpu_utilization_percent"])
@@ -71,11 +85,11 @@ class Watch:
         if self._slow == SLOW_CLOCK_SAMPLES:
             self.note("slow-clock", f"SM clock {clock:.0f} MHz under load, of {self._clock_max:.0f} MHz possible", at)
 
-    def leaks(self, readings: Readings) -> None:
-        """Memory that did not come back, once the run's processes are gone."""
+    def left_behind(self, readings: Readings) -> None:
+        """Memory that did not come back, once the run's processes are gone: the driver's, or shared segments."""
         for column, words in {"gpu_memory_used_gib": "device", "mem_shmem_gib": "shared"}.items():
             before, after = readings.before(column), readings.last(column)
-            if before is not None and after is not None and after - before > LEAK_GIB:
+            if before is not None and after is not None and after - before > FLOOR_GIB:
                 self.note(
                     "leak", f"{after - before:.2f} GiB of {words} memory in use after the run that were free before"
                 )

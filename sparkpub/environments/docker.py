@@ -52,32 +52,47 @@ class DockerOptions(Options):
     """Options of `type: docker`: the flags of `docker run` under their own names."""
 
     image: Annotated[str, Field(min_length=1)]
+    """The image, by tag, digest or id. It has to be on this machine: it is never pulled."""
     gpus: Literal["all"] | Annotated[int, Field(ge=1)] | tuple[str, ...] | None = None
     """`--gpus`: all, a number, or a list of GPU indices or UUIDs. Needs the NVIDIA container toolkit."""
     devices: tuple[Annotated[str, AfterValidator(_device)], ...] = ()
     """`--device`: `/dev/nvidia0[:/inside[:rwm]]`, or CDI names such as `nvidia.com/gpu=all`."""
     ipc: str | None = None
+    """`--ipc`: `host` shares the host's shared memory, `private` gives the container its own."""
     shm_size: Size | None = None
-    """`--shm-size`; without effect beside `ipc: host`, since /dev/shm is then the host's."""
+    """`--shm-size`, the size of /dev/shm; without effect beside `ipc: host`, since it is then the host's."""
     ulimits: Mapping[str, Annotated[int, Field(ge=-1)]] = Field(default_factory=dict)
+    """`--ulimit`, soft and hard alike: `memlock` in bytes (-1: unlimited), `stack` in bytes."""
     binds: tuple[BindText, ...] = ()
+    """`--volume`: host folders and files made visible inside, `/host:/inside[:ro]`."""
     network: str | None = None
+    """`--network`: `none`, `host` or the name of a network; none: the engine's bridge."""
     cpuset: Annotated[str, Field(pattern=r"^\d+(-\d+)?(,\d+(-\d+)?)*$")] | None = None
-    """`--cpuset-cpus`."""
+    """`--cpuset-cpus`: the processors that may be used, e.g. `0-9,12`."""
     cpus: PositiveFloat | None = None
+    """`--cpus`: processor time in processors, e.g. 1.5."""
     memory: Size | Literal["unlimited"] | None = None
+    """`--memory`, of the host; what CUDA allocates is not charged to it, on unified memory either."""
     memory_swap: Size | Literal["unlimited"] | None = None
+    """`--memory-swap`: memory and swap together."""
     cgroup_parent: str | None = None
+    """`--cgroup-parent`: the control group under which the container's is made; `/` is the root."""
     privileged: bool = False
+    """`--privileged`: every device and capability."""
     user: str | None = None
+    """`--user`: name or `uid[:gid]`; none: the image's."""
     workdir: str | None = None
     """`--workdir`; the run's folder, which is mounted at /sparkpub, where it is not given."""
     runtime: str | None = None
+    """`--runtime`: the OCI runtime, e.g. `nvidia`; none: the engine's default."""
     entrypoint: str | tuple[str, ...] | None = None
     """`--entrypoint`; the image's own where it is not given, none where it is empty."""
     pid: str | None = None
+    """`--pid`: `host` shows the machine's processes inside."""
     cap_add: tuple[str, ...] = ()
+    """`--cap-add`: capabilities, e.g. `SYS_ADMIN`."""
     security_opt: tuple[str, ...] = ()
+    """`--security-opt`, e.g. `seccomp=unconfined`."""
 
 
 class Docker:

@@ -17,7 +17,7 @@ from sparkpub.checks import prose, review
 from sparkpub.dataset import CampaignData, Dataset
 from sparkpub.errors import SiteError
 from sparkpub.site import blog, downloads, evidence, runtime
-from sparkpub.site.compile import Compiled, compile_many
+from sparkpub.site.compile import Compiled, Drawings
 from sparkpub.site.content import Content, SiteOptions, placeholders
 from sparkpub.site.figures import Figure, specification
 from sparkpub.site.library import Library
@@ -37,10 +37,14 @@ BLOG_INDEX = "blog/index.md"
 
 def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
     """The docs tree by address. Raises SiteError or ClaimError in one line each for what cannot be published."""
-    publication = publish(dataset, options)
+    with Drawings(options.cache / "charts") as drawings:
+        return _tree(publish(dataset, options), options, drawings)
+
+
+def _tree(publication: Publication, options: SiteOptions, drawings: Drawings) -> Mapping[str, Content]:
     tables = rows(publication)
     shared = shared_data(tables)
-    library = Library(publication, tables, {name: address for name, (address, _) in shared.items()})
+    library = Library(publication, tables, {name: address for name, (address, _) in shared.items()}, drawings)
     templates = Templates(options.templates)
     tree: dict[str, Content] = {address: Content(data=data) for address, data in shared.values()}
     written = _written(publication, library, templates)
@@ -54,7 +58,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
         _add(tree, uri, content)
     for address, data in runtime.files(options.cache).files.items():
         _add(tree, address, Content(data=data))
-    return _with_figures(tree, library, templates, options.cache)
+    return _with_figures(tree, library, templates, drawings.finished(), options.cache)
 
 
 def refuse(dataset: Dataset, options: SiteOptions) -> None:
@@ -159,22 +163,22 @@ def _add(tree: dict[str, Content], uri: str, content: Content) -> None:
 
 
 def _with_figures(
-    tree: Mapping[str, Content], library: Library, templates: Templates, cache: Path
+    tree: Mapping[str, Content],
+    library: Library,
+    templates: Templates,
+    compiled: Mapping[str, Compiled],
+    cache: Path,
 ) -> Mapping[str, Content]:
     """The tree with every figure that its pages ask for, drawn, and with the figures' own files."""
-    figures = list(library.wanted.values())
-    compiled = compile_many([figure.job for figure in figures], cache / "charts")
-    blocks = {
-        figure.block: _figure_html(figure, drawn, library, templates)
-        for figure, drawn in zip(figures, compiled, strict=True)
-    }
+    figures = library.wanted.values()
+    blocks = {figure.block: _figure_html(figure, compiled[figure.key], library, templates) for figure in figures}
     whole: dict[str, Content] = {}
     for uri, content in tree.items():
         asked = {key: blocks[key] for key in placeholders(content.text or "") if key in blocks}
         asked |= {key: blocks[key] for html in content.blocks.values() for key in placeholders(html) if key in blocks}
         whole[uri] = content.with_blocks(asked) if asked else content
-    for figure, drawn in zip(figures, compiled, strict=True):
-        whole |= figure.files(drawn, cache, picture=figure.key in library.pictures)
+    for figure in figures:
+        whole |= figure.files(compiled[figure.key], cache, picture=figure.key in library.pictures)
     return whole
 
 

@@ -13,21 +13,24 @@ values. The `href` channel holds addresses from the site's root (`runs/<id>/`).
 """
 
 import concurrent.futures
+import functools
 import hashlib
 import html
 import json
 import multiprocessing
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from types import ModuleType, TracebackType
+from typing import Any, Self
 
 import vl_convert
 
+from sparkpub.charts import Chart
 from sparkpub.errors import SiteError
 from sparkpub.site.content import ROOT
 from sparkpub.site.svg import tidy
@@ -41,10 +44,31 @@ VEGA_LITE = "6.4"
 FORMAT = 9
 """Counts changes of what this module makes of the same chart; part of every cache key."""
 POOL_FROM = 24
-"""Cold charts from which a second process pays for its start."""
+"""Cold charts from which other processes pay for their start."""
+CHUNK = 8
+"""Charts that travel to another process at once."""
+_FONTS = Path(__file__).parent / "assets" / "fonts.conf"
 
 Rows = Sequence[Mapping[str, Any]]
 Data = Mapping[str, Rows]
+
+
+@functools.cache
+def converter() -> ModuleType:
+    """vl-convert, held to the fonts that it ships.
+
+    So a drawing has the same measures on every machine; and text is measured eight times as fast as with a font of
+    the system, whose file the converter opens anew for every few letters.
+    """
+    before = os.environ.get("FONTCONFIG_FILE")
+    os.environ["FONTCONFIG_FILE"] = str(_FONTS)
+    try:  # fonts are looked for once, at the first text
+        vl_convert.svg_to_png('<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"><text>.</text></svg>')
+    finally:
+        del os.environ["FONTCONFIG_FILE"]
+        if before is not None:
+            os.environ["FONTCONFIG_FILE"] = before
+    return vl_convert
 
 
 @dataclass(frozen=True)
@@ -66,7 +90,7 @@ class Compiled:
 
     def png(self, scale: float = 2.0) -> bytes:
         """The wide drawing as PNG, for link previews and posts."""
-        return bytes(vl_convert.svg_to_png(self.svg_file, scale=scale))
+        return bytes(converter().svg_to_png(self.svg_file, scale=scale))
 
 
 @dataclass(frozen=True)
@@ -74,9 +98,9 @@ class Job:
     """One chart to compile. `narrow` replaces it on phones where a change of width is not enough."""
 
     key: str
-    chart: Any
+    chart: Chart | Mapping[str, Any]
     data: Data
-    narrow: Any = None
+    narrow: Chart | Mapping[str, Any] | None = None
 
     @cached_property
     def specifications(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -85,41 +109,84 @@ class Job:
         narrow = _narrowed(wide) if self.narrow is None else _specification(self.narrow)
         return _fitted(wide, WIDE), _fitted(narrow, NARROW)
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
         """SHA-256 of all that decides the result: charts, data, theme and the versions that compile."""
-        content = [self.key, self.specifications, self.data, FORMAT, VEGA_LITE, metadata.version("vl-convert-python")]
+        charts = [chart.identity if isinstance(chart, Chart) else chart for chart in (self.chart, self.narrow)]
+        content = [self.key, charts, self.data, FORMAT, VEGA_LITE, metadata.version("vl-convert-python")]
         return hashlib.sha256(canonical_json(content).encode()).hexdigest()
 
 
-def compile_chart(chart: Any, data: Data, *, key: str, narrow: Any = None) -> Compiled:
-    """One chart, without the cache. `chart` is an Altair chart or a Vega-Lite specification.
-
-    Raises SiteError naming `key` where Vega-Lite or Vega refuses it.
-    """
+def compile_chart(chart: Chart | Mapping[str, Any], data: Data, *, key: str, narrow: Any = None) -> Compiled:
+    """One chart, without the cache. Raises SiteError naming `key` where Vega-Lite or Vega refuses it."""
     return _compiled(Job(key, chart, data, narrow))
 
 
-def compile_many(jobs: Sequence[Job], cache: Path) -> list[Compiled]:
-    """The jobs' charts, in order; what `cache` holds is not compiled again, and many misses share processes."""
-    cache.mkdir(parents=True, exist_ok=True)
-    found = {job.fingerprint: _from_cache(cache / f"{job.fingerprint}.json") for job in jobs}
-    missing = list({job.fingerprint: job for job in jobs if found[job.fingerprint] is None}.values())
-    for job, new in zip(missing, _compile_all(missing), strict=True):
-        write_atomic(cache / f"{job.fingerprint}.json", json.dumps(asdict(new)), durable=False)
-        found[job.fingerprint] = new
-    return [compiled for job in jobs if (compiled := found[job.fingerprint]) is not None]
+class Drawings:
+    """Compiles charts while their pages are still being made.
+
+    What the cache holds is there at once. The first `POOL_FROM` others wait for the end, in case they are all; beyond
+    that, other processes begin to compile.
+
+        with Drawings(cache) as drawings:
+            drawings.want(job)  # as often as there are charts
+            compiled = drawings.finished()
+    """
+
+    def __init__(self, cache: Path) -> None:
+        self._cache = cache
+        self._found: dict[str, Compiled] = {}
+        self._waiting: list[tuple[Job, Path]] = []
+        self._sent: list[concurrent.futures.Future[list[Compiled]]] = []
+        self._pool: concurrent.futures.ProcessPoolExecutor | None = None
+        cache.mkdir(parents=True, exist_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def want(self, job: Job) -> None:
+        """Have a chart compiled. Jobs of one key are one chart."""
+        path = self._cache / f"{job.fingerprint}.json"
+        known = _from_cache(path)
+        if known is not None:
+            self._found[job.key] = known
+            return
+        self._waiting.append((job, path))
+        if len(self._waiting) >= (POOL_FROM if self._pool is None else CHUNK) and (os.cpu_count() or 1) > 1:
+            self._send()
+
+    def _send(self) -> None:
+        if self._pool is None:
+            # A forked process hangs once V8 has started in its parent, so processes are spawned.
+            context = multiprocessing.get_context("spawn")
+            self._pool = concurrent.futures.ProcessPoolExecutor(os.cpu_count(), mp_context=context)
+        for at in range(0, len(self._waiting), CHUNK):
+            self._sent.append(self._pool.submit(_compile_all, self._waiting[at : at + CHUNK]))
+        self._waiting = []
+
+    def finished(self) -> Mapping[str, Compiled]:
+        """Key to chart, for every chart wanted. Raises SiteError naming one that cannot be compiled."""
+        if self._pool is not None:
+            self._send()
+        done = [*(item for future in self._sent for item in future.result()), *_compile_all(self._waiting)]
+        self._found |= {compiled.key: compiled for compiled in done}
+        return self._found
 
 
-def _compile_all(jobs: Sequence[Job]) -> list[Compiled]:
-    processes = os.cpu_count() or 1
-    if len(jobs) < POOL_FROM or processes == 1:
-        return [_compiled(job) for job in jobs]
-    # A forked process hangs once V8 has started in its parent, so processes are spawned.
-    context = multiprocessing.get_context("spawn")
-    plain = [Job(job.key, job.specifications[0], job.data, job.specifications[1]) for job in jobs]
-    with concurrent.futures.ProcessPoolExecutor(processes, mp_context=context) as pool:
-        return list(pool.map(_compiled, plain, chunksize=8))
+def _compile_all(jobs: Iterable[tuple[Job, Path]]) -> list[Compiled]:
+    """Compile the jobs and keep each on disk where it is said."""
+    found = []
+    for job, path in jobs:
+        compiled = _compiled(job)
+        write_atomic(path, json.dumps(asdict(compiled)), durable=False)
+        found.append(compiled)
+    return found
 
 
 def _from_cache(path: Path) -> Compiled | None:
@@ -147,8 +214,8 @@ def _compiled(job: Job) -> Compiled:
 
 def _drawn(specification: dict[str, Any], data: Data, width: int) -> tuple[str, str]:
     """(Vega without data, SVG), at most `width` wide where the widths of the views can be reduced."""
-    vega = vl_convert.vegalite_to_vega(specification, vl_version=VEGA_LITE)
-    svg = vl_convert.vega_to_svg(_with_data(vega, data), allowed_base_urls=[])
+    vega = json.loads(_vega(canonical_json(specification)))
+    svg = converter().vega_to_svg(_with_data(vega, data), allowed_base_urls=[])
     found = re.search(r'width="([\d.]+)"', svg)
     total, views = float(found[1]) if found else width, _views_width(specification)
     if _COMPOSED & specification.keys() and total > 1.02 * width and total > views > 0:
@@ -157,8 +224,14 @@ def _drawn(specification: dict[str, Any], data: Data, width: int) -> tuple[str, 
     return canonical_json(vega), svg
 
 
-def _specification(chart: Any) -> dict[str, Any]:
-    return dict(chart) if isinstance(chart, Mapping) else dict(chart.to_dict())
+@functools.lru_cache(maxsize=64)
+def _vega(specification: str) -> str:
+    """Vega of a Vega-Lite specification; runs differ in their data alone, so theirs is compiled once."""
+    return canonical_json(converter().vegalite_to_vega(specification, vl_version=VEGA_LITE))
+
+
+def _specification(chart: Chart | Mapping[str, Any]) -> dict[str, Any]:
+    return chart.specification() if isinstance(chart, Chart) else dict(chart)
 
 
 _COMPOSED = frozenset({"facet", "hconcat", "vconcat", "concat", "repeat", "spec"})

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import vl_convert
-
+from sparkpub.charts import Chart
 from sparkpub.checks import Finding
-from sparkpub.site.compile import Compiled, Job
+from sparkpub.site.compile import Compiled, Job, converter
 from sparkpub.site.content import Content, block_key
 from sparkpub.site.rows import Rows
 from sparkpub.store import write_atomic
@@ -53,7 +52,7 @@ class Figure:
     key: str
     title: str
     says: str
-    chart: Mapping[str, Any]
+    chart: Chart
     data: Rows
     table: Table
     rows: Sequence[Mapping[str, Any]]
@@ -61,7 +60,7 @@ class Figure:
     flags: tuple[Finding, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
-    narrow: Mapping[str, Any] | None = None
+    narrow: Chart | None = None
 
     @property
     def block(self) -> str:
@@ -79,12 +78,8 @@ class Figure:
 
     def files(self, compiled: Compiled, cache: Path, *, picture: bool) -> Mapping[str, Content]:
         """The figure as SVG, CSV, JSON and compiled Vega, and as PNG where a post or a preview wants a picture."""
-        document = {"title": self.title, "says": self.says, "sample": self.sample, **self.about, "rows": self.rows}
-        texts = {
-            "svg": compiled.svg_file,
-            "csv": as_csv(self.rows),
-            "json": json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n",
-        }
+        document = {"title": self.title, "says": self.says, "sample": self.sample, **self.about}
+        texts = {"svg": compiled.svg_file, "csv": as_csv(self.rows), "json": as_json(document, self.rows)}
         found = {self.address(suffix): Content(data=text.encode()) for suffix, text in texts.items()}
         vega = specification(compiled)
         found[f"{vega}.vega.json"] = Content(data=compiled.vega_json.encode())
@@ -104,8 +99,14 @@ def as_png(svg: str, cache: Path, *, scale: float = 1.0) -> bytes:
     place = cache / "pictures" / f"{hashlib.sha256(f'{scale} {svg}'.encode()).hexdigest()}.png"
     if not place.is_file():
         place.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(place, bytes(vl_convert.svg_to_png(svg, scale=scale)), durable=False)
+        write_atomic(place, bytes(converter().svg_to_png(svg, scale=scale)), durable=False)
     return place.read_bytes()
+
+
+def as_json(document: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
+    """An object with the members of `document` and `rows`, each row on a line of its own."""
+    head, *lines = (json.dumps(item, ensure_ascii=False, allow_nan=False) for item in (document, *rows))
+    return f'{head[:-1]}, "rows": [\n' + ",\n".join(lines) + "\n]}\n"
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:

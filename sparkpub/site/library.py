@@ -8,21 +8,19 @@ comparison, memory-ledger, coverage, gpu-utilisation
 """
 
 import difflib
-import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from altair.utils import schemapi
-
 from sparkpub.analysis.summary import CellStatistic
-from sparkpub.charts import CHARTS
+from sparkpub.charts import Chart
 from sparkpub.charts.scope import Scope
 from sparkpub.checks import Finding
 from sparkpub.dataset import CampaignData
 from sparkpub.errors import SiteError
 from sparkpub.metrics import Metric
 from sparkpub.site import sentences
+from sparkpub.site.compile import Drawings
 from sparkpub.site.content import placeholder
 from sparkpub.site.figures import Entry, Figure, Table, Value
 from sparkpub.site.publication import Publication, scope
@@ -45,18 +43,16 @@ def slug(metric: str) -> str:
     return _UNIT.sub("", metric).replace("_", "-")
 
 
-@functools.lru_cache(maxsize=4000)
-def drawn(kind: str, *subject: Any) -> Mapping[str, Any]:
-    """The specification of a chart; Altair's own validation, most of its time, is left to the tests."""
-    with schemapi.debug_mode(False):
-        return CHARTS[kind](*subject)
-
-
 class Library:
-    """The figures of a publication. Asking for one notes it, so that only what is shown gets drawn."""
+    """The figures of a publication. Asking for one has it drawn, so that only what is shown gets drawn.
 
-    def __init__(self, publication: Publication, tables: Rows, sources: Mapping[str, str]) -> None:
-        self.publication, self.tables, self.sources = publication, tables, sources
+    Without `drawings` figures can be named and not shown.
+    """
+
+    def __init__(
+        self, publication: Publication, tables: Rows, sources: Mapping[str, str], drawings: Drawings | None = None
+    ) -> None:
+        self.publication, self.tables, self.sources, self._drawings = publication, tables, sources, drawings
         self.wanted: dict[str, Figure] = {}
         self.pictures: set[str] = set()
         self._makers: dict[str, Mapping[str, Callable[[CampaignData, Scope, str], Figure]]] = {}
@@ -67,13 +63,14 @@ class Library:
 
         Raises SiteError naming what there is where the figure, the campaign or the part does not exist.
         """
-        figure = self.figure(name, campaign, **part)
-        self.wanted[figure.key] = figure
-        return placeholder(figure.block)
+        return self.add(self.figure(name, campaign, **part))
 
     def add(self, figure: Figure) -> str:
         """The placeholder of a figure made elsewhere."""
-        self.wanted[figure.key] = figure
+        if figure.key not in self.wanted:
+            self.wanted[figure.key] = figure
+            if self._drawings is not None:
+                self._drawings.want(figure.job)
         return placeholder(figure.block)
 
     def picture(self, name: str, campaign: str | None = None, **part: str) -> str:
@@ -170,7 +167,13 @@ class Library:
             title=_TITLES[kind].format(metric.label),
             says=sentences.differences(metric, compared) or sentences.means(metric, cells),
             sample=sentences.sample(cells, self._excluded(runs, metric.name)),
-            chart=drawn(kind, cut, metric),
+            chart=Chart(
+                kind,
+                (
+                    cut,
+                    metric,
+                ),
+            ),
             data=rows,
             table=_cell_table(metric, cells, runs, cut),
             rows=[{**{name: row.get(name) for name in _AXES}, metric.name: row[metric.name]} for row in runs],
@@ -189,7 +192,7 @@ class Library:
             says=f"Each point is a run: {across.label.lower()} across, {up.label.lower()} up."
             + (" One is computed from the other, so they are one piece of evidence." if derived else ""),
             sample=f"n = {len(both)} runs of campaign {data.name}.",
-            chart=drawn("scatter", cut, across, up),
+            chart=Chart("scatter", (cut, across, up,)),
             data=rows,
             table=Table(("Run", across.label, up.label), [
                 [Entry(row["run"], row["href"]), across.format(row[across.name]), up.format(row[up.name])]
@@ -212,7 +215,7 @@ class Library:
             says=f"Difference of each model in {sentences.listed(row['environment'] for row in shown)} from the"
             f" baseline, with 95 % interval: {count}. The band is ±{margin:g} %: inside it the two are equivalent.",
             sample="Verdicts are corrected for the number of comparisons (Holm).",
-            chart=drawn("forest", cut, margin),
+            chart=Chart("forest", (cut, margin,)),
             data=rows,
             table=Table(("Comparison", "Difference", "95 % interval", "p, adjusted", "Verdict"), [
                 [row["label"], sentences.percent(row["percent"]),
@@ -235,7 +238,7 @@ class Library:
             says="Memory of the whole machine at the peak of one run of each cell, the middle one by free memory."
             + (f" These records do not say what was {sentences.listed(missing)}." if missing else ""),
             sample=f"{len(by_cell)} runs of campaign {data.name}, one of each cell.",
-            chart=drawn("ledger", cut),
+            chart=Chart("ledger", (cut,)),
             data=rows,
             table=Table(("Cell", "Run", *(f"{part} (GiB)" for part in parts)), [
                 [cell, Entry(row["run"], row["href"]), *(
@@ -255,8 +258,8 @@ class Library:
             key=key,
             title="What was planned and what was done",
             says=f"Of {len(states)} runs of campaign {data.name}: {count}.",
-            sample="● done, ✕ failed, ◐ quarantined, ○ missing; + where an iteration was recorded more than once.",
-            chart=drawn("coverage", cut),
+            sample="● done, × failed, ◘ quarantined, ○ missing; + where an iteration was recorded more than once.",
+            chart=Chart("coverage", (cut,)),
             data=rows,
             table=Table(("Cell", "Iterations"), [
                 [cell, [Entry(f"{row['iteration']} {row['glyph']}", row.get("href", ""), row["state"])
@@ -276,7 +279,7 @@ class Library:
             says="One row per run, from launch to exit: the darker, the busier the GPU.",
             sample=f"{len(by_run)} of {len(data.runs)} runs of campaign {data.name}"
             + (": the first iteration of each cell." if len(data.runs) > HEAT_RUNS else ", those with telemetry."),
-            chart=drawn("heat", cut),
+            chart=Chart("heat", (cut,)),
             data=rows,
             table=Table(("Run", "Seconds", "Mean utilisation"), [
                 [Entry(run, found[0]["href"]), f"{found[-1]['end']:.0f}",

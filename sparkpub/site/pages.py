@@ -17,7 +17,7 @@ from sparkpub.site.templating import Templates
 from sparkpub.store import CAMPAIGN_FILE
 
 METRIC_PAGE = ("", "-bars", "-box", "-order", "-sweep")
-"""The kinds of charts on the page of a metric."""
+"""The kinds of charts on the page of a metric that leads; others show every run, and the rest as a table."""
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,8 @@ class Pages:
                  or sentences.means(metric, self.publication.cells.get((campaign.name, name), ())),
                  "comparisons": self.publication.comparisons.get((campaign.name, name), ()),
                  "cells": self.publication.cells.get((campaign.name, name), ()),
-                 "figures": self._place(campaign, *(slug(name) + kind for kind in METRIC_PAGE))}
+                 "figures": self._place(campaign, *(slug(name) + kind for kind in METRIC_PAGE
+                                                    if not kind or metric in self.publication.headlines(campaign)))}
                 for campaign in campaigns])  # fmt: skip
 
     def _run_table(self, campaign: CampaignData) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sparkpub.charts import CHARTS
+from sparkpub.charts import Chart
 from sparkpub.metrics import METRICS, Metric
 from sparkpub.site.figures import Figure, Table
 from sparkpub.site.library import Library
@@ -90,7 +90,7 @@ def _overlay(publication: Publication) -> Figure | None:
         title="Two runs on one time axis",
         says="What the sensors saw, from the launch of each run.",
         sample="A: {}. B: {}.".format(*(name for name, _ in traces)),
-        chart=CHARTS["overlay"](),
+        chart=Chart("overlay"),
         data={"samples": rows},
         table=Table((), ()),
         rows=rows,
@@ -107,13 +107,13 @@ def _described(known: Sequence[Metric]) -> list[dict[str, Any]]:
 
 def _chart(library: Library, across: Metric, up: Metric) -> Figure:
     rows = library.tables["runs"]
-    environments = list(dict.fromkeys(row["environment"] for row in rows))
+    environments = tuple(dict.fromkeys(row["environment"] for row in rows))
     return Figure(
         key=EXPLORER,
         title="Any metric against any other",
         says=f"Each point is a run: {across.label} across, {up.label} up.",
         sample=f"{len(rows)} runs of all campaigns. Drag over points to keep only those in the table.",
-        chart=CHARTS["explore"](across.name, up.name, environments),
+        chart=Chart("explore", (across.name, up.name, environments)),
         data={"runs": rows},
         table=Table((), ()),
         rows=rows,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub.analysis.summary import CellStatistic
+from sparkpub.charts import Chart
 from sparkpub.dataset import CampaignData
 from sparkpub.metrics import Metric
 from sparkpub.record import Record, metric_of
@@ -16,7 +17,6 @@ from sparkpub.site.compile import NARROW
 from sparkpub.site.content import Content
 from sparkpub.site.evidence import Published, published
 from sparkpub.site.figures import Figure, Table
-from sparkpub.site.library import drawn
 from sparkpub.site.pages import unique
 from sparkpub.site.publication import Publication, cell_label
 from sparkpub.site.telemetry import Trace, trace
@@ -152,8 +152,8 @@ def _telemetry_figure(stored: Stored, found: Trace) -> Figure:
         says=f"{len(found.signals)} signals over {last:.0f} seconds from launch"
         + (f"; shaded: {', '.join(phase['name'] for phase in found.phases)}." if found.phases else "."),
         sample="Each stretch keeps its lowest and highest sample; the file of telemetry has all of them.",
-        chart=drawn("telemetry", found.signals),
-        narrow=drawn("telemetry", found.signals, NARROW),
+        chart=Chart("telemetry", (found.signals,)),
+        narrow=Chart("telemetry", (found.signals, NARROW)),
         data=rows,
         table=Table(("Signal", "Unit", "Least", "Most"), [
             [label, unit, f"{min(values):.1f}", f"{max(values):.1f}"] for label, unit, values in ranges]),

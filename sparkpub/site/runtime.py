@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import vl_convert
-
+from sparkpub.site.compile import converter
 from sparkpub.store import write_atomic
 
 log = logging.getLogger("mkdocs.plugins.sparkpub")
@@ -119,7 +118,7 @@ def _slim(cache: Path) -> Runtime | None:
 @functools.cache
 def _converter() -> Runtime:
     log.info("the chart runtime is the converter's copy of Vega, twice as large; with Node and npm it is bundled anew")
-    bundle = vl_convert.javascript_bundle("window.sparkpubEmbed = vegaEmbed;", vl_version="6.4")
+    bundle = converter().javascript_bundle("window.sparkpubEmbed = vegaEmbed;", vl_version="6.4")
     return Runtime(f"{bundle}\n{_MAKE_VIEW}".encode(), "vl-convert", _CONVERTER_LICENCE)
 
 

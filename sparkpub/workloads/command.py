@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from sparkpub.metrics import METRICS
 from sparkpub.record import MetricName, MetricValue
@@ -15,6 +15,17 @@ Role = Literal["report", "requests", "iterations", "output"]
 FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$")]
 
 
+def _compiles(value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+    return value
+
+
+Pattern = Annotated[str, AfterValidator(_compiles)]
+
+
 class Extraction(BaseModel):
     """Where one metric stands: the first group of `regex` in the log, or `json`, a dotted path into `file`.
 
@@ -23,7 +34,7 @@ class Extraction(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    regex: str | None = None
+    regex: Pattern | None = None
     json_path: str | None = Field(default=None, alias="json")
     file: Role | None = None
     take: Literal["first", "last"] = "last"
@@ -36,13 +47,8 @@ class Extraction(BaseModel):
     @field_validator("regex")
     @classmethod
     def _one_group(cls, value: str | None) -> str | None:
-        if value is not None:
-            try:
-                groups = re.compile(value).groups
-            except re.error as error:
-                raise ValueError(f"not a regular expression: {error}") from None
-            if groups != 1:
-                raise ValueError(f"the regular expression needs one group around the number, it has {groups}")
+        if value is not None and (groups := re.compile(value).groups) != 1:
+            raise ValueError(f"the regular expression needs one group around the number, it has {groups}")
         return value
 
     @property
@@ -64,9 +70,19 @@ class CommandOptions(Options):
     """
 
     argv: Annotated[tuple[str, ...], Field(min_length=1)]
+    """The program and its arguments, word by word."""
     variables: dict[str, str] = Field(default_factory=dict)
+    """Environment variables of the program."""
     outputs: dict[Role, FileName] = Field(default_factory=dict)
+    """Files that the program writes into `{workdir}`, as role: name. Roles are report, requests, iterations and
+    output."""
     metrics: Annotated[dict[MetricName, Extraction], Field(min_length=1)]
+    """Metric to where it stands: `regex` with one group (`take: first` or `last` match) in the log, or `json`, a dotted
+    path, in the report; `file` names another role. `scale` multiplies. `optional` may be absent. A metric that sparkpub
+    does not know needs `unit`, `label` and `direction`."""
+    measured_from: Pattern | None = None
+    """Regular expression of the printed line with which the measurement begins: growing memory is a leak from there
+    on. None: memory may grow as it likes."""
 
     @model_validator(mode="after")
     def _metrics_fit(self) -> Self:
@@ -100,6 +116,7 @@ class AnyCommand:
             tuple(pattern.sub(lambda found: known[found[0]], part) for part in options.argv),
             variables=options.variables,
             outputs={str(role): name for role, name in options.outputs.items()},
+            measured_from=options.measured_from,
         )
 
     def parse(self, log: bytes, files: Mapping[str, bytes], options: CommandOptions | None) -> Answer:

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, PositiveInt, model_validator
 
 from sparkpub.workloads import reading
-from sparkpub.workloads.base import PYTHON, WORKDIR, Answer, Case, Command, Options, flags
+from sparkpub.workloads.base import MEASURING, PYTHON, WORKDIR, Answer, Case, Command, Options, flags
 
 _SCRIPT, _REPORT = "matmul.py", "report.json"
 
@@ -16,10 +16,15 @@ class MatmulOptions(Options):
     """A product of two `size` × `size` matrices of normal random numbers, `iterations` times."""
 
     size: PositiveInt = 10_000
+    """Rows and columns of both matrices; 10,000 as in the methodology."""
     iterations: PositiveInt = 10
+    """Products measured within one run."""
     warmup: int = Field(default=1, ge=0)
+    """Products before the measured ones; they do not count."""
     dtype: Literal["float16", "bfloat16", "float32", "float64"] = "float32"
+    """Type of the numbers."""
     device: Literal["cpu", "cuda"] = "cuda"
+    """`cuda` is PyTorch on a GPU, `cpu` NumPy."""
     tf32: bool = False
     """Whether the GPU may round float32 inputs to TF32; off, so that FP32 means FP32."""
 
@@ -46,7 +51,8 @@ class Matmul:
             "--report": f"{WORKDIR}/{_REPORT}",
         })  # fmt: skip
         files = {PurePosixPath(_SCRIPT): reading.payload(_SCRIPT)}
-        return Command((PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), files=files, outputs={"report": _REPORT})
+        return Command((PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), files=files, outputs={"report": _REPORT},
+                       measured_from=MEASURING)  # fmt: skip
 
     def parse(self, log: bytes, files: Mapping[str, bytes], options: MatmulOptions | None) -> Answer:  # noqa: ARG002
         """Rate and time from the report."""

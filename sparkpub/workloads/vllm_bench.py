@@ -19,6 +19,8 @@ from sparkpub.workloads.base import PYTHON, WORKDIR, Answer, Case, Command, Opti
 
 _REPORT, _DRIVER = "report.json", "vllm_serve.py"
 _NUMBER = r"([\d.,]+)"
+_SAID_AT_ONCE = {"PYTHONUNBUFFERED": "1"}
+"""Without it the line that begins the measurement would come when it is over."""
 
 
 class VllmBenchOptions(Options):
@@ -28,10 +30,13 @@ class VllmBenchOptions(Options):
     """
 
     mode: Literal["throughput", "latency", "serve"] = "throughput"
+    """`throughput` and `latency` run in one process; `serve` is a server and a client."""
     requests: PositiveInt = 100
     """Prompts of throughput and serve; in mode latency the number of measured batches."""
     input_tokens: PositiveInt = 512
+    """Tokens of each prompt."""
     output_tokens: PositiveInt = 128
+    """Tokens generated per request."""
     batch_size: PositiveInt = 8
     """Mode latency: requests in each batch; else the most sequences that vLLM runs together."""
     concurrency: PositiveInt | None = None
@@ -39,15 +44,21 @@ class VllmBenchOptions(Options):
     warmup: Annotated[int, Field(ge=0)] | None = None
     """Mode latency: batches before the measured ones; vLLM's own default where it is left out."""
     dtype: Literal["auto", "bfloat16", "float16", "float32"] = "auto"
+    """Type of the weights in computation; auto: that of the checkpoint."""
     max_model_len: PositiveInt | None = None
+    """Most tokens of prompt and output together; none: what the model's configuration says."""
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Share of the GPU's memory that vLLM takes in all; none: the tool's default."""
     enforce_eager: bool = False
+    """Launch each kernel by itself in place of CUDA graphs."""
     port: Annotated[int, Field(ge=1024, le=65535)] = 8137
+    """Mode serve: TCP port on 127.0.0.1."""
     start_seconds: PositiveInt = 900
-    """Mode serve: how long the server may take to become healthy."""
+    """Mode serve: how long the server may take to become healthy, in seconds."""
     extra_args: tuple[str, ...] = ()
     """Appended to the command of the engine, for options that are not listed here."""
     executable: Annotated[str, Field(min_length=1)] = "vllm"
+    """The program, by name or path."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -81,7 +92,9 @@ class VllmBench:
             "--max-num-seqs" if throughput else "--batch-size": options.batch_size,
             "--num-iters-warmup": options.warmup, "--output-json": f"{WORKDIR}/{_REPORT}",
         })  # fmt: skip
-        return Command((options.executable, "bench", options.mode, *argv, *engine), outputs={"report": _REPORT})
+        begins = "Processed prompts" if throughput else "(?:Profiling|Bench) iterations"
+        argv = [options.executable, "bench", options.mode, *argv, *engine]
+        return Command(tuple(argv), _SAID_AT_ONCE, {}, {"report": _REPORT}, begins)
 
     def parse(self, log: bytes, files: Mapping[str, bytes], options: VllmBenchOptions | None) -> Answer:
         """The kind of report shows in its keys, so that an import needs no options."""
@@ -128,7 +141,8 @@ def _serve(case: Case, options: VllmBenchOptions, engine: list[str]) -> Command:
     })  # fmt: skip
     driver = (PYTHON, f"{WORKDIR}/{_DRIVER}", str(options.port), str(options.start_seconds))
     argv = (*driver, "--", options.executable, "serve", *server, "--", options.executable, "bench", "serve", *client)
-    return Command(argv, files={PurePosixPath(_DRIVER): reading.payload(_DRIVER)}, outputs={"report": _REPORT})
+    files = {PurePosixPath(_DRIVER): reading.payload(_DRIVER)}
+    return Command(argv, _SAID_AT_ONCE, files, {"report": _REPORT}, "Starting main benchmark run")
 
 
 def _last_document(data: bytes | None) -> dict[str, Any] | None:

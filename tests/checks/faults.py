@@ -147,6 +147,7 @@ def heavy(runs: list[Run]) -> None:
 
 HOT = Gate(name="max_start_temp_celsius", wanted=45.0, unit="°C", met=False, waited_seconds=1800.0,
            readings=(Reading(at_seconds=1800.0, value=51.0),))  # fmt: skip
+LEAK = Event(at_seconds=45.0, kind="leak", text="GPU memory in use grew steadily by 1.00 GiB in the last 30 s")
 XID = Event(at_seconds=12.0, kind="xid", text="NVRM: Xid (PCI:000f:01:00): 13, Graphics Exception")
 
 FAULTS = [
@@ -175,6 +176,7 @@ FAULTS = [
     Fault("throttled", "heat slowed a run down", setting(columns={"gpu_throttle_reasons": "0x0000000000000020"})),
     Fault("slow-clock", "the SM clock was stuck at 611 MHz", setting(columns={"gpu_clock_sm_mhz": "611"})),
     Fault("foreign-load", "another process was on the GPU", setting(columns={"gpu_foreign_processes": "1"})),
+    Fault("leak", "memory grew while the run was measured", setting(events=(LEAK,))),
     Fault("kernel-warning", "the driver reported an Xid", setting(events=(XID,))),
     Fault("telemetry-gap", "the sampler was silent for a minute", setting(silent=(5.0, 66.0))),
     Fault("inconsistent-report", "P90 and P95 of a report are exchanged", setting(change_report=disorder)),

@@ -174,7 +174,9 @@ def test_a_clock_stuck_under_load_is_noted_and_an_idle_one_is_not(watching: Watc
 
 def test_foreign_processes_and_leaks_are_noted(watching: Watch) -> None:
     watching.sample(a_row(1.0, gpu_foreign_processes="2"))
-    watching.leaks(a_telemetry(elapsed_seconds=(-1.0, 5.0), gpu_memory_used_gib=(1.0, 2.5), mem_shmem_gib=(1.0, 1.1)))
+    watching.left_behind(
+        a_telemetry(elapsed_seconds=(-1.0, 5.0), gpu_memory_used_gib=(1.0, 2.5), mem_shmem_gib=(1.0, 1.1))
+    )
     watching.close()
     assert [event.kind for event in watching.events] == ["foreign-process", "leak"]
     assert "1.50 GiB of device memory" in watching.events[1].text

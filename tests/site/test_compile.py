@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from sparkpub.charts.comparison import GLYPHS
 from sparkpub.errors import SiteError
 from sparkpub.site import compile as compiling
 from sparkpub.site.content import ROOT
@@ -41,6 +42,15 @@ def parsed(svg: str) -> ElementTree.Element:
 
 def links(svg: str) -> list[str]:
     return re.findall(r'href="([^"]*)"', svg)
+
+
+def compile_many(jobs: list[compiling.Job], cache: Path) -> list[compiling.Compiled]:
+    """As a build does it: all wanted, then all there."""
+    with compiling.Drawings(cache) as drawings:
+        for job in jobs:
+            drawings.want(job)
+        found = drawings.finished()
+    return [found[job.key] for job in jobs]
 
 
 def width(svg: str) -> float:
@@ -132,12 +142,12 @@ def test_a_wrong_chart_is_one_line_that_names_it() -> None:
 
 def test_cache_gives_the_same_and_heals(tmp_path: Path) -> None:
     jobs = [compiling.Job("a", SPEC, {"runs": ROWS}), compiling.Job("b", SPEC, {"runs": ROWS[:5]})]
-    first = compiling.compile_many(jobs, tmp_path)
+    first = compile_many(jobs, tmp_path)
     assert [chart.key for chart in first] == ["a", "b"]
     files = sorted(tmp_path.glob("*.json"))
     files[0].write_text("{")
     stamp = files[1].stat().st_mtime_ns
-    assert compiling.compile_many(jobs, tmp_path) == first
+    assert compile_many(jobs, tmp_path) == first
     assert files[1].stat().st_mtime_ns == stamp
 
 
@@ -145,7 +155,7 @@ def test_other_rows_are_another_chart(tmp_path: Path) -> None:
     changed = [{**ROWS[0], "value": 99.5}, *ROWS[1:]]
     a, b = (compiling.Job("a", SPEC, {"runs": rows}) for rows in (ROWS, changed))
     assert a.fingerprint != b.fingerprint
-    one, two = compiling.compile_many([a, b], tmp_path)
+    (one,), (two,) = compile_many([a], tmp_path), compile_many([b], tmp_path)
     assert one.svg_wide != two.svg_wide
 
 
@@ -155,10 +165,10 @@ import hashlib, sys
 from pathlib import Path
 from sparkpub.site import compile as compiling
 sys.path.insert(0, sys.argv[2])
-from test_compile import ROWS, SPEC
+from test_compile import ROWS, SPEC, compile_many
 if __name__ == "__main__":
     jobs = [compiling.Job(f"k{i}", SPEC, {"runs": ROWS[: i + 1]}) for i in range(int(sys.argv[3]))]
-    charts = compiling.compile_many(jobs, Path(sys.argv[1]))
+    charts = compile_many(jobs, Path(sys.argv[1]))
     print(hashlib.sha256("".join(c.svg_wide + c.vega_json for c in charts[:3]).encode()).hexdigest())
 """
 
@@ -179,3 +189,25 @@ def test_bytes_do_not_depend_on_hash_seed_or_processes(tmp_path: Path, count: in
         for seed in ("1", "2")
     }
     assert len(digests) == 1
+
+
+def picture(text: str, family: str) -> bytes:
+    size = 'xmlns="http://www.w3.org/2000/svg" width="60" height="30"'
+    svg = f'<svg {size}><text y="20" font-family="{family}">{text}</text></svg>'
+    return bytes(compiling.converter().svg_to_png(svg))
+
+
+def test_no_font_of_the_machine_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FONTCONFIG_FILE", "as it was")
+    compiling.converter.cache_clear()
+    compiling.converter()
+    assert os.environ["FONTCONFIG_FILE"] == "as it was"
+    # Most Linux machines have DejaVu; the converter does not know it.
+    assert picture("Width", "DejaVu Sans") == picture("", "DejaVu Sans")
+    assert picture("Width", compiling.FONT) == picture("Width", "Liberation Sans") != picture("", "Liberation Sans")
+
+
+@pytest.mark.parametrize("glyph", GLYPHS.values())
+def test_the_shipped_font_has_every_sign_of_the_coverage_chart(glyph: str) -> None:
+    missing = "\N{SNOWMAN}"
+    assert picture(glyph, compiling.FONT) != picture(missing, compiling.FONT)

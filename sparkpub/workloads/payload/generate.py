@@ -308,6 +308,7 @@ def run(chosen: argparse.Namespace) -> None:
         generator.batch(index)
     synchronize(chosen.device)
     phases.end("warmup")
+    print("sparkpub: measuring", flush=True)
     batches = [generator.batch(chosen.warmup + index) for index in range(chosen.batches)]
     used["measured"] = device_used(chosen.device)
     phases.end("measure")

@@ -123,6 +123,8 @@ def main() -> None:
     def mark(name: str) -> None:
         start = phases[-1]["end_seconds"] if phases else 0.0
         phases.append({"name": name, "start_seconds": start, "end_seconds": time.perf_counter() - START})
+        if name == "warmup":
+            print("sparkpub: measuring", flush=True)
 
     seconds, error, facts = (on_gpu if chosen.device == "cuda" else on_cpu)(chosen, mark)
     mean = sum(seconds) / len(seconds)
