@@ -71,20 +71,16 @@ def _shorten(element: ElementTree.Element, names: dict[str, str]) -> None:
 
 def _polyline(path: str) -> str:
     """A line or steps through points, without the points on the way along a level or an upright stretch."""
-    points: list[tuple[float, ...]] = []
-    for text in path[1:].split("L"):
-        point = tuple(map(float, text.split(",")))
-        if len(points) > 1 and any(
-            points[-2][axis] == points[-1][axis] == point[axis]
-            and points[-1][1 - axis] == sorted((points[-2][1 - axis], points[-1][1 - axis], point[1 - axis]))[1]
-            for axis in (0, 1)
-        ):
-            points.pop()
-        points.append(point)
-    words = ["M{:g},{:g}".format(*points[0])]
-    for (left, low), (x, y) in itertools.pairwise(points):
-        words.append(f"V{y:g}" if x == left else f"H{x:g}" if y == low else f"L{x:g},{y:g}")
-    return "".join(words)
+    read = (tuple(map(float, text.split(","))) for text in path[1:].split("L"))
+    every = [point for point, _ in itertools.groupby(read)]
+    points = every[:1]
+    for before, (x, y), after in zip(every, every[1:], [*every[2:], None], strict=False):
+        level = after and (before[0] == x == after[0] or before[1] == y == after[1])
+        if not level or (after and sorted((before, (x, y), after))[1] != (x, y)):
+            points.append((x, y))
+    words = [f"V{y:g}" if x == left else f"H{x:g}" if y == low else f"L{x:g},{y:g}"
+             for (left, low), (x, y) in itertools.pairwise(points)]  # fmt: skip
+    return "M{:g},{:g}".format(*points[0]) + "".join(words)
 
 
 def _place(element: ElementTree.Element) -> None:
