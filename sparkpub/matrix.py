@@ -154,7 +154,8 @@ class Matrix(_Part):
 
     def iterations_of(self, workload: str) -> int:
         """How many iterations the cells of a workload have: its own `runs`, else the matrix's `iterations`."""
-        return self.workload_options(workload).runs or self.iterations
+        runs = self.workloads[workload].get("runs")
+        return runs if isinstance(runs, int) else self.iterations
 
     @property
     def most_iterations(self) -> int:
