@@ -53,6 +53,20 @@ class CampaignData:
         """The matrix as run, or None for an import without one."""
         return None if self.info.matrix is None else matrices.from_document(self.info.matrix, str(self.folder))
 
+    @property
+    def baseline(self) -> str:
+        """The environment that others are compared with: the matrix's, else `native`, else the first that ran."""
+        if self.matrix is not None:
+            return self.matrix.baseline_environment
+        names = [record.environment for record in self.records]
+        return "native" if "native" in names else next(iter(names), "")
+
+    @property
+    def margin_percent(self) -> float:
+        """The equivalence margin that the matrix declares, or the default of one."""
+        default = Matrix.model_fields["equivalence_margin_percent"].default
+        return float(default if self.matrix is None else self.matrix.equivalence_margin_percent)
+
 
 @dataclass(frozen=True, eq=False)
 class Dataset:

@@ -29,7 +29,6 @@ Include = Literal["counted", "all"]
 Key = tuple[str, str, str, str]
 """(model, environment, workload, metric)."""
 
-_MARGIN_PERCENT = 1.0
 _STATE = ("gpu_temp_", "gpu_power_", "gpu_clock_", "gpu_utilization_", "device_used_before_")
 _FURTHER_SUMMARIES = ("_mean_ms", "_min_ms", "_p90_ms", "_p95_ms", "_max_ms")
 
@@ -226,14 +225,6 @@ def family_of(metric: Metric, present: Collection[str] = ()) -> Family:
     return "secondary" if further or restates or state or metric.direction == "neither" else "primary"
 
 
-def baseline_environment(data: CampaignData) -> str:
-    """The matrix's baseline; without a matrix `native`, or else the environment that ran first."""
-    if data.matrix is not None:
-        return data.matrix.baseline_environment
-    names = [record.environment for record in data.records]
-    return "native" if "native" in names else next(iter(names), "")
-
-
 def _about(campaign: str, key: Key, sample: Sample) -> dict[str, Any]:
     """The fields of `Row`."""
     model, _, workload, metric = key
@@ -295,14 +286,13 @@ def _compared(base: Sample, sample: Sample, margin: float, *, pair: bool = False
 
 
 def _comparisons(data: CampaignData, samples: Mapping[Key, Sample]) -> list[ComparisonRow]:
-    baseline = baseline_environment(data)
-    margin = _MARGIN_PERCENT if data.matrix is None else data.matrix.equivalence_margin_percent
+    baseline = data.baseline
     rows = []
     for key, sample in samples.items():
         model, environment, workload, metric = key
         base = samples.get((model, baseline, workload, metric))
         if base is not None and environment != baseline:
-            figures = _about(data.name, key, sample) | _compared(base, sample, margin, pair=True)
+            figures = _about(data.name, key, sample) | _compared(base, sample, data.margin_percent, pair=True)
             rows.append(ComparisonRow(baseline=baseline, candidate=environment, **figures))
     return _by_family(rows)
 
