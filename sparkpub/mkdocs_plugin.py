@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from jinja2 import Environment
 from mkdocs.commands.build import build as build_docs
 from mkdocs.config import config_options as option
 from mkdocs.config.base import Config, load_config
@@ -20,10 +21,12 @@ from mkdocs.structure.pages import Page
 
 from sparkpub.dataset import Dataset, load
 from sparkpub.errors import SiteError, SparkpubError
-from sparkpub.site import runtime, security
+from sparkpub.site import security
 from sparkpub.site.build import build, refuse
 from sparkpub.site.content import POSTS, Content, SiteOptions, fill
+from sparkpub.site.disk import page_assets
 from sparkpub.site.history import last_commits
+from sparkpub.site.templating import bytecode
 from sparkpub.store import DEFAULT_DATA, write_atomic
 
 log = logging.getLogger("mkdocs.plugins.sparkpub")
@@ -48,20 +51,10 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         self._whole: Dataset | None = None
         self._tree: Mapping[str, Content] = {}
         self._blocks: dict[str, str] = {}
-        self._browser: runtime.Browser | None = None
 
     def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:  # noqa: ARG002
         """Keep this object, and so its caches, over the rebuilds of a preview."""
         self._serving = command == "serve"
-
-    def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
-        """Name the style sheet and the module of the pages."""
-        self._browser = runtime.files(self._folder(config) / self.config.cache)
-        config.extra_css.append(self._browser.stylesheet)
-        script = ExtraScriptValue(self._browser.module)
-        script.type = "module"
-        config.extra_javascript.append(script)
-        return config
 
     @event_priority(50)
     def on_files(self, files: Files, *, config: MkDocsConfig) -> Files:
@@ -74,6 +67,11 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
                 raise PluginError("\n".join(lines)) from None
             for line in lines:
                 log.error("%s; the last good pages stay", line)  # noqa: TRY400 - one line, no traceback
+        style, module = page_assets(self._tree)
+        script = ExtraScriptValue(module)
+        script.type = "module"
+        config.extra_css.append(style)
+        config.extra_javascript.append(script)
         self._blocks = {key: html for content in self._tree.values() for key, html in content.blocks.items()}
         for uri, content in self._tree.items():
             known = files.get_file_from_path(uri)
@@ -146,6 +144,11 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             return f"../{source.resolve().relative_to(self._folder(config)).as_posix()}"
         except ValueError:
             return None
+
+    def on_env(self, env: Environment, *, config: MkDocsConfig, files: Files) -> Environment:  # noqa: ARG002
+        """Keep the theme's templates compiled."""
+        env.bytecode_cache = bytecode(self._folder(config) / self.config.cache)
+        return env
 
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str:
         """Put figures and tables in, name preview picture and feed, and declare the page's policy."""
