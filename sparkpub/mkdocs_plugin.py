@@ -59,6 +59,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     @event_priority(50)
     def on_files(self, files: Files, *, config: MkDocsConfig) -> Files:
         """Add the docs tree. Bound pages of people take the place of their sources; damaged data stop a build."""
+        before = self._tree
         try:
             self._tree = self._build(config)
         except SparkpubError as error:
@@ -79,7 +80,13 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
                 continue
             if known is not None:
                 files.remove(known)
-            files.append(self._file(config, uri, content))
+            file = self._file(config, uri, content)
+            if before.get(uri) == content and not uri.startswith(POSTS):
+                _unchanged(file)
+            files.append(file)
+        for uri in before.keys() - self._tree.keys():
+            if not uri.startswith(POSTS):
+                Path(self._file(config, uri, before[uri]).abs_dest_path).unlink(missing_ok=True)
         return files
 
     def _build(self, config: MkDocsConfig) -> Mapping[str, Content]:
@@ -182,6 +189,11 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def _folder(self, config: MkDocsConfig) -> Path:
         return Path(config.config_file_path).resolve().parent
+
+
+def _unchanged(file: File) -> None:
+    """Tell a preview that keeps what it built (`mkdocs serve --dirty`) to keep this too, where it is still there."""
+    file.is_modified = lambda: not Path(file.abs_dest_path).is_file()  # type: ignore[method-assign]
 
 
 class _Problems(logging.Handler):
