@@ -3,6 +3,7 @@
 import json
 import sys
 import traceback
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +24,22 @@ with_sources = click.option(
 )
 
 
+_MATRIX = click.argument("matrix_file", metavar="MATRIX", type=click.Path(path_type=Path))
+_DIR = click.argument("data", metavar="[DIR]", type=click.Path(path_type=Path), default=DEFAULT_DATA)
+_DATA = click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=DEFAULT_DATA,
+    show_default=True,
+    help="The data folder that holds the campaigns.",
+)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+
+
+def _print(as_json: bool, document: Callable[[], Any], lines: Callable[[], Iterable[str]]) -> None:
+    click.echo(json.dumps(document(), indent=1) if as_json else "\n".join(lines()))
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="sparkpub")
 def cli() -> None:
@@ -32,21 +49,11 @@ def cli() -> None:
 # -- measuring: doctor, plan, collect, status --------------------------------------------------------------
 
 
-_MATRIX = click.argument("matrix_file", metavar="MATRIX", type=click.Path(path_type=Path))
-_DATA = click.option(
-    "--data",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=DEFAULT_DATA,
-    show_default=True,
-    help="The data folder that holds the campaigns.",
-)
-
-
 @cli.command()
 @click.argument("matrix_file", metavar="[MATRIX]", required=False, type=click.Path(path_type=Path))
 @_DATA
 @click.option("--smoke", is_flag=True, help="Run each cell of the matrix once, without gates, and keep nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON and nothing else.")
+@_JSON
 def doctor(matrix_file: Path | None, data: Path, smoke: bool, as_json: bool) -> None:
     """Say what this machine can measure and what is missing, before the night.
 
@@ -59,17 +66,14 @@ def doctor(matrix_file: Path | None, data: Path, smoke: bool, as_json: bool) -> 
         raise click.UsageError("--smoke runs the cells of a matrix, and none is given")
     declared = None if matrix_file is None else matrix.read(matrix_file)
     found = physician.examine(declared, data, smoke=smoke)
-    if as_json:
-        click.echo(json.dumps(physician.document(found), indent=1))
-    else:
-        click.echo("\n".join(physician.lines(found)))
+    _print(as_json, partial(physician.document, found), partial(physician.lines, found))
     sys.exit(1 if any(item.state == "missing" for item in found) else 0)
 
 
 @cli.command()
 @_MATRIX
 @_DATA
-@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON and nothing else.")
+@_JSON
 def plan(matrix_file: Path, data: Path, as_json: bool) -> None:
     """Print the runs in order, what is done and an estimate. Starts nothing.
 
@@ -79,10 +83,7 @@ def plan(matrix_file: Path, data: Path, as_json: bool) -> None:
     from sparkpub.collect import overview
 
     declared = matrix.read(matrix_file)
-    if as_json:
-        click.echo(json.dumps(overview.plan_document(declared, data), indent=1))
-    else:
-        click.echo("\n".join(overview.plan_lines(declared, data)))
+    _print(as_json, partial(overview.plan_document, declared, data), partial(overview.plan_lines, declared, data))
 
 
 @cli.command()
@@ -114,7 +115,7 @@ def collect(
 @cli.command()
 @_MATRIX
 @_DATA
-@click.option("--json", "as_json", is_flag=True, help="Print the coverage as JSON and nothing else.")
+@_JSON
 def status(matrix_file: Path, data: Path, as_json: bool) -> None:
     """Show what is done, failed, quarantined and missing per cell, and what runs now.
 
@@ -124,10 +125,7 @@ def status(matrix_file: Path, data: Path, as_json: bool) -> None:
     from sparkpub.collect import overview
 
     declared = matrix.read(matrix_file)
-    if as_json:
-        click.echo(json.dumps(overview.status_document(declared, data), indent=1))
-    else:
-        click.echo("\n".join(overview.status_lines(declared, data)))
+    _print(as_json, partial(overview.status_document, declared, data), partial(overview.status_lines, declared, data))
 
 
 # -- importing: import -------------------------------------------------------------------------------------
@@ -144,7 +142,7 @@ def status(matrix_file: Path, data: Path, as_json: bool) -> None:
 @click.option("--environment", help="Key of the environment; trtllm-bench never says where it ran.")
 @click.option("--workload", help="Key of the workload; the matrix's only one, or throughput.")
 @click.option("--originals/--no-originals", default=True, help="Keep the files as evidence, with their SHA-256.")
-@click.option("--json", "as_json", is_flag=True, help="Print what became of each file as JSON and nothing else.")
+@_JSON
 def import_(kind: str, path: Path, campaign: str, data: Path, matrix_file: Path | None, about_file: Path | None,
             originals: bool, as_json: bool, **cell: str | None) -> None:  # fmt: skip
     """Make records of another tool's results. A second import changes nothing; exit 1 where something was refused.
@@ -157,7 +155,7 @@ def import_(kind: str, path: Path, campaign: str, data: Path, matrix_file: Path 
     declared = matrix.read(matrix_file) if matrix_file else None
     given = Given(campaign, declared, read_about(about_file) if about_file else About(), **cell)
     outcome = importers.import_results(kind, path, data, given, originals=originals)
-    click.echo(json.dumps(outcome.document(), indent=1) if as_json else "\n".join(outcome.lines()))
+    _print(as_json, outcome.document, outcome.lines)
     sys.exit(1 if outcome.refused else 0)
 
 
@@ -165,8 +163,8 @@ def import_(kind: str, path: Path, campaign: str, data: Path, matrix_file: Path 
 
 
 @cli.command()
-@click.argument("data", metavar="[DIR]", type=click.Path(path_type=Path), default=DEFAULT_DATA)
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON and nothing else.")
+@_DIR
+@_JSON
 @click.option("--github", is_flag=True, help="Print the findings as annotations of a GitHub workflow.")
 @click.option(
     "--fail-on",
@@ -199,9 +197,9 @@ def check(data: Path, as_json: bool, github: bool, fail_on: Literal["error", "wa
 
 
 @cli.command()
-@click.argument("data", metavar="[DIR]", type=click.Path(path_type=Path), default=DEFAULT_DATA)
+@_DIR
 @with_sources
-@click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON and nothing else.")
+@_JSON
 def claims(data: Path, sources: Path, as_json: bool) -> None:
     """Every claim with the verdict that the data give it; exit 1 where one differs from the recorded verdict.
 
@@ -219,9 +217,7 @@ def claims(data: Path, sources: Path, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("filter_text", metavar="[FILTER]", default="")
-@click.option(
-    "--data", type=click.Path(path_type=Path), default=DEFAULT_DATA, show_default=True, help="The folder of campaigns."
-)
+@_DATA
 @with_sources
 def values(filter_text: str, data: Path, sources: Path) -> None:
     """Every name that prose can use, with its present value; FILTER keeps lines that contain all its words.
@@ -239,13 +235,7 @@ def values(filter_text: str, data: Path, sources: Path) -> None:
 @click.argument("run_id")
 @click.option("--reason", default=None, help="Why the run is taken out; it stands on the site.")
 @click.option("--undo", is_flag=True, help="Put the run back.")
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path),
-    default=DEFAULT_DATA,
-    show_default=True,
-    help="The data folder that holds the run.",
-)
+@_DATA
 def quarantine(run_id: str, reason: str | None, undo: bool, data: Path) -> None:
     """Take a run out of the figures, visibly and reversibly. Nothing is deleted.
 
@@ -261,7 +251,7 @@ def quarantine(run_id: str, reason: str | None, undo: bool, data: Path) -> None:
 
 
 @cli.command()
-@click.argument("data", metavar="[DIR]", type=click.Path(path_type=Path), default=DEFAULT_DATA)
+@_DIR
 @click.option("--campaign", metavar="C", help="Only this campaign.")
 @click.option("--against", metavar="C2", help="Compare the campaign, cell by cell, with this one that it repeats.")
 @click.option(
@@ -300,7 +290,7 @@ def stats(
 
 
 @cli.command()
-@click.argument("data", metavar="[DIR]", type=click.Path(path_type=Path), default=DEFAULT_DATA)
+@_DIR
 @click.option("--format", "form", type=click.Choice(["csv", "parquet", "json"]), default="csv", show_default=True,
               help="What to write.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="File to write.")

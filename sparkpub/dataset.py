@@ -57,9 +57,9 @@ class CampaignData:
         return None if self.info.matrix is None else matrices.from_document(self.info.matrix, str(self.folder))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Dataset:
-    """All campaigns of one or more data folders, by name."""
+    """All campaigns of one or more data folders, by name. Equal to itself alone, so that a review can be kept of it."""
 
     folder: Path
     """The first folder, for messages."""

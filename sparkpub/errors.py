@@ -16,6 +16,8 @@ Only `cli.main` turns these into text and an exit code.
 
 from collections.abc import Sequence
 
+from pydantic import ValidationError
+
 
 class SparkpubError(Exception):
     """One or more problems, each with what happened, where, and what to do about it.
@@ -35,6 +37,12 @@ class SparkpubError(Exception):
         """Every problem as one line: `what, where; what to do`."""
         first = self.what + (f", {self.where}" if self.where else "") + (f"; {self.remedy}" if self.remedy else "")
         return [" ".join(line.split()) for line in (first, *self.others)]
+
+
+def field_problems(error: ValidationError) -> list[str]:
+    """What pydantic found, one `field.part: message` each."""
+    found = [(".".join(map(str, item["loc"])), item["msg"].removeprefix("Value error, ")) for item in error.errors()]
+    return [f"{field}: {message}" if field else message for field, message in found]
 
 
 class UsageError(SparkpubError):

@@ -1,5 +1,6 @@
 """What a claim may say of its units, and how each form is read: supported, refuted or undecided."""
 
+import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -139,15 +140,12 @@ def _equivalent(quantity: Quantity, test: Quantity, margin: float) -> Decided:
 
 
 def _read_interval(asked: Asked) -> list[Reading]:
-    low, high = getattr(asked.expect, asked.expect.form)
-    quantities = [(question.group.label, ask(asked.expect.form, question)) for question in asked.questions]
-    return [Reading(unit, found, _inside(found, low, high), _with_interval(found)) for unit, found in quantities]
-
-
-def _read_direction(asked: Asked) -> list[Reading]:
-    low, high = (0.0, float("inf")) if asked.expect.direction == "higher" else (float("-inf"), 0.0)
-    quantities = [(question.group.label, ask("difference", question)) for question in asked.questions]
-    return [Reading(unit, found, _inside(found, low, high), _with_interval(found)) for unit, found in quantities]
+    """A direction is a difference on one side of zero."""
+    name, bounds = asked.expect.form, getattr(asked.expect, asked.expect.form)
+    if name == "direction":
+        name, bounds = "difference", (0.0, math.inf) if bounds == "higher" else (-math.inf, 0.0)
+    quantities = [(question.group.label, ask(name, question)) for question in asked.questions]
+    return [Reading(unit, found, _inside(found, *bounds), _with_interval(found)) for unit, found in quantities]
 
 
 def _read_condition(asked: Asked) -> list[Reading]:
@@ -171,7 +169,7 @@ def _condition(quantity: Quantity, sign: str, number: str) -> Decided:
         return _word(_agrees(quantity, bound, len(number.partition(".")[2])))
     if quantity.ci95 is None:
         return _word(_OPERATORS[sign](quantity.value, bound))
-    return _inside(quantity, *((float("-inf"), bound) if sign.startswith("<") else (bound, float("inf"))))
+    return _inside(quantity, *((-math.inf, bound) if sign.startswith("<") else (bound, math.inf)))
 
 
 def _agrees(quantity: Quantity, published: float, decimals: int) -> bool | None:
@@ -187,27 +185,23 @@ def _read_published(asked: Asked) -> list[Reading]:
     unknown = [unit for unit in published if unit not in units]
     if unknown:
         raise ClaimError(f"published: no unit {unknown[0]!r}", remedy=f"there are {', '.join(units)}")
-    readings = []
-    for unit, figure in published.items():
-        found = ask(asked.statistic, units[unit])
-        shown = f"published {found.say(figure, asked.decimals)}, the data give {found.text(asked.decimals + 1)}"
-        readings.append(Reading(unit, found, _word(_agrees(found, figure, asked.decimals)), shown))
-    return readings
+    return [_against(unit, ask(asked.statistic, units[unit]), figure, asked) for unit, figure in published.items()]
 
 
 def _read_span(asked: Asked) -> list[Reading]:
     low, high = asked.expect.spans or (0.0, 0.0)
-    known = [(q.group.label, found) for q in asked.questions if (found := ask(asked.statistic, q)).value is not None]
+    found = [(ask(asked.statistic, question), question.group.label) for question in asked.questions]
+    known = sorted(((one.value, unit, one) for one, unit in found if one.value is not None), key=lambda item: item[0])
     if not known:
         return []
-    ordered = sorted(known, key=lambda item: item[1].value or 0.0)
-    return [
-        Reading(
-            f"{word} ({unit})", found, _word(_agrees(found, figure, asked.decimals)),
-            f"published {found.say(figure, asked.decimals)}, the data give {found.text(asked.decimals + 1)}",
-        )
-        for word, (unit, found), figure in (("smallest", ordered[0], low), ("largest", ordered[-1], high))
-    ]  # fmt: skip
+    ends = (("smallest", known[0], low), ("largest", known[-1], high))
+    return [_against(f"{word} ({unit})", quantity, figure, asked) for word, (_, unit, quantity), figure in ends]
+
+
+def _against(unit: str, found: Quantity, published: float, asked: Asked) -> Reading:
+    """A published figure beside what the data give."""
+    shown = f"published {found.say(published, asked.decimals)}, the data give {found.text(asked.decimals + 1)}"
+    return Reading(unit, found, _word(_agrees(found, published, asked.decimals)), shown)
 
 
 def _read_extreme(asked: Asked) -> list[Reading]:
@@ -236,7 +230,7 @@ _READERS: Mapping[str, Callable[[Asked], list[Reading]]] = {
     "ratio": _read_interval,
     "difference": _read_interval,
     "difference_percent": _read_interval,
-    "direction": _read_direction,
+    "direction": _read_interval,
     "holds": _read_condition,
     "published": _read_published,
     "spans": _read_span,

@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveFloa
 from sparkpub import yaml_lines
 from sparkpub.environments import ENVIRONMENTS
 from sparkpub.environments.base import Options as EnvironmentOptions
-from sparkpub.errors import MatrixError
+from sparkpub.errors import MatrixError, field_problems
 from sparkpub.record import Architecture, Key
 from sparkpub.store import canonical_json
 from sparkpub.workloads import WORKLOADS
@@ -64,21 +64,35 @@ class Gates(_Part):
     """Conditions before and limits during a run. null switches a gate off."""
 
     cooldown: Seconds = 300.0
+    """Least pause since the campaign's last run ended, also across restarts of the collector, in seconds."""
     max_start_temp_celsius: Annotated[float, Field(gt=0, lt=120)] | None = 45.0
+    """The GPU has to be below it before a run starts, in °C."""
     max_wait: Seconds = 1800.0
+    """How long all gates together may wait before a run, in seconds."""
     max_gpu_temp_celsius: Annotated[float, Field(gt=0, lt=120)] | None = 80.0
+    """Limit of health, in °C: a GPU that is not below it does not start a run either."""
     max_cpu_percent: Percent | None = 10.0
+    """Load of all processors together before a run, in percent."""
     min_free_memory_percent: Percent | None = 90.0
+    """Free memory of the GPU before a run, in percent; of the machine where memory is unified."""
     min_free_disk_gib: Annotated[float, Field(ge=0)] | None = 5.0
+    """Free space for records and logs, in GiB."""
     performance_state: Annotated[str, Field(pattern=r"^P\d{1,2}$")] | None = None
-    """Wanted before a run, e.g. P0; idle GPUs sit in P8, so the reason is recorded where it is not met."""
+    """NVML performance state wanted before a run, e.g. P0. An idle GPU sits in P8, so it is often not met."""
     drop_caches: bool = False
+    """Write back and drop the page cache before each run. Needs root."""
     exclusive_gpu: bool = True
+    """No other process on the GPU."""
     lock_clocks_mhz: PositiveInt | None = None
+    """Lock the SM clock for the campaign, in MHz, and release it afterwards. Needs root."""
     power_mode: str | None = None
+    """Set the machine's power profile for the campaign, and set it back afterwards."""
     min_available_memory_gib: Annotated[float, Field(ge=0)] | None = None
-    """Floor that ends a run before the machine wedges; None means 8 GiB on unified memory and off elsewhere."""
+    """MemAvailable below which a run is ended before the machine wedges, in GiB; none: 8 on unified memory, no limit
+    elsewhere."""
     on_unmet: Literal["run", "skip", "stop"] = "run"
+    """What to do where a gate is not met: `run` and record it, `skip` the run, or `stop` the campaign. A sensor that
+    cannot be read counts as not met for skip and stop."""
 
 
 class Telemetry(_Part):
@@ -134,6 +148,19 @@ class Matrix(_Part):
         """The validated options of one workload."""
         return WORKLOADS[self.workloads[name]["type"]].options.model_validate(_without_type(self.workloads[name]))
 
+    def declared_workload(self, name: str) -> dict[str, Any]:
+        """What of a workload decides what a run measures: its options but the number of runs."""
+        return {option: value for option, value in self.workloads[name].items() if option != "runs"}
+
+    def iterations_of(self, workload: str) -> int:
+        """How many iterations the cells of a workload have: its own `runs`, else the matrix's `iterations`."""
+        return self.workload_options(workload).runs or self.iterations
+
+    @property
+    def most_iterations(self) -> int:
+        """Iterations of the cells that have most."""
+        return max(self.iterations_of(workload) for workload in self.workloads)
+
     @property
     def baseline_environment(self) -> str:
         """`baseline:`, else the first environment."""
@@ -161,7 +188,7 @@ class Matrix(_Part):
         cell = {
             "model": self.models[model].model_dump(mode="json", exclude_defaults=True),
             "environment": self.environments[environment],
-            "workload": self.workloads[workload],
+            "workload": self.declared_workload(workload),
             "seed": self.seed,
         }
         return hashlib.sha256(canonical_json(cell).encode()).hexdigest()
@@ -193,10 +220,12 @@ class PlannedRun:
 
 def plan(matrix: Matrix) -> tuple[PlannedRun, ...]:
     """Every run of the matrix in the order it shall run."""
+    counts = {workload: matrix.iterations_of(workload) for workload in matrix.workloads}
     if matrix.order == "blocked":
-        slots = [(*cell, iteration) for cell in matrix.cells() for iteration in range(1, matrix.iterations + 1)]
+        slots = [(*cell, iteration) for cell in matrix.cells() for iteration in range(1, counts[cell[2]] + 1)]
     else:
-        slots = [slot for iteration in range(1, matrix.iterations + 1) for slot in _round(matrix, iteration)]
+        rounds = (_round(matrix, iteration) for iteration in range(1, matrix.most_iterations + 1))
+        slots = [slot for each in rounds for slot in each if slot[3] <= counts[slot[2]]]
     if matrix.order == "random":
         random.Random(matrix.seed).shuffle(slots)  # noqa: S311 - an order to reproduce, not a secret
     return tuple(PlannedRun(position, *slot) for position, slot in enumerate(slots))
@@ -217,12 +246,7 @@ def _round(matrix: Matrix, iteration: int) -> Iterator[tuple[str, str, str, int]
 
 def read(path: Path) -> Matrix:
     """A matrix file. Raises MatrixError with every mistake in it, each with its line."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise MatrixError(f"the matrix cannot be read: {reason}", where=str(path), remedy="give a YAML file") from None
-    return parse(text, str(path))
+    return parse(yaml_lines.text_of(path, MatrixError), str(path))
 
 
 def parse(text: str, name: str = "matrix") -> Matrix:
@@ -249,11 +273,8 @@ def from_document(document: Mapping[str, Any], where: str) -> Matrix:
     try:
         return Matrix.model_validate(document)
     except ValidationError as error:
-        item = error.errors()[0]
-        field = ".".join(str(part) for part in item["loc"])
-        raise MatrixError(
-            f"matrix.{field}: {item['msg']}", where=f"{where}/campaign.json", remedy="restore the file from git"
-        ) from None
+        problem = f"matrix.{field_problems(error)[0]}"
+        raise MatrixError(problem, where=f"{where}/campaign.json", remedy="restore the file from git") from None
 
 
 def _validated(document: dict[str, Any], lines: Lines, problems: list[str]) -> Matrix | None:

@@ -166,9 +166,14 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         output = output.replace(' data-md-component="source"', "")
         return security.finish(output)
 
+    def on_post_template(self, output_content: str, *, template_name: str, config: MkDocsConfig) -> str:  # noqa: ARG002
+        """The page for addresses that do not exist is a page as well."""
+        return security.finish(output_content) if template_name == "404.html" else output_content
+
     def _head(self, page: Page, config: MkDocsConfig, root: str) -> str:
         content = self._tree.get(page.file.src_uri)
-        tags = [f'<link rel="alternate" type="application/atom+xml" title="Posts" href="{root}feed.xml">']
+        # Two words, since the theme takes a bare "alternate" for a translation and fetches a site map beside it.
+        tags = [f'<link rel="alternate feed" type="application/atom+xml" title="Posts" href="{root}feed.xml">']
         if content is not None and content.image and config.site_url:
             address = config.site_url.rstrip("/") + "/" + content.image
             tags.append(f'<meta property="og:image" content="{address}">')

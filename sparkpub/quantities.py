@@ -140,10 +140,6 @@ class Quantity:
         return _DIGITS.get(self.statistic.name, 0 if whole else 2)
 
 
-def _of_runs(count: Callable[[Record], bool]) -> Callable[[Question], Estimate]:
-    return lambda question: (float(sum(1 for record in question.group.records if count(record))), None)
-
-
 def _starts(question: Question) -> list[float]:
     """Seconds from the first start to every start, in order of time."""
     moments = sorted(datetime.fromisoformat(record.started.value) for record in question.group.records)
@@ -160,49 +156,6 @@ def _minutes_apart(question: Question) -> Estimate:
     return (float(np.median(np.diff(starts))) / 60 if len(starts) > 1 else None), None
 
 
-def _mean_seconds(measure: Callable[[Record], float | None]) -> Callable[[Question], Estimate]:
-    def estimate(question: Question) -> Estimate:
-        known = [seconds for record in question.group.records if (seconds := measure(record)) is not None]
-        return (float(np.mean(known)) if known else None), None
-
-    return estimate
-
-
-def _phase(name: str) -> Statistic:
-    def measure(record: Record) -> float | None:
-        found = next((phase for phase in record.phases if phase.name == name), None)
-        return None if found is None else found.end_seconds - found.start_seconds
-
-    return Statistic(f"{name}_seconds", "runs", "s", f"mean length of the phase {name}", _mean_seconds(measure))
-
-
-def _identified(record: Record) -> bool:
-    seen = record.observed
-    return any((seen.kv_bytes_per_token, seen.weight_bytes, seen.config_sha256, seen.parameters))
-
-
-def _described(name: str) -> Callable[[Question], Estimate]:
-    def estimate(question: Question) -> Estimate:
-        found = question.description()
-        return (None, None) if found is None else (getattr(found, name), found.ci95 if name == "mean" else None)
-
-    return estimate
-
-
-def _trended(name: str) -> Callable[[Question], Estimate]:
-    return lambda question: (getattr(question.trend(), name), None)
-
-
-def _compared(
-    name: str, interval: Callable[[Comparison], Interval | None] = lambda _: None
-) -> Callable[[Question], Estimate]:
-    def estimate(question: Question) -> Estimate:
-        found = question.comparison()
-        return (None, None) if found is None else (getattr(found, name), interval(found))
-
-    return estimate
-
-
 def _percent_interval(found: Comparison) -> Interval | None:
     if found.ci95_ratio is None:
         return None
@@ -214,8 +167,51 @@ def _gap(question: Question) -> Estimate:
     return (None if one is None or other is None else abs(abs(one.difference) - abs(other.difference))), None
 
 
-def _related(name: str) -> Callable[[Question], Estimate]:
-    def estimate(question: Question) -> Estimate:
+def _identified(record: Record) -> bool:
+    seen = record.observed
+    return any((seen.kv_bytes_per_token, seen.weight_bytes, seen.config_sha256, seen.parameters))
+
+
+def _count(name: str, definition: str, counts: Callable[[Record], bool]) -> Statistic:
+    def compute(question: Question) -> Estimate:
+        return float(sum(1 for record in question.group.records if counts(record))), None
+
+    return Statistic(name, "runs", "", definition, compute)
+
+
+def _seconds(name: str, definition: str, measure: Callable[[Record], float | None]) -> Statistic:
+    def compute(question: Question) -> Estimate:
+        known = [seconds for record in question.group.records if (seconds := measure(record)) is not None]
+        return (float(np.mean(known)) if known else None), None
+
+    return Statistic(name, "runs", "s", definition, compute)
+
+
+def _phase(name: str) -> Statistic:
+    def measure(record: Record) -> float | None:
+        found = next((phase for phase in record.phases if phase.name == name), None)
+        return None if found is None else found.end_seconds - found.start_seconds
+
+    return _seconds(f"{name}_seconds", f"mean length of the phase {name}", measure)
+
+
+def _sample(name: str, unit: str, definition: str) -> Statistic:
+    def compute(question: Question) -> Estimate:
+        found = question.description()
+        return (None, None) if found is None else (getattr(found, name), found.ci95 if name == "mean" else None)
+
+    return Statistic(name, "sample", unit, definition, compute)
+
+
+def _order(name: str, unit: str, definition: str, attribute: str) -> Statistic:
+    def compute(question: Question) -> Estimate:
+        return getattr(question.trend(), attribute), None
+
+    return Statistic(name, "order", unit, definition, compute, signed=unit != "p")
+
+
+def _relation(name: str, unit: str, definition: str) -> Statistic:
+    def compute(question: Question) -> Estimate:
         pairs = [(record.value(question.against), record.value(question.metric)) for record in question.group.records]
         x, y = (np.array([pair[side] for pair in pairs if None not in pair], dtype=float) for side in (0, 1))
         if len(x) < 3 or x.min() == x.max():
@@ -225,43 +221,28 @@ def _related(name: str) -> Callable[[Question], Estimate]:
             return float(-line.intercept / line.slope), None
         return float(line.rvalue**2 if name == "r_squared" else getattr(line, name)), None
 
-    return estimate
-
-
-def _runs(name: str, definition: str, count: Callable[[Record], bool]) -> Statistic:
-    return Statistic(name, "runs", "", definition, _of_runs(count))
-
-
-def _sample(name: str, unit: str, definition: str) -> Statistic:
-    return Statistic(name, "sample", unit, definition, _described(name))
-
-
-def _order(name: str, unit: str, definition: str, attribute: str) -> Statistic:
-    return Statistic(name, "order", unit, definition, _trended(attribute), signed=unit != "p")
-
-
-def _relation(name: str, unit: str, definition: str) -> Statistic:
-    return Statistic(name, "relation", unit, definition, _related(name), signed=name == "slope")
+    return Statistic(name, "relation", unit, definition, compute, signed=name == "slope")
 
 
 def _comparison(
     name: str, unit: str, definition: str, interval: Callable[[Comparison], Interval | None] = lambda _: None
 ) -> Statistic:
-    signed = unit in {"metric", "%"} or name == "effect_size"
-    return Statistic(name, "comparison", unit, definition, _compared(name, interval), signed)
+    def compute(question: Question) -> Estimate:
+        found = question.comparison()
+        return (None, None) if found is None else (getattr(found, name), interval(found))
+
+    return Statistic(name, "comparison", unit, definition, compute, unit in {"metric", "%"} or name == "effect_size")
 
 
 _ALL = (
-    _runs("runs", "records, failed ones included", lambda _: True),
-    _runs("failed", "runs with any status other than ok", lambda record: record.status != "ok"),
-    _runs("with_log", "runs whose log is kept", lambda record: record.file("log") is not None),
-    _runs("with_telemetry", "runs with telemetry", lambda record: record.file("telemetry") is not None),
-    _runs("identified", "runs that show which model they ran", _identified),
+    _count("runs", "records, failed ones included", lambda _: True),
+    _count("failed", "runs with any status other than ok", lambda record: record.status != "ok"),
+    _count("with_log", "runs whose log is kept", lambda record: record.file("log") is not None),
+    _count("with_telemetry", "runs with telemetry", lambda record: record.file("telemetry") is not None),
+    _count("identified", "runs that show which model they ran", _identified),
     Statistic("hours", "runs", "h", "hours from the start of the first run to the start of the last", _hours),
     Statistic("minutes_apart", "runs", "min", "median time between the starts of neighbouring runs", _minutes_apart),
-    Statistic(
-        "duration_seconds", "runs", "s", "mean time from launch to exit", _mean_seconds(lambda r: r.duration_seconds)
-    ),
+    _seconds("duration_seconds", "mean time from launch to exit", lambda record: record.duration_seconds),
     _phase("load"),
     _phase("warmup"),
     _phase("measure"),
@@ -321,10 +302,7 @@ def ask(name: str, question: Question) -> Quantity:
 
 
 def select(
-    campaign: CampaignData,
-    excluded: Iterable[str] = (),
-    include: Include = "counted",
-    **axes: Sequence[str],
+    campaign: CampaignData, excluded: Iterable[str] = (), include: Include = "counted", **axes: Sequence[str]
 ) -> list[Record]:
     """Records in run order whose `model`, `environment` and `workload` are among those named; all where none is.
 

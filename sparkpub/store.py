@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from sparkpub.campaign import Campaign
-from sparkpub.errors import RecordError, UsageError
+from sparkpub.errors import RecordError, UsageError, field_problems
 from sparkpub.record import Evidence, Record, migrate
 
 CAMPAIGN_FILE = "campaign.json"
@@ -118,13 +118,11 @@ def _refuse_constant(name: str) -> float:
 
 def read_record(path: Path) -> Stored:
     """One record. Raises RecordError naming file and field."""
-    document = read_json(path)
     try:
-        record = Record.model_validate_json(json.dumps(migrate(document)))
-    except ValidationError as error:
-        raise _described(path, error) from None
+        document = migrate(read_json(path))
     except ValueError as error:
         raise RecordError(str(error), where=str(path), remedy="update sparkpub, or restore the file") from None
+    record = _validated(Record, document, path)
     if record.campaign != path.parent.name:
         raise RecordError(
             f"campaign: {record.campaign!r} lies in folder {path.parent.name!r}",
@@ -137,11 +135,7 @@ def read_record(path: Path) -> Stored:
 def read_campaign(folder: Path) -> Campaign:
     """A campaign's campaign.json. Raises RecordError naming file and field."""
     path = folder / CAMPAIGN_FILE
-    document = read_json(path)
-    try:
-        campaign = Campaign.model_validate_json(json.dumps(document))
-    except ValidationError as error:
-        raise _described(path, error) from None
+    campaign = _validated(Campaign, read_json(path), path)
     if campaign.campaign != folder.name:
         raise RecordError(
             f"campaign: {campaign.campaign!r} lies in folder {folder.name!r}",
@@ -151,17 +145,18 @@ def read_campaign(folder: Path) -> Campaign:
     return campaign
 
 
-def _described(path: Path, error: ValidationError) -> RecordError:
-    """All of a validation error's problems, each with its field."""
-    texts = []
-    for item in error.errors():
-        field = ".".join(str(part) for part in item["loc"])
-        message = item["msg"].removeprefix("Value error, ")
-        texts.append(f"{field}: {message}" if field else message)
+T = TypeVar("T", Record, Campaign)
+
+
+def _validated(model: type[T], document: dict[str, Any], path: Path) -> T:
+    """The model of a file's document. Raises RecordError with every field at fault."""
+    try:
+        return model.model_validate_json(json.dumps(document))
+    except ValidationError as error:
+        first, *others = field_problems(error)
     remedy = "correct the field or restore the file from git"
-    return RecordError(
-        texts[0], where=str(path), remedy=remedy, others=[f"{text}, {path}; {remedy}" for text in texts[1:]]
-    )
+    lines = [f"{text}, {path}; {remedy}" for text in others]
+    raise RecordError(first, where=str(path), remedy=remedy, others=lines)
 
 
 def campaign_folders(data: Path) -> list[Path]:

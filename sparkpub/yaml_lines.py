@@ -90,9 +90,7 @@ class Lines:
                 message = item["msg"].removeprefix("Value error, ")
                 texts.append(
                     self.problem(
-                        path,
-                        f"{name}: {message[:1].lower()}{message[1:]}",
-                        f"correct {path[-1] if path else document}",
+                        path, f"{name}: {message[:1].lower()}{message[1:]}", f"correct {path[-1] if path else document}"
                     )
                 )
         return texts
@@ -134,14 +132,13 @@ def parse(text: str, name: str, error: type[SparkpubError]) -> tuple[Any, Lines]
     return document, Lines(node, name)
 
 
-def read(path: Path, error: type[SparkpubError]) -> tuple[Any, Lines]:
-    """A YAML file and its lines. Raises `error` where it cannot be read or is not YAML."""
+def text_of(path: Path, error: type[SparkpubError]) -> str:
+    """A file's text. Raises `error` where it cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "not UTF-8"
         raise error(f"cannot be read: {reason}", where=str(path), remedy="give a YAML file") from None
-    return parse(text, str(path), error)
 
 
 def read_parts(path: Path, part: type[P], keys: Keys, error: type[SparkpubError]) -> list[P]:
@@ -149,7 +146,7 @@ def read_parts(path: Path, part: type[P], keys: Keys, error: type[SparkpubError]
     every mistake, by line."""
     if not path.is_file():
         return []
-    document, lines = read(path, error)
+    document, lines = parse(text_of(path, error), str(path), error)
     problems, parts = list(lines.duplicates), list[P]()
     try:
         parts = TypeAdapter(list[part]).validate_python(document or [])  # type: ignore[valid-type]

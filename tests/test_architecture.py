@@ -37,7 +37,9 @@ MEASURING = {
     "environments": {"workloads", "record", "state", "errors", "kernel"},
     "matrix": {"environments", "workloads", "record", "store", "errors", "yaml_lines"},
     "coverage": {"matrix", "record", "campaign", "errors"},
-    "importers": {"workloads", "matrix", "metrics", "campaign", "record", "store", "redaction", "errors"},
+    "importers": {
+        "workloads", "matrix", "metrics", "campaign", "record", "store", "redaction", "errors", "yaml_lines",
+    },
     "collect": {
         "analysis", "campaign", "catalogue", "coverage", "environments", "errors", "kernel", "matrix", "metrics",
         "record", "redaction", "state", "store", "telemetry", "workloads",
@@ -203,7 +205,7 @@ def _first_statement(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt:
     return node.body[1] if ast.get_docstring(node) is not None and len(node.body) > 1 else node.body[0]
 
 
-CEILING = 19_000
+CEILING = 18_900
 """Lines of Python in the package. The aim is 9,000; the ceiling is where it stands, and only ever goes down."""
 
 

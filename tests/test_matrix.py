@@ -1,5 +1,6 @@
 """The matrix: every mistake at once, with its line; orders that do not confound."""
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -18,7 +19,7 @@ def a_matrix(**changes: object) -> Matrix:
         "title": "A campaign",
         "models": {"a": {"id": "x/a"}, "b": {"id": "x/b"}},
         "environments": {"native": {"type": "host"}, "container": {"type": "host"}},
-        "workloads": {"w": {"type": "command"}},
+        "workloads": {"w": {"type": "matmul"}},
         "iterations": 4,
     }
     return Matrix.model_validate(document | changes)
@@ -52,6 +53,39 @@ def test_exclude_removes_cells_and_nothing_else() -> None:
     matrix = a_matrix(exclude=[{"model": "a", "environment": "container"}])
     counted = Counter((run.model, run.environment) for run in plan(matrix))
     assert counted == {("a", "native"): 4, ("b", "native"): 4, ("b", "container"): 4}
+
+
+TWO = {"w": {"type": "command", "argv": ["a"], "metrics": {"output_throughput_tok_s": {"regex": "(.)"}}}}
+TWO["few"] = TWO["w"] | {"runs": 2}
+
+
+@pytest.mark.parametrize("kind", ["interleaved", "blocked", "random"])
+def test_a_workload_may_have_a_number_of_runs_of_its_own(kind: str) -> None:
+    matrix = a_matrix(workloads=TWO, order=kind)
+    runs = plan(matrix)
+    assert Counter((run.model, run.environment, run.workload) for run in runs) == {
+        (model, environment, workload): {"w": 4, "few": 2}[workload] for model, environment, workload in matrix.cells()
+    }
+    assert {run.iteration for run in runs if run.workload == "few"} == {1, 2}
+    assert [cell.planned for cell in by_cell(matrix, [])] == [
+        {"w": 4, "few": 2}[cell.workload] for cell in by_cell(matrix, [])
+    ]
+
+
+def test_the_number_of_runs_is_no_part_of_a_specification() -> None:
+    matrix = a_matrix(workloads=TWO)
+    assert matrix.fingerprint("a", "native", "w") == matrix.fingerprint("a", "native", "few")
+
+
+def test_the_committed_records_still_are_of_their_cells() -> None:
+    """The fingerprints that lie on disk, made before a workload could have a number of runs of its own."""
+    folder = Path(__file__).parent.parent / "data/comprehensive/h200"
+    matrix = matrices.from_document(json.loads((folder / "campaign.json").read_text())["matrix"], "h200")
+    found = [json.loads(path.read_text()) for path in sorted(folder.glob("*_iter*Z.json"))]
+    assert len(found) >= 60
+    for record in found:
+        cell = (record["model"], record["environment"], record["workload"])
+        assert record["specification"] == matrix.fingerprint(*cell)
 
 
 WRONG = """\

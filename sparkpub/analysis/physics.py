@@ -20,19 +20,6 @@ class Bytes:
     expected: float
 
 
-@dataclass(frozen=True)
-class Fit:
-    """Memory wanted against memory there is, in bytes."""
-
-    required: float
-    available: float
-
-    @property
-    def fits(self) -> bool:
-        """Whether it fits, leaving nothing for activations or anybody else."""
-        return self.required <= self.available
-
-
 def steps(requests: int, batch: int, output_tokens: float) -> float:
     """Decode steps of a finite set of requests of fixed output length: full waves, the last one counted whole."""
     if requests < 1 or batch < 1 or output_tokens <= 0:
@@ -82,8 +69,3 @@ def implied_bandwidth(
 def throughput_ceiling(bandwidth: float, step_bytes: float, batch: int) -> float:
     """Highest output throughput (tok/s) that a bandwidth (bytes/s) allows with every step full."""
     return batch * bandwidth / step_bytes
-
-
-def fits(weight_bytes: float, kv_bytes: float, memory_bytes: float) -> Fit:
-    """Resident weights and KV cache against the memory of the machine."""
-    return Fit(weight_bytes + kv_bytes, memory_bytes)

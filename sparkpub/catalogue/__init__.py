@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Literal, TypeVar
 
-import yaml
 from pydantic import PositiveFloat, PositiveInt, ValidationError
 
-from sparkpub.errors import CatalogueError
+from sparkpub import yaml_lines
+from sparkpub.errors import CatalogueError, field_problems
 from sparkpub.record import Architecture, Strict
 
 Kind = Literal["models", "machines"]
@@ -98,7 +98,7 @@ def facts(kind: Kind, name: str) -> tuple[SourcedFact, ...]:
 
 def _entries(kind: Kind, model: type[T], **fixed: str) -> dict[str, T]:
     return {
-        name: _validated(model, kind, name, fixed | {fact: entry.value for fact, entry in entries.items()})
+        name: _validated(model, kind, fixed | {fact: entry.value for fact, entry in entries.items()}, f"{name}.")
         for name, entries in _read(kind).entries.items()
     }
 
@@ -111,11 +111,8 @@ def _read(kind: Kind) -> _File:
 
 def parse(text: str, kind: str) -> _File:
     """A catalogue file from YAML text. Raises CatalogueError naming the entry and what is wrong with it."""
-    try:
-        document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise CatalogueError(f"not YAML: {error}", where=f"{kind}.yaml", remedy="mend the syntax") from None
-    file = _validated(_File, kind, "", document)
+    document, _ = yaml_lines.parse(text, f"{kind}.yaml", CatalogueError)
+    file = _validated(_File, kind, document)
     for name, entries in file.entries.items():
         for fact, entry in entries.items():
             if entry.source not in file.sources:
@@ -124,10 +121,9 @@ def parse(text: str, kind: str) -> _File:
     return file
 
 
-def _validated(model: type[T], kind: str, name: str, document: object) -> T:
+def _validated(model: type[T], kind: str, document: object, entry: str = "") -> T:
     try:
         return model.model_validate(document, strict=False)
     except ValidationError as error:
-        item = error.errors()[0]
-        field = ".".join(part for part in (name, *map(str, item["loc"])) if part)
-        raise CatalogueError(f"{field}: {item['msg']}", where=f"{kind}.yaml", remedy="correct the entry") from None
+        problem = entry + field_problems(error)[0]
+        raise CatalogueError(problem, where=f"{kind}.yaml", remedy="correct the entry") from None

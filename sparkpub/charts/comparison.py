@@ -9,6 +9,7 @@ from sparkpub.charts.scope import Scope
 
 PARTS = ("weights", "KV cache", "engine and other", "page cache", "free", "used, not broken down")
 COVERAGE = ("done", "failed", "quarantined", "missing", "extra")
+SHAPES = {"higher": "triangle-right", "lower": "triangle-left", "equivalent": "circle", "undecided": "diamond"}
 GLYPHS = {"done": "●", "failed": "×", "quarantined": "◘", "missing": "○", "extra": "+"}
 
 
@@ -22,30 +23,16 @@ def forest(scope: Scope, margin_percent: float) -> dict[str, Any]:
     axis = alt.Axis(grid=True, ticks=False, domain=False, labelColor=theme.TEXT, labelLimit=300)
     y = alt.Y("label:N", sort=None, title=None, axis=axis)
     x = alt.X("percent:Q", title="Difference in % of the baseline", scale=alt.Scale(zero=True, nice=True))
-    band = (
-        alt.Chart(alt.NamedData("comparisons"))
-        .mark_rect(opacity=0.14, color=theme.SERIES[2])
-        .transform_aggregate(count="count()")
-        .encode(x=alt.XDatum(-margin_percent), x2=alt.X2Datum(margin_percent))
+    once = alt.Chart(alt.NamedData("comparisons")).transform_aggregate(count="count()")
+    band = once.mark_rect(opacity=0.14, color=theme.SERIES[2]).encode(
+        x=alt.XDatum(-margin_percent), x2=alt.X2Datum(margin_percent)
     )
-    zero = (
-        alt.Chart(alt.NamedData("comparisons"))
-        .mark_rule(strokeDash=[3, 3])
-        .transform_aggregate(count="count()")
-        .encode(x=alt.XDatum(0))
-    )
+    zero = once.mark_rule(strokeDash=[3, 3]).encode(x=alt.XDatum(0))
     span = rows.mark_rule(strokeWidth=2, color=theme.TEXT).encode(x=alt.X("lo:Q"), x2=alt.X2("hi:Q"), y=y)
     point = rows.mark_point(size=70, filled=True, color=theme.SERIES[0], strokeWidth=2, stroke=theme.SERIES[0]).encode(
         x=x,
         y=y,
-        shape=alt.Shape(
-            "verdict:N",
-            title="Verdict",
-            scale=alt.Scale(
-                domain=["higher", "lower", "equivalent", "undecided"],
-                range=["triangle-right", "triangle-left", "circle", "diamond"],
-            ),
-        ),
+        shape=alt.Shape("verdict:N", title="Verdict", scale=alt.Scale(domain=list(SHAPES), range=[*SHAPES.values()])),
         fillOpacity=alt.condition("datum.verdict === 'undecided'", alt.value(0), alt.value(1)),
         tooltip=[alt.Tooltip(f"{field}:N") for field in ("label", "percent", "lo", "hi", "verdict", "p")],
     )

@@ -6,6 +6,7 @@ from typing import Any
 import altair as alt
 
 from sparkpub.charts import theme
+from sparkpub.charts.scope import run_tooltip
 
 
 def explore(across: str, up: str, environments: Sequence[str]) -> dict[str, Any]:
@@ -25,15 +26,7 @@ def explore(across: str, up: str, environments: Sequence[str]) -> dict[str, Any]
             color=theme.colour("environment", environments, "Environment"),
             shape=theme.shape("environment", environments, "Environment"),
             opacity=alt.condition(brush, alt.value(0.9), alt.value(0.25)),
-            tooltip=[
-                alt.Tooltip("run:N", title="run"),
-                alt.Tooltip("campaign:N", title="campaign"),
-                alt.Tooltip("vx:Q", title="across"),
-                alt.Tooltip("vy:Q", title="up"),
-                alt.Tooltip("start_temp:Q", title="°C at start"),
-                alt.Tooltip("state:N", title="in the figures"),
-                alt.Tooltip("flags:N", title="flags"),
-            ],
+            tooltip=run_tooltip("across", "vx", [alt.Tooltip("vy:Q", title="up"), alt.Tooltip("campaign:N")]),
             href=alt.Href("href:N"),
         )
         .add_params(brush)

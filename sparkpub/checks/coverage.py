@@ -46,8 +46,9 @@ def unbalanced(view: View) -> Iterator[Finding]:
     matrix = view.campaign.matrix
     if matrix is None and len(set(good.values())) == 1:
         return
-    declared = max(good.values(), default=0) if matrix is None else matrix.iterations
+    most = max(good.values(), default=0)
     for cell, number in good.items():
+        declared = most if matrix is None else matrix.iterations_of(cell[2])
         if number not in (0, declared):
             against = "other cells have" if matrix is None else "its matrix declares"
             yield view.finding("unbalanced", "warning",

@@ -1,41 +1,25 @@
 """Which model really ran, and whether the machine can do what the figures say."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from statistics import fmean
-from typing import Any
 
 from sparkpub import catalogue
 from sparkpub.analysis import compare, physics
+from sparkpub.analysis import identity as identities
 from sparkpub.analysis.describe import ALPHA
+from sparkpub.analysis.identity import expected
 from sparkpub.checks import thresholds
 from sparkpub.checks.finding import Finding, Severity
 from sparkpub.checks.values import memory_gib
 from sparkpub.checks.view import Cell, View, ids, label
 from sparkpub.metrics import GIB
-from sparkpub.record import Architecture, Observed, Record
+from sparkpub.record import Record
 from sparkpub.store import Stored
 
 THROUGHPUT = "output_throughput_tok_s"
-_PROOFS = ("config_sha256", "kv_bytes_per_token", "weight_bytes", "parameters", "model_type", "layers")
 _BATCH_OPTIONS = ("max_batch_size", "max_num_seqs", "batch_size")
-
-
-def expected(record: Record) -> Architecture | None:
-    """What is known about the requested model: from the run's own folder or matrix, else the catalogue."""
-    return record.requested.architecture or catalogue.models().get(record.requested.model_id)
-
-
-def _observed(record: Record) -> dict[str, Any]:
-    """What the run itself showed of its model, by name of the fact."""
-    shown = {name: getattr(record.observed, name) for name in _PROOFS}
-    shown["kv_bytes_per_token"] = shown["kv_bytes_per_token"] or record.value("kv_bytes_per_token")
-    weights = record.value("weights_gib")
-    if shown["weight_bytes"] is None and weights:
-        shown["weight_bytes"] = weights * GIB
-    return {name: value for name, value in shown.items() if value is not None}
 
 
 def identity(view: View) -> Iterator[Finding]:
@@ -43,8 +27,8 @@ def identity(view: View) -> Iterator[Finding]:
     silent = []
     for stored in view.happened:
         record = stored.record
-        shown = _observed(record)
-        problems = _contradictions(record, shown)
+        shown = identities.shown(record.observed, record.metrics)
+        problems = identities.contradictions(record.requested, record.observed, record.metrics)
         if problems:
             text = f"The run was asked for {record.requested.model_id} and shows something else: {'; '.join(problems)}."
             yield view.finding("identity", "error", text, run=stored, requested=record.requested.model_id,
@@ -56,47 +40,6 @@ def identity(view: View) -> Iterator[Finding]:
         lambda runs: f"Nothing shows which model ran in {runs}: the name is what was asked for, not what was observed.",
     )  # fmt: skip
     yield from _strangers(view)
-
-
-def _contradictions(record: Record, shown: Mapping[str, Any]) -> list[str]:
-    problems = []
-    if record.observed.random_weights not in (None, record.requested.random_weights):
-        words = {True: "random", False: "trained"}
-        problems.append(
-            f"weights are {words[not record.requested.random_weights]} instead of "
-            f"{words[record.requested.random_weights]}"
-        )
-    known = expected(record)
-    if known is None:
-        return problems
-    for name in shown:
-        want, got = getattr(known, name), shown[name]
-        if want is not None and not _agrees(name, want, got, known, record.observed):
-            problems.append(f"{name.replace('_', ' ')} is {_number(got)} and that model has {_number(want)}")
-    return problems
-
-
-def _agrees(name: str, want: Any, got: Any, known: Architecture, seen: Observed) -> bool:
-    """Whether a fact observed is the one expected, in the number format that the run used."""
-    if not isinstance(want, int) or name == "layers":
-        return bool(want == got)
-    if name == "weight_bytes" and seen.quantization is not None:
-        return True
-    kind = _bits(seen.kv_cache_dtype) if name == "kv_bytes_per_token" else None
-    if name in ("kv_bytes_per_token", "weight_bytes"):
-        want *= (kind or _bits(seen.dtype) or _bits(known.dtype) or 16) / (_bits(known.dtype) or 16)
-    slack = thresholds.WEIGHTS_TOLERANCE if name == "weight_bytes" else thresholds.IDENTITY_TOLERANCE
-    return bool(abs(got - want) <= slack * want)
-
-
-def _bits(dtype: str | None) -> int | None:
-    """Bits of a number format by its name: 16 of bfloat16, 8 of fp8; None for `auto`."""
-    found = re.search(r"\d+", dtype or "")
-    return int(found[0]) if found else None
-
-
-def _number(value: Any) -> str:
-    return f"{value:,.0f}" if isinstance(value, int | float) else str(value)
 
 
 def _strangers(view: View) -> Iterator[Finding]:
@@ -117,29 +60,29 @@ def _strangers(view: View) -> Iterator[Finding]:
 def does_not_fit(view: View) -> Iterator[Finding]:
     """Cells whose weights and KV cache exceed the memory of the machine."""
     for cell, runs in view.counted.items():
-        needs = [need for run in runs if (need := _memory_need(run.record)) is not None and not need[0].fits]
-        if needs:
-            fit, weights, kv = max(needs, key=lambda need: need[0].required)
-            beside = f" with a KV cache of {kv / GIB:.1f} GiB" if weights <= fit.available else ""
+        needs = [need for run in runs if (need := _memory_need(run.record)) is not None]
+        weights, kv, memory = max(needs, key=lambda need: need[0] + need[1] - need[2], default=(0.0, 0.0, 0.0))
+        if weights + kv > memory:
+            beside = f" with a KV cache of {kv / GIB:.1f} GiB" if weights <= memory else ""
             text = (
                 f"{runs[0].record.requested.model_id} cannot have run here: its weights take {weights / GIB:.1f} GiB"
-                f"{beside}, and the machine has {fit.available / GIB:.1f} GiB."
+                f"{beside}, and the machine has {memory / GIB:.1f} GiB."
             )
             yield view.finding("does-not-fit", "error", text, cell=cell, runs=ids(runs), weight_bytes=weights,
-                               kv_bytes=kv, memory_bytes=fit.available)  # fmt: skip
+                               kv_bytes=kv, memory_bytes=memory)  # fmt: skip
 
 
-def _memory_need(record: Record) -> tuple[physics.Fit, float, float] | None:
-    """What weights and KV cache need of the memory there is, and both by themselves, in bytes."""
-    known, memory = expected(record), memory_gib(record)
-    weights = _observed(record).get("weight_bytes") or (known.weight_bytes if known is not None else None)
+def _memory_need(record: Record) -> tuple[float, float, float] | None:
+    """Bytes of weights and of KV cache, with nothing left for activations, and of the memory there is."""
+    known, memory = expected(record.requested), memory_gib(record)
+    seen = identities.shown(record.observed, record.metrics).get("weight_bytes")
+    weights = seen or (known.weight_bytes if known is not None else None)
     facts = catalogue.machines().get(record.machine.kind or "")
     if memory is None and facts is not None:
         memory = facts.memory_total_gib
     if weights is None or memory is None:
         return None
-    kv = (record.value("kv_cache_gib") or 0.0) * GIB
-    return physics.fits(weights, kv, memory * GIB), weights, kv
+    return weights, (record.value("kv_cache_gib") or 0.0) * GIB, memory * GIB
 
 
 def bandwidth(record: Record) -> float | None:
@@ -160,7 +103,7 @@ def batch_of(record: Record) -> int | None:
 def traffic(record: Record) -> tuple[float, float] | None:
     """Memory traffic in bytes per second that a run's throughput implies: at least, and as expected of a mixture of
     experts; None where batch, model or throughput is unknown, or speculative decoding makes steps uncountable."""
-    throughput, batch, known = record.value(THROUGHPUT), batch_of(record), expected(record)
+    throughput, batch, known = record.value(THROUGHPUT), batch_of(record), expected(record.requested)
     if throughput is None or batch is None or known is None or record.observed.speculative_decoding:
         return None
     per_step = physics.bytes_per_step(known, batch)
@@ -215,7 +158,7 @@ def same_numbers(view: View) -> Iterator[Finding]:
 
 
 def _step_bytes(record: Record) -> float | None:
-    known, batch = expected(record), batch_of(record)
+    known, batch = expected(record.requested), batch_of(record)
     per_step = None if known is None or batch is None else physics.bytes_per_step(known, batch)
     return None if per_step is None else per_step.expected
 

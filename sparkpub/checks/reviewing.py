@@ -1,6 +1,6 @@
 """The review: every check put to every campaign, and what follows for runs, cells and claims."""
 
-import weakref
+import functools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -37,11 +37,8 @@ class Review:
         return _grouped(
             ((finding.campaign, cell), finding)
             for finding in self.findings
-            for cell in (finding.cells or self._cells_of(finding.campaign))
+            for cell in (finding.cells or self._cells.get(finding.campaign, ()))
         )
-
-    def _cells_of(self, campaign: str) -> tuple[str, ...]:
-        return self._cells.get(campaign, ())
 
     @cached_property
     def _cells(self) -> Mapping[str, tuple[str, ...]]:
@@ -102,23 +99,12 @@ def _covers(entry: Acknowledgement, finding: Finding) -> bool:
     )
 
 
-_REVIEWS: dict[int, tuple[weakref.ref[Dataset], Review]] = {}
-
-
+@functools.lru_cache(maxsize=4)
 def review(dataset: Dataset) -> Review:
-    """Put every check to every campaign. The answer is kept for as long as the dataset object lives.
+    """Put every check to every campaign. The answer is kept for the last few dataset objects.
 
     Pages are another matter: `checks.prose.with_prose` adds what is wrong in them.
     """
-    kept = _REVIEWS.get(id(dataset))
-    if kept is None or kept[0]() is not dataset:
-        key = id(dataset)
-        kept = (weakref.ref(dataset, lambda _: _REVIEWS.pop(key, None)), _review_data(dataset))
-        _REVIEWS[key] = kept
-    return kept[1]
-
-
-def _review_data(dataset: Dataset) -> Review:
     findings: list[Finding] = []
     excluded: dict[str, str] = {}
     damage = _damage(dataset)

@@ -5,15 +5,17 @@ can err by chance draw on the budget (`DRIFT_ALPHA`, `TRANSIENT_ALPHA` and `OUTL
 of them is corrected for all the cells and metrics it looks at: Holm for drift, Bonferroni for outliers.
 """
 
+from sparkpub.analysis import identity
+
 RELATIVE_TOLERANCE = 1e-6
 """A recorded figure and the same figure read again from its evidence: floats printed and parsed, nothing else."""
 
 # -- what a figure can be ----------------------------------------------------------------------------------
 
-IDENTITY_TOLERANCE = 0.02
+IDENTITY_TOLERANCE = identity.TOLERANCE
 """Relative difference in parameters or KV bytes per token that rounding in logs explains."""
 
-WEIGHTS_TOLERANCE = 0.2
+WEIGHTS_TOLERANCE = identity.WEIGHTS_TOLERANCE
 """Relative difference in weight bytes that padding and unquantised layers explain: TensorRT-LLM loads 4 % more than
 the files of gpt-oss-120b hold."""
 

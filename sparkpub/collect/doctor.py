@@ -162,7 +162,9 @@ def _smoke(matrix: Matrix) -> Iterator[Finding]:
         cooldown=0, max_start_temp_celsius=None, max_gpu_temp_celsius=None, max_cpu_percent=None,
         min_free_memory_percent=None, min_free_disk_gib=None, exclusive_gpu=False, max_wait=0,
     )  # fmt: skip
-    once = matrix.model_copy(update={"iterations": 1, "retries": 0, "gates": gates, "repeat_outliers": None})
+    workloads = {name: matrix.declared_workload(name) for name in matrix.workloads}
+    changes = {"workloads": workloads, "iterations": 1, "retries": 0, "gates": gates, "repeat_outliers": None}
+    once = matrix.model_copy(update=changes)
     with tempfile.TemporaryDirectory(prefix="sparkpub-smoke-") as folder:
         collect(once, Choice(Path(folder), commit=False), say=lambda _: None)
         for record in known_records(Path(folder) / matrix.campaign):

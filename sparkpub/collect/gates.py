@@ -4,6 +4,7 @@ A sensor that cannot be read is `met: null` with the reason. It never passes sil
 `on_unmet: skip` or `stop` it counts as not met.
 """
 
+import operator
 import os
 import shutil
 import time
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from sparkpub.collect import controls
 from sparkpub.collect.interruption import Interruption
@@ -31,13 +33,14 @@ Say = Callable[[str], None]
 
 @dataclass
 class Condition:
-    """One gate while it is tried. `read` gives the value, or None and the reason why it cannot be read."""
+    """One gate while it is tried. `read` gives the value, or None and the reason why it cannot be read; `compare`
+    holds it against what is wanted, where something is."""
 
     name: str
     wanted: float | str | bool | None
     unit: str
     read: Callable[[], tuple[Value, str]]
-    holds: Callable[[Value], bool]
+    compare: Callable[[Any, Any], bool]
     waits: bool = True
     met: bool | None = None
     reason: str | None = None
@@ -47,7 +50,7 @@ class Condition:
     def take(self, at: float) -> None:
         """One reading, and what it means."""
         value, reason = self.read()
-        self.met = None if value is None else self.holds(value)
+        self.met = None if value is None else self.wanted is None or self.compare(value, self.wanted)
         self.reason = reason or None
         if len(self.readings) >= KEPT:
             self.readings = self.readings[::2]
@@ -99,7 +102,8 @@ class Gatekeeper:
         done = [self._cooldown(last_ended, interruption, say)]
         if interruption.finish:
             return Passed(tuple(done), interrupted=True)
-        done += self._actions()
+        if self._gates.drop_caches:
+            done.append(controls.drop_caches())
         conditions = self._conditions()
         began = time.monotonic()
         self._cpu = memory.cpu_times()
@@ -142,54 +146,28 @@ class Gatekeeper:
             reason="no earlier run to cool down from" if since is None else None,
         )
 
-    def _actions(self) -> list[Gate]:
-        """What is done rather than waited for; whether it worked is the reading."""
-        gates = []
-        if self._gates.drop_caches:
-            gates.append(controls.drop_caches())
-        return gates
-
     def _conditions(self) -> list[Condition]:
-        wanted, found = self._gates, []
-        if wanted.max_start_temp_celsius is not None:
-            found.append(self._temperature("max_start_temp_celsius", wanted.max_start_temp_celsius))
-        if wanted.max_gpu_temp_celsius is not None:
-            found.append(self._temperature("max_gpu_temp_celsius", wanted.max_gpu_temp_celsius))
-        if wanted.max_cpu_percent is not None:
-            found.append(_at_most("max_cpu_percent", wanted.max_cpu_percent, "%", self._cpu_percent))
-        if wanted.min_free_memory_percent is not None:
-            found.append(_at_least("min_free_memory_percent", wanted.min_free_memory_percent, "%", self._free_memory))
-        if wanted.exclusive_gpu:
-            found.append(
-                Condition(
-                    "exclusive_gpu", wanted=True, unit="", read=self._exclusive, holds=lambda value: value is True
-                )
-            )
-        if wanted.min_free_disk_gib is not None:
-            disk = _at_least("min_free_disk_gib", wanted.min_free_disk_gib, "GiB", self._free_disk)
-            disk.waits = False
-            found.append(disk)
-        found.append(
-            Condition(
-                "performance_state",
-                wanted=wanted.performance_state,
-                unit="",
-                read=self._performance_state,
-                holds=lambda value: wanted.performance_state in (None, value),
-                waits=False,
-            )
-        )
-        return found
+        """Those that the matrix sets, and the performance state, which is read in any case."""
+        gates = self._gates
+        state = gates.performance_state
+        exclusive = True if gates.exclusive_gpu else None
+        conditions = [
+            # The source's limits are strict: below 45 °C to start, below 80 °C at all.
+            Condition("max_start_temp_celsius", gates.max_start_temp_celsius, "°C", self._temperature, operator.lt),
+            Condition("max_gpu_temp_celsius", gates.max_gpu_temp_celsius, "°C", self._temperature, operator.lt),
+            Condition("max_cpu_percent", gates.max_cpu_percent, "%", self._cpu_percent, operator.le),
+            Condition("min_free_memory_percent", gates.min_free_memory_percent, "%", self._free_memory, operator.ge),
+            Condition("exclusive_gpu", exclusive, "", self._exclusive, operator.is_),
+            Condition("min_free_disk_gib", gates.min_free_disk_gib, "GiB", self._free_disk, operator.ge, waits=False),
+        ]
+        wanted = [condition for condition in conditions if condition.wanted is not None]
+        return [*wanted, Condition("performance_state", state, "", self._performance_state, operator.eq, waits=False)]
 
-    def _temperature(self, name: str, limit: float) -> Condition:
-        def read() -> tuple[Value, str]:
-            if self._gpus is None:
-                return None, self._why
-            value = self._gpus.temperature()
-            return value, "" if value is not None else self._gpus.reasons["gpu_temp_celsius"]
-
-        # The source's limits are strict: below 45 °C to start, below 80 °C at all.
-        return Condition(name, limit, "°C", read, lambda value: isinstance(value, float) and value < limit)
+    def _temperature(self) -> tuple[Value, str]:
+        if self._gpus is None:
+            return None, self._why
+        value = self._gpus.temperature()
+        return value, "" if value is not None else self._gpus.reasons["gpu_temp_celsius"]
 
     def _cpu_percent(self) -> tuple[Value, str]:
         before, self._cpu = self._cpu, memory.cpu_times()
@@ -227,14 +205,6 @@ class Gatekeeper:
             return value, "read for the record; the matrix sets no condition"
         wanted = value == self._gates.performance_state
         return value, "" if wanted else "an idle GPU lowers its state; it rises with the load"
-
-
-def _at_most(name: str, limit: float, unit: str, read: Callable[[], tuple[Value, str]]) -> Condition:
-    return Condition(name, limit, unit, read, lambda value: isinstance(value, float) and value <= limit)
-
-
-def _at_least(name: str, limit: float, unit: str, read: Callable[[], tuple[Value, str]]) -> Condition:
-    return Condition(name, limit, unit, read, lambda value: isinstance(value, float) and value >= limit)
 
 
 def _described(condition: Condition) -> str:

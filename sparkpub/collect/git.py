@@ -55,10 +55,6 @@ class Repository:
         said = self._run("ls-files", "-z", "--others", "--exclude-standard", "--", str(folder.resolve()))
         return [self.root / name for name in said.split("\0") if name]
 
-    def changed(self, path: Path) -> bool:
-        """Whether a file differs from the last commit, or is not in it."""
-        return bool(self._run("status", "--porcelain", "--", str(path.resolve())))
-
     def push(self) -> None:
         """Push the branch to its upstream. A remote that moved is merged in without touching the work tree.
 

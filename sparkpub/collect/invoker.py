@@ -2,38 +2,26 @@
 
 import os
 import pwd
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 
-@dataclass(frozen=True)
-class User:
-    """A user of this machine."""
-
-    uid: int
-    gid: int
-    name: str
-    home: str
-
-
-def user() -> User | None:
+def user() -> pwd.struct_passwd | None:
     """The user behind sudo; None where the collector runs as itself."""
-    if os.geteuid() != 0 or not os.environ.get("SUDO_UID", "").isdigit():
+    uid = os.environ.get("SUDO_UID", "")
+    if os.geteuid() != 0 or not uid.isdigit() or int(uid) == 0:
         return None
-    uid = int(os.environ["SUDO_UID"])
     try:
-        entry = pwd.getpwuid(uid)
+        return pwd.getpwuid(int(uid))
     except KeyError:
         return None
-    return None if uid == 0 else User(uid, entry.pw_gid, entry.pw_name, entry.pw_dir)
 
 
 def give(path: Path) -> None:
     """Make a file or folder the invoking user's."""
     owner = user()
     if owner is not None:
-        os.chown(path, owner.uid, owner.gid, follow_symlinks=False)
+        os.chown(path, owner.pw_uid, owner.pw_gid, follow_symlinks=False)
 
 
 def make_folder(path: Path) -> None:
@@ -50,5 +38,6 @@ def process_arguments() -> dict[str, Any]:
     if owner is None:
         return {"env": dict(os.environ)}
     env = {name: value for name, value in os.environ.items() if not name.startswith("SUDO_")}
-    env |= {"HOME": owner.home, "USER": owner.name, "LOGNAME": owner.name}
-    return {"user": owner.uid, "group": owner.gid, "extra_groups": os.getgrouplist(owner.name, owner.gid), "env": env}
+    env |= {"HOME": owner.pw_dir, "USER": owner.pw_name, "LOGNAME": owner.pw_name}
+    groups = os.getgrouplist(owner.pw_name, owner.pw_gid)
+    return {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": groups, "env": env}

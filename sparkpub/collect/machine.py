@@ -9,14 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from sparkpub import catalogue
 from sparkpub.collect import controls
 from sparkpub.collect.nvml import Gpus
 from sparkpub.kernel import cgroup, memory
 from sparkpub.metrics import GIB
 from sparkpub.record import Gate, Gpu, Machine
-
-KINDS = {"GB10": "dgx-spark", "H200": "h200", "H100": "h100", "A100": "a100"}
-"""A word of the GPU's name to the machine catalogue's key."""
 
 
 def facts(gpus: Gpus | None, controlled: Sequence[Gate] = ()) -> Machine:
@@ -25,7 +23,7 @@ def facts(gpus: Gpus | None, controlled: Sequence[Gate] = ()) -> Machine:
     nvml = None if gpus is None else gpus.nvml
     return Machine(
         id=_hidden(_first_line("/etc/machine-id"), *(card.id or "" for card in cards)),
-        kind=next((kind for word, kind in KINDS.items() for card in cards if word in card.name), None),
+        kind=next((kind for card in cards if (kind := catalogue.machine_kind(card.name))), None),
         arch=platform.machine() or None,
         os=_os_release(),
         kernel=platform.release() or None,

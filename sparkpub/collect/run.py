@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,21 +11,22 @@ from typing import Any
 from pydantic import ValidationError
 
 from sparkpub import __version__
+from sparkpub.analysis.identity import contradictions
 from sparkpub.collect import journal, sampling
 from sparkpub.collect.evidence import Log, Sealed, seal
 from sparkpub.collect.gates import Passed, floor_gib
 from sparkpub.collect.git import own_commit
-from sparkpub.collect.identity import contradictions, declared_architecture
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.machine import clock_max_mhz
 from sparkpub.collect.progress import Progress, duration
 from sparkpub.collect.watch import Watch
 from sparkpub.environments import ENVIRONMENTS
 from sparkpub.environments.base import OWNER_LABEL, RUN_LABEL, Environment, Exit, Launch, Running
-from sparkpub.errors import CollectError
+from sparkpub.errors import CollectError, SparkpubError, field_problems
 from sparkpub.kernel import owner
-from sparkpub.matrix import Matrix, PlannedRun
+from sparkpub.matrix import Matrix, Model, PlannedRun
 from sparkpub.record import (
+    Architecture,
     Event,
     Machine,
     Moment,
@@ -37,7 +39,7 @@ from sparkpub.record import (
 )
 from sparkpub.redaction import Redactor
 from sparkpub.store import Stored
-from sparkpub.workloads import WORKLOADS
+from sparkpub.workloads import WORKLOADS, architecture
 from sparkpub.workloads.base import Answer, Case, Command, Workload
 
 TICK = 0.25
@@ -261,7 +263,7 @@ def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
             model_path=public.models[run.model].path,
             random_weights=model.random_weights or model.config is not None,
             architecture=declared_architecture(model),
-            workload=public.workloads[run.workload],
+            workload=public.declared_workload(run.workload),
             environment=public.environments[run.environment],
         ),
         metrics={},
@@ -269,6 +271,17 @@ def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
         machine=bench.machine,
         reproducibility=_reproducibility(bench, job),
     )
+
+
+def declared_architecture(model: Model) -> Architecture | None:
+    """Facts about the model asked for: from its folder or its configuration, else from the matrix."""
+    found: Architecture | None = None
+    with suppress(SparkpubError, OSError):
+        if model.config is not None:
+            found = architecture.from_config(model.config, "matrix")
+        elif model.path is not None and (Path(model.path) / "config.json").is_file():
+            found = architecture.read_model_folder(Path(model.path))
+    return found or model.architecture
 
 
 def _reproducibility(bench: Bench, job: Job) -> Reproducibility:
@@ -294,7 +307,8 @@ def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: S
     readings = sampling.Readings(telemetry)
     status, reason = _status(followed, answer)
     notes = [*answer.problems] if status == "ok" else []
-    notes += contradictions(draft.requested, answer.observed)
+    odd = contradictions(draft.requested, answer.observed, answer.metrics)
+    notes += [f"observed identity is not the requested one: {text}" for text in odd]
     events = [
         *followed.events,
         *(Event(at_seconds=None, kind="note", text=bench.redactor.text(text)) for text in notes),
@@ -326,7 +340,7 @@ def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: S
         return Record(**fields)
     except ValidationError as error:
         # A payload may claim what no record may hold (a rate of minus one). The run is then invalid, and still kept.
-        problem = "; ".join(item["msg"].removeprefix("Value error, ") for item in error.errors())
+        problem = "; ".join(field_problems(error))
         sampled = sampling.metrics(readings)
         return Record(**fields | {"metrics": sampled, "status": "invalid", "status_reason": problem[:1000]})
 

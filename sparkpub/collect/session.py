@@ -72,7 +72,7 @@ def axes(texts: Sequence[str], matrix: Matrix) -> dict[str, frozenset[str]]:
         "model": list(matrix.models),
         "environment": list(matrix.environments),
         "workload": list(matrix.workloads),
-        "iteration": [str(number) for number in range(1, matrix.iterations + 1)],
+        "iteration": [str(number) for number in range(1, matrix.most_iterations + 1)],
     }
     chosen: dict[str, set[str]] = {}
     for text in texts:
@@ -80,7 +80,7 @@ def axes(texts: Sequence[str], matrix: Matrix) -> dict[str, frozenset[str]]:
         if not equals or axis not in known:
             raise UsageError(f"--only {text}", remedy=f"write axis=value with one of {', '.join(known)}")
         if value not in known[axis]:
-            names = f"1 to {matrix.iterations}" if axis == "iteration" else ", ".join(known[axis])
+            names = f"1 to {matrix.most_iterations}" if axis == "iteration" else ", ".join(known[axis])
             raise UsageError(f"--only {text}: the matrix has no such {axis}", remedy=f"there are: {names}")
         chosen.setdefault(axis, set()).add(value)
     return {axis: frozenset(values) for axis, values in chosen.items()}

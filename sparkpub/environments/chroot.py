@@ -33,11 +33,7 @@ from sparkpub.environments.base import (
 from sparkpub.environments.processes import HostProcess
 from sparkpub.errors import CollectError
 
-CLEAN = {
-    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    "HOME": "/root",
-    "LANG": "C.UTF-8",
-}
+CLEAN = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8"}
 """What a command in a chroot gets besides its own variables; nothing of the operator's environment."""
 SYSTEM = ("/proc", "/sys", "/dev")
 _NOTES = "mountpoints.json"

@@ -52,32 +52,47 @@ class DockerOptions(Options):
     """Options of `type: docker`: the flags of `docker run` under their own names."""
 
     image: Annotated[str, Field(min_length=1)]
+    """The image, by tag, digest or id. It has to be on this machine: it is never pulled."""
     gpus: Literal["all"] | Annotated[int, Field(ge=1)] | tuple[str, ...] | None = None
     """`--gpus`: all, a number, or a list of GPU indices or UUIDs. Needs the NVIDIA container toolkit."""
     devices: tuple[Annotated[str, AfterValidator(_device)], ...] = ()
     """`--device`: `/dev/nvidia0[:/inside[:rwm]]`, or CDI names such as `nvidia.com/gpu=all`."""
     ipc: str | None = None
+    """`--ipc`: `host` shares the host's shared memory, `private` gives the container its own."""
     shm_size: Size | None = None
-    """`--shm-size`; without effect beside `ipc: host`, since /dev/shm is then the host's."""
+    """`--shm-size`, the size of /dev/shm; without effect beside `ipc: host`, since it is then the host's."""
     ulimits: Mapping[str, Annotated[int, Field(ge=-1)]] = Field(default_factory=dict)
+    """`--ulimit`, soft and hard alike: `memlock` in bytes (-1: unlimited), `stack` in bytes."""
     binds: tuple[BindText, ...] = ()
+    """`--volume`: host folders and files made visible inside, `/host:/inside[:ro]`."""
     network: str | None = None
+    """`--network`: `none`, `host` or the name of a network; none: the engine's bridge."""
     cpuset: Annotated[str, Field(pattern=r"^\d+(-\d+)?(,\d+(-\d+)?)*$")] | None = None
-    """`--cpuset-cpus`."""
+    """`--cpuset-cpus`: the processors that may be used, e.g. `0-9,12`."""
     cpus: PositiveFloat | None = None
+    """`--cpus`: processor time in processors, e.g. 1.5."""
     memory: Size | Literal["unlimited"] | None = None
+    """`--memory`, of the host; what CUDA allocates is not charged to it, on unified memory either."""
     memory_swap: Size | Literal["unlimited"] | None = None
+    """`--memory-swap`: memory and swap together."""
     cgroup_parent: str | None = None
+    """`--cgroup-parent`: the control group under which the container's is made; `/` is the root."""
     privileged: bool = False
+    """`--privileged`: every device and capability."""
     user: str | None = None
+    """`--user`: name or `uid[:gid]`; none: the image's."""
     workdir: str | None = None
     """`--workdir`; the run's folder, which is mounted at /sparkpub, where it is not given."""
     runtime: str | None = None
+    """`--runtime`: the OCI runtime, e.g. `nvidia`; none: the engine's default."""
     entrypoint: str | tuple[str, ...] | None = None
     """`--entrypoint`; the image's own where it is not given, none where it is empty."""
     pid: str | None = None
+    """`--pid`: `host` shows the machine's processes inside."""
     cap_add: tuple[str, ...] = ()
+    """`--cap-add`: capabilities, e.g. `SYS_ADMIN`."""
     security_opt: tuple[str, ...] = ()
+    """`--security-opt`, e.g. `seccomp=unconfined`."""
 
 
 class Docker:
@@ -118,9 +133,6 @@ class Docker:
 
     def launch(self, launch: Launch, options: DockerOptions) -> "DockerRun":
         """Create and start a container; its output streams to the run's log."""
-        import docker.errors  # noqa: PLC0415 - only where a container is wanted
-        from requests.exceptions import RequestException  # noqa: PLC0415
-
         client = _client()
         container = None
         try:
@@ -128,7 +140,7 @@ class Docker:
             argv, variables = resolved(launch, options, INSIDE_WORKDIR, options.python or "python3")
             container = client.containers.create(image.id, list(argv), **create_arguments(options, launch, variables))
             return DockerRun(client, container, launch, argv, options.image)
-        except (docker.errors.DockerException, RequestException) as error:
+        except _failures() as error:
             if container is not None:
                 container.remove(force=True)
             client.close()
@@ -183,12 +195,9 @@ class DockerRun:
 
     def _watch(self) -> None:
         """Wait in the engine's own call; a lost engine also ends the wait, and the inspection tells which it was."""
-        from requests.exceptions import RequestException  # noqa: PLC0415
-
         try:
-            self._container.wait()
-        except RequestException:
-            pass
+            with suppress(*_failures()):
+                self._container.wait()
         finally:
             self._ended.set()
 
@@ -201,40 +210,40 @@ class DockerRun:
 
     def stop(self, grace: float = 10.0) -> Exit:
         """`docker stop`: SIGTERM, and SIGKILL after `grace` seconds."""
-        import docker.errors  # noqa: PLC0415
-
         try:
             self._container.stop(timeout=round(grace))
-        except docker.errors.DockerException:
-            self._container.remove(force=True)
+        except _failures():
+            with suppress(*_failures()):
+                self._container.remove(force=True)
         return self.wait(30) or Exit(-9, "the container did not end after SIGKILL")
 
     def close(self) -> None:
         """Remove the container. Safe to call twice."""
-        import docker.errors  # noqa: PLC0415
-        from requests.exceptions import RequestException  # noqa: PLC0415
-
         try:
-            self._container.remove(force=True, v=True)
-        except (docker.errors.NotFound, RequestException):
-            pass
+            with suppress(*_failures()):
+                self._container.remove(force=True, v=True)
         finally:
             self._client.close()
 
     def _inspected(self) -> Exit:
         """Exit status, out-of-memory flag and error as the engine keeps them."""
-        import docker.errors  # noqa: PLC0415
-        from requests.exceptions import RequestException  # noqa: PLC0415
-
         try:
             self._container.reload()
-        except (docker.errors.DockerException, RequestException) as error:
+        except _failures() as error:
             return Exit(-9, f"the engine lost the container: {_explained(error)}")
         ended = self._container.attrs["State"]
         oom, said = bool(ended.get("OOMKilled")), ended.get("Error") or None
         code = int(ended["ExitCode"])
         reason = said or ("out of memory: ended by the kernel" if oom else None)
         return Exit(code, reason, _facts(self._client, self._container, self._image, oom, said))
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """What the SDK raises where the engine refuses, and where it is gone."""
+    import docker.errors  # noqa: PLC0415 - only where a container is wanted
+    from requests.exceptions import RequestException  # noqa: PLC0415
+
+    return docker.errors.DockerException, RequestException
 
 
 def create_arguments(options: DockerOptions, launch: Launch, variables: Mapping[str, str]) -> dict[str, Any]:

@@ -49,12 +49,7 @@ class Host:
         workdir = str(launch.workdir.resolve())
         argv, variables = resolved(launch, options, workdir, options.python or sys.executable)
         return HostProcess(
-            argv,
-            launch,
-            os.environ | variables,
-            recorded=argv,
-            folder=Path(workdir),
-            own_cgroup=options.own_cgroup,
+            argv, launch, os.environ | variables, recorded=argv, folder=Path(workdir), own_cgroup=options.own_cgroup
         )
 
     def reap(self) -> Sequence[str]:

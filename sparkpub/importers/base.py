@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from sparkpub.errors import ImportFormatError
+from sparkpub import yaml_lines
+from sparkpub.errors import ImportFormatError, field_problems
 from sparkpub.matrix import Matrix
 from sparkpub.record import Machine, MetricValue, Moment, Observed, Origin, Status
 
@@ -35,17 +35,11 @@ class About(BaseModel):
 
 def read_about(path: Path) -> About:
     """From YAML. Raises ImportFormatError naming file and field."""
+    document, _ = yaml_lines.parse(yaml_lines.text_of(path, ImportFormatError), str(path), ImportFormatError)
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-        return About.model_validate_json(json.dumps(document, default=str))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ImportFormatError(
-            f"cannot be read: {type(error).__name__}", where=str(path), remedy="give a YAML file"
-        ) from None
+        return About.model_validate_json(json.dumps(document or {}, default=str))
     except ValidationError as error:
-        item = error.errors()[0]
-        field_name = ".".join(str(part) for part in item["loc"])
-        raise ImportFormatError(f"{field_name}: {item['msg']}", where=str(path), remedy="correct the field") from None
+        raise ImportFormatError(field_problems(error)[0], where=str(path), remedy="correct the field") from None
 
 
 @dataclass(frozen=True)

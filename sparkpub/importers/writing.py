@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from sparkpub.campaign import Campaign
-from sparkpub.errors import ImportFormatError
+from sparkpub.errors import ImportFormatError, field_problems
 from sparkpub.importers.base import About, Draft, Given, Left
 from sparkpub.record import Event, Evidence, Observed, Plan, Record, Requested
 from sparkpub.redaction import Redactor
@@ -90,8 +90,7 @@ def _made(draft: Draft, given: Given, known: "_Known", originals: bool) -> tuple
     try:
         record, files = _record(draft, given, len(known.by_id), originals)
     except ValidationError as error:
-        reasons = [f"{'.'.join(map(str, item['loc']))} {item['msg']}".strip() for item in error.errors()]
-        return Left(draft.source, "; ".join(reasons))
+        return Left(draft.source, "; ".join(field_problems(error)))
     return known.compared(draft.source, record) or (record, files)
 
 

@@ -93,7 +93,7 @@ def _fields(model: type[BaseModel]) -> str:
         (
             f"`{name}`",
             "required" if field.is_required() else _shown(field.get_default(call_default_factory=True)),
-            plain(" ".join((field.description or "").split())),
+            " ".join((field.description or "").split()),
         )
         for name, field in model.model_fields.items()
     )

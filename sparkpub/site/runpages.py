@@ -78,7 +78,6 @@ class RunPages:
             "whole": whole,
             "log": _log_tail(files),
             "plan": _plan(stored.record),
-            "raw": stored.path.read_text(encoding="utf-8"),
             "previous": around[0],
             "next": around[1],
         }

@@ -63,10 +63,18 @@ def files(cache: Path, *, node: bool = True) -> Browser:
         address = _named(source, text.encode())
         names[source] = address.rpartition("/")[2]
         found[address] = text.encode()
+    found.update([search()])
     style = (ASSETS / "sparkpub.css").read_bytes()
     found[_named("sparkpub.css", style)] = style
     found[ICON] = (ASSETS / "icon.svg").read_bytes()
     return Browser(found, f"{FOLDER}/{names['sparkpub.js']}", _named("sparkpub.css", style))
+
+
+@functools.cache
+def search() -> tuple[str, bytes]:
+    """Address and text of the script that keeps the theme's search back until a reader turns to it."""
+    text = (ASSETS / "search.js").read_bytes()
+    return _named("search.js", text), text
 
 
 def _named(name: str, content: bytes) -> str:

@@ -22,25 +22,12 @@ _INHERITED = (
     "text-anchor",
 )  # fmt: skip
 _GEOMETRY = {
-    "d",
-    "transform",
-    "points",
-    "x",
-    "y",
-    "x1",
-    "y1",
-    "x2",
-    "y2",
-    "cx",
-    "cy",
-    "r",
-    "width",
-    "height",
-    "viewBox",
-}
+    "d", "transform", "points", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "width", "height", "viewBox",
+}  # fmt: skip
 _DECIMALS = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 _CIRCLE = re.compile(r"M([\d.]+),0A\1,\1,0,1,1,-\1,0A\1,\1,0,1,1,\1,0Z?")
 _RELATIVE = re.compile(r"M(-?[\d.]+),(-?[\d.]+)((?:[hv]-?[\d.]+)+Z)")
+_POLYLINE = re.compile(r"M-?[\d.]+,-?[\d.]+(?:L-?[\d.]+,-?[\d.]+){2,}")
 _TRANSLATE = re.compile(r"translate\((-?[\d.]+),(-?[\d.]+)\)")
 _NOTHING = {"", "M0,0h0v0h0Z"}
 
@@ -76,8 +63,24 @@ def _shorten(element: ElementTree.Element, names: dict[str, str]) -> None:
         new = _DECIMALS.sub(lambda found: _short(found[0]), value) if name in _GEOMETRY else value
         new = re.sub(r"url\(#([^)]+)\)", lambda found: f"url(#{names.get(found[1], '')})", new)
         kept[name] = names[value] if name == "id" else new
+    if _POLYLINE.fullmatch(kept.get("d", "")):
+        kept["d"] = _polyline(kept["d"])
     element.attrib = kept
     _place(element)
+
+
+def _polyline(path: str) -> str:
+    """A line or steps through points, without the points on the way along a level or an upright stretch."""
+    read = (tuple(map(float, text.split(","))) for text in path[1:].split("L"))
+    every = [point for point, _ in itertools.groupby(read)]
+    points = every[:1]
+    for before, (x, y), after in zip(every, every[1:], [*every[2:], None], strict=False):
+        level = after and (before[0] == x == after[0] or before[1] == y == after[1])
+        if not level or (after and sorted((before, (x, y), after))[1] != (x, y)):
+            points.append((x, y))
+    words = [f"V{y:g}" if x == left else f"H{x:g}" if y == low else f"L{x:g},{y:g}"
+             for (left, low), (x, y) in itertools.pairwise(points)]  # fmt: skip
+    return "M{:g},{:g}".format(*points[0]) + "".join(words)
 
 
 def _place(element: ElementTree.Element) -> None:

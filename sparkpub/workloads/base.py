@@ -7,9 +7,9 @@ logs anew without a GPU, and the collector, the importers and the check `metric-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from sparkpub.record import MetricValue, Observed, Phase
 
@@ -27,6 +27,9 @@ class Options(BaseModel):
     """A workload's options in the matrix; an unknown key is an error. Every option has an effect."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    runs: Annotated[int, Field(ge=1, le=10000)] | None = None
+    """Iterations of each cell of this workload; none: as many as `iterations` of the matrix says."""
 
 
 @dataclass(frozen=True)

@@ -70,9 +70,16 @@ class CommandOptions(Options):
     """
 
     argv: Annotated[tuple[str, ...], Field(min_length=1)]
+    """The program and its arguments, word by word."""
     variables: dict[str, str] = Field(default_factory=dict)
+    """Environment variables of the program."""
     outputs: dict[Role, FileName] = Field(default_factory=dict)
+    """Files that the program writes into `{workdir}`, as role: name. Roles are report, requests, iterations and
+    output."""
     metrics: Annotated[dict[MetricName, Extraction], Field(min_length=1)]
+    """Metric to where it stands: `regex` with one group (`take: first` or `last` match) in the log, or `json`, a dotted
+    path, in the report; `file` names another role. `scale` multiplies. `optional` may be absent. A metric that sparkpub
+    does not know needs `unit`, `label` and `direction`."""
     measured_from: Pattern | None = None
     """Regular expression of the printed line with which the measurement begins: growing memory is a leak from there
     on. None: memory may grow as it likes."""

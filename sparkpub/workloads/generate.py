@@ -25,13 +25,21 @@ class GenerateOptions(Options):
     """A fixed amount of work: `batches` × `batch_size` requests, after `warmup` batches that do not count."""
 
     batch_size: PositiveInt = 1
+    """Requests computed together."""
     batches: PositiveInt = 20
+    """Batches measured, one after the other."""
     warmup: Annotated[int, Field(ge=0)] = 2
+    """Batches before the measured ones; they do not count."""
     input_tokens: PositiveInt = 512
+    """Tokens of each prompt, drawn from the seed."""
     output_tokens: Annotated[int, Field(ge=2)] = 128
+    """Tokens generated per request."""
     dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
+    """Type of weights and KV cache."""
     device: Literal["auto", "cuda", "cpu"] = "auto"
+    """Where it runs; auto: on the GPU where there is one."""
     attention: Literal["sdpa", "eager"] = "sdpa"
+    """Attention kernel: PyTorch's fused one (`sdpa`) or plain matrix products (`eager`)."""
     cuda_graph: bool = False
     """Decode by replaying a CUDA graph: the cost of launching kernels from Python disappears."""
 

@@ -20,18 +20,29 @@ class LlamaBenchOptions(Options):
     """Prompt processing of `input_tokens` and generation of `output_tokens`, each measured by itself at batch 1."""
 
     input_tokens: PositiveInt = 512
+    """Tokens of the prompt that is processed (`--n-prompt`)."""
     output_tokens: PositiveInt = 128
+    """Tokens generated (`--n-gen`)."""
     repetitions: PositiveInt = 5
+    """How often each of the two is measured; the rate is their mean."""
     batch_tokens: PositiveInt | None = None
-    """Logical batch of prompt processing in tokens."""
+    """Logical batch of prompt processing in tokens (`--batch-size`); none: the tool's default."""
     gpu_layers: Annotated[int, Field(ge=0)] | None = None
+    """Layers on the GPU (`--n-gpu-layers`); none: the tool's default, 0 keeps all on the CPU."""
     threads: PositiveInt | None = None
+    """CPU threads; none: the tool's default."""
     flash_attention: bool | None = None
+    """Flash attention (`--flash-attn`); none: the tool's default."""
     cache_type_k: str | None = None
+    """Type of the keys in the KV cache, e.g. `f16` or `q8_0`; none: the tool's default."""
     cache_type_v: str | None = None
+    """The same for the values."""
     mmap: bool | None = None
+    """Map the file of weights into memory in place of reading it; none: the tool's default."""
     extra_args: tuple[str, ...] = ()
+    """Appended to the command, for options that are not listed here."""
     executable: Annotated[str, Field(min_length=1)] = "llama-bench"
+    """The program, by name or path."""
 
 
 class LlamaBench:

@@ -16,10 +16,15 @@ class MatmulOptions(Options):
     """A product of two `size` × `size` matrices of normal random numbers, `iterations` times."""
 
     size: PositiveInt = 10_000
+    """Rows and columns of both matrices; 10,000 as in the methodology."""
     iterations: PositiveInt = 10
+    """Products measured within one run."""
     warmup: int = Field(default=1, ge=0)
+    """Products before the measured ones; they do not count."""
     dtype: Literal["float16", "bfloat16", "float32", "float64"] = "float32"
+    """Type of the numbers."""
     device: Literal["cpu", "cuda"] = "cuda"
+    """`cuda` is PyTorch on a GPU, `cpu` NumPy."""
     tf32: bool = False
     """Whether the GPU may round float32 inputs to TF32; off, so that FP32 means FP32."""
 

@@ -29,30 +29,43 @@ class TrtllmBenchOptions(Options):
     """
 
     mode: Literal["throughput", "latency"] = "throughput"
+    """`throughput` serves `requests` as fast as it can; `latency` one after the other, at batch 1."""
     requests: PositiveInt = 50
+    """Requests measured; 50 as in the published study."""
     input_tokens: PositiveInt | None = None
+    """Tokens of each prompt. Required for a run; imports do not know it."""
     output_tokens: PositiveInt = 128
+    """Tokens generated per request; the end-of-sequence token is ignored."""
     max_batch_size: PositiveInt = 8
+    """Most requests in one step. Mode latency runs batch 1."""
     max_num_tokens: PositiveInt = 8192
+    """Most tokens in one step of the engine, prompts included; not the size of the KV cache."""
     max_seq_len: PositiveInt | None = None
+    """Most tokens of prompt and output together; none: the longest of the dataset."""
     concurrency: PositiveInt | None = None
-    """Requests in flight; None submits all at once, so that latency includes the queue."""
+    """Requests in flight; none submits all at once, so that latency includes the queue."""
     warmup: Annotated[int, Field(ge=0)] = 2
+    """Requests before the measured ones; they do not count."""
     streaming: bool = True
-    """Needed for TTFT and TPOT; mode latency always streams."""
+    """Stream tokens, which TTFT and TPOT need; mode latency always does."""
     backend: Literal["pytorch", "tensorrt", "_autodeploy"] | None = None
+    """Engine behind the tool; none: the version's own default, `pytorch` from 1.0 on."""
     engine_dir: str | None = None
     """Engine of backend tensorrt; the others ignore it."""
     kv_cache_free_gpu_memory_fraction: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Share of the memory free after loading that the KV cache takes; none: the tool's default, 0.9."""
     kv_cache_tokens: PositiveInt | None = None
     """Pins the KV cache to so many tokens: the fair way to compare environments."""
     max_token_id: Annotated[int, Field(ge=1000)] = 30_000
-    """Random prompts are drawn from 100 up to this id."""
+    """Random prompts are drawn from token id 100 up to this one; every vocabulary in use is larger."""
     llm_api_options: dict[str, Any] = Field(default_factory=dict)
     """Merged last into the YAML that trtllm-bench takes, for options that are not listed here."""
     config_flag: Literal["--extra_llm_api_options", "--config"] = "--extra_llm_api_options"
+    """How the version spells the flag of that YAML; newer ones prefer `--config`."""
     iteration_log: bool = False
+    """Keep the statistics of each step of the engine as evidence."""
     executable: Annotated[str, Field(min_length=1)] = "trtllm-bench"
+    """The program, by name or path."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -30,10 +30,13 @@ class VllmBenchOptions(Options):
     """
 
     mode: Literal["throughput", "latency", "serve"] = "throughput"
+    """`throughput` and `latency` run in one process; `serve` is a server and a client."""
     requests: PositiveInt = 100
     """Prompts of throughput and serve; in mode latency the number of measured batches."""
     input_tokens: PositiveInt = 512
+    """Tokens of each prompt."""
     output_tokens: PositiveInt = 128
+    """Tokens generated per request."""
     batch_size: PositiveInt = 8
     """Mode latency: requests in each batch; else the most sequences that vLLM runs together."""
     concurrency: PositiveInt | None = None
@@ -41,15 +44,21 @@ class VllmBenchOptions(Options):
     warmup: Annotated[int, Field(ge=0)] | None = None
     """Mode latency: batches before the measured ones; vLLM's own default where it is left out."""
     dtype: Literal["auto", "bfloat16", "float16", "float32"] = "auto"
+    """Type of the weights in computation; auto: that of the checkpoint."""
     max_model_len: PositiveInt | None = None
+    """Most tokens of prompt and output together; none: what the model's configuration says."""
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Share of the GPU's memory that vLLM takes in all; none: the tool's default."""
     enforce_eager: bool = False
+    """Launch each kernel by itself in place of CUDA graphs."""
     port: Annotated[int, Field(ge=1024, le=65535)] = 8137
+    """Mode serve: TCP port on 127.0.0.1."""
     start_seconds: PositiveInt = 900
-    """Mode serve: how long the server may take to become healthy."""
+    """Mode serve: how long the server may take to become healthy, in seconds."""
     extra_args: tuple[str, ...] = ()
     """Appended to the command of the engine, for options that are not listed here."""
     executable: Annotated[str, Field(min_length=1)] = "vllm"
+    """The program, by name or path."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -110,12 +110,14 @@ def test_doctor_names_what_stands_in_the_way(tmp_path: Path, matrix_file: Path) 
 
 def test_doctor_runs_each_cell_once_and_keeps_nothing(tmp_path: Path) -> None:
     workloads: dict[str, Any] = {
-        name: {**a_matrix(script).workloads["w"]} for name, script in (("good", "echo rate 5"), ("bad", "exit 4"))
+        name: a_matrix(script).workloads["w"] | {"runs": 3}
+        for name, script in (("good", "echo rate 5"), ("bad", "exit 4"))
     }
     file = write(tmp_path, a_matrix(workloads=workloads, gates={"cooldown": 600}))
     said = sparkpub("doctor", file, "--data", tmp_path, "--smoke", "--json")
     assert said.returncode == 1
     checks = {item["name"]: item for item in json.loads(said.stdout)["checks"]}
+    assert len([name for name in (item["name"] for item in json.loads(said.stdout)["checks"]) if "smoke" in name]) == 2
     assert checks["smoke m/native/good"]["state"] == "ok"
     assert checks["smoke m/native/bad"]["state"] == "missing"
     assert "exit status 4" in checks["smoke m/native/bad"]["detail"]

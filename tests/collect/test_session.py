@@ -5,8 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from sparkpub.checks import review
+from sparkpub.collect.overview import status_document
 from sparkpub.collect.session import axes
+from sparkpub.dataset import load
 from sparkpub.errors import CollectError, UsageError
+from sparkpub.matrix import Matrix
 from sparkpub.store import file_sha256, read_campaign, to_json
 from sparkpub.telemetry import parse
 from tests.collect.collecting import OPEN_GATES, a_command, a_matrix, records, run
@@ -53,6 +57,23 @@ def test_resume_looks_at_records_and_not_at_file_names(tmp_path: Path) -> None:
     for index, path in enumerate(sorted((tmp_path / "small").glob("native*Z.json"))):
         path.rename(path.with_name(f"renamed{index}.json"))
     assert run(matrix, tmp_path).measured == 0
+
+
+def test_a_workload_has_its_own_number_of_runs_from_plan_to_review(tmp_path: Path) -> None:
+    def with_runs(few: int | None) -> Matrix:
+        own = {} if few is None else {"runs": few}
+        return a_matrix(workloads={"w": a_command("echo rate 5"), "few": a_command("echo rate 6", **own)})
+
+    assert run(with_runs(1), tmp_path).measured == 3
+    assert [(record.workload, record.iteration) for record in records(tmp_path)] == [("w", 1), ("few", 1), ("w", 2)]
+    assert all("runs" not in record.requested.workload for record in records(tmp_path))
+    assert {(cell["workload"], cell["missing"]) for cell in status_document(with_runs(1), tmp_path)["cells"]} == {
+        ("w", 0), ("few", 0),
+    }  # fmt: skip
+    assert [found for found in review(load(tmp_path)).findings if found.check in ("unbalanced", "missing-cell")] == []
+    # More runs are wanted later: those that are there still count, and `--only` knows the largest number.
+    assert axes(["iteration=3"], with_runs(3)) == {"iteration": frozenset({"3"})}
+    assert run(with_runs(3), tmp_path).measured == 2
 
 
 def test_only_restricts_the_axes(tmp_path: Path) -> None:

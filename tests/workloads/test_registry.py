@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from sparkpub.environments import ENVIRONMENTS
+from sparkpub.matrix import Gates
 from sparkpub.record import metric_problems
 from sparkpub.workloads import WORKLOADS
 
@@ -14,6 +16,20 @@ from sparkpub.workloads import WORKLOADS
 def test_a_workload_is_registered_under_its_own_name() -> None:
     assert {name: workload.name for name, workload in WORKLOADS.items()} == {name: name for name in WORKLOADS}
     assert set(WORKLOADS) == {"matmul", "generate", "command", "trtllm-bench", "vllm-bench", "llama-bench"}
+
+
+PARTS = {
+    **{f"workload {name}": member.options for name, member in WORKLOADS.items()},
+    **{f"environment {name}": member.options for name, member in ENVIRONMENTS.items()},
+    "gates": Gates,
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_option_says_what_it_means(part: str) -> None:
+    """The reference page prints these texts."""
+    silent = [name for name, field in PARTS[part].model_fields.items() if not (field.description or "").endswith(".")]
+    assert silent == []
 
 
 @pytest.mark.parametrize("name", WORKLOADS)

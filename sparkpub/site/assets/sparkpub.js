@@ -136,6 +136,20 @@ function copyable(table) {
   (table.closest('.sp-scroll') ?? table).after(button);
 }
 
+// ---- The raw record: the link to its file becomes the text when it is opened -------------------------------------
+
+function raw(details) {
+  details.addEventListener('toggle', async () => {
+    const answer = await fetch(details.dataset.spRaw);
+    if (!answer.ok) return;
+    const text = Object.assign(document.createElement('pre'), {className: 'sp-pre', textContent: await answer.text()});
+    const box = Object.assign(document.createElement('div'), {className: 'sp-scroll', tabIndex: 0, role: 'region'});
+    box.setAttribute('aria-label', 'Raw record');
+    box.append(text);
+    details.append(box);
+  }, {once: true});
+}
+
 // ---- Pages that are programs of their own ------------------------------------------------------------------------
 
 const programs = [
@@ -150,6 +164,7 @@ onPage(() => {
   pass = filters(charts);
   document.querySelectorAll('table.sp-sortable').forEach(sortable);
   document.querySelectorAll('table.sp-copyable').forEach(copyable);
+  document.querySelectorAll('details[data-sp-raw]').forEach(raw);
   for (const [selector, load] of programs) {
     const element = document.querySelector(selector);
     // A program that cannot start leaves the plain table.
