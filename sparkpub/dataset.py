@@ -41,7 +41,7 @@ class CampaignData:
         """The campaign's key."""
         return self.info.campaign
 
-    @property
+    @cached_property
     def records(self) -> tuple[Record, ...]:
         """The records of `runs`, in the same order."""
         return tuple(stored.record for stored in self.runs)

@@ -68,12 +68,18 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
                 raise PluginError("\n".join(lines)) from None
             for line in lines:
                 log.error("%s; the last good pages stay", line)  # noqa: TRY400 - one line, no traceback
+        self._blocks = {key: html for content in self._tree.values() for key, html in content.blocks.items()}
         style, module = page_assets(self._tree)
         script = ExtraScriptValue(module)
         script.type = "module"
         config.extra_css.append(style)
         config.extra_javascript.append(script)
-        self._blocks = {key: html for content in self._tree.values() for key, html in content.blocks.items()}
+        # Every page names both, so with new ones every page is new.
+        self._put(files, config, before if style in before and module in before else {})
+        return files
+
+    def _put(self, files: Files, config: MkDocsConfig, before: Mapping[str, Content]) -> None:
+        """Add the tree to the engine's files, and take from a preview what is no longer in it."""
         for uri, content in self._tree.items():
             known = files.get_file_from_path(uri)
             if known is not None and content.copy_of is not None:
@@ -87,7 +93,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         for uri in before.keys() - self._tree.keys():
             if not uri.startswith(POSTS):
                 Path(self._file(config, uri, before[uri]).abs_dest_path).unlink(missing_ok=True)
-        return files
 
     def _build(self, config: MkDocsConfig) -> Mapping[str, Content]:
         folder = self._folder(config)

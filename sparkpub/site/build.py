@@ -8,7 +8,6 @@ Two adapters hand the tree to a site generator: the MkDocs plugin as virtual fil
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +37,8 @@ BLOG_INDEX = "blog/index.md"
 
 def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
     """The docs tree by address. Raises SiteError or ClaimError in one line each for what cannot be published."""
-    with ThreadPoolExecutor(1) as aside, Drawings(options.cache / "charts") as drawings:
-        browser = aside.submit(runtime.files, options.cache)  # packages are fetched and bundled while pages are made
+    browser = runtime.begun(options.cache)
+    with Drawings(options.cache / "charts") as drawings:
         tree = _tree(publish(dataset, options), drawings)
         for address, data in browser.result().files.items():
             _add(tree, address, Content(data=data))
