@@ -154,7 +154,8 @@ class Matrix(_Part):
 
     def iterations_of(self, workload: str) -> int:
         """How many iterations the cells of a workload have: its own `runs`, else the matrix's `iterations`."""
-        return self.workload_options(workload).runs or self.iterations
+        runs = self.workloads[workload].get("runs")
+        return runs if isinstance(runs, int) else self.iterations
 
     @property
     def most_iterations(self) -> int:
@@ -306,23 +307,16 @@ def _part_problems(document: dict[str, Any], lines: Lines) -> list[str]:
     for section, registry in (("environments", ENVIRONMENTS), ("workloads", WORKLOADS)):
         parts = document.get(section)
         for name, options in parts.items() if isinstance(parts, dict) else ():
-            path = (section, str(name))
             if not isinstance(options, dict):
                 continue
-            kind = options.get("type")
+            path, kind = (section, str(name)), options.get("type")
             member = registry.get(str(kind))
             if kind is None:
-                problems.append(
-                    lines.problem(path, f"{section}.{name}.type is missing", f"add type: {' | '.join(registry)}")
-                )
+                what = f"{section}.{name}.type is missing"
+                problems.append(lines.problem(path, what, f"add type: {' | '.join(registry)}"))
             elif member is None:
-                problems.append(
-                    lines.problem(
-                        (*path, "type"),
-                        f"unknown type {kind!r} of {section}.{name}",
-                        suggestion(str(kind), list(registry)),
-                    )
-                )
+                what = f"unknown type {kind!r} of {section}.{name}"
+                problems.append(lines.problem((*path, "type"), what, suggestion(str(kind), list(registry))))
             else:
                 try:
                     member.options.model_validate(_without_type(options))
@@ -333,30 +327,18 @@ def _part_problems(document: dict[str, Any], lines: Lines) -> list[str]:
 
 def _name_problems(matrix: Matrix, lines: Lines) -> list[str]:
     """Names that point nowhere, and a matrix that plans nothing."""
-    problems = []
-    if matrix.baseline is not None and matrix.baseline not in matrix.environments:
-        problems.append(
-            lines.problem(
-                ("baseline",),
-                f"baseline {matrix.baseline!r} is not an environment",
-                suggestion(matrix.baseline, list(matrix.environments)),
-            )
-        )
+    problems: list[str] = []
+
+    def look_up(path: tuple[str, ...], axis: str, name: str | None, what: str) -> None:
+        known = list(getattr(matrix, f"{axis}s"))
+        if name is not None and name not in known:
+            problems.append(lines.problem(path, what, suggestion(name, known)))
+
+    look_up(("baseline",), "environment", matrix.baseline, f"baseline {matrix.baseline!r} is not an environment")
     for index, rule in enumerate(matrix.exclude):
-        for axis, names in (
-            ("model", matrix.models),
-            ("environment", matrix.environments),
-            ("workload", matrix.workloads),
-        ):
-            value = getattr(rule, axis)
-            if value is not None and value not in names:
-                problems.append(
-                    lines.problem(
-                        ("exclude", str(index), axis),
-                        f"exclude names an unknown {axis} {value!r}",
-                        suggestion(value, list(names)),
-                    )
-                )
+        for axis in ("model", "environment", "workload"):
+            name = getattr(rule, axis)
+            look_up(("exclude", str(index), axis), axis, name, f"exclude names an unknown {axis} {name!r}")
     if not any(True for _ in matrix.cells()):
         problems.append(
             lines.problem(("exclude",), "every cell is excluded, so nothing would run", "remove a rule of exclude:")

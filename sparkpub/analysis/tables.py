@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from sparkpub.analysis.compare import p_text
 from sparkpub.analysis.summary import TABLES, Statistics, row_document
-from sparkpub.metrics import Metric, lookup
+from sparkpub.metrics import METRICS, Metric
 
 Form = Literal["text", "markdown", "csv", "json"]
 
@@ -84,7 +84,7 @@ def _figure(row: Any, name: str, value: float | bool | None) -> str:
     if value is None or isinstance(value, bool):
         return "—" if value is None else "yes" if value else "no"
     if name in _IN_UNIT:
-        metric = lookup(row.metric) or Metric(row.metric, row.unit, "neither", row.metric, "")
+        metric = METRICS.get(row.metric) or Metric(row.metric, row.unit, "neither", row.metric, "")
         text = metric.format(value, unit=name in {"mean", "difference"})
     else:
         text = f"{value:.3g}".replace("-", "\N{MINUS SIGN}")

@@ -110,8 +110,9 @@ def order(scope: Scope, metric: Metric) -> dict[str, Any]:
             strokeDash=theme.dash("environment", scope.environments),
         )
     )
+    # One name per pair of lines: those of the environments lie close to each other.
     names = (
-        scope.rows("trends", _of(metric), "datum.end === 'first'")
+        scope.rows("trends", _of(metric), "datum.end === 'first'", f"datum.environment === {scope.environments[0]!r}")
         .mark_text(align="left", dy=-10, fontSize=11, color=theme.FAINT)
         .encode(x=x, y=alt.Y("value:Q"), text=alt.Text("model:N"))
     )

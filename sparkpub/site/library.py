@@ -165,15 +165,9 @@ class Library:
         return Figure(
             key=key,
             title=_TITLES[kind].format(metric.label),
-            says=sentences.differences(metric, compared) or sentences.means(metric, cells),
+            says=sentences.of_kind(kind, metric, compared, cells),
             sample=sentences.sample(cells, self._excluded(runs, metric.name)),
-            chart=Chart(
-                kind,
-                (
-                    cut,
-                    metric,
-                ),
-            ),
+            chart=Chart(kind, (cut, metric)),
             data=rows,
             table=_cell_table(metric, cells, runs, cut),
             rows=[{**{name: row.get(name) for name in _AXES}, metric.name: row[metric.name]} for row in runs],

@@ -1,5 +1,6 @@
 """The generated pages: which there are, and what each template is given."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -137,16 +138,16 @@ class Pages:
         rows = self.publication.comparisons.get(key, ())
         cells = self.publication.cells.get(key, ())
         if rows:
-            verdicts = list(dict.fromkeys(row.verdict for row in rows))
-            note = f"{rows[0].candidate} against {rows[0].baseline}, {sentences.counted(len(rows), 'comparison')}"
-            verdict = verdicts[0] if len(verdicts) == 1 else "mixed"
+            verdicts = Counter(row.verdict for row in rows)
             return {"metric": metric, "href": f"metrics/{slug(metric.name)}/", "value": _change(metric, rows),
-                    "verdict": verdict, "note": note}  # fmt: skip
+                    "verdicts": verdicts, "verdict": sentences.listed(f"{n} {word}" for word, n in verdicts.items()),
+                    "note": f"{rows[0].candidate} against {rows[0].baseline}"}  # fmt: skip
         if not cells:
             return None
         best = (min if metric.direction == "lower" else max)(cells, key=lambda cell: cell.mean)
         return {"metric": metric, "href": f"metrics/{slug(metric.name)}/", "value": metric.format(best.mean),
-                "verdict": "", "note": f"best mean: {best.model}, {best.environment}, n = {best.n}"}  # fmt: skip
+                "verdict": "", "verdicts": {},
+                "note": f"best mean: {best.model}, {best.environment}, n = {best.n}"}  # fmt: skip
 
     def _problems(self, campaign: CampaignData) -> list[dict[str, Any]]:
         """Findings by check, the severest first: each with its first message and how often it trips."""
@@ -219,7 +220,9 @@ class Pages:
         headlines = self.publication.headlines(campaign)
         cut = scope(campaign, **part)
         runs = [run for run in campaign.runs if all(getattr(run.record, axis) == name for axis, name in part.items())]
-        names = [slug(metric.name) for metric in headlines]
+        names = [slug(metric.name) for metric in headlines if any(
+            getattr(cell, axis) == name for cell in self.publication.cells.get((campaign.name, metric.name), ())
+            for axis, name in part.items())]  # fmt: skip
         ordered = [f"{name}-order" for name in names[:2]] if "model" in part else []
         compared = [
             sentence

@@ -111,7 +111,7 @@ def _chart(library: Library, across: Metric, up: Metric) -> Figure:
     return Figure(
         key=EXPLORER,
         title="Any metric against any other",
-        says=f"Each point is a run: {across.label} across, {up.label} up.",
+        says=f"Each point is a run: {across.label} ({across.unit}) across, {up.label} ({up.unit}) up.",
         sample=f"{len(rows)} runs of all campaigns. Drag over points to keep only those in the table.",
         chart=Chart("explore", (across.name, up.name, environments)),
         data={"runs": rows},

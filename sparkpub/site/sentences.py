@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from sparkpub.analysis.describe import ALPHA
 from sparkpub.analysis.summary import CellStatistic, ComparisonRow
 from sparkpub.metrics import Metric
 
@@ -29,6 +30,18 @@ def listed(names: Iterable[str]) -> str:
 def span(texts: Sequence[str]) -> str:
     """`x`, or `x to y` of sorted texts."""
     return texts[0] if len(set(texts)) == 1 else f"{texts[0]} to {texts[-1]}"
+
+
+def of_kind(kind: str, metric: Metric, rows: Sequence[ComparisonRow], cells: Sequence[CellStatistic]) -> str:
+    """What a kind of chart of a metric shows: the difference, the means, the spread of a cell, or its drift."""
+    if kind == "box" and (shares := sorted(c.cv_percent for c in cells if c.n > 1 and c.cv_percent is not None)):
+        return f"Runs of one cell vary by {spread([f'{share:.1f}' for share in shares], '%')} of their mean (sd)."
+    if kind == "order" and (tested := [cell for cell in cells if cell.trend_p_adjusted is not None]):
+        drifting = [f"{_cell(c)}, {c.workload}" for c in tested if c.trend_p_adjusted is not None
+                    and c.trend_p_adjusted < ALPHA]  # fmt: skip
+        which = f"{len(drifting)} of {counted(len(tested), 'cell')}: {'; '.join(drifting)}" if drifting else "no cell"
+        return f"{metric.label} drifts with the order of the runs in {which} (Mann-Kendall, adjusted)."
+    return ("" if kind == "bars" else differences(metric, rows)) or means(metric, cells)
 
 
 def differences(metric: Metric, rows: Sequence[ComparisonRow]) -> str:

@@ -101,7 +101,8 @@ class Compare {
   line(row) {
     const {metric, means, n, difference, percent, interval, verdict} = row;
     const digits = metric.decimals;
-    const value = (index) => make('td', {}, make('strong', {textContent: minus(means[index].toFixed(digits))}), ` n = ${n[index]}`);
+    const value = (index) =>
+      make('td', {className: 'sp-num'}, make('strong', {textContent: minus(means[index].toFixed(digits))}), make('small', {textContent: `n = ${n[index]}`}));
     const shares = interval && percent !== null ? interval.map((end) => signed((100 * end) / means[0], 1)).join(' to ') + ' %' : '';
     const line = make(
       'tr',
@@ -110,9 +111,9 @@ class Compare {
       make('td', {textContent: metric.unit}),
       value(0),
       value(1),
-      make('td', {textContent: signed(difference, digits)}),
-      make('td', {textContent: percent === null ? 'no true zero' : `${signed(percent, 2)} %`}),
-      make('td', {textContent: shares}),
+      make('td', {className: 'sp-num', textContent: signed(difference, digits)}),
+      make('td', {className: 'sp-num', textContent: percent === null ? 'no true zero' : `${signed(percent, 2)} %`}),
+      make('td', {className: 'sp-num', textContent: shares}),
       make('td', {}, make('span', {className: `sp-verdict sp-${verdict}`, textContent: verdict})),
       make('td', {className: 'sp-wide-cell', textContent: this.why(row)}),
     );
@@ -153,7 +154,13 @@ class Compare {
       json(`${figure.dataset.spSpec}${figure.clientWidth < 480 ? '.narrow' : ''}.vega.json`),
       ...runs.map((run) => json(this.element.dataset.spRoot + run.samples)),
     ]);
-    const shared = new Set(samples[0].map((row) => row.signal).filter((name) => samples[1].some((row) => row.signal === name)));
+    // A line needs two points.
+    const drawn = samples.map((list) => {
+      const counts = {};
+      for (const {signal, value} of list) if (Number.isFinite(value)) counts[signal] = (counts[signal] ?? 0) + 1;
+      return new Set(Object.keys(counts).filter((name) => counts[name] > 1));
+    });
+    const shared = new Set([...drawn[0]].filter((name) => drawn[1].has(name)));
     const rows = samples.flatMap((list, index) =>
       list.filter((row) => shared.has(row.signal)).map((row) => ({...row, side: 'AB'[index]})),
     );

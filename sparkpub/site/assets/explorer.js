@@ -26,7 +26,8 @@ class Explorer {
   }
 
   read() {
-    this.standard = {columns: [...this.metrics.keys()].slice(0, 4).join()};
+    const common = [...this.metrics.keys()].filter((name) => this.rows.filter((row) => typeof row[name] === 'number').length * 2 > this.rows.length);
+    this.standard = {columns: (common.length ? common : [...this.metrics.keys()]).slice(0, 4).join()};
     const query = new URLSearchParams(location.search);
     const list = (name) => query.get(name)?.split(',').filter(Boolean) ?? [];
     restore(this.form);
@@ -86,6 +87,8 @@ class Explorer {
   // ---- What is shown ----
 
   show() {
+    const says = this.chart?.closest('figure').querySelector('.sp-says');
+    if (says) says.textContent = `Each point is a run: ${this.label(this.x)} across, ${this.label(this.y)} up.`;
     this.facets = passes(chosen(this.form));
     this.words = this.form.elements.find.value.toLowerCase().split(/\s+/).filter(Boolean);
     const rows = this.visible();
@@ -247,13 +250,23 @@ class Explorer {
     const {made} = live;
     const place = made.container();
     place.style.aspectRatio = 'auto';
-    made.width(place.clientWidth).signal('xfield', this.x).signal('yfield', this.y).runAsync().then(() => this.show());
+    const ready = made.width(place.clientWidth).signal('xfield', this.x).signal('yfield', this.y).runAsync();
+    ready.then(() => this.drawBrush()).then(() => this.show());
     let waiting;
     made.addSignalListener('brush', (_, {vx, vy}) => {
       this.brush = vx && vy ? [...vx, ...vy] : null;
       clearTimeout(waiting);
       waiting = setTimeout(() => this.show(), 30);
     });
+  }
+
+  /** A brush that the address asked for, at its place in the chart. */
+  drawBrush() {
+    if (!this.brush) return undefined;
+    const [left, right, low, high] = this.brush;
+    const {made} = this.live;
+    const [x, y] = ['x', 'y'].map((name) => made.scale(name));
+    return made.signal('brush_x', [x(left), x(right)]).signal('brush_y', [y(high), y(low)]).runAsync();
   }
 
   setBrush() {
