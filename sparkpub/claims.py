@@ -152,7 +152,7 @@ def _questions(claim: Claim, campaign: CampaignData, records: Sequence[Record]) 
     """One question per unit of the claim's scope. Workloads that do not have the metric at all hold no unit."""
     unit = claim.scope.rpartition(" ")[2]
     axes = {"cell": AXES, "model": ("model", "workload"), "environment": ("environment", "workload")}.get(unit, ())
-    margin = campaign.matrix.equivalence_margin_percent if campaign.matrix else 1.0
+    margin = campaign.margin_percent
     if claim.expect is not None and claim.expect.equivalent_within_percent is not None:
         margin = claim.expect.equivalent_within_percent
     measured = {record.workload for record in records if claim.metric in record.metrics}

@@ -6,9 +6,10 @@ its log). Parsed records are cached by path, size and modification time, so a re
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -32,13 +33,15 @@ class CampaignData:
     info: Campaign
     folder: Path
     runs: tuple[Stored, ...]
+    kept: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What was worked out from this campaign and nothing else: as long as it does not change, it holds."""
 
     @property
     def name(self) -> str:
         """The campaign's key."""
         return self.info.campaign
 
-    @property
+    @cached_property
     def records(self) -> tuple[Record, ...]:
         """The records of `runs`, in the same order."""
         return tuple(stored.record for stored in self.runs)
@@ -52,6 +55,20 @@ class CampaignData:
     def matrix(self) -> Matrix | None:
         """The matrix as run, or None for an import without one."""
         return None if self.info.matrix is None else matrices.from_document(self.info.matrix, str(self.folder))
+
+    @property
+    def baseline(self) -> str:
+        """The environment that others are compared with: the matrix's, else `native`, else the first that ran."""
+        if self.matrix is not None:
+            return self.matrix.baseline_environment
+        names = [record.environment for record in self.records]
+        return "native" if "native" in names else next(iter(names), "")
+
+    @property
+    def margin_percent(self) -> float:
+        """The equivalence margin that the matrix declares, or the default of one."""
+        default = Matrix.model_fields["equivalence_margin_percent"].default
+        return float(default if self.matrix is None else self.matrix.equivalence_margin_percent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +180,25 @@ def _read_campaign(folder: Path) -> tuple[CampaignData | None, list[str]]:
     except RecordError as error:
         return None, problems + error.lines()
     runs.sort(key=lambda stored: (stored.record.started.value, stored.record.plan.position, stored.record.run_id))
-    return CampaignData(info, folder, tuple(runs)), problems
+    marks = [
+        (id(stored), [_modified(stored.evidence_path(item)) for item in stored.record.evidence]) for stored in runs
+    ]
+    known, then = _LOADED.get(folder, (None, None))
+    if known is None or known.info != info or then != marks:
+        known = CampaignData(info, folder, tuple(runs))
+        _LOADED[folder] = known, marks
+    return known, problems
+
+
+_LOADED: dict[Path, tuple[CampaignData, list[Any]]] = {}
+"""Folder to the campaign as last read, so that a rebuild meets the same object where no file has changed."""
+
+
+def _modified(path: Path) -> int | None:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 def _identity_problems(campaigns: Mapping[str, CampaignData]) -> list[str]:

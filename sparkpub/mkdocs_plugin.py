@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from jinja2 import Environment
 from mkdocs.commands.build import build as build_docs
 from mkdocs.config import config_options as option
 from mkdocs.config.base import Config, load_config
@@ -20,10 +21,12 @@ from mkdocs.structure.pages import Page
 
 from sparkpub.dataset import Dataset, load
 from sparkpub.errors import SiteError, SparkpubError
-from sparkpub.site import runtime, security
+from sparkpub.site import security
 from sparkpub.site.build import build, refuse
 from sparkpub.site.content import POSTS, Content, SiteOptions, fill
+from sparkpub.site.disk import page_assets
 from sparkpub.site.history import last_commits
+from sparkpub.site.templating import bytecode
 from sparkpub.store import DEFAULT_DATA, write_atomic
 
 log = logging.getLogger("mkdocs.plugins.sparkpub")
@@ -48,24 +51,15 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         self._whole: Dataset | None = None
         self._tree: Mapping[str, Content] = {}
         self._blocks: dict[str, str] = {}
-        self._browser: runtime.Browser | None = None
 
     def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:  # noqa: ARG002
         """Keep this object, and so its caches, over the rebuilds of a preview."""
         self._serving = command == "serve"
 
-    def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
-        """Name the style sheet and the module of the pages."""
-        self._browser = runtime.files(self._folder(config) / self.config.cache)
-        config.extra_css.append(self._browser.stylesheet)
-        script = ExtraScriptValue(self._browser.module)
-        script.type = "module"
-        config.extra_javascript.append(script)
-        return config
-
     @event_priority(50)
     def on_files(self, files: Files, *, config: MkDocsConfig) -> Files:
         """Add the docs tree. Bound pages of people take the place of their sources; damaged data stop a build."""
+        before = self._tree
         try:
             self._tree = self._build(config)
         except SparkpubError as error:
@@ -75,14 +69,30 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             for line in lines:
                 log.error("%s; the last good pages stay", line)  # noqa: TRY400 - one line, no traceback
         self._blocks = {key: html for content in self._tree.values() for key, html in content.blocks.items()}
+        style, module = page_assets(self._tree)
+        script = ExtraScriptValue(module)
+        script.type = "module"
+        config.extra_css.append(style)
+        config.extra_javascript.append(script)
+        # Every page names both, so with new ones every page is new.
+        self._put(files, config, before if style in before and module in before else {})
+        return files
+
+    def _put(self, files: Files, config: MkDocsConfig, before: Mapping[str, Content]) -> None:
+        """Add the tree to the engine's files, and take from a preview what is no longer in it."""
         for uri, content in self._tree.items():
             known = files.get_file_from_path(uri)
             if known is not None and content.copy_of is not None:
                 continue
             if known is not None:
                 files.remove(known)
-            files.append(self._file(config, uri, content))
-        return files
+            file = self._file(config, uri, content)
+            if before.get(uri) == content and not uri.startswith(POSTS):
+                _unchanged(file)
+            files.append(file)
+        for uri in before.keys() - self._tree.keys():
+            if not uri.startswith(POSTS):
+                Path(self._file(config, uri, before[uri]).abs_dest_path).unlink(missing_ok=True)
 
     def _build(self, config: MkDocsConfig) -> Mapping[str, Content]:
         folder = self._folder(config)
@@ -147,6 +157,11 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         except ValueError:
             return None
 
+    def on_env(self, env: Environment, *, config: MkDocsConfig, files: Files) -> Environment:  # noqa: ARG002
+        """Keep the theme's templates compiled."""
+        env.bytecode_cache = bytecode(self._folder(config) / self.config.cache)
+        return env
+
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str:
         """Put figures and tables in, name preview picture and feed, and declare the page's policy."""
         root = "../" * page.url.count("/")
@@ -184,6 +199,11 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def _folder(self, config: MkDocsConfig) -> Path:
         return Path(config.config_file_path).resolve().parent
+
+
+def _unchanged(file: File) -> None:
+    """Tell a preview that keeps what it built (`mkdocs serve --dirty`) to keep this too, where it is still there."""
+    file.is_modified = lambda: not Path(file.abs_dest_path).is_file()  # type: ignore[method-assign]
 
 
 class _Problems(logging.Handler):

@@ -29,7 +29,6 @@ Include = Literal["counted", "all"]
 Key = tuple[str, str, str, str]
 """(model, environment, workload, metric)."""
 
-_MARGIN_PERCENT = 1.0
 _STATE = ("gpu_temp_", "gpu_power_", "gpu_clock_", "gpu_utilization_", "device_used_before_")
 _FURTHER_SUMMARIES = ("_mean_ms", "_min_ms", "_p90_ms", "_p95_ms", "_max_ms")
 
@@ -184,7 +183,7 @@ def statistics(
     if against is not None and (len(chosen) != 1 or campaign == against):
         raise UsageError("--against compares one campaign with another", remedy="name the first with --campaign")
     out = dict(excluded or {}) if include == "counted" else {}
-    samples = [(data, campaign_samples(data, out)) for data in chosen]
+    parts = [_part(data, out) for data in chosen]
     others = {} if against is None else campaign_samples(dataset.campaign(against), out)
     used = chosen if against is None else (*chosen, dataset.campaign(against))
     here = {stored.record.run_id for data in used for stored in data.runs}
@@ -192,11 +191,33 @@ def statistics(
         include,
         {run: reason for run, reason in out.items() if run in here},
         chosen,
-        tuple(row for data, found in samples for row in _cells(data, found)),
-        tuple(row for data, found in samples for row in _comparisons(data, found)),
+        tuple(row for part in parts for row in part.cells),
+        tuple(row for part in parts for row in part.comparisons),
         against,
-        tuple(row for data, found in samples for row in _repeats(data, found, against or "", others)),
+        tuple(
+            row
+            for data, part in zip(chosen, parts, strict=True)
+            for row in _repeats(data, part.samples, against or "", others)
+        ),
     )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The statistics of one campaign by itself."""
+
+    samples: Mapping[Key, Sample]
+    cells: list[CellStatistic]
+    comparisons: list[ComparisonRow]
+
+
+def _part(data: CampaignData, excluded: Collection[str]) -> _Part:
+    out = frozenset(stored.record.run_id for stored in data.runs if stored.record.run_id in excluded)
+    if ("statistics", out) not in data.kept:
+        samples = campaign_samples(data, out)
+        data.kept["statistics", out] = _Part(samples, _cells(data, samples), _comparisons(data, samples))
+    part: _Part = data.kept["statistics", out]
+    return part
 
 
 def campaign_samples(data: CampaignData, excluded: Collection[str] = ()) -> dict[Key, Sample]:
@@ -224,14 +245,6 @@ def family_of(metric: Metric, present: Collection[str] = ()) -> Family:
     restates = any(name in present for name in metric.derived_from)
     state = metric.name.startswith(_STATE)
     return "secondary" if further or restates or state or metric.direction == "neither" else "primary"
-
-
-def baseline_environment(data: CampaignData) -> str:
-    """The matrix's baseline; without a matrix `native`, or else the environment that ran first."""
-    if data.matrix is not None:
-        return data.matrix.baseline_environment
-    names = [record.environment for record in data.records]
-    return "native" if "native" in names else next(iter(names), "")
 
 
 def _about(campaign: str, key: Key, sample: Sample) -> dict[str, Any]:
@@ -295,14 +308,13 @@ def _compared(base: Sample, sample: Sample, margin: float, *, pair: bool = False
 
 
 def _comparisons(data: CampaignData, samples: Mapping[Key, Sample]) -> list[ComparisonRow]:
-    baseline = baseline_environment(data)
-    margin = _MARGIN_PERCENT if data.matrix is None else data.matrix.equivalence_margin_percent
+    baseline = data.baseline
     rows = []
     for key, sample in samples.items():
         model, environment, workload, metric = key
         base = samples.get((model, baseline, workload, metric))
         if base is not None and environment != baseline:
-            figures = _about(data.name, key, sample) | _compared(base, sample, margin, pair=True)
+            figures = _about(data.name, key, sample) | _compared(base, sample, data.margin_percent, pair=True)
             rows.append(ComparisonRow(baseline=baseline, candidate=environment, **figures))
     return _by_family(rows)
 

@@ -7,7 +7,7 @@ import altair as alt
 from sparkpub.charts import theme
 from sparkpub.charts.scope import Scope
 
-MARGIN = 68
+MARGIN = 44
 """Room for the axis beside each panel, in pixels."""
 
 
@@ -17,19 +17,19 @@ def panels(signals: tuple[tuple[str, str], ...], total: int = theme.WIDE) -> dic
     Rows `samples`: `signal, t, value` with t in seconds since launch, and `phases`: `name, start, end`. Several
     lines of one panel share its label before a colon.
     """
-    x = alt.X("t:Q", title=None, scale=alt.Scale(nice=False, zero=False))
     charts = []
     for place, (label, unit) in enumerate(signals):
         last = place == len(signals) - 1
+        axis = alt.Axis(title="Seconds since launch") if last else alt.Axis(title=None, labels=False, ticks=False)
         phases = alt.Chart(alt.NamedData("phases"))
         shade = phases.mark_rect(opacity=0.12, color=theme.SERIES[0]).encode(
-            x=alt.X("start:Q", title="Seconds since launch" if last else None), x2=alt.X2("end:Q"), tooltip="name:N"
+            x=alt.X("start:Q", axis=axis), x2=alt.X2("end:Q"), tooltip="name:N"
         )
         layers = [shade]
         if place == 0:
             layers.append(
                 phases.mark_text(align="left", baseline="bottom", fontSize=11, dy=-3, color=theme.FAINT).encode(
-                    x=alt.X("start:Q"), y=alt.value(0), text=alt.Text("name:N")
+                    x=alt.X("start:Q", axis=axis), y=alt.value(0), text=alt.Text("name:N")
                 )
             )
         layers.append(
@@ -37,14 +37,15 @@ def panels(signals: tuple[tuple[str, str], ...], total: int = theme.WIDE) -> dic
             .transform_filter(f"datum.signal === {label!r}")
             .mark_line(color=theme.SERIES[0], interpolate="step-after", clip=True)
             .encode(
-                x=x.title("Seconds since launch" if last else None),
-                y=alt.Y("value:Q", title=theme.axis_title(label, unit), scale=alt.Scale(zero=unit == "%"),
-                        axis=alt.Axis(tickCount=4)),
+                x=alt.X("t:Q", axis=axis, scale=alt.Scale(nice=False, zero=False)),
+                y=alt.Y("value:Q", scale=alt.Scale(zero=unit == "%"),
+                        axis=alt.Axis(title=theme.axis_title(label, unit), titleAngle=0, titleAlign="left", titleX=-40,
+                                      titleY=-8 if place else -22, tickCount=4)),
                 tooltip=[alt.Tooltip("t:Q", title="seconds"), alt.Tooltip("value:Q", title=label)],
             )
         )  # fmt: skip
-        charts.append(alt.layer(*layers).properties(width=total - MARGIN, height=96))
-    return theme.finish(alt.vconcat(*charts, spacing=14).resolve_scale(x="shared"))
+        charts.append(alt.layer(*layers).properties(width=total - MARGIN, height=84))
+    return theme.finish(alt.vconcat(*charts, spacing=12).resolve_scale(x="shared"))
 
 
 def heat(scope: Scope) -> dict[str, Any]:

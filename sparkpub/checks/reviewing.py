@@ -109,7 +109,10 @@ def review(dataset: Dataset) -> Review:
     excluded: dict[str, str] = {}
     damage = _damage(dataset)
     for data in dataset.campaigns.values():
-        found, out = _review_campaign(data, damage.pop(data.name, ()))
+        harm = damage.pop(data.name, ())
+        if ("review", harm) not in data.kept:
+            data.kept["review", harm] = _review_campaign(data, harm)
+        found, out = data.kept["review", harm]
         findings += found
         excluded |= out
     for name, lines in damage.items():

@@ -94,7 +94,7 @@ def _powerless(view: View) -> Iterator[Finding]:
     key = lambda cell: (cell[2], cell[0])  # noqa: E731
     for _, group in groupby(sorted(view.counted, key=key), key=key):
         cells = {cell[1]: cell for cell in group}
-        base = cells.get(view.baseline or "")
+        base = cells.get(view.campaign.baseline)
         for cell in cells.values() if base is not None else ():
             for name in view.results if cell != base else ():
                 yield from _power(view, base, cell, view.metrics[name])
@@ -105,7 +105,7 @@ def _power(view: View, base: Cell | None, cell: Cell, metric: Metric) -> Iterato
     samples = [view.figures(place, metric.name) for place in (base, cell)]
     if min(map(len, samples)) < thresholds.EFFECTIVE_RUNS or not any(len(set(sample)) > 1 for sample in samples):
         return
-    power = compare.compare(*samples, margin_percent=view.margin_percent, unit=metric.unit).power_10_percent
+    power = compare.compare(*samples, margin_percent=view.campaign.margin_percent, unit=metric.unit).power_10_percent
     if power is not None and power < thresholds.POWER:
         text = (
             f"A difference of 10 % in {metric.label} between {label(base)} and {label(cell)} would be missed in "

@@ -11,7 +11,6 @@ from typing import Any, TypeVar, cast
 from sparkpub.checks import thresholds
 from sparkpub.checks.finding import Finding, Severity
 from sparkpub.dataset import CampaignData
-from sparkpub.matrix import Matrix
 from sparkpub.metrics import Metric
 from sparkpub.record import metric_of
 from sparkpub.store import Stored
@@ -128,22 +127,9 @@ class View:
             self._kept[compute] = compute(self)
         return cast(T, self._kept[compute])
 
-    @property
-    def margin_percent(self) -> float:
-        """The equivalence margin of the matrix, or the default of one."""
-        matrix = self.campaign.matrix
-        return float(Matrix.model_fields["equivalence_margin_percent"].default if matrix is None
-                     else matrix.equivalence_margin_percent)  # fmt: skip
-
-    @cached_property
-    def baseline(self) -> str | None:
-        """The environment that the others are compared with: the matrix's, else the first that ran."""
-        matrix = self.campaign.matrix
-        return next((cell[1] for cell in self.recorded), None) if matrix is None else matrix.baseline_environment
-
     def matters(self, values: Sequence[float], change: float) -> bool:
         """Whether a change is large enough to matter beside the equivalence margin of these values' mean."""
-        margin = self.margin_percent / 100 * abs(fmean(values))
+        margin = self.campaign.margin_percent / 100 * abs(fmean(values))
         return abs(change) >= thresholds.MATERIAL_SHARE_OF_MARGIN * margin
 
     def figures(self, cell: Cell, metric: str, *, ran: bool = False) -> tuple[float, ...]:

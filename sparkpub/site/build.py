@@ -37,15 +37,19 @@ BLOG_INDEX = "blog/index.md"
 
 def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
     """The docs tree by address. Raises SiteError or ClaimError in one line each for what cannot be published."""
+    browser = runtime.begun(options.cache)
     with Drawings(options.cache / "charts") as drawings:
-        return _tree(publish(dataset, options), options, drawings)
+        tree = _tree(publish(dataset, options), drawings)
+        for address, data in browser.result().files.items():
+            _add(tree, address, Content(data=data))
+    return tree
 
 
-def _tree(publication: Publication, options: SiteOptions, drawings: Drawings) -> Mapping[str, Content]:
-    tables = rows(publication)
+def _tree(publication: Publication, drawings: Drawings) -> dict[str, Content]:
+    options, tables = publication.options, rows(publication)
     shared = shared_data(tables)
     library = Library(publication, tables, {name: address for name, (address, _) in shared.items()}, drawings)
-    templates = Templates(options.templates)
+    templates = Templates(options.templates, options.cache)
     tree: dict[str, Content] = {address: Content(data=data) for address, data in shared.values()}
     written = _written(publication, library, templates)
     pages = Pages(publication, library, templates, frozenset(written))
@@ -56,8 +60,6 @@ def _tree(publication: Publication, options: SiteOptions, drawings: Drawings) ->
         _add(tree, uri, content)
     for uri, content in blog.previews(publication, pages, written, templates).items():
         _add(tree, uri, content)
-    for address, data in runtime.files(options.cache).files.items():
-        _add(tree, address, Content(data=data))
     return _with_figures(tree, library, templates, drawings.finished(), options.cache)
 
 
@@ -168,7 +170,7 @@ def _with_figures(
     templates: Templates,
     compiled: Mapping[str, Compiled],
     cache: Path,
-) -> Mapping[str, Content]:
+) -> dict[str, Content]:
     """The tree with every figure that its pages ask for, drawn, and with the figures' own files."""
     figures = library.wanted.values()
     blocks = {figure.block: _figure_html(figure, compiled[figure.key], library, templates) for figure in figures}

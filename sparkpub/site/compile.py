@@ -215,7 +215,7 @@ def _compiled(job: Job) -> Compiled:
 def _drawn(specification: dict[str, Any], data: Data, width: int) -> tuple[str, str]:
     """(Vega without data, SVG), at most `width` wide where the widths of the views can be reduced."""
     vega = json.loads(_vega(canonical_json(specification)))
-    svg = converter().vega_to_svg(_with_data(vega, data), allowed_base_urls=[])
+    svg = converter().vega_to_svg(_with_data(_still(vega), data), allowed_base_urls=[])
     found = re.search(r'width="([\d.]+)"', svg)
     total, views = float(found[1]) if found else width, _views_width(specification)
     if _COMPOSED & specification.keys() and total > 1.02 * width and total > views > 0:
@@ -272,6 +272,13 @@ def _fitted(specification: Mapping[str, Any], width: int) -> dict[str, Any]:
     if composed:
         return dict(specification)
     return {**specification, "autosize": {"type": "fit-x", "contains": "padding"}, "width": width}
+
+
+def _still(vega: Any) -> Any:
+    """The Vega specification without tooltips: computed for every point, they take a fifth of the time to draw."""
+    if isinstance(vega, dict):
+        return {key: _still(value) for key, value in vega.items() if key != "tooltip"}
+    return [_still(item) for item in vega] if isinstance(vega, list) else vega
 
 
 def _with_data(vega: Mapping[str, Any], data: Data) -> dict[str, Any]:

@@ -34,10 +34,11 @@ def write(tree: Mapping[str, Content], out: Path) -> int:
     return changed
 
 
-def page_assets(tree: Mapping[str, Content]) -> list[str]:
-    """The style sheet and the module that an engine has to put into every page, by address."""
+def page_assets(tree: Mapping[str, Content]) -> tuple[str, str]:
+    """The addresses of the style sheet and of the module that an engine has to put into every page."""
     wanted = re.compile(rf"{re.escape(runtime.FOLDER)}/sparkpub\.[0-9a-f]+\.(css|js)")
-    return [uri for uri in tree if wanted.fullmatch(uri)]
+    style, module = sorted((uri for uri in tree if wanted.fullmatch(uri)), key=lambda uri: uri.rpartition(".")[2])
+    return style, module
 
 
 def _write(path: Path, data: bytes) -> bool:

@@ -64,13 +64,16 @@ class Publication:
 
     def metrics(self, campaign: CampaignData) -> tuple[Metric, ...]:
         """The metrics for which a campaign has values, headlines first."""
-        found: dict[str, Metric] = {}
-        for record in campaign.records:
-            for name, value in record.metrics.items():
-                if value.value is not None and name not in found:
-                    found[name] = metric_of(name, value)
-        known = [*HEADLINES, *METRICS, *found]
-        return tuple(found[name] for name in dict.fromkeys(known) if name in found)
+        if "metrics" not in campaign.kept:
+            found: dict[str, Metric] = {}
+            for record in campaign.records:
+                for name, value in record.metrics.items():
+                    if value.value is not None and name not in found:
+                        found[name] = metric_of(name, value)
+            known = dict.fromkeys([*HEADLINES, *METRICS, *found])
+            campaign.kept["metrics"] = tuple(found[name] for name in known if name in found)
+        metrics: tuple[Metric, ...] = campaign.kept["metrics"]
+        return metrics
 
     def headlines(self, campaign: CampaignData) -> tuple[Metric, ...]:
         """Up to six leading metrics of a campaign."""
@@ -88,15 +91,19 @@ def _grouped(items: Iterable[Any], key: Any) -> Mapping[Any, Sequence[Any]]:
 
 def axes(campaign: CampaignData) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Models, environments and workloads of a campaign in the order of its matrix, then of its runs."""
+    if "axes" not in campaign.kept:
+        campaign.kept["axes"] = _axes(campaign)
+    found: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]] = campaign.kept["axes"]
+    return found
+
+
+def _axes(campaign: CampaignData) -> tuple[tuple[str, ...], ...]:
     matrix: Matrix | None = campaign.matrix
     declared: tuple[Iterable[str], ...] = (
         ((), (), ()) if matrix is None else (matrix.models, matrix.environments, matrix.workloads)
     )
     seen: list[tuple[str, ...]] = list(zip(*(record.cell for record in campaign.records), strict=True)) or [(), (), ()]
-    models, environments, workloads = (
-        tuple(dict.fromkeys([*named, *found])) for named, found in zip(declared, seen, strict=True)
-    )
-    return models, environments, workloads
+    return tuple(tuple(dict.fromkeys([*named, *found])) for named, found in zip(declared, seen, strict=True))
 
 
 def cell_keys(campaign: CampaignData) -> tuple[tuple[str, str, str], ...]:

@@ -14,6 +14,7 @@ import logging
 import shutil
 import subprocess
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -47,6 +48,14 @@ class Browser:
     files: Mapping[str, bytes]
     module: str
     stylesheet: str
+
+
+def begun(cache: Path) -> "Future[Browser]":
+    """`files` beside everything else: packages may have to be fetched and bundled first."""
+    return _ASIDE.submit(files, cache)
+
+
+_ASIDE = ThreadPoolExecutor(1)
 
 
 def files(cache: Path, *, node: bool = True) -> Browser:

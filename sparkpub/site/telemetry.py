@@ -50,7 +50,7 @@ def trace(stored: Stored) -> Trace | None:
             for time, value in zip(times, telemetry.numbers(column), strict=False)
             if time is not None and value is not None
         ]
-        if points:
+        if len(points) > 1:
             signals.append((label, COLUMNS[column]))
             samples += [
                 {"signal": label, "t": round(t, 2), "value": round(value, 2)} for t, value in thinned(points, POINTS)

@@ -12,7 +12,7 @@ from sparkpub.analysis import tables
 from sparkpub.analysis.compare import compare
 from sparkpub.analysis.criteria import criteria
 from sparkpub.analysis.describe import describe
-from sparkpub.analysis.summary import Statistics, baseline_environment, family_of, statistics
+from sparkpub.analysis.summary import Statistics, family_of, statistics
 from sparkpub.campaign import Campaign
 from sparkpub.dataset import CampaignData
 from sparkpub.errors import UsageError
@@ -141,13 +141,9 @@ def test_runs_left_out_are_named_and_do_not_count_unless_all_are_wanted() -> Non
 
 def test_without_a_matrix_native_comes_before_container() -> None:
     cells = {("m", name): CELLS["m", name] for name in ("container", "native")}
-    assert baseline_environment(a_campaign("c", cells, matrix=False)) == "native"
-    assert (
-        baseline_environment(a_campaign("c", {("m", "b"): {TPUT: [1]}, ("m", "a"): {TPUT: [1]}}, matrix=False)) == "b"
-    )
-    assert (
-        baseline_environment(CampaignData(Campaign(campaign="c", title="c"), a_campaign("c", cells).folder, ())) == ""
-    )
+    assert a_campaign("c", cells, matrix=False).baseline == "native"
+    assert a_campaign("c", {("m", "b"): {TPUT: [1]}, ("m", "a"): {TPUT: [1]}}, matrix=False).baseline == "b"
+    assert CampaignData(Campaign(campaign="c", title="c"), a_campaign("c", cells).folder, ()).baseline == ""
 
 
 def repeated(change: float, *, specification: str | None = None) -> Statistics:

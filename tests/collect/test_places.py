@@ -104,7 +104,7 @@ def test_an_engine_that_ignores_the_model_is_caught(tmp_path: Path, honest: bool
     }
     assert doubts["small"] == []
     # Keys and values of every layer, in bytes per token: 2 · 28 · 4 · 128 · 2, and 2 · 80 · 8 · 128 · 2.
-    expected = "observed identity is not the requested one: kv_bytes_per_token is 57344, 327680 was asked for"
+    expected = "observed identity is not the requested one: kv bytes per token is 57,344 and that model has 327,680"
     assert doubts["large"] == ([] if honest else [expected])
 
 

@@ -1,5 +1,6 @@
 """The two adapters: MkDocs with the plugin, and the same tree on disk for an engine without it."""
 
+import json
 import logging
 import re
 import shutil
@@ -117,7 +118,6 @@ def test_a_preview_keeps_the_last_whole_data_and_says_so(
     plugin = config.plugins["sparkpub"]
     config.plugins._current_plugin = "sparkpub"
     plugin.on_startup(command="serve", dirty=False)
-    config = plugin.on_config(config)
     good = {file.src_uri for file in plugin.on_files(Files([]), config=config)}
     seen = {path: path.stat().st_mtime_ns for folder in (data, sources) for path in folder.rglob("*")}
 
@@ -137,6 +137,35 @@ def test_a_preview_keeps_the_last_whole_data_and_says_so(
     assert {file.src_uri for file in plugin.on_files(Files([]), config=config)} == good
     # A rebuild that touched a watched file would start the next one.
     assert {known for known, when in seen.items() if known.stat().st_mtime_ns != when} - {path, path.parent} == set()
+
+
+def test_a_dirty_preview_builds_only_what_changed(data: Path, sources: Path, tmp_path: Path) -> None:
+    config = load_config(str(config_file(tmp_path, "pages", plugin=True)), site_dir=str(tmp_path / "preview"))
+    plugin = config.plugins["sparkpub"]
+    config.plugins._current_plugin = "sparkpub"
+    plugin.on_startup(command="serve", dirty=True)
+    first = plugin.on_files(Files([]), config=config)
+    first.copy_static_files(dirty=True)
+    pages = {file.src_uri for file in first.documentation_pages()}
+    for file in first.documentation_pages():
+        Path(file.abs_dest_path).parent.mkdir(parents=True, exist_ok=True)
+        Path(file.abs_dest_path).touch()
+
+    again = plugin.on_files(Files([]), config=config)
+    assert {file.src_uri for file in again if file.is_modified()} == set()
+
+    path = next((data / "c").glob("native_m_w_iter02_*.json"))
+    run = f"runs/c-{path.stem}"
+    document = json.loads(path.read_text())
+    document["metrics"]["output_throughput_tok_s"]["value"] += 1
+    path.write_text(json.dumps(document))
+    changed = {file.src_uri for file in plugin.on_files(Files([]), config=config) if file.is_modified()}
+    assert {f"{run}.md", "index.md", "data/runs.csv"} <= changed
+    assert {"models/index.md", "environments/index.md"} <= pages - changed
+
+    path.unlink()
+    plugin.on_files(Files([]), config=config)
+    assert not (tmp_path / "preview" / run / "index.html").exists()
 
 
 def test_render_touches_only_its_own_files(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,12 @@ def options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def on_cpu(chosen: argparse.Namespace, mark: Any) -> tuple[list[float], float, dict[str, Any]]:
+Multiply = Callable[[], object]
+Finish = Callable[[], tuple[float, dict[str, Any]]]
+"""Gives the relative error of the product, and what it was computed with."""
+
+
+def on_cpu(chosen: argparse.Namespace) -> tuple[Multiply, Finish]:
     import numpy as np
 
     random = np.random.default_rng(chosen.seed)
@@ -43,35 +49,25 @@ def on_cpu(chosen: argparse.Namespace, mark: Any) -> tuple[list[float], float, d
         for _ in range(2)
     )
     product = np.empty_like(left)
-    mark("load")
-    for _ in range(chosen.warmup):
-        np.matmul(left, right, out=product)
-    mark("warmup")
-    seconds = []
-    for _ in range(chosen.iterations):
-        start = time.perf_counter()
-        np.matmul(left, right, out=product)
-        seconds.append(time.perf_counter() - start)
-    mark("measure")
-    exact = left[0].astype(np.float64) @ right.astype(np.float64)
-    error = float(np.linalg.norm(product[0] - exact) / np.linalg.norm(exact))
-    blas = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
-    return (
-        seconds,
-        error,
-        {
+
+    def finish() -> tuple[float, dict[str, Any]]:
+        exact = left[0].astype(np.float64) @ right.astype(np.float64)
+        blas = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
+        settings = {
+            "blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(),
+            "cpus": str(len(os.sched_getaffinity(0))),
+        }
+        return float(np.linalg.norm(product[0] - exact) / np.linalg.norm(exact)), {
             "engine": "numpy",
             "engine_version": np.__version__,
             "device": platform.processor() or platform.machine(),
-            "settings": {
-                "blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(),
-                "cpus": str(len(os.sched_getaffinity(0))),
-            },
-        },
-    )
+            "settings": settings,
+        }
+
+    return lambda: np.matmul(left, right, out=product), finish
 
 
-def on_gpu(chosen: argparse.Namespace, mark: Any) -> tuple[list[float], float, dict[str, Any]]:
+def on_gpu(chosen: argparse.Namespace) -> tuple[Multiply, Finish]:
     import torch
 
     if not torch.cuda.is_available():
@@ -86,34 +82,31 @@ def on_gpu(chosen: argparse.Namespace, mark: Any) -> tuple[list[float], float, d
     )
     product = torch.empty_like(left)
     torch.cuda.synchronize()
-    mark("load")
-    for _ in range(chosen.warmup):
-        torch.matmul(left, right, out=product)
-    torch.cuda.synchronize()
-    mark("warmup")
-    seconds = []
-    for _ in range(chosen.iterations):
-        start = time.perf_counter()
+
+    def multiply() -> None:
         torch.matmul(left, right, out=product)
         torch.cuda.synchronize()
-        seconds.append(time.perf_counter() - start)
-    mark("measure")
-    free, total = torch.cuda.mem_get_info()
-    exact = left[0].double() @ right.double()
-    error = float(torch.linalg.norm(product[0].double() - exact) / torch.linalg.norm(exact))
-    return (
-        seconds,
-        error,
-        {
+
+    def finish() -> tuple[float, dict[str, Any]]:
+        used = total - torch.cuda.mem_get_info()[0]
+        exact = left[0].double() @ right.double()
+        return float(torch.linalg.norm(product[0].double() - exact) / torch.linalg.norm(exact)), {
             "engine": "torch",
             "engine_version": torch.__version__,
             "device": torch.cuda.get_device_name(),
             "device_total_gib": total / GIB,
             "device_used_before_gib": before / GIB,
-            "device_used_peak_gib": (total - free) / GIB,
+            "device_used_peak_gib": used / GIB,
             "settings": {"cuda": str(torch.version.cuda), "tf32": str(chosen.tf32).lower()},
-        },
-    )
+        }
+
+    return multiply, finish
+
+
+def timed(multiply: Multiply) -> float:
+    start = time.perf_counter()
+    multiply()
+    return time.perf_counter() - start
 
 
 def main() -> None:
@@ -123,10 +116,16 @@ def main() -> None:
     def mark(name: str) -> None:
         start = phases[-1]["end_seconds"] if phases else 0.0
         phases.append({"name": name, "start_seconds": start, "end_seconds": time.perf_counter() - START})
-        if name == "warmup":
-            print("sparkpub: measuring", flush=True)
 
-    seconds, error, facts = (on_gpu if chosen.device == "cuda" else on_cpu)(chosen, mark)
+    multiply, finish = (on_gpu if chosen.device == "cuda" else on_cpu)(chosen)
+    mark("load")
+    for _ in range(chosen.warmup):
+        multiply()
+    mark("warmup")
+    print("sparkpub: measuring", flush=True)
+    seconds = [timed(multiply) for _ in range(chosen.iterations)]
+    mark("measure")
+    error, facts = finish()
     mean = sum(seconds) / len(seconds)
     tolerance = TOLERANCE["float16" if chosen.tf32 else chosen.dtype]
     report = {
