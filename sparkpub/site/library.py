@@ -1,6 +1,7 @@
 """Every figure there is, by name: what pages and authors ask for, drawn once each.
 
 <metric>            all runs as points, with mean and interval      peak-memory, output-throughput, ...
+<metric>-relative   in % from the mean of the baseline
 <metric>-bars       means from zero          <metric>-box     box plots
 <metric>-order      against run order        <metric>-sweep   against batch size
 <metric>-against-<metric>                    one metric against another
@@ -12,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sparkpub.analysis.summary import CellStatistic
+from sparkpub.analysis.summary import CellStatistic, ComparisonRow
 from sparkpub.charts import Chart
 from sparkpub.charts.scope import Scope
 from sparkpub.checks import Finding
@@ -120,6 +121,8 @@ class Library:
                 if kind != "sweep" or len(batches) > 1:
                     name = slug(metric.name) + ("" if kind == "strip" else f"-{kind}")
                     found[name] = _bound(self._metric_figure, kind, metric)
+            if any(row.difference_percent is not None for row in self._compared(campaign, metric)):
+                found[f"{slug(metric.name)}-relative"] = _bound(self._relative, metric)
             for other in metrics:
                 if other is not metric:
                     found[f"{slug(other.name)}-against-{slug(metric.name)}"] = _bound(self._scatter, metric, other)
@@ -135,6 +138,9 @@ class Library:
             "coverage": ("slots", self._coverage),
             "gpu-utilisation": ("heat", self._heat),
         }
+
+    def _compared(self, campaign: CampaignData, metric: Metric) -> Sequence[ComparisonRow]:
+        return self.publication.comparisons.get((campaign.name, metric.name), ())
 
     def _cells(self, cut: Scope, metric: Metric) -> list[CellStatistic]:
         return [
@@ -158,7 +164,7 @@ class Library:
     def _metric_figure(self, kind: str, metric: Metric, data: CampaignData, cut: Scope, key: str) -> Figure:
         rows = _about(self._rows(_TABLES[kind], cut), metric)
         cells = self._cells(cut, metric)
-        compared = [row for row in self.publication.comparisons.get((data.name, metric.name), ())
+        compared = [row for row in self._compared(data, metric)
                     if row.model in cut.models and row.workload in cut.workloads
                     and {row.candidate, row.baseline} <= set(cut.environments)]  # fmt: skip
         runs = [row for row in self._rows(("runs",), cut)["runs"] if row.get(metric.name) is not None]
@@ -175,6 +181,40 @@ class Library:
             sources=self._sources(rows),
             about={"metric": metric.name, "unit": metric.unit, "definition": metric.definition},
         )
+
+    def _relative(self, metric: Metric, data: CampaignData, cut: Scope, key: str) -> Figure:
+        rows = _about(self._rows(("runs",), cut), metric)
+        pair, cells = self._compared(data, metric)[0], self._cells(cut, metric)
+        margin = pair.equivalence_margin_percent
+        means = {(cell.model, cell.workload): cell.mean for cell in cells if cell.environment == pair.baseline}
+        shown = [
+            {**{name: row.get(name) for name in (*_AXES, "cell")}, metric.name: row[metric.name],
+             "percent": 100 * (row[metric.name] / means[row["model"], row["workload"]] - 1)}
+            for row in rows["runs"] if row.get(metric.name) is not None and (row["model"], row["workload"]) in means
+        ]  # fmt: skip
+        by_cell: dict[str, list[float]] = {}
+        farthest: dict[str, float] = {}
+        several = len({row["workload"] for row in shown}) > 1
+        for row in shown:
+            by_cell.setdefault(row["cell"], []).append(row["percent"])
+            part = f"{row['model']} ({row['workload']})" if several else row["model"]
+            farthest[part] = max(farthest.get(part, 0.0), abs(row["percent"]))
+        bounds = sentences.listed(f"{sentences.percent(far).lstrip('+')} for {part}" for part, far in farthest.items())
+        return Figure(
+            key=key,
+            title=f"{metric.label}: every run against {pair.baseline}",
+            says=f"Single runs lie within {bounds} of the mean in {pair.baseline}; the band is ±{margin:g} %.",
+            sample=sentences.sample(cells, self._excluded(rows["runs"], metric.name)),
+            chart=Chart("relative", (cut, metric, pair.baseline, margin)),
+            data=rows,
+            table=Table(("Cell", "n", "Least", "Mean", "Most"), [
+                [cell, str(len(found)), *(sentences.percent(value, 2)
+                                          for value in (min(found), sum(found) / len(found), max(found)))]
+                for cell in cut.cells if (found := by_cell.get(cell))]),
+            rows=shown,
+            flags=self._flags(cut, metric),
+            sources=self._sources(rows),
+        )  # fmt: skip
 
     def _scatter(self, across: Metric, up: Metric, data: CampaignData, cut: Scope, key: str) -> Figure:
         rows = _about(self._rows(("runs",), cut), across, up)
