@@ -23,7 +23,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 MEASURING = {
     "errors": set(),
     "metrics": {"errors"},
-    "yaml_lines": {"errors"},
+    "yaml_lines": {"errors", "record"},
     "record": {"metrics", "errors"},
     "campaign": {"record"},
     "store": {"campaign", "record", "errors"},
@@ -54,9 +54,9 @@ PUBLISHING = {
         "telemetry", "workloads",
     },
     "statistics": {"analysis", "coverage", "dataset", "errors", "metrics", "record"},
-    "facts": {"errors", "yaml_lines"},
+    "facts": {"errors", "record", "yaml_lines"},
     "quantities": {"analysis", "statistics", "checks", "dataset", "errors", "metrics", "record"},
-    "expectations": {"analysis", "errors", "quantities", "statistics"},
+    "expectations": {"analysis", "errors", "quantities", "record", "statistics"},
     "claims": {
         "checks", "dataset", "errors", "expectations", "facts", "quantities", "record", "statistics", "yaml_lines",
     },

@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
 from sparkpub.metrics import METRICS
-from sparkpub.record import MetricName, MetricValue
+from sparkpub.record import Declared, MetricName, MetricValue
 from sparkpub.workloads import reading
 from sparkpub.workloads.base import Answer, Case, Command, Options
 
@@ -26,13 +26,11 @@ def _compiles(value: str) -> str:
 Pattern = Annotated[str, AfterValidator(_compiles)]
 
 
-class Extraction(BaseModel):
+class Extraction(Declared):
     """Where one metric stands: the first group of `regex` in the log, or `json`, a dotted path into `file`.
 
     A metric that sparkpub does not know needs unit, label and direction. `scale` converts what was read to the unit.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     regex: Pattern | None = None
     json_path: str | None = Field(default=None, alias="json")
