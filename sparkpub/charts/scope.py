@@ -59,7 +59,7 @@ def run_tooltip(title: str, field: str, extra: Sequence[alt.Tooltip] = ()) -> li
     """What pointing at a run tells."""
     return [
         alt.Tooltip("run:N", title="run"),
-        alt.Tooltip(f"{field}:Q", title=title),
+        alt.Tooltip(f"{field}:Q", title=title, format=",.5~r"),
         *extra,
         alt.Tooltip("start_temp:Q", title="°C at start"),
         alt.Tooltip("state:N", title="in the figures"),

@@ -3,6 +3,8 @@
 import json
 import logging
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,23 @@ def test_both_adapters_give_the_same_pages(data: Path, sources: Path, options: S
     assert "runs/c-native_m_w_iter01_20260101T101000Z/index.html" in one
     assert "blog/first/index.html" in one
     assert [uri for uri in one if one[uri] != two[uri]] == []
+
+
+@pytest.mark.skipif(shutil.which("zensical") is None, reason="needs zensical, which is no dependency")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_another_engine_builds_the_same_addresses(
+    data: Path, sources: Path, options: SiteOptions, tmp_path: Path
+) -> None:
+    disk.write(build(load(data), options), tmp_path / "docs")
+    path = config_file(tmp_path, "docs", plugin=False)
+    build_site(path, tmp_path / "mkdocs")
+    subprocess.run(["zensical", "build", "-f", path.name], cwd=tmp_path, check=True, capture_output=True)
+    one, two = ({p.relative_to(site).as_posix() for p in site.rglob("*.html")}
+                for site in (tmp_path / "mkdocs", tmp_path / "site"))  # fmt: skip
+    assert one == two
+    run = (tmp_path / "site" / "runs" / "c-native_m_w_iter01_20260101T101000Z" / "index.html").read_text()
+    assert "<table" in run
+    assert "<svg" in (tmp_path / "site" / "index.html").read_text().partition("sp-wide")[2]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

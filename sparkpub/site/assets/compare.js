@@ -131,8 +131,10 @@ class Compare {
       make('thead', {}, make('tr', {}, ...heads.map((text) => make('th', {scope: 'col', textContent: text})))),
       make('tbody', {}, ...rows.map((row) => this.line(row))),
     );
-    const said = all.length ? `${rows.length} of ${all.length} comparisons` : 'The two have no metric in common.';
+    const common = this.pairs(one, two).length ? 'metric' : 'cell';
+    const said = all.length ? `${rows.length} of ${all.length} comparisons` : `The two have no ${common} in common.`;
     this.form.querySelector('output').textContent = said;
+    this.table.parentElement.hidden = !rows.length;
     const url = new URL(location.href);
     url.search = new URLSearchParams({a: a.value, b: b.value, ...(real.checked ? {real: 1} : {})});
     history.replaceState(history.state, '', url);
@@ -141,19 +143,23 @@ class Compare {
 
   /** The telemetry of one run of each side on one time axis. */
   async overlay(one, two) {
-    const figure = document.querySelector('#overlay .sp-chart');
+    const card = document.getElementById('overlay');
+    const figure = card?.querySelector('.sp-chart');
     const note = this.element.querySelector('.sp-overlay-note');
     const runs = [one, two].map((side) => side.rows.find((row) => row.samples));
     const turn = (this.turn = (this.turn ?? 0) + 1);
-    if (!figure || runs.includes(undefined)) {
-      note.textContent = 'Telemetry over time: not recorded for both sides.';
-      if (figure) figure.hidden = true;
-      return;
-    }
+    const none = () => {
+      note.textContent = 'Telemetry over time: not recorded for both sides, or not published as a series.';
+      if (card) card.hidden = true;
+    };
+    if (!figure || runs.includes(undefined)) return none();
+    // A run beyond the pages of full length has its telemetry as a file only.
     const [specification, ...samples] = await Promise.all([
-      json(`${figure.dataset.spSpec}${figure.clientWidth < 480 ? '.narrow' : ''}.vega.json`),
+      json(`${figure.dataset.spSpec}${(figure.clientWidth || innerWidth) < 480 ? '.narrow' : ''}.vega.json`),
       ...runs.map((run) => json(this.element.dataset.spRoot + run.samples)),
-    ]);
+    ]).catch(() => []);
+    if (turn !== this.turn) return undefined;
+    if (!specification) return none();
     // A line needs two points.
     const drawn = samples.map((list) => {
       const counts = {};
@@ -161,6 +167,7 @@ class Compare {
       return new Set(Object.keys(counts).filter((name) => counts[name] > 1));
     });
     const shared = new Set([...drawn[0]].filter((name) => drawn[1].has(name)));
+    if (!shared.size) return none();
     const rows = samples.flatMap((list, index) =>
       list.filter((row) => shared.has(row.signal)).map((row) => ({...row, side: 'AB'[index]})),
     );
@@ -169,9 +176,10 @@ class Compare {
     if (turn !== this.turn) return made.finalize();
     this.drawn?.finalize();
     this.drawn = made;
-    figure.hidden = false;
+    card.hidden = false;
     figure.replaceChildren(place);
-    note.textContent = `Telemetry over time. A: ${runs[0].run}. B: ${runs[1].run}.`;
+    note.textContent = '';
+    card.querySelector('.sp-sample').textContent = `A: ${runs[0].run}. B: ${runs[1].run}.`;
     return undefined;
   }
 }

@@ -277,7 +277,8 @@ class Explorer {
 
 export async function start(element) {
   const {rows, metrics} = JSON.parse(element.dataset.spExplorer);
-  const root = element.dataset.spRoot;
+  // Whole, since the theme may read a link again when the address has already moved on.
+  const root = new URL(element.dataset.spRoot, location).href;
   const explorer = new Explorer(element, await json(root + rows), metrics, root);
   explorer.connect();
   explorer.show();
