@@ -62,17 +62,15 @@ class Extraction(Declared):
 
 
 class CommandOptions(Options):
-    """`argv` may use {workdir}, {python}, {model_path}, {model_id}, {seed} and {iteration}; no shell is involved.
-
-    `outputs` are files that the program writes into {workdir}, by role; they are kept as evidence.
-    """
+    """Any program, and where its metrics stand."""
 
     argv: Annotated[tuple[str, ...], Field(min_length=1)]
-    """The program and its arguments, word by word."""
+    """The program and its arguments, word by word; no shell is involved. `{workdir}`, `{python}`, `{model_path}`,
+    `{model_id}`, `{seed}` and `{iteration}` are filled in."""
     variables: dict[str, str] = Field(default_factory=dict)
     """Environment variables of the program."""
     outputs: dict[Role, FileName] = Field(default_factory=dict)
-    """Files that the program writes into `{workdir}`, as role: name. Roles are report, requests, iterations and
+    """Files that the program writes into `{workdir}`, as role: name, kept as evidence. Roles are report, requests, iterations and
     output."""
     metrics: Annotated[dict[MetricName, Extraction], Field(min_length=1)]
     """Metric to where it stands: `regex` with one group (`take: first` or `last` match) in the log, or `json`, a dotted
