@@ -70,8 +70,8 @@ class CommandOptions(Options):
     variables: dict[str, str] = Field(default_factory=dict)
     """Environment variables of the program."""
     outputs: dict[Role, FileName] = Field(default_factory=dict)
-    """Files that the program writes into `{workdir}`, as role: name, kept as evidence. Roles are report, requests, iterations and
-    output."""
+    """Files that the program writes into `{workdir}`, as role: name, kept as evidence. Roles are report, requests,
+    iterations and output."""
     metrics: Annotated[dict[MetricName, Extraction], Field(min_length=1)]
     """Metric to where it stands: `regex` with one group (`take: first` or `last` match) in the log, or `json`, a dotted
     path, in the report; `file` names another role. `scale` multiplies. `optional` may be absent. A metric that sparkpub
