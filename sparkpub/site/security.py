@@ -40,7 +40,7 @@ def finish(page: str) -> str:
     """
     for defect, mended in MENDS:
         page = page.replace(defect, mended)
-    if "Content-Security-Policy" in page:
+    if 'http-equiv="Content-Security-Policy"' in page:
         return page
     # The theme's blank lines and indents are a fortieth of a page as it travels.
     parts = _KEPT.split(page)
