@@ -182,8 +182,8 @@ class Library:
         derived = across.name in up.derived_from or up.name in across.derived_from
         return Figure(
             key=key,
-            title=f"{up.label} against {across.label[:1].lower()}{across.label[1:]}",
-            says=f"Each point is a run: {across.label.lower()} across, {up.label.lower()} up."
+            title=f"{up.label} against {sentences.inside(across)}",
+            says=f"Each point is a run: {sentences.inside(across)} across, {sentences.inside(up)} up."
             + (" One is computed from the other, so they are one piece of evidence." if derived else ""),
             sample=f"n = {len(both)} runs of campaign {data.name}.",
             chart=Chart("scatter", (cut, across, up,)),
