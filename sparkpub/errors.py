@@ -1,16 +1,5 @@
 """What can go wrong, said so that a person can act on it.
 
-    SparkpubError            anything a user can mend
-    ├── UsageError           wrong use of a command or of a name
-    ├── MatrixError          a matrix that cannot be run as written
-    ├── RecordError          a record, campaign file or piece of evidence that is damaged
-    ├── CatalogueError       a shipped fact file that is damaged
-    ├── CollectError         the machine, an environment or the journal stops a collection
-    ├── WorkloadError        a benchmark's answer that cannot be read
-    ├── ImportFormatError    another tool's results that cannot be imported
-    ├── ClaimError           claims.yaml, facts.yaml or a name in prose that does not resolve
-    └── SiteError            the site cannot be built from this data
-
 Only `cli.main` turns these into text and an exit code.
 """
 

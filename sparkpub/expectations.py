@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, PositiveFloat, model_validator
+from pydantic import Field, FiniteFloat, PositiveFloat, model_validator
 
 from sparkpub.analysis.compare import holm
 from sparkpub.analysis.describe import ALPHA, MINIMUM_RUNS
 from sparkpub.errors import ClaimError
 from sparkpub.quantities import Quantity, Question, ask
+from sparkpub.record import Declared
 
 Decided = Literal["supported", "refuted", "undecided"]
 Interval = tuple[FiniteFloat, FiniteFloat]
@@ -25,15 +26,13 @@ _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
 }
 
 
-class Expect(BaseModel):
+class Expect(Declared):
     """What the claim says of each unit of its scope: exactly one of these.
 
     Intervals (`ratio`, `difference`, `difference_percent`) and `direction` are read with the 95 % interval: it lies
     inside (supported), outside (refuted) or across (undecided). `published` and `spans` are read at the claim's
     `decimals`: they are about these very numbers. `holds` is `statistic < number` (also <=, >, >=, =).
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     equivalent_within_percent: PositiveFloat | None = None
     ratio: Interval | None = None

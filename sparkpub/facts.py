@@ -7,18 +7,17 @@ A published figure, a data sheet's bandwidth, an early run without a record: pro
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+from pydantic import Field, FiniteFloat
 
 from sparkpub import yaml_lines
 from sparkpub.errors import ClaimError
+from sparkpub.record import Declared
 
 _MINUS = "\N{MINUS SIGN}"
 
 
-class FactSource(BaseModel):
+class FactSource(Declared):
     """Where a figure was published: a document and the place in it, with an address where there is one."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     document: Annotated[str, Field(min_length=1)]
     section: str | None = None

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, PositiveFloat, PositiveInt, ValidationError
 
 from sparkpub import yaml_lines
 from sparkpub.environments import ENVIRONMENTS
 from sparkpub.environments.base import Options as EnvironmentOptions
 from sparkpub.errors import MatrixError, field_problems
-from sparkpub.record import Architecture, Key
+from sparkpub.record import Architecture, Declared, Key
 from sparkpub.store import canonical_json
 from sparkpub.workloads import WORKLOADS
 from sparkpub.workloads.base import Options as WorkloadOptions
@@ -44,11 +44,7 @@ Seconds = Annotated[float, BeforeValidator(seconds), Field(ge=0, allow_inf_nan=F
 Percent = Annotated[float, Field(ge=0, le=100)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class Model(_Part):
+class Model(Declared):
     """A model to measure. Its folder is `path`; `config` describes one with random weights and no folder."""
 
     id: Annotated[str, Field(min_length=1)]
@@ -60,7 +56,7 @@ class Model(_Part):
     """Facts for the checks, where neither the run nor the model's folder says them."""
 
 
-class Gates(_Part):
+class Gates(Declared):
     """Conditions before and limits during a run. null switches a gate off."""
 
     cooldown: Seconds = 300.0
@@ -95,20 +91,20 @@ class Gates(_Part):
     cannot be read counts as not met for skip and stop."""
 
 
-class Telemetry(_Part):
+class Telemetry(Declared):
     """How often the sampler reads its sensors."""
 
     interval: Annotated[float, BeforeValidator(seconds), Field(ge=0.02, le=60)] = 1.0
 
 
-class Outliers(_Part):
+class Outliers(Declared):
     """Repeat runs that Grubbs' test flags: both are kept, and the repeat names the run it repeats."""
 
     repeat: PositiveInt = 1
     metric: str = "output_throughput_tok_s"
 
 
-class Exclusion(_Part):
+class Exclusion(Declared):
     """Cells left out: every axis named must match."""
 
     model: Key | None = None
@@ -116,7 +112,7 @@ class Exclusion(_Part):
     workload: Key | None = None
 
 
-class Matrix(_Part):
+class Matrix(Declared):
     """A campaign as declared. `environments` and `workloads` hold validated options, by name."""
 
     campaign: Key

@@ -48,6 +48,12 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
+class Declared(BaseModel):
+    """What people write: immutable, and an unknown key is an error. The string under a field says what it means."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
 def _iso(value: str) -> str:
     datetime.fromisoformat(value)
     return value

@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from sparkpub.errors import SparkpubError
+from sparkpub.record import Declared
 
 
-class Part(BaseModel):
-    """One entry of a file that is a list. Immutable, and an unknown key is an error."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class Part(Declared):
+    """One entry of a file that is a list."""
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,62}$")]
 

@@ -23,7 +23,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 MEASURING = {
     "errors": set(),
     "metrics": {"errors"},
-    "yaml_lines": {"errors"},
+    "yaml_lines": {"errors", "record"},
     "record": {"metrics", "errors"},
     "campaign": {"record"},
     "store": {"campaign", "record", "errors"},
@@ -54,9 +54,9 @@ PUBLISHING = {
         "telemetry", "workloads",
     },
     "statistics": {"analysis", "coverage", "dataset", "errors", "metrics", "record"},
-    "facts": {"errors", "yaml_lines"},
+    "facts": {"errors", "record", "yaml_lines"},
     "quantities": {"analysis", "statistics", "checks", "dataset", "errors", "metrics", "record"},
-    "expectations": {"analysis", "errors", "quantities", "statistics"},
+    "expectations": {"analysis", "errors", "quantities", "record", "statistics"},
     "claims": {
         "checks", "dataset", "errors", "expectations", "facts", "quantities", "record", "statistics", "yaml_lines",
     },
@@ -205,7 +205,7 @@ def _first_statement(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt:
     return node.body[1] if ast.get_docstring(node) is not None and len(node.body) > 1 else node.body[0]
 
 
-CEILING = 18_740
+CEILING = 18_700
 """Lines of Python in the package. The aim is 9,000; the ceiling is where it stands, and only ever goes down."""
 
 

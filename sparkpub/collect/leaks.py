@@ -1,11 +1,10 @@
 """Memory that keeps growing while a run is measured: the rule, and the signals it is applied to."""
 
+import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-
-from sparkpub.analysis.drift import trend
 
 FLOOR_GIB = 0.5
 """Less is no leak, neither growing in a run nor left behind after it: an idle machine moves by less."""
@@ -56,6 +55,8 @@ def growth(times: Sequence[float], gib: Sequence[float]) -> Growth | None:
 
 def _steady(values: np.ndarray) -> float | None:
     """Growth over a stretch, where it is one by the rule of `growth`."""
+    from sparkpub.analysis.drift import trend  # noqa: PLC0415 - loads scipy.stats, for which `status` shall not wait
+
     picked = values[np.linspace(0, len(values) - 1, min(len(values), POINTS)).round().astype(int)]
     if len(picked) < 8:
         return None
@@ -77,6 +78,7 @@ class LeakWatch:
     """Follows every signal from the moment the measurement begins, and reports each leak once."""
 
     def __init__(self) -> None:
+        importlib.import_module("sparkpub.analysis.drift")  # now, and not while something is measured
         self._series: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in SIGNALS}
         self._due = 0.0
 

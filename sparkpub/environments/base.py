@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, ClassVar, Protocol
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from sparkpub.kernel.tree import OWNER_VARIABLE, RUN_VARIABLE
-from sparkpub.record import Container
+from sparkpub.record import Container, Declared
 from sparkpub.workloads.base import PYTHON, WORKDIR, Command
 
 RUN_LABEL, OWNER_LABEL = "sparkpub.run", "sparkpub.collector"
@@ -58,10 +58,8 @@ def _slashless(path: str) -> str:
     return path.rstrip("/") or "/"
 
 
-class Options(BaseModel):
+class Options(Declared):
     """An environment's options in the matrix; an unknown key is an error. Every option has an effect."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     env: Annotated[Mapping[str, str], AfterValidator(_variables)] = Field(default_factory=dict)
     """Variables of the command, besides the workload's own."""

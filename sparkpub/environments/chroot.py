@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Annotated, ClassVar
 
@@ -22,7 +23,6 @@ from sparkpub.environments.base import (
     INSIDE_WORKDIR,
     Bind,
     BindText,
-    Exit,
     Launch,
     Obstacle,
     Options,
@@ -90,7 +90,7 @@ class Chroot:
             return str(PurePosixPath("/") / PurePosixPath(path).relative_to(options.rootfs))
         return inside
 
-    def launch(self, launch: Launch, options: ChrootOptions) -> "ChrootProcess":
+    def launch(self, launch: Launch, options: ChrootOptions) -> HostProcess:
         """Start the command in a private mount namespace, with everything mounted first."""
         argv, variables = resolved(launch, options, INSIDE_WORKDIR, options.python or "python3")
         root = Path(options.rootfs).resolve()
@@ -101,18 +101,16 @@ class Chroot:
         ]
         made = _make_mountpoints(root, binds)
         try:
-            tool = _tool("unshare")
-            outer = [
-                tool,
-                "--mount",
-                "--propagation",
-                "private",
-                _tool("sh"),
-                "-c",
-                _script(root, binds, options, argv),
-            ]
-            return ChrootProcess(
-                outer, launch, CLEAN | variables, recorded=argv, folder=root, own_cgroup=options.own_cgroup, made=made
+            private = (_tool("unshare"), "--mount", "--propagation", "private")
+            return HostProcess(
+                [*private, _tool("sh"), "-c", _script(root, binds, options, argv)],
+                launch,
+                CLEAN | variables,
+                recorded=argv,
+                folder=root,
+                own_cgroup=options.own_cgroup,
+                meanings={SETUP_FAILED: "the chroot could not be set up; the log says which mount failed"},
+                undo=partial(_remove_mountpoints, made),
             )
         except BaseException:
             _remove_mountpoints(made)
@@ -123,37 +121,6 @@ class Chroot:
         said = processes.reap()
         noted = _noted()
         return [*said, *(f"removed mount point {path}" for path in _remove_mountpoints(noted))]
-
-
-class ChrootProcess(HostProcess):
-    """A command in a chroot; closing it also removes the mount points that were created for it."""
-
-    def __init__(
-        self,
-        argv: Sequence[str],
-        launch: Launch,
-        variables: dict[str, str],
-        *,
-        recorded: Sequence[str],
-        folder: Path,
-        own_cgroup: bool,
-        made: Sequence[Path],
-    ) -> None:
-        self._made = tuple(made)
-        super().__init__(argv, launch, variables, recorded=recorded, folder=folder, own_cgroup=own_cgroup)
-
-    def wait(self, timeout: float) -> Exit | None:
-        """As on the host; a failing mount is told from a failing command."""
-        ended = super().wait(timeout)
-        if ended is not None and ended.code == SETUP_FAILED:
-            return Exit(ended.code, "the chroot could not be set up; the log says which mount failed")
-        return ended
-
-    def close(self) -> None:
-        """Remove the run's control group and created mount points. Safe to call twice."""
-        super().close()
-        _remove_mountpoints(self._made)
-        self._made = ()
 
 
 SETUP_FAILED = 125

@@ -60,7 +60,8 @@ class DockerOptions(Options):
     ipc: str | None = None
     """`--ipc`: `host` shares the host's shared memory, `private` gives the container its own."""
     shm_size: Size | None = None
-    """`--shm-size`, the size of /dev/shm; without effect beside `ipc: host`, since it is then the host's."""
+    """`--shm-size`: bytes or a size such as `60g` for /dev/shm; without effect beside `ipc: host`, which takes the
+    host's."""
     ulimits: Mapping[str, Annotated[int, Field(ge=-1)]] = Field(default_factory=dict)
     """`--ulimit`, soft and hard alike: `memlock` in bytes (-1: unlimited), `stack` in bytes."""
     binds: tuple[BindText, ...] = ()
@@ -72,9 +73,10 @@ class DockerOptions(Options):
     cpus: PositiveFloat | None = None
     """`--cpus`: processor time in processors, e.g. 1.5."""
     memory: Size | Literal["unlimited"] | None = None
-    """`--memory`, of the host; what CUDA allocates is not charged to it, on unified memory either."""
+    """`--memory`: bytes, a size such as `60g`, or `unlimited`; what CUDA allocates is not charged to it, on unified
+    memory either."""
     memory_swap: Size | Literal["unlimited"] | None = None
-    """`--memory-swap`: memory and swap together."""
+    """`--memory-swap`: memory and swap together, in the same form."""
     cgroup_parent: str | None = None
     """`--cgroup-parent`: the control group under which the container's is made; `/` is the root."""
     privileged: bool = False

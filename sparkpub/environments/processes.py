@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from sparkpub.environments.base import OWNER_LABEL, RUN_LABEL, Exit, Launch, Sink
@@ -33,7 +33,10 @@ def reap() -> list[str]:
 
 
 class HostProcess:
-    """A command on this machine in a session of its own, with its output pumped to the run's log."""
+    """A command on this machine in a session of its own, with its output pumped to the run's log.
+
+    `meanings` says what exit codes of the words around the command stand for; `undo` is called when it is closed.
+    """
 
     def __init__(
         self,
@@ -44,7 +47,10 @@ class HostProcess:
         recorded: Sequence[str],
         folder: Path | None = None,
         own_cgroup: bool = True,
+        meanings: Mapping[int, str] = {},
+        undo: Callable[[], object] = lambda: None,
     ) -> None:
+        self._meanings, self._undo = meanings, undo
         self.argv = tuple(recorded)
         self._run, self._owner = launch.labels.get(RUN_LABEL), launch.labels.get(OWNER_LABEL)
         self._group = cgroup.create(f"{self._run or os.getpid()}"[-100:]) if own_cgroup else None
@@ -84,7 +90,7 @@ class HostProcess:
             code = self._process.wait()
             self._end_rest()
             self._pump.join(10)
-            self._exit = Exit(code, None if code >= 0 else f"ended by {_signal_name(-code)}")
+            self._exit = Exit(code, f"ended by {_signal_name(-code)}" if code < 0 else self._meanings.get(code))
         return self._exit
 
     def _ended(self, timeout: float) -> bool:
@@ -110,9 +116,10 @@ class HostProcess:
         return ended or Exit(-signal.SIGKILL, "did not end after SIGKILL: it hangs in the kernel")
 
     def close(self) -> None:
-        """Remove the run's control group. Safe to call twice."""
+        """Remove the run's control group, and undo what was prepared for it. Safe to call twice."""
         if self._group is not None and cgroup.remove(self._group):
             self._group = None
+        self._undo()
 
     def _tree(self) -> set[int]:
         """Every process of the run: descendants, members of its group, and those that carry its mark."""

@@ -7,30 +7,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field, ValidationError
 
 from sparkpub import yaml_lines
 from sparkpub.errors import ImportFormatError, field_problems
 from sparkpub.matrix import Matrix
-from sparkpub.record import Machine, MetricValue, Moment, Observed, Origin, Status
+from sparkpub.record import Declared, Machine, MetricValue, Moment, Observed, Origin, Status
 
 
-class About(BaseModel):
+class About(Declared):
     """What people know of results besides the files: where they come from, what they were measured on.
 
     `unavailable` says why something is not there, by field, evidence role or metric; `disputed` on which options
     the sources contradict each other.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     title: str | None = None
     origin: Origin | None = None
     licence: str | None = None
     note: str | None = None
     machine: Machine = Machine()
-    disputed: dict[str, str] = {}
-    unavailable: dict[str, str] = {}
+    disputed: dict[str, str] = Field(default_factory=dict)
+    unavailable: dict[str, str] = Field(default_factory=dict)
 
 
 def read_about(path: Path) -> About:

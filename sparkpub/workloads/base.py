@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Annotated, Any, ClassVar, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from sparkpub.record import MetricValue, Observed, Phase
+from sparkpub.record import Declared, MetricValue, Observed, Phase
 
 WORKDIR = "{workdir}"
 """Stands in `Command.argv` and `Command.variables` for the run's folder as the environment sees it."""
@@ -23,10 +23,8 @@ MEASURING = "sparkpub: measuring"
 """The line that our own payloads print when loading and warming up are over."""
 
 
-class Options(BaseModel):
+class Options(Declared):
     """A workload's options in the matrix; an unknown key is an error. Every option has an effect."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     runs: Annotated[int, Field(ge=1, le=10000)] | None = None
     """Iterations of each cell of this workload; none: as many as `iterations` of the matrix says."""

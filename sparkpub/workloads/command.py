@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
 from sparkpub.metrics import METRICS
-from sparkpub.record import MetricName, MetricValue
+from sparkpub.record import Declared, MetricName, MetricValue
 from sparkpub.workloads import reading
 from sparkpub.workloads.base import Answer, Case, Command, Options
 
@@ -26,13 +26,11 @@ def _compiles(value: str) -> str:
 Pattern = Annotated[str, AfterValidator(_compiles)]
 
 
-class Extraction(BaseModel):
+class Extraction(Declared):
     """Where one metric stands: the first group of `regex` in the log, or `json`, a dotted path into `file`.
 
     A metric that sparkpub does not know needs unit, label and direction. `scale` converts what was read to the unit.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     regex: Pattern | None = None
     json_path: str | None = Field(default=None, alias="json")
@@ -64,18 +62,16 @@ class Extraction(BaseModel):
 
 
 class CommandOptions(Options):
-    """`argv` may use {workdir}, {python}, {model_path}, {model_id}, {seed} and {iteration}; no shell is involved.
-
-    `outputs` are files that the program writes into {workdir}, by role; they are kept as evidence.
-    """
+    """Any program, and where its metrics stand."""
 
     argv: Annotated[tuple[str, ...], Field(min_length=1)]
-    """The program and its arguments, word by word."""
+    """The program and its arguments, word by word; no shell is involved. `{workdir}`, `{python}`, `{model_path}`,
+    `{model_id}`, `{seed}` and `{iteration}` are filled in."""
     variables: dict[str, str] = Field(default_factory=dict)
     """Environment variables of the program."""
     outputs: dict[Role, FileName] = Field(default_factory=dict)
-    """Files that the program writes into `{workdir}`, as role: name. Roles are report, requests, iterations and
-    output."""
+    """Files that the program writes into `{workdir}`, as role: name, kept as evidence. Roles are report, requests,
+    iterations and output."""
     metrics: Annotated[dict[MetricName, Extraction], Field(min_length=1)]
     """Metric to where it stands: `regex` with one group (`take: first` or `last` match) in the log, or `json`, a dotted
     path, in the report; `file` names another role. `scale` multiplies. `optional` may be absent. A metric that sparkpub
