@@ -27,8 +27,8 @@ MENDS = (
     ('<nav class="md-post__action">', '<nav class="md-post__action" role="none">'),
     ('<nav class="md-nav md-nav--primary">', '<nav class="md-nav md-nav--primary" aria-label="About this post">'),
     ('<nav class="md-nav">', '<nav class="md-nav" role="none">'),
-    ("<h1>404 - Not found</h1>", "<h1>Nothing is here</h1><p>No page has this address. A run may have been renamed or taken "
-     "out; the tabs above lead to all that there is, and the search finds words.</p>"),
+    ("<h1>404 - Not found</h1>", "<h1>Nothing is here</h1><p>No page has this address. The run may have been "
+     "renamed or taken out; the tabs lead to all that there is, and the search finds words.</p>"),
     # A table in Markdown has a header in every column, and the first is often empty.
     ("<th></th>", "<td></td>"),
 )  # fmt: skip

@@ -40,7 +40,7 @@ def span(texts: Sequence[str]) -> str:
 def of_kind(kind: str, metric: Metric, rows: Sequence[ComparisonRow], cells: Sequence[CellStatistic]) -> str:
     """What a kind of chart of a metric shows: the difference, the means, the spread of a cell, or its drift."""
     if kind == "box" and (shares := sorted(c.cv_percent for c in cells if c.n > 1 and c.cv_percent is not None)):
-        return f"Runs of one cell vary by {spread([f'{share:.1f}' for share in shares], '%')} of their mean (sd)."
+        return f"Runs of one cell vary by {spread([f'{share:.2g}' for share in shares], '%')} of their mean (sd)."
     if kind == "order" and (tested := [cell for cell in cells if cell.trend_p_adjusted is not None]):
         drifting = [f"{_cell(c)}, {c.workload}" for c in tested if c.trend_p_adjusted is not None
                     and c.trend_p_adjusted < ALPHA]  # fmt: skip
