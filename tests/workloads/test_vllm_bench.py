@@ -125,7 +125,7 @@ def test_commands() -> None:
         ("throughput", "Processed prompts:   0%|", "Adding requests: 100%|"),
         ("latency", "Profiling iterations:   0%|", "Warmup iterations: 100%|"),
         ("latency", "Bench iterations:   0%|", "Warmup iterations: 100%|"),
-        ("serve", "Initial test run completed. Starting main benchmark run...", "Starting initial single prompt test run..."),
+        ("serve", "Initial test run completed. Starting main benchmark run...", "Starting initial single prompt test"),
     ],
 )  # fmt: skip
 def test_the_measurement_begins_with_a_line_that_comes_at_once(mode: str, begins: str, before: str) -> None:
