@@ -14,6 +14,7 @@ from sparkpub.charts import comparison, distribution, explore, telemetry
 
 CHARTS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "strip": distribution.strip,
+    "relative": distribution.relative,
     "bars": distribution.bars,
     "box": distribution.box,
     "order": distribution.order,

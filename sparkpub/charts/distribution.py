@@ -5,7 +5,7 @@ from typing import Any
 import altair as alt
 
 from sparkpub.charts import theme
-from sparkpub.charts.scope import STATES, Scope, run_tooltip
+from sparkpub.charts.scope import Scope, run_tooltip
 from sparkpub.metrics import Metric
 
 
@@ -30,20 +30,12 @@ def strip(scope: Scope, metric: Metric) -> dict[str, Any]:
     figures are hollow.
     """
     name = metric.name
-    points = (
-        scope.rows("runs", f"isValid(datum.{name})")
-        .mark_point(size=46, filled=True)
-        .encode(
-            x=_x(metric, name, zero=False),
-            y=scope.y(),
-            yOffset=alt.YOffset("iteration:Q", scale=alt.Scale(zero=False)),
-            color=scope.environment_colour(),
-            stroke=scope.environment_stroke(),
-            shape=scope.environment_shape(),
-            fillOpacity=alt.FillOpacity("state:N", scale=alt.Scale(domain=list(STATES), range=[0.75, 0]), legend=None),
-            tooltip=run_tooltip(metric.label, name),
-            href=alt.Href("href:N"),
-        )
+    points = scope.points(
+        scope.rows("runs", f"isValid(datum.{name})"),
+        x=_x(metric, name, zero=False),
+        y=scope.y(),
+        yOffset=alt.YOffset("iteration:Q", scale=alt.Scale(zero=False)),
+        tooltip=run_tooltip(metric.label, name),
     )
     cells = scope.rows("cells", _of(metric))
     interval = cells.mark_bar(height=10, opacity=0.22, color=theme.FAINT).encode(
@@ -57,6 +49,32 @@ def strip(scope: Scope, metric: Metric) -> dict[str, Any]:
         ],
     )  # fmt: skip
     return theme.finish(alt.layer(interval, points, mean).properties(height=_height(scope)))
+
+
+def relative(scope: Scope, metric: Metric, baseline: str, margin_percent: float) -> dict[str, Any]:
+    """Every run in per cent of the mean of its model and workload in the baseline, so that cells of any size compare.
+
+    The band is the margin within which the campaign calls two environments equivalent. Runs that are not in the
+    figures are hollow, and not in the mean.
+    """
+    name, band = metric.name, alt.Chart(alt.NamedData("runs")).transform_aggregate(count="count()")
+    inside = band.mark_rect(opacity=0.14, color=theme.SERIES[2]).encode(
+        x=alt.XDatum(-margin_percent), x2=alt.X2Datum(margin_percent)
+    )
+    zero = band.mark_rule(strokeDash=[3, 3]).encode(x=alt.XDatum(0))
+    counted = f"datum.state === 'counted' && datum.environment === {baseline!r} ? datum.{name} : null"
+    points = scope.points(
+        scope.rows("runs", f"isValid(datum.{name})")
+        .transform_calculate(base=counted)
+        .transform_joinaggregate(mean="mean(base)", groupby=["model", "workload"])
+        .transform_calculate(percent=f"100 * (datum.{name} / datum.mean - 1)")
+        .transform_filter("isValid(datum.mean)"),
+        x=alt.X("percent:Q", title=f"{metric.label}, in % from the mean of {baseline}", scale=alt.Scale(padding=10)),
+        y=scope.y(),
+        yOffset=alt.YOffset("iteration:Q", scale=alt.Scale(zero=False)),
+        tooltip=run_tooltip(metric.label, name, [alt.Tooltip("percent:Q", title="% from the baseline's mean")]),
+    )
+    return theme.finish(alt.layer(inside, zero, points).properties(height=_height(scope)))
 
 
 def bars(scope: Scope, metric: Metric) -> dict[str, Any]:
@@ -86,19 +104,11 @@ def order(scope: Scope, metric: Metric) -> dict[str, Any]:
     name = metric.name
     x = alt.X("order:Q", title="Run order in the campaign", scale=alt.Scale(nice=True, zero=False))
     y = alt.Y(f"{name}:Q", title=theme.axis_title(metric.label, metric.unit), scale=alt.Scale(zero=False, nice=True))
-    points = (
-        scope.rows("runs", f"isValid(datum.{name})")
-        .mark_point(size=46, filled=True)
-        .encode(
-            x=x,
-            y=y,
-            color=scope.environment_colour(),
-            stroke=scope.environment_stroke(),
-            shape=scope.environment_shape(),
-            fillOpacity=alt.FillOpacity("state:N", scale=alt.Scale(domain=list(STATES), range=[0.75, 0]), legend=None),
-            tooltip=[*run_tooltip(metric.label, name), alt.Tooltip("order:Q", title="place")],
-            href=alt.Href("href:N"),
-        )
+    points = scope.points(
+        scope.rows("runs", f"isValid(datum.{name})"),
+        x=x,
+        y=y,
+        tooltip=[*run_tooltip(metric.label, name), alt.Tooltip("order:Q", title="place")],
     )
     trend = (
         scope.rows("trends", _of(metric))

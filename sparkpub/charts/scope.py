@@ -8,6 +8,7 @@ of the trend line). Units are those of the metric.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
 
@@ -46,9 +47,17 @@ class Scope:
         """Colour by environment."""
         return theme.colour("environment", self.environments, "Environment", legend=legend)
 
-    def environment_stroke(self) -> alt.Stroke:
-        """The same colour as an outline: all that shows of a run that is left out."""
-        return alt.Stroke("environment:N", scale=theme.series(self.environments), legend=None)
+    def points(self, rows: alt.Chart, **channels: Any) -> alt.Chart:
+        """Runs as points that lead to their pages; of a run that is left out only the outline shows."""
+        points: alt.Chart = rows.mark_point(size=46, filled=True).encode(
+            color=self.environment_colour(),
+            stroke=alt.Stroke("environment:N", scale=theme.series(self.environments), legend=None),
+            shape=self.environment_shape(),
+            fillOpacity=alt.FillOpacity("state:N", scale=alt.Scale(domain=list(STATES), range=[0.75, 0]), legend=None),
+            href=alt.Href("href:N"),
+            **channels,
+        )
+        return points
 
     def environment_shape(self) -> alt.Shape:
         """Shape by environment."""

@@ -1,6 +1,7 @@
 """Every figure there is, by name: what pages and authors ask for, drawn once each.
 
 <metric>            all runs as points, with mean and interval      peak-memory, output-throughput, ...
+<metric>-relative   in % from the mean of the baseline
 <metric>-bars       means from zero          <metric>-box     box plots
 <metric>-order      against run order        <metric>-sweep   against batch size
 <metric>-against-<metric>                    one metric against another
@@ -12,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sparkpub.analysis.summary import CellStatistic
+from sparkpub.analysis.summary import CellStatistic, ComparisonRow
 from sparkpub.charts import Chart
 from sparkpub.charts.scope import Scope
 from sparkpub.checks import Finding
@@ -120,6 +121,8 @@ class Library:
                 if kind != "sweep" or len(batches) > 1:
                     name = slug(metric.name) + ("" if kind == "strip" else f"-{kind}")
                     found[name] = _bound(self._metric_figure, kind, metric)
+            if any(row.difference_percent is not None for row in self._compared(campaign, metric)):
+                found[f"{slug(metric.name)}-relative"] = _bound(self._relative, metric)
             for other in metrics:
                 if other is not metric:
                     found[f"{slug(other.name)}-against-{slug(metric.name)}"] = _bound(self._scatter, metric, other)
@@ -136,6 +139,9 @@ class Library:
             "gpu-utilisation": ("heat", self._heat),
         }
 
+    def _compared(self, campaign: CampaignData, metric: Metric) -> Sequence[ComparisonRow]:
+        return self.publication.comparisons.get((campaign.name, metric.name), ())
+
     def _cells(self, cut: Scope, metric: Metric) -> list[CellStatistic]:
         return [
             cell
@@ -151,50 +157,71 @@ class Library:
         out = self.publication.review.excluded
         return {row["run"]: out[row["run"]] for row in rows if row["run"] in out and row.get(field) is not None}
 
-    def _flags(self, cut: Scope, metric: Metric | None = None) -> tuple[Finding, ...]:
-        """One finding per check, the severest, among those that touch the cells shown."""
-        return flags(self.publication, cut, metric)
-
     def _metric_figure(self, kind: str, metric: Metric, data: CampaignData, cut: Scope, key: str) -> Figure:
         rows = _about(self._rows(_TABLES[kind], cut), metric)
         cells = self._cells(cut, metric)
-        compared = [row for row in self.publication.comparisons.get((data.name, metric.name), ())
+        compared = [row for row in self._compared(data, metric)
                     if row.model in cut.models and row.workload in cut.workloads
                     and {row.candidate, row.baseline} <= set(cut.environments)]  # fmt: skip
         runs = [row for row in self._rows(("runs",), cut)["runs"] if row.get(metric.name) is not None]
-        return Figure(
-            key=key,
+        return self._of(
+            key,
+            Chart(kind, (cut, metric)),
+            rows,
+            metric,
             title=_TITLES[kind].format(metric.label),
             says=sentences.of_kind(kind, metric, compared, cells),
             sample=sentences.sample(cells, self._excluded(runs, metric.name)),
-            chart=Chart(kind, (cut, metric)),
-            data=rows,
             table=_cell_table(metric, cells, runs, cut),
             rows=[{**{name: row.get(name) for name in _AXES}, metric.name: row[metric.name]} for row in runs],
-            flags=self._flags(cut, metric),
-            sources=self._sources(rows),
             about={"metric": metric.name, "unit": metric.unit, "definition": metric.definition},
         )
+
+    def _relative(self, metric: Metric, data: CampaignData, cut: Scope, key: str) -> Figure:
+        rows = _about(self._rows(("runs",), cut), metric)
+        pair, cells = self._compared(data, metric)[0], self._cells(cut, metric)
+        margin = pair.equivalence_margin_percent
+        means = {(cell.model, cell.workload): cell.mean for cell in cells if cell.environment == pair.baseline}
+        shown = [
+            {**{name: row.get(name) for name in (*_AXES, "cell")}, metric.name: row[metric.name],
+             "percent": 100 * (row[metric.name] / means[row["model"], row["workload"]] - 1)}
+            for row in rows["runs"] if row.get(metric.name) is not None and (row["model"], row["workload"]) in means
+        ]  # fmt: skip
+        by_cell: dict[str, list[float]] = {}
+        farthest: dict[str, float] = {}
+        several = len({row["workload"] for row in shown}) > 1
+        for row in shown:
+            by_cell.setdefault(row["cell"], []).append(row["percent"])
+            part = f"{row['model']} ({row['workload']})" if several else row["model"]
+            farthest[part] = max(farthest.get(part, 0.0), abs(row["percent"]))
+        bounds = sentences.listed(f"{sentences.percent(far).lstrip('+')} for {part}" for part, far in farthest.items())
+        return self._of(
+            key, Chart("relative", (cut, metric, pair.baseline, margin)), rows, metric,
+            title=f"{metric.label}: every run against {pair.baseline}",
+            says=f"Single runs lie within {bounds} of the mean in {pair.baseline}; the band is ±{margin:g} %.",
+            sample=sentences.sample(cells, self._excluded(rows["runs"], metric.name)),
+            table=Table(("Cell", "n", "Least", "Mean", "Most"), [
+                [cell, str(len(found)), *(sentences.percent(value, 2)
+                                          for value in (min(found), sum(found) / len(found), max(found)))]
+                for cell in cut.cells if (found := by_cell.get(cell))]),
+            rows=shown,
+        )  # fmt: skip
 
     def _scatter(self, across: Metric, up: Metric, data: CampaignData, cut: Scope, key: str) -> Figure:
         rows = _about(self._rows(("runs",), cut), across, up)
         both = [row for row in rows["runs"] if row.get(across.name) is not None and row.get(up.name) is not None]
         derived = across.name in up.derived_from or up.name in across.derived_from
-        return Figure(
-            key=key,
+        return self._of(
+            key, Chart("scatter", (cut, across, up)), rows,
             title=f"{up.label} against {sentences.inside(across)}",
             says=f"Each point is a run: {sentences.inside(across)} across, {sentences.inside(up)} up."
             + (" One is computed from the other, so they are one piece of evidence." if derived else ""),
             sample=f"n = {len(both)} runs of campaign {data.name}.",
-            chart=Chart("scatter", (cut, across, up,)),
-            data=rows,
             table=Table(("Run", across.label, up.label), [
                 [Entry(row["run"], row["href"]), across.format(row[across.name]), up.format(row[up.name])]
                 for row in both]),
             rows=[{**{name: row.get(name) for name in _AXES}, across.name: row[across.name], up.name: row[up.name]}
                   for row in both],
-            flags=self._flags(cut),
-            sources=self._sources(rows),
         )  # fmt: skip
 
     def _comparison(self, data: CampaignData, cut: Scope, key: str) -> Figure:
@@ -203,21 +230,17 @@ class Library:
         verdicts = [row["verdict"] for row in shown]
         margin = data.matrix.equivalence_margin_percent if data.matrix else 1.0
         count = ", ".join(f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts))
-        return Figure(
-            key=key,
+        return self._of(
+            key, Chart("forest", (cut, margin)), rows,
             title="Difference from the baseline",
             says=f"Difference of each model in {sentences.listed(row['environment'] for row in shown)} from the"
             f" baseline, with 95 % interval: {count}. The band is ±{margin:g} %: inside it the two are equivalent.",
             sample="Verdicts are corrected for the number of comparisons (Holm).",
-            chart=Chart("forest", (cut, margin,)),
-            data=rows,
             table=Table(("Comparison", "Difference", "95 % interval", "p, adjusted", "Verdict"), [
                 [row["label"], sentences.percent(row["percent"]),
                  f"{sentences.percent(row['lo'])} to {sentences.percent(row['hi'])}",
                  "n/a" if row["p"] is None else f"{row['p']:.2g}", row["verdict"]] for row in shown]),
             rows=shown,
-            flags=self._flags(cut),
-            sources=self._sources(rows),
         )  # fmt: skip
 
     def _ledger(self, data: CampaignData, cut: Scope, key: str) -> Figure:
@@ -226,21 +249,17 @@ class Library:
         parts = list(dict.fromkeys(row["part"] for row in shown))
         missing = [part for part in ("weights", "page cache") if part not in parts]
         by_cell = {row["cell"]: row for row in shown}
-        return Figure(
-            key=key,
+        return self._of(
+            key, Chart("ledger", (cut,)), rows,
             title="Where memory went",
             says="Memory of the whole machine at the peak of one run of each cell, the middle one by free memory."
             + (f" These records do not say what was {sentences.listed(missing)}." if missing else ""),
             sample=f"{len(by_cell)} runs of campaign {data.name}, one of each cell.",
-            chart=Chart("ledger", (cut,)),
-            data=rows,
             table=Table(("Cell", "Run", *(f"{part} (GiB)" for part in parts)), [
                 [cell, Entry(row["run"], row["href"]), *(
                     next((f"{r['gib']:.2f}" for r in shown if r["cell"] == cell and r["part"] == part), "unknown")
                     for part in parts)] for cell, row in by_cell.items()]),
             rows=shown,
-            flags=self._flags(cut),
-            sources=self._sources(rows),
         )  # fmt: skip
 
     def _coverage(self, data: CampaignData, cut: Scope, key: str) -> Figure:
@@ -248,18 +267,15 @@ class Library:
         states = [row["state"] for row in rows["slots"]]
         count = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
         cells = {cell: [row for row in rows["slots"] if row["cell"] == cell] for cell in cut.cells}
-        return Figure(
-            key=key,
+        return self._of(
+            key, Chart("coverage", (cut,)), rows,
             title="What was planned and what was done",
             says=f"Of {len(states)} runs of campaign {data.name}: {count}.",
             sample="● done, × failed, ◘ quarantined, ○ missing; + where an iteration was recorded more than once.",
-            chart=Chart("coverage", (cut,)),
-            data=rows,
             table=Table(("Cell", "Iterations"), [
                 [cell, [Entry(f"{row['iteration']} {row['glyph']}", row.get("href", ""), row["state"])
                         for row in found]] for cell, found in cells.items()]),
             rows=[{key: value for key, value in row.items() if key != "glyph"} for row in rows["slots"]],
-            sources=self._sources(rows),
         )  # fmt: skip
 
     def _heat(self, data: CampaignData, cut: Scope, key: str) -> Figure:
@@ -267,24 +283,23 @@ class Library:
         by_run: dict[str, list[Row]] = {}
         for row in rows["heat"]:
             by_run.setdefault(row["run"], []).append(row)
-        return Figure(
-            key=key,
+        return self._of(
+            key, Chart("heat", (cut,)), rows,
             title="GPU utilisation over time",
             says="One row per run, from launch to exit: the darker, the busier the GPU.",
             sample=f"{len(by_run)} of {len(data.runs)} runs of campaign {data.name}"
             + (": the first iteration of each cell." if len(data.runs) > HEAT_RUNS else ", those with telemetry."),
-            chart=Chart("heat", (cut,)),
-            data=rows,
             table=Table(("Run", "Seconds", "Mean utilisation"), [
                 [Entry(run, found[0]["href"]), f"{found[-1]['end']:.0f}",
                  f"{sum(row['percent'] for row in found) / len(found):.1f} %"] for run, found in by_run.items()]),
             rows=rows["heat"],
-            flags=self._flags(cut),
-            sources=self._sources(rows),
         )  # fmt: skip
 
-    def _sources(self, rows: Rows) -> Mapping[str, str]:
-        return {name: self.sources[name] for name in rows if name in self.sources}
+    def _of(self, key: str, chart: Chart, shared: Rows, metric: Metric | None = None, **what: Any) -> Figure:
+        """A figure that shows rows of the site's shared tables, with the findings on its scope."""
+        sources = {name: self.sources[name] for name in shared if name in self.sources}
+        found = flags(self.publication, chart.subject[0], metric)
+        return Figure(key=key, chart=chart, data=shared, sources=sources, flags=found, **what)
 
 
 def flags(publication: Publication, cut: Scope, metric: Metric | None = None) -> tuple[Finding, ...]:

@@ -17,7 +17,7 @@ from sparkpub.site.publication import Publication, axes, batch_size, cell_keys, 
 from sparkpub.site.templating import Templates
 from sparkpub.store import CAMPAIGN_FILE
 
-METRIC_PAGE = ("", "-bars", "-box", "-order", "-sweep")
+METRIC_PAGE = ("", "-relative", "-bars", "-box", "-order", "-sweep")
 """The kinds of charts on the page of a metric that leads; others show every run, and the rest as a table."""
 
 
@@ -81,7 +81,7 @@ class Pages:
             "headlines": headlines,
             "summary": self._summary(campaign, headlines),
             "figures": {
-                "result": self._place(campaign, *[name for name in (first, *rest) if name][:3]),
+                "result": self._place(campaign, f"{first}-relative", *[name for name in (first, *rest) if name][:3]),
                 "comparison": self._place(campaign, "comparison"),
                 "sweep": self._place(campaign, *sweeps),
                 "against": self._place(campaign, *against),

@@ -31,9 +31,9 @@ ROWS: dict[str, list[dict[str, Any]]] = {
 SUBJECTS: dict[str, tuple[Any, ...]] = {
     "strip": (CUT, PEAK), "bars": (CUT, PEAK), "box": (CUT, PEAK), "order": (CUT, PEAK), "sweep": (CUT, PEAK),
     "scatter": (CUT, PEAK, CACHE), "forest": (CUT, 1.0), "ledger": (CUT,), "coverage": (CUT,), "heat": (CUT,),
-    "telemetry": ((("GPU power", "W"),),),
+    "telemetry": ((("GPU power", "W"),),), "relative": (CUT, PEAK, "native", 1.0),
 }  # fmt: skip
-MARKS = {"strip": 3, "order": 3, "scatter": 3, "sweep": 3}
+MARKS = {"strip": 3, "relative": 3, "order": 3, "scatter": 3, "sweep": 3}
 
 
 @pytest.mark.parametrize("kind", sorted(SUBJECTS))
@@ -49,6 +49,23 @@ def test_a_chart_is_valid_and_drawn_in_variables(kind: str) -> None:
 
 def test_every_kind_has_its_case() -> None:
     assert set(CHARTS) - set(SUBJECTS) <= {"explore", "overlay"}
+
+
+def test_runs_stand_in_per_cent_of_the_mean_of_the_counted_runs_of_the_baseline() -> None:
+    """Values 71, 72 and 73 of the baseline, 73 left out: the mean is 71.5, and 78.65 in the other is +10 %."""
+    runs = [{**row, "state": "excluded" if row["run"] == "r3" else "counted"} for row in ROWS["runs"]]
+    runs.append({**runs[0], "run": "r4", "environment": "container", "cell": "m · container", PEAK.name: 78.65})
+    chart = compile_chart(CHARTS["relative"](*SUBJECTS["relative"]), {"runs": runs}, key="relative")
+    circles = sorted(float(x) for x in re.findall(r'cx="([\d.]+)" cy="[\d.]+" r="3.4"', chart.svg_wide))
+    square = re.search(r'<path d="M([\d.]+),[\d.]+h6.8', chart.svg_wide)
+    ticks = re.findall(r'<text x="([\d.]+)" y="15">(\d+)</text>', chart.svg_wide)
+    assert square
+    (zero, _), (ten, _) = ticks[0], ticks[-1]
+    assert [text for _, text in (ticks[0], ticks[-1])] == ["0", "10"]
+    step = (float(ten) - float(zero)) / 10
+    expected = [float(zero) + step * 100 * (value / 71.5 - 1) for value in (71, 72, 73)]
+    assert circles == pytest.approx(expected, abs=1)
+    assert float(square[1]) + 3.4 == pytest.approx(float(ten), abs=1)
 
 
 @pytest.mark.parametrize("kind", ["bars", "ledger"])
