@@ -15,7 +15,8 @@ def _of(metric: Metric) -> str:
 
 def _x(metric: Metric, field: str, *, zero: bool) -> alt.X:
     title = theme.axis_title(metric.label, metric.unit)
-    return alt.X(f"{field}:Q", title=title, scale=alt.Scale(zero=zero, nice=True))
+    axis = alt.Axis(labelOverlap="greedy", labelSeparation=8)
+    return alt.X(f"{field}:Q", title=title, scale=alt.Scale(zero=zero, nice=True), axis=axis)
 
 
 def _height(scope: Scope, step: int = theme.ROW) -> int:

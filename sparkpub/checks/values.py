@@ -6,22 +6,12 @@ from collections.abc import Iterator
 from sparkpub.checks.finding import Finding, Severity
 from sparkpub.checks.integrity import damaged
 from sparkpub.checks.view import View, ids
-from sparkpub.metrics import Metric
+from sparkpub.metrics import METRICS, Metric
 from sparkpub.record import Record, metric_of
 
 _NEVER_ZERO = frozenset({"tok/s", "req/s", "GFLOP/s", "B/token"})
-_PARTS_OF_MEMORY = [
-    "peak_memory_gib",
-    "kv_cache_gib",
-    "weights_gib",
-    "allocated_peak_gib",
-    "reserved_peak_gib",
-    "device_used_before_gib",
-    "device_used_loaded_gib",
-    "device_used_peak_gib",
-    "gpu_memory_peak_gib",
-    "system_peak_gib",
-]
+_OF_THE_MACHINE = ("system_peak_gib", "cgroup_peak_gib")
+"""Metrics of main memory; all others in GiB are of the memory that the GPU uses."""
 
 
 def unit(view: View) -> Iterator[Finding]:
@@ -38,10 +28,10 @@ def unit(view: View) -> Iterator[Finding]:
 
 
 def _impossible(metric: Metric, value: float, record: Record) -> str | None:
-    total = memory_gib(record)
+    total = record.machine.memory_total_gib if metric.name in _OF_THE_MACHINE else memory_gib(record)
     if value <= 0 and metric.unit in _NEVER_ZERO:
         return "a good run has more than nothing, and what is not available is null"
-    if metric.name in _PARTS_OF_MEMORY and total is not None and value > total:
+    if metric.name in METRICS and metric.unit == "GiB" and total is not None and value > total:
         return f"the machine has {total:.2f} GiB; GB and GiB may have been mixed"
     return None
 

@@ -213,8 +213,8 @@ class Library:
         derived = across.name in up.derived_from or up.name in across.derived_from
         return self._of(
             key, Chart("scatter", (cut, across, up)), rows,
-            title=f"{up.label} against {across.label[:1].lower()}{across.label[1:]}",
-            says=f"Each point is a run: {across.label.lower()} across, {up.label.lower()} up."
+            title=f"{up.label} against {sentences.inside(across)}",
+            says=f"Each point is a run: {sentences.inside(across)} across, {sentences.inside(up)} up."
             + (" One is computed from the other, so they are one piece of evidence." if derived else ""),
             sample=f"n = {len(both)} runs of campaign {data.name}.",
             table=Table(("Run", across.label, up.label), [

@@ -27,6 +27,8 @@ MENDS = (
     ('<nav class="md-post__action">', '<nav class="md-post__action" role="none">'),
     ('<nav class="md-nav md-nav--primary">', '<nav class="md-nav md-nav--primary" aria-label="About this post">'),
     ('<nav class="md-nav">', '<nav class="md-nav" role="none">'),
+    ("<h1>404 - Not found</h1>", "<h1>Nothing is here</h1><p>No page has this address. The run may have been "
+     "renamed or taken out; the tabs lead to all that there is, and the search finds words.</p>"),
     # A table in Markdown has a header in every column, and the first is often empty.
     ("<th></th>", "<td></td>"),
 )  # fmt: skip
@@ -40,7 +42,7 @@ def finish(page: str) -> str:
     """
     for defect, mended in MENDS:
         page = page.replace(defect, mended)
-    if "Content-Security-Policy" in page:
+    if 'http-equiv="Content-Security-Policy"' in page:
         return page
     # The theme's blank lines and indents are a fortieth of a page as it travels.
     parts = _KEPT.split(page)

@@ -16,6 +16,11 @@ def signed(metric: Metric, value: float, *, unit: bool = True) -> str:
     return ("+" if value >= 0 else "") + metric.format(value, unit=unit)
 
 
+def inside(metric: Metric) -> str:
+    """The metric's name within a sentence: `output throughput`, and `KV cache` as it is."""
+    return metric.label if metric.label[1:2].isupper() else metric.label[:1].lower() + metric.label[1:]
+
+
 def percent(value: float, decimals: int = 1) -> str:
     """`+43.8 %`, with a true minus."""
     return f"{value:+z.{decimals}f}{SPACE}%".replace("-", MINUS)
@@ -35,7 +40,7 @@ def span(texts: Sequence[str]) -> str:
 def of_kind(kind: str, metric: Metric, rows: Sequence[ComparisonRow], cells: Sequence[CellStatistic]) -> str:
     """What a kind of chart of a metric shows: the difference, the means, the spread of a cell, or its drift."""
     if kind == "box" and (shares := sorted(c.cv_percent for c in cells if c.n > 1 and c.cv_percent is not None)):
-        return f"Runs of one cell vary by {spread([f'{share:.1f}' for share in shares], '%')} of their mean (sd)."
+        return f"Runs of one cell vary by {spread([f'{share:.2g}' for share in shares], '%')} of their mean (sd)."
     if kind == "order" and (tested := [cell for cell in cells if cell.trend_p_adjusted is not None]):
         drifting = [f"{_cell(c)}, {c.workload}" for c in tested if c.trend_p_adjusted is not None
                     and c.trend_p_adjusted < ALPHA]  # fmt: skip
@@ -67,7 +72,7 @@ def _by_verdict(metric: Metric, verdict: str, rows: Sequence[ComparisonRow]) -> 
     if verdict == "equivalent":
         margin = f"±{mine[0].equivalence_margin_percent:g}{SPACE}%"
         return f"{metric.label} is equivalent within {margin} in {candidate} and {baseline} for {names}."
-    return f"For {names} these runs do not decide how {candidate} and {baseline} differ in {metric.label.lower()}."
+    return f"For {names} these runs do not decide how {candidate} and {baseline} differ in {inside(metric)}."
 
 
 def spread(numbers: Sequence[str], unit: str) -> str:
@@ -82,12 +87,12 @@ def _subject(row: ComparisonRow, rows: Sequence[ComparisonRow]) -> str:
 def means(metric: Metric, cells: Sequence[CellStatistic]) -> str:
     """The range of the cells' means, for where nothing is compared."""
     if not cells:
-        return f"No run in the figures has a value for {metric.label.lower()}."
+        return f"No run in the figures has a value for {inside(metric)}."
     ordered = sorted(cells, key=lambda cell: cell.mean)
     if len(ordered) == 1:
-        return f"The mean of {metric.label.lower()} is {metric.format(ordered[0].mean)}."
+        return f"The mean of {inside(metric)} is {metric.format(ordered[0].mean)}."
     return (
-        f"Means of {metric.label.lower()} run from {metric.format(ordered[0].mean)} ({_cell(ordered[0])}) "
+        f"Means of {inside(metric)} run from {metric.format(ordered[0].mean)} ({_cell(ordered[0])}) "
         f"to {metric.format(ordered[-1].mean)} ({_cell(ordered[-1])})."
     )
 

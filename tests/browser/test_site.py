@@ -2,6 +2,7 @@
 paper's terms and without scripting."""
 
 import gzip
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -338,6 +339,16 @@ def test_explorer_brush_narrows_the_table(site: Host) -> None:
     assert shown(page) == 10
 
 
+def test_explorer_draws_the_brush_that_an_address_asks_for(site: Host) -> None:
+    page = explorer(site, f"?campaign={NAME}&x=output_throughput_tok_s&y=request_latency_p50_ms&brush=495,505,700,1000")
+    page.wait_for_selector("#explorer .mark-symbol path")
+    page.wait_for_function(
+        "[...document.querySelectorAll('#explorer [class*=brush] path')].some(path => path.getBBox().width > 50)"
+    )
+    assert shown(page) == 5
+    assert "brush=" in page.url
+
+
 def test_explorer_exports_the_selection(site: Host) -> None:
     page = explorer(site, f"?campaign={NAME}")
     for index in range(2):
@@ -379,6 +390,15 @@ def test_compare_remembers_and_hides_what_is_not_shown_to_differ(site: Host) -> 
 
 
 # ---- Log -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_raw_record_is_read_when_it_is_opened(site: Host) -> None:
+    visit = site.open(RUN)
+    settle(visit.page)
+    assert not [url for url in visit.requests if url.endswith(".json")]
+    visit.page.click("details[data-sp-raw] summary")
+    text = visit.page.locator("details[data-sp-raw] pre").inner_text()
+    assert json.loads(text)["run_id"] in RUN
 
 
 def test_log_is_searched_as_a_whole_and_a_line_has_an_address(site: Host) -> None:

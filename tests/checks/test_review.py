@@ -11,9 +11,10 @@ from sparkpub.campaign import Acknowledgement, Quarantine
 from sparkpub.checks import Finding, Review, review
 from sparkpub.cli import cli
 from sparkpub.dataset import load
+from sparkpub.record import MetricValue
 from sparkpub.store import CAMPAIGN_FILE, read_campaign, to_json
 from tests.checks import faults
-from tests.checks.clean import Run, clean_runs, write
+from tests.checks.clean import MACHINE, Run, clean_runs, write
 
 
 def reviewed(data: Path) -> Review:
@@ -54,6 +55,19 @@ def test_the_clean_campaign_passes_at_every_threshold(tmp_path: Path) -> None:
         0,
         "40 runs, 0 of them out of the figures: 0 errors, 0 warnings, 0 notes\n",
     )
+
+
+@pytest.mark.parametrize(("used_gib", "problems"), [(200.0, 0), (1200.0, 40)])
+def test_main_memory_is_held_against_main_memory(tmp_path: Path, used_gib: float, problems: int) -> None:
+    """A GPU of 119.7 GiB in a machine of 1,000: what the whole machine used may be more than the GPU has."""
+    runs = clean_runs(seed=7)
+    for run in runs:
+        run.machine = MACHINE.model_copy(update={"memory_total_gib": 1000.0})
+        run.change_metrics = lambda metrics: metrics.update(
+            system_peak_gib=MetricValue(value=used_gib, unit="GiB", source="sampler")
+        )
+    write(tmp_path, runs)
+    assert len([item for item in reviewed(tmp_path).findings if item.check == "unit"]) == problems
 
 
 def hot(tmp_path: Path, **fields: object) -> Run:

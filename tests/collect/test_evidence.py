@@ -98,3 +98,15 @@ def test_options_of_the_matrix_lose_their_secrets_and_nothing_else(redactor: Red
         "binds": ["<home>/m:/m"],
         "gpus": None,
     }
+
+
+def test_a_log_says_when_the_awaited_line_came(tmp_path: Path) -> None:
+    log = Log(tmp_path / "log", Redactor(), awaited=r"\bProcessed prompts")
+    log.write(b"loading\nProcessed pro")
+    assert log.came is None
+    log.write(b"mpts:   0%|\rProcessed prompts:  10%|\r")
+    first = log.came
+    assert first is not None
+    log.write(b"Processed prompts: 100%|\n")
+    log.close()
+    assert log.came == first

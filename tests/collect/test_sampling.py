@@ -182,6 +182,20 @@ def test_foreign_processes_and_leaks_are_noted(watching: Watch) -> None:
     assert "1.50 GiB of device memory" in watching.events[1].text
 
 
+def test_memory_that_grows_is_a_leak_from_the_measurement_on() -> None:
+    """3 GiB/min on the GPU for two minutes, of which the second is measured: a trend shows after 60 s of that."""
+    said: list[str] = []
+    watching = Watch(Redactor(), None, said.append)
+    for at in range(150):
+        began = 60.0 if at >= 60 else None
+        watching.sample(a_row(at, gpu_memory_used_gib=f"{10 + at / 20:.6g}", mem_available_gib="100"), began)
+    watching.close()
+    (event,) = watching.events
+    assert (event.kind, event.at_seconds) == ("leak", 120)
+    assert event.text == "GPU memory in use grew steadily by 3.00 GiB in the last 60 s, 3.00 GiB/min"
+    assert said == [f"leak: {event.text}"]
+
+
 @pytest.mark.parametrize(
     ("message", "kind"),
     [

@@ -59,7 +59,8 @@ def test_both_adapters_give_the_same_pages(data: Path, sources: Path, options: S
     assert list(one) == list(two)
     assert "runs/c-native_m_w_iter01_20260101T101000Z/index.html" in one
     assert "blog/first/index.html" in one
-    assert [uri for uri in one if one[uri] != two[uri]] == []
+    # The page for no page is the theme's own; the plugin alone gives it words.
+    assert [uri for uri in one if one[uri] != two[uri]] == ["404.html"]
 
 
 @pytest.mark.skipif(shutil.which("zensical") is None, reason="needs zensical, which is no dependency")

@@ -34,3 +34,9 @@ def test_search_dialog_has_a_name() -> None:
 
 def test_a_fragment_without_head_is_left_alone() -> None:
     assert security.finish("<p>x</p>") == "<p>x</p>"
+
+
+def test_a_page_that_speaks_of_the_policy_has_one_as_well() -> None:
+    assert 'http-equiv="Content-Security-Policy"' in security.finish(
+        PAGE.replace("<title>", "<title>Content-Security-Policy ")
+    )

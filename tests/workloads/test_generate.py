@@ -44,6 +44,7 @@ def test_random_weights_on_the_cpu(config: dict[str, Any], tmp_path: Path) -> No
     command = Generate().command(case(config), OPTIONS)
     code, log, files = run(command, tmp_path)
     assert code == 0, log.decode()
+    assert command.measured_from in log.decode().splitlines()
     answer = Generate().parse(log, files, OPTIONS)
     assert answer.complete
     assert not answer.problems

@@ -15,8 +15,11 @@ CASE = Case("gemm", "gemm", None, None, random_weights=False, iteration=1, seed=
 
 def test_numpy_on_the_cpu(tmp_path: Path) -> None:
     options = MatmulOptions(size=128, iterations=4, warmup=1, device="cpu")
-    code, log, files = run(Matmul().command(CASE, options), tmp_path)
+    command = Matmul().command(CASE, options)
+    code, log, files = run(command, tmp_path)
     assert code == 0, log
+    assert command.measured_from
+    assert command.measured_from in log.decode().splitlines()
     answer = Matmul().parse(log, files, options)
     assert answer.complete
     assert not answer.problems

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -103,3 +104,18 @@ def test_what_cannot_be_run_is_refused() -> None:
         TrtllmBenchOptions(backend="tensorrt")
     with pytest.raises(ValidationError, match="batch 1"):
         TrtllmBenchOptions(mode="latency", max_batch_size=4)
+
+
+@pytest.mark.parametrize(
+    ("warmup", "begins"), [(2, "[TRT-LLM] [I] Benchmark complete."), (0, "[TRT-LLM] [I] Request submission complete.")]
+)
+def test_the_measurement_begins_after_the_warm_up(warmup: int, begins: str) -> None:
+    """A published log holds both lines twice; what the first one matches is the end of the warm-up."""
+    options = TrtllmBenchOptions(input_tokens=8, warmup=warmup)
+    pattern = TrtllmBench().command(case(), options).measured_from
+    assert pattern is not None
+    lines = (LOGS / "1.1-streaming.log").read_text().splitlines()
+    found = [number for number, line in enumerate(lines) if re.search(pattern, line)]
+    assert begins in lines[found[0]]
+    measured = next(number for number, line in enumerate(lines) if "Request submission complete." in line)
+    assert found[0] <= measured

@@ -1,6 +1,7 @@
 """`vllm bench` from the files and lines that vLLM documents; the numbers are chosen, the arithmetic stands beside."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -116,6 +117,23 @@ def test_commands() -> None:
         VllmBench().command(case(model_path=None), VllmBenchOptions())
     with pytest.raises(ValidationError, match="concurrency is for mode serve"):
         VllmBenchOptions(concurrency=4)
+
+
+@pytest.mark.parametrize(
+    ("mode", "begins", "before"),
+    [
+        ("throughput", "Processed prompts:   0%|", "Adding requests: 100%|"),
+        ("latency", "Profiling iterations:   0%|", "Warmup iterations: 100%|"),
+        ("latency", "Bench iterations:   0%|", "Warmup iterations: 100%|"),
+        ("serve", "Initial test run completed. Starting main benchmark run...", "Starting initial single prompt test"),
+    ],
+)  # fmt: skip
+def test_the_measurement_begins_with_a_line_that_comes_at_once(mode: str, begins: str, before: str) -> None:
+    command = VllmBench().command(case(), VllmBenchOptions.model_validate({"mode": mode}))
+    assert command.variables["PYTHONUNBUFFERED"] == "1"
+    assert command.measured_from is not None
+    assert re.search(command.measured_from, begins)
+    assert not re.search(command.measured_from, before)
 
 
 SERVER = """

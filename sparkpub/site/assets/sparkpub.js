@@ -143,7 +143,8 @@ function raw(details) {
     const answer = await fetch(details.dataset.spRaw);
     if (!answer.ok) return;
     const text = Object.assign(document.createElement('pre'), {className: 'sp-pre', textContent: await answer.text()});
-    const box = Object.assign(document.createElement('div'), {className: 'sp-scroll', tabIndex: 0, role: 'region'});
+    const box = Object.assign(document.createElement('div'), {className: 'sp-scroll', tabIndex: 0});
+    box.setAttribute('role', 'region');
     box.setAttribute('aria-label', 'Raw record');
     box.append(text);
     details.append(box);
