@@ -65,6 +65,7 @@ class Pages:
         headlines = self.publication.headlines(campaign)
         models, environments, workloads = axes(campaign)
         first, *rest = [slug(metric.name) for metric in headlines] or [""]
+        strips, relative = [name for name in (first, *rest) if name], self._place(campaign, f"{first}-relative")
         sweeps = [f"{slug(metric.name)}-sweep" for metric in headlines]
         against = [f"{a}-against-{first}" for a in rest if "latency" in a or "ttft" in a][:1]
         memory = [name for name in ("kv-cache-against-peak-memory",) if name in self.library.makers(campaign)]
@@ -81,15 +82,15 @@ class Pages:
             "headlines": headlines,
             "summary": self._summary(campaign, headlines),
             "figures": {
-                "result": self._place(campaign, f"{first}-relative", *[name for name in (first, *rest) if name][:3]),
+                "result": [*relative, *self._place(campaign, *strips[: 3 - len(relative)])],
                 "comparison": self._place(campaign, "comparison"),
                 "sweep": self._place(campaign, *sweeps),
                 "against": self._place(campaign, *against),
-                "order": self._place(campaign, *[f"{name}-order" for name in (first, *rest) if name][:2]),
-                "spread": self._place(campaign, *[f"{name}-box" for name in (first, *rest) if name][:2]),
-                "means": self._place(campaign, *[f"{name}-bars" for name in (first, *rest) if name][:3]),
+                "order": self._place(campaign, *[f"{name}-order" for name in strips[:2]]),
+                "spread": self._place(campaign, *[f"{name}-box" for name in strips[:2]]),
+                "means": self._place(campaign, *[f"{name}-bars" for name in strips[:3]]),
                 "memory": self._place(campaign, "memory-ledger", *memory),
-                "rest": self._place(campaign, *rest[2:]),
+                "rest": self._place(campaign, *strips[3 - len(relative) :]),
                 "time": self._place(campaign, "gpu-utilisation"),
                 "coverage": self._place(campaign, "coverage"),
             },
