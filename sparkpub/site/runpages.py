@@ -149,7 +149,7 @@ def _telemetry_figure(stored: Stored, found: Trace) -> Figure:
     return Figure(
         key=f"telemetry-{run}",
         title="What the sensors saw",
-        says=f"{len(found.signals)} signals over {last:.0f} seconds from launch"
+        says=f"{len(found.signals)} signals over {last:.3g} seconds from launch"
         + (f"; shaded: {', '.join(phase['name'] for phase in found.phases)}." if found.phases else "."),
         sample="Each stretch keeps its lowest and highest sample; the file of telemetry has all of them.",
         chart=Chart("telemetry", (found.signals,)),
