@@ -228,13 +228,12 @@ class Library:
         rows = self._rows(("comparisons",), cut)
         shown = rows["comparisons"]
         verdicts = [row["verdict"] for row in shown]
-        margin = data.matrix.equivalence_margin_percent if data.matrix else 1.0
         count = ", ".join(f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts))
         return self._of(
-            key, Chart("forest", (cut, margin)), rows,
+            key, Chart("forest", (cut, data.margin_percent)), rows,
             title="Difference from the baseline",
             says=f"Difference of each model in {sentences.listed(row['environment'] for row in shown)} from the"
-            f" baseline, with 95 % interval: {count}. The band is ±{margin:g} %: inside it the two are equivalent.",
+            f" baseline, with 95 % interval: {count}. The band is ±{data.margin_percent:g} %: inside it the two are equivalent.",
             sample="Verdicts are corrected for the number of comparisons (Holm).",
             table=Table(("Comparison", "Difference", "95 % interval", "p, adjusted", "Verdict"), [
                 [row["label"], sentences.percent(row["percent"]),

@@ -59,8 +59,7 @@ def compare(publication: Publication, library: Library) -> dict[str, Any] | None
     known = metrics(publication)
     if not known:
         return None
-    margins = {campaign.name: campaign.matrix.equivalence_margin_percent
-               for campaign in publication.campaigns if campaign.matrix is not None}  # fmt: skip
+    margins = {campaign.name: campaign.margin_percent for campaign in publication.campaigns}
     figure = _overlay(publication)
     return {
         "settings": {"rows": library.sources["runs"], "metrics": _described(known), "margins": margins},

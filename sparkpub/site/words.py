@@ -261,16 +261,13 @@ class Words:
             if group.definition(name) is None:
                 known = sorted({name for record in group.records for name in record.metrics})
                 raise ClaimError(f"no run of this scope has the metric {name!r}", remedy=suggestion(name, known))
-        matrix = self._campaign(**scope).matrix
-        margin = matrix.equivalence_margin_percent if matrix else 1.0
-        return ask(statistic, Question(group, metric, against, other, margin))
+        return ask(statistic, Question(group, metric, against, other, self._campaign(**scope).margin_percent))
 
     def _sides(self, scope: Mapping[str, Any]) -> dict[str, Any]:
         """The scope with candidate and baseline filled in from the campaign."""
         campaign = self._campaign(**scope)
         ran = list(dict.fromkeys(record.environment for record in campaign.records))
-        declared = campaign.matrix.baseline_environment if campaign.matrix else (ran or [""])[0]
-        baseline = scope.get("baseline") or declared
+        baseline = scope.get("baseline") or campaign.baseline
         others = [name for name in ran if name != baseline]
         if not scope.get("candidate") and len(others) != 1:
             raise ClaimError(f"which environment is compared with {baseline}",
