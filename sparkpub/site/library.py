@@ -233,7 +233,8 @@ class Library:
             key, Chart("forest", (cut, data.margin_percent)), rows,
             title="Difference from the baseline",
             says=f"Difference of each model in {sentences.listed(row['environment'] for row in shown)} from the"
-            f" baseline, with 95 % interval: {count}. The band is ±{data.margin_percent:g} %: inside it the two are equivalent.",
+            f" baseline, with 95 % interval: {count}. The band is ±{data.margin_percent:g} %: inside it the two are"
+            " equivalent.",
             sample="Verdicts are corrected for the number of comparisons (Holm).",
             table=Table(("Comparison", "Difference", "95 % interval", "p, adjusted", "Verdict"), [
                 [row["label"], sentences.percent(row["percent"]),
