@@ -40,7 +40,7 @@ def panels(signals: tuple[tuple[str, str], ...], total: int = theme.WIDE) -> dic
                 x=alt.X("t:Q", axis=axis, scale=alt.Scale(nice=False, zero=False)),
                 y=alt.Y("value:Q", scale=alt.Scale(zero=unit == "%"),
                         axis=alt.Axis(title=theme.axis_title(label, unit), titleAngle=0, titleAlign="left", titleX=-40,
-                                      titleY=-8 if place else -22, tickCount=4)),
+                                      titleY=-8 if place else -22, tickCount=3)),
                 tooltip=[alt.Tooltip("t:Q", title="seconds"), alt.Tooltip("value:Q", title=label)],
             )
         )  # fmt: skip

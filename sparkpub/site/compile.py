@@ -36,6 +36,7 @@ from sparkpub.site.content import ROOT
 from sparkpub.site.svg import tidy
 from sparkpub.store import canonical_json, write_atomic
 
+LEGEND_COLUMNS = 4
 WIDE, NARROW = 640, 344
 """Total widths of the two drawings in CSS pixels: a column of the site, and a phone."""
 FONT = "Helvetica Neue, Arial, sans-serif"
@@ -45,8 +46,9 @@ FORMAT = 11
 """Counts changes of what this module makes of the same chart; part of every cache key."""
 POOL_FROM = 24
 """Cold charts from which other processes pay for their start."""
-CHUNK = 8
+CHUNK = 4
 """Charts that travel to another process at once."""
+_CORES = os.cpu_count() or 1
 _FONTS = Path(__file__).parent / "assets" / "fonts.conf"
 
 Rows = Sequence[Mapping[str, Any]]
@@ -140,6 +142,8 @@ class Drawings:
         self._sent: list[concurrent.futures.Future[list[Compiled]]] = []
         self._pool: concurrent.futures.ProcessPoolExecutor | None = None
         cache.mkdir(parents=True, exist_ok=True)
+        if next(cache.iterdir(), None) is None and _CORES > 1:
+            self._start()  # with nothing known there will be work, and starting takes a second
 
     def __enter__(self) -> Self:
         return self
@@ -158,22 +162,25 @@ class Drawings:
             self._found[job.key] = known
             return
         self._waiting.append((job, path))
-        if len(self._waiting) >= (POOL_FROM if self._pool is None else CHUNK) and (os.cpu_count() or 1) > 1:
-            self._send()
+        if len(self._waiting) >= (POOL_FROM if self._pool is None else CHUNK) and _CORES > 1:
+            self._send(self._pool or self._start())
 
-    def _send(self) -> None:
-        if self._pool is None:
-            # A forked process hangs once V8 has started in its parent, so processes are spawned.
-            context = multiprocessing.get_context("spawn")
-            self._pool = concurrent.futures.ProcessPoolExecutor(os.cpu_count(), mp_context=context)
+    def _start(self) -> concurrent.futures.ProcessPoolExecutor:
+        # A forked process hangs once V8 has started in its parent, so processes are spawned.
+        context = multiprocessing.get_context("spawn")
+        self._pool = concurrent.futures.ProcessPoolExecutor(_CORES, mp_context=context)
+        self._sent += [self._pool.submit(_compile_all, []) for _ in range(_CORES)]
+        return self._pool
+
+    def _send(self, pool: concurrent.futures.ProcessPoolExecutor) -> None:
         for at in range(0, len(self._waiting), CHUNK):
-            self._sent.append(self._pool.submit(_compile_all, self._waiting[at : at + CHUNK]))
+            self._sent.append(pool.submit(_compile_all, self._waiting[at : at + CHUNK]))
         self._waiting = []
 
     def finished(self) -> Mapping[str, Compiled]:
         """Key to chart, for every chart wanted. Raises SiteError naming one that cannot be compiled."""
         if self._pool is not None:
-            self._send()
+            self._send(self._pool)
         done = [*(item for future in self._sent for item in future.result()), *_compile_all(self._waiting)]
         self._found |= {compiled.key: compiled for compiled in done}
         return self._found
@@ -214,7 +221,7 @@ def _compiled(job: Job) -> Compiled:
 
 def _drawn(specification: dict[str, Any], data: Data, width: int) -> tuple[str, str]:
     """(Vega without data, SVG), at most `width` wide where the widths of the views can be reduced."""
-    vega = json.loads(_vega(canonical_json(specification)))
+    vega = _vega(specification)
     svg = converter().vega_to_svg(_with_data(_still(vega), data), allowed_base_urls=[])
     found = re.search(r'width="([\d.]+)"', svg)
     total, views = float(found[1]) if found else width, _views_width(specification)
@@ -224,9 +231,23 @@ def _drawn(specification: dict[str, Any], data: Data, width: int) -> tuple[str, 
     return canonical_json(vega), svg
 
 
+def _vega(specification: dict[str, Any]) -> dict[str, Any]:
+    """Vega of a Vega-Lite specification. Both drawings of a single view have one: its width and the columns of its
+    legend, all that differs, pass through Vega-Lite as they are."""
+    if "autosize" not in specification:
+        return dict(json.loads(_translated(canonical_json(specification))))
+    config = specification.get("config", {})
+    legend = {**config.get("legend", {}), "columns": 0}
+    common = {**specification, "width": WIDE, "config": {**config, "legend": legend}}
+    vega: dict[str, Any] = json.loads(_translated(canonical_json(common)))
+    vega["width"] = specification["width"]
+    vega["config"]["legend"]["columns"] = config.get("legend", {}).get("columns", LEGEND_COLUMNS)
+    return vega
+
+
 @functools.lru_cache(maxsize=64)
-def _vega(specification: str) -> str:
-    """Vega of a Vega-Lite specification; runs differ in their data alone, so theirs is compiled once."""
+def _translated(specification: str) -> str:
+    """Vega-Lite to Vega; runs differ in their data alone, so theirs is translated once."""
     return canonical_json(converter().vegalite_to_vega(specification, vl_version=VEGA_LITE))
 
 

@@ -21,6 +21,10 @@ METRIC_PAGE = ("", "-relative", "-bars", "-box", "-order", "-sweep")
 """The kinds of charts on the page of a metric that leads; others show every run, and the rest as a table."""
 
 
+PART_FIGURES = 4
+"""Leading metrics drawn on the page of a model or an environment; its table has them all."""
+
+
 @dataclass(frozen=True)
 class Pages:
     """Makes every page but those of single runs. Figures are asked from `library`, which notes what is shown."""

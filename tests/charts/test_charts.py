@@ -10,7 +10,8 @@ import pytest
 from sparkpub.charts import CHARTS
 from sparkpub.charts.scope import Scope
 from sparkpub.metrics import METRICS
-from sparkpub.site.compile import compile_chart
+from sparkpub.site import compile as compiling
+from sparkpub.site.compile import compile_chart, converter
 
 CUT = Scope("c", ("m", "n"), ("native", "container"), ("w",), ("m · native", "m · container"))
 PEAK, CACHE = METRICS["peak_memory_gib"], METRICS["kv_cache_gib"]
@@ -78,3 +79,10 @@ def test_bars_start_at_zero(kind: str) -> None:
 def test_points_leave_zero_out() -> None:
     vega = json.loads(compile_chart(CHARTS["strip"](CUT, PEAK), ROWS, key="strip").vega_json)
     assert next(scale for scale in vega["scales"] if scale["name"] == "x").get("zero") is False
+
+
+@pytest.mark.parametrize("kind", sorted(SUBJECTS))
+def test_what_both_drawings_share_is_what_vega_lite_makes_of_each(kind: str) -> None:
+    for specification in compiling.Job(kind, CHARTS[kind](*SUBJECTS[kind]), ROWS).specifications:
+        alone = converter().vegalite_to_vega(specification, vl_version=compiling.VEGA_LITE)
+        assert compiling._vega(specification) == alone
