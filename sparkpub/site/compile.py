@@ -42,7 +42,7 @@ WIDE, NARROW = 640, 344
 FONT = "Helvetica Neue, Arial, sans-serif"
 """Ends in a family that the converter ships, so that text is measured alike on every machine."""
 VEGA_LITE = "6.4"
-FORMAT = 11
+FORMAT = 12
 """Counts changes of what this module makes of the same chart; part of every cache key."""
 POOL_FROM = 24
 """Cold charts from which other processes pay for their start."""

@@ -136,7 +136,8 @@ def _unwrap(parent: ElementTree.Element, links: bool) -> None:
             address = child.attrib.get(_LINK, "").removeprefix(_CONVERTER_BASE)
             # In the old namespace: the theme writes to `href` of everything that has one, which SVG forbids.
             local = links and _LOCAL.fullmatch(address)
-            child.attrib = {"href": ROOT + address, "tabindex": "-1"} if local else {}
+            # Not a plain `href`: the theme rewrites those, which the links of a drawing do not allow.
+            child.attrib = {_LINK: ROOT + address, "role": "link", "tabindex": "-1"} if local else {}
         children += list(child) if child.tag in (f"{_SVG}g", f"{_SVG}a") and not child.attrib else [child]
     parent[:] = children
 
