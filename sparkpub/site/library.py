@@ -198,7 +198,7 @@ class Library:
         return self._of(
             key, Chart("relative", (cut, metric, pair.baseline, margin)), rows, metric,
             title=f"{metric.label}: every run against {pair.baseline}",
-            says=f"Single runs lie within {bounds} of the mean in {pair.baseline}; the band is ±{margin:g} %.",
+            says=f"Single runs differ from the mean in {pair.baseline} by at most {bounds}; the band is ±{margin:g} %.",
             sample=sentences.sample(cells, self._excluded(rows["runs"], metric.name)),
             table=Table(("Cell", "n", "Least", "Mean", "Most"), [
                 [cell, str(len(found)), *(sentences.percent(value, 2)
