@@ -11,6 +11,7 @@ from tests.building import a_record
 
 NAME = "bench"
 HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=1</script>'
+ENVIRONMENT = {"type": "host", "env": {"OPENBLAS_NUM_THREADS": "1", "LD_LIBRARY_PATH": "/usr/local/nvidia/lib64"}}
 FAILED = f"{NAME}-container_m_w_iter05"
 
 
@@ -56,7 +57,7 @@ def _record(environment: str, iteration: int, position: int) -> Record:
         started=Moment(value=f"2026-11-20T1{position}:00:00Z", zone="utc"),
         duration_seconds=90.0,
         # A tool that nothing here reads, so that its log is shown and not read anew.
-        requested=Requested(model_id="x/y", workload={"type": "elsewhere"}, environment={"type": "host"}),
+        requested=Requested(model_id="x/y", workload={"type": "elsewhere"}, environment=ENVIRONMENT),
         argv=("bench", "--prompt", HOSTILE),
         status="failed" if failed else "ok",
         exit_code=1 if failed else 0,
