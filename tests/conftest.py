@@ -41,6 +41,9 @@ def _browser() -> str | None:
 def _chroot() -> str | None:
     if os.geteuid() != 0:
         return "needs root"
+    missing = [tool for tool in ("unshare", "mount", "chroot") if shutil.which(tool) is None]
+    if missing:  # a root made by a plain `su` lacks the folders of such programs
+        return f"needs {', '.join(missing)} on the PATH"
     found = subprocess.run(["unshare", "--mount", "true"], capture_output=True, text=True, check=False)
     return None if found.returncode == 0 else f"no right to mount: {found.stderr.strip()}"
 
