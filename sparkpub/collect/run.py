@@ -21,10 +21,9 @@ from sparkpub.collect.machine import clock_max_mhz
 from sparkpub.collect.progress import Progress, duration
 from sparkpub.collect.watch import Watch
 from sparkpub.environments import ENVIRONMENTS
-from sparkpub.environments.base import OWNER_LABEL, RUN_LABEL, Environment, Exit, Launch, Obstacle, Running
+from sparkpub.environments.base import Environment, Exit, Launch, Obstacle, Running
 from sparkpub.environments.docker import Docker
 from sparkpub.errors import CollectError, SparkpubError, WorkloadError, field_problems
-from sparkpub.kernel import owner
 from sparkpub.matrix import Matrix, Model, PlannedRun
 from sparkpub.record import (
     Architecture,
@@ -148,7 +147,6 @@ class Followed:
 
 def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
     """Launch and watch a run until it ends or must be ended."""
-    labels = {RUN_LABEL: draft.run_id, OWNER_LABEL: owner.me()}
     log = Log(place / "log", _for_run(bench, job, place), awaited=job.command.measured_from)
     watch = Watch(
         bench.redactor, clock_max_mhz(bench.machine), lambda text: bench.progress.line(f"{job.label}: {text}")
@@ -160,8 +158,7 @@ def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
             for row in sampler.fresh():
                 watch.sample(row)
             launched, epoch = time.monotonic(), time.time()
-            launch = Launch(job.command, place / journal.WORK, log, labels)
-            running = _launched(job, launch)
+            running = _launched(job, Launch(job.command, place / journal.WORK, log, draft.run_id))
             sampler.launched(running.pid, launched)
             ended, stopped = _watched(bench, job, running, sampler, watch, log, launched)
             took, at = time.monotonic() - launched, datetime.now(UTC)

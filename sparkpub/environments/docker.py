@@ -11,20 +11,19 @@ import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, PositiveFloat
 
 from sparkpub.environments.base import (
     INSIDE_WORKDIR,
-    OWNER_LABEL,
-    RUN_LABEL,
     Bind,
-    BindText,
+    Environment,
     Exit,
     Launch,
     Obstacle,
     Options,
+    Place,
     missing_sources,
     resolved,
     through_binds,
@@ -37,8 +36,8 @@ if TYPE_CHECKING:
     from docker import DockerClient
     from docker.models.containers import Container as DockerContainer
 
-_SIZE = r"^\d+(\.\d+)?[bkmgBKMG]?$"
-Size = Annotated[str, Field(pattern=_SIZE)] | Annotated[int, Field(gt=0)]
+RUN_LABEL, OWNER_LABEL = "sparkpub.run", "sparkpub.collector"
+Size = Annotated[str, Field(pattern=r"^\d+(\.\d+)?[bkmgBKMG]?$")] | Annotated[int, Field(gt=0)]
 """Bytes, or a number with a unit as Docker reads it: `60g`, `512m`."""
 
 
@@ -64,7 +63,7 @@ class DockerOptions(Options):
     host's."""
     ulimits: Mapping[str, Annotated[int, Field(ge=-1)]] = Field(default_factory=dict)
     """`--ulimit`, soft and hard alike: `memlock` in bytes (-1: unlimited), `stack` in bytes."""
-    binds: tuple[BindText, ...] = ()
+    binds: tuple[Bind, ...] = ()
     """`--volume`: host folders and files made visible inside, `/host:/inside[:ro]`."""
     network: str | None = None
     """`--network`: `none`, `host` or the name of a network; none: the engine's bridge."""
@@ -97,11 +96,10 @@ class DockerOptions(Options):
     """`--security-opt`, e.g. `seccomp=unconfined`."""
 
 
-class Docker:
+class Docker(Environment):
     """Commands run in a container created, watched and removed by the collector."""
 
-    name: ClassVar[str] = "docker"
-    options: ClassVar[type[Options]] = DockerOptions
+    options = DockerOptions
 
     def obstacles(self, options: DockerOptions, models: Sequence[str] = ()) -> Sequence[Obstacle]:
         """No engine, a remote engine, a missing image, missing sources of binds, GPUs that the engine cannot give."""
@@ -125,10 +123,6 @@ class Docker:
             client.close()
         return found
 
-    def inherited(self, options: DockerOptions) -> Mapping[str, str]:  # noqa: ARG002 - the interface of all environments
-        """None but the image's own, which its digest stands for."""
-        return {}
-
     def visible(self, path: str, options: DockerOptions) -> str:
         """Through the longest bind that covers the path; unchanged where none does, as for a path in the image."""
         return through_binds(path, options.binds)
@@ -139,7 +133,7 @@ class Docker:
         container = None
         try:
             image = _image(client, options.image)
-            argv, variables = resolved(launch, options, INSIDE_WORKDIR, options.python or "python3")
+            argv, variables = resolved(launch, options, INSIDE_WORKDIR, "python3")
             container = client.containers.create(image.id, list(argv), **create_arguments(options, launch, variables))
             return DockerRun(client, container, launch, argv, options.image)
         except _failures() as error:
@@ -252,12 +246,12 @@ def create_arguments(options: DockerOptions, launch: Launch, variables: Mapping[
     """The keyword arguments of `containers.create` for these options; only what was asked for is set."""
     from docker.types import Mount, Ulimit  # noqa: PLC0415
 
-    binds = [*map(Bind.parse, options.binds), Bind(str(launch.workdir.resolve()), INSIDE_WORKDIR, read_only=False)]
+    binds = [*options.binds, Place(str(launch.workdir.resolve()), INSIDE_WORKDIR)]
     arguments: dict[str, Any] = {
         # Mounts and not volumes: a missing host folder is an error and not a new folder of root's.
         "mounts": [Mount(bind.target, bind.source, type="bind", read_only=bind.read_only) for bind in binds],
         "environment": dict(variables),
-        "labels": dict(launch.labels),
+        "labels": {RUN_LABEL: launch.run, OWNER_LABEL: launch.owner},
         "ulimits": [Ulimit(name=name, soft=limit, hard=limit) for name, limit in options.ulimits.items()],
         "devices": [device for device in options.devices if device.startswith("/")],
         "device_requests": _device_requests(options),

@@ -103,4 +103,5 @@ def test_a_wrong_option_is_refused(wrong: dict[str, object]) -> None:
     ],
 )
 def test_a_path_is_seen_through_the_longest_bind(path: str, inside: str) -> None:
-    assert through_binds(path, ["/data/models:/m:ro", "/data/models/fast/:/f"]) == inside
+    options = DockerOptions.model_validate({"image": "i", "binds": ["/data/models:/m:ro", "/data/models/fast/:/f"]})
+    assert through_binds(path, options.binds) == inside

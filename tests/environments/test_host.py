@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.environments import processes
+from sparkpub.environments import host
 from sparkpub.environments.host import Host, HostOptions
 from sparkpub.errors import CollectError
 from sparkpub.kernel import cgroup, owner, tree
@@ -98,7 +98,7 @@ def test_orphans_of_a_dead_collector_are_ended_and_those_of_a_living_one_are_not
 
     dead, living = start(owner.spelled(999999999, "1")), start(owner.me())
     try:
-        said = processes.reap()
+        said = host.reap()
         assert dead.wait(10) == -signal.SIGKILL
         assert living.poll() is None
         assert any("r-dead" in line for line in said)
