@@ -74,7 +74,6 @@ PUBLISHING = {
 MAY_IMPORT: dict[str, set[str]] = MEASURING | PUBLISHING
 ACROSS = {
     "analysis.summary": "statistics",
-    "analysis.criteria": "statistics",
     "analysis.tables": "statistics",
     "checks.prose": "sentences",
 }
