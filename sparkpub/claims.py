@@ -84,7 +84,6 @@ class Verdict:
         return self.verdict != self.claim.recorded
 
     def document(self) -> dict[str, Any]:
-        """The verdict as in `sparkpub claims --json`."""
         return {
             "id": self.claim.id,
             "says": self.claim.says,
@@ -197,7 +196,6 @@ def _combined(scope: str, verdicts: Sequence[Decided]) -> Decided:
 
 
 def as_json(verdicts: Sequence[Verdict]) -> str:
-    """What `sparkpub claims --json` prints."""
     return json.dumps({"claims": [verdict.document() for verdict in verdicts]}, indent=1, ensure_ascii=False)
 
 

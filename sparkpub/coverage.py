@@ -44,7 +44,6 @@ def states(matrix: Matrix, records: Iterable[Record], quarantined: Iterable[str]
 
 
 def state(matrix: Matrix, records: Iterable[Record], run: PlannedRun, quarantined: Iterable[str] = ()) -> State:
-    """The state of one planned run; see `states`."""
     attempts = [
         record for record in records if record.repeat_of is None and (*record.cell, record.iteration) == run.slot
     ]
@@ -69,7 +68,6 @@ def _state(matrix: Matrix, attempts: Sequence[Record], quarantined: frozenset[st
 
 
 def by_cell(matrix: Matrix, records: Sequence[Record], quarantined: Iterable[str] = ()) -> list[CellCoverage]:
-    """Coverage of every cell, in the order of the matrix."""
     counts: dict[tuple[str, str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for run, state in states(matrix, records, quarantined).items():
         cell = (run.model, run.environment, run.workload)

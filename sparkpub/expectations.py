@@ -55,7 +55,6 @@ class Expect(Declared):
 
     @property
     def form(self) -> str:
-        """The name of the one expectation that is set."""
         return next(iter(self.model_fields_set))
 
     @property

@@ -84,7 +84,6 @@ class Lines:
 
 
 def _part_at(model: type[BaseModel], loc: Sequence[int | str]) -> type[BaseModel]:
-    """The model of the part at a location within `model`."""
     for key in loc:
         known = model.model_fields.get(str(key))
         model = (known and _model_in(known.annotation)) or model

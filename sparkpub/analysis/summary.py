@@ -114,7 +114,6 @@ class Statistics:
         return {(row.campaign, row.model, row.environment, row.workload, row.metric): row for row in self.cells}
 
     def cell(self, campaign: str, model: str, environment: str, workload: str, metric: str) -> CellStatistic | None:
-        """The statistics of one metric of one cell, None where it was not measured."""
         return self._cells.get((campaign, model, environment, workload, metric))
 
     @cached_property
@@ -258,7 +257,6 @@ def family_of(metric: Metric, present: Collection[str] = ()) -> Family:
 
 
 def _about(campaign: str, key: Key, sample: Sample) -> dict[str, Any]:
-    """The fields of `Row`."""
     model, _, workload, metric = key
     return {"campaign": campaign, "model": model, "workload": workload, "metric": metric,
             "unit": sample.metric.unit, "family": sample.family}  # fmt: skip

@@ -48,7 +48,6 @@ class Condition:
     readings: list[Reading] = field(default_factory=list)
 
     def take(self, at: float) -> None:
-        """One reading, and what it means."""
         value, reason = self.read()
         self.met = None if value is None else self.wanted is None or self.compare(value, self.wanted)
         self.reason = reason or None
@@ -57,7 +56,6 @@ class Condition:
         self.readings.append(Reading(at_seconds=round(at, 3), value=value))
 
     def gate(self) -> Gate:
-        """The record's form."""
         reason = self.reason
         if self.met is None and reason is None:
             reason = "the sensor gave nothing"
@@ -163,7 +161,6 @@ class Gatekeeper:
         return [*wanted, Condition("performance_state", state, "", self._performance_state, operator.eq, waits=False)]
 
     def _read(self, column: str, sensor: Callable[[Gpus], Any]) -> tuple[Any, str]:
-        """A reading of the GPUs, or None and why there is none."""
         if self._gpus is None:
             return None, self._why
         value = sensor(self._gpus)

@@ -60,7 +60,6 @@ class Outcome:
 
     @property
     def summary(self) -> str:
-        """One line for people."""
         end = f"; {self.stopped}" if self.stopped else ""
         return f"{self.measured} runs measured, {self.failed} failed, {self.left} to do{end}"
 

@@ -42,7 +42,6 @@ class Outcome:
         return [*texts, f"{len(self.imported)} imported, {len(self.skipped)} skipped, {len(self.refused)} refused"]
 
     def document(self) -> dict[str, Any]:
-        """For `--json`."""
         left = {
             name: [{"source": item.source, "reason": item.reason} for item in items]
             for name, items in (("skipped", self.skipped), ("refused", self.refused))
