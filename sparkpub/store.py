@@ -22,6 +22,8 @@ from sparkpub.errors import RecordError, UsageError, field_problems
 from sparkpub.record import Evidence, Record, migrate
 
 CAMPAIGN_FILE = "campaign.json"
+EVIDENCE_CAP = 64 * 2**20
+"""Bytes of one file of evidence: one over 100 MB is refused by the usual hosts of git and blocks every later push."""
 DEFAULT_DATA = Path("data/comprehensive")
 
 
@@ -74,17 +76,12 @@ def write_atomic(path: Path, content: str | bytes, *, durable: bool = True) -> N
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    if durable:
-        sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a rename in `folder` durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    if durable:  # the rename too
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -10,11 +10,9 @@ from typing import Any
 
 from sparkpub.record import Evidence
 from sparkpub.redaction import Redactor
-from sparkpub.store import file_sha256, write_atomic
+from sparkpub.store import EVIDENCE_CAP, file_sha256, write_atomic
 
-CAP = 64 * 2**20
-"""Bytes of one file. A file over 100 MB is refused by the usual hosts of git and blocks every later push."""
-_TAIL = CAP // 4
+_TAIL = EVIDENCE_CAP // 4
 _LINE = 1 << 16
 SUFFIXES = {"log": ".log", "telemetry": ".telemetry.csv"}
 
@@ -25,7 +23,7 @@ class Log:
     `came` is when the first line that the regular expression `awaited` matches was printed, on the monotonic clock.
     """
 
-    def __init__(self, path: Path, redactor: Redactor, cap: int = CAP, awaited: str | None = None) -> None:
+    def __init__(self, path: Path, redactor: Redactor, cap: int = EVIDENCE_CAP, awaited: str | None = None) -> None:
         self.came: float | None = None
         self._awaited = None if awaited is None else re.compile(awaited.encode())
         self._file = path.open("wb")
@@ -113,8 +111,8 @@ def seal(
             sealed.unavailable[role] = "the command did not write it"
             continue
         sealed.content[role] = redactor.content(content)
-        if len(sealed.content[role]) > CAP:
-            sealed.unavailable[role] = f"{len(content)} bytes are over the cap of {CAP}"
+        if len(sealed.content[role]) > EVIDENCE_CAP:
+            sealed.unavailable[role] = f"{len(content)} bytes are over the cap of {EVIDENCE_CAP}"
             continue
         write_atomic(target, sealed.content[role])
         items.append(_evidence(role, target, truncated=False))

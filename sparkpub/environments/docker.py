@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, PositiveFloat
+from pydantic import AfterValidator, Field
 
 from sparkpub.environments.base import (
     INSIDE_WORKDIR,
@@ -69,8 +69,6 @@ class DockerOptions(Options):
     """`--network`: `none`, `host` or the name of a network; none: the engine's bridge."""
     cpuset: Annotated[str, Field(pattern=r"^\d+(-\d+)?(,\d+(-\d+)?)*$")] | None = None
     """`--cpuset-cpus`: the processors that may be used, e.g. `0-9,12`."""
-    cpus: PositiveFloat | None = None
-    """`--cpus`: processor time in processors, e.g. 1.5."""
     memory: Size | Literal["unlimited"] | None = None
     """`--memory`: bytes, a size such as `60g`, or `unlimited`; what CUDA allocates is not charged to it, on unified
     memory either."""
@@ -82,16 +80,10 @@ class DockerOptions(Options):
     """`--privileged`: every device and capability."""
     user: str | None = None
     """`--user`: name or `uid[:gid]`; none: the image's."""
-    workdir: str | None = None
-    """`--workdir`; the run's folder, which is mounted at /sparkpub, where it is not given."""
     runtime: str | None = None
     """`--runtime`: the OCI runtime, e.g. `nvidia`; none: the engine's default."""
     entrypoint: str | tuple[str, ...] | None = None
     """`--entrypoint`; the image's own where it is not given, none where it is empty."""
-    pid: str | None = None
-    """`--pid`: `host` shows the machine's processes inside."""
-    cap_add: tuple[str, ...] = ()
-    """`--cap-add`: capabilities, e.g. `SYS_ADMIN`."""
     security_opt: tuple[str, ...] = ()
     """`--security-opt`, e.g. `seccomp=unconfined`."""
 
@@ -255,13 +247,12 @@ def create_arguments(options: DockerOptions, launch: Launch, variables: Mapping[
         "ulimits": [Ulimit(name=name, soft=limit, hard=limit) for name, limit in options.ulimits.items()],
         "devices": [device for device in options.devices if device.startswith("/")],
         "device_requests": _device_requests(options),
-        "working_dir": options.workdir or INSIDE_WORKDIR,
+        "working_dir": INSIDE_WORKDIR,
         "ipc_mode": options.ipc,
         "shm_size": options.shm_size,
         "network": None if options.network in (None, "host", "none") else options.network,
         "network_mode": options.network if options.network in ("host", "none") else None,
         "cpuset_cpus": options.cpuset,
-        "nano_cpus": None if options.cpus is None else round(options.cpus * 1e9),
         "mem_limit": -1 if options.memory == "unlimited" else options.memory,
         "memswap_limit": -1 if options.memory_swap == "unlimited" else options.memory_swap,
         "cgroup_parent": options.cgroup_parent,
@@ -269,8 +260,6 @@ def create_arguments(options: DockerOptions, launch: Launch, variables: Mapping[
         "user": options.user,
         "runtime": options.runtime,
         "entrypoint": [""] if options.entrypoint == "" else options.entrypoint,
-        "pid_mode": options.pid,
-        "cap_add": list(options.cap_add),
         "security_opt": list(options.security_opt),
     }
     return {name: value for name, value in arguments.items() if value is not None and value != []}
@@ -280,12 +269,11 @@ def _device_requests(options: DockerOptions) -> list[Any]:
     from docker.types import DeviceRequest  # noqa: PLC0415
 
     requests = []
-    if options.gpus is not None:
-        if isinstance(options.gpus, tuple):
-            requests.append(DeviceRequest(device_ids=list(options.gpus), capabilities=[["gpu"]]))
-        else:
-            count = -1 if options.gpus == "all" else options.gpus
-            requests.append(DeviceRequest(count=count, capabilities=[["gpu"]]))
+    if isinstance(options.gpus, tuple):
+        requests.append(DeviceRequest(device_ids=list(options.gpus), capabilities=[["gpu"]]))
+    elif options.gpus is not None:
+        count = -1 if options.gpus == "all" else options.gpus
+        requests.append(DeviceRequest(count=count, capabilities=[["gpu"]]))
     cdi = [device for device in options.devices if not device.startswith("/")]
     if cdi:
         requests.append(DeviceRequest(driver="cdi", device_ids=cdi))
@@ -344,15 +332,13 @@ def _gpu_obstacles(client: "DockerClient", options: DockerOptions) -> list[Obsta
     if options.gpus is None:
         return []
     if any("podman" in str(part.get("Name", "")).lower() for part in client.version().get("Components", [])):
-        return [
-            Obstacle("Podman ignores gpus: without a word", "ask by CDI name instead: devices: [nvidia.com/gpu=all]")
-        ]
+        remedy = "ask by CDI name instead: devices: [nvidia.com/gpu=all]"
+        return [Obstacle("Podman ignores gpus: without a word", remedy)]
     info = client.info()
     if "nvidia" in info.get("Runtimes", {}) or info.get("CDISpecDirs"):
         return []
-    return [
-        Obstacle("the engine has no NVIDIA runtime", "install nvidia-container-toolkit, or give devices: and binds:")
-    ]
+    remedy = "install nvidia-container-toolkit, or give devices: and binds:"
+    return [Obstacle("the engine has no NVIDIA runtime", remedy)]
 
 
 def _facts(client: "DockerClient", container: "DockerContainer", image: str, oom: bool, error: str | None) -> Container:
