@@ -76,7 +76,11 @@ def by_cell(matrix: Matrix, records: Sequence[Record], quarantined: Iterable[str
     return [
         CellCoverage(
             *cell,
-            **{kind: count[kind] for kind in ("planned", "done", "failed", "quarantined", "missing")},
+            count["planned"],
+            count["done"],
+            count["failed"],
+            count["quarantined"],
+            count["missing"],
             extra=max(0, recorded[cell] - count["done"] - count["quarantined"]),
         )
         for cell, count in counts.items()

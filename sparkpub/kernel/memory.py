@@ -87,12 +87,24 @@ def pss(pids: Iterable[int], proc: Path = _PROC) -> float | None:
     return sum(sizes) * _KIB if sizes else None
 
 
-def cpu_times(proc: Path = _PROC) -> tuple[int, int]:
-    """(busy, total) clock ticks of all processors since boot."""
-    with (proc / "stat").open() as handle:
+class CpuLoad:
+    """Load of all processors together between two looks."""
+
+    def __init__(self) -> None:
+        self._busy, self._total = _cpu_times()
+
+    def percent(self) -> float | None:
+        """Since the last look; None where no processor time passed."""
+        busy, total = _cpu_times()
+        before, self._busy, self._total = (self._busy, self._total), busy, total
+        return 100.0 * (busy - before[0]) / (total - before[1]) if total > before[1] else None
+
+
+def _cpu_times() -> tuple[int, int]:
+    """(busy, total) clock ticks since boot."""
+    with (_PROC / "stat").open() as handle:
         fields = [int(field) for field in handle.readline().split()[1:9]]
-    idle = fields[3] + fields[4]
-    return sum(fields) - idle, sum(fields)
+    return sum(fields) - fields[3] - fields[4], sum(fields)
 
 
 def _number(path: Path) -> int | None:
