@@ -104,28 +104,14 @@ class Dataset:
 
 
 def _rows(campaign: CampaignData) -> list[tuple[object, ...]]:
-    return [
-        (
-            record.run_id,
-            record.campaign,
-            record.model,
-            record.environment,
-            record.workload,
-            record.iteration,
-            record.plan.position,
-            record.started.value,
-            record.status,
-            record.repeat_of,
-            record.run_id in campaign.quarantined,
-            name,
-            value.value,
-            metric_of(name, value).unit,
-            value.source,
-            value.reason,
-        )
-        for record in campaign.records
-        for name, value in record.metrics.items()
-    ]
+    rows: list[tuple[object, ...]] = []
+    for record in campaign.records:
+        out = record.run_id in campaign.quarantined
+        run = (record.run_id, record.campaign, *record.cell, record.iteration, record.plan.position)
+        end = (record.started.value, record.status, record.repeat_of, out)
+        for name, value in record.metrics.items():
+            rows.append((*run, *end, name, value.value, metric_of(name, value).unit, value.source, value.reason))
+    return rows
 
 
 @functools.lru_cache(maxsize=200_000)

@@ -49,8 +49,6 @@ class ChrootOptions(Options):
     """Host folders and files made visible inside: `/host:/inside[:ro]`. /proc, /sys and /dev always are."""
     user: str | None = None
     """`user`, `uid` or `uid:gid` inside; root where it is not given."""
-    own_cgroup: bool = True
-    """Charge the run's memory to a control group of its own where the machine allows it."""
 
 
 class Chroot(Environment):
@@ -107,7 +105,6 @@ class Chroot(Environment):
                 CLEAN | variables,
                 recorded=argv,
                 folder=root,
-                own_cgroup=options.own_cgroup,
                 meanings={SETUP_FAILED: "the chroot could not be set up; the log says which mount failed"},
                 undo=partial(_remove_mountpoints, made),
             )

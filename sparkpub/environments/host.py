@@ -47,14 +47,13 @@ class HostProcess:
         *,
         recorded: Sequence[str],
         folder: Path | None = None,
-        own_cgroup: bool = True,
         meanings: Mapping[int, str] = {},
         undo: Callable[[], object] = lambda: None,
     ) -> None:
         self._meanings, self._undo = meanings, undo
         self.argv = tuple(recorded)
         self._run, self._owner = launch.run, launch.owner
-        self._group = cgroup.create(launch.run[-100:]) if own_cgroup else None
+        self._group = cgroup.create(launch.run[-100:])
         self._exit: Exit | None = None
         try:
             if shutil.which(argv[0], path=variables.get("PATH")) is None:
@@ -142,9 +141,6 @@ class HostProcess:
 class HostOptions(Options):
     """Options of `type: host`. The command inherits the collector's variables; `env` is added to them."""
 
-    own_cgroup: bool = True
-    """Charge the run's memory to a control group of its own where the machine allows it."""
-
 
 class Host(Environment):
     """Commands run as the collector's children; `{python}` is the collector's interpreter unless the matrix says."""
@@ -169,9 +165,7 @@ class Host(Environment):
         """Start the command in the run's folder."""
         workdir = str(launch.workdir.resolve())
         argv, variables = resolved(launch, options, workdir, sys.executable)
-        return HostProcess(
-            argv, launch, os.environ | variables, recorded=argv, folder=Path(workdir), own_cgroup=options.own_cgroup
-        )
+        return HostProcess(argv, launch, os.environ | variables, recorded=argv, folder=Path(workdir))
 
     def reap(self) -> Sequence[str]:
         """End processes of dead collectors."""

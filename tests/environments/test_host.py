@@ -86,10 +86,9 @@ def test_a_command_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     running.close()
 
 
-@pytest.mark.parametrize("own_cgroup", [True, False])
-def test_a_program_that_is_not_there_is_one_clear_error(tmp_path: Path, own_cgroup: bool) -> None:
+def test_a_program_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(CollectError, match="cannot be started"):
-        Host().launch(a_launch(tmp_path, "/no/such/program")[0], HostOptions(own_cgroup=own_cgroup))
+        Host().launch(a_launch(tmp_path, "/no/such/program")[0], HostOptions())
 
 
 def test_orphans_of_a_dead_collector_are_ended_and_those_of_a_living_one_are_not() -> None:
