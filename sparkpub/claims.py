@@ -84,16 +84,8 @@ class Verdict:
         return self.verdict != self.claim.recorded
 
     def document(self) -> dict[str, Any]:
-        return {
-            "id": self.claim.id,
-            "says": self.claim.says,
-            "source": self.claim.source.model_dump(exclude_none=True),
-            "about": self.claim.about,
-            "verdict": self.verdict,
-            "recorded": self.claim.recorded,
-            "text": self.text,
-            "evidence": dict(self.evidence),
-        }
+        told = self.claim.model_dump(include={"id", "says", "source", "about", "recorded"}, exclude_none=True)
+        return told | {"verdict": self.verdict, "text": self.text, "evidence": dict(self.evidence)}
 
 
 def read(path: Path) -> list[Claim]:
@@ -176,9 +168,8 @@ def _doubts(claim: Claim, records: Sequence[Record], review: "Review") -> dict[s
         if finding.campaign != claim.campaign or not serious:
             continue
         named = set(finding.runs) - set(review.excluded)
-        in_cells = not finding.cells or bool(cells & set(finding.cells))
-        concerned = bool(named & runs) if finding.runs else in_cells
-        if concerned:
+        in_cells = not finding.cells or cells & set(finding.cells)
+        if named & runs if finding.runs else in_cells:
             doubts[finding.check].append(finding)
     return {
         check: {"check": check, "findings": len(found), "severity": found[0].severity, "message": found[0].message}

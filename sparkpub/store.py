@@ -118,12 +118,7 @@ def read_record(path: Path) -> Stored:
     except ValueError as error:
         raise RecordError(str(error), where=str(path), remedy="update sparkpub, or restore the file") from None
     record = _validated(Record, document, path)
-    if record.campaign != path.parent.name:
-        raise RecordError(
-            f"campaign: {record.campaign!r} lies in folder {path.parent.name!r}",
-            where=str(path),
-            remedy="move the file to the folder of its campaign",
-        )
+    _refuse_stray(record.campaign, path, "move the file to the folder of its campaign")
     return Stored(record, path)
 
 
@@ -131,13 +126,15 @@ def read_campaign(folder: Path) -> Campaign:
     """A campaign's campaign.json. Raises RecordError naming file and field."""
     path = folder / CAMPAIGN_FILE
     campaign = _validated(Campaign, read_json(path), path)
-    if campaign.campaign != folder.name:
-        raise RecordError(
-            f"campaign: {campaign.campaign!r} lies in folder {folder.name!r}",
-            where=str(path),
-            remedy="rename the folder or the campaign",
-        )
+    _refuse_stray(campaign.campaign, path, "rename the folder or the campaign")
     return campaign
+
+
+def _refuse_stray(campaign: str, path: Path, remedy: str) -> None:
+    """Raise RecordError for a file of another campaign than its folder's."""
+    if campaign != path.parent.name:
+        what = f"campaign: {campaign!r} lies in folder {path.parent.name!r}"
+        raise RecordError(what, where=str(path), remedy=remedy)
 
 
 T = TypeVar("T", Record, Campaign)

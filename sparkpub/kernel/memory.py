@@ -1,6 +1,7 @@
 """Memory as the kernel tells it: the machine's, a control group's, and a set of processes'."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from sparkpub.metrics import GIB
@@ -17,13 +18,8 @@ _CGROUP_PARTS = {
 
 def meminfo(proc: Path = _PROC) -> dict[str, float]:
     """/proc/meminfo in GiB, by the kernel's names."""
-    values = {}
-    for line in (proc / "meminfo").read_text().splitlines():
-        name, _, rest = line.partition(":")
-        number, _, unit = rest.strip().partition(" ")
-        if unit == "kB":
-            values[name] = int(number) * _KIB
-    return values
+    lines = (line.split() for line in (proc / "meminfo").read_text().splitlines())
+    return {words[0].rstrip(":"): int(words[1]) * _KIB for words in lines if words[2:] == ["kB"]}
 
 
 def machine_columns(proc: Path = _PROC) -> dict[str, float]:
@@ -42,11 +38,9 @@ def pressure_columns(proc: Path = _PROC) -> dict[str, float]:
     """Share of the last 10 s in which some task stalled, in percent, per resource; empty without PSI."""
     columns = {}
     for resource in ("cpu", "memory", "io"):
-        try:
+        with suppress(OSError):
             line = (proc / "pressure" / resource).read_text()
-        except OSError:
-            continue
-        columns[f"pressure_{resource}_some_percent"] = float(line.partition("avg10=")[2].partition(" ")[0])
+            columns[f"pressure_{resource}_some_percent"] = float(line.partition("avg10=")[2].partition(" ")[0])
     return columns
 
 
@@ -79,11 +73,9 @@ def pss(pids: Iterable[int], proc: Path = _PROC) -> float | None:
     """Proportional set size of processes together, in GiB; None where none can be read."""
     sizes = []
     for pid in pids:
-        try:
+        with suppress(OSError):
             text = (proc / str(pid) / "smaps_rollup").read_text()
-        except OSError:
-            continue
-        sizes.append(int(text.partition("\nPss:")[2].split(None, 1)[0]) if "\nPss:" in text else 0)
+            sizes.append(int(text.partition("\nPss:")[2].split(None, 1)[0]) if "\nPss:" in text else 0)
     return sum(sizes) * _KIB if sizes else None
 
 
