@@ -216,7 +216,5 @@ def may_mount() -> bool:
 
 
 def _tool(name: str) -> str:
-    found = shutil.which(name)
-    if found is None:
-        raise CollectError(f"the program {name} is missing", remedy="install util-linux and coreutils")
-    return found
+    """By its full path: the matrix may set another PATH for the command. What is missing is an obstacle."""
+    return shutil.which(name) or name
