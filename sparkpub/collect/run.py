@@ -13,10 +13,10 @@ from pydantic import ValidationError
 from sparkpub import __version__
 from sparkpub.analysis.identity import contradictions
 from sparkpub.collect import journal, sampling
-from sparkpub.collect.evidence import Log, Sealed, seal
 from sparkpub.collect.gates import Passed, floor_gib
 from sparkpub.collect.git import own_commit
 from sparkpub.collect.interruption import Interruption
+from sparkpub.collect.journal import Log, Sealed, seal
 from sparkpub.collect.machine import clock_max_mhz
 from sparkpub.collect.progress import Progress, duration
 from sparkpub.collect.watch import Watch

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Protocol
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from sparkpub.kernel import owner
+from sparkpub.kernel import tree
 from sparkpub.kernel.tree import OWNER_VARIABLE, RUN_VARIABLE
 from sparkpub.record import Container, Declared
 from sparkpub.workloads.base import PYTHON, WORKDIR, Command
@@ -114,8 +114,8 @@ class Launch:
     log: Sink
     """Receives merged stdout and stderr as they come."""
     run: str
-    owner: str = field(default_factory=owner.me)
-    """The collector, as `kernel.owner` spells it: whose orphans these are, should it die."""
+    owner: str = field(default_factory=tree.me)
+    """The collector, as `kernel.tree.me` spells it: whose orphans these are, should it die."""
 
 
 class Environment(ABC):

@@ -29,7 +29,7 @@ from sparkpub.environments.base import (
     through_binds,
 )
 from sparkpub.errors import CollectError
-from sparkpub.kernel import owner
+from sparkpub.kernel import tree
 from sparkpub.record import Container
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class Docker(Environment):
         said = []
         with suppress(CollectError), closing(_client()) as client:
             for container in client.containers.list(all=True, filters={"label": OWNER_LABEL}):
-                if owner.abandoned(container.labels[OWNER_LABEL]):
+                if tree.abandoned(container.labels[OWNER_LABEL]):
                     container.remove(force=True)
                     said.append(f"removed container {container.short_id} of run {container.labels.get(RUN_LABEL)}")
         return said

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sparkpub.environments.base import Environment, Exit, Launch, Obstacle, Options, Sink, resolved
 from sparkpub.errors import CollectError
-from sparkpub.kernel import cgroup, owner, tree
+from sparkpub.kernel import cgroup, tree
 from sparkpub.kernel.tree import OWNER_VARIABLE, RUN_VARIABLE, descendants, end, mark, marked
 
 CHUNK = 1 << 16
@@ -22,7 +22,7 @@ CHUNK = 1 << 16
 
 def reap() -> list[str]:
     """End processes whose collector is dead, and remove their control groups; says what was done."""
-    orphans = {pid: who for pid, who in marked(OWNER_VARIABLE).items() if owner.abandoned(who)}
+    orphans = {pid: who for pid, who in marked(OWNER_VARIABLE).items() if tree.abandoned(who)}
     said = [f"ended process {pid} of run {mark(pid, RUN_VARIABLE) or 'unknown'}" for pid in sorted(orphans)]
     end(orphans, signal.SIGKILL)
     deadline = time.monotonic() + 5
