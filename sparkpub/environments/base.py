@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, ClassVar, Protocol
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 from sparkpub.kernel import tree
 from sparkpub.kernel.tree import OWNER_VARIABLE, RUN_VARIABLE
@@ -18,7 +18,8 @@ INSIDE_WORKDIR = "/sparkpub"
 """Where an environment with a root of its own shows the run's folder."""
 
 _BIND = re.compile(r"(?P<source>/[^:]*):(?P<target>/[^:]*)(?::(?P<mode>ro|rw))?")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+"""The name of an environment variable."""
 
 
 @dataclass(frozen=True)
@@ -44,17 +45,10 @@ Bind = Annotated[Place, BeforeValidator(_place)]
 """In the matrix `/host/path:/inside/path[:ro|rw]`, as Docker spells it."""
 
 
-def _variables(values: Mapping[str, str]) -> Mapping[str, str]:
-    for name in values:
-        if _VARIABLE.fullmatch(name) is None:
-            raise ValueError(f"{name!r} is not the name of an environment variable")
-    return values
-
-
 class Options(Declared):
     """An environment's options in the matrix; an unknown key is an error. Every option has an effect."""
 
-    env: Annotated[Mapping[str, str], AfterValidator(_variables)] = Field(default_factory=dict)
+    env: Mapping[Variable, str] = Field(default_factory=dict)
     """Variables of the command, besides the workload's own."""
     python: str | None = None
     """The Python interpreter of the environment; None for its default."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from sparkpub.environments.base import (
     INSIDE_WORKDIR,
@@ -41,12 +41,6 @@ Size = Annotated[str, Field(pattern=r"^\d+(\.\d+)?[bkmgBKMG]?$")] | Annotated[in
 """Bytes, or a number with a unit as Docker reads it: `60g`, `512m`."""
 
 
-def _device(text: str) -> str:
-    if not (text.startswith("/dev/") or (("=" in text) and "/" in text)):
-        raise ValueError(f"{text!r} is no device; write /dev/nvidia0 or a CDI name such as nvidia.com/gpu=all")
-    return text
-
-
 class DockerOptions(Options):
     """Options of `type: docker`: the flags of `docker run` under their own names."""
 
@@ -54,7 +48,7 @@ class DockerOptions(Options):
     """The image, by tag, digest or id. It has to be on this machine: it is never pulled."""
     gpus: Literal["all"] | Annotated[int, Field(ge=1)] | tuple[str, ...] | None = None
     """`--gpus`: all, a number, or a list of GPU indices or UUIDs. Needs the NVIDIA container toolkit."""
-    devices: tuple[Annotated[str, AfterValidator(_device)], ...] = ()
+    devices: tuple[Annotated[str, Field(pattern=r"^(/dev/.+|.+/.+=.+)$")], ...] = ()
     """`--device`: `/dev/nvidia0[:/inside[:rwm]]`, or CDI names such as `nvidia.com/gpu=all`."""
     ipc: str | None = None
     """`--ipc`: `host` shares the host's shared memory, `private` gives the container its own."""

@@ -180,7 +180,7 @@ def own_answer(
     )
 
 
-def search(log: Iterable[str], pattern: str, *, first: bool = False) -> str | None:
+def search(log: Iterable[str], pattern: str | re.Pattern[str], *, first: bool = False) -> str | None:
     """The first group of `pattern` in the lines of a log: of the last match, since tools print a figure while
     profiling and again when it is real, or of the first."""
     compiled, found = re.compile(pattern), None
