@@ -116,6 +116,8 @@ class Environment(ABC):
     """One kind of place. Members of the registry `ENVIRONMENTS` are instances without state."""
 
     options: ClassVar[type[Options]]
+    no_container: ClassVar[str] = "not a container"
+    """Why a record has no facts of a container."""
 
     @abstractmethod
     def obstacles(self, options: Any, models: Sequence[str] = ()) -> Sequence[Obstacle]:

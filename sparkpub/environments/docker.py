@@ -86,6 +86,7 @@ class Docker(Environment):
     """Commands run in a container created, watched and removed by the collector."""
 
     options = DockerOptions
+    no_container = "the engine gave no facts of it"
 
     def obstacles(self, options: DockerOptions, models: Sequence[str] = ()) -> Sequence[Obstacle]:
         """No engine, a remote engine, a missing image, missing sources of binds, GPUs that the engine cannot give."""
