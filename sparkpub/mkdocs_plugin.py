@@ -19,6 +19,7 @@ from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
+from sparkpub.analysis import memory
 from sparkpub.dataset import Dataset, load
 from sparkpub.errors import SiteError, SparkpubError
 from sparkpub.site import security
@@ -110,14 +111,15 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             templates=Path(self.config.templates) if self.config.templates else None,
             max_run_pages=self.config.max_run_pages,
         )
-        try:
-            refuse(dataset, options)
-        except SparkpubError as error:
-            if not self._serving:
-                raise
-            for line in error.lines():
-                log.info("a build would stop: %s", line)
-        return build(dataset, options)
+        with memory.kept(options.cache / "statistics.json"):
+            try:
+                refuse(dataset, options)
+            except SparkpubError as error:
+                if not self._serving:
+                    raise
+                for line in error.lines():
+                    log.info("a build would stop: %s", line)
+            return build(dataset, options)
 
     def _load(self, data: list[Path]) -> Dataset:
         """The data; in a preview without what is damaged or half written, or as they last were whole."""

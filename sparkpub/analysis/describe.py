@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
+
+from sparkpub.analysis.memory import remembered
 
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]
@@ -68,6 +70,7 @@ def describe(values: Sequence[float], resolution: float | None = None) -> Descri
 
 
 @functools.lru_cache(maxsize=50_000)
+@remembered
 def _describe(values: tuple[float, ...], resolution: float | None) -> Description:
     if not values or not all(map(math.isfinite, values)):
         raise ValueError("a description needs at least one value, and finite ones")
@@ -117,7 +120,7 @@ def standard_error(values: Floats, resolution: float | None = None) -> float:
 @functools.lru_cache(maxsize=4096)
 def t_quantile(q: float, df: float) -> float:
     """The q quantile of Student's t."""
-    return float(special.stdtrit(df, q))
+    return float(scipy.special.stdtrit(df, q))
 
 
 def around(centre: float, error: float, df: float) -> Interval:

@@ -4,7 +4,7 @@ from typing import Any
 
 import altair as alt
 
-from sparkpub.charts import theme
+from sparkpub.charts import marks, theme
 from sparkpub.charts.scope import Scope
 
 MARGIN = 44
@@ -51,7 +51,7 @@ def panels(signals: tuple[tuple[str, str], ...], total: int = theme.WIDE) -> dic
 def heat(scope: Scope) -> dict[str, Any]:
     """GPU utilisation over time, one row per run. Rows `heat`: `run, label, start, end, percent, href`."""
     cells = (
-        scope.rows("heat")
+        marks.rows(scope, "heat")
         .mark_rect()
         .encode(
             x=alt.X("start:Q", title="Seconds since launch", scale=alt.Scale(nice=False, zero=False)),

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from sparkpub.charts.comparison import GLYPHS
+from sparkpub.charts.scope import COVERAGE
 from sparkpub.errors import SiteError
 from sparkpub.site import compile as compiling
 from sparkpub.site.content import ROOT
@@ -207,7 +207,7 @@ def test_no_font_of_the_machine_takes_part(monkeypatch: pytest.MonkeyPatch) -> N
     assert picture("Width", compiling.FONT) == picture("Width", "Liberation Sans") != picture("", "Liberation Sans")
 
 
-@pytest.mark.parametrize("glyph", GLYPHS.values())
+@pytest.mark.parametrize("glyph", COVERAGE.values())
 def test_the_shipped_font_has_every_sign_of_the_coverage_chart(glyph: str) -> None:
     missing = "\N{SNOWMAN}"
     assert picture(glyph, compiling.FONT) != picture(missing, compiling.FONT)
