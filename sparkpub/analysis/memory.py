@@ -29,44 +29,52 @@ class _Memory:
     def __init__(self, place: Path) -> None:
         self._place, self._code = place, _code()
         self._written: dict[str, dict[str, Any]] = {}
-        self.known: dict[str, dict[str, Any]] = {}
-        self.used: dict[str, dict[str, Any]] = {}
+        self._known: dict[str, dict[str, Any]] = {}
+        self._used: dict[str, dict[str, Any]] = {}
+        self._adapters: dict[str, TypeAdapter[dict[str, Any]]] = {}
         try:
             document = json.loads(place.read_text(encoding="utf-8"))
             if document["code"] == self._code:
                 self._written = document["answers"]
         except (OSError, ValueError, KeyError, TypeError):
-            pass  # no memory is one that knows nothing
+            pass  # a memory that cannot be read knows nothing
 
-    def of(self, name: str, answers: TypeAdapter[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What is known of a function, and where to note what was asked this time."""
-        if name not in self.known:
-            self.known[name] = answers.validate_python(self._written.get(name, {}))
-            self.used[name] = {}
-        return self.known[name], self.used[name]
+    def answer(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """What the function said before, or says now."""
+        if name not in self._used:
+            answers: Any = GenericAlias(dict, (str, get_type_hints(function)["return"]))
+            self._adapters[name] = TypeAdapter(answers)
+            self._known[name] = self._adapters[name].validate_python(self._written.get(name, {}))
+            self._used[name] = {}
+        known, used = self._known[name], self._used[name]
+        key = hashlib.blake2b(json.dumps((args, kwargs), sort_keys=True).encode(), digest_size=12).hexdigest()
+        if key not in used:
+            used[key] = known[key] if key in known else function(*args, **kwargs)
+        return used[key]
 
-    def save(self, adapters: dict[str, TypeAdapter[dict[str, Any]]]) -> None:
-        """Write what was asked this time, if that is not what the file says."""
-        if {name: used.keys() for name, used in self.used.items()} != {
-            name: known.keys() for name, known in self._written.items()
-        }:
-            answers = {name: adapters[name].dump_python(used, mode="json") for name, used in self.used.items()}
+    def save(self) -> None:
+        """Write what this process asked, if that is not what the file says."""
+        if any(used.keys() != self._written.get(name, {}).keys() for name, used in self._used.items()):
+            self._written = {name: self._adapters[name].dump_python(used, mode="json")
+                             for name, used in self._used.items()}  # fmt: skip
             self._place.parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(self._place, json.dumps({"code": self._code, "answers": answers}), durable=False)
+            write_atomic(self._place, json.dumps({"code": self._code, "answers": self._written}), durable=False)
 
 
 _memory: _Memory | None = None
-_adapters: dict[str, TypeAdapter[dict[str, Any]]] = {}
+_known: dict[Path, _Memory] = {}
 
 
 @contextmanager
 def kept(place: Path) -> Iterator[None]:
-    """Within, functions that are `remembered` answer from a file, which then holds what was asked this time."""
+    """Within, functions that are `remembered` answer from a file, which then holds what this process asked."""
     global _memory  # noqa: PLW0603 - a pure function has no other place to remember in
-    _memory = _Memory(place)
+    if place not in _known:
+        _known[place] = _Memory(place)
+    _memory = _known[place]
     try:
         yield
-        _memory.save(_adapters)
+        _memory.save()
     finally:
         _memory = None
 
@@ -79,14 +87,7 @@ def remembered(function: Callable[P, R]) -> Callable[P, R]:
     def answer(*args: P.args, **kwargs: P.kwargs) -> R:
         if _memory is None:
             return function(*args, **kwargs)
-        if name not in _adapters:
-            answers: Any = GenericAlias(dict, (str, get_type_hints(function)["return"]))
-            _adapters[name] = TypeAdapter(answers)
-        known, used = _memory.of(name, _adapters[name])
-        key = hashlib.blake2b(json.dumps((args, kwargs), sort_keys=True).encode(), digest_size=12).hexdigest()
-        if key not in used:
-            used[key] = known[key] if key in known else function(*args, **kwargs)
-        found: R = used[key]
+        found: R = _memory.answer(name, function, args, kwargs)
         return found
 
     return answer

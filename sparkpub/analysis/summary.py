@@ -183,7 +183,7 @@ def statistics(
     if against is not None and (len(chosen) != 1 or campaign == against):
         raise UsageError("--against compares one campaign with another", remedy="name the first with --campaign")
     out = dict(excluded or {}) if include == "counted" else {}
-    parts = [_part(data, out) for data in chosen]
+    samples = [campaign_samples(data, out) for data in chosen]
     others = {} if against is None else campaign_samples(dataset.campaign(against), out)
     used = chosen if against is None else (*chosen, dataset.campaign(against))
     here = {stored.record.run_id for data in used for stored in data.runs}
@@ -191,33 +191,15 @@ def statistics(
         include,
         {run: reason for run, reason in out.items() if run in here},
         chosen,
-        tuple(row for part in parts for row in part.cells),
-        tuple(row for part in parts for row in part.comparisons),
+        tuple(row for data, found in zip(chosen, samples, strict=True) for row in _cells(data, found)),
+        tuple(row for data, found in zip(chosen, samples, strict=True) for row in _comparisons(data, found)),
         against,
         tuple(
             row
-            for data, part in zip(chosen, parts, strict=True)
-            for row in _repeats(data, part.samples, against or "", others)
+            for data, found in zip(chosen, samples, strict=True)
+            for row in _repeats(data, found, against or "", others)
         ),
     )
-
-
-@dataclass(frozen=True)
-class _Part:
-    """The statistics of one campaign by itself."""
-
-    samples: Mapping[Key, Sample]
-    cells: list[CellStatistic]
-    comparisons: list[ComparisonRow]
-
-
-def _part(data: CampaignData, excluded: Collection[str]) -> _Part:
-    out = frozenset(stored.record.run_id for stored in data.runs if stored.record.run_id in excluded)
-    if ("statistics", out) not in data.kept:
-        samples = campaign_samples(data, out)
-        data.kept["statistics", out] = _Part(samples, _cells(data, samples), _comparisons(data, samples))
-    part: _Part = data.kept["statistics", out]
-    return part
 
 
 def campaign_samples(data: CampaignData, excluded: Collection[str] = ()) -> dict[Key, Sample]:

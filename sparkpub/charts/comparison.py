@@ -17,7 +17,7 @@ def forest(scope: Scope, margin_percent: float) -> dict[str, Any]:
     within which the campaign calls two environments equivalent. Real differences are filled, others hollow.
     """
     rows = marks.rows(scope, "comparisons")
-    axis = alt.Axis(grid=True, ticks=False, domain=False, labelColor=theme.TEXT, labelLimit=300)
+    axis = alt.Axis(grid=True, labelColor=theme.TEXT, labelLimit=300)
     y = alt.Y("label:N", sort=None, title=None, axis=axis)
     x = alt.X("percent:Q", title="Difference in % of the baseline", scale=alt.Scale(zero=True, nice=True))
     once = alt.Chart(alt.NamedData("comparisons")).transform_aggregate(count="count()")

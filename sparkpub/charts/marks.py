@@ -17,7 +17,7 @@ def rows(scope: Scope, name: str, *more: str) -> alt.Chart:
 def y(scope: Scope) -> alt.Y:
     """The axis that lists the cells."""
     return alt.Y("cell:N", sort=list(scope.cells), title=None, scale=alt.Scale(paddingInner=0.25),
-                 axis=alt.Axis(grid=True, ticks=False, domain=False, labelColor=theme.TEXT))  # fmt: skip
+                 axis=alt.Axis(grid=True, labelColor=theme.TEXT))  # fmt: skip
 
 
 def environment_colour(scope: Scope, *, legend: bool = True) -> alt.Color:

@@ -20,7 +20,7 @@ def panels(signals: tuple[tuple[str, str], ...], total: int = theme.WIDE) -> dic
     charts = []
     for place, (label, unit) in enumerate(signals):
         last = place == len(signals) - 1
-        axis = alt.Axis(title="Seconds since launch") if last else alt.Axis(title=None, labels=False, ticks=False)
+        axis = alt.Axis(title="Seconds since launch", grid=False) if last else None
         phases = alt.Chart(alt.NamedData("phases"))
         shade = phases.mark_rect(opacity=0.12, color=theme.SERIES[0]).encode(
             x=alt.X("start:Q", axis=axis), x2=alt.X2("end:Q"), tooltip="name:N"
@@ -56,7 +56,7 @@ def heat(scope: Scope) -> dict[str, Any]:
         .encode(
             x=alt.X("start:Q", title="Seconds since launch", scale=alt.Scale(nice=False, zero=False)),
             x2=alt.X2("end:Q"),
-            y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, labelFontSize=10)),
+            y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(labelFontSize=10)),
             color=alt.Color("percent:Q", title="GPU utilisation (%)",
                             scale=alt.Scale(type="threshold", domain=[5, 25, 50, 75, 95], range=list(theme.RAMP))),
             tooltip=[alt.Tooltip(f"{field}:N") for field in ("run", "start", "percent")],

@@ -42,7 +42,7 @@ WIDE, NARROW = 640, 344
 FONT = "Helvetica Neue, Arial, sans-serif"
 """Ends in a family that the converter ships, so that text is measured alike on every machine."""
 VEGA_LITE = "6.4"
-FORMAT = 12
+FORMAT = 13
 """Counts changes of what this module makes of the same chart; part of every cache key."""
 POOL_FROM = 24
 """Cold charts from which other processes pay for their start."""
@@ -222,7 +222,8 @@ def _compiled(job: Job) -> Compiled:
 def _drawn(specification: dict[str, Any], data: Data, width: int) -> tuple[str, str]:
     """(Vega without data, SVG), at most `width` wide where the widths of the views can be reduced."""
     vega = _vega(specification)
-    svg = converter().vega_to_svg(_with_data(_still(vega), data), allowed_base_urls=[])
+    # As text, which costs the converter less than objects do.
+    svg = converter().vega_to_svg(json.dumps(_with_data(_still(vega), data)), allowed_base_urls=[])
     found = re.search(r'width="([\d.]+)"', svg)
     total, views = float(found[1]) if found else width, _views_width(specification)
     if _COMPOSED & specification.keys() and total > 1.02 * width and total > views > 0:
