@@ -5,8 +5,6 @@ What must be undone is noted on disk before it is done, so that the next collect
 
 import json
 import os
-import shutil
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -31,16 +29,7 @@ def drop_caches() -> Gate:
         _DROP.write_text("3\n")
     except OSError as error:
         reason = f"the page cache was not dropped: {error.strerror}; run as root"
-    took = round(time.monotonic() - began, 3)
-    done = reason is None
-    return Gate(
-        name="drop_caches",
-        wanted=True,
-        met=done,
-        waited_seconds=took,
-        readings=(Reading(at_seconds=took, value=done),),
-        reason=reason,
-    )
+    return _gate("drop_caches", True, "", reason, round(time.monotonic() - began, 3))
 
 
 @contextmanager
@@ -48,64 +37,44 @@ def applied(gates: Gates, gpus: Gpus | None, why_no_gpu: str) -> Iterator[tuple[
     """Clocks locked and power mode set where the matrix asks; restored at the end, whatever happens."""
     done: list[Gate] = []
     try:
-        if gates.lock_clocks_mhz is not None:
-            done.append(_lock_clocks(gates.lock_clocks_mhz, gpus, why_no_gpu))
+        if (mhz := gates.lock_clocks_mhz) is not None:
+            if gpus is not None:
+                _note(clocks=True)
+            done.append(_gate("lock_clocks_mhz", mhz, "MHz", why_no_gpu if gpus is None else gpus.lock_clocks(mhz)))
         if gates.power_mode is not None:
-            done.append(_set_power_mode(gates.power_mode))
+            if (before := power_mode()) is not None:
+                _note(power_mode=before)
+            done.append(_gate("power_mode", gates.power_mode, "", _switch(gates.power_mode)))
         yield tuple(done)
     finally:
         if done:
             restore(gpus)
 
 
-def _lock_clocks(mhz: int, gpus: Gpus | None, why_no_gpu: str) -> Gate:
-    reason: str | None = why_no_gpu
-    if gpus is not None:
-        _note(clocks=True)
-        reason = gpus.lock_clocks(mhz)
-    return _gate("lock_clocks_mhz", mhz, "MHz", reason)
-
-
-def _set_power_mode(wanted: str) -> Gate:
-    before = power_mode()
-    reason: str | None = "this machine offers no power modes that are known here"
-    if before is not None:
-        _note(power_mode=before)
-        reason = _switch(wanted)
-    return _gate("power_mode", wanted, "", reason)
-
-
-def _gate(name: str, wanted: float | str, unit: str, reason: str | None) -> Gate:
+def _gate(name: str, wanted: float | str | bool, unit: str, reason: str | None, took: float = 0.0) -> Gate:
     done = reason is None
-    reading = Reading(at_seconds=0.0, value=wanted if done else None)
-    return Gate(name=name, wanted=wanted, unit=unit, met=done, waited_seconds=0.0, readings=(reading,), reason=reason)
+    readings = (Reading(at_seconds=took, value=wanted if done else None),)
+    return Gate(name=name, wanted=wanted, unit=unit, met=done, waited_seconds=took, readings=readings, reason=reason)
 
 
 def power_mode() -> str | None:
     """The machine's power mode in its own words; None where it has none."""
     with suppress(OSError):
         return _PROFILE.read_text().strip()
-    return _said("powerprofilesctl", "get")
+    return None
 
 
 def _switch(mode: str) -> str | None:
     """Set a power mode; None when done, else the reason why not."""
-    if _PROFILE.exists():
-        try:
-            _PROFILE.write_text(mode)
-        except OSError as error:
-            choices = _PROFILE.with_name("platform_profile_choices")
-            known = choices.read_text().strip() if choices.exists() else "unknown"
-            return f"{error.strerror}; the choices are {known}"
-        return None
-    return None if _said("powerprofilesctl", "set", mode) is not None else f"powerprofilesctl refuses {mode}"
-
-
-def _said(*argv: str) -> str | None:
-    if shutil.which(argv[0]) is None:
-        return None
-    ended = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=10)
-    return ended.stdout.strip() if ended.returncode == 0 else None
+    if not _PROFILE.exists():
+        return "this machine offers no power modes that are known here"
+    try:
+        _PROFILE.write_text(mode)
+    except OSError as error:
+        choices = _PROFILE.with_name("platform_profile_choices")
+        known = choices.read_text().strip() if choices.exists() else "unknown"
+        return f"{error.strerror}; the choices are {known}"
+    return None
 
 
 def restore(gpus: Gpus | None) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from sparkpub.collect import controls, lock, machine, nvml, watch
 from sparkpub.collect.gates import may_drop_caches
 from sparkpub.collect.git import GitError, Repository
-from sparkpub.collect.readiness import obstacles, unprepared
+from sparkpub.collect.run import obstacles, unprepared
 from sparkpub.collect.session import Choice, collect, known_records
 from sparkpub.environments.chroot import may_mount
 from sparkpub.environments.docker import described

@@ -76,8 +76,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Passed:
-    """What came of the gates. `proceed` is False where the matrix says not to run; `interrupted` where a signal
-    ended the waiting."""
+    """What came of the gates; `interrupted` where a signal ended the waiting."""
 
     gates: tuple[Gate, ...]
     interrupted: bool = False
@@ -163,11 +162,15 @@ class Gatekeeper:
         wanted = [condition for condition in conditions if condition.wanted is not None]
         return [*wanted, Condition("performance_state", state, "", self._performance_state, operator.eq, waits=False)]
 
-    def _temperature(self) -> tuple[Value, str]:
+    def _read(self, column: str, sensor: Callable[[Gpus], Any]) -> tuple[Any, str]:
+        """A reading of the GPUs, or None and why there is none."""
         if self._gpus is None:
             return None, self._why
-        value = self._gpus.temperature()
-        return value, "" if value is not None else self._gpus.reasons["gpu_temp_celsius"]
+        value = sensor(self._gpus)
+        return value, "" if value is not None else self._gpus.reasons[column]
+
+    def _temperature(self) -> tuple[Value, str]:
+        return self._read("gpu_temp_celsius", Gpus.temperature)
 
     def _cpu_percent(self) -> tuple[Value, str]:
         before, self._cpu = self._cpu, memory.cpu_times()
@@ -185,26 +188,22 @@ class Gatekeeper:
         return round(share, 2), f"MemAvailable of the machine: {why}"
 
     def _exclusive(self) -> tuple[Value, str]:
-        if self._gpus is None:
-            return None, self._why
-        pids = self._gpus.processes()
-        if pids is None:
-            return None, self._gpus.reasons["gpu_processes"]
-        return not pids, "" if not pids else f"{len(set(pids))} other processes compute on the GPU"
+        pids, reason = self._read("gpu_processes", Gpus.processes)
+        if not pids:
+            return None if pids is None else True, reason
+        return False, f"{len(set(pids))} other processes compute on the GPU"
 
     def _free_disk(self) -> tuple[Value, str]:
         return round(shutil.disk_usage(self._data).free / GIB, 2), ""
 
     def _performance_state(self) -> tuple[Value, str]:
-        if self._gpus is None:
-            return None, self._why
-        value = self._gpus.columns()["gpu_performance_state"]
-        if value is None:
-            return None, self._gpus.reasons["gpu_performance_state"]
-        if self._gates.performance_state is None:
-            return value, "read for the record; the matrix sets no condition"
-        wanted = value == self._gates.performance_state
-        return value, "" if wanted else "an idle GPU lowers its state; it rises with the load"
+        column, wanted = "gpu_performance_state", self._gates.performance_state
+        value, reason = self._read(column, lambda gpus: gpus.columns()[column])
+        if value is not None and wanted is None:
+            reason = "read for the record; the matrix sets no condition"
+        elif value not in (None, wanted):
+            reason = "an idle GPU lowers its state; it rises with the load"
+        return value, reason
 
 
 def _described(condition: Condition) -> str:

@@ -1,4 +1,7 @@
-"""Commits and pushes that leave the operator's index, work tree and branch as they were."""
+"""One commit per run, made when it is over, made up for when it fails, pushed where asked.
+
+Commits and pushes leave the operator's index, work tree and branch as they were.
+"""
 
 import os
 import subprocess
@@ -6,7 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sparkpub import store
 from sparkpub.collect import invoker
+from sparkpub.collect.progress import Progress
+from sparkpub.store import Stored
 
 TIMEOUT = 120
 _ATTEMPTS = 3
@@ -38,16 +44,15 @@ class Repository:
 
         Raises GitError; the index is then as before.
         """
-        names = [str(path.resolve().relative_to(self.root)) for path in paths]
-        new = [name for name in names if not self._run("ls-files", "--cached", "--", f":(literal){name}")]
-        literal = [f":(literal){name}" for name in names]
+        names = [f":(literal){path.resolve().relative_to(self.root)}" for path in paths]
+        new = [name for name in names if not self._run("ls-files", "--cached", "--", name)]
         if new:
-            self._run("add", "--intent-to-add", "--", *(f":(literal){name}" for name in new))
+            self._run("add", "--intent-to-add", "--", *new)
         try:
-            self._run("commit", "--quiet", "--only", "--message", message, "--", *literal)
+            self._run("commit", "--quiet", "--only", "--message", message, "--", *names)
         except GitError:
             if new:
-                self._code("rm", "--quiet", "--cached", "--", *(f":(literal){name}" for name in new))
+                self._code("rm", "--quiet", "--cached", "--", *new)
             raise
 
     def uncommitted(self, folder: Path) -> list[Path]:
@@ -135,15 +140,81 @@ def _started(place: Path, *arguments: str) -> "subprocess.CompletedProcess[str]"
         raise GitError(f"git {arguments[0]} took more than {TIMEOUT} s") from None
 
 
+class Committer:
+    """One commit per run, of exactly its own files; what fails is tried again later and never stops measuring."""
+
+    def __init__(self, folder: Path, commit: bool, push: bool, progress: Progress) -> None:
+        self._folder, self._push, self._progress = folder, push, progress
+        self._waiting: list[tuple[list[Path], str]] = []
+        self._pushed = True
+        self._repository: Repository | None = None
+        if commit:
+            try:
+                self._repository = Repository.of(folder)
+            except GitError as error:
+                progress.line(f"not committing: {error}; records are written all the same")
+
+    def catch_up(self) -> None:
+        """Commit runs that an earlier collector wrote and could not commit."""
+        if self._repository is None:
+            return
+        try:
+            loose = set(self._repository.uncommitted(self._folder))
+        except GitError as error:
+            self._progress.line(f"git: {error}")
+            return
+        for path in store.record_paths(self._folder):
+            if path.resolve() in loose:
+                self.add_run(store.read_record(path))
+
+    def add(self, paths: Sequence[Path], message: str) -> None:
+        """Commit these files, after whatever is still waiting."""
+        if self._repository is None or not paths:
+            return
+        self._waiting.append((list(paths), message))
+        while self._waiting:
+            try:
+                self._repository.commit(*self._waiting[0])
+            except GitError as error:
+                self._progress.line(f"not committed yet, {len(self._waiting)} waiting: {error}")
+                return
+            self._waiting.pop(0)
+            self._pushed = False
+        self._publish()
+
+    def add_run(self, stored: Stored) -> None:
+        """Commit a run: its record and its evidence."""
+        paths = [stored.path, *(stored.evidence_path(item) for item in stored.record.evidence)]
+        record = stored.record
+        again = f", repeat of {record.repeat_of}" if record.repeat_of else ""
+        self.add(paths, f"Measure {'/'.join(record.cell)}, iteration {record.iteration}{again}: {record.status}")
+
+    def _publish(self) -> None:
+        if not self._push or self._pushed or self._repository is None:
+            return
+        try:
+            self._repository.push()
+        except GitError as error:
+            self._progress.line(f"not pushed yet: {error}")
+        else:
+            self._pushed = True
+
+    def finish(self) -> None:
+        """A last try, and what is left undone."""
+        if self._waiting:
+            paths, message = self._waiting.pop()
+            self.add(paths, message)
+        self._publish()
+
+
 def own_commit() -> tuple[str | None, bool | None]:
     """sparkpub's own commit and whether its tree is clean: from git, else from SPARKPUB_COMMIT, else unknown."""
     package = Path(__file__).resolve().parents[1]
     try:
         tracked = _git(package, "ls-files", "--", str(Path(__file__).resolve())).strip()
         if tracked:
-            return _git(package, "rev-parse", "HEAD").strip(), not _git(
-                package, "status", "--porcelain", "--", "."
-            ).strip()
+            changed = _git(package, "status", "--porcelain", "--", ".").strip()
+            return _git(package, "rev-parse", "HEAD").strip(), not changed
     except GitError:
         pass
     return os.environ.get("SPARKPUB_COMMIT") or None, None

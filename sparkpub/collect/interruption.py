@@ -3,12 +3,13 @@
 Ctrl-C once asks to finish, twice to stop. SIGTERM, and the hang-up of a lost terminal, stop at once.
 """
 
-import os
-import select
 import signal
 import time
 from types import FrameType, TracebackType
 from typing import Any
+
+GLANCE = 0.1
+"""Seconds after which a sleeper looks up: a handler must not take locks, so nothing can wake it."""
 
 
 class Interruption:
@@ -18,14 +19,9 @@ class Interruption:
         self.finish = False
         self.stop = False
         self.reason = ""
-        self._reader, self._writer = os.pipe()
-        os.set_blocking(self._writer, False)
-        os.set_blocking(self._reader, False)
         self._before: dict[int, Any] = {}
-        self._wakeup = -1
 
     def __enter__(self) -> "Interruption":
-        self._wakeup = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             self._before[number] = signal.signal(number, self._heard)
         return self
@@ -33,9 +29,6 @@ class Interruption:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
-        signal.set_wakeup_fd(self._wakeup)
-        os.close(self._reader)
-        os.close(self._writer)
 
     def _heard(self, number: int, _frame: FrameType | None) -> None:
         if number == signal.SIGINT and not self.finish:
@@ -45,9 +38,8 @@ class Interruption:
             self.reason = "Ctrl-C, twice" if number == signal.SIGINT else signal.Signals(number).name
 
     def wait(self, seconds: float) -> bool:
-        """Sleep; True, and at once, where nothing new may be started any more."""
+        """Sleep; True, and within a moment, where nothing new may be started any more."""
         end = time.monotonic() + seconds
         while not self.finish and (left := end - time.monotonic()) > 0:
-            if select.select([self._reader], [], [], left)[0]:
-                os.read(self._reader, 4096)
+            time.sleep(min(GLANCE, left))
         return self.finish

@@ -3,8 +3,9 @@
 import fcntl
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 
 from sparkpub import state
 from sparkpub.errors import CollectError
@@ -20,35 +21,31 @@ def place() -> Path:
     return Path(next((folder for folder in _PLACES if os.access(folder, os.W_OK)), "/tmp")) / NAME  # noqa: S108
 
 
-class MachineLock:
+@contextmanager
+def locked(campaign: str, folder: Path) -> Iterator[None]:
     """Held while collecting; the kernel frees it when the collector dies, however it dies."""
-
-    def __init__(self, campaign: str, folder: Path) -> None:
-        self._owner = {"pid": os.getpid(), "campaign": campaign, "folder": str(folder.resolve())}
-        self._handle = -1
-
-    def __enter__(self) -> "MachineLock":
-        path = place()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._handle = _open(path)
-        try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._handle)
-            owner = holder() or {}
-            raise CollectError(
-                f"another collector runs on this machine: process {owner.get('pid', 'unknown')}, "
-                f"campaign {owner.get('campaign', 'unknown')}",
-                where=str(path),
-                remedy="wait for it, or stop it with Ctrl-C",
-            ) from None
-        os.ftruncate(self._handle, 0)
-        os.pwrite(self._handle, json.dumps(self._owner).encode(), 0)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        os.ftruncate(self._handle, 0)
-        os.close(self._handle)
+    path = place()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = _open(path)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        owner = holder() or {}
+        raise CollectError(
+            f"another collector runs on this machine: process {owner.get('pid', 'unknown')}, "
+            f"campaign {owner.get('campaign', 'unknown')}",
+            where=str(path),
+            remedy="wait for it, or stop it with Ctrl-C",
+        ) from None
+    owner = {"pid": os.getpid(), "campaign": campaign, "folder": str(folder.resolve())}
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, json.dumps(owner).encode(), 0)
+    try:
+        yield
+    finally:
+        os.ftruncate(handle, 0)
+        os.close(handle)
 
 
 def _open(path: Path) -> int:

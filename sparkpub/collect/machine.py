@@ -21,6 +21,8 @@ def facts(gpus: Gpus | None, controlled: Sequence[Gate] = ()) -> Machine:
     """Everything the machine says about itself, null where it says nothing; `controlled` is what was set on it."""
     cards = _cards(gpus)
     nvml = None if gpus is None else gpus.nvml
+    held = (gate.wanted for gate in controlled if gate.name == "lock_clocks_mhz" and gate.met)
+    locked = next((float(mhz) for mhz in held if isinstance(mhz, int | float)), None)
     return Machine(
         id=_hidden(_first_line("/etc/machine-id"), *(card.id or "" for card in cards)),
         kind=next((kind for card in cards if (kind := catalogue.machine_kind(card.name))), None),
@@ -37,14 +39,7 @@ def facts(gpus: Gpus | None, controlled: Sequence[Gate] = ()) -> Machine:
         firmware=_first_line("/sys/class/dmi/id/bios_version"),
         cgroup=cgroup.version(),
         power_mode=controls.power_mode(),
-        clocks_locked_mhz=next(
-            (
-                float(gate.wanted)
-                for gate in controlled
-                if gate.name == "lock_clocks_mhz" and gate.met and isinstance(gate.wanted, int | float)
-            ),
-            None,
-        ),
+        clocks_locked_mhz=locked,
     )
 
 
@@ -66,11 +61,11 @@ def _cards(gpus: Gpus | None) -> tuple[Gpu, ...]:
         mig = _asked(nvml, "nvmlDeviceGetMigMode", handle)
         cards.append(
             Gpu(
-                name=_text(_asked(nvml, "nvmlDeviceGetName", handle)) or "unknown",
-                id=_hidden(_text(_asked(nvml, "nvmlDeviceGetUUID", handle))),
+                name=_asked(nvml, "nvmlDeviceGetName", handle) or "unknown",
+                id=_hidden(_asked(nvml, "nvmlDeviceGetUUID", handle)),
                 memory_total_gib=None if total is None else round(total.total / GIB, 3),
                 compute_capability=None if capability is None else f"{capability[0]}.{capability[1]}",
-                vbios=_text(_asked(nvml, "nvmlDeviceGetVbiosVersion", handle)),
+                vbios=_asked(nvml, "nvmlDeviceGetVbiosVersion", handle),
                 power_limit_watt=None if power is None else power / 1000,
                 clock_max_sm_mhz=None if clock is None else float(clock),
                 mig=None if mig is None else bool(mig[0]),
@@ -85,10 +80,6 @@ def _asked(nvml: Any, question: str, *arguments: Any) -> Any:
         return getattr(nvml, question)(*arguments)
     except nvml.NVMLError:
         return None
-
-
-def _text(value: Any) -> str | None:
-    return value.decode() if isinstance(value, bytes) else value
 
 
 def _cuda(version: Any) -> str | None:

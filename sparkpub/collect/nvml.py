@@ -3,9 +3,12 @@
 On unified memory (DGX Spark) `nvmlDeviceGetMemoryInfo` is not supported: that is how unified memory is told.
 """
 
+import functools
 import importlib
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from statistics import fmean
 from typing import Any
 
 from sparkpub.metrics import GIB
@@ -60,8 +63,8 @@ class Gpus:
         reasons = self.each("gpu_throttle_reasons", nvml.nvmlDeviceGetCurrentClocksThrottleReasons)
         used = self.memory_used()
         return {
-            "gpu_utilization_percent": _mean([item.gpu for item in usage]),
-            "gpu_memory_utilization_percent": _mean([item.memory for item in usage]),
+            "gpu_utilization_percent": fmean(item.gpu for item in usage) if usage else None,
+            "gpu_memory_utilization_percent": fmean(item.memory for item in usage) if usage else None,
             "gpu_memory_used_gib": used,
             "gpu_temp_celsius": self.temperature(),
             "gpu_power_watt": sum(powers) / 1000 if powers else None,
@@ -69,7 +72,7 @@ class Gpus:
             "gpu_clock_sm_mhz": min(self._clocks("gpu_clock_sm_mhz", nvml.NVML_CLOCK_SM), default=None),
             "gpu_clock_mem_mhz": min(self._clocks("gpu_clock_mem_mhz", nvml.NVML_CLOCK_MEM), default=None),
             "gpu_performance_state": f"P{max(states)}" if states else None,
-            "gpu_throttle_reasons": f"0x{_any(reasons):x}" if reasons else None,
+            "gpu_throttle_reasons": f"0x{functools.reduce(operator.or_, reasons):x}" if reasons else None,
         }
 
     def temperature(self) -> float | None:
@@ -127,24 +130,12 @@ class NoGpuError(Exception):
 @contextmanager
 def opened(indices: Sequence[int] | None = None) -> Iterator[tuple[Gpus | None, str]]:
     """The GPUs, or None and why."""
-    gpus, why = None, ""
     try:
         gpus = Gpus(indices)
     except NoGpuError as error:
-        why = str(error)
+        yield None, str(error)
+        return
     try:
-        yield gpus, why
+        yield gpus, ""
     finally:
-        if gpus is not None:
-            gpus.close()
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
-
-
-def _any(masks: Sequence[int]) -> int:
-    total = 0
-    for mask in masks:
-        total |= int(mask)
-    return total
+        gpus.close()

@@ -5,6 +5,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ def installed(environment: Environment, options: Any, interruption: Interruption
     )
     folder = Path(tempfile.mkdtemp(prefix="sparkpub-"))
     folder.chmod(0o777)
-    said = _Said()
+    said = BytesIO()
     labels = {RUN_LABEL: "packages", OWNER_LABEL: owner.me()}
     try:
         running = environment.launch(Launch(Command((PYTHON, "-c", code)), folder, said, labels), options)
@@ -34,7 +35,7 @@ def installed(environment: Environment, options: Any, interruption: Interruption
             ended = _answered(running, interruption) or running.stop()
         finally:
             running.close()
-        found: Mapping[str, str] = json.loads(said.content.decode(errors="replace").strip().splitlines()[-1])
+        found: Mapping[str, str] = json.loads(said.getvalue().decode(errors="replace").strip().splitlines()[-1])
         return dict(sorted(found.items())) if ended.code == 0 else f"Python ended with status {ended.code}"
     except CollectError as error:
         return f"Python could not be asked: {error.what}"
@@ -51,13 +52,3 @@ def _answered(running: Running, interruption: Interruption) -> Exit | None:
         if ended is not None:
             return ended
     return None
-
-
-class _Said:
-    """Keeps what a question was answered with."""
-
-    def __init__(self) -> None:
-        self.content = b""
-
-    def write(self, chunk: bytes) -> None:
-        self.content += chunk

@@ -21,12 +21,14 @@ from sparkpub.collect.machine import clock_max_mhz
 from sparkpub.collect.progress import Progress, duration
 from sparkpub.collect.watch import Watch
 from sparkpub.environments import ENVIRONMENTS
-from sparkpub.environments.base import OWNER_LABEL, RUN_LABEL, Environment, Exit, Launch, Running
-from sparkpub.errors import CollectError, SparkpubError, field_problems
+from sparkpub.environments.base import OWNER_LABEL, RUN_LABEL, Environment, Exit, Launch, Obstacle, Running
+from sparkpub.environments.docker import Docker
+from sparkpub.errors import CollectError, SparkpubError, WorkloadError, field_problems
 from sparkpub.kernel import owner
 from sparkpub.matrix import Matrix, Model, PlannedRun
 from sparkpub.record import (
     Architecture,
+    Container,
     Event,
     Machine,
     Moment,
@@ -39,6 +41,7 @@ from sparkpub.record import (
 )
 from sparkpub.redaction import Redactor
 from sparkpub.store import Stored
+from sparkpub.telemetry import Telemetry
 from sparkpub.workloads import WORKLOADS, architecture
 from sparkpub.workloads.base import Answer, Case, Command, Workload
 
@@ -74,7 +77,7 @@ class Job:
     environment: Environment
     environment_options: Any
     command: Command
-    expected_seconds: float | None = None
+    expected_seconds: float | None
     """What earlier runs of the cell took, for the progress bar."""
 
     @property
@@ -84,7 +87,13 @@ class Job:
         return f"{self.run.model}/{self.run.environment}/{self.run.workload} {self.run.iteration}{kind}"
 
 
-def prepare(matrix: Matrix, run: PlannedRun, attempt: int = 1, repeat_of: str | None = None) -> Job:
+def prepare(
+    matrix: Matrix,
+    run: PlannedRun,
+    attempt: int = 1,
+    repeat_of: str | None = None,
+    expected_seconds: float | None = None,
+) -> Job:
     """The command of a run, and where it goes. Raises WorkloadError where the options do not make a command."""
     model = matrix.models[run.model]
     workload = WORKLOADS[matrix.workloads[run.workload]["type"]]
@@ -101,7 +110,7 @@ def prepare(matrix: Matrix, run: PlannedRun, attempt: int = 1, repeat_of: str | 
     )
     workload_options = matrix.workload_options(run.workload)
     command = workload.command(case, workload_options)
-    return Job(run, attempt, repeat_of, workload, workload_options, environment, options, command)
+    return Job(run, attempt, repeat_of, workload, workload_options, environment, options, command, expected_seconds)
 
 
 def measure(bench: Bench, job: Job, passed: Passed) -> Stored:
@@ -126,14 +135,15 @@ class Followed:
     """What was seen of a run from launch to exit."""
 
     argv: tuple[str, ...]
-    exit: Exit | None
-    launched_epoch: float
-    stopped: tuple[Status, str] | None
-    duration: float
-    ended: datetime
     events: list[Event]
     unavailable: dict[str, str]
-    log_cut: bool
+    ended: datetime
+    stopped: tuple[Status, str] | None
+    exit: Exit | None = None
+    launched_epoch: float = 0.0
+    duration: float = 0.0
+    log_cut: bool = False
+    readings: sampling.Readings = field(default_factory=lambda: sampling.Readings(Telemetry({})))
 
 
 def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
@@ -161,12 +171,12 @@ def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
         watch.kernel(took)
         if log.came is None:
             watch.unavailable["leaks"] = "nothing that was printed says where the measurement began"
-        return Followed(running.argv, ended, epoch, stopped, took, at, watch.events, watch.unavailable, log.truncated)
+        return Followed(
+            running.argv, watch.events, watch.unavailable, at, stopped, ended, epoch, took, log.truncated, readings
+        )
     except _NotStartedError as error:
         stopped = ("failed", str(error))
-        return Followed(
-            job.command.argv, None, 0.0, stopped, 0.0, datetime.now(UTC), watch.events, watch.unavailable, False
-        )
+        return Followed(job.command.argv, watch.events, watch.unavailable, datetime.now(UTC), stopped)
     finally:
         log.close()
         watch.close()
@@ -303,16 +313,12 @@ def _reproducibility(bench: Bench, job: Job) -> Reproducibility:
 def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: Sealed) -> Record:
     files = {role: content for role, content in sealed.content.items() if role != "log"}
     answer = job.workload.parse(sealed.content.get("log", b""), files, job.workload_options)
-    telemetry = sampling.read(bench.folder / f"{draft.stem}.telemetry.csv")
-    readings = sampling.Readings(telemetry)
+    sampled = sampling.metrics(followed.readings)
     status, reason = _status(followed, answer)
     notes = [*answer.problems] if status == "ok" else []
     odd = contradictions(draft.requested, answer.observed, answer.metrics)
     notes += [f"observed identity is not the requested one: {text}" for text in odd]
-    events = [
-        *followed.events,
-        *(Event(at_seconds=None, kind="note", text=bench.redactor.text(text)) for text in notes),
-    ]
+    noted = (Event(at_seconds=None, kind="note", text=bench.redactor.text(text)) for text in notes)
     container = None if followed.exit is None else followed.exit.container
     reproducibility = draft.reproducibility
     if answer.packages and reproducibility is not None:
@@ -327,21 +333,20 @@ def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: S
         "argv": _for_run(bench, job, bench.folder / journal.FOLDER).argv(followed.argv),
         "exit_code": None if followed.exit is None else followed.exit.code,
         "observed": answer.observed,
-        "metrics": dict(answer.metrics) | sampling.metrics(readings),
+        "metrics": dict(answer.metrics) | sampled,
         "phases": _shifted(answer, followed.launched_epoch),
-        "events": tuple(events),
+        "events": (*followed.events, *noted),
         "container": container,
-        "memory": sampling.ledger(telemetry, bench.machine.memory_total_gib or 0.0),
+        "memory": sampling.ledger(followed.readings, bench.machine.memory_total_gib or 0.0),
         "reproducibility": reproducibility,
         "evidence": sealed.evidence,
-        "unavailable": _unavailable(job, container is None) | followed.unavailable | sealed.unavailable,
+        "unavailable": followed.unavailable | sealed.unavailable | _no_container(job, container),
     }
     try:
         return Record(**fields)
     except ValidationError as error:
         # A payload may claim what no record may hold (a rate of minus one). The run is then invalid, and still kept.
         problem = "; ".join(field_problems(error))
-        sampled = sampling.metrics(readings)
         return Record(**fields | {"metrics": sampled, "status": "invalid", "status_reason": problem[:1000]})
 
 
@@ -366,10 +371,10 @@ def _status(followed: Followed, answer: Answer) -> tuple[Status, str | None]:
     return "ok", None
 
 
-def _unavailable(job: Job, no_container: bool) -> dict[str, str]:
-    if not no_container:
+def _no_container(job: Job, container: Container | None) -> dict[str, str]:
+    if container is not None:
         return {}
-    ours = job.environment.name == "docker"
+    ours = isinstance(job.environment, Docker)
     return {"container": "the engine gave no facts of it" if ours else "not a container"}
 
 
@@ -381,3 +386,33 @@ def gpu_indices(options: Any) -> list[int] | None:
         named = gpus
     indices = [int(name) for name in named if name.strip().isdigit()]
     return indices or None
+
+
+def obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[tuple[str, Obstacle]]:
+    """Why environments of these runs cannot be measured in, as (environment, obstacle)."""
+    found = []
+    for name in dict.fromkeys(run.environment for run in runs):
+        models = dict.fromkeys(matrix.models[run.model].path for run in runs if run.environment == name)
+        member = ENVIRONMENTS[matrix.environments[name]["type"]]
+        paths = [path for path in models if path is not None]
+        found += [(name, item) for item in member.obstacles(matrix.environment_options(name), paths)]
+    return found
+
+
+def refuse_obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> None:
+    """Raise CollectError with everything that stands in the way: before the night, not in it."""
+    lines = [f"{item.what}, environment {name}; {item.remedy}" for name, item in obstacles(matrix, runs)]
+    lines += unprepared(matrix, runs)
+    if lines:
+        raise CollectError(lines[0], others=lines[1:])
+
+
+def unprepared(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[str]:
+    """Cells whose options do not make a command, as lines."""
+    lines: list[str] = []
+    for run in {run.slot[:3]: run for run in runs}.values():
+        try:
+            prepare(matrix, run)
+        except WorkloadError as error:
+            lines += [line for line in error.lines() if line not in lines]
+    return lines

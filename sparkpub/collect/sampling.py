@@ -2,6 +2,7 @@
 
 import json
 import math
+import statistics
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ class Sampling:
     """A running sampler."""
 
     def __init__(self, process: "subprocess.Popen[str]", path: Path) -> None:
-        self._process, self._path = process, path
+        self._process = process
         self._rows = path.open(encoding="utf-8")
         self._header: list[str] = []
         self._rest = ""
@@ -103,36 +104,30 @@ class Readings:
 
     def during(self, column: str) -> list[float]:
         """Values from the launch on."""
-        return [value for time, value in self._timed(column) if time >= 0]
+        return [value for time, value in self.timed(column) if time >= 0]
 
     def before(self, column: str) -> float | None:
         """The last value before the launch, else the first at all."""
-        early = [value for time, value in self._timed(column) if time < 0]
-        everything = [value for _, value in self._timed(column)]
-        return early[-1] if early else everything[0] if everything else None
+        timed = self.timed(column)
+        return next((value for time, value in reversed(timed) if time < 0), timed[0][1] if timed else None)
 
     def last(self, column: str) -> float | None:
         """The last value of all."""
-        values = [value for _, value in self._timed(column)]
-        return values[-1] if values else None
+        timed = self.timed(column)
+        return timed[-1][1] if timed else None
 
     def under_load(self, column: str) -> list[float]:
         """Values of samples in which the GPU was busy."""
-        busy = self._telemetry.numbers("gpu_utilization_percent")
-        values = self._telemetry.numbers(column)
-        return [
-            value
-            for time, use, value in zip(self.times, busy, values, strict=False)
-            if time >= 0 and value is not None and use is not None and use >= LOAD_PERCENT
-        ]
+        busy = {time for time, use in self.timed("gpu_utilization_percent") if use >= LOAD_PERCENT}
+        return [value for time, value in self.timed(column) if time >= 0 and time in busy]
 
     def energy(self) -> float | None:
         """Joule: the counter's difference over the run, else the integral of power by the trapezoidal rule."""
-        counter = [(time, value) for time, value in self._timed("gpu_energy_joule")]
-        start = [value for time, value in counter if time <= 0] or [value for _, value in counter]
+        counter = self.timed("gpu_energy_joule")
         if len(counter) >= 2:
-            return max(0.0, counter[-1][1] - start[-1 if counter[0][0] <= 0 else 0])
-        power = [(time, value) for time, value in self._timed("gpu_power_watt") if time >= 0]
+            start = next((value for time, value in reversed(counter) if time <= 0), counter[0][1])
+            return max(0.0, counter[-1][1] - start)
+        power = [(time, value) for time, value in self.timed("gpu_power_watt") if time >= 0]
         pairs = pairwise(power)
         return sum((b - a) * (p + q) / 2 for (a, p), (b, q) in pairs) if len(power) >= 2 else None
 
@@ -140,13 +135,10 @@ class Readings:
         """Why a column has no values."""
         return self._telemetry.notes.get(column, "no sample was taken while it applied")
 
-    def _timed(self, column: str) -> list[tuple[float, float]]:
-        values = self._telemetry.numbers(column)
-        return [
-            (time, value)
-            for time, value in zip(self.times, values, strict=False)
-            if value is not None and math.isfinite(value)
-        ]
+    def timed(self, column: str) -> list[tuple[float, float]]:
+        """(seconds since the launch, value) of every sample that has one."""
+        pairs = zip(self.times, self._telemetry.numbers(column), strict=False)
+        return [(time, value) for time, value in pairs if value is not None and math.isfinite(value)]
 
 
 def metrics(readings: Readings) -> dict[str, MetricValue]:
@@ -182,28 +174,20 @@ def metrics(readings: Readings) -> dict[str, MetricValue]:
     return values
 
 
-def ledger(telemetry: Telemetry, total_gib: float) -> MemoryLedger | None:
+def ledger(readings: Readings, total_gib: float) -> MemoryLedger | None:
     """Where memory went: at the last sample before the launch, and at the one with the least MemAvailable."""
-    times = telemetry.numbers("elapsed_seconds")
-    available = telemetry.numbers("mem_available_gib")
-    rows = [
-        (index, time, value)
-        for index, (time, value) in enumerate(zip(times, available, strict=False))
-        if time is not None and value is not None
-    ]
-    if not rows:
+    samples = readings.timed("mem_available_gib")
+    if not samples:
         return None
-    before = [index for index, time, _ in rows if time < 0] or [rows[0][0]]
-    during = [(value, index) for index, time, value in rows if time >= 0] or [(rows[0][2], rows[0][0])]
-    return MemoryLedger(
-        baseline=_memory(telemetry, before[-1], total_gib), peak=_memory(telemetry, min(during)[1], total_gib)
-    )
+    before = next((time for time, _ in reversed(samples) if time < 0), samples[0][0])
+    during = [(value, time) for time, value in samples if time >= 0]
+    least = min(during)[1] if during else samples[0][0]
+    return MemoryLedger(baseline=_memory(readings, before, total_gib), peak=_memory(readings, least, total_gib))
 
 
-def _memory(telemetry: Telemetry, index: int, total_gib: float) -> Memory:
+def _memory(readings: Readings, moment: float, total_gib: float) -> Memory:
     def at(column: str) -> float | None:
-        values = telemetry.numbers(column)
-        return values[index] if index < len(values) else None
+        return dict(readings.timed(column)).get(moment)
 
     return Memory(
         total_gib=total_gib,
@@ -219,4 +203,4 @@ def _memory(telemetry: Telemetry, index: int, total_gib: float) -> Memory:
 
 
 def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+    return statistics.fmean(values) if values else None

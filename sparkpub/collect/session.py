@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -11,14 +11,13 @@ from sparkpub import coverage, store
 from sparkpub.analysis.outliers import grubbs
 from sparkpub.campaign import Campaign
 from sparkpub.collect import controls, invoker, journal, machine, nvml
-from sparkpub.collect.committer import Committer
 from sparkpub.collect.gates import Gatekeeper, Passed, Say
+from sparkpub.collect.git import Committer
 from sparkpub.collect.interruption import Interruption
-from sparkpub.collect.lock import MachineLock
+from sparkpub.collect.lock import locked
 from sparkpub.collect.packages import installed
 from sparkpub.collect.progress import Progress, duration
-from sparkpub.collect.readiness import refuse_obstacles
-from sparkpub.collect.run import Bench, Job, gpu_indices, measure, prepare
+from sparkpub.collect.run import Bench, Job, gpu_indices, measure, prepare, refuse_obstacles
 from sparkpub.environments import ENVIRONMENTS
 from sparkpub.errors import CollectError, UsageError
 from sparkpub.matrix import Matrix, PlannedRun, plan
@@ -110,9 +109,11 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
     folder = choice.data / matrix.campaign
     shown, redactor = public(matrix)
     with ExitStack() as stack:
-        stack.enter_context(MachineLock(matrix.campaign, folder))
+        stack.enter_context(locked(matrix.campaign, folder))
         interruption = stack.enter_context(Interruption())
-        said = _clean_up()
+        # What a killed collector left on the machine: processes, mounts, containers, clocks.
+        said = [line for environment in ENVIRONMENTS.values() for line in environment.reap()]
+        said += controls.restore_after_crash()
         recovered = journal.recover(folder, redactor) if folder.is_dir() else None
         if recovered is not None:
             said.append(f"recorded {recovered.record.run_id}, which a killed collector left, as interrupted")
@@ -144,23 +145,19 @@ def missing(shown: Matrix, records: Sequence[Record], runs: Sequence[PlannedRun]
     return [run for run in runs if states[run] in ("missing", "retry")]
 
 
+@dataclass
 class Session:
     """One collection on its way through the plan."""
 
-    def __init__(
-        self,
-        bench: Bench,
-        keeper: Gatekeeper,
-        controlled: tuple[Gate, ...],
-        committer: "Committer",
-        choice: Choice,
-        records: list[Record],
-    ) -> None:
-        self._bench, self._keeper, self._controlled, self._committer = bench, keeper, controlled, committer
-        self._choice, self._records = choice, records
-        self._measured = self._failed = 0
-        self._refused: set[PlannedRun] = set()
-        self._stopped: str | None = None
+    bench: Bench
+    keeper: Gatekeeper
+    controlled: tuple[Gate, ...]
+    committer: Committer
+    choice: Choice
+    records: list[Record]
+    measured: int = 0
+    failed: int = 0
+    refused: set[PlannedRun] = field(default_factory=set)
 
     def run(self, wanted: Sequence[PlannedRun]) -> Outcome:
         """Every wanted run that is missing, with its retries; then repeats of outliers."""
@@ -168,64 +165,67 @@ class Session:
             while self._goes_on() and self._open(run):
                 self._one(run)
             if not self._open(run):
-                self._bench.progress.finished()
-        if self._bench.matrix.repeat_outliers is not None:
+                self.bench.progress.finished()
+        if self.bench.matrix.repeat_outliers is not None:
             for run, original in self._repeats(wanted):
                 if self._goes_on():
                     self._one(run, repeat_of=original)
         self._review()
-        left = len(missing(self._bench.public, self._records, wanted))
-        if self._bench.interruption.finish:
-            self._stopped = f"stopped by {self._bench.interruption.reason}"
-        elif self._refused:
-            self._stopped = f"{len(self._refused)} runs skipped because a gate was not met"
-        return Outcome(self._measured, self._failed, left, self._stopped)
+        left = len(missing(self.bench.public, self.records, wanted))
+        stopped = None
+        if self.bench.interruption.finish:
+            stopped = f"stopped by {self.bench.interruption.reason}"
+        elif self.refused:
+            stopped = f"{len(self.refused)} runs skipped because a gate was not met"
+        return Outcome(self.measured, self.failed, left, stopped)
 
     def _goes_on(self) -> bool:
-        full = self._choice.max_runs is not None and self._measured >= self._choice.max_runs
-        return not full and not self._bench.interruption.finish
+        full = self.choice.max_runs is not None and self.measured >= self.choice.max_runs
+        return not full and not self.bench.interruption.finish
 
     def _open(self, run: PlannedRun) -> bool:
-        return run not in self._refused and self._state(run) in ("missing", "retry")
+        return run not in self.refused and self._to_do(run)
 
-    def _state(self, run: PlannedRun) -> coverage.State:
-        return coverage.state(self._bench.public, self._records, run)
+    def _to_do(self, run: PlannedRun) -> bool:
+        return coverage.state(self.bench.public, self.records, run) in ("missing", "retry")
 
     def _one(self, run: PlannedRun, repeat_of: str | None = None) -> None:
         """Gates, the run, its record, its commit."""
-        bench = self._bench
-        attempt = 1 + sum(1 for record in self._records if _slot(record) == run.slot and record.repeat_of == repeat_of)
-        took = [record.duration_seconds for record in self._records if record.cell == run.slot[:3]]
-        known = [seconds for seconds in took if seconds]
-        job = prepare(bench.matrix, run, attempt, repeat_of)
-        job = replace(job, expected_seconds=sum(known) / len(known) if known else None)
+        bench = self.bench
+        attempt = 1 + sum(1 for record in self.records if _slot(record) == run.slot and record.repeat_of == repeat_of)
+        took = [record.duration_seconds or 0.0 for record in self.records if record.cell == run.slot[:3]]
+        job = prepare(bench.matrix, run, attempt, repeat_of, statistics.fmean(took) if took else None)
         if run.environment not in bench.packages:
             bench.packages[run.environment] = installed(job.environment, job.environment_options, bench.interruption)
+
+        def waiting(text: str) -> None:
+            bench.progress.live(job.label, text.partition(",")[0].partition(" (")[0], text)
+
         with nvml.opened(gpu_indices(job.environment_options)) as (gpus, _):
-            passed = self._keeper.passed(gpus, self._last_ended(), bench.interruption, _saying(bench, job))
+            passed = self.keeper.passed(gpus, self._last_ended(), bench.interruption, waiting)
         if passed.interrupted:
             return
         if not self._may_run(job, passed):
-            self._refused.add(run)
+            self.refused.add(run)
             return
-        passed = Passed((*self._controlled, *passed.gates))
+        passed = Passed((*self.controlled, *passed.gates))
         try:
             stored = measure(bench, job, passed)
         except CollectError as error:
             # A reason that lasts would fail every later run: then the collection stops here, and can be resumed.
             refuse_obstacles(bench.matrix, [run])
             raise error from None
-        self._measured += 1
-        self._records.append(stored.record)
+        self.measured += 1
+        self.records.append(stored.record)
         self._report(job, stored.record)
-        self._committer.add_run(stored)
+        self.committer.add_run(stored)
 
     def _may_run(self, job: Job, passed: Passed) -> bool:
         """What the matrix says of a gate that is not known to hold: run, skip or stop."""
-        action = self._bench.matrix.gates.on_unmet
+        action = self.bench.matrix.gates.on_unmet
         if not passed.unmet or action == "run":
             if passed.unmet:
-                self._bench.progress.line(f"{job.label}: not met: {', '.join(passed.unmet)}; running, as recorded")
+                self.bench.progress.line(f"{job.label}: not met: {', '.join(passed.unmet)}; running, as recorded")
             return True
         if action == "stop":
             raise CollectError(
@@ -233,35 +233,32 @@ class Session:
                 where="gates",
                 remedy="mend the machine, or set on_unmet: run or skip",
             )
-        self._bench.progress.line(f"{job.label}: skipped, not met: {', '.join(passed.unmet)}")
+        self.bench.progress.line(f"{job.label}: skipped, not met: {', '.join(passed.unmet)}")
         return False
 
     def _last_ended(self) -> datetime | None:
         """When the campaign's last run ended, whichever collector ran it."""
-        ends = [
-            record.ended.value for record in self._records if record.ended is not None and record.ended.zone == "utc"
-        ]
+        ends = [record.ended.value for record in self.records if record.ended and record.ended.zone == "utc"]
         return datetime.fromisoformat(max(ends)) if ends else None
 
     def _report(self, job: Job, record: Record) -> None:
         took = duration(record.duration_seconds or 0.0)
-        first = next(((name, item) for name, item in record.metrics.items() if item.source != "sampler"), None)
-        shown = "" if first is None or first[1].value is None else f", {first[0]} {first[1].value:g}"
+        name = _headline([record])
+        value = record.value(name)
+        shown = "" if value is None else f", {name} {value:g}"
         if record.status != "ok":
-            self._failed += record.status != "interrupted"
+            self.failed += record.status != "interrupted"
             shown = f": {record.status_reason}"
-        self._bench.progress.line(f"{job.label}: {record.status} in {took}{shown}")
+        self.bench.progress.line(f"{job.label}: {record.status} in {took}{shown}")
         for event in record.events:
             if event.kind == "note" and event.at_seconds is None:  # the others were said when they were noted
-                self._bench.progress.line(f"{job.label}: {event.kind}: {event.text}")
+                self.bench.progress.line(f"{job.label}: {event.kind}: {event.text}")
 
     def _review(self) -> None:
         """What a look at the cells shows while the machine is still warm; `sparkpub check` judges."""
-        for cell in dict.fromkeys(record.cell for record in self._records):
-            good = [record for record in self._records if record.cell == cell and record.status == "ok"]
-            name = next(
-                (name for record in good for name, item in record.metrics.items() if item.source != "sampler"), ""
-            )
+        for cell in dict.fromkeys(record.cell for record in self.records):
+            good = [record for record in self.records if record.cell == cell and record.status == "ok"]
+            name = _headline(good)
             values = [value for record in good if (value := record.value(name)) is not None]
             if len(values) < 3 or not (mean := statistics.fmean(values)):
                 continue
@@ -270,39 +267,37 @@ class Session:
             wide = f", over {VARIATION_PERCENT:g} %: look at the runs" if variation > VARIATION_PERCENT else ""
             odd = f", outliers {', '.join(flagged)}" if flagged else ""
             mean_of = f"{name} mean {mean:g} over {len(values)} runs"
-            self._bench.progress.line(f"{'/'.join(cell)}: {mean_of}, variation {variation:.2f} %{wide}{odd}")
+            self.bench.progress.line(f"{'/'.join(cell)}: {mean_of}, variation {variation:.2f} %{wide}{odd}")
 
     def _repeats(self, wanted: Sequence[PlannedRun]) -> Iterator[tuple[PlannedRun, str]]:
         """Runs that Grubbs' test flags in a finished cell, as often as the matrix wants them repeated."""
-        matrix = self._bench.matrix
+        matrix = self.bench.matrix
         assert matrix.repeat_outliers is not None
         planned = {run.slot: run for run in plan(matrix)}
         for cell in dict.fromkeys((run.model, run.environment, run.workload) for run in wanted):
-            if any(self._state(run) in ("missing", "retry") for run in planned.values() if run.slot[:3] == cell):
+            if any(self._to_do(run) for run in planned.values() if run.slot[:3] == cell):
                 continue
-            good = [record for record in self._records if record.cell == cell and record.status == "ok"]
-            first = [record for record in good if record.repeat_of is None]
-            values = [(record, record.value(matrix.repeat_outliers.metric)) for record in first]
-            known = [(record, value) for record, value in values if value is not None]
+            known = [
+                (record, value)
+                for record in self.records
+                if record.cell == cell and record.status == "ok" and record.repeat_of is None
+                if (value := record.value(matrix.repeat_outliers.metric)) is not None
+            ]
             for index in grubbs([value for _, value in known]):
                 flagged = known[index][0]
-                tried = sum(1 for record in self._records if record.repeat_of == flagged.run_id)
+                tried = sum(1 for record in self.records if record.repeat_of == flagged.run_id)
                 for _ in range(matrix.repeat_outliers.repeat - tried):
                     yield planned[_slot(flagged)], flagged.run_id
 
 
-def _saying(bench: Bench, job: Job) -> Say:
-    return lambda text: bench.progress.live(job.label, text.partition(",")[0].partition(" (")[0], text)
+def _headline(records: Sequence[Record]) -> str:
+    """The first metric that the workload itself gave."""
+    given = (name for record in records for name, item in record.metrics.items() if item.source != "sampler")
+    return next(given, "")
 
 
 def _slot(record: Record) -> tuple[str, str, str, int]:
     return (*record.cell, record.iteration)
-
-
-def _clean_up() -> list[str]:
-    """What a killed collector left on the machine: processes, mounts, containers, clocks."""
-    said = [line for environment in ENVIRONMENTS.values() for line in environment.reap()]
-    return said + controls.restore_after_crash()
 
 
 def _campaign(folder: Path, shown: Matrix) -> list[Path]:

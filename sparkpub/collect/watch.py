@@ -39,7 +39,13 @@ class Watch:
         self._said: set[tuple[str, str]] = set()
         self._slow = 0
         self._leaks = LeakWatch()
-        self._kernel = self._open_kernel()
+        self._kernel: int | None = None
+        try:
+            self._kernel = os.open(KMSG, os.O_RDONLY | os.O_NONBLOCK)
+            with suppress(OSError):  # only messages from now on
+                os.lseek(self._kernel, 0, os.SEEK_END)
+        except OSError as error:
+            self.unavailable["kernel_log"] = f"{KMSG} cannot be read: {error.strerror}"
 
     def note(self, kind: str, text: str, at: float | None = None) -> None:
         """One event, unless the same was said before."""
@@ -63,8 +69,7 @@ class Watch:
         for bit, words in THROTTLES.items():
             if mask & bit:
                 self.note("throttle", words, at)
-        foreign = _number(row["gpu_foreign_processes"])
-        if foreign:
+        if _number(row["gpu_foreign_processes"]):
             self.note("foreign-process", "another process computes on the GPU", at)
         self._look_at_clock(row, at)
         if measured_from is not None and at >= measured_from:
@@ -90,9 +95,8 @@ class Watch:
         for column, words in {"gpu_memory_used_gib": "device", "mem_shmem_gib": "shared"}.items():
             before, after = readings.before(column), readings.last(column)
             if before is not None and after is not None and after - before > FLOOR_GIB:
-                self.note(
-                    "leak", f"{after - before:.2f} GiB of {words} memory in use after the run that were free before"
-                )
+                gone = f"{after - before:.2f} GiB of {words} memory"
+                self.note("leak", f"{gone} in use after the run that were free before")
 
     def kernel(self, at: float | None) -> None:
         """New kernel messages about the GPU, memory or the machine's health."""
@@ -112,14 +116,6 @@ class Watch:
                 kind = "xid" if _XID.search(text) else "oom" if _OOM.search(text) else "kernel"
                 self.note(kind, self._redactor.text(text)[:500], at)
 
-    def _open_kernel(self) -> int | None:
-        try:
-            handle = _at_end(KMSG)
-        except OSError as error:
-            self.unavailable["kernel_log"] = f"{KMSG} cannot be read: {error.strerror}"
-            return None
-        return handle
-
     def close(self) -> None:
         """Let go of the kernel's log."""
         if self._kernel is not None:
@@ -129,11 +125,3 @@ class Watch:
 
 def _number(text: str) -> float | None:
     return float(text) if text else None
-
-
-def _at_end(path: str) -> int:
-    """The kernel's log, opened so that only messages from now on are read."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    with suppress(OSError):
-        os.lseek(handle, 0, os.SEEK_END)
-    return handle

@@ -102,7 +102,7 @@ def _fields(model: type[BaseModel]) -> str:
 
 def _options(registry: Mapping[str, Any]) -> str:
     return "\n\n".join(
-        f"### `{name}`\n\n{_first_line(type(member).__doc__)}\n\n{_fields(member.options)}"
+        f"### `{name}`\n\n{_first_line(member.options.__doc__)}\n\n{_fields(member.options)}"
         for name, member in registry.items()
     )
 

@@ -4,13 +4,13 @@ Both halves are pure: `command` starts nothing, `parse` opens nothing. So a pars
 logs anew without a GPU, and the collector, the importers and the check `metric-mismatch` share one reader.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
-from typing import Annotated, Any, ClassVar, Protocol
+from typing import Annotated, Any
 
 from pydantic import Field
 
+from sparkpub.errors import WorkloadError
 from sparkpub.record import Declared, MetricValue, Observed, Phase
 
 WORKDIR = "{workdir}"
@@ -29,6 +29,10 @@ class Options(Declared):
     runs: Annotated[int, Field(ge=1, le=10000)] | None = None
     """Iterations of each cell of this workload; none: as many as `iterations` of the matrix says."""
 
+    def flags(self) -> dict[str, object]:
+        """The options as our own payloads take them: `batch_size` as `--batch-size`."""
+        return {f"--{name.replace('_', '-')}": value for name, value in self if name != "runs"}
+
 
 @dataclass(frozen=True)
 class Case:
@@ -43,6 +47,13 @@ class Case:
     iteration: int
     seed: int
 
+    def folder(self, tool: str) -> str:
+        """`model_path`. Raises WorkloadError where the model has none: a tool would fetch weights from elsewhere."""
+        if self.model_path is None:
+            where = f"models.{self.model_key}"
+            raise WorkloadError(f"{tool} needs the model's folder", where=where, remedy="add path:")
+        return self.model_path
+
 
 @dataclass(frozen=True)
 class Command:
@@ -51,7 +62,7 @@ class Command:
 
     argv: tuple[str, ...]
     variables: Mapping[str, str] = field(default_factory=dict)
-    files: Mapping[PurePosixPath, bytes] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
     measured_from: str | None = None
     """Regular expression of the line with which the tool says that loading and warming up are over."""
@@ -79,19 +90,14 @@ class Answer:
     """Packages of the environment measured, where the payload lists them itself."""
 
 
-class Workload(Protocol):
-    """One tool. Members of the registry `WORKLOADS` are instances without state."""
+@dataclass(frozen=True)
+class Workload:
+    """One tool: its options in the matrix, the command of one run, and the reader of what it left.
 
-    name: ClassVar[str]
-    options: ClassVar[type[Options]]
+    `parse` takes merged stdout and stderr, the output files (role to content), and the options, None for imports. It
+    never raises for what a tool may print: what cannot be read is said in `Answer.problems`.
+    """
 
-    def command(self, case: Case, options: Any) -> Command:
-        """The command of one run. `options` is an instance of `self.options`."""
-        ...
-
-    def parse(self, log: bytes, files: Mapping[str, bytes], options: Any | None) -> Answer:
-        """Read merged stdout and stderr and the output files (role to content). `options` is None for imports.
-
-        Never raises for what a tool may print: what cannot be read is said in `Answer.problems`.
-        """
-        ...
+    options: type[Options]
+    command: Callable[[Case, Any], Command]
+    parse: Callable[[bytes, Mapping[str, bytes], Any | None], Answer]

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
@@ -93,39 +93,34 @@ class CommandOptions(Options):
         return self
 
 
-class AnyCommand:
-    """Workload `command`."""
+def command(case: Case, options: CommandOptions) -> Command:
+    """The argv with its placeholders filled in."""
+    known = {
+        "{model_path}": case.model_path or "",
+        "{model_id}": case.model_id,
+        "{seed}": str(case.seed),
+        "{iteration}": str(case.iteration),
+    }
+    pattern = re.compile("|".join(map(re.escape, known)))
+    return Command(
+        tuple(pattern.sub(lambda found: known[found[0]], part) for part in options.argv),
+        variables=options.variables,
+        outputs={str(role): name for role, name in options.outputs.items()},
+        measured_from=options.measured_from,
+    )
 
-    name: ClassVar[str] = "command"
-    options: ClassVar[type[Options]] = CommandOptions
 
-    def command(self, case: Case, options: CommandOptions) -> Command:
-        """The argv with its placeholders filled in."""
-        known = {
-            "{model_path}": case.model_path or "",
-            "{model_id}": case.model_id,
-            "{seed}": str(case.seed),
-            "{iteration}": str(case.iteration),
-        }
-        pattern = re.compile("|".join(map(re.escape, known)))
-        return Command(
-            tuple(pattern.sub(lambda found: known[found[0]], part) for part in options.argv),
-            variables=options.variables,
-            outputs={str(role): name for role, name in options.outputs.items()},
-            measured_from=options.measured_from,
-        )
-
-    def parse(self, log: bytes, files: Mapping[str, bytes], options: CommandOptions | None) -> Answer:
-        """Every metric declared; one that cannot be found makes the answer incomplete unless it is optional."""
-        if options is None:
-            return Answer({}, complete=False, problems=("without its matrix nothing says what the command printed",))
-        metrics, problems = {}, []
-        for name, item in options.metrics.items():
-            value = _value(log, files, item)
-            metrics[name] = _metric(name, item, value)
-            if value is None and not item.optional:
-                problems.append(f"{name} was not found in the {item.place}")
-        return Answer(metrics, complete=not problems, problems=tuple(problems))
+def parse(log: bytes, files: Mapping[str, bytes], options: CommandOptions | None) -> Answer:
+    """Every metric declared; one that cannot be found makes the answer incomplete unless it is optional."""
+    if options is None:
+        return Answer({}, complete=False, problems=("without its matrix nothing says what the command printed",))
+    metrics, problems = {}, []
+    for name, item in options.metrics.items():
+        value = _value(log, files, item)
+        metrics[name] = _metric(name, item, value)
+        if value is None and not item.optional:
+            problems.append(f"{name} was not found in the {item.place}")
+    return Answer(metrics, complete=not problems, problems=tuple(problems))
 
 
 def _value(log: bytes, files: Mapping[str, bytes], item: Extraction) -> float | None:

@@ -6,8 +6,7 @@ their time to first token and their latency, and the payload measures `batches` 
 """
 
 from collections.abc import Mapping
-from pathlib import PurePosixPath
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PositiveInt
 
@@ -44,62 +43,42 @@ class GenerateOptions(Options):
     """Decode by replaying a CUDA graph: the cost of launching kernels from Python disappears."""
 
 
-class Generate:
-    """Workload `generate`."""
+def command(case: Case, options: GenerateOptions) -> Command:
+    """The payload with its options as flags. Raises WorkloadError for a model with neither folder nor config."""
+    files = {_SCRIPT: reading.payload(_SCRIPT)}
+    if case.model_config is not None:
+        files[_CONFIG] = config_bytes(case.model_config)
+        model: dict[str, object] = {"--config": f"{WORKDIR}/{_CONFIG}"}
+    elif case.model_path is not None:
+        model = {"--model": case.model_path, "--random-weights": case.random_weights}
+    else:
+        where = f"models.{case.model_key}"
+        raise WorkloadError("generate needs a model folder or a config", where=where, remedy="add path: or config:")
+    outputs = {"report": _REPORT, "requests": _REQUESTS}
+    written = {f"--{role}": f"{WORKDIR}/{name}" for role, name in outputs.items()}
+    argv = flags(model | options.flags() | {"--seed": case.seed} | written)
+    # Nothing is fetched while something is measured.
+    variables = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    return Command((PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), variables, files, outputs, MEASURING)
 
-    name: ClassVar[str] = "generate"
-    options: ClassVar[type[Options]] = GenerateOptions
 
-    def command(self, case: Case, options: GenerateOptions) -> Command:
-        """The payload with its options as flags. Raises WorkloadError for a model with neither folder nor config."""
-        if case.model_config is None and case.model_path is None:
-            raise WorkloadError(
-                "generate needs a model folder or a config",
-                where=f"models.{case.model_key}",
-                remedy="add path: or config:",
-            )
-        files = {PurePosixPath(_SCRIPT): reading.payload(_SCRIPT)}
-        if case.model_config is not None:
-            files[PurePosixPath(_CONFIG)] = config_bytes(case.model_config)
-        own = case.model_config is not None
-        argv = flags({
-            "--config": f"{WORKDIR}/{_CONFIG}" if own else None, "--model": None if own else case.model_path,
-            "--random-weights": case.random_weights and not own, "--batch-size": options.batch_size,
-            "--batches": options.batches, "--warmup": options.warmup, "--input-tokens": options.input_tokens,
-            "--output-tokens": options.output_tokens, "--dtype": options.dtype, "--device": options.device,
-            "--attention": options.attention, "--cuda-graph": options.cuda_graph, "--seed": case.seed,
-            "--report": f"{WORKDIR}/{_REPORT}", "--requests": f"{WORKDIR}/{_REQUESTS}",
-        })  # fmt: skip
-        outputs = {"report": _REPORT, "requests": _REQUESTS}
-        # Nothing is fetched while something is measured.
-        variables = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-        return Command((PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), variables, files, outputs, MEASURING)
-
-    def parse(self, log: bytes, files: Mapping[str, bytes], options: GenerateOptions | None) -> Answer:  # noqa: ARG002
-        """Metrics and identity from the report."""
-        report = reading.json_object(files.get("report"))
-        if report is None:
-            return Answer({}, complete=False, problems=("no report: the generation did not finish",))
-        told, given = report.get("problems"), report.get("metrics")
-        problems = [str(problem) for problem in told] if isinstance(told, list) else []
-        known = given.items() if isinstance(given, dict) else ()
-        metrics = {name: reading.metric(name, value, "report") for name, value in known if name in METRICS}
-        for name, reason in reading.words(report.get("unavailable")).items():
-            if name in METRICS:
-                metrics[name] = reading.metric(name, None, "report", reason=reason)
-        metrics |= _times(reading.json_object(files.get("requests")))
-        throughput = metrics.get("output_throughput_tok_s")
-        if throughput is None or throughput.value is None:
-            problems.append("the report holds no throughput")
-        return Answer(
-            metrics,
-            reading.observed(report.get("observed")),
-            reading.phases(report.get("phases")),
-            reading.number(report.get("phases_epoch")),
-            complete=not problems,
-            problems=tuple(problems),
-            packages=reading.words(report.get("packages")),
-        )
+def parse(log: bytes, files: Mapping[str, bytes], options: GenerateOptions | None) -> Answer:
+    """Metrics and identity from the report."""
+    report = reading.json_object(files.get("report"))
+    if report is None:
+        return Answer({}, complete=False, problems=("no report: the generation did not finish",))
+    told, given = report.get("problems"), report.get("metrics")
+    problems = [str(problem) for problem in told] if isinstance(told, list) else []
+    known = given.items() if isinstance(given, dict) else ()
+    metrics = {name: reading.metric(name, value, "report") for name, value in known if name in METRICS}
+    for name, reason in reading.words(report.get("unavailable")).items():
+        if name in METRICS:
+            metrics[name] = reading.metric(name, None, "report", reason=reason)
+    metrics |= _times(reading.json_object(files.get("requests")))
+    throughput = metrics.get("output_throughput_tok_s")
+    if throughput is None or throughput.value is None:
+        problems.append("the report holds no throughput")
+    return reading.own_answer(report, metrics, report.get("observed"), problems)
 
 
 def _times(document: Mapping[str, Any] | None) -> dict[str, MetricValue]:
@@ -117,9 +96,6 @@ def _times(document: Mapping[str, Any] | None) -> dict[str, MetricValue]:
     batches = document.get("itl_ms")
     inner = [batch for batch in batches if isinstance(batch, list)] if isinstance(batches, list) else []
     steps = [reading.number(step) for batch in inner for step in batch]
-    return {
-        **reading.distribution("request_latency", latencies, "report"),
-        **reading.distribution("ttft", firsts, "report"),
-        **reading.distribution("tpot", per_token, "report"),
-        **reading.distribution("itl", [step for step in steps if step is not None], "report"),
-    }
+    inner_token = [step for step in steps if step is not None]
+    series = {"request_latency": latencies, "ttft": firsts, "tpot": per_token, "itl": inner_token}
+    return reading.distributions(series, "report")

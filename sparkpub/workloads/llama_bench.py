@@ -6,7 +6,7 @@ the other way round is prompt processing. Tokenisation and sampling are not meas
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import Field, PositiveInt
 
@@ -45,46 +45,38 @@ class LlamaBenchOptions(Options):
     """The program, by name or path."""
 
 
-class LlamaBench:
-    """Workload `llama-bench`. The model's path is a GGUF file."""
+def command(case: Case, options: LlamaBenchOptions) -> Command:
+    """One command; JSON lines, because standard output shares the log with the loader's messages."""
+    if case.model_path is None or case.random_weights:
+        what, remedy = "llama-bench needs a GGUF file with real weights", "give path: and leave random_weights out"
+        raise WorkloadError(what, where=f"models.{case.model_key}", remedy=remedy)
+    argv = flags({
+        "--model": case.model_path, "--n-prompt": options.input_tokens, "--n-gen": options.output_tokens,
+        "--repetitions": options.repetitions, "--batch-size": options.batch_tokens,
+        "--n-gpu-layers": options.gpu_layers, "--threads": options.threads,
+        "--flash-attn": None if options.flash_attention is None else int(options.flash_attention),
+        "--cache-type-k": options.cache_type_k, "--cache-type-v": options.cache_type_v,
+        "--mmap": None if options.mmap is None else int(options.mmap), "--output": "jsonl",
+    })  # fmt: skip
+    return Command((options.executable, *argv, *options.extra_args))
 
-    name: ClassVar[str] = "llama-bench"
-    options: ClassVar[type[Options]] = LlamaBenchOptions
 
-    def command(self, case: Case, options: LlamaBenchOptions) -> Command:
-        """One command; JSON lines, because standard output shares the log with the loader's messages."""
-        if case.model_path is None or case.random_weights:
-            raise WorkloadError(
-                "llama-bench needs a GGUF file with real weights",
-                where=f"models.{case.model_key}",
-                remedy="give path: and leave random_weights out",
-            )
-        argv = flags({
-            "--model": case.model_path, "--n-prompt": options.input_tokens, "--n-gen": options.output_tokens,
-            "--repetitions": options.repetitions, "--batch-size": options.batch_tokens,
-            "--n-gpu-layers": options.gpu_layers, "--threads": options.threads,
-            "--flash-attn": None if options.flash_attention is None else int(options.flash_attention),
-            "--cache-type-k": options.cache_type_k, "--cache-type-v": options.cache_type_v,
-            "--mmap": None if options.mmap is None else int(options.mmap), "--output": "jsonl",
-        })  # fmt: skip
-        return Command((options.executable, *argv, *options.extra_args))
-
-    def parse(self, log: bytes, files: Mapping[str, bytes], options: LlamaBenchOptions | None) -> Answer:  # noqa: ARG002
-        """The tests found in the log or in a report file."""
-        tests = _tests(files.get("report", log))
-        generation = [test for test in tests if _is(test, "n_gen", "n_prompt")]
-        prompts = [test for test in tests if _is(test, "n_prompt", "n_gen")]
-        metrics: dict[str, MetricValue] = {}
-        if generation:
-            metrics |= _rate("output_throughput_tok_s", generation[-1])
-            metrics |= _token_times(generation[-1])
-        if prompts:
-            metrics |= _rate("prompt_throughput_tok_s", prompts[-1])
-        problems = [] if metrics else ["no report: llama-bench printed no test"]
-        if len(generation) > 1 or len(prompts) > 1:
-            problems.append(f"{len(tests)} tests in one run; the last of each kind counts")
-        observed = _observed(tests[-1], generation) if tests else Observed()
-        return Answer(metrics, observed, complete=bool(metrics), problems=tuple(problems))
+def parse(log: bytes, files: Mapping[str, bytes], options: LlamaBenchOptions | None) -> Answer:
+    """The tests found in the log or in a report file."""
+    tests = _tests(files.get("report", log))
+    generation = [test for test in tests if _is(test, "n_gen", "n_prompt")]
+    prompts = [test for test in tests if _is(test, "n_prompt", "n_gen")]
+    metrics: dict[str, MetricValue] = {}
+    if generation:
+        metrics |= reading.metrics_at(generation[-1], {"output_throughput_tok_s": "avg_ts"}, "report")
+        metrics |= _token_times(generation[-1])
+    if prompts:
+        metrics |= reading.metrics_at(prompts[-1], {"prompt_throughput_tok_s": "avg_ts"}, "report")
+    problems = [] if metrics else ["no report: llama-bench printed no test"]
+    if len(generation) > 1 or len(prompts) > 1:
+        problems.append(f"{len(tests)} tests in one run; the last of each kind counts")
+    observed = _observed(tests[-1], generation) if tests else Observed()
+    return Answer(metrics, observed, complete=bool(metrics), problems=tuple(problems))
 
 
 def _tests(data: bytes) -> list[dict[str, Any]]:
@@ -112,10 +104,6 @@ def _is(test: Mapping[str, Any], measured: str, other: str) -> bool:
 def _samples(test: Mapping[str, Any], key: str) -> list[float]:
     given = test.get(key)
     return [value for item in given if (value := reading.number(item))] if isinstance(given, list) else []
-
-
-def _rate(name: str, test: Mapping[str, Any]) -> dict[str, MetricValue]:
-    return {name: reading.metric(name, test.get("avg_ts"), "report")}
 
 
 def _token_times(test: Mapping[str, Any]) -> dict[str, MetricValue]:

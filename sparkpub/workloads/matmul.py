@@ -1,8 +1,7 @@
 """Matrix multiplication: the sanity check of a machine. NumPy on the CPU, PyTorch on a GPU."""
 
 from collections.abc import Mapping
-from pathlib import PurePosixPath
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
@@ -37,51 +36,26 @@ class MatmulOptions(Options):
         return self
 
 
-class Matmul:
-    """Workload `matmul`."""
+def command(case: Case, options: MatmulOptions) -> Command:
+    """The payload with its options as flags."""
+    argv = flags(options.flags() | {"--seed": case.seed, "--report": f"{WORKDIR}/{_REPORT}"})
+    files = {_SCRIPT: reading.payload(_SCRIPT)}
+    return Command((PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), {}, files, {"report": _REPORT}, MEASURING)
 
-    name: ClassVar[str] = "matmul"
-    options: ClassVar[type[Options]] = MatmulOptions
 
-    def command(self, case: Case, options: MatmulOptions) -> Command:
-        """The payload with its options as flags."""
-        argv = flags({
-            "--size": options.size, "--iterations": options.iterations, "--warmup": options.warmup,
-            "--dtype": options.dtype, "--device": options.device, "--tf32": options.tf32, "--seed": case.seed,
-            "--report": f"{WORKDIR}/{_REPORT}",
-        })  # fmt: skip
-        files = {PurePosixPath(_SCRIPT): reading.payload(_SCRIPT)}
-        return Command((PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), files=files, outputs={"report": _REPORT},
-                       measured_from=MEASURING)  # fmt: skip
-
-    def parse(self, log: bytes, files: Mapping[str, bytes], options: MatmulOptions | None) -> Answer:  # noqa: ARG002
-        """Rate and time from the report."""
-        report = reading.json_object(files.get("report"))
-        if report is None:
-            return Answer({}, complete=False, problems=("no report: the multiplication did not finish",))
-        problems = []
-        if report.get("correct") is not True:
-            problems.append(f"wrong result: relative error {report.get('relative_error')!r}")
-        if options is not None and report.get("size") != options.size:
-            problems.append(f"the report is of size {report.get('size')!r}, not {options.size}")
-        metrics = reading.metrics_at(
-            report,
-            {
-                "matmul_gflop_s": "gflop_s",
-                "matmul_time_mean_ms": "mean_ms",
-                "device_used_before_gib": "device_used_before_gib",
-                "device_used_peak_gib": "device_used_peak_gib",
-            },
-            "report",
-        )
-        times = report.get("times_ms")
-        measured = sum(reading.number(value) or 0.0 for value in times) / 1e3 if isinstance(times, list) else None
-        return Answer(
-            metrics,
-            reading.observed(report | {"measured_seconds": measured}),
-            reading.phases(report.get("phases")),
-            reading.number(report.get("phases_epoch")),
-            complete=not problems,
-            problems=tuple(problems),
-            packages=reading.words(report.get("packages")),
-        )
+def parse(log: bytes, files: Mapping[str, bytes], options: MatmulOptions | None) -> Answer:
+    """Rate and time from the report."""
+    report = reading.json_object(files.get("report"))
+    if report is None:
+        return Answer({}, complete=False, problems=("no report: the multiplication did not finish",))
+    problems = []
+    if report.get("correct") is not True:
+        problems.append(f"wrong result: relative error {report.get('relative_error')!r}")
+    if options is not None and report.get("size") != options.size:
+        problems.append(f"the report is of size {report.get('size')!r}, not {options.size}")
+    paths = {"matmul_gflop_s": "gflop_s", "matmul_time_mean_ms": "mean_ms"}
+    paths |= {name: name for name in ("device_used_before_gib", "device_used_peak_gib")}
+    times = report.get("times_ms")
+    measured = sum(reading.number(value) or 0.0 for value in times) / 1e3 if isinstance(times, list) else None
+    metrics = reading.metrics_at(report, paths, "report")
+    return reading.own_answer(report, metrics, report | {"measured_seconds": measured}, problems)

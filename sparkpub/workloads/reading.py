@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from sparkpub.metrics import METRICS
 from sparkpub.record import MetricValue, Observed, Phase, Source
+from sparkpub.workloads.base import Answer
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _BREAKS = re.compile(r"\r\n|\r|\n")
@@ -133,6 +134,13 @@ def distribution(stem: str, values: Sequence[float], source: Source) -> dict[str
     return {f"{stem}_{key}_ms": metric(f"{stem}_{key}_ms", float(value), source) for key, value in found.items()}
 
 
+def distributions(series: Mapping[str, Sequence[float]], source: Source) -> dict[str, MetricValue]:
+    """The same for several, by stem."""
+    return {
+        name: value for stem, values in series.items() for name, value in distribution(stem, values, source).items()
+    }
+
+
 def phases(document: Any) -> tuple[Phase, ...]:
     """Phases as our payloads report them: a list of name, start and end in seconds."""
     read = []
@@ -157,6 +165,21 @@ def observed(document: Any) -> Observed:
     except ValidationError as error:
         wrong = {item["loc"][0] for item in error.errors()}
         return Observed.model_validate({name: value for name, value in read.items() if name not in wrong})
+
+
+def own_answer(
+    report: Mapping[str, Any], metrics: Mapping[str, MetricValue], seen: Any, problems: Sequence[str]
+) -> Answer:
+    """What a payload of ours says: every report of theirs carries its phases and the packages beside it."""
+    return Answer(
+        metrics,
+        observed(seen),
+        phases(report.get("phases")),
+        number(report.get("phases_epoch")),
+        complete=not problems,
+        problems=tuple(problems),
+        packages=words(report.get("packages")),
+    )
 
 
 def search(log: Iterable[str], pattern: str, *, first: bool = False) -> str | None:

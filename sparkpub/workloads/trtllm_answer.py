@@ -55,6 +55,7 @@ _AVERAGES = {
 
 _PEAK = r"Peak memory during memory usage profiling \(torch \+ non-torch\): ([\d.]+) GiB"
 _KV_ALLOCATED = re.compile(r"\[MemUsageChange\] Allocated ([\d.]+) GiB for max tokens in paged KV cache \((\d+)\)")
+_TWICE = ("output_throughput_tok_s", "measured_time_ms")
 _SETTINGS = ("load_format", "attn_backend", "moe_backend", "kv_cache_dtype", "enable_block_reuse")
 
 
@@ -117,18 +118,10 @@ def _reported(report: Mapping[str, Any] | None) -> dict[str, MetricValue]:
 
 
 def _printed(printed: Mapping[str, str]) -> dict[str, MetricValue]:
-    found = {
-        name: reading.metric(name, printed[label], "log")
-        for table in (_AVERAGES, _FIGURES)
-        for name, (_, labels) in table.items()
-        for label in labels
-        if label in printed
-    }
-    if "Total Latency (seconds)" in printed:
-        found["measured_time_ms"] = reading.metric(
-            "measured_time_ms", printed["Total Latency (seconds)"], "log", scale=1e3
-        )
-    return found
+    labelled = ((name, label) for name, (_, labels) in (_AVERAGES | _FIGURES).items() for label in labels)
+    found = {name: reading.metric(name, printed[label], "log") for name, label in labelled if label in printed}
+    seconds = {"measured_time_ms": "Total Latency (seconds)"}
+    return found | reading.metrics_at(printed, seconds, "log", scale=1e3)
 
 
 def _milliseconds(requests: Sequence[Mapping[str, Any]], key: str) -> list[float]:
@@ -139,11 +132,12 @@ def _milliseconds(requests: Sequence[Mapping[str, Any]], key: str) -> list[float
 def _request_metrics(requests: Sequence[Mapping[str, Any]]) -> dict[str, MetricValue]:
     """From the requests' records, in nanoseconds. Without streaming there is no first token (-1) and no TPOT."""
     streamed = [item for item in requests if (reading.number(item.get("first_token_timestamp")) or -1) > 0]
-    return {
-        **reading.distribution("request_latency", _milliseconds(requests, "end_to_end_latency"), "report"),
-        **reading.distribution("ttft", _milliseconds(streamed, "time_to_first_token"), "report"),
-        **reading.distribution("tpot", _milliseconds(streamed, "intertoken_latency"), "report"),
+    series = {
+        "request_latency": _milliseconds(requests, "end_to_end_latency"),
+        "ttft": _milliseconds(streamed, "time_to_first_token"),
+        "tpot": _milliseconds(streamed, "intertoken_latency"),
     }
+    return reading.distributions(series, "report")
 
 
 def _disagreements(
@@ -151,15 +145,10 @@ def _disagreements(
 ) -> list[str]:
     """Where two pieces of evidence of one run contradict each other beyond rounding."""
     slowest = max(_milliseconds(requests, "end_to_end_latency"), default=None)
-    pairs: list[tuple[str, str, float | None]] = [
-        (name, "log", printed[name].value)
-        for name in ("output_throughput_tok_s", "measured_time_ms")
-        if name in printed
-    ]
-    pairs.append(("request_latency_max_ms", "requests", slowest))
+    pairs = [(name, "log", value.value) for name in _TWICE if (value := printed.get(name))]
     return [
         f"{name}: the report says {one.value:g} and the {other} {two:g}"
-        for name, other, two in pairs
+        for name, other, two in (*pairs, ("request_latency_max_ms", "requests", slowest))
         if (one := report.get(name)) and one.value and two and abs(one.value - two) > 1e-3 * one.value
     ]
 
@@ -174,6 +163,7 @@ def _observed(
 
     version = reading.search(lines, r"TensorRT[- ]LLM [Vv]ersion:\s*(\S+)")
     finished = bool(report) or "= PERFORMANCE OVERVIEW" in lines
+    speculative = any(line.startswith("= DECODING STATISTICS") for line in lines)
     weights, measured = memory["weights_gib"], reading.number(reading.at(report, "performance.total_latency_ms"))
     load_format = reading.search(lines, r"load_format=<?(?:LoadFormat\.)?['\"]?(\w+)")
     return reading.observed(
@@ -199,15 +189,11 @@ def _observed(
             "concurrency_mean": fact(
                 "request_info.avg_num_concurrent_requests", "Number of concurrent requests", reading.number
             ),
-            "speculative_decoding": _speculative(report, lines) if finished else None,
+            "speculative_decoding": ("decoding_stats" in report or speculative) if finished else None,
             "measured_seconds": measured / 1e3 if measured is not None else None,
             "settings": _settings(report, printed, lines),
         }
     )
-
-
-def _speculative(report: Mapping[str, Any], lines: Sequence[str]) -> bool:
-    return "decoding_stats" in report or any(line.startswith("= DECODING STATISTICS") for line in lines)
 
 
 def _settings(report: Mapping[str, Any], printed: Mapping[str, str], lines: Sequence[str]) -> dict[str, str]:

@@ -6,8 +6,7 @@ Formats and their history: NVIDIA/TensorRT-LLM, `tensorrt_llm/bench` and `tensor
 import json
 import random
 from collections.abc import Mapping
-from pathlib import PurePosixPath
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import yaml
 from pydantic import Field, PositiveInt, model_validator
@@ -78,53 +77,39 @@ class TrtllmBenchOptions(Options):
         return self
 
 
-class TrtllmBench:
-    """Workload `trtllm-bench`."""
+def command(case: Case, options: TrtllmBenchOptions) -> Command:
+    """Dataset, YAML and argv. Raises WorkloadError where the prompts or the model's folder are not declared."""
+    if options.input_tokens is None:
+        where = "workload option input_tokens"
+        raise WorkloadError("trtllm-bench needs the length of its prompts", where=where, remedy="declare it")
+    throughput = options.mode == "throughput"
+    api = llm_api_options(case, options)
+    files = {_DATASET: dataset(options, options.input_tokens, case.seed)}
+    if api:
+        files[_API] = yaml.safe_dump(api, sort_keys=True).encode()
+    outputs = {"report": _REPORT}
+    outputs |= {"requests": _REQUESTS} if throughput else {}
+    outputs |= {"iterations": _ITERATIONS} if options.iteration_log else {}
+    argv = flags({
+        "--dataset": f"{WORKDIR}/{_DATASET}", "--num_requests": options.requests, "--warmup": options.warmup,
+        "--max_batch_size": options.max_batch_size if throughput else None,
+        "--max_num_tokens": options.max_num_tokens, "--max_seq_len": options.max_seq_len,
+        "--concurrency": options.concurrency, "--streaming": throughput and options.streaming,
+        "--backend": options.backend, "--engine_dir": options.engine_dir,
+        "--kv_cache_free_gpu_mem_fraction": options.kv_cache_free_gpu_memory_fraction,
+        options.config_flag: f"{WORKDIR}/{_API}" if api else None, "--report_json": f"{WORKDIR}/{_REPORT}",
+        "--request_json": f"{WORKDIR}/{_REQUESTS}" if throughput else None,
+        "--iteration_log": f"{WORKDIR}/{_ITERATIONS}" if options.iteration_log else None,
+    })  # fmt: skip
+    model = ("--model", case.model_id, "--model_path", case.folder("trtllm-bench"))
+    # Said once after the warm-up and once after the measurement; without a warm-up the measurement is all there is.
+    begins = r"\bBenchmark complete\." if options.warmup else r"\bRequest submission complete\."
+    return Command((options.executable, *model, options.mode, *argv), {}, files, outputs, begins)
 
-    name: ClassVar[str] = "trtllm-bench"
-    options: ClassVar[type[Options]] = TrtllmBenchOptions
 
-    def command(self, case: Case, options: TrtllmBenchOptions) -> Command:
-        """Dataset, YAML and argv. Raises WorkloadError where the prompts or the model's folder are not declared."""
-        if options.input_tokens is None:
-            raise WorkloadError(
-                "trtllm-bench needs the length of its prompts",
-                where="workload option input_tokens",
-                remedy="declare it",
-            )
-        if case.model_path is None:
-            raise WorkloadError(
-                "trtllm-bench needs the model's folder: without it weights come from a cache or the network",
-                where=f"models.{case.model_key}",
-                remedy="add path:",
-            )
-        throughput = options.mode == "throughput"
-        api = llm_api_options(case, options)
-        files = {PurePosixPath(_DATASET): dataset(options, options.input_tokens, case.seed)}
-        if api:
-            files[PurePosixPath(_API)] = yaml.safe_dump(api, sort_keys=True).encode()
-        outputs = {"report": _REPORT}
-        outputs |= {"requests": _REQUESTS} if throughput else {}
-        outputs |= {"iterations": _ITERATIONS} if options.iteration_log else {}
-        argv = flags({
-            "--dataset": f"{WORKDIR}/{_DATASET}", "--num_requests": options.requests, "--warmup": options.warmup,
-            "--max_batch_size": options.max_batch_size if throughput else None,
-            "--max_num_tokens": options.max_num_tokens, "--max_seq_len": options.max_seq_len,
-            "--concurrency": options.concurrency, "--streaming": throughput and options.streaming,
-            "--backend": options.backend, "--engine_dir": options.engine_dir,
-            "--kv_cache_free_gpu_mem_fraction": options.kv_cache_free_gpu_memory_fraction,
-            options.config_flag: f"{WORKDIR}/{_API}" if api else None, "--report_json": f"{WORKDIR}/{_REPORT}",
-            "--request_json": f"{WORKDIR}/{_REQUESTS}" if throughput else None,
-            "--iteration_log": f"{WORKDIR}/{_ITERATIONS}" if options.iteration_log else None,
-        })  # fmt: skip
-        model = ("--model", case.model_id, "--model_path", case.model_path)
-        # Said once after the warm-up and once after the measurement; without a warm-up the measurement is all there is.
-        begins = r"\bBenchmark complete\." if options.warmup else r"\bRequest submission complete\."
-        return Command((options.executable, *model, options.mode, *argv), {}, files, outputs, begins)
-
-    def parse(self, log: bytes, files: Mapping[str, bytes], options: TrtllmBenchOptions | None) -> Answer:
-        """Report first, log for what only the log says, percentiles recomputed from the requests."""
-        return trtllm_answer.read(log, files, wanted=options.requests if options else None)
+def parse(log: bytes, files: Mapping[str, bytes], options: TrtllmBenchOptions | None) -> Answer:
+    """Report first, log for what only the log says, percentiles recomputed from the requests."""
+    return trtllm_answer.read(log, files, wanted=options.requests if options else None)
 
 
 def dataset(options: TrtllmBenchOptions, input_tokens: int, seed: int) -> bytes:

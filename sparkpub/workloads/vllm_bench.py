@@ -6,12 +6,10 @@ engine's log does.
 """
 
 from collections.abc import Mapping
-from pathlib import PurePosixPath
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
-from sparkpub.errors import WorkloadError
 from sparkpub.metrics import GIB
 from sparkpub.record import MetricValue, Observed
 from sparkpub.workloads import reading
@@ -69,50 +67,41 @@ class VllmBenchOptions(Options):
         return self
 
 
-class VllmBench:
-    """Workload `vllm-bench`."""
+def command(case: Case, options: VllmBenchOptions) -> Command:
+    """One command; in mode serve a driver of server and client. Raises WorkloadError without a folder."""
+    model, engine = case.folder("vllm-bench"), _engine_flags(case, options)
+    if options.mode == "serve":
+        return _serve(case, model, options, engine)
+    throughput = options.mode == "throughput"
+    argv = flags({
+        "--model": model, "--input-len": options.input_tokens, "--output-len": options.output_tokens,
+        "--dataset-name": "random" if throughput else None,
+        "--num-prompts" if throughput else "--num-iters": options.requests,
+        "--max-num-seqs" if throughput else "--batch-size": options.batch_size,
+        "--num-iters-warmup": options.warmup, "--output-json": f"{WORKDIR}/{_REPORT}",
+    })  # fmt: skip
+    begins = "Processed prompts" if throughput else "(?:Profiling|Bench) iterations"
+    argv = [options.executable, "bench", options.mode, *argv, *engine]
+    return Command(tuple(argv), _SAID_AT_ONCE, {}, {"report": _REPORT}, begins)
 
-    name: ClassVar[str] = "vllm-bench"
-    options: ClassVar[type[Options]] = VllmBenchOptions
 
-    def command(self, case: Case, options: VllmBenchOptions) -> Command:
-        """One command; in mode serve a driver of server and client. Raises WorkloadError without a folder."""
-        if case.model_path is None:
-            raise WorkloadError(
-                "vllm-bench needs the model's folder", where=f"models.{case.model_key}", remedy="add path:"
-            )
-        engine = _engine_flags(case, options)
-        if options.mode == "serve":
-            return _serve(case, options, engine)
-        throughput = options.mode == "throughput"
-        argv = flags({
-            "--model": case.model_path, "--input-len": options.input_tokens, "--output-len": options.output_tokens,
-            "--dataset-name": "random" if throughput else None,
-            "--num-prompts" if throughput else "--num-iters": options.requests,
-            "--max-num-seqs" if throughput else "--batch-size": options.batch_size,
-            "--num-iters-warmup": options.warmup, "--output-json": f"{WORKDIR}/{_REPORT}",
-        })  # fmt: skip
-        begins = "Processed prompts" if throughput else "(?:Profiling|Bench) iterations"
-        argv = [options.executable, "bench", options.mode, *argv, *engine]
-        return Command(tuple(argv), _SAID_AT_ONCE, {}, {"report": _REPORT}, begins)
-
-    def parse(self, log: bytes, files: Mapping[str, bytes], options: VllmBenchOptions | None) -> Answer:
-        """The kind of report shows in its keys, so that an import needs no options."""
-        printed = reading.lines(log)
-        report = _last_document(files.get("report"))
-        if report is None:
-            return Answer({}, _observed({}, printed, options), complete=False, problems=("no report from vllm bench",))
-        metrics = _memory(printed) | _metrics(report, printed, options)
-        problems = []
-        failed = reading.number(report.get("failed"))
-        if failed:
-            problems.append(f"{failed:g} requests failed")
-        throughput = metrics.get("output_throughput_tok_s")
-        latency = metrics.get("request_latency_mean_ms")
-        complete = any(value is not None and value.value is not None for value in (throughput, latency))
-        if not complete:
-            problems.append("the report holds neither a rate of output tokens nor a latency")
-        return Answer(metrics, _observed(report, printed, options), complete=complete, problems=tuple(problems))
+def parse(log: bytes, files: Mapping[str, bytes], options: VllmBenchOptions | None) -> Answer:
+    """The kind of report shows in its keys, so that an import needs no options."""
+    printed = reading.lines(log)
+    report = reading.json_object(files.get("report"))
+    if report is None:
+        return Answer({}, _observed({}, printed, options), complete=False, problems=("no report from vllm bench",))
+    metrics = _memory(printed) | _metrics(report, printed, options)
+    problems = []
+    failed = reading.number(report.get("failed"))
+    if failed:
+        problems.append(f"{failed:g} requests failed")
+    throughput = metrics.get("output_throughput_tok_s")
+    latency = metrics.get("request_latency_mean_ms")
+    complete = any(value is not None and value.value is not None for value in (throughput, latency))
+    if not complete:
+        problems.append("the report holds neither a rate of output tokens nor a latency")
+    return Answer(metrics, _observed(report, printed, options), complete=complete, problems=tuple(problems))
 
 
 def _engine_flags(case: Case, options: VllmBenchOptions) -> list[str]:
@@ -127,13 +116,12 @@ def _engine_flags(case: Case, options: VllmBenchOptions) -> list[str]:
     return [*flags(common), *options.extra_args]
 
 
-def _serve(case: Case, options: VllmBenchOptions, engine: list[str]) -> Command:
+def _serve(case: Case, model: str, options: VllmBenchOptions, engine: list[str]) -> Command:
     """A driver starts the server, waits for it, runs the client and stops the server."""
-    assert case.model_path is not None
     address = {"--host": "127.0.0.1", "--port": options.port}
-    server = [case.model_path, *flags(address | {"--max-num-seqs": options.batch_size}), *engine]
+    server = [model, *flags(address | {"--max-num-seqs": options.batch_size}), *engine]
     client = flags({
-        "--model": case.model_path, **address, "--dataset-name": "random", "--num-prompts": options.requests,
+        "--model": model, **address, "--dataset-name": "random", "--num-prompts": options.requests,
         "--seed": case.seed, "--random-input-len": options.input_tokens,
         "--random-output-len": options.output_tokens, "--max-concurrency": options.concurrency, "--ignore-eos": True,
         "--percentile-metrics": "ttft,tpot,itl,e2el", "--metric-percentiles": "50,90,95,99", "--save-result": True,
@@ -141,17 +129,8 @@ def _serve(case: Case, options: VllmBenchOptions, engine: list[str]) -> Command:
     })  # fmt: skip
     driver = (PYTHON, f"{WORKDIR}/{_DRIVER}", str(options.port), str(options.start_seconds))
     argv = (*driver, "--", options.executable, "serve", *server, "--", options.executable, "bench", "serve", *client)
-    files = {PurePosixPath(_DRIVER): reading.payload(_DRIVER)}
+    files = {_DRIVER: reading.payload(_DRIVER)}
     return Command(argv, _SAID_AT_ONCE, files, {"report": _REPORT}, "Starting main benchmark run")
-
-
-def _last_document(data: bytes | None) -> dict[str, Any] | None:
-    """A JSON object, or the last line of the JSON lines that `--append-result` writes."""
-    whole = reading.json_object(data)
-    if whole is not None or data is None:
-        return whole
-    documents = (reading.json_object(line.encode()) for line in reversed(reading.lines(data)) if line)
-    return next((document for document in documents if document is not None), None)
 
 
 def _metrics(report: Mapping[str, Any], printed: list[str], options: VllmBenchOptions | None) -> dict[str, MetricValue]:

@@ -127,15 +127,13 @@ def test_energy_is_the_integral_of_power_where_there_is_no_counter() -> None:
 
 
 def test_the_ledger_is_of_the_baseline_and_of_the_least_available() -> None:
-    telemetry = Telemetry(
-        {
-            "elapsed_seconds": (-2.0, -1.0, 1.0, 2.0),
-            "mem_available_gib": (101.0, 100.0, 50.0, 70.0),
-            "mem_free_gib": (90.0, 80.0, 10.0, 20.0),
-            "mem_cached_gib": (5.0, 15.0, 40.0, 45.0),
-        }
+    readings = a_telemetry(
+        elapsed_seconds=(-2.0, -1.0, 1.0, 2.0),
+        mem_available_gib=(101.0, 100.0, 50.0, 70.0),
+        mem_free_gib=(90.0, 80.0, 10.0, 20.0),
+        mem_cached_gib=(5.0, 15.0, 40.0, 45.0),
     )
-    ledger = sampling.ledger(telemetry, 119.7)
+    ledger = sampling.ledger(readings, 119.7)
     assert ledger is not None
     assert (ledger.baseline.available_gib, ledger.baseline.free_gib, ledger.baseline.total_gib) == (100, 80, 119.7)
     assert (ledger.peak.available_gib, ledger.peak.cached_gib) == (50, 40)

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from sparkpub.workloads import command as workload
 from sparkpub.workloads.base import Case
-from sparkpub.workloads.command import AnyCommand, CommandOptions
+from sparkpub.workloads.command import CommandOptions
 from tests.workloads.running import run
 
 CASE = Case("tiny", "tiny/model", "/models/{seed}", None, random_weights=False, iteration=3, seed=7)
@@ -39,11 +40,11 @@ def test_a_program_is_run_and_read(tmp_path: Path) -> None:
             },
         }
     )
-    code, log, files = run(AnyCommand().command(CASE, options), tmp_path)
+    code, log, files = run(workload.command(CASE, options), tmp_path)
     assert code == 0
     # What a placeholder brings in is not itself searched for placeholders.
     assert b"['/models/{seed}', '7/3', '{other}']" in log
-    answer = AnyCommand().parse(log, files, options)
+    answer = workload.parse(log, files, options)
     assert answer.complete
     assert answer.metrics["output_throughput_tok_s"].value == 2000.5
     assert answer.metrics["output_throughput_tok_s"].source == "log"
@@ -57,11 +58,11 @@ def test_a_metric_that_is_missing_is_said_and_null() -> None:
     options = CommandOptions.model_validate(
         {"argv": ["x"], "metrics": {"a": {"regex": "a=(.+)", **OWN}, "b": {"regex": "b=(.+)", "optional": True, **OWN}}}
     )
-    answer = AnyCommand().parse(b"nothing", {}, options)
+    answer = workload.parse(b"nothing", {}, options)
     assert not answer.complete
     assert answer.problems == ("a was not found in the log",)
     assert answer.metrics["b"].value is None
-    assert AnyCommand().parse(b"a=1", {}, options).complete
+    assert workload.parse(b"a=1", {}, options).complete
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from sparkpub.errors import WorkloadError
+from sparkpub.workloads import generate
 from sparkpub.workloads.architecture import read_model_folder
 from sparkpub.workloads.base import Case
-from sparkpub.workloads.generate import Generate, GenerateOptions
+from sparkpub.workloads.generate import GenerateOptions
 from tests.workloads.running import run
 
 PAYLOAD = Path(__file__).parents[2] / "sparkpub/workloads/payload/generate.py"
@@ -41,11 +42,11 @@ def case(config: dict[str, Any] | None = None, **changes: Any) -> Case:
 @pytest.mark.torch
 @pytest.mark.parametrize("config", [DENSE, MIXTURE], ids=["dense", "mixture of experts"])
 def test_random_weights_on_the_cpu(config: dict[str, Any], tmp_path: Path) -> None:
-    command = Generate().command(case(config), OPTIONS)
+    command = generate.command(case(config), OPTIONS)
     code, log, files = run(command, tmp_path)
     assert code == 0, log.decode()
     assert command.measured_from in log.decode().splitlines()
-    answer = Generate().parse(log, files, OPTIONS)
+    answer = generate.parse(log, files, OPTIONS)
     assert answer.complete
     assert not answer.problems
     value = {name: found.value for name, found in answer.metrics.items()}
@@ -128,19 +129,19 @@ def test_the_same_seed_computes_the_same_tokens(tmp_path: Path) -> None:
 
 def test_a_model_needs_a_folder_or_a_config() -> None:
     with pytest.raises(WorkloadError, match=r"models\.tiny"):
-        Generate().command(case(), OPTIONS)
+        generate.command(case(), OPTIONS)
 
 
 def test_a_model_folder_is_given_as_the_environment_sees_it() -> None:
-    argv = Generate().command(case(model_path="/models/tiny", random_weights=False), OPTIONS).argv
+    argv = generate.command(case(model_path="/models/tiny", random_weights=False), OPTIONS).argv
     assert argv[argv.index("--model") + 1] == "/models/tiny"
     assert "--random-weights" not in argv
-    assert "--random-weights" in Generate().command(case(model_path="/models/tiny"), OPTIONS).argv
+    assert "--random-weights" in generate.command(case(model_path="/models/tiny"), OPTIONS).argv
 
 
 def test_a_report_of_infinite_logits_is_not_hidden() -> None:
     report = {"metrics": {"output_throughput_tok_s": 5.0}, "problems": ["the logits are not finite"]}
-    answer = Generate().parse(b"", {"report": json.dumps(report).encode()}, None)
+    answer = generate.parse(b"", {"report": json.dumps(report).encode()}, None)
     assert answer.problems == ("the logits are not finite",)
     assert not answer.complete
 
@@ -156,9 +157,9 @@ def test_weights_of_a_folder_are_loaded_and_said_not_to_be_random(tmp_path: Path
     facts = read_model_folder(tmp_path / "model")
     (tmp_path / "run").mkdir()
     given = case(model_path=str(tmp_path / "model"), random_weights=False)
-    code, log, files = run(Generate().command(given, OPTIONS), tmp_path / "run")
+    code, log, files = run(generate.command(given, OPTIONS), tmp_path / "run")
     assert code == 0, log.decode()
-    observed = Generate().parse(log, files, OPTIONS).observed
+    observed = generate.parse(log, files, OPTIONS).observed
     assert observed.random_weights is False
     for name in ("parameters", "weight_bytes", "kv_bytes_per_token", "config_sha256", "model_type", "layers"):
         assert getattr(observed, name) == getattr(facts, name) is not None

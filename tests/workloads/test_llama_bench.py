@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from sparkpub.errors import WorkloadError
+from sparkpub.workloads import llama_bench
 from sparkpub.workloads.base import Case
-from sparkpub.workloads.llama_bench import LlamaBench, LlamaBenchOptions
+from sparkpub.workloads.llama_bench import LlamaBenchOptions
 
 COMMON = {
     "build_commit": "8e6f8bc8", "build_number": 6710, "cpu_info": "Cortex-X925", "gpu_info": "NVIDIA GB10",
@@ -26,7 +27,7 @@ ARRAY = f"ggml_cuda_init: found 1 CUDA devices\n{json.dumps([PROMPT, GENERATION]
 
 @pytest.mark.parametrize("log", [LINES, ARRAY, json.dumps([PROMPT, GENERATION])], ids=["lines", "array", "file"])
 def test_the_tests_are_found_wherever_they_stand(log: str) -> None:
-    answer = LlamaBench().parse(log.encode(), {}, None)
+    answer = llama_bench.parse(log.encode(), {}, None)
     assert answer.complete
     assert not answer.problems
     value = {name: metric.value for name, metric in answer.metrics.items()}
@@ -42,7 +43,7 @@ def test_the_tests_are_found_wherever_they_stand(log: str) -> None:
 
 
 def test_several_tests_of_a_kind_are_said() -> None:
-    answer = LlamaBench().parse(json.dumps([GENERATION, GENERATION | {"avg_ts": 17.0}]).encode(), {}, None)
+    answer = llama_bench.parse(json.dumps([GENERATION, GENERATION | {"avg_ts": 17.0}]).encode(), {}, None)
     assert answer.metrics["output_throughput_tok_s"].value == 17.0
     assert answer.problems == ("2 tests in one run; the last of each kind counts",)
 
@@ -52,10 +53,10 @@ def test_the_command() -> None:
         facts: dict[str, Any] = {"model_path": "/models/qwen.gguf", "random_weights": False} | changes
         return Case("qwen", "qwen", model_config=None, iteration=1, seed=1, **facts)
 
-    argv = LlamaBench().command(case(), LlamaBenchOptions(flash_attention=False, gpu_layers=99)).argv
+    argv = llama_bench.command(case(), LlamaBenchOptions(flash_attention=False, gpu_layers=99)).argv
     assert argv[:3] == ("llama-bench", "--model", "/models/qwen.gguf")
     assert argv[argv.index("--flash-attn") + 1] == "0"
     assert argv[argv.index("--n-gpu-layers") + 1] == "99"
     assert "--threads" not in argv
     with pytest.raises(WorkloadError, match="GGUF"):
-        LlamaBench().command(case(random_weights=True), LlamaBenchOptions())
+        llama_bench.command(case(random_weights=True), LlamaBenchOptions())

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from sparkpub.workloads import matmul
 from sparkpub.workloads.base import Case
-from sparkpub.workloads.matmul import Matmul, MatmulOptions
+from sparkpub.workloads.matmul import MatmulOptions
 from tests.workloads.running import run
 
 CASE = Case("gemm", "gemm", None, None, random_weights=False, iteration=1, seed=7)
@@ -15,12 +16,12 @@ CASE = Case("gemm", "gemm", None, None, random_weights=False, iteration=1, seed=
 
 def test_numpy_on_the_cpu(tmp_path: Path) -> None:
     options = MatmulOptions(size=128, iterations=4, warmup=1, device="cpu")
-    command = Matmul().command(CASE, options)
+    command = matmul.command(CASE, options)
     code, log, files = run(command, tmp_path)
     assert code == 0, log
     assert command.measured_from
     assert command.measured_from in log.decode().splitlines()
-    answer = Matmul().parse(log, files, options)
+    answer = matmul.parse(log, files, options)
     assert answer.complete
     assert not answer.problems
     report = json.loads(files["report"])
@@ -37,7 +38,7 @@ def test_numpy_on_the_cpu(tmp_path: Path) -> None:
 def test_a_wrong_product_is_no_result(tmp_path: Path) -> None:
     options = MatmulOptions(size=64, iterations=1, device="cpu")
     report = {"size": 64, "gflop_s": 1.0, "mean_ms": 1.0, "correct": False, "relative_error": 0.5}
-    answer = Matmul().parse(b"", {"report": json.dumps(report).encode()}, options)
+    answer = matmul.parse(b"", {"report": json.dumps(report).encode()}, options)
     assert not answer.complete
     assert answer.problems == ("wrong result: relative error 0.5",)
 

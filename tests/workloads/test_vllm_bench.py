@@ -11,9 +11,9 @@ import pytest
 from pydantic import ValidationError
 
 from sparkpub.errors import WorkloadError
-from sparkpub.workloads import reading
+from sparkpub.workloads import reading, vllm_bench
 from sparkpub.workloads.base import Case
-from sparkpub.workloads.vllm_bench import VllmBench, VllmBenchOptions
+from sparkpub.workloads.vllm_bench import VllmBenchOptions
 
 ENGINE = b"""\
 INFO 11-09 10:00:00 [core.py:76] Initializing a V1 LLM engine (v0.11.0) with config: model='/models/tiny', \
@@ -35,7 +35,7 @@ def case(**changes: Any) -> Case:
 
 
 def values(log: bytes, report: Any, options: VllmBenchOptions | None = None) -> dict[str, float | None]:
-    answer = VllmBench().parse(log, {"report": json.dumps(report).encode()}, options)
+    answer = vllm_bench.parse(log, {"report": json.dumps(report).encode()}, options)
     return {name: metric.value for name, metric in answer.metrics.items()}
 
 
@@ -49,7 +49,7 @@ def test_throughput_counts_output_tokens_from_the_printed_line() -> None:
     assert found["output_throughput_tok_s"] == 1280.0
     assert found["total_throughput_tok_s"] == 6400.0
     assert found["measured_time_ms"] == 10_000.0
-    observed = VllmBench().parse(log, {"report": json.dumps(report).encode()}, None).observed
+    observed = vllm_bench.parse(log, {"report": json.dumps(report).encode()}, None).observed
     assert (observed.engine_version, observed.model_path, observed.dtype) == ("0.11.0", "/models/tiny", "bfloat16")
     assert observed.random_weights is True
     assert observed.quantization is None
@@ -60,7 +60,7 @@ def test_throughput_counts_output_tokens_from_the_printed_line() -> None:
 
 def test_the_total_rate_is_never_taken_for_the_output_rate() -> None:
     report = {"elapsed_time": 10.0, "num_requests": 100, "total_num_tokens": 64_000, "tokens_per_second": 6400.0}
-    answer = VllmBench().parse(b"", {"report": json.dumps(report).encode()}, None)
+    answer = vllm_bench.parse(b"", {"report": json.dumps(report).encode()}, None)
     assert "output_throughput_tok_s" not in answer.metrics
     assert not answer.complete
 
@@ -91,30 +91,27 @@ def test_serve_also_as_appended_lines() -> None:
         "itl_p95_ms": 11.0, "request_latency_mean_ms": 500.0,
     }  # fmt: skip
     assert values(b"", report) == expected
-    lines = json.dumps(report | {"output_throughput": 1.0}) + "\n" + json.dumps(report) + "\n"
-    answer = VllmBench().parse(b"", {"report": lines.encode()}, None)
-    assert answer.metrics["output_throughput_tok_s"].value == 100.0
-    assert answer.observed.requests == 8
-    failed = VllmBench().parse(b"", {"report": json.dumps(report | {"failed": 3}).encode()}, None)
+    assert vllm_bench.parse(b"", {"report": json.dumps(report).encode()}, None).observed.requests == 8
+    failed = vllm_bench.parse(b"", {"report": json.dumps(report | {"failed": 3}).encode()}, None)
     assert failed.problems == ("3 requests failed",)
 
 
 def test_commands() -> None:
-    throughput = VllmBench().command(case(random_weights=True), VllmBenchOptions(gpu_memory_utilization=0.5)).argv
+    throughput = vllm_bench.command(case(random_weights=True), VllmBenchOptions(gpu_memory_utilization=0.5)).argv
     assert throughput[:5] == ("vllm", "bench", "throughput", "--model", "/models/tiny")
     assert throughput[throughput.index("--load-format") + 1] == "dummy"
     assert throughput[throughput.index("--gpu-memory-utilization") + 1] == "0.5"
-    latency = VllmBench().command(case(), VllmBenchOptions(mode="latency", requests=30, warmup=10)).argv
+    latency = vllm_bench.command(case(), VllmBenchOptions(mode="latency", requests=30, warmup=10)).argv
     assert latency[latency.index("--num-iters") + 1] == "30"
     assert latency[latency.index("--num-iters-warmup") + 1] == "10"
-    serve = VllmBench().command(case(), VllmBenchOptions(mode="serve", concurrency=4))
+    serve = vllm_bench.command(case(), VllmBenchOptions(mode="serve", concurrency=4))
     assert serve.argv[:2] == ("{python}", "{workdir}/vllm_serve.py")
     assert [str(name) for name in serve.files] == ["vllm_serve.py"]
     server, client = " ".join(serve.argv).split(" -- ")[1:]
     assert server.startswith("vllm serve /models/tiny")
     assert "--max-concurrency 4" in client
     with pytest.raises(WorkloadError):
-        VllmBench().command(case(model_path=None), VllmBenchOptions())
+        vllm_bench.command(case(model_path=None), VllmBenchOptions())
     with pytest.raises(ValidationError, match="concurrency is for mode serve"):
         VllmBenchOptions(concurrency=4)
 
@@ -129,7 +126,7 @@ def test_commands() -> None:
     ],
 )  # fmt: skip
 def test_the_measurement_begins_with_a_line_that_comes_at_once(mode: str, begins: str, before: str) -> None:
-    command = VllmBench().command(case(), VllmBenchOptions.model_validate({"mode": mode}))
+    command = vllm_bench.command(case(), VllmBenchOptions.model_validate({"mode": mode}))
     assert command.variables["PYTHONUNBUFFERED"] == "1"
     assert command.measured_from is not None
     assert re.search(command.measured_from, begins)
