@@ -27,6 +27,7 @@ from sparkpub.site.build import build, refuse
 from sparkpub.site.content import POSTS, Content, SiteOptions, fill
 from sparkpub.site.disk import page_assets
 from sparkpub.site.history import last_commits
+from sparkpub.site.runtime import begun
 from sparkpub.site.templating import bytecode
 from sparkpub.store import DEFAULT_DATA, write_atomic
 
@@ -97,6 +98,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def _build(self, config: MkDocsConfig) -> Mapping[str, Content]:
         folder = self._folder(config)
+        begun(folder / self.config.cache)  # other programs make the chart runtime while this one reads
         data = self._data(config)
         dataset = self._load(data)
         repo_url = (config.repo_url or "").rstrip("/") or None

@@ -49,6 +49,7 @@ POOL_FROM = 24
 CHUNK = 4
 """Charts that travel to another process at once."""
 _CORES = os.cpu_count() or 1
+_CONVERTER = metadata.version("vl-convert-python")
 _FONTS = Path(__file__).parent / "assets" / "fonts.conf"
 
 Rows = Sequence[Mapping[str, Any]]
@@ -115,7 +116,7 @@ class Job:
     def fingerprint(self) -> str:
         """SHA-256 of all that decides the result: charts, data, theme and the versions that compile."""
         charts = [chart.identity if isinstance(chart, Chart) else chart for chart in (self.chart, self.narrow)]
-        content = [self.key, charts, self.data, FORMAT, VEGA_LITE, metadata.version("vl-convert-python")]
+        content = [self.key, charts, self.data, FORMAT, VEGA_LITE, _CONVERTER]
         return hashlib.sha256(canonical_json(content).encode()).hexdigest()
 
 

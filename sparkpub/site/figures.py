@@ -103,9 +103,12 @@ def as_png(svg: str, cache: Path, *, scale: float = 1.0) -> bytes:
     return place.read_bytes()
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
 def as_json(document: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
     """An object with the members of `document` and `rows`, each row on a line of its own."""
-    head, *lines = (json.dumps(item, ensure_ascii=False, allow_nan=False) for item in (document, *rows))
+    head, *lines = map(_ENCODER.encode, (document, *rows))
     return f'{head[:-1]}, "rows": [\n' + ",\n".join(lines) + "\n]}\n"
 
 

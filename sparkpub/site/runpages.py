@@ -21,7 +21,7 @@ from sparkpub.site.pages import unique
 from sparkpub.site.publication import Publication, cell_label
 from sparkpub.site.telemetry import Trace, trace
 from sparkpub.site.templating import Templates
-from sparkpub.store import Stored
+from sparkpub.store import Stored, write_atomic
 
 LOG_LINES = 200
 
@@ -134,9 +134,7 @@ def _kept(path: Path) -> Content | None:
 
 def _keep(path: Path, page: Content) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps({"text": page.text, "blocks": dict(page.blocks)}), encoding="utf-8")
-    temporary.replace(path)
+    write_atomic(path, json.dumps({"text": page.text, "blocks": dict(page.blocks)}), durable=False)
 
 
 def _telemetry_figure(stored: Stored, found: Trace) -> Figure:
