@@ -5,9 +5,11 @@
 Two adapters hand the tree to a site generator: the MkDocs plugin as virtual files, `sparkpub render` on disk.
 """
 
+import functools
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,9 @@ from sparkpub.checks import prose, review
 from sparkpub.dataset import CampaignData, Dataset
 from sparkpub.errors import SiteError
 from sparkpub.site import blog, downloads, evidence, runtime
-from sparkpub.site.compile import Compiled, Drawings
-from sparkpub.site.content import Content, SiteOptions, placeholders
-from sparkpub.site.figures import Figure, specification
+from sparkpub.site.compile import Compiled, Drawings, image
+from sparkpub.site.content import Content, SiteOptions, block_key, placeholders
+from sparkpub.site.figures import specification
 from sparkpub.site.library import Library
 from sparkpub.site.pages import Pages
 from sparkpub.site.publication import Publication
@@ -31,6 +33,8 @@ from sparkpub.site.words import Words
 __all__ = ["Content", "SiteOptions", "build"]
 
 CLAIMS, FACTS = "claims.yaml", "facts.yaml"
+INLINE = 2
+"""Figures drawn within a page; those further down are images, which cost nothing until a reader comes near."""
 BLOG_INDEX = "blog/index.md"
 """Left as it is: the blog engine insists on a file of its own."""
 
@@ -172,18 +176,27 @@ def _with_figures(
     cache: Path,
 ) -> dict[str, Content]:
     """The tree with every figure that its pages ask for, drawn, and with the figures' own files."""
-    figures = library.wanted.values()
-    blocks = {figure.block: _figure_html(figure, compiled[figure.key], library, templates) for figure in figures}
+    figures = {figure.block: figure for figure in library.wanted.values()}
     whole: dict[str, Content] = {}
+
+    @functools.cache
+    def drawn(key: str, *, inline: bool) -> str:
+        figure, chart = figures[key], compiled[figures[key].key]
+        images = {} if inline else {figure.address("wide.svg"): chart.svg_wide,
+                                    figure.address("narrow.svg"): chart.svg_narrow}  # fmt: skip
+        whole.update({address: Content(data=image(svg).encode()) for address, svg in images.items()})
+        return templates.text("figure.html.j2", figure=figure, compiled=chart, specification=specification(chart),
+                              picture=figure.key in library.pictures, images=images)  # fmt: skip
+
     for uri, content in tree.items():
-        asked = {key: blocks[key] for key in placeholders(content.text or "") if key in blocks}
-        asked |= {key: blocks[key] for html in content.blocks.values() for key in placeholders(html) if key in blocks}
-        whole[uri] = content.with_blocks(asked) if asked else content
-    for figure in figures:
+        text = content.text or ""
+        within = [key for html in content.blocks.values() for key in placeholders(html) if key in figures]
+        asked = [key for key in placeholders(text) if key in figures]
+        blocks = {key: drawn(key, inline=True) for key in (*within, *asked[:INLINE])}
+        for key in asked[INLINE:]:
+            blocks[block_key(key)] = drawn(key, inline=False)
+            text = text.replace(key, block_key(key))
+        whole[uri] = replace(content, text=text, blocks={**content.blocks, **blocks}) if blocks else content
+    for figure in figures.values():
         whole |= figure.files(compiled[figure.key], cache, picture=figure.key in library.pictures)
     return whole
-
-
-def _figure_html(figure: Figure, compiled: Compiled, library: Library, templates: Templates) -> str:
-    return templates.text("figure.html.j2", figure=figure, compiled=compiled, specification=specification(compiled),
-                          picture=figure.key in library.pictures)  # fmt: skip

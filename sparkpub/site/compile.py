@@ -5,7 +5,7 @@ is the same chart with every width reduced alike, or a chart of its own (`Job.na
 
     Compiled.vega_json, .vega_json_narrow   Vega without data: the browser fetches the rows once for all charts
     Compiled.svg_wide, .svg_narrow          drawings for a page: colours are variables, links begin with `content.ROOT`
-    Compiled.svg_file, .png()               a drawing that stands alone: real colours on white
+    Compiled.svg_file                       a drawing that stands alone: real colours on white
     drawing(compiled, …)                    both drawings as HTML, switched by the width of their container
 
 Colours are `var(--sp-…)`, which a browser resolves wherever an SVG attribute takes a colour; `sparkpub.css` has their
@@ -50,6 +50,8 @@ CHUNK = 4
 """Charts that travel to another process at once."""
 _CORES = os.cpu_count() or 1
 _CONVERTER = metadata.version("vl-convert-python")
+_SIZE = re.compile(r'width="[\d.]+" height="[\d.]+"')
+_VARIABLE = re.compile(r"var\((--sp-[a-z0-9]+)\)")
 _FONTS = Path(__file__).parent / "assets" / "fonts.conf"
 
 Rows = Sequence[Mapping[str, Any]]
@@ -87,13 +89,7 @@ class Compiled:
     @cached_property
     def svg_file(self) -> str:
         """The wide drawing as a file of its own: real colours, white ground, no links."""
-        text = re.sub(r"</?a\b[^>]*>", "", concrete(self.svg_wide))
-        start = '<svg xmlns="http://www.w3.org/2000/svg" ' + f'font-family="{FONT}" '
-        return text.replace("<svg ", start, 1).replace(">", '><rect width="100%" height="100%" fill="#fff"/>', 1)
-
-    def png(self, scale: float = 2.0) -> bytes:
-        """The wide drawing as PNG, for link previews and posts."""
-        return bytes(converter().svg_to_png(self.svg_file, scale=scale))
+        return _alone(concrete(self.svg_wide), '<rect width="100%" height="100%" fill="#fff"/>')
 
 
 @dataclass(frozen=True)
@@ -313,13 +309,16 @@ def _with_data(vega: Mapping[str, Any], data: Data) -> dict[str, Any]:
     return {**vega, "data": sources}
 
 
-def drawing(compiled: Compiled, *, specification: str = "", sources: Mapping[str, str] | None = None) -> str:
+def drawing(
+    compiled: Compiled, *, specification: str = "", sources: Mapping[str, str] | None = None, images: Iterable[str] = ()
+) -> str:
     """Both drawings as HTML; addresses in it begin with `content.ROOT`.
 
     `specification` is the address from the root, without suffix, under which `<it>.vega.json` and
     `<it>.narrow.vega.json` are published; `sources` maps the name of a data set to the address of its rows (a JSON
     list of objects, or an object whose member after `#` in the address is that list). Without sources the chart stays
-    as drawn, and its specification is named for a program of the page.
+    as drawn, and its specification is named for a program of the page. With `images`, the addresses of the wide and
+    the narrow file, a browser fetches the one it needs as a reader comes near.
     """
     live = ""
     if specification and not sources:
@@ -327,19 +326,38 @@ def drawing(compiled: Compiled, *, specification: str = "", sources: Mapping[str
     elif specification:
         addresses = json.dumps({name: ROOT + address for name, address in (sources or {}).items()}, ensure_ascii=False)
         live = f' data-sp-chart="{html.escape(ROOT + specification)}" data-sp-data="{html.escape(addresses)}"'
-    return (
-        f'<div class="sp-chart"{live}><div class="sp-wide">{compiled.svg_wide}</div>'
-        f'<div class="sp-narrow">{compiled.svg_narrow}</div></div>'
-    )
+    wide, narrow = compiled.svg_wide, compiled.svg_narrow
+    if images:
+        wide, narrow = (
+            f'<img src="{ROOT}{address}" {_SIZE.findall(svg)[0]} alt="" loading="lazy">'
+            for address, svg in zip(images, (wide, narrow), strict=True)
+        )
+    return f'<div class="sp-chart"{live}><div class="sp-wide">{wide}</div><div class="sp-narrow">{narrow}</div></div>'
 
 
-def _colours() -> Mapping[str, str]:
-    """Every colour variable of `sparkpub.css` with its value in light mode."""
+def image(svg: str) -> str:
+    """A drawing of a page as a file for `<img>`: its colours follow the `color-scheme` of the page around it."""
+    used = sorted({"--sp-bg", *_VARIABLE.findall(svg)})
+    light, dark = (";".join(f"{name}:{values[name]}" for name in used) for values in _colours())
+    style = f"<style>:root{{{light}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}</style>"
+    return _alone(svg, f'{style}<rect width="100%" height="100%" fill="var(--sp-bg)"/>')
+
+
+def _alone(svg: str, ground: str) -> str:
+    """A drawing as a file of its own, without links."""
+    start = f'<svg xmlns="http://www.w3.org/2000/svg" font-family="{FONT}" '
+    return re.sub(r"</?a\b[^>]*>", "", svg).replace("<svg ", start, 1).replace(">", f">{ground}", 1)
+
+
+@functools.cache
+def _colours() -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Every colour variable of `sparkpub.css` with its value in light and in dark mode."""
     text = (Path(__file__).parent / "assets" / "sparkpub.css").read_text(encoding="utf-8")
-    return dict(re.findall(r"(--sp-[a-z0-9]+): *(#[0-9a-f]{6});", text[: text.index("}")]))
+    light, dark = (dict(re.findall(r"(--sp-[a-z0-9]+): *(#[0-9a-f]{6});", text[at : text.index("}", at)]))
+                   for at in (0, text.index('[data-md-color-scheme="slate"] {')))  # fmt: skip
+    return light, dark
 
 
 def concrete(text: str) -> str:
     """A drawing or specification with every colour variable replaced by its value in light mode."""
-    values = _colours()
-    return re.sub(r"var\((--sp-[a-z0-9]+)\)", lambda found: values[found[1]], text)
+    return _VARIABLE.sub(lambda found: _colours()[0][found[1]], text)

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = "\ue000/"
@@ -28,10 +28,6 @@ class Content:
     blocks: Mapping[str, str] = field(default_factory=dict)
     source: Path | None = None
     image: str | None = None
-
-    def with_blocks(self, blocks: Mapping[str, str]) -> "Content":
-        """The same page with more pieces of HTML."""
-        return replace(self, blocks={**self.blocks, **blocks})
 
     def inlined(self, uri: str) -> bytes:
         """The file as written to disk: placeholders replaced by their HTML."""

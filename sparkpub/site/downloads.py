@@ -32,7 +32,7 @@ def contents(publication: Publication, library: Library, templates: Templates) -
         files={address: len(data) for address, data in files.items()},
         campaigns=publication.campaigns,
         figures=_figures(library),
-        proofs=proofs,
+        proofs=sum(item.address is not None for item in proofs),
         pictures=library.pictures,
         options=publication.options,
     )

@@ -172,7 +172,7 @@ class Library:
             title=_TITLES[kind].format(metric.label),
             says=sentences.of_kind(kind, metric, compared, cells),
             sample=sentences.sample(cells, self._excluded(runs, metric.name)),
-            table=_cell_table(metric, cells, runs, cut),
+            table=_cell_table(metric, cells, runs, cut, kind),
             rows=[{**{name: row.get(name) for name in _AXES}, metric.name: row[metric.name]} for row in runs],
             about={"metric": metric.name, "unit": metric.unit, "definition": metric.definition},
         )
@@ -339,14 +339,15 @@ def _inside(row: Row, cut: Scope) -> bool:
     return row["model"] in cut.models and row["environment"] in cut.environments and row["workload"] in cut.workloads
 
 
-def _cell_table(metric: Metric, cells: Sequence[CellStatistic], runs: Sequence[Row], cut: Scope) -> Table:
+def _cell_table(metric: Metric, cells: Sequence[CellStatistic], runs: Sequence[Row], cut: Scope, kind: str) -> Table:
+    """A row per cell, with every run where the chart is about single runs; those of all runs lead to them."""
     head = ("Cell", "n", f"Mean ({metric.unit})" if metric.unit else "Mean", "95 % interval", "sd", "Median", "Runs")
     by_cell = {(cell.model, cell.environment, cell.workload): cell for cell in cells}
     body: list[Sequence[Value]] = []
     for label in cut.cells:
         mine = [row for row in runs if row["cell"] == label]
         links = [
-            Entry(metric.format(row[metric.name], unit=False), row["href"],
+            Entry(metric.format(row[metric.name], unit=False), row["href"] if kind == "strip" else "",
                   f"iteration {row['iteration']}" + ("" if row["state"] == "counted" else ", not in the figures"))
             for row in mine
         ]  # fmt: skip
@@ -361,4 +362,4 @@ def _cell_table(metric: Metric, cells: Sequence[CellStatistic], runs: Sequence[R
         body.append([label, str(cell.n), metric.format(cell.mean, unit=False), interval,
                      "n/a" if cell.sd is None else metric.format(cell.sd, unit=False),
                      metric.format(cell.p50, unit=False), links])  # fmt: skip
-    return Table(head, body)
+    return Table(head, body) if kind in ("strip", "order") else Table(head[:-1], [row[:-1] for row in body])

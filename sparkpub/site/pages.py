@@ -19,9 +19,7 @@ from sparkpub.store import CAMPAIGN_FILE
 
 METRIC_PAGE = ("", "-relative", "-bars", "-box", "-order", "-sweep")
 """The kinds of charts on the page of a metric that leads; others show every run, and the rest as a table."""
-
-
-PART_FIGURES = 4
+PART_FIGURES = 2
 """Leading metrics drawn on the page of a model or an environment; its table has them all."""
 
 
@@ -68,37 +66,25 @@ class Pages:
     def _campaign(self, campaign: CampaignData) -> dict[str, Any]:
         headlines = self.publication.headlines(campaign)
         models, environments, workloads = axes(campaign)
-        first, *rest = [slug(metric.name) for metric in headlines] or [""]
-        strips, relative = [name for name in (first, *rest) if name], self._place(campaign, f"{first}-relative")
+        strips = [slug(metric.name) for metric in headlines]
+        relative = self._place(campaign, *[f"{name}-relative" for name in strips[:1]])
         sweeps = [f"{slug(metric.name)}-sweep" for metric in headlines]
-        against = [f"{a}-against-{first}" for a in rest if "latency" in a or "ttft" in a][:1]
-        memory = [name for name in ("kv-cache-against-peak-memory",) if name in self.library.makers(campaign)]
-        return {
-            "campaign": campaign,
-            "card": self._card(campaign),
-            "answers": self._answers(campaign),
-            "boxes": [box for metric in headlines[:4] if (box := self.value_box(campaign, metric))],
-            "problems": self._problems(campaign),
-            "doubted": bool(self.publication.review.voiding(campaign.name)),
-            "models": models,
-            "environments": environments,
-            "workloads": workloads,
-            "headlines": headlines,
-            "summary": self._summary(campaign, headlines),
-            "figures": {
-                "result": [*relative, *self._place(campaign, *strips[: 3 - len(relative)])],
-                "comparison": self._place(campaign, "comparison"),
-                "sweep": self._place(campaign, *sweeps),
-                "against": self._place(campaign, *against),
-                "order": self._place(campaign, *[f"{name}-order" for name in strips[:2]]),
-                "spread": self._place(campaign, *[f"{name}-box" for name in strips[:2]]),
-                "means": self._place(campaign, *[f"{name}-bars" for name in strips[:3]]),
-                "memory": self._place(campaign, "memory-ledger", *memory),
-                "rest": self._place(campaign, *strips[3 - len(relative) :]),
-                "time": self._place(campaign, "gpu-utilisation"),
-                "coverage": self._place(campaign, "coverage"),
-            },
+        against = [f"{name}-against-{strips[0]}" for name in strips[1:] if "latency" in name or "ttft" in name][:1]
+        figures = {
+            "result": [*relative, *self._place(campaign, *strips[: 3 - len(relative)])],
+            "comparison": self._place(campaign, "comparison"),
+            "sweep": self._place(campaign, *sweeps),
+            "against": self._place(campaign, *against),
+            "order": self._place(campaign, *[f"{name}-order" for name in strips[:2]]),
+            "memory": self._place(campaign, "memory-ledger", "kv-cache-against-peak-memory"),
+            "time": self._place(campaign, "gpu-utilisation"),
         }
+        return {"campaign": campaign, "card": self._card(campaign), "answers": self._answers(campaign),
+                "boxes": [box for metric in headlines[:4] if (box := self.value_box(campaign, metric))],
+                "problems": self._problems(campaign),
+                "doubted": bool(self.publication.review.voiding(campaign.name)), "models": models,
+                "environments": environments, "workloads": workloads, "headlines": headlines,
+                "summary": self._summary(campaign, headlines), "figures": figures}  # fmt: skip
 
     def _card(self, campaign: CampaignData) -> dict[str, Any]:
         """What a campaign is, in a few figures and two sentences."""
@@ -106,7 +92,6 @@ class Pages:
         out = [run for run in records if run.run_id in self.publication.review.excluded]
         findings = [finding for finding in self.publication.review.findings if finding.campaign == campaign.name]
         times = sorted(record.started.value for record in records)
-        models, environments, workloads = axes(campaign)
         gpus = {gpu.name for record in records for gpu in record.machine.gpus}
         return {
             "campaign": campaign,
@@ -114,9 +99,6 @@ class Pages:
             "runs": len(records),
             "counted": len(records) - len(out),
             "failed": sum(record.status != "ok" for record in records),
-            "models": models,
-            "environments": environments,
-            "workloads": workloads,
             "hardware": sorted(gpus) or sorted({record.machine.cpu or "unknown machine" for record in records}),
             "begun": times[0][:10] if times else None,
             "ended": times[-1][:10] if times else None,
@@ -228,7 +210,7 @@ class Pages:
         names = [slug(metric.name) for metric in headlines if any(
             getattr(cell, axis) == name for cell in self.publication.cells.get((campaign.name, metric.name), ())
             for axis, name in part.items())]  # fmt: skip
-        ordered = [f"{name}-order" for name in names[:2]] if "model" in part else []
+        more = [f"{names[0]}-order", "memory-ledger"] if "model" in part and names else []
         compared = [
             sentence
             for metric in headlines
@@ -241,11 +223,11 @@ class Pages:
             "campaign": campaign,
             "sentences": compared or self._answers(campaign),
             "flags": flags(self.publication, cut),
-            "figures": self._place(campaign, *names, *ordered, *(["memory-ledger"] if "model" in part else []), **part),
+            "figures": self._place(campaign, *names[:PART_FIGURES], *more, **part),
             "summary": [row for row in self._summary(campaign, headlines)
                         if all(row[axis] == name for axis, name in part.items())],
             "headlines": headlines,
-            "runs": [self.run_row(run) for run in runs],
+            "runs": self.library.figure("coverage", campaign.name, **part),
             "declared": self._declared(campaign, part),
             "observed": _observed([run.record for run in runs]),
         }  # fmt: skip

@@ -65,17 +65,8 @@ def _cells(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
         for cell in publication.cells.get((campaign.name, metric.name), ()):
             key = (cell.model, cell.environment, cell.workload)
             low, high = cell.ci95 or (None, None)
-            yield {
-                **_axes(campaign, key),
-                "metric": metric.name,
-                "n": cell.n,
-                "mean": cell.mean,
-                "lo": low,
-                "hi": high,
-                "sd": cell.sd,
-                "p50": cell.p50,
-                "batch": batches.get(key),
-            }
+            yield {**_axes(campaign, key), "metric": metric.name, "n": cell.n, "mean": cell.mean, "lo": low,
+                   "hi": high, "sd": cell.sd, "p50": cell.p50, "batch": batches.get(key)}  # fmt: skip
 
 
 def _trends(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
@@ -86,13 +77,9 @@ def _trends(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
             if cell.trend.slope is None or cell.n < 3:
                 continue
             for end, index in (("first", 0), ("last", cell.n - 1)):
-                yield {
-                    **_axes(campaign, (cell.model, cell.environment, cell.workload)),
-                    "metric": metric.name,
-                    "end": end,
-                    "order": places[cell.runs[index]],
-                    "value": cell.p50 + cell.trend.slope * (index - (cell.n - 1) / 2),
-                }
+                value = cell.p50 + cell.trend.slope * (index - (cell.n - 1) / 2)
+                yield {**_axes(campaign, (cell.model, cell.environment, cell.workload)), "metric": metric.name,
+                       "end": end, "order": places[cell.runs[index]], "value": value}  # fmt: skip
 
 
 def _comparisons(publication: Publication, campaign: CampaignData) -> Iterator[Row]:

@@ -22,7 +22,7 @@ PAGES = [
 AXE = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 DASHBOARD_LIMIT = 100_000
 """Bytes, compressed, of all that the dashboard loads until nothing more comes."""
-PAGE_LIMITS = {"": 20 * 1024, "runs/*": 18 * 1024}
+PAGE_LIMIT, RUN_LIMIT = 20 * 1024, 18 * 1024
 """Bytes, compressed, of the HTML of a page."""
 
 
@@ -84,9 +84,10 @@ def test_every_chart_comes_to_life_without_moving_the_page(site: Host) -> None:
 def test_charts_are_there_without_scripting(site: Host) -> None:
     for uri in ("", "campaigns/phase1/", RUN, "runs/", "compare/"):
         page = site.open(uri, java_script_enabled=False).page
-        drawings = page.locator(".sp-chart .sp-wide svg")
-        assert drawings.count() > 0
+        drawings = page.locator(".sp-chart .sp-wide > :is(svg, img)")
+        assert drawings.count() == page.locator(".sp-chart").count() > 0
         assert all(drawings.nth(index).is_visible() for index in range(drawings.count()))
+        assert page.evaluate("[...document.querySelectorAll('.sp-wide img')].every(image => image.naturalWidth)")
         assert page.locator("table").count() > 0
         page.context.close()
 
@@ -120,19 +121,39 @@ def test_first_load_of_the_dashboard_is_small_and_has_no_chart_script(site: Host
     settle(visit.page)
     visit.page.wait_for_timeout(500)
     paths = {re.sub(r"[?#].*", "", url.removeprefix(site.address)) for url in visit.requests}
-    assert not [path for path in paths if "vega" in path or "live" in path or path.startswith(("charts/", "search/"))]
+    assert not [path for path in paths if "vega" in path or "live" in path or path.startswith("search/")]
+    assert not [path for path in paths if path.startswith(("charts/", "data/")) and not path.endswith(".wide.svg")]
     sizes = {path: _compressed(_file(site.folder, path)) for path in paths}
     assert sum(sizes.values()) <= DASHBOARD_LIMIT, sizes
 
 
 def test_pages_are_small(site: Host) -> None:
-    large: dict[str, int] = {}
-    for pattern, limit in PAGE_LIMITS.items():
-        pages = site.folder.glob(f"{pattern}/index.html" if pattern else "index.html")
-        large |= {
-            str(page): size for page in pages if (size := _compressed(page)) > limit and page.parent.name != "runs"
-        }
+    pages = {path.relative_to(site.folder).as_posix(): _compressed(path) for path in site.folder.rglob("*.html")}
+    assert {uri.partition("/")[0] for uri in pages} > {"runs", "campaigns", "metrics", "models", "blog", "data"}
+    large = {
+        uri: size
+        for uri, size in pages.items()
+        if size > (RUN_LIMIT if re.fullmatch(r"runs/.+/index.html", uri) else PAGE_LIMIT)
+    }
     assert large == {}
+
+
+def test_charts_further_down_come_as_the_reader_does_and_follow_the_palette(site: Host) -> None:
+    visit = site.open("campaigns/phase1/")
+    page = visit.page
+    image = page.locator(".sp-chart .sp-wide img").last
+    address = image.evaluate("image => image.src")
+    settle(page)
+    assert page.locator(".sp-chart .sp-wide > svg").count() == 2
+    assert address not in visit.requests
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    image.evaluate("image => image.decode()")
+    assert address in visit.requests
+    assert [url for url in visit.requests if url.endswith(".narrow.svg")] == []
+    light = image.screenshot()
+    page.evaluate("document.body.dataset.mdColorScheme = 'slate'")
+    assert image.screenshot() != light
+    assert visit.errors == visit.elsewhere == []
 
 
 def _compressed(path: Path) -> int:

@@ -13,6 +13,7 @@ from sparkpub.charts.scope import COVERAGE
 from sparkpub.errors import SiteError
 from sparkpub.site import compile as compiling
 from sparkpub.site.content import ROOT
+from sparkpub.site.figures import as_png
 
 ROWS = [
     {"run": f"r{i}", "environment": "native" if i % 2 else "container", "value": 10 + i * 0.37, "href": f"runs/r{i}/"}
@@ -127,12 +128,23 @@ def test_a_chart_of_its_own_for_the_phone() -> None:
     assert '"height":411' not in chart.vega_json
 
 
-def test_files_have_real_colours_and_no_links() -> None:
+def test_images_have_the_colours_of_both_modes_and_no_links() -> None:
+    chart = compiled()
+    style, drawing = compiling.image(chart.svg_narrow).split("</style>")
+    parsed(style + "</style>" + drawing)
+    light, dark = style.split("@media (prefers-color-scheme:dark)")
+    assert "--sp-c1:#005fb8" in light  # as in sparkpub.css
+    assert "--sp-c1:#69b3ff" in dark
+    assert set(re.findall(r"--sp-\w+", drawing)) == set(re.findall(r"--sp-\w+", dark))
+    assert "href" not in drawing
+
+
+def test_files_have_real_colours_and_no_links(tmp_path: Path) -> None:
     chart = compiled()
     parsed(chart.svg_file)
     assert "var(" not in chart.svg_file
     assert "href" not in chart.svg_file
-    assert chart.png().startswith(b"\x89PNG\r\n")
+    assert as_png(chart.svg_file, tmp_path).startswith(b"\x89PNG\r\n")
 
 
 def test_a_wrong_chart_is_one_line_that_names_it() -> None:

@@ -48,7 +48,7 @@ export async function start(element, link, pass) {
   const drawing = element.querySelector(narrow ? '.sp-narrow' : '.sp-wide');
   const before = [...drawing.childNodes];
   // The browser's fonts may differ by a pixel from those of the build; the page must not move.
-  const {width, height} = before[0].viewBox.baseVal;
+  const [width, height] = ['width', 'height'].map((name) => before[0].getAttribute(name));
   Object.assign(place.style, {aspectRatio: `${width} / ${height}`, minHeight: 0});
   drawing.replaceChildren(place);
   const tip = tips(made, element, link);
