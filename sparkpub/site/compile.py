@@ -134,6 +134,7 @@ class Drawings:
 
     def __init__(self, cache: Path) -> None:
         self._cache = cache
+        self._wanted: set[str] = set()
         self._found: dict[str, Compiled] = {}
         self._waiting: list[tuple[Job, Path]] = []
         self._sent: list[concurrent.futures.Future[list[Compiled]]] = []
@@ -153,6 +154,9 @@ class Drawings:
 
     def want(self, job: Job) -> None:
         """Have a chart compiled. Jobs of one key are one chart."""
+        if job.key in self._wanted:
+            return
+        self._wanted.add(job.key)
         path = self._cache / f"{job.fingerprint}.json"
         known = _from_cache(path)
         if known is not None:
