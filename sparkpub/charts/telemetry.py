@@ -7,7 +7,7 @@ import altair as alt
 from sparkpub.charts import marks, theme
 from sparkpub.charts.scope import Scope
 
-MARGIN = 44
+MARGIN = 52
 """Room for the axis beside each panel, in pixels."""
 
 

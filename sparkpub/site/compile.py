@@ -206,10 +206,7 @@ def _from_cache(path: Path) -> Compiled | None:
 
 def _compiled(job: Job) -> Compiled:
     try:
-        wide, narrow = (
-            _drawn(specification, job.data, width)
-            for specification, width in zip(job.specifications, (WIDE, NARROW), strict=True)
-        )
+        wide, narrow = (_drawn(specification, job.data) for specification in job.specifications)
     except ValueError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = next((line for line in lines if "Error:" in line), lines[-1])
@@ -220,17 +217,12 @@ def _compiled(job: Job) -> Compiled:
     return Compiled(job.key, wide[0], narrow[0], *drawings)
 
 
-def _drawn(specification: dict[str, Any], data: Data, width: int) -> tuple[str, str]:
-    """(Vega without data, SVG), at most `width` wide where the widths of the views can be reduced."""
+def _drawn(specification: dict[str, Any], data: Data) -> tuple[str, str]:
+    """(Vega without data, SVG)."""
     vega = _vega(specification)
     # As text, which costs the converter less than objects do.
-    svg = converter().vega_to_svg(json.dumps(_with_data(_still(vega), data)), allowed_base_urls=[])
-    found = re.search(r'width="([\d.]+)"', svg)
-    total, views = float(found[1]) if found else width, _views_width(specification)
-    if _COMPOSED & specification.keys() and total > 1.02 * width and total > views > 0:
-        factor = max(0.2, (views - (total - width)) / views)
-        return _drawn(_resized(specification, factor), data, 10 * width)
-    return canonical_json(vega), svg
+    text = json.dumps(_with_data(_still(vega), data))
+    return canonical_json(vega), converter().vega_to_svg(text, allowed_base_urls=[])
 
 
 def _vega(specification: dict[str, Any]) -> dict[str, Any]:
@@ -279,14 +271,6 @@ def _resized(node: Any, factor: float) -> Any:
             for key, value in node.items()
         }
     return [_resized(item, factor) for item in node] if isinstance(node, list) else node
-
-
-def _views_width(specification: Mapping[str, Any]) -> float:
-    """Width of the views of a composed chart without axes, legends and gaps; 0 where it names none."""
-    beside = [_views_width(view) for view in specification.get("hconcat", [])]
-    below = [_views_width(view) for view in specification.get("vconcat", [])]
-    own = specification.get("width", 0)
-    return sum(beside) + max(below, default=0) + (own if isinstance(own, int | float) else 0)
 
 
 def _fitted(specification: Mapping[str, Any], width: int) -> dict[str, Any]:
