@@ -74,7 +74,9 @@ def relative(scope: Scope, metric: Metric, baseline: str, margin_percent: float)
         x=alt.X("percent:Q", title=f"{metric.label}, in % from the mean of {baseline}", scale=alt.Scale(padding=10)),
         y=marks.y(scope),
         yOffset=alt.YOffset("iteration:Q", scale=alt.Scale(zero=False)),
-        tooltip=marks.run_tooltip(metric.label, name, [alt.Tooltip("percent:Q", title="% from the baseline's mean")]),
+        tooltip=marks.run_tooltip(
+            metric.label, name, [alt.Tooltip("percent:Q", title="% from the baseline's mean", format="+.2f")]
+        ),
     )
     return theme.finish(alt.layer(inside, zero, points).properties(height=_height(scope)))
 
