@@ -39,7 +39,6 @@ class CampaignData:
 
     @property
     def name(self) -> str:
-        """The campaign's key."""
         return self.info.campaign
 
     @cached_property
@@ -84,12 +83,10 @@ class Dataset:
 
     @cached_property
     def runs(self) -> tuple[Stored, ...]:
-        """The runs of all campaigns."""
         return tuple(stored for campaign in self.campaigns.values() for stored in campaign.runs)
 
     @cached_property
     def by_id(self) -> Mapping[str, Stored]:
-        """Run id to run."""
         return {stored.record.run_id: stored for stored in self.runs}
 
     def campaign(self, name: str) -> CampaignData:
@@ -113,28 +110,14 @@ class Dataset:
 
 
 def _rows(campaign: CampaignData) -> list[tuple[object, ...]]:
-    return [
-        (
-            record.run_id,
-            record.campaign,
-            record.model,
-            record.environment,
-            record.workload,
-            record.iteration,
-            record.plan.position,
-            record.started.value,
-            record.status,
-            record.repeat_of,
-            record.run_id in campaign.quarantined,
-            name,
-            value.value,
-            metric_of(name, value).unit,
-            value.source,
-            value.reason,
-        )
-        for record in campaign.records
-        for name, value in record.metrics.items()
-    ]
+    rows: list[tuple[object, ...]] = []
+    for record in campaign.records:
+        out = record.run_id in campaign.quarantined
+        run = (record.run_id, record.campaign, *record.cell, record.iteration, record.plan.position)
+        end = (record.started.value, record.status, record.repeat_of, out)
+        for name, value in record.metrics.items():
+            rows.append((*run, *end, name, value.value, metric_of(name, value).unit, value.source, value.reason))
+    return rows
 
 
 @functools.lru_cache(maxsize=200_000)

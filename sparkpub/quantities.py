@@ -25,15 +25,9 @@ Include = Literal["counted", "all"]
 Kind = Literal["runs", "sample", "order", "relation", "comparison"]
 Estimate = tuple[float | None, Interval | None]
 _DIGITS = {
-    "slope": 4,
-    "r_squared": 7,
-    "ratio": 3,
-    "inverse_ratio": 3,
-    "n": 0,
-    "n_effective": 1,
-    "hours": 1,
+    "slope": 4, "r_squared": 7, "ratio": 3, "inverse_ratio": 3, "n": 0, "n_effective": 1, "hours": 1,
     "minutes_apart": 1,
-}
+}  # fmt: skip
 """Digits after the point for statistics without a metric's unit; counts have none, the others two."""
 _MINUS = "\N{MINUS SIGN}"
 
@@ -173,11 +167,13 @@ def _identified(record: Record) -> bool:
     return any((seen.kv_bytes_per_token, seen.weight_bytes, seen.config_sha256, seen.parameters))
 
 
-def _count(name: str, definition: str, counts: Callable[[Record], bool]) -> Statistic:
-    def compute(question: Question) -> Estimate:
-        return float(sum(1 for record in question.group.records if counts(record))), None
+def _of(found: object, name: str, interval: Interval | None = None) -> Estimate:
+    """A figure of a description, trend or comparison; None where there is none."""
+    return (None, None) if found is None else (getattr(found, name), interval)
 
-    return Statistic(name, "runs", "", definition, compute)
+
+def _count(name: str, definition: str, counts: Callable[[Record], bool]) -> Statistic:
+    return Statistic(name, "runs", "", definition, lambda asked: (float(sum(map(counts, asked.group.records))), None))
 
 
 def _seconds(name: str, definition: str, measure: Callable[[Record], float | None]) -> Statistic:
@@ -199,16 +195,13 @@ def _phase(name: str) -> Statistic:
 def _sample(name: str, unit: str, definition: str) -> Statistic:
     def compute(question: Question) -> Estimate:
         found = question.description()
-        return (None, None) if found is None else (getattr(found, name), found.ci95 if name == "mean" else None)
+        return _of(found, name, found.ci95 if found is not None and name == "mean" else None)
 
     return Statistic(name, "sample", unit, definition, compute)
 
 
 def _order(name: str, unit: str, definition: str, attribute: str) -> Statistic:
-    def compute(question: Question) -> Estimate:
-        return getattr(question.trend(), attribute), None
-
-    return Statistic(name, "order", unit, definition, compute, signed=unit != "p")
+    return Statistic(name, "order", unit, definition, lambda asked: _of(asked.trend(), attribute), signed=unit != "p")
 
 
 @dataclass(frozen=True)
@@ -245,7 +238,7 @@ def _comparison(
 ) -> Statistic:
     def compute(question: Question) -> Estimate:
         found = question.comparison()
-        return (None, None) if found is None else (getattr(found, name), interval(found))
+        return _of(found, name, None if found is None else interval(found))
 
     return Statistic(name, "comparison", unit, definition, compute, unit in {"metric", "%"} or name == "effect_size")
 

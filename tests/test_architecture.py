@@ -74,7 +74,6 @@ PUBLISHING = {
 MAY_IMPORT: dict[str, set[str]] = MEASURING | PUBLISHING
 ACROSS = {
     "analysis.summary": "statistics",
-    "analysis.criteria": "statistics",
     "analysis.tables": "statistics",
     "checks.prose": "sentences",
 }
@@ -205,7 +204,7 @@ def _first_statement(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt:
     return node.body[1] if ast.get_docstring(node) is not None and len(node.body) > 1 else node.body[0]
 
 
-CEILING = 18_544
+CEILING = 18_234
 """Lines of Python in the package. The aim is 9,000; the ceiling is where it stands, and only ever goes down."""
 
 

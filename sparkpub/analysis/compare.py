@@ -37,17 +37,13 @@ _CERTAIN, _NO_LOWER_TAIL = 1e3, 5.0
 
 @dataclass(frozen=True, kw_only=True)
 class Paired:
-    """Student's paired t on the differences within pairs (candidate - baseline of one iteration).
-
-    `wilcoxon_p` is the signed-rank test's where n allows it to reject at 5 % (n ≥ 6).
-    """
+    """Student's paired t on the differences within pairs (candidate - baseline of one iteration)."""
 
     n: int
     difference: float
     ci95_difference: Interval
     p_value: float
     equivalence_p: float | None
-    wilcoxon_p: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,12 +184,10 @@ class Welch:
 
     @property
     def error(self) -> float:
-        """Standard error of the difference."""
         return math.hypot(self.error_a, self.error_b)
 
     @property
     def df(self) -> float:
-        """Degrees of freedom of the difference."""
         return self._df(1.0)
 
     def _df(self, weight: float) -> float:
@@ -274,7 +268,7 @@ def hedges_g(a: Floats, b: Floats) -> float | None:
 
 
 def paired(pairs: Sequence[tuple[float, float]], margin: float | None) -> Paired | None:
-    """Student's t and Wilcoxon's signed ranks on differences; None for fewer than two pairs. `margin` in units."""
+    """Student's t on differences; None for fewer than two pairs. `margin` in units."""
     if len(pairs) < 2:
         return None
     table = np.array(pairs)
@@ -287,18 +281,7 @@ def paired(pairs: Sequence[tuple[float, float]], margin: float | None) -> Paired
         ci95_difference=around(mean, error, df),
         p_value=_two_sided(mean / error, df),
         equivalence_p=None if margin is None else _tost(mean, error, df, margin),
-        wilcoxon_p=_wilcoxon(np.round(change / step)),
     )
-
-
-def _wilcoxon(change: Floats) -> float | None:
-    """Exact without ties: with them SciPy would enumerate every pattern of signs."""
-    nonzero = change[change != 0]
-    if 2.0 ** (1 - len(nonzero)) > ALPHA:
-        return None
-    untied = len(np.unique(np.abs(nonzero))) == len(nonzero) <= 50
-    method: Literal["exact", "approx"] = "exact" if untied else "approx"
-    return float(scipy.stats.wilcoxon(nonzero, method=method).pvalue)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

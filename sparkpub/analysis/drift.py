@@ -63,14 +63,7 @@ def theil_sen(values: Floats) -> float:
     positions = np.arange(len(values))
     if len(values) > _SLOPE_RUNS:
         positions = np.linspace(0, len(values) - 1, _SLOPE_RUNS).round().astype(np.int64)
-    i, j = _pairs(len(positions))
-    chosen = values[positions]
-    return float(np.median((chosen[j] - chosen[i]) / (positions[j] - positions[i])))
-
-
-@functools.lru_cache(maxsize=4)
-def _pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
-    return np.triu_indices(n, 1)
+    return float(scipy.stats.theilslopes(values[positions], positions).slope)
 
 
 def _correlation_p(r: float, n: int) -> float:

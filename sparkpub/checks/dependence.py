@@ -30,13 +30,11 @@ class Fit:
 
     @cached_property
     def line(self) -> tuple[float, float]:
-        """Slope and intercept."""
         slope = float(np.cov(self.x, self.y)[0, 1] / self.x.var(ddof=1))
         return slope, float(self.y.mean() - slope * self.x.mean())
 
     @property
     def residuals(self) -> Floats:
-        """y minus the line."""
         slope, intercept = self.line
         return self.y - slope * self.x - intercept
 
@@ -78,11 +76,8 @@ def restated(view: View) -> list[tuple[str, str, str, Fit]]:
     found = []
     for workload in dict.fromkeys(cell[2] for cell in view.ran):
         columns = {name: column for name in view.results if _varies(column := _column(view, workload, name))}
-        own = [(label(cell), cell[0]) for cell, runs in view.ran.items() if cell[2] == workload for _ in runs]
-        cells, models = (
-            np.unique([cell for cell, _ in own], return_inverse=True)[1],
-            np.array([name for _, name in own]),
-        )
+        own = [cell for cell, runs in view.ran.items() if cell[2] == workload for _ in runs]
+        cells, models = np.unique(list(map(label, own)), return_inverse=True)[1], np.array([cell[0] for cell in own])
         for one, other in combinations(columns, 2):
             fit = _exact(columns[one], columns[other], cells, models)
             if fit is not None:
@@ -121,7 +116,6 @@ def _exact(x: Floats, y: Floats, cells: NDArray[np.int64], models: NDArray[np.st
 
 
 def dependent_metrics(view: View) -> Iterator[Finding]:
-    """Two headline metrics that are one."""
     for workload, one, other, fit in view.once(restated):
         x, y = view.metrics[one], view.metrics[other]
         slope, intercept = fit.line

@@ -12,7 +12,6 @@ _NAMES: dict[Severity, str] = {"error": "errors", "warning": "warnings", "info":
 
 
 def as_json(review: Review) -> str:
-    """The document of `sparkpub check --json`."""
     document = {"findings": [finding.document() for finding in review.findings], "runs": len(review.dataset.runs)}
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
 

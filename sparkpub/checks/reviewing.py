@@ -90,13 +90,12 @@ def _grouped(pairs: Iterable[tuple[_Key, Finding]]) -> dict[_Key, tuple[Finding,
 def _covers(entry: Acknowledgement, finding: Finding) -> bool:
     if entry.check != finding.check:
         return False
-    if entry.cell is None or entry.cell == "*/*/*":
+    pattern = (entry.cell or "*/*/*").split("/")
+    if pattern == ["*", "*", "*"]:
         return True
-    pattern = entry.cell.split("/")
-    return bool(finding.cells) and all(
-        len(pattern) == 3 and all(want in ("*", part) for want, part in zip(pattern, cell.split("/"), strict=True))
-        for cell in finding.cells
-    )
+    return bool(finding.cells) and len(pattern) == 3 and all(
+        want in ("*", part) for cell in finding.cells for want, part in zip(pattern, cell.split("/"), strict=True)
+    )  # fmt: skip
 
 
 @functools.lru_cache(maxsize=4)

@@ -10,13 +10,10 @@ from typing import Any
 
 from sparkpub.record import Evidence
 from sparkpub.redaction import Redactor
-from sparkpub.store import file_sha256, write_atomic
+from sparkpub.store import EVIDENCE_CAP, file_sha256, write_atomic
 
-CAP = 64 * 2**20
-"""Bytes of one file. A file over 100 MB is refused by the usual hosts of git and blocks every later push."""
-_TAIL = CAP // 4
+_TAIL = EVIDENCE_CAP // 4
 _LINE = 1 << 16
-SUFFIXES = {"log": ".log", "telemetry": ".telemetry.csv"}
 
 
 class Log:
@@ -25,7 +22,7 @@ class Log:
     `came` is when the first line that the regular expression `awaited` matches was printed, on the monotonic clock.
     """
 
-    def __init__(self, path: Path, redactor: Redactor, cap: int = CAP, awaited: str | None = None) -> None:
+    def __init__(self, path: Path, redactor: Redactor, cap: int = EVIDENCE_CAP, awaited: str | None = None) -> None:
         self.came: float | None = None
         self._awaited = None if awaited is None else re.compile(awaited.encode())
         self._file = path.open("wb")
@@ -87,21 +84,25 @@ class Sealed:
     content: dict[str, bytes] = field(default_factory=dict)
     unavailable: dict[str, str] = field(default_factory=dict)
 
+    def add(self, role: Any, path: Path, truncated: bool = False) -> None:
+        """One file more, as it lies there now."""
+        size, sha256 = path.stat().st_size, file_sha256(path)
+        self.evidence += (Evidence(role=role, path=path.name, sha256=sha256, bytes=size, truncated=truncated),)
+
 
 def seal(
     run_folder: Path, folder: Path, stem: str, outputs: Mapping[str, str], redactor: Redactor, *, cut: bool
 ) -> Sealed:
     """Move the log, telemetry and outputs of a run from its own folder beside its record, as `<stem>.<role>…`."""
     sealed = Sealed()
-    items: list[Evidence] = []
-    for role, name in {"log": "log", "telemetry": "telemetry.csv"}.items():
-        source, target = run_folder / name, folder / f"{stem}{SUFFIXES[role]}"
+    for role, name, suffix in (("log", "log", ".log"), ("telemetry", "telemetry.csv", ".telemetry.csv")):
+        source, target = run_folder / name, folder / f"{stem}{suffix}"
         if source.is_file():
             if role == "log":
                 sealed.content["log"] = source.read_bytes()
             source.replace(target)
         if target.is_file():
-            items.append(_evidence(role, target, cut and role == "log"))
+            sealed.add(role, target, cut and role == "log")
         else:
             sealed.unavailable[role] = "the run ended before it was written"
     for role, name in outputs.items():
@@ -113,12 +114,11 @@ def seal(
             sealed.unavailable[role] = "the command did not write it"
             continue
         sealed.content[role] = redactor.content(content)
-        if len(sealed.content[role]) > CAP:
-            sealed.unavailable[role] = f"{len(content)} bytes are over the cap of {CAP}"
+        if len(sealed.content[role]) > EVIDENCE_CAP:
+            sealed.unavailable[role] = f"{len(content)} bytes are over the cap of {EVIDENCE_CAP}"
             continue
         write_atomic(target, sealed.content[role])
-        items.append(_evidence(role, target, truncated=False))
-    sealed.evidence = tuple(items)
+        sealed.add(role, target)
     return sealed
 
 
@@ -128,7 +128,3 @@ def _output(work: Path, name: str) -> bytes | None:
     if path.is_symlink() or not path.is_file() or not path.resolve().is_relative_to(work.resolve()):
         return None
     return path.read_bytes()
-
-
-def _evidence(role: Any, path: Path, truncated: bool) -> Evidence:
-    return Evidence(role=role, path=path.name, sha256=file_sha256(path), bytes=path.stat().st_size, truncated=truncated)

@@ -7,9 +7,8 @@ started when; the draft then becomes the record.
 """
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
-
-from pydantic import ValidationError
 
 from sparkpub.collect import invoker
 from sparkpub.collect.evidence import seal
@@ -62,17 +61,13 @@ def recover(folder: Path, redactor: Redactor) -> Stored | None:
     place = folder / FOLDER
     for torn in folder.glob(".*.tmp"):  # files that were being written; the machine's lock says nobody writes now
         torn.unlink()
-    try:
+    draft = None
+    with suppress(OSError, ValueError):  # none, torn, or of another version
         draft = Record.model_validate_json((place / DRAFT).read_text(encoding="utf-8"))
-    except (OSError, ValueError, ValidationError):
-        drop(folder)
-        return None
-    if (folder / f"{draft.stem}.json").exists():
+    if draft is None or (folder / f"{draft.stem}.json").exists():
         drop(folder)
         return None
     sealed_before = {role: "" for role in OUTPUT_ROLES if (folder / f"{draft.stem}.{role}.json").is_file()}
     sealed = seal(place, folder, draft.stem, sealed_before, redactor, cut=False)
-    return finish(
-        folder,
-        draft.model_copy(update={"evidence": sealed.evidence, "unavailable": draft.unavailable | sealed.unavailable}),
-    )
+    found = {"evidence": sealed.evidence, "unavailable": draft.unavailable | sealed.unavailable}
+    return finish(folder, draft.model_copy(update=found))

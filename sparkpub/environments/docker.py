@@ -11,20 +11,19 @@ import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, PositiveFloat
+from pydantic import AfterValidator, Field
 
 from sparkpub.environments.base import (
     INSIDE_WORKDIR,
-    OWNER_LABEL,
-    RUN_LABEL,
     Bind,
-    BindText,
+    Environment,
     Exit,
     Launch,
     Obstacle,
     Options,
+    Place,
     missing_sources,
     resolved,
     through_binds,
@@ -37,8 +36,8 @@ if TYPE_CHECKING:
     from docker import DockerClient
     from docker.models.containers import Container as DockerContainer
 
-_SIZE = r"^\d+(\.\d+)?[bkmgBKMG]?$"
-Size = Annotated[str, Field(pattern=_SIZE)] | Annotated[int, Field(gt=0)]
+RUN_LABEL, OWNER_LABEL = "sparkpub.run", "sparkpub.collector"
+Size = Annotated[str, Field(pattern=r"^\d+(\.\d+)?[bkmgBKMG]?$")] | Annotated[int, Field(gt=0)]
 """Bytes, or a number with a unit as Docker reads it: `60g`, `512m`."""
 
 
@@ -64,14 +63,12 @@ class DockerOptions(Options):
     host's."""
     ulimits: Mapping[str, Annotated[int, Field(ge=-1)]] = Field(default_factory=dict)
     """`--ulimit`, soft and hard alike: `memlock` in bytes (-1: unlimited), `stack` in bytes."""
-    binds: tuple[BindText, ...] = ()
+    binds: tuple[Bind, ...] = ()
     """`--volume`: host folders and files made visible inside, `/host:/inside[:ro]`."""
     network: str | None = None
     """`--network`: `none`, `host` or the name of a network; none: the engine's bridge."""
     cpuset: Annotated[str, Field(pattern=r"^\d+(-\d+)?(,\d+(-\d+)?)*$")] | None = None
     """`--cpuset-cpus`: the processors that may be used, e.g. `0-9,12`."""
-    cpus: PositiveFloat | None = None
-    """`--cpus`: processor time in processors, e.g. 1.5."""
     memory: Size | Literal["unlimited"] | None = None
     """`--memory`: bytes, a size such as `60g`, or `unlimited`; what CUDA allocates is not charged to it, on unified
     memory either."""
@@ -83,25 +80,18 @@ class DockerOptions(Options):
     """`--privileged`: every device and capability."""
     user: str | None = None
     """`--user`: name or `uid[:gid]`; none: the image's."""
-    workdir: str | None = None
-    """`--workdir`; the run's folder, which is mounted at /sparkpub, where it is not given."""
     runtime: str | None = None
     """`--runtime`: the OCI runtime, e.g. `nvidia`; none: the engine's default."""
     entrypoint: str | tuple[str, ...] | None = None
     """`--entrypoint`; the image's own where it is not given, none where it is empty."""
-    pid: str | None = None
-    """`--pid`: `host` shows the machine's processes inside."""
-    cap_add: tuple[str, ...] = ()
-    """`--cap-add`: capabilities, e.g. `SYS_ADMIN`."""
     security_opt: tuple[str, ...] = ()
     """`--security-opt`, e.g. `seccomp=unconfined`."""
 
 
-class Docker:
+class Docker(Environment):
     """Commands run in a container created, watched and removed by the collector."""
 
-    name: ClassVar[str] = "docker"
-    options: ClassVar[type[Options]] = DockerOptions
+    options = DockerOptions
 
     def obstacles(self, options: DockerOptions, models: Sequence[str] = ()) -> Sequence[Obstacle]:
         """No engine, a remote engine, a missing image, missing sources of binds, GPUs that the engine cannot give."""
@@ -125,10 +115,6 @@ class Docker:
             client.close()
         return found
 
-    def inherited(self, options: DockerOptions) -> Mapping[str, str]:  # noqa: ARG002 - the interface of all environments
-        """None but the image's own, which its digest stands for."""
-        return {}
-
     def visible(self, path: str, options: DockerOptions) -> str:
         """Through the longest bind that covers the path; unchanged where none does, as for a path in the image."""
         return through_binds(path, options.binds)
@@ -139,7 +125,7 @@ class Docker:
         container = None
         try:
             image = _image(client, options.image)
-            argv, variables = resolved(launch, options, INSIDE_WORKDIR, options.python or "python3")
+            argv, variables = resolved(launch, options, INSIDE_WORKDIR, "python3")
             container = client.containers.create(image.id, list(argv), **create_arguments(options, launch, variables))
             return DockerRun(client, container, launch, argv, options.image)
         except _failures() as error:
@@ -252,22 +238,21 @@ def create_arguments(options: DockerOptions, launch: Launch, variables: Mapping[
     """The keyword arguments of `containers.create` for these options; only what was asked for is set."""
     from docker.types import Mount, Ulimit  # noqa: PLC0415
 
-    binds = [*map(Bind.parse, options.binds), Bind(str(launch.workdir.resolve()), INSIDE_WORKDIR, read_only=False)]
+    binds = [*options.binds, Place(str(launch.workdir.resolve()), INSIDE_WORKDIR)]
     arguments: dict[str, Any] = {
         # Mounts and not volumes: a missing host folder is an error and not a new folder of root's.
         "mounts": [Mount(bind.target, bind.source, type="bind", read_only=bind.read_only) for bind in binds],
         "environment": dict(variables),
-        "labels": dict(launch.labels),
+        "labels": {RUN_LABEL: launch.run, OWNER_LABEL: launch.owner},
         "ulimits": [Ulimit(name=name, soft=limit, hard=limit) for name, limit in options.ulimits.items()],
         "devices": [device for device in options.devices if device.startswith("/")],
         "device_requests": _device_requests(options),
-        "working_dir": options.workdir or INSIDE_WORKDIR,
+        "working_dir": INSIDE_WORKDIR,
         "ipc_mode": options.ipc,
         "shm_size": options.shm_size,
         "network": None if options.network in (None, "host", "none") else options.network,
         "network_mode": options.network if options.network in ("host", "none") else None,
         "cpuset_cpus": options.cpuset,
-        "nano_cpus": None if options.cpus is None else round(options.cpus * 1e9),
         "mem_limit": -1 if options.memory == "unlimited" else options.memory,
         "memswap_limit": -1 if options.memory_swap == "unlimited" else options.memory_swap,
         "cgroup_parent": options.cgroup_parent,
@@ -275,8 +260,6 @@ def create_arguments(options: DockerOptions, launch: Launch, variables: Mapping[
         "user": options.user,
         "runtime": options.runtime,
         "entrypoint": [""] if options.entrypoint == "" else options.entrypoint,
-        "pid_mode": options.pid,
-        "cap_add": list(options.cap_add),
         "security_opt": list(options.security_opt),
     }
     return {name: value for name, value in arguments.items() if value is not None and value != []}
@@ -286,12 +269,11 @@ def _device_requests(options: DockerOptions) -> list[Any]:
     from docker.types import DeviceRequest  # noqa: PLC0415
 
     requests = []
-    if options.gpus is not None:
-        if isinstance(options.gpus, tuple):
-            requests.append(DeviceRequest(device_ids=list(options.gpus), capabilities=[["gpu"]]))
-        else:
-            count = -1 if options.gpus == "all" else options.gpus
-            requests.append(DeviceRequest(count=count, capabilities=[["gpu"]]))
+    if isinstance(options.gpus, tuple):
+        requests.append(DeviceRequest(device_ids=list(options.gpus), capabilities=[["gpu"]]))
+    elif options.gpus is not None:
+        count = -1 if options.gpus == "all" else options.gpus
+        requests.append(DeviceRequest(count=count, capabilities=[["gpu"]]))
     cdi = [device for device in options.devices if not device.startswith("/")]
     if cdi:
         requests.append(DeviceRequest(driver="cdi", device_ids=cdi))
@@ -350,15 +332,13 @@ def _gpu_obstacles(client: "DockerClient", options: DockerOptions) -> list[Obsta
     if options.gpus is None:
         return []
     if any("podman" in str(part.get("Name", "")).lower() for part in client.version().get("Components", [])):
-        return [
-            Obstacle("Podman ignores gpus: without a word", "ask by CDI name instead: devices: [nvidia.com/gpu=all]")
-        ]
+        remedy = "ask by CDI name instead: devices: [nvidia.com/gpu=all]"
+        return [Obstacle("Podman ignores gpus: without a word", remedy)]
     info = client.info()
     if "nvidia" in info.get("Runtimes", {}) or info.get("CDISpecDirs"):
         return []
-    return [
-        Obstacle("the engine has no NVIDIA runtime", "install nvidia-container-toolkit, or give devices: and binds:")
-    ]
+    remedy = "install nvidia-container-toolkit, or give devices: and binds:"
+    return [Obstacle("the engine has no NVIDIA runtime", remedy)]
 
 
 def _facts(client: "DockerClient", container: "DockerContainer", image: str, oom: bool, error: str | None) -> Container:

@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from sparkpub.errors import ImportFormatError, UsageError
 from sparkpub.importers.base import Draft, Given, Left, as_key, original
@@ -85,18 +84,13 @@ class _Run:
     def draft(self, model: str, number: int, modified: float, given: Given) -> Draft:
         assert given.environment is not None
         named = _ITERATION.search(self.stem)
-        missing: dict[str, str] = (
-            {} if "log" in self.files else {"log": "none was given: memory stands in the log only"}
-        )
+        missing = {} if "log" in self.files else {"log": "none was given: memory stands in the log only"}
         if self.local is None:
-            moment = Moment(value=datetime.fromtimestamp(modified, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), zone="utc")
+            moment = Moment.at(datetime.fromtimestamp(modified, UTC))
             missing["started"] = "the evidence holds no date; the time is the file's last modification"
         else:
             moment = Moment(value=self.local, zone="unknown")
         answer, options = self.answer, given.matrix.environments if given.matrix else {}
-        facts: dict[str, Any] = (
-            {} if answer.complete else {"status": "invalid", "status_reason": "; ".join(answer.problems)}
-        )
         return Draft(
             source=self.stem,
             model=model,
@@ -109,8 +103,9 @@ class _Run:
             observed=answer.observed,
             files=self.files,
             unavailable=missing,
+            status="ok" if answer.complete else "invalid",
+            status_reason=None if answer.complete else "; ".join(answer.problems),
             notes=answer.problems if answer.complete else (),
-            **facts,
         )
 
 

@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 RUN_VARIABLE = "SPARKPUB_RUN"
@@ -39,22 +40,15 @@ def descendants(pid: int) -> set[int]:
             continue
         found.add(current)
         for children in Path(f"/proc/{current}/task").glob("*/children"):
-            try:
+            with suppress(OSError):
                 todo += [int(child) for child in children.read_text().split()]
-            except OSError:
-                continue
     return found
 
 
 def marked(variable: str) -> dict[int, str]:
     """Process id to the value of `variable` in its environment, for every process that has it and can be read."""
-    found = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            value = mark(int(folder.name), variable)
-            if value is not None:
-                found[int(folder.name)] = value
-    return found
+    pids = (int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit())
+    return {pid: value for pid in pids if (value := mark(pid, variable)) is not None}
 
 
 def mark(pid: int, variable: str) -> str | None:
@@ -64,16 +58,12 @@ def mark(pid: int, variable: str) -> str | None:
         content = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return None
-    for entry in content.split(b"\0"):
-        if entry.startswith(key):
-            return entry[len(key) :].decode(errors="replace")
-    return None
+    found = (entry for entry in content.split(b"\0") if entry.startswith(key))
+    return next((entry.removeprefix(key).decode(errors="replace") for entry in found), None)
 
 
 def end(pids: Iterable[int], number: signal.Signals) -> None:
     """Send a signal to each process that still is."""
     for pid in pids:
-        try:
+        with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
-        except (ProcessLookupError, PermissionError):
-            continue

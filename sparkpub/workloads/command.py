@@ -94,7 +94,6 @@ class CommandOptions(Options):
 
 
 def command(case: Case, options: CommandOptions) -> Command:
-    """The argv with its placeholders filled in."""
     known = {
         "{model_path}": case.model_path or "",
         "{model_id}": case.model_id,

@@ -63,7 +63,6 @@ def command(case: Case, options: GenerateOptions) -> Command:
 
 
 def parse(log: bytes, files: Mapping[str, bytes], options: GenerateOptions | None) -> Answer:
-    """Metrics and identity from the report."""
     report = reading.json_object(files.get("report"))
     if report is None:
         return Answer({}, complete=False, problems=("no report: the generation did not finish",))

@@ -25,22 +25,8 @@ class LlamaBenchOptions(Options):
     """Tokens generated (`--n-gen`)."""
     repetitions: PositiveInt = 5
     """How often each of the two is measured; the rate is their mean."""
-    batch_tokens: PositiveInt | None = None
-    """Logical batch of prompt processing in tokens (`--batch-size`); none: the tool's default."""
-    gpu_layers: Annotated[int, Field(ge=0)] | None = None
-    """Layers on the GPU (`--n-gpu-layers`); none: the tool's default, 0 keeps all on the CPU."""
-    threads: PositiveInt | None = None
-    """CPU threads; none: the tool's default."""
-    flash_attention: bool | None = None
-    """Flash attention (`--flash-attn`); none: the tool's default."""
-    cache_type_k: str | None = None
-    """Type of the keys in the KV cache, e.g. `f16` or `q8_0`; none: the tool's default."""
-    cache_type_v: str | None = None
-    """The same for the values."""
-    mmap: bool | None = None
-    """Map the file of weights into memory in place of reading it; none: the tool's default."""
     extra_args: tuple[str, ...] = ()
-    """Appended to the command, for options that are not listed here."""
+    """Appended to the command, e.g. `--n-gpu-layers`, `"99"`, `--flash-attn`, `"1"`."""
     executable: Annotated[str, Field(min_length=1)] = "llama-bench"
     """The program, by name or path."""
 
@@ -52,11 +38,7 @@ def command(case: Case, options: LlamaBenchOptions) -> Command:
         raise WorkloadError(what, where=f"models.{case.model_key}", remedy=remedy)
     argv = flags({
         "--model": case.model_path, "--n-prompt": options.input_tokens, "--n-gen": options.output_tokens,
-        "--repetitions": options.repetitions, "--batch-size": options.batch_tokens,
-        "--n-gpu-layers": options.gpu_layers, "--threads": options.threads,
-        "--flash-attn": None if options.flash_attention is None else int(options.flash_attention),
-        "--cache-type-k": options.cache_type_k, "--cache-type-v": options.cache_type_v,
-        "--mmap": None if options.mmap is None else int(options.mmap), "--output": "jsonl",
+        "--repetitions": options.repetitions, "--output": "jsonl",
     })  # fmt: skip
     return Command((options.executable, *argv, *options.extra_args))
 

@@ -135,7 +135,6 @@ def distribution(stem: str, values: Sequence[float], source: Source) -> dict[str
 
 
 def distributions(series: Mapping[str, Sequence[float]], source: Source) -> dict[str, MetricValue]:
-    """The same for several, by stem."""
     return {
         name: value for stem, values in series.items() for name, value in distribution(stem, values, source).items()
     }

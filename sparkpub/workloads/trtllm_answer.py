@@ -96,7 +96,6 @@ def _why_incomplete(lines: Sequence[str]) -> str:
 
 
 def _memory(lines: Sequence[str]) -> dict[str, float | None]:
-    """The memory lines of a log as metrics."""
     allocations = [(float(found[1]), int(found[2])) for line in lines for found in _KV_ALLOCATED.finditer(line)]
     # AutoDeploy prints 0.00 GiB for a manager that holds no cache of its own: it means nothing, not no cache.
     real = [allocation for allocation in allocations if allocation[0] > 0]

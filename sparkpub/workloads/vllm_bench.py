@@ -41,20 +41,12 @@ class VllmBenchOptions(Options):
     """Mode serve: most requests in flight; None submits all at once."""
     warmup: Annotated[int, Field(ge=0)] | None = None
     """Mode latency: batches before the measured ones; vLLM's own default where it is left out."""
-    dtype: Literal["auto", "bfloat16", "float16", "float32"] = "auto"
-    """Type of the weights in computation; auto: that of the checkpoint."""
-    max_model_len: PositiveInt | None = None
-    """Most tokens of prompt and output together; none: what the model's configuration says."""
-    gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Share of the GPU's memory that vLLM takes in all; none: the tool's default."""
-    enforce_eager: bool = False
-    """Launch each kernel by itself in place of CUDA graphs."""
     port: Annotated[int, Field(ge=1024, le=65535)] = 8137
     """Mode serve: TCP port on 127.0.0.1."""
     start_seconds: PositiveInt = 900
     """Mode serve: how long the server may take to become healthy, in seconds."""
     extra_args: tuple[str, ...] = ()
-    """Appended to the command of the engine, for options that are not listed here."""
+    """Appended to the command of the engine, e.g. `--gpu-memory-utilization`, `"0.8"`, `--max-model-len`, `"4096"`."""
     executable: Annotated[str, Field(min_length=1)] = "vllm"
     """The program, by name or path."""
 
@@ -105,15 +97,8 @@ def parse(log: bytes, files: Mapping[str, bytes], options: VllmBenchOptions | No
 
 
 def _engine_flags(case: Case, options: VllmBenchOptions) -> list[str]:
-    common = {
-        "--dtype": options.dtype,
-        "--seed": case.seed,
-        "--load-format": "dummy" if case.random_weights else None,
-        "--max-model-len": options.max_model_len,
-        "--gpu-memory-utilization": options.gpu_memory_utilization,
-        "--enforce-eager": options.enforce_eager,
-    }
-    return [*flags(common), *options.extra_args]
+    weights = "dummy" if case.random_weights else None
+    return [*flags({"--seed": case.seed, "--load-format": weights}), *options.extra_args]
 
 
 def _serve(case: Case, model: str, options: VllmBenchOptions, engine: list[str]) -> Command:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from sparkpub.environments.base import OWNER_LABEL, RUN_LABEL
-from sparkpub.environments.docker import Docker, DockerOptions
+from sparkpub.environments.docker import OWNER_LABEL, RUN_LABEL, Docker, DockerOptions
 from sparkpub.errors import CollectError
 from sparkpub.kernel import owner, tree
 from tests.environments.launching import a_launch

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.environments import processes
+from sparkpub.environments import host
 from sparkpub.environments.host import Host, HostOptions
 from sparkpub.errors import CollectError
 from sparkpub.kernel import cgroup, owner, tree
@@ -86,10 +86,9 @@ def test_a_command_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     running.close()
 
 
-@pytest.mark.parametrize("own_cgroup", [True, False])
-def test_a_program_that_is_not_there_is_one_clear_error(tmp_path: Path, own_cgroup: bool) -> None:
+def test_a_program_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(CollectError, match="cannot be started"):
-        Host().launch(a_launch(tmp_path, "/no/such/program")[0], HostOptions(own_cgroup=own_cgroup))
+        Host().launch(a_launch(tmp_path, "/no/such/program")[0], HostOptions())
 
 
 def test_orphans_of_a_dead_collector_are_ended_and_those_of_a_living_one_are_not() -> None:
@@ -98,7 +97,7 @@ def test_orphans_of_a_dead_collector_are_ended_and_those_of_a_living_one_are_not
 
     dead, living = start(owner.spelled(999999999, "1")), start(owner.me())
     try:
-        said = processes.reap()
+        said = host.reap()
         assert dead.wait(10) == -signal.SIGKILL
         assert living.poll() is None
         assert any("r-dead" in line for line in said)
