@@ -70,13 +70,11 @@ class Question:
     def comparison(self, metric: str = "") -> Comparison | None:
         """The group against its baseline; None where one side has no values."""
         name = metric or self.metric
-        definition = self.group.definition(name)
-        if self.baseline is None or definition is None:
+        about, b = self.group.definition(name), self.group.values(name)
+        a = [] if self.baseline is None else self.baseline.values(name)
+        if about is None or not a or not b:
             return None
-        a, b = self.baseline.values(name), self.group.values(name)
-        if not a or not b:
-            return None
-        return compare(a, b, margin_percent=self.margin_percent, direction=definition.direction, unit=definition.unit)
+        return compare(a, b, margin_percent=self.margin_percent, direction=about.direction, unit=about.unit)
 
 
 @dataclass(frozen=True)
@@ -222,7 +220,7 @@ def _line(x: Sequence[float], y: Sequence[float]) -> _Line:
 def _relation(name: str, unit: str, definition: str) -> Statistic:
     def compute(question: Question) -> Estimate:
         pairs = [(record.value(question.against), record.value(question.metric)) for record in question.group.records]
-        x, y = (np.array([pair[side] for pair in pairs if None not in pair], dtype=float) for side in (0, 1))
+        x, y = np.array([pair for pair in pairs if None not in pair], dtype=float).reshape(-1, 2).T
         if len(x) < 3 or x.min() == x.max():
             return None, None
         line = _line(x.tolist(), y.tolist())
@@ -275,9 +273,7 @@ _ALL = (
     _relation("intercept", "metric", "least-squares intercept of the metric on the second one"),
     _relation("zero_at", "metric", "value of the second metric at which the line of the metric on it reaches zero"),
     _relation("r_squared", "", "squared correlation of the two metrics"),
-    _comparison(
-        "difference", "metric", "mean of the candidate minus mean of the baseline", lambda c: c.ci95_difference
-    ),
+    _comparison("difference", "metric", "mean of the candidate minus the baseline's", lambda c: c.ci95_difference),
     _comparison("difference_percent", "%", "difference in percent of the baseline's mean", _percent_interval),
     _comparison("ratio", "", "mean of the candidate over mean of the baseline", lambda c: c.ci95_ratio),
     _comparison("inverse_ratio", "", "mean of the baseline over mean of the candidate"),

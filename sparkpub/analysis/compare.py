@@ -150,10 +150,8 @@ def compare(
 
 
 def _overhead(ratio: float | None, direction: Direction, unit: str) -> float | None:
-    rate = unit.endswith("/s")
-    if not ratio or not (rate or direction == "lower"):
-        return None
-    return 100 * ((1 / ratio if rate else ratio) - 1)
+    time = ratio and (1 / ratio if unit.endswith("/s") else ratio if direction == "lower" else None)
+    return 100 * (time - 1) if time else None
 
 
 def _better(difference: float, direction: Direction) -> Literal["baseline", "candidate"] | None:
@@ -236,8 +234,7 @@ def _tost(difference: float, error: float, df: float, margin: float) -> float:
 @remembered
 def equivalence(baseline: Sequence[float], candidate: Sequence[float], margin_percent: float) -> float | None:
     """p of TOST that two means differ by less than `margin_percent` of the baseline's; None where n < 2."""
-    a, b = np.array(baseline, dtype=np.float64), np.array(candidate, dtype=np.float64)
-    welch = Welch.of(a, b)
+    welch = Welch.of(np.array(baseline, dtype=np.float64), np.array(candidate, dtype=np.float64))
     return None if welch is None else welch.tost(margin_percent / 100 * abs(welch.mean_a))
 
 

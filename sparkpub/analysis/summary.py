@@ -255,10 +255,8 @@ def _cells(data: CampaignData, samples: Mapping[Key, Sample]) -> list[CellStatis
     trends = holm([row.trend.p_value if row.family == "primary" else None for row in rows])
     effects = (row.order_effect if row.family == "primary" else None for row in rows)
     orders = holm([None if effect is None else effect.p_value for effect in effects])
-    return [
-        replace(row, trend_p_adjusted=p, order_effect_p_adjusted=q)
-        for row, p, q in zip(rows, trends, orders, strict=True)
-    ]
+    adjusted = zip(rows, trends, orders, strict=True)
+    return [replace(row, trend_p_adjusted=p, order_effect_p_adjusted=q) for row, p, q in adjusted]
 
 
 def _cell(campaign: str, key: Key, sample: Sample, places: Mapping[str, int]) -> CellStatistic:
@@ -295,11 +293,8 @@ def _compared(base: Sample, sample: Sample, margin: float, *, pair: bool = False
     if pair and base.interleaved and sample.interleaved:
         both = [number for number in base.by_iteration if number in sample.by_iteration]
         pairs = [(base.by_iteration[number], sample.by_iteration[number]) for number in both]
-    metric = sample.metric
-    return vars(
-        compare(base.values, sample.values, margin_percent=margin, direction=metric.direction, unit=metric.unit,
-                pairs=pairs)
-    )  # fmt: skip
+    about: dict[str, Any] = {"direction": sample.metric.direction, "unit": sample.metric.unit, "pairs": pairs}
+    return vars(compare(base.values, sample.values, margin_percent=margin, **about))
 
 
 def _comparisons(data: CampaignData, samples: Mapping[Key, Sample]) -> list[ComparisonRow]:

@@ -307,10 +307,6 @@ def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: S
     notes += [f"observed identity is not the requested one: {text}" for text in odd]
     noted = (Event(at_seconds=None, kind="note", text=bench.redactor.text(text)) for text in notes)
     container = None if followed.exit is None else followed.exit.container
-    reproducibility = draft.reproducibility
-    if answer.packages and reproducibility is not None:
-        told = {"packages": dict(answer.packages), "packages_unavailable": None}
-        reproducibility = reproducibility.model_copy(update=told)
     fields = dict(draft) | {
         "status": status,
         "status_reason": None if reason is None else bench.redactor.text(reason)[:1000],
@@ -324,7 +320,6 @@ def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: S
         "events": (*followed.events, *noted),
         "container": container,
         "memory": sampling.ledger(followed.readings, bench.machine.memory_total_gib or 0.0),
-        "reproducibility": reproducibility,
         "evidence": sealed.evidence,
         "unavailable": followed.unavailable | sealed.unavailable | _no_container(job, container),
     }

@@ -177,8 +177,13 @@ def main() -> None:
     settings = json.loads(sys.argv[1])
     sampler, table = Sampler(settings.get("gpus")), Table(Path(settings["path"]))
     interval = float(settings["interval"])
-    now = due = time.monotonic()
-    table.add(now, sampler.row(now))
+
+    def sample() -> float:
+        now = time.monotonic()
+        table.add(now, sampler.row(now))
+        return now
+
+    due = sample()
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     while True:
@@ -191,11 +196,9 @@ def main() -> None:
             sampler.attach(int(pid), time.monotonic())
             table.launched(float(launched))
             due -= interval
-            continue
-        now = time.monotonic()
-        table.add(now, sampler.row(now))
-    now = time.monotonic()
-    table.add(now, sampler.row(now))
+        else:
+            sample()
+    sample()
     table.close(sampler.reasons)
 
 

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
@@ -95,24 +95,17 @@ class Docker(Environment):
 
     def obstacles(self, options: DockerOptions, models: Sequence[str] = ()) -> Sequence[Obstacle]:
         """No engine, a remote engine, a missing image, missing sources of binds, GPUs that the engine cannot give."""
-        try:
-            client = _client()
-        except CollectError as error:
-            return [Obstacle(error.what, error.remedy)]
         found = missing_sources(options.binds, models)
         try:
-            if not client.api.base_url.startswith(("http+docker://", "http+unix://")):
-                found.append(
-                    Obstacle(f"the engine at {client.api.base_url} may be on another machine",
-                             "point DOCKER_HOST at a socket of this machine: sensors are read here")
-                )  # fmt: skip
-            try:
+            with closing(_client()) as client:
+                address = client.api.base_url
+                if not address.startswith(("http+docker://", "http+unix://")):
+                    remedy = "point DOCKER_HOST at a socket of this machine: sensors are read here"
+                    found.append(Obstacle(f"the engine at {address} may be on another machine", remedy))
+                found += _gpu_obstacles(client, options)
                 _image(client, options.image)
-            except CollectError as error:
-                found.append(Obstacle(error.what, error.remedy))
-            found += _gpu_obstacles(client, options)
-        finally:
-            client.close()
+        except CollectError as error:
+            found.append(Obstacle(error.what, error.remedy))
         return found
 
     def visible(self, path: str, options: DockerOptions) -> str:
@@ -132,30 +125,22 @@ class Docker(Environment):
             if container is not None:
                 container.remove(force=True)
             client.close()
-            raise CollectError(
-                f"the container cannot be started: {_explained(error)}",
-                where=f"image {options.image}",
-                remedy="correct the environment's options, or try the same flags with docker run",
-            ) from None
+            what, where = f"the container cannot be started: {_explained(error)}", f"image {options.image}"
+            remedy = "correct the environment's options, or try the same flags with docker run"
+            raise CollectError(what, where=where, remedy=remedy) from None
         except BaseException:
             client.close()
             raise
 
     def reap(self) -> Sequence[str]:
         """Remove containers whose collector is dead; nobody else's."""
-        try:
-            client = _client()
-        except CollectError:
-            return []
-        try:
-            said = []
+        said = []
+        with suppress(CollectError), closing(_client()) as client:
             for container in client.containers.list(all=True, filters={"label": OWNER_LABEL}):
                 if owner.abandoned(container.labels[OWNER_LABEL]):
                     container.remove(force=True)
                     said.append(f"removed container {container.short_id} of run {container.labels.get(RUN_LABEL)}")
-            return said
-        finally:
-            client.close()
+        return said
 
 
 class DockerRun:
@@ -190,7 +175,6 @@ class DockerRun:
             self._ended.set()
 
     def wait(self, timeout: float) -> Exit | None:
-        """The end, or None after `timeout` seconds."""
         if self._exit is None and self._ended.wait(max(0.0, timeout)):
             self._pump.join(10)
             self._exit = self._inspected()
@@ -221,9 +205,8 @@ class DockerRun:
             return Exit(-9, f"the engine lost the container: {_explained(error)}")
         ended = self._container.attrs["State"]
         oom, said = bool(ended.get("OOMKilled")), ended.get("Error") or None
-        code = int(ended["ExitCode"])
         reason = said or ("out of memory: ended by the kernel" if oom else None)
-        return Exit(code, reason, _facts(self._client, self._container, self._image, oom, said))
+        return Exit(int(ended["ExitCode"]), reason, _facts(self._client, self._container, self._image, oom, said))
 
 
 def _failures() -> tuple[type[Exception], ...]:
@@ -298,11 +281,8 @@ def _client() -> "DockerClient":
 
 def described() -> str:
     """The engine in one line. Raises CollectError where none answers."""
-    client = _client()
-    try:
+    with closing(_client()) as client:
         version, info = client.version(), client.info()
-    finally:
-        client.close()
     runtimes = ", ".join(sorted(info.get("Runtimes", {})))
     groups = f"cgroup v{info.get('CgroupVersion', '1')} by {info.get('CgroupDriver')}"
     return f"engine {version.get('Version')}, API {version.get('ApiVersion')}, {groups}, runtimes {runtimes}"
@@ -322,9 +302,8 @@ def _image(client: "DockerClient", name: str) -> Any:
     try:
         return client.images.get(name)
     except docker.errors.ImageNotFound:
-        raise CollectError(
-            f"image {name} is not on this machine", remedy=f"docker pull {name}: nothing is pulled during a campaign"
-        ) from None
+        remedy = f"docker pull {name}: nothing is pulled during a campaign"
+        raise CollectError(f"image {name} is not on this machine", remedy=remedy) from None
 
 
 def _gpu_obstacles(client: "DockerClient", options: DockerOptions) -> list[Obstacle]:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sparkpub.errors import ImportFormatError, UsageError
-from sparkpub.importers.base import Draft, Given, Left, as_key, original
+from sparkpub.importers.base import Draft, Given, Left, as_key
 from sparkpub.record import Moment
 from sparkpub.workloads import WORKLOADS, reading
 from sparkpub.workloads.base import Answer
@@ -35,7 +35,7 @@ def read(path: Path, given: Given) -> Iterator[Draft | Left]:
             yield Left(file.name, f"a second {role} of {stem}")
         else:
             groups[stem][role] = file
-    runs = [_Run(stem, {role: original(file) for role, file in files.items()}) for stem, files in groups.items()]
+    runs = [_Run(stem, {role: file.read_bytes() for role, file in files.items()}) for stem, files in groups.items()]
     if not runs:
         raise ImportFormatError("nothing of trtllm-bench in it", where=str(path), remedy="give its log or reports")
     moments = {stem: max(file.stat().st_mtime for file in files.values()) for stem, files in groups.items()}
@@ -50,16 +50,12 @@ def read(path: Path, given: Given) -> Iterator[Draft | Left]:
 
 
 def _files(path: Path) -> list[Path]:
-    if path.is_dir():
-        return sorted(file for file in path.iterdir() if file.is_file())
-    if not path.is_file():
-        raise ImportFormatError("no such file or folder", where=str(path), remedy="check the path")
-    return [path]
+    return sorted(file for file in path.iterdir() if file.is_file()) if path.is_dir() else [path]
 
 
 def _role(file: Path) -> str | None:
     """What a file is, from what it holds."""
-    content = original(file)
+    content = file.read_bytes()
     document = reading.json_value(content)
     if isinstance(document, dict) and "performance" in document:
         return "report"

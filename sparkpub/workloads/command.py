@@ -132,10 +132,9 @@ def _value(log: bytes, files: Mapping[str, bytes], item: Extraction) -> float | 
 
 def _metric(name: str, item: Extraction, value: float | None) -> MetricValue:
     source: Literal["log", "report"] = "log" if item.place == "log" else "report"
-    reason = "not found in what the command printed or wrote"
+    missing = "not found in what the command printed or wrote"
     if name in METRICS:
-        return reading.metric(name, value, source, scale=item.scale, reason=reason)
+        return reading.metric(name, value, source, scale=item.scale, reason=missing)
     own: dict[str, Any] = {"unit": item.unit, "source": source, "label": item.label, "direction": item.direction}
-    if value is None:
-        return MetricValue(value=None, reason=reason, **own)
-    return MetricValue(value=value * item.scale, **own)
+    scaled, reason = (None, missing) if value is None else (value * item.scale, None)
+    return MetricValue(value=scaled, reason=reason, **own)

@@ -169,7 +169,7 @@ def observed(document: Any) -> Observed:
 def own_answer(
     report: Mapping[str, Any], metrics: Mapping[str, MetricValue], seen: Any, problems: Sequence[str]
 ) -> Answer:
-    """What a payload of ours says: every report of theirs carries its phases and the packages beside it."""
+    """What a payload of ours says: every report of theirs carries its phases."""
     return Answer(
         metrics,
         observed(seen),
@@ -177,7 +177,6 @@ def own_answer(
         number(report.get("phases_epoch")),
         complete=not problems,
         problems=tuple(problems),
-        packages=words(report.get("packages")),
     )
 
 

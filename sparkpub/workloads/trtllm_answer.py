@@ -112,8 +112,9 @@ def _memory(lines: Sequence[str]) -> dict[str, float | None]:
 
 
 def _reported(report: Mapping[str, Any] | None) -> dict[str, MetricValue]:
-    paths = [{name: path for name, (path, _) in table.items()} for table in (_AVERAGES, _FIGURES)]
-    return {name: value for table in paths for name, value in reading.metrics_at(report, table, "report").items()}
+    tables = ({name: path for name, (path, _) in table.items()} for table in (_AVERAGES, _FIGURES))
+    averages, figures = (reading.metrics_at(report, table, "report") for table in tables)
+    return averages | figures
 
 
 def _printed(printed: Mapping[str, str]) -> dict[str, MetricValue]:
