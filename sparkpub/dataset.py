@@ -9,9 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from sparkpub import matrix as matrices
 from sparkpub.campaign import Campaign
@@ -19,6 +17,9 @@ from sparkpub.errors import RecordError
 from sparkpub.matrix import Matrix
 from sparkpub.record import Record, metric_of
 from sparkpub.store import Stored, campaign_folders, read_campaign, read_record, record_paths
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS = (
     "run", "campaign", "model", "environment", "workload", "iteration", "position", "started", "status",
@@ -96,11 +97,16 @@ class Dataset:
         return self.campaigns[name]
 
     @cached_property
-    def frame(self) -> pd.DataFrame:
-        """One row per run and metric, with `COLUMNS`; `value` is NaN where a metric is not available."""
-        return pd.DataFrame(
-            [row for campaign in self.campaigns.values() for row in _rows(campaign)], columns=list(COLUMNS)
-        )
+    def rows(self) -> list[tuple[object, ...]]:
+        """One row per run and metric, with `COLUMNS`; `value` is None where a metric is not available."""
+        return [row for campaign in self.campaigns.values() for row in _rows(campaign)]
+
+    @cached_property
+    def frame(self) -> "pd.DataFrame":
+        """The same as a table, with NaN where a metric is not available."""
+        import pandas as pd  # noqa: PLC0415 - half a second, for which only the tidy table shall wait
+
+        return pd.DataFrame(self.rows, columns=list(COLUMNS))
 
 
 def _rows(campaign: CampaignData) -> list[tuple[object, ...]]:

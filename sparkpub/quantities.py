@@ -9,11 +9,12 @@ from datetime import datetime
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from sparkpub.analysis.compare import Comparison, compare, p_text
 from sparkpub.analysis.describe import Description, Interval, describe
 from sparkpub.analysis.drift import Trend, trend
+from sparkpub.analysis.memory import remembered
 from sparkpub.dataset import CampaignData
 from sparkpub.errors import ClaimError
 from sparkpub.metrics import Metric
@@ -201,16 +202,31 @@ def _order(name: str, unit: str, definition: str, attribute: str) -> Statistic:
     return Statistic(name, "order", unit, definition, lambda asked: _of(asked.trend(), attribute), signed=unit != "p")
 
 
+@dataclass(frozen=True)
+class _Line:
+    """Least squares."""
+
+    slope: float
+    intercept: float
+    r_squared: float
+
+
+@remembered
+def _line(x: Sequence[float], y: Sequence[float]) -> _Line:
+    found = scipy.stats.linregress(x, y)
+    return _Line(float(found.slope), float(found.intercept), float(found.rvalue**2))
+
+
 def _relation(name: str, unit: str, definition: str) -> Statistic:
     def compute(question: Question) -> Estimate:
         pairs = [(record.value(question.against), record.value(question.metric)) for record in question.group.records]
         x, y = np.array([pair for pair in pairs if None not in pair], dtype=float).reshape(-1, 2).T
         if len(x) < 3 or x.min() == x.max():
             return None, None
-        line = stats.linregress(x, y)
+        line = _line(x.tolist(), y.tolist())
         if name == "zero_at":
-            return float(-line.intercept / line.slope), None
-        return float(line.rvalue**2 if name == "r_squared" else getattr(line, name)), None
+            return -line.intercept / line.slope, None
+        return getattr(line, name), None
 
     return Statistic(name, "relation", unit, definition, compute, signed=name == "slope")
 

@@ -52,15 +52,20 @@ def parse(text: str) -> Telemetry:
     if not table:
         return Telemetry({}, notes)
     header, body = table[0], [row for row in table[1:] if len(row) == len(table[0])]
-    columns = {name: tuple(_cell(name, row[index]) for row in body) for index, name in enumerate(header)}
-    return Telemetry(columns, notes)
+    texts = zip(*body, strict=True) if body else ((),) * len(header)
+    return Telemetry({name: _column(name, column) for name, column in zip(header, texts, strict=True)}, notes)
 
 
-def _cell(name: str, text: str) -> float | str | None:
-    if text == "":
-        return None
+def _column(name: str, texts: tuple[str, ...]) -> tuple[float | str | None, ...]:
     if name in TEXT_COLUMNS or name not in COLUMNS:
-        return text
+        return tuple(text or None for text in texts)
+    try:
+        return tuple(float(text) if text else None for text in texts)
+    except ValueError:
+        return tuple(_number(text) for text in texts)
+
+
+def _number(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:

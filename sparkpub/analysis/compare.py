@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 import numpy as np
-from scipy import special, stats
+import scipy
 
 from sparkpub.analysis.describe import (
     ALPHA,
@@ -24,6 +24,7 @@ from sparkpub.analysis.describe import (
     standard_error,
     t_quantile,
 )
+from sparkpub.analysis.memory import remembered
 from sparkpub.metrics import Direction
 
 Verdict = Literal["higher", "lower", "equivalent", "undecided"]
@@ -96,6 +97,7 @@ class Comparison:
         return "; ".join((_ground(self), *_doubts(self))) + "."
 
 
+@remembered
 def compare(
     baseline: Sequence[float],
     candidate: Sequence[float],
@@ -198,8 +200,8 @@ class Welch:
         """Probability that this test rejects at 5 % when the true difference is `difference` (noncentral t:
         Cohen, Statistical Power Analysis, 1988), the spreads being those observed."""
         critical, shift = t_quantile(1 - ALPHA / 2, self.df), abs(difference) / self.error
-        above = 1.0 if shift > _CERTAIN else float(1 - special.nctdtr(self.df, shift, critical))
-        below = float(special.nctdtr(self.df, shift, -critical)) if shift < _NO_LOWER_TAIL else 0.0
+        above = 1.0 if shift > _CERTAIN else float(1 - scipy.special.nctdtr(self.df, shift, critical))
+        below = float(scipy.special.nctdtr(self.df, shift, -critical)) if shift < _NO_LOWER_TAIL else 0.0
         return min(1.0, above + below)
 
     def ratio_interval(self) -> Interval | None:
@@ -214,15 +216,16 @@ class Welch:
 
 
 def _two_sided(t: float, df: float) -> float:
-    return float(2 * special.stdtr(df, -abs(t)))
+    return float(2 * scipy.special.stdtr(df, -abs(t)))
 
 
 def _tost(difference: float, error: float, df: float, margin: float) -> float:
-    above = special.stdtr(df, (difference - margin) / error)
-    below = special.stdtr(df, -(difference + margin) / error)
+    above = scipy.special.stdtr(df, (difference - margin) / error)
+    below = scipy.special.stdtr(df, -(difference + margin) / error)
     return float(max(above, below))
 
 
+@remembered
 def equivalence(baseline: Sequence[float], candidate: Sequence[float], margin_percent: float) -> float | None:
     """p of TOST that two means differ by less than `margin_percent` of the baseline's; None where n < 2."""
     welch = Welch.of(np.array(baseline, dtype=np.float64), np.array(candidate, dtype=np.float64))
@@ -239,7 +242,7 @@ def mann_whitney(a: Floats, b: Floats) -> float | None:
     exact = distinct == n + m and n * m <= 2500
     if distinct == 1:
         return 1.0
-    return float(stats.mannwhitneyu(a, b, method="exact" if exact else "asymptotic").pvalue)
+    return float(scipy.stats.mannwhitneyu(a, b, method="exact" if exact else "asymptotic").pvalue)
 
 
 def hedges_g(a: Floats, b: Floats) -> float | None:

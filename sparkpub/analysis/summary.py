@@ -199,34 +199,21 @@ def statistics(
     if against is not None and (len(chosen) != 1 or campaign == against):
         raise UsageError("--against compares one campaign with another", remedy="name the first with --campaign")
     out = dict(excluded or {}) if include == "counted" else {}
+    samples = [campaign_samples(data, out) for data in chosen]
     used = chosen if against is None else (*chosen, dataset.campaign(against))
     here = {stored.record.run_id for data in used for stored in data.runs}
-    parts = [_part(data, out) for data in chosen]
     repeats: list[RepeatRow] = []
     if against is not None:
-        repeats = _repeats(chosen[0], parts[0][0], against, campaign_samples(dataset.campaign(against), out))
+        repeats = _repeats(chosen[0], samples[0], against, campaign_samples(dataset.campaign(against), out))
     return Statistics(
         include,
         {run: reason for run, reason in out.items() if run in here},
         chosen,
-        tuple(row for _, cells, _ in parts for row in cells),
-        tuple(row for _, _, comparisons in parts for row in comparisons),
+        tuple(row for data, found in zip(chosen, samples, strict=True) for row in _cells(data, found)),
+        tuple(row for data, found in zip(chosen, samples, strict=True) for row in _comparisons(data, found)),
         against,
         tuple(repeats),
     )
-
-
-_Part = tuple[Mapping[Key, Sample], list[CellStatistic], list[ComparisonRow]]
-
-
-def _part(data: CampaignData, excluded: Collection[str]) -> _Part:
-    """The statistics of one campaign by itself, worked out once."""
-    out = frozenset(stored.record.run_id for stored in data.runs if stored.record.run_id in excluded)
-    if ("statistics", out) not in data.kept:
-        samples = campaign_samples(data, out)
-        data.kept["statistics", out] = samples, _cells(data, samples), _comparisons(data, samples)
-    part: _Part = data.kept["statistics", out]
-    return part
 
 
 def campaign_samples(data: CampaignData, excluded: Collection[str] = ()) -> dict[Key, Sample]:

@@ -4,13 +4,10 @@ from typing import Any
 
 import altair as alt
 
-from sparkpub.charts import theme
-from sparkpub.charts.scope import Scope
+from sparkpub.charts import marks, theme
+from sparkpub.charts.scope import COVERAGE, PARTS, Scope
 
-PARTS = ("weights", "KV cache", "engine and other", "page cache", "free", "used, not broken down")
-COVERAGE = ("done", "failed", "quarantined", "missing", "extra")
 SHAPES = {"higher": "triangle-right", "lower": "triangle-left", "equivalent": "circle", "undecided": "diamond"}
-GLYPHS = {"done": "●", "failed": "×", "quarantined": "◘", "missing": "○", "extra": "+"}
 
 
 def forest(scope: Scope, margin_percent: float) -> dict[str, Any]:
@@ -19,8 +16,8 @@ def forest(scope: Scope, margin_percent: float) -> dict[str, Any]:
     Rows `comparisons`: `label, model, environment, workload, percent, lo, hi, verdict`. The band is the margin
     within which the campaign calls two environments equivalent. Real differences are filled, others hollow.
     """
-    rows = scope.rows("comparisons")
-    axis = alt.Axis(grid=True, ticks=False, domain=False, labelColor=theme.TEXT, labelLimit=300)
+    rows = marks.rows(scope, "comparisons")
+    axis = alt.Axis(grid=True, labelColor=theme.TEXT, labelLimit=300)
     y = alt.Y("label:N", sort=None, title=None, axis=axis)
     x = alt.X("percent:Q", title="Difference in % of the baseline", scale=alt.Scale(zero=True, nice=True))
     once = alt.Chart(alt.NamedData("comparisons")).transform_aggregate(count="count()")
@@ -42,11 +39,11 @@ def forest(scope: Scope, margin_percent: float) -> dict[str, Any]:
 def ledger(scope: Scope) -> dict[str, Any]:
     """Where the machine's memory went in one run of each cell. Rows `ledger`: `cell, part, rank, gib, run, href`."""
     bars = (
-        scope.rows("ledger")
+        marks.rows(scope, "ledger")
         .mark_bar(height=alt.RelativeBandSize(0.75), stroke=theme.BACKGROUND, strokeWidth=1)
         .encode(
             x=alt.X("gib:Q", title="Memory (GiB)", stack="zero"),
-            y=scope.y(),
+            y=marks.y(scope),
             order=alt.Order("rank:Q"),
             color=theme.colour("part", PARTS, "Part"),
             tooltip=[alt.Tooltip(f"{field}:N") for field in ("cell", "part", "gib", "run")],
@@ -54,11 +51,11 @@ def ledger(scope: Scope) -> dict[str, Any]:
         )
     )
     labels = (
-        scope.rows("ledger", "datum.gib >= 9")
+        marks.rows(scope, "ledger", "datum.gib >= 9")
         .mark_text(fontSize=11, color=theme.BACKGROUND)
         .encode(
             x=alt.X("gib:Q", stack="zero", bandPosition=0.5),
-            y=scope.y(),
+            y=marks.y(scope),
             order=alt.Order("rank:Q"),
             text=alt.Text("gib:Q", format=".0f"),
             detail=alt.Detail("part:N"),
@@ -69,15 +66,15 @@ def ledger(scope: Scope) -> dict[str, Any]:
 
 def coverage(scope: Scope) -> dict[str, Any]:
     """One mark per planned run: done, failed, quarantined or missing. Rows `slots`: `cell, iteration, state, href`."""
-    rows = scope.rows("slots")
+    rows = marks.rows(scope, "slots")
     x = alt.X("iteration:O", title="Iteration", axis=alt.Axis(labelAngle=0, orient="bottom"))
     colours = ["var(--sp-good)", "var(--sp-bad)", "var(--sp-warn)", "var(--sp-fg2)", "var(--sp-c3)"]
-    marks = rows.mark_text(fontSize=16, baseline="middle").encode(
+    signs = rows.mark_text(fontSize=16, baseline="middle").encode(
         x=x,
-        y=scope.y(),
+        y=marks.y(scope),
         text=alt.Text("glyph:N"),
         color=alt.Color("state:N", scale=alt.Scale(domain=list(COVERAGE), range=colours), legend=None),
         tooltip=[alt.Tooltip(f"{field}:N") for field in ("cell", "iteration", "state", "run")],
         href=alt.Href("href:N"),
     )
-    return theme.finish(alt.layer(marks).properties(height=max(2, len(scope.cells)) * 26))
+    return theme.finish(alt.layer(signs).properties(height=max(2, len(scope.cells)) * 26))

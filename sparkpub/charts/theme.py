@@ -34,7 +34,8 @@ CONFIG: dict[str, Any] = {
     "axis": {
         "labelColor": FAINT, "titleColor": FAINT, "domainColor": GRID, "tickColor": GRID, "gridColor": GRID,
         "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "gridOpacity": 0.7,
-        "labelLimit": 220, "titlePadding": 8, "labelFlush": False, "tickCount": 6, "tickSize": 4,
+        "labelLimit": 220, "titlePadding": 8, "labelFlush": False, "tickCount": 6, "ticks": False, "domain": False,
+        "labelPadding": 6,
     },
     "legend": {
         "labelColor": TEXT, "titleColor": FAINT, "labelFontSize": 12, "titleFontSize": 12, "orient": "top",

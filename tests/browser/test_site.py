@@ -422,6 +422,30 @@ def test_the_raw_record_is_read_when_it_is_opened(site: Host) -> None:
     assert json.loads(text)["run_id"] in RUN
 
 
+def test_beyond_the_limit_a_run_is_the_same_view_from_its_data(tail: Host) -> None:
+    """Four signals of 87 samples; of a log of 260 lines the last 200."""
+    visit = tail.open(RUN)
+    page = visit.page
+    assert page.locator(".sp-wide > svg path[d*=L], .sp-wide > svg path[d*=H]").count() == 0
+    before = page.locator(".sp-chart").bounding_box()
+    page.locator(".sp-chart").scroll_into_view_if_needed()
+    page.wait_for_selector(".sp-wide > div svg")
+    lines = page.locator(".sp-wide .mark-line path").evaluate_all(
+        "all => all.map((one) => one.getAttribute('d').length)"
+    )
+    assert len(lines) == 4
+    assert min(lines) > 100
+    after = page.locator(".sp-chart").bounding_box()
+    assert (before["width"], before["height"]) == pytest.approx((after["width"], after["height"]), abs=1)
+    page.wait_for_selector("#L61")
+    assert page.locator(".sp-log pre span").count() == 200
+    page.fill(".sp-search input", "line 7:")
+    page.wait_for_selector("#L7")
+    page.fill(".sp-search input", "")
+    page.wait_for_selector("#L61")
+    assert visit.errors == []
+
+
 def test_log_is_searched_as_a_whole_and_a_line_has_an_address(site: Host) -> None:
     visit = site.open(RUN)
     page = visit.page

@@ -73,6 +73,11 @@ function chartsOf(pass) {
     for (const kind of ['pointerenter', 'touchstart', 'focusin']) {
       element.addEventListener(kind, chart.start, {once: true, passive: true});
     }
+    // A figure that the build did not draw draws itself as it comes into view.
+    if (element.closest('[data-sp-now]')) {
+      const watch = (seen, observer) => seen.some((entry) => entry.isIntersecting) && (observer.disconnect(), chart.start());
+      new IntersectionObserver(watch).observe(element);
+    }
     // A finger that lands on a drawing asks; only the link over a chosen mark leads away. The theme expects links of
     // HTML alone, so those of a drawing stay between the reader and the browser.
     for (const kind of ['click', 'mouseover', 'focusin']) {
