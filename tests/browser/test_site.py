@@ -141,19 +141,30 @@ def test_pages_are_small(site: Host) -> None:
 def test_charts_further_down_come_as_the_reader_does_and_follow_the_palette(site: Host) -> None:
     visit = site.open("campaigns/phase1/")
     page = visit.page
-    image = page.locator(".sp-chart .sp-wide img").last
-    address = image.evaluate("image => image.src")
+    last = page.locator(".sp-chart .sp-wide").last
+    address = last.locator("img").evaluate("image => image.src")
     settle(page)
-    assert page.locator(".sp-chart .sp-wide > svg").count() == 2
     assert address not in visit.requests
     page.evaluate("scrollTo(0, document.body.scrollHeight)")
-    image.evaluate("image => image.decode()")
+    last.locator("> svg").wait_for()
     assert address in visit.requests
     assert [url for url in visit.requests if url.endswith(".narrow.svg")] == []
-    light = image.screenshot()
+    light = last.screenshot()
     page.evaluate("document.body.dataset.mdColorScheme = 'slate'")
-    assert image.screenshot() != light
+    assert last.screenshot() != light
     assert visit.errors == visit.elsewhere == []
+
+
+def test_without_scripting_the_page_is_light_and_so_are_its_images(site: Host) -> None:
+    shots = []
+    for scheme in ("light", "dark"):
+        page = site.open("campaigns/phase1/", java_script_enabled=False, color_scheme=scheme).page
+        image = page.locator(".sp-chart .sp-wide img").last
+        image.scroll_into_view_if_needed()
+        page.wait_for_timeout(500)
+        shots.append(image.screenshot())
+        page.context.close()
+    assert shots[0] == shots[1]
 
 
 def _compressed(path: Path) -> int:

@@ -92,6 +92,14 @@ function chartsOf(pass) {
   });
 }
 
+/** A drawing in a file becomes part of the page: in WebKit the colours of an image do not follow the palette. */
+async function embed(image) {
+  const text = await (await fetch(image.src)).text();
+  const drawing = new DOMParser().parseFromString(text, 'image/svg+xml').documentElement;
+  drawing.querySelector('style').remove();
+  image.replaceWith(drawing);
+}
+
 // ---- Tables: sort by a click on a header, copy as Markdown -------------------------------------------------------
 
 const key = (row, column) => {
@@ -168,6 +176,10 @@ onPage(() => {
   let pass = () => true;
   const charts = chartsOf(() => pass);
   pass = filters(charts);
+  for (const image of document.querySelectorAll('.sp-chart img')) {
+    if (image.naturalWidth) embed(image);
+    else image.addEventListener('load', () => embed(image), {once: true});
+  }
   document.querySelectorAll('table.sp-sortable').forEach(sortable);
   document.querySelectorAll('table.sp-copyable').forEach(copyable);
   document.querySelectorAll('details[data-sp-raw]').forEach(raw);
