@@ -69,10 +69,9 @@ class HostProcess:
             )
         except OSError as error:
             self.close()
+            remedy = "check that the program is installed there and executable"
             raise CollectError(
-                f"the command cannot be started: {error.strerror}",
-                where=str(argv[0]),
-                remedy="check that the program is installed there and executable",
+                f"the command cannot be started: {error.strerror}", where=str(argv[0]), remedy=remedy
             ) from None
         self.pid = self._process.pid
         self._pump = threading.Thread(target=_pump, args=(self._process, launch.log), daemon=True)
