@@ -196,7 +196,7 @@ class Session:
         took = [record.duration_seconds or 0.0 for record in self.records if record.cell == run.slot[:3]]
         job = prepare(bench.matrix, run, attempt, repeat_of, statistics.fmean(took) if took else None)
         if run.environment not in bench.packages:
-            bench.packages[run.environment] = installed(job.environment, job.environment_options, bench.interruption)
+            bench.packages[run.environment] = installed(job.environment, job.environment_options)
 
         def waiting(text: str) -> None:
             bench.progress.live(job.label, text.partition(",")[0].partition(" (")[0], text)

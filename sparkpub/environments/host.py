@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from sparkpub.environments.base import Environment, Exit, Launch, Obstacle, Options, Sink, resolved
+from sparkpub.environments.base import Environment, Exit, Launch, Obstacle, Options, resolved
 from sparkpub.errors import CollectError
 from sparkpub.kernel import cgroup, tree
 from sparkpub.kernel.tree import OWNER_VARIABLE, RUN_VARIABLE, descendants, end, mark, marked
@@ -171,11 +171,11 @@ class Host(Environment):
         return reap()
 
 
-def _pump(process: "subprocess.Popen[bytes]", log: Sink) -> None:
+def _pump(process: "subprocess.Popen[bytes]", log: Callable[[bytes], object]) -> None:
     assert process.stdout is not None
     with process.stdout as stream:
         while chunk := os.read(stream.fileno(), CHUNK):
-            log.write(chunk)
+            log(chunk)
 
 
 def _signal_name(number: int) -> str:
