@@ -7,21 +7,23 @@ import altair as alt
 from sparkpub.charts import theme
 from sparkpub.charts.scope import Scope
 
-PARTS = ("weights", "KV cache", "engine and other", "page cache", "free", "used, not broken down")
+PARTS = dict(zip(("weights", "KV cache", "engine and other", "page cache", "free", "used, not broken down"),
+                 (*theme.SERIES[:4], theme.GRID, theme.SERIES[5]), strict=True))  # fmt: skip
+"""Parts of a machine's memory, with their colours: what nothing uses stands back."""
 COVERAGE = ("done", "failed", "quarantined", "missing", "extra")
 SHAPES = {"higher": "triangle-right", "lower": "triangle-left", "equivalent": "circle", "undecided": "diamond"}
 GLYPHS = {"done": "●", "failed": "×", "quarantined": "◘", "missing": "○", "extra": "+"}
 
 
-def forest(scope: Scope, margin_percent: float) -> dict[str, Any]:
+def forest(scope: Scope, margin_percent: float, narrow: bool = False) -> dict[str, Any]:
     """Difference of each pair of cells in per cent of the baseline, with its 95 % interval.
 
     Rows `comparisons`: `label, model, environment, workload, percent, lo, hi, verdict`. The band is the margin
     within which the campaign calls two environments equivalent. Real differences are filled, others hollow.
     """
     rows = scope.rows("comparisons")
-    axis = alt.Axis(grid=True, ticks=False, domain=False, labelColor=theme.TEXT, labelLimit=300)
-    y = alt.Y("label:N", sort=None, title=None, axis=axis)
+    axis = alt.Axis(grid=True, ticks=False, domain=False, labelColor=theme.TEXT, labelLimit=300, labels=not narrow)
+    y = alt.Y("label:N", sort=None, title=None, axis=axis, scale=alt.Scale(padding=0.75 if narrow else 0.5))
     x = alt.X("percent:Q", title="Difference in % of the baseline", scale=alt.Scale(zero=True, nice=True))
     once = alt.Chart(alt.NamedData("comparisons")).transform_aggregate(count="count()")
     band = once.mark_rect(opacity=0.14, color=theme.SERIES[2]).encode(
@@ -36,35 +38,56 @@ def forest(scope: Scope, margin_percent: float) -> dict[str, Any]:
         fillOpacity=alt.condition("datum.verdict === 'undecided'", alt.value(0), alt.value(1)),
         tooltip=[alt.Tooltip(f"{field}:N") for field in ("label", "percent", "lo", "hi", "verdict", "p")],
     )
-    return theme.finish(alt.layer(band, zero, span, point).properties(height={"step": 26}))
+    names = [named(rows, y, "label")] if narrow else []
+    return theme.finish(alt.layer(band, zero, span, point, *names).properties(height={"step": 38 if narrow else 26}))
 
 
-def ledger(scope: Scope) -> dict[str, Any]:
-    """Where the machine's memory went in one run of each cell. Rows `ledger`: `cell, part, rank, gib, run, href`."""
+def named(rows: alt.Chart, y: alt.Y, field: str) -> alt.Chart:
+    """Names above the rows instead of beside them, for a phone: they leave the plot its whole width."""
+    words: alt.Chart = rows.transform_aggregate(count="count()", groupby=[field]).mark_text(
+        align="left", dy=-18, fontSize=12, color=theme.TEXT
+    )
+    return words.encode(x=alt.value(0), y=y, text=alt.Text(f"{field}:N"))
+
+
+def ledger(scope: Scope, parts: tuple[str, ...], narrow: bool = False) -> dict[str, Any]:
+    """Where the machine's memory went in one run of each cell. Rows `ledger`: `cell, part, rank, gib, run, href`.
+
+    `parts` are those that any of the runs has.
+    """
+    y = scope.y(labels=not narrow)
     bars = (
         scope.rows("ledger")
-        .mark_bar(height=alt.RelativeBandSize(0.75), stroke=theme.BACKGROUND, strokeWidth=1)
+        .mark_bar(height=21, stroke=theme.FAINT, strokeWidth=0.5)
         .encode(
             x=alt.X("gib:Q", title="Memory (GiB)", stack="zero"),
-            y=scope.y(),
+            y=y,
             order=alt.Order("rank:Q"),
-            color=theme.colour("part", PARTS, "Part"),
+            color=alt.Color(
+                "part:N",
+                title="Part",
+                legend=alt.Legend(values=list(parts), columns=2 if narrow else 4),
+                scale=alt.Scale(domain=[*PARTS], range=[*PARTS.values()]),
+            ),
             tooltip=[alt.Tooltip(f"{field}:N") for field in ("cell", "part", "gib", "run")],
             href=alt.Href("href:N"),
         )
     )
     labels = (
         scope.rows("ledger", "datum.gib >= 9")
-        .mark_text(fontSize=11, color=theme.BACKGROUND)
+        .mark_text(fontSize=11)
         .encode(
             x=alt.X("gib:Q", stack="zero", bandPosition=0.5),
-            y=scope.y(),
+            y=y,
+            color=alt.condition("datum.part === 'free'", alt.value(theme.FAINT), alt.value(theme.BACKGROUND)),
             order=alt.Order("rank:Q"),
             text=alt.Text("gib:Q", format=".0f"),
             detail=alt.Detail("part:N"),
         )
     )
-    return theme.finish(alt.layer(bars, labels).properties(height=max(2, len(scope.cells)) * 28))
+    names = [named(scope.rows("ledger"), y, "cell")] if narrow else []
+    height = max(2, len(scope.cells)) * (44 if narrow else 28)
+    return theme.finish(alt.layer(bars, labels, *names).properties(height=height))
 
 
 def coverage(scope: Scope) -> dict[str, Any]:

@@ -38,14 +38,14 @@ class Scope:
         """A chart on the rows called `name`, cut to this scope."""
         return alt.Chart(alt.NamedData(name)).transform_filter(self.where(*more))
 
-    def y(self) -> alt.Y:
+    def y(self, *, labels: bool = True) -> alt.Y:
         """The axis that lists the cells."""
-        return alt.Y("cell:N", sort=list(self.cells), title=None, scale=alt.Scale(paddingInner=0.25),
-                     axis=alt.Axis(grid=True, ticks=False, domain=False, labelColor=theme.TEXT))  # fmt: skip
+        axis = alt.Axis(grid=True, ticks=False, domain=False, labelColor=theme.TEXT, labels=labels)
+        return alt.Y("cell:N", sort=list(self.cells), title=None, scale=alt.Scale(paddingInner=0.25), axis=axis)
 
-    def environment_colour(self, *, legend: bool = True) -> alt.Color:
+    def environment_colour(self) -> alt.Color:
         """Colour by environment."""
-        return theme.colour("environment", self.environments, "Environment", legend=legend)
+        return theme.colour("environment", self.environments, "Environment")
 
     def points(self, rows: alt.Chart, **channels: Any) -> alt.Chart:
         """Runs as points that lead to their pages; of a run that is left out only the outline shows."""

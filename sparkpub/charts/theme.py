@@ -36,6 +36,9 @@ CONFIG: dict[str, Any] = {
         "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "gridOpacity": 0.7,
         "labelLimit": 220, "titlePadding": 8, "labelFlush": False, "tickCount": 6, "tickSize": 4,
     },
+    # Names of rows keep off the marks; a title that is wider than the plot runs below the names, not off the edge.
+    "axisY": {"labelPadding": 6},
+    "axisX": {"titleAnchor": "end"},
     "legend": {
         "labelColor": TEXT, "titleColor": FAINT, "labelFontSize": 12, "titleFontSize": 12, "orient": "top",
         "titleFontWeight": "normal", "symbolStrokeColor": FAINT, "symbolBaseFillColor": FAINT, "offset": 6,
@@ -58,13 +61,9 @@ def series(domain: Sequence[str]) -> alt.Scale:
     return alt.Scale(domain=list(domain), range=[SERIES[i % len(SERIES)] for i in range(len(domain))])
 
 
-def colour(field: str, domain: Sequence[str], title: str | None = None, *, legend: bool = True) -> alt.Color:
+def colour(field: str, domain: Sequence[str], title: str | None = None) -> alt.Color:
     """A nominal colour scale with fixed places, so that a series keeps its colour in every chart."""
-    return alt.Color(
-        f"{field}:N",
-        scale=series(domain),
-        legend=alt.Legend(title=title) if legend else None,
-    )
+    return alt.Color(f"{field}:N", scale=series(domain), legend=alt.Legend(title=title))
 
 
 def shape(field: str, domain: Sequence[str], title: str | None = None) -> alt.Shape:
