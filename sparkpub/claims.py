@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from sparkpub import yaml_lines
 from sparkpub.dataset import CampaignData, Dataset
@@ -84,28 +84,13 @@ class Verdict:
         return self.verdict != self.claim.recorded
 
     def document(self) -> dict[str, Any]:
-        """The verdict as in `sparkpub claims --json`."""
-        return {
-            "id": self.claim.id,
-            "says": self.claim.says,
-            "source": self.claim.source.model_dump(exclude_none=True),
-            "about": self.claim.about,
-            "verdict": self.verdict,
-            "recorded": self.claim.recorded,
-            "text": self.text,
-            "evidence": dict(self.evidence),
-        }
+        told = self.claim.model_dump(include={"id", "says", "source", "about", "recorded"}, exclude_none=True)
+        return told | {"verdict": self.verdict, "text": self.text, "evidence": dict(self.evidence)}
 
 
 def read(path: Path) -> list[Claim]:
     """Claims in the order of the file; none where there is no file. Raises ClaimError with every mistake, by line."""
-    return yaml_lines.read_parts(path, Claim, _keys_at, ClaimError)
-
-
-def _keys_at(loc: Sequence[int | str]) -> list[str]:
-    parts: dict[str, type[BaseModel]] = {"expect": Expect, "source": FactSource}
-    inner = parts.get(str(loc[-1]) if loc else "", Claim)
-    return list(inner.model_fields)
+    return yaml_lines.read_parts(path, Claim, ClaimError)
 
 
 def judge(claims: Sequence[Claim], dataset: Dataset, review: "Review") -> list[Verdict]:
@@ -183,9 +168,8 @@ def _doubts(claim: Claim, records: Sequence[Record], review: "Review") -> dict[s
         if finding.campaign != claim.campaign or not serious:
             continue
         named = set(finding.runs) - set(review.excluded)
-        in_cells = not finding.cells or bool(cells & set(finding.cells))
-        concerned = bool(named & runs) if finding.runs else in_cells
-        if concerned:
+        in_cells = not finding.cells or cells & set(finding.cells)
+        if named & runs if finding.runs else in_cells:
             doubts[finding.check].append(finding)
     return {
         check: {"check": check, "findings": len(found), "severity": found[0].severity, "message": found[0].message}
@@ -195,16 +179,14 @@ def _doubts(claim: Claim, records: Sequence[Record], review: "Review") -> dict[s
 
 def _combined(scope: str, verdicts: Sequence[Decided]) -> Decided:
     """All units must agree, or with `any` one is enough; without units nothing is decided."""
-    winning, losing = ("supported", "refuted") if scope.startswith("any") else ("refuted", "supported")
+    both: tuple[Decided, Decided] = ("supported", "refuted")
+    winning, losing = both if scope.startswith("any") else both[::-1]
     if winning in verdicts:
-        return "supported" if winning == "supported" else "refuted"
-    if verdicts and all(verdict == losing for verdict in verdicts):
-        return "refuted" if losing == "refuted" else "supported"
-    return "undecided"
+        return winning
+    return losing if set(verdicts) == {losing} else "undecided"
 
 
 def as_json(verdicts: Sequence[Verdict]) -> str:
-    """What `sparkpub claims --json` prints."""
     return json.dumps({"claims": [verdict.document() for verdict in verdicts]}, indent=1, ensure_ascii=False)
 
 

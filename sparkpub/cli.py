@@ -14,25 +14,14 @@ from sparkpub import __version__
 from sparkpub.errors import SparkpubError
 from sparkpub.store import DEFAULT_DATA, write_atomic
 
-DEFAULT_SOURCES = Path("site_src")
-with_sources = click.option(
-    "--sources",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    default=DEFAULT_SOURCES,
-    show_default=True,
-    help="The folder of pages, claims.yaml and facts.yaml.",
-)
-
-
-_MATRIX = click.argument("matrix_file", metavar="MATRIX", type=click.Path(path_type=Path))
-_DIR = click.argument("data", metavar="[DIR]", type=click.Path(path_type=Path), default=DEFAULT_DATA)
-_DATA = click.option(
-    "--data",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=DEFAULT_DATA,
-    show_default=True,
-    help="The data folder that holds the campaigns.",
-)
+_PATH, _FOLDER = click.Path(path_type=Path), click.Path(path_type=Path, file_okay=False)
+_PRESENT = click.Path(path_type=Path, exists=True, file_okay=False)
+_MATRIX = click.argument("matrix_file", metavar="MATRIX", type=_PATH)
+_DIR = click.argument("data", metavar="[DIR]", type=_PATH, default=DEFAULT_DATA)
+_DATA = click.option("--data", type=_FOLDER, default=DEFAULT_DATA, show_default=True,
+                     help="The data folder that holds the campaigns.")  # fmt: skip
+_SOURCES = click.option("--sources", type=_PRESENT, default=Path("site_src"), show_default=True,
+                        help="The folder of pages, claims.yaml and facts.yaml.")  # fmt: skip
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 
 
@@ -50,7 +39,7 @@ def cli() -> None:
 
 
 @cli.command()
-@click.argument("matrix_file", metavar="[MATRIX]", required=False, type=click.Path(path_type=Path))
+@click.argument("matrix_file", metavar="[MATRIX]", required=False, type=_PATH)
 @_DATA
 @click.option("--smoke", is_flag=True, help="Run each cell of the matrix once, without gates, and keep nothing.")
 @_JSON
@@ -133,11 +122,11 @@ def status(matrix_file: Path, data: Path, as_json: bool) -> None:
 
 @cli.command("import")
 @click.argument("kind", metavar="FORMAT", type=click.Choice(["benchmark-spark", "trtllm-bench"]))
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=_PATH)
 @click.option("--campaign", required=True, help="The campaign that the runs become part of.")
 @_DATA
-@click.option("--matrix", "matrix_file", type=click.Path(path_type=Path), help="The matrix that declares the campaign.")
-@click.option("--about", "about_file", type=click.Path(path_type=Path), help="YAML with what people know besides.")
+@click.option("--matrix", "matrix_file", type=_PATH, help="The matrix that declares the campaign.")
+@click.option("--about", "about_file", type=_PATH, help="YAML with what people know besides.")
 @click.option("--model", help="Key of the model, where the results do not say it.")
 @click.option("--environment", help="Key of the environment; trtllm-bench never says where it ran.")
 @click.option("--workload", help="Key of the workload; the matrix's only one, or throughput.")
@@ -166,31 +155,23 @@ def import_(kind: str, path: Path, campaign: str, data: Path, matrix_file: Path 
 @_DIR
 @_JSON
 @click.option("--github", is_flag=True, help="Print the findings as annotations of a GitHub workflow.")
-@click.option(
-    "--fail-on",
-    type=click.Choice(["error", "warning"]),
-    default="error",
-    show_default=True,
-    help="Exit 1 at findings of this severity or worse that campaign.json does not acknowledge.",
-)
-@click.option(
-    "--sources",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    default=None,
-    help="Review the pages in this folder too.",
-)
+@click.option("--fail-on", type=click.Choice(["error", "warning"]), default="error", show_default=True,
+              help="Exit 1 at findings of this severity or worse that campaign.json does not acknowledge.")  # fmt: skip
+@click.option("--sources", type=_PRESENT, default=None, help="Review the pages in this folder too.")
 def check(data: Path, as_json: bool, github: bool, fail_on: Literal["error", "warning"], sources: Path | None) -> None:
     """Put every run, figure and sentence through the hostile review.
 
     Example: sparkpub check --fail-on warning
     """
-    from sparkpub.checks import printing, prose, review
+    from sparkpub.checks import prose, reviewing
     from sparkpub.dataset import load
 
-    found = review(load(data, skip=lambda _: None))
+    found = reviewing.review(load(data, skip=lambda _: None))
     if sources is not None:
         found = prose.with_prose(found, sources)
-    lines = [printing.as_json(found)] if as_json else (printing.as_annotations if github else printing.as_text)(found)
+    lines = (
+        [reviewing.as_json(found)] if as_json else (reviewing.as_annotations if github else reviewing.as_text)(found)
+    )
     for line in lines:
         click.echo(line)
     sys.exit(1 if found.unacknowledged(fail_on) else 0)
@@ -198,7 +179,7 @@ def check(data: Path, as_json: bool, github: bool, fail_on: Literal["error", "wa
 
 @cli.command()
 @_DIR
-@with_sources
+@_SOURCES
 @_JSON
 def claims(data: Path, sources: Path, as_json: bool) -> None:
     """Every claim with the verdict that the data give it; exit 1 where one differs from the recorded verdict.
@@ -218,7 +199,7 @@ def claims(data: Path, sources: Path, as_json: bool) -> None:
 @cli.command()
 @click.argument("filter_text", metavar="[FILTER]", default="")
 @_DATA
-@with_sources
+@_SOURCES
 def values(filter_text: str, data: Path, sources: Path) -> None:
     """Every name that prose can use, with its present value; FILTER keeps lines that contain all its words.
 
@@ -254,23 +235,12 @@ def quarantine(run_id: str, reason: str | None, undo: bool, data: Path) -> None:
 @_DIR
 @click.option("--campaign", metavar="C", help="Only this campaign.")
 @click.option("--against", metavar="C2", help="Compare the campaign, cell by cell, with this one that it repeats.")
-@click.option(
-    "--include",
-    type=click.Choice(["counted", "all"]),
-    default="counted",
-    show_default=True,
-    help="Runs that the review counts, or every run as recorded.",
-)
+@click.option("--include", type=click.Choice(["counted", "all"]), default="counted", show_default=True,
+              help="Runs that the review counts, or every run as recorded.")  # fmt: skip
 @click.option("--json", "form", flag_value="json", help="Print the statistics as JSON and nothing else.")
 @click.option("--markdown", "form", flag_value="markdown", help="Print Markdown tables.")
 @click.option("--csv", "form", flag_value="csv", help="Print one CSV table.")
-def stats(
-    data: Path,
-    campaign: str | None,
-    against: str | None,
-    include: Literal["counted", "all"],
-    form: Literal["json", "markdown", "csv"] | None,
-) -> None:
+def stats(data: Path, form: Literal["json", "markdown", "csv"] | None, **asked: Any) -> None:
     """Describe every cell, compare the environments, and judge the campaign by the success criteria.
 
     Example: sparkpub stats --campaign phase1 --include all --markdown
@@ -281,8 +251,7 @@ def stats(
     from sparkpub.dataset import load
 
     dataset = load(data)
-    out = review(dataset).excluded
-    found = statistics(dataset, include=include, excluded=out, campaign=campaign, against=against)
+    found = statistics(dataset, excluded=review(dataset).excluded, **asked)
     click.echo(tables.render(found, form or "text"), nl=False)
 
 
@@ -306,9 +275,9 @@ def export(data: Path, form: str, output: Path) -> None:
 
 
 @cli.command()
-@click.argument("data", metavar="[DIR]...", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write.")
-@with_sources
+@click.argument("data", metavar="[DIR]...", nargs=-1, type=_PATH)
+@click.option("--out", type=_FOLDER, required=True, help="Folder to write.")
+@_SOURCES
 @click.option("--templates", type=click.Path(path_type=Path, exists=True), default=None, help="Templates of your own.")
 @click.option("--name", default="sparkpub", show_default=True, help="Name of the site.")
 @click.option("--url", default="", help="Address of the site, with a slash at the end, for feed and citations.")
@@ -334,14 +303,9 @@ def render(data: tuple[Path, ...], out: Path, **given: Any) -> None:
 
 
 @cli.command()
-@click.option(
-    "--config",
-    type=click.Path(path_type=Path, exists=True),
-    default=Path("mkdocs.yml"),
-    show_default=True,
-    help="The configuration of MkDocs.",
-)
-@click.option("--site-dir", type=click.Path(path_type=Path, file_okay=False), default=None, help="Folder to write.")
+@click.option("--config", type=click.Path(path_type=Path, exists=True), default=Path("mkdocs.yml"), show_default=True,
+              help="The configuration of MkDocs.")  # fmt: skip
+@click.option("--site-dir", type=_FOLDER, default=None, help="Folder to write.")
 def build(config: Path, site_dir: Path | None) -> None:
     """Review the runs, judge the claims, and build the site strictly; nothing is built that the review refuses.
 

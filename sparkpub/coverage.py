@@ -1,7 +1,7 @@
 """Which runs of a campaign are done, failed, quarantined or missing: gap analysis over records, not file names."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -37,21 +37,16 @@ def states(matrix: Matrix, records: Iterable[Record], quarantined: Iterable[str]
     """
     by_slot: dict[tuple[str, str, str, int], list[Record]] = defaultdict(list)
     for record in records:
-        if record.repeat_of is None:
-            by_slot[(*record.cell, record.iteration)].append(record)
+        by_slot[(*record.cell, record.iteration)].append(record)
     out = frozenset(quarantined)
-    return {run: _state(matrix, by_slot.get(run.slot, []), out, run) for run in plan(matrix)}
+    return {run: state(matrix, by_slot[run.slot], run, out) for run in plan(matrix)}
 
 
-def state(matrix: Matrix, records: Iterable[Record], run: PlannedRun, quarantined: Iterable[str] = ()) -> State:
+def state(
+    matrix: Matrix, records: Iterable[Record], run: PlannedRun, quarantined: Collection[str] = frozenset()
+) -> State:
     """The state of one planned run; see `states`."""
-    attempts = [
-        record for record in records if record.repeat_of is None and (*record.cell, record.iteration) == run.slot
-    ]
-    return _state(matrix, attempts, frozenset(quarantined), run)
-
-
-def _state(matrix: Matrix, attempts: Sequence[Record], quarantined: frozenset[str], run: PlannedRun) -> State:
+    attempts = [item for item in records if item.repeat_of is None and (*item.cell, item.iteration) == run.slot]
     fingerprint = matrix.fingerprint(run.model, run.environment, run.workload)
     for record in attempts:
         if record.specification not in (None, fingerprint):
@@ -60,16 +55,15 @@ def _state(matrix: Matrix, attempts: Sequence[Record], quarantined: frozenset[st
                 where=f"cell {run.model}/{run.environment}/{run.workload}",
                 remedy="give the changed cell or the campaign a new name",
             )
-    if any(record.status == "ok" for record in attempts):
-        good = [record for record in attempts if record.status == "ok"]
-        return "quarantined" if all(record.run_id in quarantined for record in good) else "done"
+    good = [record.run_id for record in attempts if record.status == "ok"]
+    if good:
+        return "quarantined" if all(run_id in quarantined for run_id in good) else "done"
     if not attempts:
         return "missing"
     return "failed" if sum(1 for record in attempts if record.status != "interrupted") > matrix.retries else "retry"
 
 
 def by_cell(matrix: Matrix, records: Sequence[Record], quarantined: Iterable[str] = ()) -> list[CellCoverage]:
-    """Coverage of every cell, in the order of the matrix."""
     counts: dict[tuple[str, str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for run, state in states(matrix, records, quarantined).items():
         cell = (run.model, run.environment, run.workload)
@@ -82,11 +76,11 @@ def by_cell(matrix: Matrix, records: Sequence[Record], quarantined: Iterable[str
     return [
         CellCoverage(
             *cell,
-            planned=count["planned"],
-            done=count["done"],
-            failed=count["failed"],
-            quarantined=count["quarantined"],
-            missing=count["missing"],
+            count["planned"],
+            count["done"],
+            count["failed"],
+            count["quarantined"],
+            count["missing"],
             extra=max(0, recorded[cell] - count["done"] - count["quarantined"]),
         )
         for cell, count in counts.items()

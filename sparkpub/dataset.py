@@ -9,9 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from sparkpub import matrix as matrices
 from sparkpub.campaign import Campaign
@@ -19,6 +17,9 @@ from sparkpub.errors import RecordError
 from sparkpub.matrix import Matrix
 from sparkpub.record import Record, metric_of
 from sparkpub.store import Stored, campaign_folders, read_campaign, read_record, record_paths
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS = (
     "run", "campaign", "model", "environment", "workload", "iteration", "position", "started", "status",
@@ -38,7 +39,6 @@ class CampaignData:
 
     @property
     def name(self) -> str:
-        """The campaign's key."""
         return self.info.campaign
 
     @cached_property
@@ -83,12 +83,10 @@ class Dataset:
 
     @cached_property
     def runs(self) -> tuple[Stored, ...]:
-        """The runs of all campaigns."""
         return tuple(stored for campaign in self.campaigns.values() for stored in campaign.runs)
 
     @cached_property
     def by_id(self) -> Mapping[str, Stored]:
-        """Run id to run."""
         return {stored.record.run_id: stored for stored in self.runs}
 
     def campaign(self, name: str) -> CampaignData:
@@ -99,36 +97,27 @@ class Dataset:
         return self.campaigns[name]
 
     @cached_property
-    def frame(self) -> pd.DataFrame:
-        """One row per run and metric, with `COLUMNS`; `value` is NaN where a metric is not available."""
-        return pd.DataFrame(
-            [row for campaign in self.campaigns.values() for row in _rows(campaign)], columns=list(COLUMNS)
-        )
+    def rows(self) -> list[tuple[object, ...]]:
+        """One row per run and metric, with `COLUMNS`; `value` is None where a metric is not available."""
+        return [row for campaign in self.campaigns.values() for row in _rows(campaign)]
+
+    @cached_property
+    def frame(self) -> "pd.DataFrame":
+        """The same as a table, with NaN where a metric is not available."""
+        import pandas as pd  # noqa: PLC0415 - half a second, for which only the tidy table shall wait
+
+        return pd.DataFrame(self.rows, columns=list(COLUMNS))
 
 
 def _rows(campaign: CampaignData) -> list[tuple[object, ...]]:
-    return [
-        (
-            record.run_id,
-            record.campaign,
-            record.model,
-            record.environment,
-            record.workload,
-            record.iteration,
-            record.plan.position,
-            record.started.value,
-            record.status,
-            record.repeat_of,
-            record.run_id in campaign.quarantined,
-            name,
-            value.value,
-            metric_of(name, value).unit,
-            value.source,
-            value.reason,
-        )
-        for record in campaign.records
-        for name, value in record.metrics.items()
-    ]
+    rows: list[tuple[object, ...]] = []
+    for record in campaign.records:
+        out = record.run_id in campaign.quarantined
+        run = (record.run_id, record.campaign, *record.cell, record.iteration, record.plan.position)
+        end = (record.started.value, record.status, record.repeat_of, out)
+        for name, value in record.metrics.items():
+            rows.append((*run, *end, name, value.value, metric_of(name, value).unit, value.source, value.reason))
+    return rows
 
 
 @functools.lru_cache(maxsize=200_000)

@@ -19,11 +19,8 @@ Decided = Literal["supported", "refuted", "undecided"]
 Interval = tuple[FiniteFloat, FiniteFloat]
 _CONDITION = re.compile(r"([a-z][a-z0-9_]*)\s*(<=|>=|=|<|>)\s*(-?\d+(?:\.\d+)?)")
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 
 
 class Expect(Declared):
@@ -55,7 +52,6 @@ class Expect(Declared):
 
     @property
     def form(self) -> str:
-        """The name of the one expectation that is set."""
         return next(iter(self.model_fields_set))
 
     @property
@@ -76,15 +72,9 @@ class Reading:
     shown: str
 
     def document(self) -> dict[str, Any]:
-        found = self.quantity
-        return {
-            "unit": self.unit,
-            "statistic": found.statistic.name,
-            "value": found.value,
-            "ci95": None if found.ci95 is None else list(found.ci95),
-            "n": list(found.n),
-            "verdict": self.verdict,
-        }
+        found, ends = self.quantity, self.quantity.ci95
+        return {"unit": self.unit, "statistic": found.statistic.name, "value": found.value,
+                "ci95": None if ends is None else list(ends), "n": list(found.n), "verdict": self.verdict}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -98,7 +88,7 @@ class Asked:
 
     def read(self) -> list["Reading"]:
         """What each unit says. Raises ClaimError for a unit or statistic that is not there."""
-        return _READERS[self.expect.form](self)
+        return _READERS.get(self.expect.form, _read_interval)(self)
 
 
 def _word(truth: bool | None) -> Decided:
@@ -226,10 +216,6 @@ def _beyond(one: Quantity, other: Quantity, sign: int) -> Decided:
 
 _READERS: Mapping[str, Callable[[Asked], list[Reading]]] = {
     "equivalent_within_percent": _read_equivalence,
-    "ratio": _read_interval,
-    "difference": _read_interval,
-    "difference_percent": _read_interval,
-    "direction": _read_interval,
     "holds": _read_condition,
     "published": _read_published,
     "spans": _read_span,

@@ -6,12 +6,12 @@ All mistakes of a matrix are reported at once, each with its line and, for a nam
 import hashlib
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field, PositiveFloat, PositiveInt, ValidationError
+from pydantic import BeforeValidator, Field, PositiveFloat, PositiveInt, ValidationError
 
 from sparkpub import yaml_lines
 from sparkpub.environments import ENVIRONMENTS
@@ -21,7 +21,7 @@ from sparkpub.record import Architecture, Declared, Key
 from sparkpub.store import canonical_json
 from sparkpub.workloads import WORKLOADS
 from sparkpub.workloads.base import Options as WorkloadOptions
-from sparkpub.yaml_lines import Lines, same_everywhere, suggestion
+from sparkpub.yaml_lines import Lines, suggestion
 
 Order = Literal["interleaved", "random", "blocked"]
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
@@ -135,14 +135,12 @@ class Matrix(Declared):
     licence: str | None = None
 
     def environment_options(self, name: str) -> EnvironmentOptions:
-        """The validated options of one environment."""
-        return ENVIRONMENTS[self.environments[name]["type"]].options.model_validate(
-            _without_type(self.environments[name])
-        )
+        declared = self.environments[name]
+        return ENVIRONMENTS[declared["type"]].options.model_validate(_without_type(declared))
 
     def workload_options(self, name: str) -> WorkloadOptions:
-        """The validated options of one workload."""
-        return WORKLOADS[self.workloads[name]["type"]].options.model_validate(_without_type(self.workloads[name]))
+        declared = self.workloads[name]
+        return WORKLOADS[declared["type"]].options.model_validate(_without_type(declared))
 
     def declared_workload(self, name: str) -> dict[str, Any]:
         """What of a workload decides what a run measures: its options but the number of runs."""
@@ -155,12 +153,10 @@ class Matrix(Declared):
 
     @property
     def most_iterations(self) -> int:
-        """Iterations of the cells that have most."""
         return max(self.iterations_of(workload) for workload in self.workloads)
 
     @property
     def baseline_environment(self) -> str:
-        """`baseline:`, else the first environment."""
         return self.baseline or next(iter(self.environments))
 
     def includes(self, model: str, environment: str, workload: str) -> bool:
@@ -172,11 +168,13 @@ class Matrix(Declared):
             for rule in self.exclude
         )
 
-    def cells(self) -> Iterator[tuple[str, str, str]]:
-        """(model, environment, workload) of every cell, in the order declared."""
+    def cells(self, *, backwards: bool = False) -> Iterator[tuple[str, str, str]]:
+        """(model, environment, workload) of every cell, in the order declared; `backwards` takes the last environment
+        first."""
+        environments = list(self.environments)[:: -1 if backwards else 1]
         for workload in self.workloads:
             for model in self.models:
-                for environment in self.environments:
+                for environment in environments:
                     if self.includes(model, environment, workload):
                         yield model, environment, workload
 
@@ -216,29 +214,24 @@ class PlannedRun:
 
 
 def plan(matrix: Matrix) -> tuple[PlannedRun, ...]:
-    """Every run of the matrix in the order it shall run."""
+    """Every run of the matrix in the order it shall run.
+
+    Unless runs are blocked, the order of environments is reversed in every second iteration, so that whatever drifts
+    with time falls on each environment alike.
+    """
     counts = {workload: matrix.iterations_of(workload) for workload in matrix.workloads}
     if matrix.order == "blocked":
         slots = [(*cell, iteration) for cell in matrix.cells() for iteration in range(1, counts[cell[2]] + 1)]
     else:
-        rounds = (_round(matrix, iteration) for iteration in range(1, matrix.most_iterations + 1))
-        slots = [slot for each in rounds for slot in each if slot[3] <= counts[slot[2]]]
+        slots = [
+            (*cell, iteration)
+            for iteration in range(1, matrix.most_iterations + 1)
+            for cell in matrix.cells(backwards=iteration % 2 == 0)
+            if iteration <= counts[cell[2]]
+        ]
     if matrix.order == "random":
         random.Random(matrix.seed).shuffle(slots)  # noqa: S311 - an order to reproduce, not a secret
     return tuple(PlannedRun(position, *slot) for position, slot in enumerate(slots))
-
-
-def _round(matrix: Matrix, iteration: int) -> Iterator[tuple[str, str, str, int]]:
-    """One iteration of every cell. The order of environments is reversed in every second iteration, so that
-    whatever drifts with time falls on each environment alike."""
-    names = list(matrix.environments)
-    if iteration % 2 == 0:
-        names.reverse()
-    for workload in matrix.workloads:
-        for model in matrix.models:
-            for environment in names:
-                if matrix.includes(model, environment, workload):
-                    yield model, environment, workload, iteration
 
 
 def read(path: Path) -> Matrix:
@@ -255,11 +248,13 @@ def parse(text: str, name: str = "matrix") -> Matrix:
             where=f"{name}:1",
             remedy="see matrix/demo.yaml for a small one",
         )
-    problems = list(lines.duplicates)
-    matrix = _validated(document, lines, problems)
-    problems += _part_problems(document, lines)
-    if matrix is not None:
+    problems = [*lines.duplicates, *_part_problems(document, lines)]
+    matrix: Matrix | None = None
+    try:
+        matrix = Matrix.model_validate(document)
         problems += _name_problems(matrix, lines)
+    except ValidationError as error:
+        problems += lines.described(error, (), Matrix, "matrix")
     yaml_lines.refuse(problems, MatrixError)
     assert matrix is not None
     return matrix
@@ -272,29 +267,6 @@ def from_document(document: Mapping[str, Any], where: str) -> Matrix:
     except ValidationError as error:
         problem = f"matrix.{field_problems(error)[0]}"
         raise MatrixError(problem, where=f"{where}/campaign.json", remedy="restore the file from git") from None
-
-
-def _validated(document: dict[str, Any], lines: Lines, problems: list[str]) -> Matrix | None:
-    try:
-        return Matrix.model_validate(document)
-    except ValidationError as error:
-        problems += lines.described(error, (), lambda loc: _keys_at(Matrix, loc), "matrix")
-        return None
-
-
-def _keys_at(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
-    """The keys that `model` knows at a location of nested parts."""
-    parts: dict[str, type[BaseModel]] = {
-        "models": Model,
-        "gates": Gates,
-        "telemetry": Telemetry,
-        "exclude": Exclusion,
-        "repeat_outliers": Outliers,
-    }
-    if "architecture" in loc:
-        return list(Architecture.model_fields)
-    inner = next((parts[str(part)] for part in loc if str(part) in parts), model)
-    return list(inner.model_fields)
 
 
 def _part_problems(document: dict[str, Any], lines: Lines) -> list[str]:
@@ -317,7 +289,7 @@ def _part_problems(document: dict[str, Any], lines: Lines) -> list[str]:
                 try:
                     member.options.model_validate(_without_type(options))
                 except ValidationError as error:
-                    problems += lines.described(error, path, same_everywhere(member.options.model_fields), "matrix")
+                    problems += lines.described(error, path, member.options, "matrix")
     return problems
 
 
@@ -335,8 +307,7 @@ def _name_problems(matrix: Matrix, lines: Lines) -> list[str]:
         for axis in ("model", "environment", "workload"):
             name = getattr(rule, axis)
             look_up(("exclude", str(index), axis), axis, name, f"exclude names an unknown {axis} {name!r}")
-    if not any(True for _ in matrix.cells()):
-        problems.append(
-            lines.problem(("exclude",), "every cell is excluded, so nothing would run", "remove a rule of exclude:")
-        )
+    if not list(matrix.cells()):
+        what = "every cell is excluded, so nothing would run"
+        problems.append(lines.problem(("exclude",), what, "remove a rule of exclude:"))
     return problems

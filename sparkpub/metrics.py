@@ -46,6 +46,7 @@ class Metric:
 _UNITS = {
     "_tok_s": "tok/s", "_req_s": "req/s", "_gflop_s": "GFLOP/s", "_ms": "ms", "_gib": "GiB", "_tokens": "tokens",
     "_bytes_per_token": "B/token", "_celsius": "°C", "_watt": "W", "_joule": "J", "_percent": "%", "_mhz": "MHz",
+    "_seconds": "s",
 }  # fmt: skip
 """End of a metric's name to its unit."""
 _BOUNDS = {"°C": (-40, 130), "W": (0, 5000), "%": (0, 100), "MHz": (0, 10000)}
@@ -53,6 +54,11 @@ _BOUNDS = {"°C": (-40, 130), "W": (0, 5000), "%": (0, 100), "MHz": (0, 10000)}
 _SUMMARIES = {
     "mean": "mean", "min": "minimum", "p50": "median", "p90": "P90", "p95": "P95", "p99": "P99", "max": "maximum",
 }  # fmt: skip
+
+
+def unit_of(name: str) -> str:
+    """The unit that a name ends in; empty for a name without one."""
+    return next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
 
 
 def _known() -> Iterator[Metric]:
@@ -64,7 +70,7 @@ def _known() -> Iterator[Metric]:
                 definition = f"{entry['definition']}; {word} over the requests of a run."
                 yield Metric(f"{name}_{key}_ms", "ms", "lower", f"{entry['label']}, {word}", definition)
             continue
-        unit = next(unit for end, unit in _UNITS.items() if name.endswith(end))
+        unit = unit_of(name)
         low, high = _BOUNDS.get(unit, (0.0, math.inf))
         derived = tuple(entry.pop("derived_from", ()))
         yield Metric(name, unit, entry.pop("better"), **entry, derived_from=derived, minimum=low, maximum=high)

@@ -19,6 +19,7 @@ from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
+from sparkpub.analysis import memory
 from sparkpub.dataset import Dataset, load
 from sparkpub.errors import SiteError, SparkpubError
 from sparkpub.site import security
@@ -26,6 +27,7 @@ from sparkpub.site.build import build, refuse
 from sparkpub.site.content import POSTS, Content, SiteOptions, fill
 from sparkpub.site.disk import page_assets
 from sparkpub.site.history import last_commits
+from sparkpub.site.runtime import begun
 from sparkpub.site.templating import bytecode
 from sparkpub.store import DEFAULT_DATA, write_atomic
 
@@ -96,6 +98,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def _build(self, config: MkDocsConfig) -> Mapping[str, Content]:
         folder = self._folder(config)
+        begun(folder / self.config.cache)  # other programs make the chart runtime while this one reads
         data = self._data(config)
         dataset = self._load(data)
         repo_url = (config.repo_url or "").rstrip("/") or None
@@ -110,14 +113,15 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             templates=Path(self.config.templates) if self.config.templates else None,
             max_run_pages=self.config.max_run_pages,
         )
-        try:
-            refuse(dataset, options)
-        except SparkpubError as error:
-            if not self._serving:
-                raise
-            for line in error.lines():
-                log.info("a build would stop: %s", line)
-        return build(dataset, options)
+        with memory.kept(options.cache / "statistics.json"):
+            try:
+                refuse(dataset, options)
+            except SparkpubError as error:
+                if not self._serving:
+                    raise
+                for line in error.lines():
+                    log.info("a build would stop: %s", line)
+            return build(dataset, options)
 
     def _load(self, data: list[Path]) -> Dataset:
         """The data; in a preview without what is damaged or half written, or as they last were whole."""

@@ -9,11 +9,12 @@ from datetime import datetime
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from sparkpub.analysis.compare import Comparison, compare, p_text
 from sparkpub.analysis.describe import Description, Interval, describe
 from sparkpub.analysis.drift import Trend, trend
+from sparkpub.analysis.memory import remembered
 from sparkpub.dataset import CampaignData
 from sparkpub.errors import ClaimError
 from sparkpub.metrics import Metric
@@ -24,15 +25,9 @@ Include = Literal["counted", "all"]
 Kind = Literal["runs", "sample", "order", "relation", "comparison"]
 Estimate = tuple[float | None, Interval | None]
 _DIGITS = {
-    "slope": 4,
-    "r_squared": 7,
-    "ratio": 3,
-    "inverse_ratio": 3,
-    "n": 0,
-    "n_effective": 1,
-    "hours": 1,
+    "slope": 4, "r_squared": 7, "ratio": 3, "inverse_ratio": 3, "n": 0, "n_effective": 1, "hours": 1,
     "minutes_apart": 1,
-}
+}  # fmt: skip
 """Digits after the point for statistics without a metric's unit; counts have none, the others two."""
 _MINUS = "\N{MINUS SIGN}"
 
@@ -75,13 +70,11 @@ class Question:
     def comparison(self, metric: str = "") -> Comparison | None:
         """The group against its baseline; None where one side has no values."""
         name = metric or self.metric
-        definition = self.group.definition(name)
-        if self.baseline is None or definition is None:
+        about, b = self.group.definition(name), self.group.values(name)
+        a = [] if self.baseline is None else self.baseline.values(name)
+        if about is None or not a or not b:
             return None
-        a, b = self.baseline.values(name), self.group.values(name)
-        if not a or not b:
-            return None
-        return compare(a, b, margin_percent=self.margin_percent, direction=definition.direction, unit=definition.unit)
+        return compare(a, b, margin_percent=self.margin_percent, direction=about.direction, unit=about.unit)
 
 
 @dataclass(frozen=True)
@@ -172,11 +165,13 @@ def _identified(record: Record) -> bool:
     return any((seen.kv_bytes_per_token, seen.weight_bytes, seen.config_sha256, seen.parameters))
 
 
-def _count(name: str, definition: str, counts: Callable[[Record], bool]) -> Statistic:
-    def compute(question: Question) -> Estimate:
-        return float(sum(1 for record in question.group.records if counts(record))), None
+def _of(found: object, name: str, interval: Interval | None = None) -> Estimate:
+    """A figure of a description, trend or comparison; None where there is none."""
+    return (None, None) if found is None else (getattr(found, name), interval)
 
-    return Statistic(name, "runs", "", definition, compute)
+
+def _count(name: str, definition: str, counts: Callable[[Record], bool]) -> Statistic:
+    return Statistic(name, "runs", "", definition, lambda asked: (float(sum(map(counts, asked.group.records))), None))
 
 
 def _seconds(name: str, definition: str, measure: Callable[[Record], float | None]) -> Statistic:
@@ -198,28 +193,40 @@ def _phase(name: str) -> Statistic:
 def _sample(name: str, unit: str, definition: str) -> Statistic:
     def compute(question: Question) -> Estimate:
         found = question.description()
-        return (None, None) if found is None else (getattr(found, name), found.ci95 if name == "mean" else None)
+        return _of(found, name, found.ci95 if found is not None and name == "mean" else None)
 
     return Statistic(name, "sample", unit, definition, compute)
 
 
 def _order(name: str, unit: str, definition: str, attribute: str) -> Statistic:
-    def compute(question: Question) -> Estimate:
-        return getattr(question.trend(), attribute), None
+    return Statistic(name, "order", unit, definition, lambda asked: _of(asked.trend(), attribute), signed=unit != "p")
 
-    return Statistic(name, "order", unit, definition, compute, signed=unit != "p")
+
+@dataclass(frozen=True)
+class _Line:
+    """Least squares."""
+
+    slope: float
+    intercept: float
+    r_squared: float
+
+
+@remembered
+def _line(x: Sequence[float], y: Sequence[float]) -> _Line:
+    found = scipy.stats.linregress(x, y)
+    return _Line(float(found.slope), float(found.intercept), float(found.rvalue**2))
 
 
 def _relation(name: str, unit: str, definition: str) -> Statistic:
     def compute(question: Question) -> Estimate:
         pairs = [(record.value(question.against), record.value(question.metric)) for record in question.group.records]
-        x, y = (np.array([pair[side] for pair in pairs if None not in pair], dtype=float) for side in (0, 1))
+        x, y = np.array([pair for pair in pairs if None not in pair], dtype=float).reshape(-1, 2).T
         if len(x) < 3 or x.min() == x.max():
             return None, None
-        line = stats.linregress(x, y)
+        line = _line(x.tolist(), y.tolist())
         if name == "zero_at":
-            return float(-line.intercept / line.slope), None
-        return float(line.rvalue**2 if name == "r_squared" else getattr(line, name)), None
+            return -line.intercept / line.slope, None
+        return getattr(line, name), None
 
     return Statistic(name, "relation", unit, definition, compute, signed=name == "slope")
 
@@ -229,7 +236,7 @@ def _comparison(
 ) -> Statistic:
     def compute(question: Question) -> Estimate:
         found = question.comparison()
-        return (None, None) if found is None else (getattr(found, name), interval(found))
+        return _of(found, name, None if found is None else interval(found))
 
     return Statistic(name, "comparison", unit, definition, compute, unit in {"metric", "%"} or name == "effect_size")
 
@@ -266,9 +273,7 @@ _ALL = (
     _relation("intercept", "metric", "least-squares intercept of the metric on the second one"),
     _relation("zero_at", "metric", "value of the second metric at which the line of the metric on it reaches zero"),
     _relation("r_squared", "", "squared correlation of the two metrics"),
-    _comparison(
-        "difference", "metric", "mean of the candidate minus mean of the baseline", lambda c: c.ci95_difference
-    ),
+    _comparison("difference", "metric", "mean of the candidate minus the baseline's", lambda c: c.ci95_difference),
     _comparison("difference_percent", "%", "difference in percent of the baseline's mean", _percent_interval),
     _comparison("ratio", "", "mean of the candidate over mean of the baseline", lambda c: c.ci95_ratio),
     _comparison("inverse_ratio", "", "mean of the baseline over mean of the candidate"),

@@ -15,7 +15,6 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     ConfigDict,
     FiniteFloat,
@@ -54,22 +53,23 @@ class Declared(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-def _iso(value: str) -> str:
-    datetime.fromisoformat(value)
-    return value
-
-
 class Moment(Strict):
     """A point in time. `zone` is "unknown" where the source recorded a local clock without its zone."""
 
-    value: Annotated[str, AfterValidator(_iso)]
+    value: str
     zone: Literal["utc", "unknown"]
 
     @model_validator(mode="after")
-    def _zone_agrees(self) -> "Moment":
+    def _consistent(self) -> "Moment":
+        datetime.fromisoformat(self.value)
         if (self.zone == "utc") != self.value.endswith("Z"):
             raise ValueError("a time ends in Z exactly when its zone is utc")
         return self
+
+    @classmethod
+    def at(cls, moment: datetime) -> "Moment":
+        """From a datetime in UTC, to the second."""
+        return cls(value=moment.strftime("%Y-%m-%dT%H:%M:%SZ"), zone="utc")
 
     @property
     def compact(self) -> str:
@@ -422,14 +422,9 @@ def metric_of(name: str, value: MetricValue) -> Metric:
     known = METRICS.get(name)
     if known is not None:
         return known
-    return Metric(
-        name,
-        value.unit,
-        value.direction or "neither",
-        value.label or name,
-        "Declared in the matrix of its campaign.",
-        minimum=float("-inf"),
-    )
+    told = "Declared in the matrix of its campaign."
+    label, direction = value.label or name, value.direction or "neither"
+    return Metric(name, value.unit, direction, label, told, minimum=float("-inf"))
 
 
 def migrate(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 SECRET_NAME = re.compile(
     r"TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE|(?:^|_)KEY(?:$|_)|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY", re.IGNORECASE
 )
-_FORMS = {
+_SECRETS = {
     "hf_": r"hf_[A-Za-z0-9]{16,}",
     "nvapi-": r"nvapi-[A-Za-z0-9_-]{16,}",
     "gh": r"gh[pousr]_[A-Za-z0-9]{20,}",
@@ -26,7 +26,6 @@ _FORMS = {
     "PRIVATE KEY": r"-----BEGIN [A-Z ]*PRIVATE KEY-----",
 }
 """A piece of text that every secret of a known form has, to the form. Looking for the piece is what is cheap."""
-_SECRETS = {piece: re.compile(r"(?<![A-Za-z0-9_])" + form) for piece, form in _FORMS.items()}
 _CREDENTIALS = re.compile(r"(?P<before>://)[^/\s:@'\"]+:[^/\s@'\"]+(?=@)")
 _BEARER = re.compile(r"(?P<before>\b(?:Bearer|Basic)\s+)[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
 _TELLING = r"(?:token|secret|passw(?:or)?d|api[_-]?key|access[_-]?key|credential)"
@@ -71,13 +70,12 @@ class Redactor:
         self._exact = sorted(known.items(), key=lambda item: -len(item[0]))
 
     def text(self, text: str) -> str:
-        """The text with placeholders."""
         for found, word in self._exact:
             text = text.replace(found, word)
         text = self._hosts.sub("<host>", self._homes.sub("<home>", text))
         for piece, form in _SECRETS.items():
             if piece in text:
-                text = form.sub("<secret>", text)
+                text = re.sub(r"(?<![A-Za-z0-9_])" + form, "<secret>", text)
         lower = text.lower()
         if "://" in text:
             text = _CREDENTIALS.sub(r"\g<before><secret>", text)
@@ -102,11 +100,8 @@ class Redactor:
 
     def variables(self, variables: Mapping[str, str]) -> dict[str, str]:
         """Those that a record may show."""
-        return {
-            name: self.text(value)
-            for name, value in sorted(variables.items())
-            if ALLOWED.fullmatch(name) and not (SECRET_NAME.search(name) and not _PUBLIC.search(name))
-        }
+        shown = (name for name in sorted(variables) if ALLOWED.fullmatch(name) and not _secret_name(name))
+        return {name: self.text(variables[name]) for name in shown}
 
     def options(self, options: object) -> object:
         """Options of the matrix as a record shows them: text redacted, values of secret-looking variables gone."""

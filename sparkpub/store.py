@@ -22,6 +22,8 @@ from sparkpub.errors import RecordError, UsageError, field_problems
 from sparkpub.record import Evidence, Record, migrate
 
 CAMPAIGN_FILE = "campaign.json"
+EVIDENCE_CAP = 64 * 2**20
+"""Bytes of one file of evidence: one over 100 MB is refused by the usual hosts of git and blocks every later push."""
 DEFAULT_DATA = Path("data/comprehensive")
 
 
@@ -38,12 +40,10 @@ class Stored:
         return file_sha256(self.path)
 
     def evidence_path(self, item: Evidence) -> Path:
-        """Where a piece of evidence lies."""
         return self.path.parent / item.path
 
 
 def file_sha256(path: Path) -> str:
-    """SHA-256 of a file, as 64 hexadecimal digits."""
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
@@ -76,17 +76,12 @@ def write_atomic(path: Path, content: str | bytes, *, durable: bool = True) -> N
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    if durable:
-        sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a rename in `folder` durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    if durable:  # the rename too
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -123,12 +118,7 @@ def read_record(path: Path) -> Stored:
     except ValueError as error:
         raise RecordError(str(error), where=str(path), remedy="update sparkpub, or restore the file") from None
     record = _validated(Record, document, path)
-    if record.campaign != path.parent.name:
-        raise RecordError(
-            f"campaign: {record.campaign!r} lies in folder {path.parent.name!r}",
-            where=str(path),
-            remedy="move the file to the folder of its campaign",
-        )
+    _refuse_stray(record.campaign, path, "move the file to the folder of its campaign")
     return Stored(record, path)
 
 
@@ -136,13 +126,15 @@ def read_campaign(folder: Path) -> Campaign:
     """A campaign's campaign.json. Raises RecordError naming file and field."""
     path = folder / CAMPAIGN_FILE
     campaign = _validated(Campaign, read_json(path), path)
-    if campaign.campaign != folder.name:
-        raise RecordError(
-            f"campaign: {campaign.campaign!r} lies in folder {folder.name!r}",
-            where=str(path),
-            remedy="rename the folder or the campaign",
-        )
+    _refuse_stray(campaign.campaign, path, "rename the folder or the campaign")
     return campaign
+
+
+def _refuse_stray(campaign: str, path: Path, remedy: str) -> None:
+    """Raise RecordError for a file of another campaign than its folder's."""
+    if campaign != path.parent.name:
+        what = f"campaign: {campaign!r} lies in folder {path.parent.name!r}"
+        raise RecordError(what, where=str(path), remedy=remedy)
 
 
 T = TypeVar("T", Record, Campaign)

@@ -8,37 +8,19 @@ import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-COLUMNS: Mapping[str, str] = {
-    "elapsed_seconds": "s",
-    "gpu_utilization_percent": "%",
-    "gpu_memory_utilization_percent": "%",
-    "gpu_memory_used_gib": "GiB",
-    "gpu_temp_celsius": "°C",
-    "gpu_power_watt": "W",
-    "gpu_energy_joule": "J",
-    "gpu_clock_sm_mhz": "MHz",
-    "gpu_clock_mem_mhz": "MHz",
-    "gpu_performance_state": "",
-    "gpu_throttle_reasons": "",
-    "gpu_processes": "",
-    "gpu_foreign_processes": "",
-    "cpu_percent": "%",
-    "mem_free_gib": "GiB",
-    "mem_available_gib": "GiB",
-    "mem_cached_gib": "GiB",
-    "mem_shmem_gib": "GiB",
-    "swap_used_gib": "GiB",
-    "pressure_cpu_some_percent": "%",
-    "pressure_memory_some_percent": "%",
-    "pressure_io_some_percent": "%",
-    "cgroup_current_gib": "GiB",
-    "cgroup_peak_gib": "GiB",
-    "cgroup_anon_gib": "GiB",
-    "cgroup_file_gib": "GiB",
-    "cgroup_shmem_gib": "GiB",
-    "cgroup_kernel_gib": "GiB",
-    "processes_pss_gib": "GiB",
-}
+from sparkpub.metrics import unit_of
+
+_NAMES = """
+elapsed_seconds
+gpu_utilization_percent gpu_memory_utilization_percent gpu_memory_used_gib gpu_temp_celsius gpu_power_watt
+gpu_energy_joule gpu_clock_sm_mhz gpu_clock_mem_mhz gpu_performance_state gpu_throttle_reasons
+gpu_processes gpu_foreign_processes cpu_percent
+mem_free_gib mem_available_gib mem_cached_gib mem_shmem_gib swap_used_gib
+pressure_cpu_some_percent pressure_memory_some_percent pressure_io_some_percent
+cgroup_current_gib cgroup_peak_gib cgroup_anon_gib cgroup_file_gib cgroup_shmem_gib cgroup_kernel_gib
+processes_pss_gib
+"""
+COLUMNS: Mapping[str, str] = {name: unit_of(name) for name in _NAMES.split()}
 """Column to unit, in file order. `elapsed_seconds` counts from the launch of the run and starts below zero for
 baseline samples; counters of processes are whole numbers; throttle reasons are NVML's bit mask as hexadecimal."""
 
@@ -70,15 +52,20 @@ def parse(text: str) -> Telemetry:
     if not table:
         return Telemetry({}, notes)
     header, body = table[0], [row for row in table[1:] if len(row) == len(table[0])]
-    columns = {name: tuple(_cell(name, row[index]) for row in body) for index, name in enumerate(header)}
-    return Telemetry(columns, notes)
+    texts = zip(*body, strict=True) if body else ((),) * len(header)
+    return Telemetry({name: _column(name, column) for name, column in zip(header, texts, strict=True)}, notes)
 
 
-def _cell(name: str, text: str) -> float | str | None:
-    if text == "":
-        return None
+def _column(name: str, texts: tuple[str, ...]) -> tuple[float | str | None, ...]:
     if name in TEXT_COLUMNS or name not in COLUMNS:
-        return text
+        return tuple(text or None for text in texts)
+    try:
+        return tuple(float(text) if text else None for text in texts)
+    except ValueError:
+        return tuple(_number(text) for text in texts)
+
+
+def _number(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:

@@ -2,12 +2,12 @@
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 import yaml
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from sparkpub.errors import SparkpubError
 from sparkpub.record import Declared
@@ -20,16 +20,6 @@ class Part(Declared):
 
 
 P = TypeVar("P", bound=Part)
-Keys = Callable[[Sequence[int | str]], Iterable[str]]
-"""Location in a document to the keys that are known there."""
-
-
-def same_everywhere(names: Iterable[str]) -> Keys:
-    """For a document whose parts all know the same keys."""
-    known = tuple(names)
-    return lambda _: known
-
-
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's where PyYAML was built with it: twenty times as fast, with the same marks."""
 
@@ -70,8 +60,10 @@ class Lines:
         """A mistake at `path` as one line: `what, file:line; remedy`."""
         return f"{what}, {self.where(path, line)}; {remedy}"
 
-    def described(self, error: ValidationError, prefix: Sequence[str], keys: Keys, document: str) -> list[str]:
-        """A validation error's problems with lines; an unknown key gets the nearest known one.
+    def described(
+        self, error: ValidationError, prefix: Sequence[str], model: type[BaseModel], document: str
+    ) -> list[str]:
+        """A validation error of `model` at `prefix` with lines; an unknown key gets the nearest known one.
 
         `document` is the word for the whole where no key is concerned, e.g. "matrix".
         """
@@ -80,19 +72,29 @@ class Lines:
             path = (*prefix, *(str(part) for part in item["loc"] if part != "[key]"))
             name = ".".join(path) or document
             if item["type"] == "extra_forbidden":
-                texts.append(
-                    self.problem(path, f"unknown key {name}", suggestion(path[-1], list(keys(item["loc"][:-1]))))
-                )
+                near = suggestion(path[-1], list(_part_at(model, item["loc"][:-1]).model_fields))
+                texts.append(self.problem(path, f"unknown key {name}", near))
             elif item["type"] == "missing":
                 texts.append(self.problem(path[:-1], f"{name} is missing", f"add {path[-1]}:"))
             else:
                 message = item["msg"].removeprefix("Value error, ")
-                texts.append(
-                    self.problem(
-                        path, f"{name}: {message[:1].lower()}{message[1:]}", f"correct {path[-1] if path else document}"
-                    )
-                )
+                what = f"{name}: {message[:1].lower()}{message[1:]}"
+                texts.append(self.problem(path, what, f"correct {path[-1] if path else document}"))
         return texts
+
+
+def _part_at(model: type[BaseModel], loc: Sequence[int | str]) -> type[BaseModel]:
+    for key in loc:
+        known = model.model_fields.get(str(key))
+        model = (known and _model_in(known.annotation)) or model
+    return model
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The first model that a type mentions: `Model` of `dict[Key, Model]`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _model_in(part))), None)
 
 
 def suggestion(name: str, known: Sequence[str]) -> str:
@@ -101,19 +103,14 @@ def suggestion(name: str, known: Sequence[str]) -> str:
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
 
 
-def in_order(problems: Iterable[str]) -> list[str]:
-    """Problems of one file by line, each once."""
-    return sorted(dict.fromkeys(problems), key=_line_of)
-
-
-def _line_of(problem: str) -> int:
-    found = re.search(r":(\d+)(?:;|$)", problem)
-    return int(found[1]) if found else 0
-
-
 def refuse(problems: Iterable[str], error: type[SparkpubError]) -> None:
-    """Raise `error` with every problem, by line, where there is one."""
-    found = in_order(problems)
+    """Raise `error` with every problem, each once and by line, where there is one."""
+
+    def line_of(problem: str) -> int:
+        found = re.search(r":(\d+)(?:;|$)", problem)
+        return int(found[1]) if found else 0
+
+    found = sorted(dict.fromkeys(problems), key=line_of)
     if found:
         raise error(found[0], others=found[1:])
 
@@ -140,7 +137,7 @@ def text_of(path: Path, error: type[SparkpubError]) -> str:
         raise error(f"cannot be read: {reason}", where=str(path), remedy="give a YAML file") from None
 
 
-def read_parts(path: Path, part: type[P], keys: Keys, error: type[SparkpubError]) -> list[P]:
+def read_parts(path: Path, part: type[P], error: type[SparkpubError]) -> list[P]:
     """A YAML file that is a list of parts with an `id` each; none where there is no file. Raises `error` with
     every mistake, by line."""
     if not path.is_file():
@@ -150,7 +147,7 @@ def read_parts(path: Path, part: type[P], keys: Keys, error: type[SparkpubError]
     try:
         parts = TypeAdapter(list[part]).validate_python(document or [])  # type: ignore[valid-type]
     except ValidationError as mistakes:
-        problems += lines.described(mistakes, (), keys, path.stem)
+        problems += lines.described(mistakes, (), part, path.stem)
     names = [item.id for item in parts]
     problems += [
         lines.problem((str(index), "id"), f"id {name!r} stands twice", "give each its own")

@@ -31,7 +31,7 @@ MEASURING = {
     "redaction": set(),
     "telemetry": {"record", "metrics", "errors"},
     "catalogue": {"record", "errors", "yaml_lines"},
-    "analysis": {"metrics", "record", "errors", "catalogue"},
+    "analysis": {"metrics", "record", "errors", "catalogue", "store"},
     "workloads": {"metrics", "record", "errors"},
     "kernel": {"metrics", "state"},
     "environments": {"workloads", "record", "state", "errors", "kernel"},
@@ -67,14 +67,13 @@ PUBLISHING = {
         "errors", "facts", "matrix", "metrics", "quantities", "record", "state", "statistics", "store", "telemetry",
         "workloads", "yaml_lines",
     },
-    "mkdocs_plugin": {"claims", "checks", "dataset", "errors", "facts", "site", "store"},
+    "mkdocs_plugin": {"analysis", "claims", "checks", "dataset", "errors", "facts", "site", "store"},
 }  # fmt: skip
 """Right of the disk."""
 
 MAY_IMPORT: dict[str, set[str]] = MEASURING | PUBLISHING
 ACROSS = {
     "analysis.summary": "statistics",
-    "analysis.criteria": "statistics",
     "analysis.tables": "statistics",
     "checks.prose": "sentences",
 }
@@ -205,7 +204,7 @@ def _first_statement(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt:
     return node.body[1] if ast.get_docstring(node) is not None and len(node.body) > 1 else node.body[0]
 
 
-CEILING = 18_544
+CEILING = 18_068
 """Lines of Python in the package. The aim is 9,000; the ceiling is where it stands, and only ever goes down."""
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 import numpy as np
-from scipy import special, stats
+import scipy
 
 from sparkpub.analysis.describe import (
     ALPHA,
@@ -24,6 +24,7 @@ from sparkpub.analysis.describe import (
     standard_error,
     t_quantile,
 )
+from sparkpub.analysis.memory import remembered
 from sparkpub.metrics import Direction
 
 Verdict = Literal["higher", "lower", "equivalent", "undecided"]
@@ -36,17 +37,13 @@ _CERTAIN, _NO_LOWER_TAIL = 1e3, 5.0
 
 @dataclass(frozen=True, kw_only=True)
 class Paired:
-    """Student's paired t on the differences within pairs (candidate - baseline of one iteration).
-
-    `wilcoxon_p` is the signed-rank test's where n allows it to reject at 5 % (n ≥ 6).
-    """
+    """Student's paired t on the differences within pairs (candidate - baseline of one iteration)."""
 
     n: int
     difference: float
     ci95_difference: Interval
     p_value: float
     equivalence_p: float | None
-    wilcoxon_p: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +97,7 @@ class Comparison:
         return "; ".join((_ground(self), *_doubts(self))) + "."
 
 
+@remembered
 def compare(
     baseline: Sequence[float],
     candidate: Sequence[float],
@@ -122,7 +120,7 @@ def compare(
     scaled = unit != "°C" and mean_a > 0
     ratio = mean_b / mean_a if scaled else None
     margin = margin_percent / 100 * mean_a if scaled else None
-    p_value = None if welch is None else welch.p_value
+    p_value, neither = None if welch is None else welch.p_value, direction == "neither" or mean_a == mean_b
     equivalence_p = None if welch is None or margin is None else welch.tost(margin)
     return Comparison(
         n_baseline=len(a),
@@ -147,21 +145,13 @@ def compare(
         equivalence_p_adjusted=equivalence_p,
         power_10_percent=None if welch is None or not scaled else welch.power(DETECTABLE_PERCENT / 100 * mean_a),
         paired=None if pairs is None else paired(pairs, margin),
-        better=_better(mean_b - mean_a, direction),
+        better=None if neither else "candidate" if (mean_b > mean_a) == (direction == "higher") else "baseline",
     )
 
 
 def _overhead(ratio: float | None, direction: Direction, unit: str) -> float | None:
-    rate = unit.endswith("/s")
-    if not ratio or not (rate or direction == "lower"):
-        return None
-    return 100 * ((1 / ratio if rate else ratio) - 1)
-
-
-def _better(difference: float, direction: Direction) -> Literal["baseline", "candidate"] | None:
-    if direction == "neither" or difference == 0:
-        return None
-    return "candidate" if (difference > 0) == (direction == "higher") else "baseline"
+    time = ratio and (1 / ratio if unit.endswith("/s") else ratio if direction == "lower" else None)
+    return 100 * (time - 1) if time else None
 
 
 @dataclass(frozen=True)
@@ -186,12 +176,10 @@ class Welch:
 
     @property
     def error(self) -> float:
-        """Standard error of the difference."""
         return math.hypot(self.error_a, self.error_b)
 
     @property
     def df(self) -> float:
-        """Degrees of freedom of the difference."""
         return self._df(1.0)
 
     def _df(self, weight: float) -> float:
@@ -212,8 +200,8 @@ class Welch:
         """Probability that this test rejects at 5 % when the true difference is `difference` (noncentral t:
         Cohen, Statistical Power Analysis, 1988), the spreads being those observed."""
         critical, shift = t_quantile(1 - ALPHA / 2, self.df), abs(difference) / self.error
-        above = 1.0 if shift > _CERTAIN else float(1 - special.nctdtr(self.df, shift, critical))
-        below = float(special.nctdtr(self.df, shift, -critical)) if shift < _NO_LOWER_TAIL else 0.0
+        above = 1.0 if shift > _CERTAIN else float(1 - scipy.special.nctdtr(self.df, shift, critical))
+        below = float(scipy.special.nctdtr(self.df, shift, -critical)) if shift < _NO_LOWER_TAIL else 0.0
         return min(1.0, above + below)
 
     def ratio_interval(self) -> Interval | None:
@@ -228,19 +216,19 @@ class Welch:
 
 
 def _two_sided(t: float, df: float) -> float:
-    return float(2 * special.stdtr(df, -abs(t)))
+    return float(2 * scipy.special.stdtr(df, -abs(t)))
 
 
 def _tost(difference: float, error: float, df: float, margin: float) -> float:
-    above = special.stdtr(df, (difference - margin) / error)
-    below = special.stdtr(df, -(difference + margin) / error)
+    above = scipy.special.stdtr(df, (difference - margin) / error)
+    below = scipy.special.stdtr(df, -(difference + margin) / error)
     return float(max(above, below))
 
 
+@remembered
 def equivalence(baseline: Sequence[float], candidate: Sequence[float], margin_percent: float) -> float | None:
     """p of TOST that two means differ by less than `margin_percent` of the baseline's; None where n < 2."""
-    a, b = np.array(baseline, dtype=np.float64), np.array(candidate, dtype=np.float64)
-    welch = Welch.of(a, b)
+    welch = Welch.of(np.array(baseline, dtype=np.float64), np.array(candidate, dtype=np.float64))
     return None if welch is None else welch.tost(margin_percent / 100 * abs(welch.mean_a))
 
 
@@ -254,7 +242,7 @@ def mann_whitney(a: Floats, b: Floats) -> float | None:
     exact = distinct == n + m and n * m <= 2500
     if distinct == 1:
         return 1.0
-    return float(stats.mannwhitneyu(a, b, method="exact" if exact else "asymptotic").pvalue)
+    return float(scipy.stats.mannwhitneyu(a, b, method="exact" if exact else "asymptotic").pvalue)
 
 
 def hedges_g(a: Floats, b: Floats) -> float | None:
@@ -271,7 +259,7 @@ def hedges_g(a: Floats, b: Floats) -> float | None:
 
 
 def paired(pairs: Sequence[tuple[float, float]], margin: float | None) -> Paired | None:
-    """Student's t and Wilcoxon's signed ranks on differences; None for fewer than two pairs. `margin` in units."""
+    """Student's t on differences; None for fewer than two pairs. `margin` in units."""
     if len(pairs) < 2:
         return None
     table = np.array(pairs)
@@ -284,18 +272,7 @@ def paired(pairs: Sequence[tuple[float, float]], margin: float | None) -> Paired
         ci95_difference=around(mean, error, df),
         p_value=_two_sided(mean / error, df),
         equivalence_p=None if margin is None else _tost(mean, error, df, margin),
-        wilcoxon_p=_wilcoxon(np.round(change / step)),
     )
-
-
-def _wilcoxon(change: Floats) -> float | None:
-    """Exact without ties: with them SciPy would enumerate every pattern of signs."""
-    nonzero = change[change != 0]
-    if 2.0 ** (1 - len(nonzero)) > ALPHA:
-        return None
-    untied = len(np.unique(np.abs(nonzero))) == len(nonzero) <= 50
-    method: Literal["exact", "approx"] = "exact" if untied else "approx"
-    return float(stats.wilcoxon(nonzero, method=method).pvalue)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special, stats
+import scipy
 
 from sparkpub.analysis.compare import Welch
 from sparkpub.analysis.describe import Floats, autocorrelation
+from sparkpub.analysis.memory import remembered
 
 _SLOPE_RUNS = 1000
 _EXACT_BLOCKS = 8
@@ -32,6 +33,7 @@ class Trend:
     lag1: float | None = None
 
 
+@remembered
 def trend(values: Sequence[float]) -> Trend:
     """The trend of values in run order; a constant sample has slope 0 and p 1.
 
@@ -43,8 +45,8 @@ def trend(values: Sequence[float]) -> Trend:
         return Trend(n=n)
     if array.min() == array.max():
         return Trend(n=n, slope=0.0, tau=0.0, p_value=1.0, spearman=0.0, spearman_p=1.0)
-    kendall = stats.kendalltau(np.arange(n), array)
-    rho = float(np.corrcoef(np.arange(n), stats.rankdata(array))[0, 1])
+    kendall = scipy.stats.kendalltau(np.arange(n), array)
+    rho = float(np.corrcoef(np.arange(n), scipy.stats.rankdata(array))[0, 1])
     return Trend(
         n=n,
         slope=theil_sen(array),
@@ -61,21 +63,14 @@ def theil_sen(values: Floats) -> float:
     positions = np.arange(len(values))
     if len(values) > _SLOPE_RUNS:
         positions = np.linspace(0, len(values) - 1, _SLOPE_RUNS).round().astype(np.int64)
-    i, j = _pairs(len(positions))
-    chosen = values[positions]
-    return float(np.median((chosen[j] - chosen[i]) / (positions[j] - positions[i])))
-
-
-@functools.lru_cache(maxsize=4)
-def _pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
-    return np.triu_indices(n, 1)
+    return float(scipy.stats.theilslopes(values[positions], positions).slope)
 
 
 def _correlation_p(r: float, n: int) -> float:
     """Two-sided p of a rank correlation by Student's t on n - 2 degrees of freedom."""
     if abs(r) >= 1 - 1e-12:
         return 2 / math.factorial(min(n, 20))  # exact: two of all orders are perfect
-    return float(2 * special.stdtr(n - 2, -abs(r) * math.sqrt((n - 2) / (1 - r * r))))
+    return float(2 * scipy.special.stdtr(n - 2, -abs(r) * math.sqrt((n - 2) / (1 - r * r))))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +83,7 @@ class OrderEffect:
     p_value: float
 
 
+@remembered
 def order_effect(values: Sequence[float], places: Sequence[int]) -> OrderEffect | None:
     """Does it matter to run first in a round of environments? `places` holds each value's place (0 = first).
 
@@ -111,6 +107,7 @@ class FirstRuns:
     p_value: float
 
 
+@remembered
 def first_runs(blocks: Sequence[Sequence[float]]) -> FirstRuns:
     """Do the first runs of blocks stand out? A permutation test that needs no distribution.
 
@@ -120,7 +117,7 @@ def first_runs(blocks: Sequence[Sequence[float]]) -> FirstRuns:
     left out; p is 1 where none is left.
     """
     used = [block for block in blocks if len(block) >= 3]
-    ranks = tuple(float(stats.rankdata(block)[0]) for block in used)
+    ranks = tuple(float(scipy.stats.rankdata(block)[0]) for block in used)
     lengths = tuple(len(block) for block in used)
     observed = abs(sum(_eccentricity(rank, n) for rank, n in zip(ranks, lengths, strict=True)))
     if len(used) <= _EXACT_BLOCKS:
@@ -128,7 +125,7 @@ def first_runs(blocks: Sequence[Sequence[float]]) -> FirstRuns:
     else:
         # Ranks 1 … n on a scale from -1 to 1, each as likely, have the variance (n + 1) / (3 (n - 1)).
         variance = sum((n + 1) / (3 * (n - 1)) for n in lengths)
-        p_value = float(2 * special.ndtr(-observed / math.sqrt(variance)))
+        p_value = float(2 * scipy.special.ndtr(-observed / math.sqrt(variance)))
     return FirstRuns(ranks=ranks, lengths=lengths, p_value=min(1.0, p_value))
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sparkpub.analysis.describe import ALPHA, Floats, resolution_of, t_quantile
+from sparkpub.analysis.describe import ALPHA, resolution_of, t_quantile
+from sparkpub.analysis.memory import remembered
 
 _ROUNDING_STEPS = 2.0
 _SMALLEST = 3
@@ -15,6 +16,7 @@ _SEVERAL_FROM = 15
 _MOST = 50
 
 
+@remembered
 def grubbs(values: Sequence[float], alpha: float = ALPHA) -> tuple[int, ...]:
     """Indices of outliers, the most extreme first.
 
@@ -39,12 +41,10 @@ def grubbs(values: Sequence[float], alpha: float = ALPHA) -> tuple[int, ...]:
         if deviation[worst] / spread > critical_value(n - step, alpha):
             count = step + 1
         left = np.delete(left, worst)
-    return tuple(index for index in found[:count] if _beyond_rounding(array, index, found[:count]))
-
-
-def _beyond_rounding(array: Floats, index: int, suspects: Sequence[int]) -> bool:
-    others = np.delete(array, suspects)
-    return abs(float(array[index]) - float(others.mean())) > _ROUNDING_STEPS * resolution_of(array)
+    if not count:
+        return ()
+    others, rounding = float(np.delete(array, found[:count]).mean()), _ROUNDING_STEPS * resolution_of(array)
+    return tuple(index for index in found[:count] if abs(float(array[index]) - others) > rounding)
 
 
 def critical_value(n: int, alpha: float = ALPHA) -> float:
@@ -53,6 +53,7 @@ def critical_value(n: int, alpha: float = ALPHA) -> float:
     return (n - 1) / math.sqrt(n) * math.sqrt(t * t / (n - 2 + t * t))
 
 
+@remembered
 def far_from_median(values: Sequence[float]) -> tuple[int, ...]:
     """Indices of values whose modified z-score, 0.6745 |x - median| / MAD, is above 3.5 (Iglewicz and Hoaglin 1993).
 

@@ -9,18 +9,18 @@ uncorrected, and they do not weaken the primary tests. Trends and order effects 
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
-from sparkpub.analysis.compare import Comparison, adjust, compare, holm
-from sparkpub.analysis.criteria import REPEAT_PERCENT, Criterion, criteria
+from sparkpub import coverage
+from sparkpub.analysis.compare import DETECTABLE_PERCENT, Comparison, adjust, compare, holm
 from sparkpub.analysis.describe import ALPHA, MINIMUM_RUNS, RESAMPLES, SEED, Description, describe
 from sparkpub.analysis.drift import OrderEffect, Trend, order_effect, trend
 from sparkpub.analysis.outliers import far_from_median, grubbs
 from sparkpub.dataset import CampaignData, Dataset
-from sparkpub.errors import UsageError
+from sparkpub.errors import CollectError, UsageError
 from sparkpub.metrics import METRICS, Metric
 from sparkpub.record import Record, metric_of
 
@@ -29,6 +29,8 @@ Include = Literal["counted", "all"]
 Key = tuple[str, str, str, str]
 """(model, environment, workload, metric)."""
 
+MAX_CV_PERCENT, MIN_POWER, REPEAT_PERCENT = 5.0, 0.8, 5.0
+"""The methodology's success criteria."""
 _STATE = ("gpu_temp_", "gpu_power_", "gpu_clock_", "gpu_utilization_", "device_used_before_")
 _FURTHER_SUMMARIES = ("_mean_ms", "_min_ms", "_p90_ms", "_p95_ms", "_max_ms")
 
@@ -81,6 +83,21 @@ class RepeatRow(Comparison, Row):
 
 
 @dataclass(frozen=True)
+class Criterion:
+    """One success criterion of the methodology applied to one primary metric of a cell (`model/environment/workload`,
+    for power the candidate's), or to a whole campaign. `met` is None where the data do not decide."""
+
+    campaign: str
+    criterion: Literal["variation", "power", "repeatability", "completeness"]
+    cell: str | None
+    metric: str | None
+    value: float | None
+    threshold: float
+    met: bool | None
+    why: str
+
+
+@dataclass(frozen=True)
 class Statistics:
     """What `sparkpub stats` says. `excluded` maps runs left out to the reason; empty where all were included."""
 
@@ -97,13 +114,12 @@ class Statistics:
         return {(row.campaign, row.model, row.environment, row.workload, row.metric): row for row in self.cells}
 
     def cell(self, campaign: str, model: str, environment: str, workload: str, metric: str) -> CellStatistic | None:
-        """The statistics of one metric of one cell, None where it was not measured."""
         return self._cells.get((campaign, model, environment, workload, metric))
 
     @cached_property
     def criteria(self) -> tuple[Criterion, ...]:
         """The success criteria of the methodology, applied."""
-        return criteria(self)
+        return tuple(_criteria(self))
 
     def document(self) -> dict[str, Any]:
         """As `sparkpub stats --json` prints it: JSON values, figures with 12 significant digits."""
@@ -183,41 +199,21 @@ def statistics(
     if against is not None and (len(chosen) != 1 or campaign == against):
         raise UsageError("--against compares one campaign with another", remedy="name the first with --campaign")
     out = dict(excluded or {}) if include == "counted" else {}
-    parts = [_part(data, out) for data in chosen]
-    others = {} if against is None else campaign_samples(dataset.campaign(against), out)
+    samples = [campaign_samples(data, out) for data in chosen]
     used = chosen if against is None else (*chosen, dataset.campaign(against))
     here = {stored.record.run_id for data in used for stored in data.runs}
+    repeats: list[RepeatRow] = []
+    if against is not None:
+        repeats = _repeats(chosen[0], samples[0], against, campaign_samples(dataset.campaign(against), out))
     return Statistics(
         include,
         {run: reason for run, reason in out.items() if run in here},
         chosen,
-        tuple(row for part in parts for row in part.cells),
-        tuple(row for part in parts for row in part.comparisons),
+        tuple(row for data, found in zip(chosen, samples, strict=True) for row in _cells(data, found)),
+        tuple(row for data, found in zip(chosen, samples, strict=True) for row in _comparisons(data, found)),
         against,
-        tuple(
-            row
-            for data, part in zip(chosen, parts, strict=True)
-            for row in _repeats(data, part.samples, against or "", others)
-        ),
+        tuple(repeats),
     )
-
-
-@dataclass(frozen=True)
-class _Part:
-    """The statistics of one campaign by itself."""
-
-    samples: Mapping[Key, Sample]
-    cells: list[CellStatistic]
-    comparisons: list[ComparisonRow]
-
-
-def _part(data: CampaignData, excluded: Collection[str]) -> _Part:
-    out = frozenset(stored.record.run_id for stored in data.runs if stored.record.run_id in excluded)
-    if ("statistics", out) not in data.kept:
-        samples = campaign_samples(data, out)
-        data.kept["statistics", out] = _Part(samples, _cells(data, samples), _comparisons(data, samples))
-    part: _Part = data.kept["statistics", out]
-    return part
 
 
 def campaign_samples(data: CampaignData, excluded: Collection[str] = ()) -> dict[Key, Sample]:
@@ -248,7 +244,6 @@ def family_of(metric: Metric, present: Collection[str] = ()) -> Family:
 
 
 def _about(campaign: str, key: Key, sample: Sample) -> dict[str, Any]:
-    """The fields of `Row`."""
     model, _, workload, metric = key
     return {"campaign": campaign, "model": model, "workload": workload, "metric": metric,
             "unit": sample.metric.unit, "family": sample.family}  # fmt: skip
@@ -260,10 +255,8 @@ def _cells(data: CampaignData, samples: Mapping[Key, Sample]) -> list[CellStatis
     trends = holm([row.trend.p_value if row.family == "primary" else None for row in rows])
     effects = (row.order_effect if row.family == "primary" else None for row in rows)
     orders = holm([None if effect is None else effect.p_value for effect in effects])
-    return [
-        replace(row, trend_p_adjusted=p, order_effect_p_adjusted=q)
-        for row, p, q in zip(rows, trends, orders, strict=True)
-    ]
+    adjusted = zip(rows, trends, orders, strict=True)
+    return [replace(row, trend_p_adjusted=p, order_effect_p_adjusted=q) for row, p, q in adjusted]
 
 
 def _cell(campaign: str, key: Key, sample: Sample, places: Mapping[str, int]) -> CellStatistic:
@@ -300,11 +293,8 @@ def _compared(base: Sample, sample: Sample, margin: float, *, pair: bool = False
     if pair and base.interleaved and sample.interleaved:
         both = [number for number in base.by_iteration if number in sample.by_iteration]
         pairs = [(base.by_iteration[number], sample.by_iteration[number]) for number in both]
-    metric = sample.metric
-    return vars(
-        compare(base.values, sample.values, margin_percent=margin, direction=metric.direction, unit=metric.unit,
-                pairs=pairs)
-    )  # fmt: skip
+    about: dict[str, Any] = {"direction": sample.metric.direction, "unit": sample.metric.unit, "pairs": pairs}
+    return vars(compare(base.values, sample.values, margin_percent=margin, **about))
 
 
 def _comparisons(data: CampaignData, samples: Mapping[Key, Sample]) -> list[ComparisonRow]:
@@ -342,3 +332,50 @@ def _by_family(rows: list[R]) -> list[R]:
         places = [place for place, row in enumerate(rows) if row.family == family]
         done |= zip(places, adjust([rows[place] for place in places]), strict=True)
     return [done[place] for place in range(len(rows))]
+
+
+def _criteria(found: Statistics) -> Iterator[Criterion]:
+    """Variation, power and repeatability of every primary metric, and completeness of every campaign."""
+    for row in (row for row in found.cells if row.family == "primary" and row.unit != "°C"):
+        cell, cv = f"{row.model}/{row.environment}/{row.workload}", row.cv_percent
+        met = None if cv is None else cv < MAX_CV_PERCENT
+        why = f"coefficient of variation in percent, n = {row.n}"
+        yield Criterion(row.campaign, "variation", cell, row.metric, cv, MAX_CV_PERCENT, met, why)
+    for pair in (pair for pair in found.comparisons if pair.family == "primary"):
+        cell, power = f"{pair.model}/{pair.candidate}/{pair.workload}", pair.power_10_percent
+        met = None if power is None else power >= MIN_POWER
+        why = f"power against {DETECTABLE_PERCENT:g} % at 5 %, n = {pair.n_baseline} and {pair.n_candidate}"
+        yield Criterion(pair.campaign, "power", cell, pair.metric, power, MIN_POWER, met, why)
+    for again in (again for again in found.repeats if again.family == "primary"):
+        cell, value = f"{again.model}/{again.environment}/{again.workload}", again.difference_percent
+        why = f"difference in percent from campaign {again.against}: {again.why}"
+        met = _repeats_within(again)
+        yield Criterion(again.campaign, "repeatability", cell, again.metric, value, REPEAT_PERCENT, met, why)
+    if not found.repeats:
+        why = f"no cell in common with {found.against}" if found.against else "no repeat was compared (--against)"
+        for data in found.campaigns:
+            yield Criterion(data.name, "repeatability", None, None, None, REPEAT_PERCENT, None, why)
+    yield from map(_completeness, found.campaigns)
+
+
+def _repeats_within(row: RepeatRow) -> bool | None:
+    """True where the difference is shown to lie within the margin, False where its interval lies wholly beyond it."""
+    if row.verdict == "equivalent":
+        return True
+    margin = REPEAT_PERCENT / 100 * abs(row.mean_baseline)
+    beyond = row.ci95_difference is not None and (row.ci95_difference[0] > margin or row.ci95_difference[1] < -margin)
+    return False if beyond and row.verdict != "undecided" else None
+
+
+def _completeness(data: CampaignData) -> Criterion:
+    done = planned = 0
+    why = "no matrix says what was planned"
+    if data.matrix is not None:
+        try:
+            counts = coverage.by_cell(data.matrix, data.records, data.quarantined)
+            done, planned = sum(count.done for count in counts), sum(count.planned for count in counts)
+            why = f"{done} of {planned} planned runs are done"
+        except CollectError as error:
+            why = error.what
+    share, met = (100 * done / planned, done == planned) if planned else (None, None)
+    return Criterion(data.name, "completeness", None, None, share, 100.0, met, why)

@@ -27,16 +27,10 @@ _COLUMNS = {
     "criteria": ("campaign criterion cell metric value threshold met why", "Success criteria"),
 }
 _HEADINGS = {
-    "sd": "σ",
-    "ci95": "95 % interval",
-    "ci95_difference": "95 % interval",
-    "cv_percent": "CV %",
-    "difference_percent": "%",
-    "overhead_percent": "overhead %",
-    "effect_size": "g",
-    "n_effective": "n eff.",
+    "sd": "σ", "ci95": "95 % interval", "ci95_difference": "95 % interval", "cv_percent": "CV %",
+    "difference_percent": "%", "overhead_percent": "overhead %", "effect_size": "g", "n_effective": "n eff.",
     "trend": "trend per run",
-}
+}  # fmt: skip
 _IN_UNIT = frozenset(["mean", "sd", "ci95", "p50", "p95", "p99", "difference", "ci95_difference"])
 _SIGNED = frozenset(["difference", "difference_percent", "overhead_percent", "effect_size"])
 
@@ -59,8 +53,8 @@ def _counted(found: Statistics) -> str:
     runs = {run for cell in found.cells for run in cell.runs}
     if found.include == "all":
         return f"All {len(runs)} runs as recorded, those that the review takes out included.\n"
-    lines = [f"{len(runs)} runs counted, {len(found.excluded)} left out."]
-    return "\n".join([*lines, *(f"- {run}: {reason}" for run, reason in found.excluded.items())]) + "\n"
+    left_out = (f"- {run}: {reason}\n" for run, reason in found.excluded.items())
+    return f"{len(runs)} runs counted, {len(found.excluded)} left out.\n" + "".join(left_out)
 
 
 def _filled(names: Sequence[str], rows: Sequence[Any]) -> list[list[str]]:

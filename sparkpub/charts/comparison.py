@@ -4,15 +4,10 @@ from typing import Any
 
 import altair as alt
 
-from sparkpub.charts import theme
-from sparkpub.charts.scope import Scope
+from sparkpub.charts import marks, theme
+from sparkpub.charts.scope import COVERAGE, PARTS, Scope
 
-PARTS = dict(zip(("weights", "KV cache", "engine and other", "page cache", "free", "used, not broken down"),
-                 (*theme.SERIES[:4], theme.GRID, theme.SERIES[5]), strict=True))  # fmt: skip
-"""Parts of a machine's memory, with their colours: what nothing uses stands back."""
-COVERAGE = ("done", "failed", "quarantined", "missing", "extra")
 SHAPES = {"higher": "triangle-right", "lower": "triangle-left", "equivalent": "circle", "undecided": "diamond"}
-GLYPHS = {"done": "●", "failed": "×", "quarantined": "◘", "missing": "○", "extra": "+"}
 
 
 def forest(scope: Scope, margin_percent: float, narrow: bool = False) -> dict[str, Any]:
@@ -21,8 +16,8 @@ def forest(scope: Scope, margin_percent: float, narrow: bool = False) -> dict[st
     Rows `comparisons`: `label, model, environment, workload, percent, lo, hi, verdict`. The band is the margin
     within which the campaign calls two environments equivalent. Real differences are filled, others hollow.
     """
-    rows = scope.rows("comparisons")
-    axis = alt.Axis(grid=True, ticks=False, domain=False, labelColor=theme.TEXT, labelLimit=300, labels=not narrow)
+    rows = marks.rows(scope, "comparisons")
+    axis = alt.Axis(grid=True, labelColor=theme.TEXT, labelLimit=300, labels=not narrow)
     y = alt.Y("label:N", sort=None, title=None, axis=axis, scale=alt.Scale(padding=0.75 if narrow else 0.5))
     x = alt.X("percent:Q", title="Difference in % of the baseline", scale=alt.Scale(zero=True, nice=True))
     once = alt.Chart(alt.NamedData("comparisons")).transform_aggregate(count="count()")
@@ -38,43 +33,32 @@ def forest(scope: Scope, margin_percent: float, narrow: bool = False) -> dict[st
         fillOpacity=alt.condition("datum.verdict === 'undecided'", alt.value(0), alt.value(1)),
         tooltip=[alt.Tooltip(f"{field}:N") for field in ("label", "percent", "lo", "hi", "verdict", "p")],
     )
-    names = [named(rows, y, "label")] if narrow else []
+    names = [marks.names(rows, y, "label")] if narrow else []
     return theme.finish(alt.layer(band, zero, span, point, *names).properties(height={"step": 38 if narrow else 26}))
-
-
-def named(rows: alt.Chart, y: alt.Y, field: str) -> alt.Chart:
-    """Names above the rows instead of beside them, for a phone: they leave the plot its whole width."""
-    words: alt.Chart = rows.transform_aggregate(count="count()", groupby=[field]).mark_text(
-        align="left", dy=-18, fontSize=12, color=theme.TEXT
-    )
-    return words.encode(x=alt.value(0), y=y, text=alt.Text(f"{field}:N"))
 
 
 def ledger(scope: Scope, parts: tuple[str, ...], narrow: bool = False) -> dict[str, Any]:
     """Where the machine's memory went in one run of each cell. Rows `ledger`: `cell, part, rank, gib, run, href`.
 
-    `parts` are those that any of the runs has.
+    `parts` are those that any of the runs has; what is free stands back.
     """
-    y = scope.y(labels=not narrow)
-    bars = (
-        scope.rows("ledger")
-        .mark_bar(height=21, stroke=theme.FAINT, strokeWidth=0.5)
-        .encode(
-            x=alt.X("gib:Q", title="Memory (GiB)", stack="zero"),
-            y=y,
-            order=alt.Order("rank:Q"),
-            color=alt.Color(
-                "part:N",
-                title="Part",
-                legend=alt.Legend(values=list(parts), columns=2 if narrow else 4),
-                scale=alt.Scale(domain=[*PARTS], range=[*PARTS.values()]),
-            ),
-            tooltip=[alt.Tooltip(f"{field}:N") for field in ("cell", "part", "gib", "run")],
-            href=alt.Href("href:N"),
-        )
+    rows, y = marks.rows(scope, "ledger"), marks.y(scope, labels=not narrow)
+    colours = [theme.GRID if part == "free" else theme.SERIES[place] for place, part in enumerate(PARTS)]
+    bars = rows.mark_bar(height=21, stroke=theme.FAINT, strokeWidth=0.5).encode(
+        x=alt.X("gib:Q", title="Memory (GiB)", stack="zero"),
+        y=y,
+        order=alt.Order("rank:Q"),
+        color=alt.Color(
+            "part:N",
+            title="Part",
+            scale=alt.Scale(domain=list(PARTS), range=colours),
+            legend=alt.Legend(values=list(parts), columns=2 if narrow else 4),
+        ),
+        tooltip=[alt.Tooltip(f"{field}:N") for field in ("cell", "part", "gib", "run")],
+        href=alt.Href("href:N"),
     )
     labels = (
-        scope.rows("ledger", "datum.gib >= 9")
+        marks.rows(scope, "ledger", "datum.gib >= 9")
         .mark_text(fontSize=11)
         .encode(
             x=alt.X("gib:Q", stack="zero", bandPosition=0.5),
@@ -85,22 +69,22 @@ def ledger(scope: Scope, parts: tuple[str, ...], narrow: bool = False) -> dict[s
             detail=alt.Detail("part:N"),
         )
     )
-    names = [named(scope.rows("ledger"), y, "cell")] if narrow else []
+    names = [marks.names(rows, y, "cell")] if narrow else []
     height = max(2, len(scope.cells)) * (44 if narrow else 28)
     return theme.finish(alt.layer(bars, labels, *names).properties(height=height))
 
 
 def coverage(scope: Scope) -> dict[str, Any]:
     """One mark per planned run: done, failed, quarantined or missing. Rows `slots`: `cell, iteration, state, href`."""
-    rows = scope.rows("slots")
+    rows = marks.rows(scope, "slots")
     x = alt.X("iteration:O", title="Iteration", axis=alt.Axis(labelAngle=0, orient="bottom"))
     colours = ["var(--sp-good)", "var(--sp-bad)", "var(--sp-warn)", "var(--sp-fg2)", "var(--sp-c3)"]
-    marks = rows.mark_text(fontSize=16, baseline="middle").encode(
+    signs = rows.mark_text(fontSize=16, baseline="middle").encode(
         x=x,
-        y=scope.y(),
+        y=marks.y(scope),
         text=alt.Text("glyph:N"),
         color=alt.Color("state:N", scale=alt.Scale(domain=list(COVERAGE), range=colours), legend=None),
         tooltip=[alt.Tooltip(f"{field}:N") for field in ("cell", "iteration", "state", "run")],
         href=alt.Href("href:N"),
     )
-    return theme.finish(alt.layer(marks).properties(height=max(2, len(scope.cells)) * 26))
+    return theme.finish(alt.layer(signs).properties(height=max(2, len(scope.cells)) * 26))

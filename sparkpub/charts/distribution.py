@@ -4,8 +4,8 @@ from typing import Any
 
 import altair as alt
 
-from sparkpub.charts import theme
-from sparkpub.charts.scope import Scope, run_tooltip
+from sparkpub.charts import marks, theme
+from sparkpub.charts.scope import Scope
 from sparkpub.metrics import Metric
 
 
@@ -30,20 +30,21 @@ def strip(scope: Scope, metric: Metric) -> dict[str, Any]:
     figures are hollow.
     """
     name = metric.name
-    points = scope.points(
-        scope.rows("runs", f"isValid(datum.{name})"),
+    points = marks.points(
+        scope,
+        marks.rows(scope, "runs", f"isValid(datum.{name})"),
         x=_x(metric, name, zero=False),
-        y=scope.y(),
+        y=marks.y(scope),
         yOffset=alt.YOffset("iteration:Q", scale=alt.Scale(zero=False)),
-        tooltip=run_tooltip(metric.label, name),
+        tooltip=marks.run_tooltip(metric.label, name),
     )
-    cells = scope.rows("cells", _of(metric))
+    cells = marks.rows(scope, "cells", _of(metric))
     interval = cells.mark_bar(height=10, opacity=0.22, color=theme.FAINT).encode(
-        x=_x(metric, "lo", zero=False), x2=alt.X2("hi:Q"), y=scope.y()
+        x=_x(metric, "lo", zero=False), x2=alt.X2("hi:Q"), y=marks.y(scope)
     )
     mean = cells.mark_tick(thickness=2.5, size=26, color=theme.TEXT).encode(
         x=_x(metric, "mean", zero=False),
-        y=scope.y(),
+        y=marks.y(scope),
         tooltip=[alt.Tooltip("cell:N"), *(alt.Tooltip(f"{field}:Q") for field in ("mean", "lo", "hi", "n"))],
     )
     return theme.finish(alt.layer(interval, points, mean).properties(height=_height(scope)))
@@ -61,28 +62,31 @@ def relative(scope: Scope, metric: Metric, baseline: str, margin_percent: float)
     )
     zero = band.mark_rule(strokeDash=[3, 3]).encode(x=alt.XDatum(0))
     counted = f"datum.state === 'counted' && datum.environment === {baseline!r} ? datum.{name} : null"
-    points = scope.points(
-        scope.rows("runs", f"isValid(datum.{name})")
+    points = marks.points(
+        scope,
+        marks.rows(scope, "runs", f"isValid(datum.{name})")
         .transform_calculate(base=counted)
         .transform_joinaggregate(mean="mean(base)", groupby=["model", "workload"])
         .transform_calculate(percent=f"100 * (datum.{name} / datum.mean - 1)")
         .transform_filter("isValid(datum.mean)"),
         x=alt.X("percent:Q", title=f"{metric.label}, in % from the mean of {baseline}", scale=alt.Scale(padding=10)),
-        y=scope.y(),
+        y=marks.y(scope),
         yOffset=alt.YOffset("iteration:Q", scale=alt.Scale(zero=False)),
-        tooltip=run_tooltip(metric.label, name, [alt.Tooltip("percent:Q", title="% from the baseline's mean")]),
+        tooltip=marks.run_tooltip(
+            metric.label, name, [alt.Tooltip("percent:Q", title="% from the baseline's mean", format="+.2f")]
+        ),
     )
     return theme.finish(alt.layer(inside, zero, points).properties(height=_height(scope)))
 
 
 def bars(scope: Scope, metric: Metric) -> dict[str, Any]:
     """Mean of each cell as a bar from zero, with the 95 % confidence interval of the mean."""
-    cells = scope.rows("cells", _of(metric))
+    cells = marks.rows(scope, "cells", _of(metric))
     bar = cells.mark_bar(height=alt.RelativeBandSize(0.8)).encode(
-        x=_x(metric, "mean", zero=True), y=scope.y(), color=scope.environment_colour()
+        x=_x(metric, "mean", zero=True), y=marks.y(scope), color=marks.environment_colour(scope)
     )
     whisker = cells.mark_errorbar(ticks=True, color=theme.TEXT).encode(
-        x=alt.X("lo:Q", title=theme.axis_title(metric.label, metric.unit)), x2=alt.X2("hi:Q"), y=scope.y()
+        x=alt.X("lo:Q", title=theme.axis_title(metric.label, metric.unit)), x2=alt.X2("hi:Q"), y=marks.y(scope)
     )
     return theme.finish(alt.layer(bar, whisker).properties(height=_height(scope, 26)))
 
@@ -90,10 +94,10 @@ def bars(scope: Scope, metric: Metric) -> dict[str, Any]:
 def box(scope: Scope, metric: Metric) -> dict[str, Any]:
     """Box plots: median, quartiles, whiskers to the farthest run within 1.5 interquartile ranges (Tukey)."""
     name = metric.name
-    rows = scope.rows("runs", f"isValid(datum.{name})", "datum.state === 'counted'")
+    rows = marks.rows(scope, "runs", f"isValid(datum.{name})", "datum.state === 'counted'")
     boxes = rows.mark_boxplot(
         size=18, median={"color": theme.TEXT}, rule={"color": theme.FAINT}, outliers={"size": 30, "filled": False}
-    ).encode(x=_x(metric, name, zero=False), y=scope.y(), color=scope.environment_colour())
+    ).encode(x=_x(metric, name, zero=False), y=marks.y(scope), color=marks.environment_colour(scope))
     return theme.finish(alt.layer(boxes).properties(height=_height(scope)))
 
 
@@ -102,48 +106,49 @@ def order(scope: Scope, metric: Metric) -> dict[str, Any]:
     name = metric.name
     x = alt.X("order:Q", title="Run order in the campaign", scale=alt.Scale(nice=True, zero=False))
     y = alt.Y(f"{name}:Q", title=theme.axis_title(metric.label, metric.unit), scale=alt.Scale(zero=False, nice=True))
-    points = scope.points(
-        scope.rows("runs", f"isValid(datum.{name})"),
+    points = marks.points(
+        scope,
+        marks.rows(scope, "runs", f"isValid(datum.{name})"),
         x=x,
         y=y,
-        tooltip=[*run_tooltip(metric.label, name), alt.Tooltip("order:Q", title="place")],
+        tooltip=[*marks.run_tooltip(metric.label, name), alt.Tooltip("order:Q", title="place")],
     )
     trend = (
-        scope.rows("trends", _of(metric))
+        marks.rows(scope, "trends", _of(metric))
         .transform_calculate(line="'trend in ' + datum.environment")  # a name shared would dash the points' legend
         .mark_line(strokeWidth=2, opacity=0.8)
         .encode(
             x=x,
             y=alt.Y("value:Q", title=theme.axis_title(metric.label, metric.unit)),
             detail=alt.Detail("cell:N"),
-            color=scope.environment_colour(),
+            color=marks.environment_colour(scope),
             strokeDash=theme.dash("line", [f"trend in {name}" for name in scope.environments]),
         )
     )
     # One name per pair of lines: those of the environments lie close to each other. Workloads alternate in side.
     several = len(scope.workloads) > 1
+    first = ("datum.end === 'first'", f"datum.environment === {scope.environments[0]!r}")
     names = [
-        scope.rows("trends", _of(metric), "datum.end === 'first'", f"datum.environment === {scope.environments[0]!r}",
-                   f"datum.workload === {workload!r}")
+        marks.rows(scope, "trends", _of(metric), *first, f"datum.workload === {workload!r}")
         .transform_calculate(name="datum.model" + (" + ' · ' + datum.workload" if several else ""))
         .mark_text(align="left", dy=14 if place % 2 else -10, fontSize=11, color=theme.FAINT)
         .encode(x=x, y=alt.Y("value:Q"), text=alt.Text("name:N"))
         for place, workload in enumerate(scope.workloads)
-    ]  # fmt: skip
+    ]
     return theme.finish(alt.layer(trend, points, *names).properties(height=280))
 
 
 def scatter(scope: Scope, across: Metric, up: Metric) -> dict[str, Any]:
     """Two metrics of the same runs against each other."""
     points = (
-        scope.rows("runs", f"isValid(datum.{across.name})", f"isValid(datum.{up.name})")
+        marks.rows(scope, "runs", f"isValid(datum.{across.name})", f"isValid(datum.{up.name})")
         .mark_point(size=50, filled=True, opacity=0.75)
         .encode(
             x=_x(across, across.name, zero=False),
             y=alt.Y(f"{up.name}:Q", title=theme.axis_title(up.label, up.unit), scale=alt.Scale(zero=False)),
-            color=scope.environment_colour(),
-            shape=scope.environment_shape(),
-            tooltip=run_tooltip(across.label, across.name, [alt.Tooltip(f"{up.name}:Q", title=up.label)]),
+            color=marks.environment_colour(scope),
+            shape=marks.environment_shape(scope),
+            tooltip=marks.run_tooltip(across.label, across.name, [alt.Tooltip(f"{up.name}:Q", title=up.label)]),
             href=alt.Href("href:N"),
         )
     )
@@ -155,19 +160,19 @@ def sweep(scope: Scope, metric: Metric) -> dict[str, Any]:
     x = alt.X("batch:Q", title="Batch size", scale=alt.Scale(type="log", base=2), axis=alt.Axis(format="d"))
     title = theme.axis_title(metric.label, metric.unit)
     points = (
-        scope.rows("runs", f"isValid(datum.{metric.name})", "isValid(datum.batch)")
+        marks.rows(scope, "runs", f"isValid(datum.{metric.name})", "isValid(datum.batch)")
         .mark_point(size=40, filled=True, opacity=0.6)
         .encode(
             x=x,
             y=alt.Y(f"{metric.name}:Q", title=title),
             color=theme.colour("model", scope.models, "Model"),
             shape=theme.shape("environment", scope.environments, "Environment"),
-            tooltip=run_tooltip(metric.label, metric.name, [alt.Tooltip("batch:Q", title="batch size")]),
+            tooltip=marks.run_tooltip(metric.label, metric.name, [alt.Tooltip("batch:Q", title="batch size")]),
             href=alt.Href("href:N"),
         )
     )
     lines = (
-        scope.rows("cells", _of(metric), "isValid(datum.batch)")
+        marks.rows(scope, "cells", _of(metric), "isValid(datum.batch)")
         .mark_line()
         .encode(
             x=x,

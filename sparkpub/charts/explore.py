@@ -5,8 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from sparkpub.charts import theme
-from sparkpub.charts.scope import run_tooltip
+from sparkpub.charts import marks, theme
 
 
 def explore(across: str, up: str, environments: Sequence[str]) -> dict[str, Any]:
@@ -26,7 +25,7 @@ def explore(across: str, up: str, environments: Sequence[str]) -> dict[str, Any]
             color=theme.colour("environment", environments, "Environment"),
             shape=theme.shape("environment", environments, "Environment"),
             opacity=alt.condition(brush, alt.value(0.9), alt.value(0.25)),
-            tooltip=run_tooltip("across", "vx", [alt.Tooltip("vy:Q", title="up"), alt.Tooltip("campaign:N")]),
+            tooltip=marks.run_tooltip("across", "vx", [alt.Tooltip("vy:Q", title="up"), alt.Tooltip("campaign:N")]),
             href=alt.Href("href:N"),
         )
         .add_params(brush)

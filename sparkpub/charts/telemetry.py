@@ -4,10 +4,10 @@ from typing import Any
 
 import altair as alt
 
-from sparkpub.charts import theme
+from sparkpub.charts import marks, theme
 from sparkpub.charts.scope import Scope
 
-MARGIN = 44
+MARGIN = 52
 """Room for the axis beside each panel, in pixels."""
 
 
@@ -20,7 +20,7 @@ def panels(signals: tuple[tuple[str, str], ...], total: int = theme.WIDE) -> dic
     charts = []
     for place, (label, unit) in enumerate(signals):
         last = place == len(signals) - 1
-        axis = alt.Axis(title="Seconds since launch") if last else alt.Axis(title=None, labels=False, ticks=False)
+        axis = alt.Axis(title="Seconds since launch", grid=False) if last else None
         phases = alt.Chart(alt.NamedData("phases"))
         shade = phases.mark_rect(opacity=0.12, color=theme.SERIES[0]).encode(
             x=alt.X("start:Q", axis=axis), x2=alt.X2("end:Q"), tooltip="name:N"
@@ -51,12 +51,12 @@ def panels(signals: tuple[tuple[str, str], ...], total: int = theme.WIDE) -> dic
 def heat(scope: Scope) -> dict[str, Any]:
     """GPU utilisation over time, one row per run. Rows `heat`: `run, label, start, end, percent, href`."""
     cells = (
-        scope.rows("heat")
+        marks.rows(scope, "heat")
         .mark_rect()
         .encode(
             x=alt.X("start:Q", title="Seconds since launch", scale=alt.Scale(nice=False, zero=False)),
             x2=alt.X2("end:Q"),
-            y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, labelFontSize=10)),
+            y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(labelFontSize=10)),
             color=alt.Color("percent:Q", title="GPU utilisation (%)",
                             scale=alt.Scale(type="threshold", domain=[5, 25, 50, 75, 95], range=list(theme.RAMP))),
             tooltip=[alt.Tooltip(f"{field}:N") for field in ("run", "start", "percent")],

@@ -34,10 +34,10 @@ CONFIG: dict[str, Any] = {
     "axis": {
         "labelColor": FAINT, "titleColor": FAINT, "domainColor": GRID, "tickColor": GRID, "gridColor": GRID,
         "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "gridOpacity": 0.7,
-        "labelLimit": 220, "titlePadding": 8, "labelFlush": False, "tickCount": 6, "tickSize": 4,
+        "labelLimit": 220, "titlePadding": 8, "labelFlush": False, "tickCount": 6, "ticks": False, "domain": False,
+        "labelPadding": 6,
     },
-    # Names of rows keep off the marks; a title that is wider than the plot runs below the names, not off the edge.
-    "axisY": {"labelPadding": 6},
+    # A title that is wider than the plot runs below the names of the rows, not off the edge.
     "axisX": {"titleAnchor": "end"},
     "legend": {
         "labelColor": TEXT, "titleColor": FAINT, "labelFontSize": 12, "titleFontSize": 12, "orient": "top",

@@ -3,6 +3,7 @@
 import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -17,9 +18,8 @@ from sparkpub.checks.view import Cell, View, ids, label
 from sparkpub.record import Record
 from sparkpub.store import Stored
 
-_SLOWDOWN = 0x08 | 0x20 | 0x40 | 0x80
-"""NVML's reasons HW slowdown, SW thermal, HW thermal and HW power brake (nvml.h, nvmlClocksEventReasons)."""
-_POWER_CAP = 0x04
+_POWER_CAP, _SLOWDOWN = 0x04, 0x08 | 0x20 | 0x40 | 0x80
+"""NVML's reason SW power cap, and HW slowdown, SW thermal, HW thermal and HW power brake (nvmlClocksEventReasons)."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ def _sampled(path: Path, _sha256: str) -> Sampled:
     gaps = [(later - earlier, earlier) for earlier, later in pairwise(times)] or [(0.0, 0.0)]
     load = table.numbers("gpu_utilization_percent")
     busy = [place for place, value in enumerate(load) if value is not None and value >= thresholds.LOAD_PERCENT]
-    reasons = [mask for place in busy if (mask := _mask(table.columns.get("gpu_throttle_reasons"), place)) is not None]
-    clocks = table.numbers("gpu_clock_sm_mhz")
+    masks, clocks = table.columns.get("gpu_throttle_reasons", ()), table.numbers("gpu_clock_sm_mhz")
+    reasons = [mask for place in busy if place < len(masks) and (mask := _mask(masks[place])) is not None]
     loaded = [clock for place in busy if place < len(clocks) and (clock := clocks[place]) is not None]
     foreign = [value for value in table.numbers("gpu_foreign_processes") if value is not None]
     widest, at = max(gaps)
@@ -72,11 +72,10 @@ def _sampled(path: Path, _sha256: str) -> Sampled:
     )
 
 
-def _mask(column: Sequence[float | str | None] | None, place: int) -> int | None:
-    try:
-        return int(str(column[place]), 16) if column and column[place] is not None else None
-    except ValueError:
-        return None
+def _mask(text: float | str | None) -> int | None:
+    with suppress(ValueError):
+        return int(str(text), 16)
+    return None
 
 
 def _share(masks: Sequence[int], bits: int) -> float | None:
@@ -135,7 +134,7 @@ def slow_clock(view: View) -> Iterator[Finding]:
         record, conditions = stored.record, sampled(stored)
         clock = record.value("gpu_clock_sm_mean_mhz") if conditions is None else conditions.clock_under_load_mhz
         limits = [gpu.clock_max_sm_mhz for gpu in record.machine.gpus if gpu.clock_max_sm_mhz]
-        limit = record.machine.clocks_locked_mhz or (max(limits) if limits else None)
+        limit = record.machine.clocks_locked_mhz or max(limits, default=None)
         slow = clock is not None and limit is not None and clock < thresholds.SLOW_CLOCK_SHARE * limit
         events = _events(stored, "slow-clock")
         if slow or events:
@@ -158,16 +157,14 @@ def foreign_load(view: View) -> Iterator[Finding]:
 def leak(view: View) -> Iterator[Finding]:
     """Runs whose memory kept growing while they were measured, or did not come back after them."""
     for stored in view.happened:
-        events = _events(stored, "leak")
-        if events:
+        if events := _events(stored, "leak"):
             yield view.finding("leak", "warning", f"This run leaked: {'; '.join(events)}.", run=stored, events=events)
 
 
 def kernel_warning(view: View) -> Iterator[Finding]:
     """Runs during which kernel or driver complained."""
     for stored in view.happened:
-        events = _events(stored, "xid", "oom", "kernel", "memory-floor")
-        if events:
+        if events := _events(stored, "xid", "oom", "kernel", "memory-floor"):
             times = f"{len(events)} times" if len(events) > 1 else "once"
             text = f"Kernel or driver complained {times} during this run: {events[0]}."
             yield view.finding("kernel-warning", "warning", text, run=stored, events=events)

@@ -30,13 +30,11 @@ class Fit:
 
     @cached_property
     def line(self) -> tuple[float, float]:
-        """Slope and intercept."""
         slope = float(np.cov(self.x, self.y)[0, 1] / self.x.var(ddof=1))
         return slope, float(self.y.mean() - slope * self.x.mean())
 
     @property
     def residuals(self) -> Floats:
-        """y minus the line."""
         slope, intercept = self.line
         return self.y - slope * self.x - intercept
 
@@ -77,12 +75,11 @@ def restated(view: View) -> list[tuple[str, str, str, Fit]]:
     """Every pair of results that are one measurement: workload, the two names, and the fit."""
     found = []
     for workload in dict.fromkeys(cell[2] for cell in view.ran):
-        columns = {name: column for name in view.results if _varies(column := _column(view, workload, name))}
-        own = [(label(cell), cell[0]) for cell, runs in view.ran.items() if cell[2] == workload for _ in runs]
-        cells, models = (
-            np.unique([cell for cell, _ in own], return_inverse=True)[1],
-            np.array([name for _, name in own]),
-        )
+        records = [run.record for cell, runs in view.ran.items() if cell[2] == workload for run in runs]
+        read = {name: np.array([record.value(name) for record in records], dtype=float) for name in view.results}
+        columns = {name: column for name, column in read.items() if _varies(column)}
+        cells = np.unique(["/".join(record.cell) for record in records], return_inverse=True)[1]
+        models = np.array([record.model for record in records])
         for one, other in combinations(columns, 2):
             fit = _exact(columns[one], columns[other], cells, models)
             if fit is not None:
@@ -94,11 +91,6 @@ def independent(view: View) -> tuple[str, ...]:
     """The results of a campaign without those that restate another, so that no fault is counted twice."""
     again = {other for _, _, other, _ in view.once(restated)}
     return tuple(name for name in view.results if name not in again)
-
-
-def _column(view: View, workload: str, name: str) -> Floats:
-    return np.array([np.nan if (value := run.record.value(name)) is None else value
-                     for cell, runs in view.ran.items() if cell[2] == workload for run in runs])  # fmt: skip
 
 
 def _varies(column: Floats) -> bool:
@@ -121,7 +113,6 @@ def _exact(x: Floats, y: Floats, cells: NDArray[np.int64], models: NDArray[np.st
 
 
 def dependent_metrics(view: View) -> Iterator[Finding]:
-    """Two headline metrics that are one."""
     for workload, one, other, fit in view.once(restated):
         x, y = view.metrics[one], view.metrics[other]
         slope, intercept = fit.line

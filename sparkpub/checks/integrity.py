@@ -23,12 +23,11 @@ _UNIT_DAMAGE = re.compile(r"metrics\.\w+\.(?:unit|value)")
 def damaged(campaign: str, lines: Iterable[str], *, units: bool) -> Iterator[Finding]:
     """Files that could not be read as records, from the lines of `Dataset.skipped`: those whose fault is a
     metric's unit or range where `units`, else all others."""
+    name = "unit" if units else "schema"
     for line in lines:
         if bool(_UNIT_DAMAGE.search(line)) is units:
-            name = "unit" if units else "schema"
-            yield Finding(
-                name, "error", campaign, None, None, f"A damaged file was left out: {line}.", {"damage": line}
-            )
+            text = f"A damaged file was left out: {line}."
+            yield Finding(name, "error", campaign, None, None, text, {"damage": line})
 
 
 def schema(view: View) -> Iterator[Finding]:
@@ -46,8 +45,8 @@ def checksum(view: View) -> Iterator[Finding]:
                 yield view.finding("checksum", "error", f"The {item.role} {item.path} of this run is gone.", run=stored,
                                    file=item.path, expected=item.sha256, found=None)  # fmt: skip
             elif sha256 != item.sha256 or size != item.bytes:
-                size_differs = f"{size:,} bytes instead of {item.bytes:,}"
-                how = size_differs if size != item.bytes else "other content of the same size"
+                same = size == item.bytes
+                how = "other content of the same size" if same else f"{size:,} bytes instead of {item.bytes:,}"
                 text = f"The {item.role} {item.path} is not the file that was recorded: {how}."
                 yield view.finding("checksum", "error", text, run=stored, file=item.path,
                                    expected=item.sha256, found=sha256, bytes=size)  # fmt: skip

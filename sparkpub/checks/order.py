@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import combinations
 from statistics import fmean
 from typing import NamedTuple
@@ -93,9 +93,10 @@ def order_confound(view: View) -> Iterator[Finding]:
     for cell, runs in view.counted.items():
         if len(runs) >= thresholds.CONFOUND_RUNS:
             groups[cell[0], cell[2]].append(cell)
+    times = {cell: [run.record.started.value for run in runs] for cell, runs in view.counted.items()}
     for (model, workload), cells in groups.items():
-        for one, other in combinations(sorted(cells, key=lambda cell: _times(view, cell)[0]), 2):
-            first, then = _times(view, one), _times(view, other)
+        for one, other in combinations(sorted(cells, key=lambda cell: times[cell][0]), 2):
+            first, then = times[one], times[other]
             if first[-1] < then[0] and not _by_lot(view, one, len(first), len(then)):
                 text = (
                     f"For {model}/{workload} all {len(first)} runs of {one[1]} were over before the first of "
@@ -103,10 +104,6 @@ def order_confound(view: View) -> Iterator[Finding]:
                 )
                 yield view.finding("order-confound", "error", text, cells=[label(one), label(other)],
                                    last_started=first[-1], first_started=then[0])  # fmt: skip
-
-
-def _times(view: View, cell: Cell) -> Sequence[str]:
-    return [run.record.started.value for run in view.counted[cell]]
 
 
 def _by_lot(view: View, cell: Cell, one: int, other: int) -> bool:

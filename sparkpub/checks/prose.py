@@ -28,9 +28,8 @@ def unbound_number(sources: Path, _review: Review) -> Iterator[Finding]:
     """Figures with a unit that somebody typed: they go stale in silence."""
     for page in prose.pages(sources):
         for number in prose.unbound_numbers(page):
-            yield _finding(
-                "unbound-number", page, number.line, f"{number.text!r} is typed into the text; {number.fix}."
-            )
+            text = f"{number.text!r} is typed into the text; {number.fix}."
+            yield _finding("unbound-number", page, number.line, text)
 
 
 def claim(sources: Path, review: Review) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """Every check by name: what it asks, what follows, and which others trip with it."""
 
-from sparkpub.checks import conditions, coverage, dependence, identity, integrity, order, reports, spread, values
+from sparkpub.checks import conditions, coverage, dependence, identity, integrity, order, spread, values
 from sparkpub.checks.finding import Check
 
 _NO_RUN = frozenset({"unbalanced", "missing-cell"})
@@ -39,7 +39,7 @@ _ALL = [
     Check("high-variation", "meaning", ("warning",), "Do runs repeat within 5 %?", spread.high_variation),
     Check("small-sample", "meaning", ("warning",), "Are there runs enough for what is said?", spread.small_sample),
     Check("inconsistent-report", "meaning", ("error", "info"), "Does every report agree with itself?",
-          reports.inconsistent_report),
+          values.inconsistent_report),
     Check("thermal-gate", "evidence", ("warning",), "Did every run start cool?", conditions.thermal_gate),
     Check("throttled", "evidence", ("warning", "info"), "Did the GPU run as fast as it can?", conditions.throttled),
     Check("slow-clock", "evidence", ("warning",), "Was the clock what the GPU can do?", conditions.slow_clock),

@@ -1,7 +1,6 @@
 """How far runs of one cell lie apart: outliers, variation, and samples too small for what is said of them."""
 
 from collections.abc import Iterator
-from itertools import groupby
 
 from sparkpub.analysis import compare, describe, outliers
 from sparkpub.checks import thresholds
@@ -91,17 +90,13 @@ def small_sample(view: View) -> Iterator[Finding]:
 
 
 def _powerless(view: View) -> Iterator[Finding]:
-    key = lambda cell: (cell[2], cell[0])  # noqa: E731
-    for _, group in groupby(sorted(view.counted, key=key), key=key):
-        cells = {cell[1]: cell for cell in group}
-        base = cells.get(view.campaign.baseline)
-        for cell in cells.values() if base is not None else ():
-            for name in view.results if cell != base else ():
-                yield from _power(view, base, cell, view.metrics[name])
+    for cell in sorted(view.counted, key=lambda cell: (cell[2], cell[0])):
+        base = (cell[0], view.campaign.baseline, cell[2])
+        for name in view.results if base in view.counted and cell != base else ():
+            yield from _power(view, base, cell, view.metrics[name])
 
 
-def _power(view: View, base: Cell | None, cell: Cell, metric: Metric) -> Iterator[Finding]:
-    assert base is not None
+def _power(view: View, base: Cell, cell: Cell, metric: Metric) -> Iterator[Finding]:
     samples = [view.figures(place, metric.name) for place in (base, cell)]
     if min(map(len, samples)) < thresholds.EFFECTIVE_RUNS or not any(len(set(sample)) > 1 for sample in samples):
         return

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
@@ -21,11 +21,6 @@ Cell = tuple[str, str, str]
 T = TypeVar("T")
 _HYPHEN_FOR_MINUS = re.compile(r"(?<=[ (])-(?=\d)")
 _PERCENTILE = re.compile(r"_(?:mean|min|p\d\d|max)_ms$")
-
-
-def _middle(stem: str, names: Container[str]) -> str:
-    median = f"{stem}_p50_ms"
-    return median if median in names else f"{stem}_mean_ms"
 
 
 def label(cell: Cell) -> str:
@@ -108,13 +103,17 @@ class View:
     def results(self) -> tuple[str, ...]:
         """The metrics that a campaign is about: measured, not derived, not conditions such as temperatures, and one
         of each family of percentiles (the median, else the mean)."""
+
+        def represents(name: str) -> bool:
+            stem = _PERCENTILE.sub("", name)
+            median = f"{stem}_p50_ms"
+            return name in (stem, median if median in self.metrics else f"{stem}_mean_ms")
+
         return tuple(
             name
             for name, metric in self.metrics.items()
-            if not metric.derived_from
-            and metric.direction != "neither"
-            and (not name.startswith("gpu_") or metric.unit == "GiB")
-            and name in (stem := _PERCENTILE.sub("", name), _middle(stem, self.metrics))
+            if not metric.derived_from and metric.direction != "neither" and represents(name)
+            if metric.unit == "GiB" or not name.startswith("gpu_")
         )
 
     @cached_property
@@ -141,15 +140,9 @@ class View:
                 run: Stored | None = None, **evidence: Any) -> Finding:  # fmt: skip
         """A finding of this campaign; a run brings its cell along."""
         where = run.record.cell if run is not None else cell
-        return Finding(
-            check,
-            severity,
-            self.campaign.name,
-            None if where is None else label(where),
-            None if run is None else run.record.run_id,
-            _HYPHEN_FOR_MINUS.sub("\N{MINUS SIGN}", message),
-            evidence,
-        )
+        about = None if where is None else label(where), None if run is None else run.record.run_id
+        words = _HYPHEN_FOR_MINUS.sub("\N{MINUS SIGN}", message)
+        return Finding(check, severity, self.campaign.name, *about, words, evidence)
 
     def together(self, check: str, severity: Severity, runs: Sequence[Stored], say: Callable[[str], str],
                  evidence: Callable[[Sequence[Stored]], Mapping[str, Any]] = lambda _: {},
@@ -166,19 +159,16 @@ class View:
         for stored in runs:
             by_cell[stored.record.cell].append(stored)
         for cell, some in by_cell.items():
-            if len(some) > 1:
-                total = len(self.recorded[cell])
-                words = f"all {total} runs" if len(some) == total else f"{len(some)} of {total} runs"
-                yield self.finding(
-                    check, severity, say(f"{words} of {label(cell)}"), cell=cell, runs=ids(some), **evidence(some)
-                )
-            else:
+            if len(some) == 1:
                 words = f"iteration {some[0].record.iteration} of {label(cell)}"
                 yield self.finding(check, severity, say(words), run=some[0], **evidence(some))
+                continue
+            total = len(self.recorded[cell])
+            words = f"{'all' if len(some) == total else f'{len(some)} of'} {total} runs of {label(cell)}"
+            yield self.finding(check, severity, say(words), cell=cell, runs=ids(some), **evidence(some))
 
 
 def ids(runs: Iterable[Stored]) -> list[str]:
-    """The run ids, for evidence."""
     return [stored.record.run_id for stored in runs]
 
 

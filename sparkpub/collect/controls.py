@@ -79,11 +79,9 @@ def _switch(mode: str) -> str | None:
 
 def restore(gpus: Gpus | None) -> list[str]:
     """Undo what is noted as changed; says what was undone."""
-    try:
+    noted, said = {}, []
+    with suppress(ValueError):
         noted = json.loads(state.read(_NOTE) or "{}")
-    except ValueError:
-        noted = {}
-    said = []
     if noted.get("clocks") and gpus is not None:
         gpus.unlock_clocks()
         said.append("unlocked the GPU clocks")

@@ -53,7 +53,6 @@ def document(found: Sequence[Finding]) -> dict[str, Any]:
 
 
 def lines(found: Sequence[Finding]) -> list[str]:
-    """The same for people."""
     return [f"{item.state:8}{item.name}: {item.detail}{'; ' + item.remedy if item.remedy else ''}" for item in found]
 
 
@@ -66,16 +65,13 @@ def _gpu() -> Iterator[Finding]:
         for card in facts.gpus:
             size = "unified memory" if card.memory_total_gib is None else f"{card.memory_total_gib:.1f} GiB"
             yield Finding("gpu", "ok", f"{card.name}, {size}, driver {facts.driver}, CUDA up to {facts.cuda_driver}")
-        columns = gpus.columns()
-        others = gpus.processes()
-        read = sorted(name for name, value in columns.items() if value is not None)
+        read = sorted(name for name, value in gpus.columns().items() if value is not None)
         yield Finding("nvml", "ok", f"readable: {', '.join(read)}")
-        for name, reason in sorted(gpus.reasons.items()):
-            yield Finding(
-                "nvml", "warning", f"{name} is not readable: {reason}", "it is null in records, with this reason"
-            )
-        if others:
+        if others := gpus.processes():
             yield Finding("gpu use", "warning", f"{len(others)} other processes compute on it", "stop them")
+        for name, reason in sorted(gpus.reasons.items()):
+            detail = f"{name} is not readable: {reason}"
+            yield Finding("nvml", "warning", detail, "it is null in records, with this reason")
 
 
 def _machine(data: Path) -> Iterator[Finding]:
@@ -86,15 +82,14 @@ def _machine(data: Path) -> Iterator[Finding]:
     yield Finding("disk", "ok" if free >= 5 else "warning", f"{free:.1f} GiB free", "" if free >= 5 else "make room")
     if not os.access(place, os.W_OK):
         yield Finding("disk", "missing", f"{data} cannot be written", "choose another --data, or correct its rights")
-    group = cgroup.create(f"doctor-{os.getpid()}")
+    group, version = cgroup.create(f"doctor-{os.getpid()}"), f"cgroup {cgroup.version()}"
     if group is None:
-        detail = f"cgroup {cgroup.version()}; runs on the host get no group of their own"
+        detail = f"{version}; runs on the host get no group of their own"
         yield Finding("cgroup", "warning", detail, "run as root, with the memory controller enabled")
     else:
         cgroup.remove(group)
-        yield Finding("cgroup", "ok", f"cgroup {cgroup.version()}; each run is charged to a group of its own")
-    holder = lock.holder()
-    if holder is not None:
+        yield Finding("cgroup", "ok", f"{version}; each run is charged to a group of its own")
+    if (holder := lock.holder()) is not None:
         detail = f"process {holder.get('pid')} collects campaign {holder.get('campaign')} now"
         yield Finding("collector", "warning", detail, "wait for it: two at once would measure each other")
 
@@ -123,23 +118,19 @@ def _rights() -> Iterator[Finding]:
         "kernel log": (os.access(watch.KMSG, os.R_OK), "driver messages (Xid) cannot be seen"),
     }
     for name, (permitted, otherwise) in rights.items():
-        yield Finding(
-            name, "ok" if permitted else "warning", "permitted" if permitted else otherwise, "" if permitted else root
-        )
+        yield Finding(name, "ok", "permitted") if permitted else Finding(name, "warning", otherwise, root)
     mode = controls.power_mode()
     yield Finding("power mode", "ok", mode or "this machine offers none that is known here")
 
 
 def _git(data: Path) -> Iterator[Finding]:
     try:
-        repository = Repository.of(data)
-        upstream = repository.upstream()
+        upstream = Repository.of(data).upstream()
     except GitError as error:
         yield Finding("git", "warning", f"runs will not be committed: {error}", "collect with --no-commit, or git init")
         return
-    yield Finding(
-        "git", "ok", f"runs are committed; {'--push goes to ' + upstream if upstream else 'no upstream for --push'}"
-    )
+    target = f"--push goes to {upstream}" if upstream else "no upstream for --push"
+    yield Finding("git", "ok", f"runs are committed; {target}")
 
 
 def _matrix(matrix: Matrix, data: Path) -> Iterator[Finding]:
@@ -168,7 +159,8 @@ def _smoke(matrix: Matrix) -> Iterator[Finding]:
     with tempfile.TemporaryDirectory(prefix="sparkpub-smoke-") as folder:
         collect(once, Choice(Path(folder), commit=False), say=lambda _: None)
         for record in known_records(Path(folder) / matrix.campaign):
-            took = f"{record.duration_seconds or 0:.1f} s"
-            good = record.status == "ok"
-            detail = f"ok in {took}" if good else f"{record.status} after {took}: {record.status_reason}"
-            yield Finding(f"smoke {'/'.join(record.cell)}", "ok" if good else "missing", detail)
+            name, took = f"smoke {'/'.join(record.cell)}", f"{record.duration_seconds or 0:.1f} s"
+            if record.status == "ok":
+                yield Finding(name, "ok", f"ok in {took}")
+            else:
+                yield Finding(name, "missing", f"{record.status} after {took}: {record.status_reason}")

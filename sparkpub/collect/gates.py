@@ -48,7 +48,6 @@ class Condition:
     readings: list[Reading] = field(default_factory=list)
 
     def take(self, at: float) -> None:
-        """One reading, and what it means."""
         value, reason = self.read()
         self.met = None if value is None else self.wanted is None or self.compare(value, self.wanted)
         self.reason = reason or None
@@ -57,7 +56,6 @@ class Condition:
         self.readings.append(Reading(at_seconds=round(at, 3), value=value))
 
     def gate(self) -> Gate:
-        """The record's form."""
         reason = self.reason
         if self.met is None and reason is None:
             reason = "the sensor gave nothing"
@@ -93,7 +91,7 @@ class Gatekeeper:
     def __init__(self, gates: Gates, why_no_gpu: str, data: Path) -> None:
         self._gates, self._why, self._data = gates, why_no_gpu, data
         self._gpus: Gpus | None = None
-        self._cpu = memory.cpu_times()
+        self._cpu = memory.CpuLoad()
 
     def passed(self, gpus: Gpus | None, last_ended: datetime | None, interruption: Interruption, say: Say) -> Passed:
         """Wait for everything that waiting helps, then read the rest. `gpus` are those of the run."""
@@ -105,7 +103,7 @@ class Gatekeeper:
             done.append(controls.drop_caches())
         conditions = self._conditions()
         began = time.monotonic()
-        self._cpu = memory.cpu_times()
+        self._cpu.percent()
         if any(condition.name == "max_cpu_percent" for condition in conditions):
             interruption.wait(0.2)
         while True:
@@ -163,7 +161,6 @@ class Gatekeeper:
         return [*wanted, Condition("performance_state", state, "", self._performance_state, operator.eq, waits=False)]
 
     def _read(self, column: str, sensor: Callable[[Gpus], Any]) -> tuple[Any, str]:
-        """A reading of the GPUs, or None and why there is none."""
         if self._gpus is None:
             return None, self._why
         value = sensor(self._gpus)
@@ -173,9 +170,8 @@ class Gatekeeper:
         return self._read("gpu_temp_celsius", Gpus.temperature)
 
     def _cpu_percent(self) -> tuple[Value, str]:
-        before, self._cpu = self._cpu, memory.cpu_times()
-        busy, total = self._cpu[0] - before[0], self._cpu[1] - before[1]
-        return (round(100.0 * busy / total, 2), "") if total > 0 else (None, "no processor time passed")
+        load = self._cpu.percent()
+        return (None, "no processor time passed") if load is None else (round(load, 2), "")
 
     def _free_memory(self) -> tuple[Value, str]:
         """Of the GPU where it has memory of its own, else of the machine, whose memory is then the GPU's."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sparkpub.analysis.drift import trend
+
 FLOOR_GIB = 0.5
 """Less is no leak, neither growing in a run nor left behind after it: an idle machine moves by less."""
 SPAN_SECONDS = 60.0
@@ -55,15 +57,13 @@ def growth(times: Sequence[float], gib: Sequence[float]) -> Growth | None:
 
 def _steady(values: np.ndarray) -> float | None:
     """Growth over a stretch, where it is one by the rule of `growth`."""
-    from sparkpub.analysis.drift import trend  # noqa: PLC0415 - loads scipy.stats, for which `status` shall not wait
-
     picked = values[np.linspace(0, len(values) - 1, min(len(values), POINTS)).round().astype(int)]
     if len(picked) < 8:
         return None
     steps = np.diff([np.median(quarter) for quarter in np.array_split(picked, 4)])
     if steps.sum() < FLOOR_GIB / 2 or steps.min() < STEADY * steps.sum():
         return None
-    found = trend(picked)
+    found = trend(picked.tolist())
     if found.slope is None or found.p_value is None or found.p_value >= ALPHA:
         return None
     total = found.slope * (len(picked) - 1)

@@ -4,7 +4,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sparkpub import state
@@ -71,11 +71,9 @@ def holder() -> dict[str, object] | None:
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        try:
-            owner = json.loads(os.pread(handle, 4096, 0))
-        except ValueError:
-            return {}
-        return owner if isinstance(owner, dict) else {}
+        with suppress(ValueError, TypeError):
+            return dict(json.loads(os.pread(handle, 4096, 0)))
+        return {}
     finally:
         os.close(handle)
     return None

@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import os
 import platform
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -108,22 +109,18 @@ def _os_release() -> str | None:
 
 def _cpu() -> str | None:
     """The processor's name: x86 says it in full, Arm by implementer and part of each kind of core."""
-    parts: dict[str, int] = {}
+    parts: Counter[str] = Counter()
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text().splitlines():
-            name, _, value = line.partition(":")
-            if name.strip() == "model name":
-                return value.strip()
-            if name.strip() == "CPU part":
-                part = _ARM_PARTS.get(value.strip(), f"Arm part {value.strip()}")
-                parts[part] = parts.get(part, 0) + 1
+            name, value = (part.strip() for part in line.partition(":")[::2])
+            if name == "model name":
+                return value
+            if name == "CPU part":
+                parts[_ARM_PARTS.get(value, f"Arm part {value}")] += 1
     return " + ".join(f"{name} ({count})" for name, count in parts.items()) or None
 
 
 _ARM_PARTS: Mapping[str, str] = {
-    "0xd85": "Arm Cortex-X925",
-    "0xd87": "Arm Cortex-A725",
-    "0xd4f": "Arm Neoverse-V2",
-    "0xd40": "Arm Neoverse-V1",
+    "0xd85": "Arm Cortex-X925", "0xd87": "Arm Cortex-A725", "0xd4f": "Arm Neoverse-V2", "0xd40": "Arm Neoverse-V1",
     "0xd0c": "Arm Neoverse-N1",
-}
+}  # fmt: skip

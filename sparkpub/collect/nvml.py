@@ -118,7 +118,6 @@ class Gpus:
                 self.nvml.nvmlDeviceResetGpuLockedClocks(handle)
 
     def close(self) -> None:
-        """Let go of the driver."""
         with suppress(self.nvml.NVMLError):
             self.nvml.nvmlShutdown()
 
@@ -129,7 +128,6 @@ class NoGpuError(Exception):
 
 @contextmanager
 def opened(indices: Sequence[int] | None = None) -> Iterator[tuple[Gpus | None, str]]:
-    """The GPUs, or None and why."""
     try:
         gpus = Gpus(indices)
     except NoGpuError as error:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from sparkpub import coverage, store
@@ -33,21 +34,16 @@ def plan_document(matrix: Matrix, data: Path) -> dict[str, Any]:
 def estimate(matrix: Matrix, records: Sequence[Record], left: Sequence[PlannedRun]) -> float | None:
     """Seconds for the runs left, from earlier runs of the same cell, or of the same workload elsewhere; None where
     a workload has none. Between runs counts what gates took so far, and at least the cooldown."""
-    took = [
-        (record, record.duration_seconds)
-        for record in records
-        if record.status == "ok" and record.duration_seconds is not None
-    ]
+    took = [(item, item.duration_seconds) for item in records if item.status == "ok" and item.duration_seconds]
     waits = [sum(gate.waited_seconds for gate in record.gates) for record in records if record.gates]
-    between = max(matrix.gates.cooldown, sum(waits) / len(waits) if waits else 0.0)
+    between = max(matrix.gates.cooldown, fmean(waits) if waits else 0.0)
     total = between * max(0, len(left) - (0 if records else 1))
     for run in left:
         same = [seconds for record, seconds in took if record.cell == run.slot[:3]]
-        near = [seconds for record, seconds in took if record.workload == run.workload]
-        known = same or near
+        known = same or [seconds for record, seconds in took if record.workload == run.workload]
         if not known:
             return None
-        total += sum(known) / len(known)
+        total += fmean(known)
     return round(total, 1)
 
 
@@ -75,14 +71,13 @@ def status_document(matrix: Matrix, data: Path) -> dict[str, Any]:
     what a collector on this machine does, or null."""
     folder = data / matrix.campaign
     cells = coverage.by_cell(public(matrix)[0], known_records(folder), _quarantined(folder))
-    names = ("model", "environment", "workload", "planned", "done", "failed", "quarantined", "missing")
     now = current()
     ours = now is not None and now.get("campaign") == matrix.campaign
-    return {"cells": [{name: getattr(cell, name) for name in names} for cell in cells], "now": now if ours else None}
+    counts = [{name: value for name, value in asdict(cell).items() if name != "extra"} for cell in cells]
+    return {"cells": counts, "now": now if ours else None}
 
 
 def status_lines(matrix: Matrix, data: Path) -> list[str]:
-    """The same for people."""
     document = status_document(matrix, data)
     lines = [
         f"{cell['model']}/{cell['environment']}/{cell['workload']}: {cell['done']} of {cell['planned']} done, "

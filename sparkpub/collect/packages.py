@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.interruption import Interruption
-from sparkpub.environments.base import OWNER_LABEL, RUN_LABEL, Environment, Exit, Launch, Running
+from sparkpub.environments.base import Environment, Exit, Launch, Running
 from sparkpub.errors import CollectError
-from sparkpub.kernel import owner
 from sparkpub.workloads.base import PYTHON, Command
 
 PATIENCE = 60.0
@@ -28,9 +27,8 @@ def installed(environment: Environment, options: Any, interruption: Interruption
     folder = Path(tempfile.mkdtemp(prefix="sparkpub-"))
     folder.chmod(0o777)
     said = BytesIO()
-    labels = {RUN_LABEL: "packages", OWNER_LABEL: owner.me()}
     try:
-        running = environment.launch(Launch(Command((PYTHON, "-c", code)), folder, said, labels), options)
+        running = environment.launch(Launch(Command((PYTHON, "-c", code)), folder, said, "packages"), options)
         try:
             ended = _answered(running, interruption) or running.stop()
         finally:

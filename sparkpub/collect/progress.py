@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from sparkpub import state
 from sparkpub.collect import lock
+from sparkpub.record import Moment
 
 NOTE = "status.json"
 _BAR = 20
@@ -73,10 +74,11 @@ class Progress:
         return f" ETA {duration(left)}"
 
     def _note(self, label: str, phase: str) -> None:
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        document = {"pid": os.getpid(), "campaign": self._campaign, "run": label, "phase": phase, "since": now}
+        now = Moment.at(datetime.now(UTC)).value
+        document = {"pid": os.getpid(), "campaign": self._campaign, "run": label, "phase": phase, "since": now,
+                    "done": self._done, "planned": self._planned}  # fmt: skip
         with suppress(OSError):
-            state.write(NOTE, json.dumps(document | {"done": self._done, "planned": self._planned}))
+            state.write(NOTE, json.dumps(document))
 
     def _write(self, text: str) -> None:
         try:
@@ -95,12 +97,11 @@ def current() -> dict[str, object] | None:
     holder = lock.holder()
     if holder is None:
         return None
-    try:
+    known = {"pid": holder.get("pid"), "campaign": holder.get("campaign")}
+    with suppress(ValueError):
         noted = json.loads(state.read(NOTE) or "{}")
-    except ValueError:
-        noted = {}
-    fresh = isinstance(noted, dict) and noted.get("pid") == holder.get("pid")
-    return {"pid": holder.get("pid"), "campaign": holder.get("campaign")} | (noted if fresh else {})
+        return known | (noted if noted.get("pid") == known["pid"] else {})
+    return known
 
 
 def duration(seconds: float) -> str:

@@ -13,22 +13,19 @@ from pydantic import ValidationError
 from sparkpub import __version__
 from sparkpub.analysis.identity import contradictions
 from sparkpub.collect import journal, sampling
-from sparkpub.collect.evidence import Log, Sealed, seal
 from sparkpub.collect.gates import Passed, floor_gib
 from sparkpub.collect.git import own_commit
 from sparkpub.collect.interruption import Interruption
+from sparkpub.collect.journal import Log, Sealed, seal
 from sparkpub.collect.machine import clock_max_mhz
 from sparkpub.collect.progress import Progress, duration
 from sparkpub.collect.watch import Watch
 from sparkpub.environments import ENVIRONMENTS
-from sparkpub.environments.base import OWNER_LABEL, RUN_LABEL, Environment, Exit, Launch, Obstacle, Running
-from sparkpub.environments.docker import Docker
+from sparkpub.environments.base import Environment, Exit, Launch, Obstacle, Running
 from sparkpub.errors import CollectError, SparkpubError, WorkloadError, field_problems
-from sparkpub.kernel import owner
 from sparkpub.matrix import Matrix, Model, PlannedRun
 from sparkpub.record import (
     Architecture,
-    Container,
     Event,
     Machine,
     Moment,
@@ -82,7 +79,6 @@ class Job:
 
     @property
     def label(self) -> str:
-        """For people."""
         kind = " repeat" if self.repeat_of else ""
         return f"{self.run.model}/{self.run.environment}/{self.run.workload} {self.run.iteration}{kind}"
 
@@ -148,20 +144,26 @@ class Followed:
 
 def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
     """Launch and watch a run until it ends or must be ended."""
-    labels = {RUN_LABEL: draft.run_id, OWNER_LABEL: owner.me()}
     log = Log(place / "log", _for_run(bench, job, place), awaited=job.command.measured_from)
     watch = Watch(
         bench.redactor, clock_max_mhz(bench.machine), lambda text: bench.progress.line(f"{job.label}: {text}")
     )
     indices = gpu_indices(job.environment_options)
     running: Running | None = None
+    stopped: tuple[Status, str] | None
     try:
         with sampling.sampling(place / "telemetry.csv", bench.matrix.telemetry.interval, indices) as sampler:
             for row in sampler.fresh():
                 watch.sample(row)
             launched, epoch = time.monotonic(), time.time()
-            launch = Launch(job.command, place / journal.WORK, log, labels)
-            running = _launched(job, launch)
+            launch = Launch(job.command, place / journal.WORK, log, draft.run_id)
+            try:
+                running = job.environment.launch(launch, job.environment_options)
+            except CollectError as error:
+                if job.environment.obstacles(job.environment_options):
+                    raise  # a reason that lasts (no engine, no image) would fail every later run too
+                stopped = ("failed", error.lines()[0])
+                return Followed(job.command.argv, watch.events, watch.unavailable, datetime.now(UTC), stopped)
             sampler.launched(running.pid, launched)
             ended, stopped = _watched(bench, job, running, sampler, watch, log, launched)
             took, at = time.monotonic() - launched, datetime.now(UTC)
@@ -174,28 +176,11 @@ def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
         return Followed(
             running.argv, watch.events, watch.unavailable, at, stopped, ended, epoch, took, log.truncated, readings
         )
-    except _NotStartedError as error:
-        stopped = ("failed", str(error))
-        return Followed(job.command.argv, watch.events, watch.unavailable, datetime.now(UTC), stopped)
     finally:
         log.close()
         watch.close()
         if running is not None:
             running.close()
-
-
-class _NotStartedError(Exception):
-    """A launch refused for a reason of this run alone; the message is the reason."""
-
-
-def _launched(job: Job, launch: Launch) -> Running:
-    """Start it. A reason that lasts (no engine, no image) is a CollectError: it would fail every later run too."""
-    try:
-        return job.environment.launch(launch, job.environment_options)
-    except CollectError as error:
-        if job.environment.obstacles(job.environment_options):
-            raise
-        raise _NotStartedError(error.lines()[0]) from None
 
 
 def _watched(
@@ -238,7 +223,7 @@ def _must_stop(bench: Bench, watch: Watch, elapsed: float, floor: float | None) 
 
 
 def _for_run(bench: Bench, job: Job, place: Path) -> Redactor:
-    """A redactor that also replaces the run's own folder, whose name changes with the machine."""
+    """One that also replaces the run's own folder, whose name changes with the machine."""
     variables = dict(job.command.variables) | dict(job.environment_options.env)
     return bench.redactor.also(variables, {str((place / journal.WORK).resolve()): "<workdir>"})
 
@@ -248,7 +233,7 @@ def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
     run, matrix, public = job.run, bench.matrix, bench.public
     while True:
         now = datetime.now(UTC)
-        started = Moment(value=now.strftime("%Y-%m-%dT%H:%M:%SZ"), zone="utc")
+        started = Moment.at(now)
         stem = f"{run.environment}_{run.model}_{run.workload}_iter{run.iteration:02d}_{started.compact}"
         if not (bench.folder / f"{stem}.json").exists():
             break
@@ -320,15 +305,11 @@ def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: S
     notes += [f"observed identity is not the requested one: {text}" for text in odd]
     noted = (Event(at_seconds=None, kind="note", text=bench.redactor.text(text)) for text in notes)
     container = None if followed.exit is None else followed.exit.container
-    reproducibility = draft.reproducibility
-    if answer.packages and reproducibility is not None:
-        reproducibility = reproducibility.model_copy(
-            update={"packages": dict(answer.packages), "packages_unavailable": None}
-        )
+    no_container = {"container": job.environment.no_container}
     fields = dict(draft) | {
         "status": status,
         "status_reason": None if reason is None else bench.redactor.text(reason)[:1000],
-        "ended": Moment(value=followed.ended.strftime("%Y-%m-%dT%H:%M:%SZ"), zone="utc"),
+        "ended": Moment.at(followed.ended),
         "duration_seconds": round(followed.duration, 6),
         "argv": _for_run(bench, job, bench.folder / journal.FOLDER).argv(followed.argv),
         "exit_code": None if followed.exit is None else followed.exit.code,
@@ -338,9 +319,8 @@ def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: S
         "events": (*followed.events, *noted),
         "container": container,
         "memory": sampling.ledger(followed.readings, bench.machine.memory_total_gib or 0.0),
-        "reproducibility": reproducibility,
         "evidence": sealed.evidence,
-        "unavailable": followed.unavailable | sealed.unavailable | _no_container(job, container),
+        "unavailable": followed.unavailable | sealed.unavailable | ({} if container is not None else no_container),
     }
     try:
         return Record(**fields)
@@ -371,21 +351,11 @@ def _status(followed: Followed, answer: Answer) -> tuple[Status, str | None]:
     return "ok", None
 
 
-def _no_container(job: Job, container: Container | None) -> dict[str, str]:
-    if container is not None:
-        return {}
-    ours = isinstance(job.environment, Docker)
-    return {"container": "the engine gave no facts of it" if ours else "not a container"}
-
-
 def gpu_indices(options: Any) -> list[int] | None:
     """The GPUs that a run may use where its options name them by index; None for all."""
-    named: Sequence[str] = options.env.get("CUDA_VISIBLE_DEVICES", "").split(",")
     gpus = getattr(options, "gpus", None)
-    if isinstance(gpus, tuple):
-        named = gpus
-    indices = [int(name) for name in named if name.strip().isdigit()]
-    return indices or None
+    named = gpus if isinstance(gpus, tuple) else options.env.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    return [int(name) for name in named if name.strip().isdigit()] or None
 
 
 def obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[tuple[str, Obstacle]]:

@@ -6,7 +6,6 @@ and ends when that is closed, which the death of the collector does too.
 """
 
 import csv
-import io
 import json
 import os
 import select
@@ -25,7 +24,6 @@ PSS_EVERY = 10.0
 """Seconds between readings of PSS, which walks page tables and would disturb what is measured."""
 PSS_SHARE = 0.01
 """And never more than this share of the time."""
-_GPU_COLUMNS = [name for name in COLUMNS if name.startswith("gpu_")]
 
 
 class Sampler:
@@ -37,18 +35,17 @@ class Sampler:
         try:
             self._gpus = Gpus(indices)
         except NoGpuError as error:
-            self.reasons |= dict.fromkeys(_GPU_COLUMNS, str(error))
-        self._cpu = memory.cpu_times()
+            self.reasons |= _for_columns("gpu_", str(error))
+        self._cpu = memory.CpuLoad()
         self._at_baseline: set[int] = set()
         self._ours: set[int] = set()
         self._pid: int | None = None
         self._run: str | None = None
         self._folder: Path | None = None
         self._pss_due = 0.0
-        not_yet = "the run ended before its processes could be read"
-        self.reasons |= {name: not_yet for name in COLUMNS if name.startswith("cgroup_") or name == "processes_pss_gib"}
-        pressure = dict.fromkeys((name for name in COLUMNS if name.startswith("pressure_")), "this kernel has no PSI")
-        self.reasons |= pressure
+        for start in ("cgroup_", "processes_"):
+            self.reasons |= _for_columns(start, "the run ended before its processes could be read")
+        self.reasons |= _for_columns("pressure_", "this kernel has no PSI")
 
     def attach(self, pid: int, now: float) -> None:
         """From here on, samples are of the run with this root process."""
@@ -62,12 +59,12 @@ class Sampler:
             return
         self._folder, reason = own_folder(self._pid)
         if reason:
-            self.reasons |= {name: reason for name in COLUMNS if name.startswith("cgroup_")}
+            self.reasons |= _for_columns("cgroup_", reason)
 
     def row(self, now: float) -> dict[str, Any]:
         """One sample: column to value, None where a sensor gave nothing. `now` is monotonic."""
         row: dict[str, Any] = dict.fromkeys(COLUMNS)
-        row |= memory.machine_columns() | memory.pressure_columns() | {"cpu_percent": self._cpu_percent()}
+        row |= memory.machine_columns() | memory.pressure_columns() | {"cpu_percent": self._cpu.percent()}
         self._find_folder()
         if self._folder is not None:
             row |= memory.cgroup_columns(self._folder)
@@ -77,11 +74,6 @@ class Sampler:
         if self._pid is not None and now >= self._pss_due:
             row["processes_pss_gib"] = self._pss()
         return row
-
-    def _cpu_percent(self) -> float | None:
-        before, self._cpu = self._cpu, memory.cpu_times()
-        busy, total = self._cpu[0] - before[0], self._cpu[1] - before[1]
-        return 100.0 * busy / total if total > 0 else None
 
     def _processes(self) -> dict[str, int]:
         """Computing processes, and those among them that are not the run's.
@@ -121,6 +113,10 @@ class Sampler:
         return value
 
 
+def _for_columns(start: str, reason: str) -> dict[str, str]:
+    return {name: reason for name in COLUMNS if name.startswith(start)}
+
+
 def own_folder(pid: int) -> tuple[Path | None, str]:
     """The control group that charges only the run, or None and why there is none."""
     folder, ours = cgroup.memory_folder(pid), cgroup.memory_folder(os.getpid())
@@ -136,7 +132,8 @@ class Table:
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w", encoding="utf-8", newline="")
-        self._file.write(",".join(COLUMNS) + "\n")
+        self._writer = csv.writer(self._file, lineterminator="\n")
+        self._writer.writerow(COLUMNS)
         self._file.flush()
         self._waiting: list[tuple[float, Mapping[str, Any]]] = []
         self._launched: float | None = None
@@ -158,11 +155,9 @@ class Table:
 
     def _write(self, moment: float, row: Mapping[str, Any]) -> None:
         assert self._launched is not None
-        line = io.StringIO()
         values = {**row, "elapsed_seconds": moment - self._launched}
-        csv.writer(line, lineterminator="\n").writerow([_cell(values[name]) for name in COLUMNS])
+        self._writer.writerow([_cell(values[name]) for name in COLUMNS])
         self._filled |= {name for name, value in values.items() if value is not None}
-        self._file.write(line.getvalue())
         self._file.flush()
 
     def close(self, reasons: Mapping[str, str]) -> None:
@@ -182,8 +177,13 @@ def main() -> None:
     settings = json.loads(sys.argv[1])
     sampler, table = Sampler(settings.get("gpus")), Table(Path(settings["path"]))
     interval = float(settings["interval"])
-    now = due = time.monotonic()
-    table.add(now, sampler.row(now))
+
+    def sample() -> float:
+        now = time.monotonic()
+        table.add(now, sampler.row(now))
+        return now
+
+    due = sample()
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     while True:
@@ -196,11 +196,9 @@ def main() -> None:
             sampler.attach(int(pid), time.monotonic())
             table.launched(float(launched))
             due -= interval
-            continue
-        now = time.monotonic()
-        table.add(now, sampler.row(now))
-    now = time.monotonic()
-    table.add(now, sampler.row(now))
+        else:
+            sample()
+    sample()
     table.close(sampler.reasons)
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from sparkpub import coverage, store
+from sparkpub.analysis.describe import describe
 from sparkpub.analysis.outliers import grubbs
 from sparkpub.campaign import Campaign
 from sparkpub.collect import controls, invoker, journal, machine, nvml
@@ -60,7 +61,6 @@ class Outcome:
 
     @property
     def summary(self) -> str:
-        """One line for people."""
         end = f"; {self.stopped}" if self.stopped else ""
         return f"{self.measured} runs measured, {self.failed} failed, {self.left} to do{end}"
 
@@ -260,14 +260,14 @@ class Session:
             good = [record for record in self.records if record.cell == cell and record.status == "ok"]
             name = _headline(good)
             values = [value for record in good if (value := record.value(name)) is not None]
-            if len(values) < 3 or not (mean := statistics.fmean(values)):
+            found = describe(values) if len(values) >= 3 else None
+            if found is None or found.cv_percent is None:
                 continue
-            variation = 100 * statistics.stdev(values) / abs(mean)
             flagged = [good[index].run_id for index in grubbs(values)] if len(values) == len(good) else []
-            wide = f", over {VARIATION_PERCENT:g} %: look at the runs" if variation > VARIATION_PERCENT else ""
+            wide = f", over {VARIATION_PERCENT:g} %: look at the runs" if found.cv_percent > VARIATION_PERCENT else ""
             odd = f", outliers {', '.join(flagged)}" if flagged else ""
-            mean_of = f"{name} mean {mean:g} over {len(values)} runs"
-            self.bench.progress.line(f"{'/'.join(cell)}: {mean_of}, variation {variation:.2f} %{wide}{odd}")
+            mean = f"{name} mean {found.mean:g} over {found.n} runs"
+            self.bench.progress.line(f"{'/'.join(cell)}: {mean}, variation {found.cv_percent:.2f} %{wide}{odd}")
 
     def _repeats(self, wanted: Sequence[PlannedRun]) -> Iterator[tuple[PlannedRun, str]]:
         """Runs that Grubbs' test flags in a finished cell, as often as the matrix wants them repeated."""

@@ -5,4 +5,4 @@ from sparkpub.environments.chroot import Chroot
 from sparkpub.environments.docker import Docker
 from sparkpub.environments.host import Host
 
-ENVIRONMENTS: dict[str, Environment] = {member.name: member for member in (Host(), Chroot(), Docker())}
+ENVIRONMENTS: dict[str, Environment] = {"host": Host(), "chroot": Chroot(), "docker": Docker()}

@@ -1,67 +1,54 @@
 """What an environment is: where a command runs. It launches, and answers questions about what it launched."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, ClassVar, Protocol
 
-from pydantic import AfterValidator, Field
+from pydantic import BeforeValidator, Field
 
+from sparkpub.kernel import tree
 from sparkpub.kernel.tree import OWNER_VARIABLE, RUN_VARIABLE
 from sparkpub.record import Container, Declared
 from sparkpub.workloads.base import PYTHON, WORKDIR, Command
 
-RUN_LABEL, OWNER_LABEL = "sparkpub.run", "sparkpub.collector"
-"""`tree.RUN_VARIABLE` and `tree.OWNER_VARIABLE` as keys of `Launch.labels` and as labels of containers."""
 INSIDE_WORKDIR = "/sparkpub"
 """Where an environment with a root of its own shows the run's folder."""
 
 _BIND = re.compile(r"(?P<source>/[^:]*):(?P<target>/[^:]*)(?::(?P<mode>ro|rw))?")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-def _bind(text: str) -> str:
-    if _BIND.fullmatch(text) is None:
-        raise ValueError(f"{text!r} is not a bind; write /host/path:/inside/path or /host/path:/inside/path:ro")
-    return text
-
-
-def _variables(values: Mapping[str, str]) -> Mapping[str, str]:
-    for name in values:
-        if _VARIABLE.fullmatch(name) is None:
-            raise ValueError(f"{name!r} is not the name of an environment variable")
-    return values
-
-
-BindText = Annotated[str, AfterValidator(_bind)]
-"""`/host/path:/inside/path[:ro|rw]`, as Docker spells it."""
+Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+"""The name of an environment variable."""
 
 
 @dataclass(frozen=True)
-class Bind:
+class Place:
     """A host folder or file made visible inside."""
 
     source: str
     target: str
-    read_only: bool
-
-    @classmethod
-    def parse(cls, text: str) -> "Bind":
-        """From the spelling of the matrix, which is already checked."""
-        found = _BIND.fullmatch(text)
-        assert found is not None
-        return cls(_slashless(found["source"]), _slashless(found["target"]), found["mode"] == "ro")
+    read_only: bool = False
 
 
-def _slashless(path: str) -> str:
-    return path.rstrip("/") or "/"
+def _place(value: Any) -> Any:
+    if isinstance(value, Place):
+        return value
+    found = _BIND.fullmatch(str(value))
+    if found is None:
+        raise ValueError(f"{value!r} is not a bind; write /host/path:/inside/path or /host/path:/inside/path:ro")
+    source, target = (found[side].rstrip("/") or "/" for side in ("source", "target"))
+    return Place(source, target, found["mode"] == "ro")
+
+
+Bind = Annotated[Place, BeforeValidator(_place)]
+"""In the matrix `/host/path:/inside/path[:ro|rw]`, as Docker spells it."""
 
 
 class Options(Declared):
     """An environment's options in the matrix; an unknown key is an error. Every option has an effect."""
 
-    env: Annotated[Mapping[str, str], AfterValidator(_variables)] = Field(default_factory=dict)
+    env: Mapping[Variable, str] = Field(default_factory=dict)
     """Variables of the command, besides the workload's own."""
     python: str | None = None
     """The Python interpreter of the environment; None for its default."""
@@ -113,76 +100,74 @@ class Sink(Protocol):
 
 @dataclass(frozen=True)
 class Launch:
-    """What to start and where its traces go."""
+    """What to start, of which run, and where its traces go."""
 
     command: Command
     workdir: Path
     """The run's folder on the host; the environment makes it visible inside."""
     log: Sink
     """Receives merged stdout and stderr as they come."""
-    labels: Mapping[str, str] = field(default_factory=dict)
+    run: str
+    owner: str = field(default_factory=tree.me)
+    """The collector, as `kernel.tree.me` spells it: whose orphans these are, should it die."""
 
 
-class Environment(Protocol):
+class Environment(ABC):
     """One kind of place. Members of the registry `ENVIRONMENTS` are instances without state."""
 
-    name: ClassVar[str]
     options: ClassVar[type[Options]]
+    no_container: ClassVar[str] = "not a container"
+    """Why a record has no facts of a container."""
 
+    @abstractmethod
     def obstacles(self, options: Any, models: Sequence[str] = ()) -> Sequence[Obstacle]:
         """What stands in the way on this machine now: rights, images, tools, folders of models that are not there."""
-        ...
 
-    def inherited(self, options: Any) -> Mapping[str, str]:
+    def inherited(self, options: Any) -> Mapping[str, str]:  # noqa: ARG002
         """Variables that a command gets here besides its own and those of the matrix."""
-        ...
+        return {}
 
-    def visible(self, path: str, options: Any) -> str:
+    def visible(self, path: str, options: Any) -> str:  # noqa: ARG002
         """A host path as the command inside sees it."""
-        ...
+        return path
 
+    @abstractmethod
     def launch(self, launch: Launch, options: Any) -> Running:
         """Start the command. Raises CollectError where it cannot be started."""
-        ...
 
+    @abstractmethod
     def reap(self) -> Sequence[str]:
         """Clean up what a killed collector of this machine left behind; says what was cleaned."""
-        ...
 
 
 def resolved(launch: Launch, options: Options, workdir: str, python: str) -> tuple[tuple[str, ...], dict[str, str]]:
     """Argv and variables of a launch with the placeholders filled; the matrix's variables win over the workload's."""
 
     def fill(text: str) -> str:
-        return text.replace(WORKDIR, workdir).replace(PYTHON, python)
+        return text.replace(WORKDIR, workdir).replace(PYTHON, options.python or python)
 
     variables = {name: fill(value) for name, value in (dict(launch.command.variables) | dict(options.env)).items()}
-    marks = {
-        variable: launch.labels[label]
-        for variable, label in ((RUN_VARIABLE, RUN_LABEL), (OWNER_VARIABLE, OWNER_LABEL))
-        if label in launch.labels
-    }
+    marks = {RUN_VARIABLE: launch.run, OWNER_VARIABLE: launch.owner}
     return tuple(fill(part) for part in launch.command.argv), variables | marks
 
 
-def missing_sources(binds: Sequence[str], models: Sequence[str]) -> list[Obstacle]:
+def missing_sources(binds: Sequence[Place], models: Sequence[str]) -> list[Obstacle]:
     """Host folders that binds name, and folders of models below them, that do not exist."""
-    parsed = [Bind.parse(bind) for bind in binds]
     found = [
         Obstacle(f"bind source {bind.source} does not exist", "create it or correct binds:")
-        for bind in parsed
+        for bind in binds
         if not Path(bind.source).exists()
     ]
     return found + [
         Obstacle(f"no model at {path}", "download it there, or correct the model's path:")
         for path in models
-        if any(PurePosixPath(path).is_relative_to(bind.source) for bind in parsed) and not Path(path).exists()
+        if any(PurePosixPath(path).is_relative_to(bind.source) for bind in binds) and not Path(path).exists()
     ]
 
 
-def through_binds(path: str, binds: Sequence[str]) -> str:
+def through_binds(path: str, binds: Sequence[Place]) -> str:
     """A host path as seen inside: under the longest bind that covers it; unchanged where none does."""
-    covering = [bind for bind in map(Bind.parse, binds) if PurePosixPath(path).is_relative_to(bind.source)]
+    covering = [bind for bind in binds if PurePosixPath(path).is_relative_to(bind.source)]
     if not covering:
         return path
     bind = max(covering, key=lambda bind: len(bind.source))

@@ -11,26 +11,27 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
 from sparkpub import state
-from sparkpub.environments import processes
 from sparkpub.environments.base import (
     INSIDE_WORKDIR,
     Bind,
-    BindText,
+    Environment,
     Launch,
     Obstacle,
     Options,
+    Place,
     missing_sources,
     resolved,
     through_binds,
 )
-from sparkpub.environments.processes import HostProcess
+from sparkpub.environments.host import HostProcess, reap
 from sparkpub.errors import CollectError
 
 CLEAN = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8"}
@@ -44,19 +45,16 @@ class ChrootOptions(Options):
 
     rootfs: Annotated[str, Field(pattern=r"^/.+")]
     """The folder that becomes `/`, for instance an unpacked container image."""
-    binds: tuple[BindText, ...] = ()
+    binds: tuple[Bind, ...] = ()
     """Host folders and files made visible inside: `/host:/inside[:ro]`. /proc, /sys and /dev always are."""
     user: str | None = None
     """`user`, `uid` or `uid:gid` inside; root where it is not given."""
-    own_cgroup: bool = True
-    """Charge the run's memory to a control group of its own where the machine allows it."""
 
 
-class Chroot:
+class Chroot(Environment):
     """Commands run under another root, as root, with a clean environment."""
 
-    name: ClassVar[str] = "chroot"
-    options: ClassVar[type[Options]] = ChrootOptions
+    options = ChrootOptions
 
     def obstacles(self, options: ChrootOptions, models: Sequence[str] = ()) -> Sequence[Obstacle]:
         """Missing tools, rights, root file system, interpreter or sources of binds."""
@@ -66,9 +64,8 @@ class Chroot:
             if shutil.which(tool) is None
         ]
         if not found and not may_mount():
-            found.append(
-                Obstacle("mounting and chroot are not permitted", "run the collector as root: sudo sparkpub …")
-            )
+            remedy = "run the collector as root: sudo sparkpub …"
+            found.append(Obstacle("mounting and chroot are not permitted", remedy))
         root = Path(options.rootfs)
         if not root.is_dir():
             return [*found, Obstacle(f"no root file system {root}", "correct rootfs: or unpack the image there")]
@@ -79,8 +76,7 @@ class Chroot:
         ]
         return [*found, *missing_sources(options.binds, models), *inside]
 
-    def inherited(self, options: ChrootOptions) -> Mapping[str, str]:  # noqa: ARG002 - the interface of all environments
-        """A minimal environment; nothing of the operator's."""
+    def inherited(self, options: ChrootOptions) -> Mapping[str, str]:  # noqa: ARG002
         return CLEAN
 
     def visible(self, path: str, options: ChrootOptions) -> str:
@@ -92,12 +88,12 @@ class Chroot:
 
     def launch(self, launch: Launch, options: ChrootOptions) -> HostProcess:
         """Start the command in a private mount namespace, with everything mounted first."""
-        argv, variables = resolved(launch, options, INSIDE_WORKDIR, options.python or "python3")
+        argv, variables = resolved(launch, options, INSIDE_WORKDIR, "python3")
         root = Path(options.rootfs).resolve()
         binds = [
-            *(Bind(place, place, read_only=False) for place in SYSTEM),
-            *map(Bind.parse, options.binds),
-            Bind(str(launch.workdir.resolve()), INSIDE_WORKDIR, read_only=False),
+            *(Place(name, name) for name in SYSTEM),
+            *options.binds,
+            Place(str(launch.workdir.resolve()), INSIDE_WORKDIR),
         ]
         made = _make_mountpoints(root, binds)
         try:
@@ -108,7 +104,6 @@ class Chroot:
                 CLEAN | variables,
                 recorded=argv,
                 folder=root,
-                own_cgroup=options.own_cgroup,
                 meanings={SETUP_FAILED: "the chroot could not be set up; the log says which mount failed"},
                 undo=partial(_remove_mountpoints, made),
             )
@@ -118,16 +113,14 @@ class Chroot:
 
     def reap(self) -> Sequence[str]:
         """End processes of dead collectors, with which their mounts go, and remove created mount points."""
-        said = processes.reap()
-        noted = _noted()
-        return [*said, *(f"removed mount point {path}" for path in _remove_mountpoints(noted))]
+        return [*reap(), *(f"removed mount point {path}" for path in _remove_mountpoints(_noted()))]
 
 
 SETUP_FAILED = 125
 """Exit status of the script before the command starts, as `docker run` and `chroot` use it."""
 
 
-def _script(root: Path, binds: Sequence[Bind], options: ChrootOptions, argv: Sequence[str]) -> str:
+def _script(root: Path, binds: Sequence[Place], options: ChrootOptions, argv: Sequence[str]) -> str:
     """Shell text that mounts everything and becomes the command; every word is quoted."""
     mount, quote = _tool("mount"), shlex.quote
     lines = []
@@ -165,7 +158,7 @@ def _below(root: Path, target: str) -> str:
     return str(place)
 
 
-def _make_mountpoints(root: Path, binds: Sequence[Bind]) -> list[Path]:
+def _make_mountpoints(root: Path, binds: Sequence[Place]) -> list[Path]:
     """Create mount points that are missing, and note them first so that a crash cannot leave them unknown."""
     missing: list[tuple[Path, bool]] = []
     for bind in binds:
@@ -183,38 +176,32 @@ def _make_mountpoints(root: Path, binds: Sequence[Bind]) -> list[Path]:
             else:
                 path.mkdir(exist_ok=True)
         except OSError as error:
-            raise CollectError(
-                f"a mount point cannot be created: {error.strerror}",
-                where=str(path),
-                remedy="create it or correct binds:",
-            ) from None
+            what, remedy = f"a mount point cannot be created: {error.strerror}", "create it or correct binds:"
+            raise CollectError(what, where=str(path), remedy=remedy) from None
     return [path for path, _ in missing]
 
 
 def _remove_mountpoints(paths: Sequence[Path]) -> list[Path]:
     """Remove created mount points that are empty, deepest first; says which."""
     removed = []
-    for path in sorted(set(paths), key=lambda path: -len(path.parts)):
-        try:
+    for path in sorted(set(paths), reverse=True):
+        with suppress(OSError):
             if path.is_dir():
                 path.rmdir()
             elif path.stat().st_size == 0:
                 path.unlink()
             else:
                 continue
-        except OSError:
-            continue
-        removed.append(path)
+            removed.append(path)
     if paths:
-        gone = set(paths)
-        _note([path for path in _noted() if path not in gone or path.exists()])
+        _note([path for path in _noted() if path not in paths or path.exists()])
     return removed
 
 
 def _noted() -> list[Path]:
     try:
-        return [Path(text) for text in json.loads((state.folder() / _NOTES).read_text())]
-    except (OSError, ValueError):
+        return [Path(text) for text in json.loads(state.read(_NOTES) or "[]")]
+    except ValueError:
         return []
 
 
@@ -224,16 +211,10 @@ def _note(paths: Sequence[Path]) -> None:
 
 def may_mount() -> bool:
     """Whether a private mount namespace with a mount in it can be made: tried, since capabilities hide in many ways."""
-    tried = subprocess.run(
-        ["unshare", "--mount", "--propagation", "private", "mount", "--bind", "/tmp", "/tmp"],  # noqa: S108
-        capture_output=True,
-        check=False,
-    )
-    return tried.returncode == 0 and os.geteuid() == 0
+    argv = ["unshare", "--mount", "--propagation", "private", "mount", "--bind", "/tmp", "/tmp"]  # noqa: S108
+    return os.geteuid() == 0 and subprocess.run(argv, capture_output=True, check=False).returncode == 0
 
 
 def _tool(name: str) -> str:
-    found = shutil.which(name)
-    if found is None:
-        raise CollectError(f"the program {name} is missing", remedy="install util-linux and coreutils")
-    return found
+    """By its full path: the matrix may set another PATH for the command. What is missing is an obstacle."""
+    return shutil.which(name) or name

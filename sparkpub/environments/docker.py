@@ -10,42 +10,35 @@ import socket
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, PositiveFloat
+from pydantic import Field
 
 from sparkpub.environments.base import (
     INSIDE_WORKDIR,
-    OWNER_LABEL,
-    RUN_LABEL,
     Bind,
-    BindText,
+    Environment,
     Exit,
     Launch,
     Obstacle,
     Options,
+    Place,
     missing_sources,
     resolved,
     through_binds,
 )
 from sparkpub.errors import CollectError
-from sparkpub.kernel import owner
+from sparkpub.kernel import tree
 from sparkpub.record import Container
 
 if TYPE_CHECKING:
     from docker import DockerClient
     from docker.models.containers import Container as DockerContainer
 
-_SIZE = r"^\d+(\.\d+)?[bkmgBKMG]?$"
-Size = Annotated[str, Field(pattern=_SIZE)] | Annotated[int, Field(gt=0)]
+RUN_LABEL, OWNER_LABEL = "sparkpub.run", "sparkpub.collector"
+Size = Annotated[str, Field(pattern=r"^\d+(\.\d+)?[bkmgBKMG]?$")] | Annotated[int, Field(gt=0)]
 """Bytes, or a number with a unit as Docker reads it: `60g`, `512m`."""
-
-
-def _device(text: str) -> str:
-    if not (text.startswith("/dev/") or (("=" in text) and "/" in text)):
-        raise ValueError(f"{text!r} is no device; write /dev/nvidia0 or a CDI name such as nvidia.com/gpu=all")
-    return text
 
 
 class DockerOptions(Options):
@@ -55,7 +48,7 @@ class DockerOptions(Options):
     """The image, by tag, digest or id. It has to be on this machine: it is never pulled."""
     gpus: Literal["all"] | Annotated[int, Field(ge=1)] | tuple[str, ...] | None = None
     """`--gpus`: all, a number, or a list of GPU indices or UUIDs. Needs the NVIDIA container toolkit."""
-    devices: tuple[Annotated[str, AfterValidator(_device)], ...] = ()
+    devices: tuple[Annotated[str, Field(pattern=r"^(/dev/.+|.+/.+=.+)$")], ...] = ()
     """`--device`: `/dev/nvidia0[:/inside[:rwm]]`, or CDI names such as `nvidia.com/gpu=all`."""
     ipc: str | None = None
     """`--ipc`: `host` shares the host's shared memory, `private` gives the container its own."""
@@ -64,14 +57,12 @@ class DockerOptions(Options):
     host's."""
     ulimits: Mapping[str, Annotated[int, Field(ge=-1)]] = Field(default_factory=dict)
     """`--ulimit`, soft and hard alike: `memlock` in bytes (-1: unlimited), `stack` in bytes."""
-    binds: tuple[BindText, ...] = ()
+    binds: tuple[Bind, ...] = ()
     """`--volume`: host folders and files made visible inside, `/host:/inside[:ro]`."""
     network: str | None = None
     """`--network`: `none`, `host` or the name of a network; none: the engine's bridge."""
     cpuset: Annotated[str, Field(pattern=r"^\d+(-\d+)?(,\d+(-\d+)?)*$")] | None = None
     """`--cpuset-cpus`: the processors that may be used, e.g. `0-9,12`."""
-    cpus: PositiveFloat | None = None
-    """`--cpus`: processor time in processors, e.g. 1.5."""
     memory: Size | Literal["unlimited"] | None = None
     """`--memory`: bytes, a size such as `60g`, or `unlimited`; what CUDA allocates is not charged to it, on unified
     memory either."""
@@ -83,51 +74,34 @@ class DockerOptions(Options):
     """`--privileged`: every device and capability."""
     user: str | None = None
     """`--user`: name or `uid[:gid]`; none: the image's."""
-    workdir: str | None = None
-    """`--workdir`; the run's folder, which is mounted at /sparkpub, where it is not given."""
     runtime: str | None = None
     """`--runtime`: the OCI runtime, e.g. `nvidia`; none: the engine's default."""
     entrypoint: str | tuple[str, ...] | None = None
     """`--entrypoint`; the image's own where it is not given, none where it is empty."""
-    pid: str | None = None
-    """`--pid`: `host` shows the machine's processes inside."""
-    cap_add: tuple[str, ...] = ()
-    """`--cap-add`: capabilities, e.g. `SYS_ADMIN`."""
     security_opt: tuple[str, ...] = ()
     """`--security-opt`, e.g. `seccomp=unconfined`."""
 
 
-class Docker:
+class Docker(Environment):
     """Commands run in a container created, watched and removed by the collector."""
 
-    name: ClassVar[str] = "docker"
-    options: ClassVar[type[Options]] = DockerOptions
+    options = DockerOptions
+    no_container = "the engine gave no facts of it"
 
     def obstacles(self, options: DockerOptions, models: Sequence[str] = ()) -> Sequence[Obstacle]:
         """No engine, a remote engine, a missing image, missing sources of binds, GPUs that the engine cannot give."""
-        try:
-            client = _client()
-        except CollectError as error:
-            return [Obstacle(error.what, error.remedy)]
         found = missing_sources(options.binds, models)
         try:
-            if not client.api.base_url.startswith(("http+docker://", "http+unix://")):
-                found.append(
-                    Obstacle(f"the engine at {client.api.base_url} may be on another machine",
-                             "point DOCKER_HOST at a socket of this machine: sensors are read here")
-                )  # fmt: skip
-            try:
+            with closing(_client()) as client:
+                address = client.api.base_url
+                if not address.startswith(("http+docker://", "http+unix://")):
+                    remedy = "point DOCKER_HOST at a socket of this machine: sensors are read here"
+                    found.append(Obstacle(f"the engine at {address} may be on another machine", remedy))
+                found += _gpu_obstacles(client, options)
                 _image(client, options.image)
-            except CollectError as error:
-                found.append(Obstacle(error.what, error.remedy))
-            found += _gpu_obstacles(client, options)
-        finally:
-            client.close()
+        except CollectError as error:
+            found.append(Obstacle(error.what, error.remedy))
         return found
-
-    def inherited(self, options: DockerOptions) -> Mapping[str, str]:  # noqa: ARG002 - the interface of all environments
-        """None but the image's own, which its digest stands for."""
-        return {}
 
     def visible(self, path: str, options: DockerOptions) -> str:
         """Through the longest bind that covers the path; unchanged where none does, as for a path in the image."""
@@ -139,37 +113,29 @@ class Docker:
         container = None
         try:
             image = _image(client, options.image)
-            argv, variables = resolved(launch, options, INSIDE_WORKDIR, options.python or "python3")
+            argv, variables = resolved(launch, options, INSIDE_WORKDIR, "python3")
             container = client.containers.create(image.id, list(argv), **create_arguments(options, launch, variables))
             return DockerRun(client, container, launch, argv, options.image)
         except _failures() as error:
             if container is not None:
                 container.remove(force=True)
             client.close()
-            raise CollectError(
-                f"the container cannot be started: {_explained(error)}",
-                where=f"image {options.image}",
-                remedy="correct the environment's options, or try the same flags with docker run",
-            ) from None
+            what, where = f"the container cannot be started: {_explained(error)}", f"image {options.image}"
+            remedy = "correct the environment's options, or try the same flags with docker run"
+            raise CollectError(what, where=where, remedy=remedy) from None
         except BaseException:
             client.close()
             raise
 
     def reap(self) -> Sequence[str]:
         """Remove containers whose collector is dead; nobody else's."""
-        try:
-            client = _client()
-        except CollectError:
-            return []
-        try:
-            said = []
+        said = []
+        with suppress(CollectError), closing(_client()) as client:
             for container in client.containers.list(all=True, filters={"label": OWNER_LABEL}):
-                if owner.abandoned(container.labels[OWNER_LABEL]):
+                if tree.abandoned(container.labels[OWNER_LABEL]):
                     container.remove(force=True)
                     said.append(f"removed container {container.short_id} of run {container.labels.get(RUN_LABEL)}")
-            return said
-        finally:
-            client.close()
+        return said
 
 
 class DockerRun:
@@ -204,7 +170,6 @@ class DockerRun:
             self._ended.set()
 
     def wait(self, timeout: float) -> Exit | None:
-        """The end, or None after `timeout` seconds."""
         if self._exit is None and self._ended.wait(max(0.0, timeout)):
             self._pump.join(10)
             self._exit = self._inspected()
@@ -235,9 +200,8 @@ class DockerRun:
             return Exit(-9, f"the engine lost the container: {_explained(error)}")
         ended = self._container.attrs["State"]
         oom, said = bool(ended.get("OOMKilled")), ended.get("Error") or None
-        code = int(ended["ExitCode"])
         reason = said or ("out of memory: ended by the kernel" if oom else None)
-        return Exit(code, reason, _facts(self._client, self._container, self._image, oom, said))
+        return Exit(int(ended["ExitCode"]), reason, _facts(self._client, self._container, self._image, oom, said))
 
 
 def _failures() -> tuple[type[Exception], ...]:
@@ -252,22 +216,21 @@ def create_arguments(options: DockerOptions, launch: Launch, variables: Mapping[
     """The keyword arguments of `containers.create` for these options; only what was asked for is set."""
     from docker.types import Mount, Ulimit  # noqa: PLC0415
 
-    binds = [*map(Bind.parse, options.binds), Bind(str(launch.workdir.resolve()), INSIDE_WORKDIR, read_only=False)]
+    binds = [*options.binds, Place(str(launch.workdir.resolve()), INSIDE_WORKDIR)]
     arguments: dict[str, Any] = {
         # Mounts and not volumes: a missing host folder is an error and not a new folder of root's.
         "mounts": [Mount(bind.target, bind.source, type="bind", read_only=bind.read_only) for bind in binds],
         "environment": dict(variables),
-        "labels": dict(launch.labels),
+        "labels": {RUN_LABEL: launch.run, OWNER_LABEL: launch.owner},
         "ulimits": [Ulimit(name=name, soft=limit, hard=limit) for name, limit in options.ulimits.items()],
         "devices": [device for device in options.devices if device.startswith("/")],
         "device_requests": _device_requests(options),
-        "working_dir": options.workdir or INSIDE_WORKDIR,
+        "working_dir": INSIDE_WORKDIR,
         "ipc_mode": options.ipc,
         "shm_size": options.shm_size,
         "network": None if options.network in (None, "host", "none") else options.network,
         "network_mode": options.network if options.network in ("host", "none") else None,
         "cpuset_cpus": options.cpuset,
-        "nano_cpus": None if options.cpus is None else round(options.cpus * 1e9),
         "mem_limit": -1 if options.memory == "unlimited" else options.memory,
         "memswap_limit": -1 if options.memory_swap == "unlimited" else options.memory_swap,
         "cgroup_parent": options.cgroup_parent,
@@ -275,8 +238,6 @@ def create_arguments(options: DockerOptions, launch: Launch, variables: Mapping[
         "user": options.user,
         "runtime": options.runtime,
         "entrypoint": [""] if options.entrypoint == "" else options.entrypoint,
-        "pid_mode": options.pid,
-        "cap_add": list(options.cap_add),
         "security_opt": list(options.security_opt),
     }
     return {name: value for name, value in arguments.items() if value is not None and value != []}
@@ -286,12 +247,11 @@ def _device_requests(options: DockerOptions) -> list[Any]:
     from docker.types import DeviceRequest  # noqa: PLC0415
 
     requests = []
-    if options.gpus is not None:
-        if isinstance(options.gpus, tuple):
-            requests.append(DeviceRequest(device_ids=list(options.gpus), capabilities=[["gpu"]]))
-        else:
-            count = -1 if options.gpus == "all" else options.gpus
-            requests.append(DeviceRequest(count=count, capabilities=[["gpu"]]))
+    if isinstance(options.gpus, tuple):
+        requests.append(DeviceRequest(device_ids=list(options.gpus), capabilities=[["gpu"]]))
+    elif options.gpus is not None:
+        count = -1 if options.gpus == "all" else options.gpus
+        requests.append(DeviceRequest(count=count, capabilities=[["gpu"]]))
     cdi = [device for device in options.devices if not device.startswith("/")]
     if cdi:
         requests.append(DeviceRequest(driver="cdi", device_ids=cdi))
@@ -316,11 +276,8 @@ def _client() -> "DockerClient":
 
 def described() -> str:
     """The engine in one line. Raises CollectError where none answers."""
-    client = _client()
-    try:
+    with closing(_client()) as client:
         version, info = client.version(), client.info()
-    finally:
-        client.close()
     runtimes = ", ".join(sorted(info.get("Runtimes", {})))
     groups = f"cgroup v{info.get('CgroupVersion', '1')} by {info.get('CgroupDriver')}"
     return f"engine {version.get('Version')}, API {version.get('ApiVersion')}, {groups}, runtimes {runtimes}"
@@ -340,9 +297,8 @@ def _image(client: "DockerClient", name: str) -> Any:
     try:
         return client.images.get(name)
     except docker.errors.ImageNotFound:
-        raise CollectError(
-            f"image {name} is not on this machine", remedy=f"docker pull {name}: nothing is pulled during a campaign"
-        ) from None
+        remedy = f"docker pull {name}: nothing is pulled during a campaign"
+        raise CollectError(f"image {name} is not on this machine", remedy=remedy) from None
 
 
 def _gpu_obstacles(client: "DockerClient", options: DockerOptions) -> list[Obstacle]:
@@ -350,15 +306,13 @@ def _gpu_obstacles(client: "DockerClient", options: DockerOptions) -> list[Obsta
     if options.gpus is None:
         return []
     if any("podman" in str(part.get("Name", "")).lower() for part in client.version().get("Components", [])):
-        return [
-            Obstacle("Podman ignores gpus: without a word", "ask by CDI name instead: devices: [nvidia.com/gpu=all]")
-        ]
+        remedy = "ask by CDI name instead: devices: [nvidia.com/gpu=all]"
+        return [Obstacle("Podman ignores gpus: without a word", remedy)]
     info = client.info()
     if "nvidia" in info.get("Runtimes", {}) or info.get("CDISpecDirs"):
         return []
-    return [
-        Obstacle("the engine has no NVIDIA runtime", "install nvidia-container-toolkit, or give devices: and binds:")
-    ]
+    remedy = "install nvidia-container-toolkit, or give devices: and binds:"
+    return [Obstacle("the engine has no NVIDIA runtime", remedy)]
 
 
 def _facts(client: "DockerClient", container: "DockerContainer", image: str, oom: bool, error: str | None) -> Container:

@@ -111,13 +111,3 @@ def local_moment(text: Any) -> Moment | None:
 def as_key(text: str) -> str:
     """A name in the form that keys have: lower case, everything else a hyphen."""
     return re.sub(r"[^a-z0-9.-]+", "-", text.rpartition("/")[2].lower()).strip("-.")[:63] or "unnamed"
-
-
-def original(path: Path) -> bytes:
-    """The bytes of a file. Raises ImportFormatError where it cannot be read."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ImportFormatError(
-            f"cannot be read: {error.strerror}", where=str(path), remedy="check the path and its rights"
-        ) from None

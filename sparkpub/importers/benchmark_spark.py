@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub.errors import ImportFormatError
-from sparkpub.importers.base import Draft, Given, Left, as_key, local_moment, original
+from sparkpub.importers.base import Draft, Given, Left, as_key, local_moment
 from sparkpub.record import MetricValue, Status
 from sparkpub.workloads import WORKLOADS, reading
 
@@ -29,6 +29,7 @@ _TEMPERATURES = ("start_temp_celsius", "end_temp_celsius")
 _FACTS = frozenset(
     {"environment", "model_name", "model_id", "model_path", "iteration", "timestamp", "exit_code", "latency"}
 )
+_UNSEEN = "without a log nothing shows which model ran"
 _ENVIRONMENT_TYPES = {"native": "chroot", "container": "docker"}
 
 
@@ -37,15 +38,14 @@ def read(path: Path, given: Given) -> Iterator[Draft | Left]:
     if path.is_dir():
         yield from _folder(path, given)
         return
-    content = original(path)
+    content = path.read_bytes()
     document = reading.json_value(content)
     if document is None:
         raise ImportFormatError("not JSON, or cut short", where=str(path), remedy="fetch the file again")
     entries = list(_entries(document))
     if not entries:
-        raise ImportFormatError(
-            "no runs in it", where=str(path), remedy="give a list of runs, or models with their environments and runs"
-        )
+        remedy = "give a list of runs, or models with their environments and runs"
+        raise ImportFormatError("no runs in it", where=str(path), remedy=remedy)
     unused = {name for _, entry in entries for name in entry} - _FACTS - set(_PUBLISHED)
     for name in sorted(unused):
         yield Left(path.name, f"the field {name} is not used", refused=False)
@@ -72,7 +72,7 @@ def _published(source: str, entry: Mapping[str, Any], given: Given, content: byt
             "request_latency_mean_ms", f"published as {entry['latency']!r}, without unit"
         )
         metrics["request_latency_mean_ms"] = reading.metric("request_latency_mean_ms", None, "published", reason=reason)
-    missing = {"log": "not published", "observed": "without a log nothing shows which model ran"}
+    missing = {"log": "not published", "observed": _UNSEEN}
     return _draft(source, entry, given, metrics=metrics, shared=content, unavailable=missing)
 
 
@@ -92,16 +92,15 @@ def _folder(folder: Path, given: Given) -> Iterator[Draft | Left]:
         log = path.with_name(path.name.removesuffix("_metadata.json") + ".log")
         used |= {path, log}
         yield _run(path, log if log.is_file() else None, given)
-    for path in names:
-        if path not in used:
-            orphan = path.suffix == ".log"
-            reason = "no metadata beside it: nothing says what it was" if orphan else "not a run"
-            yield Left(path.name, reason, refused=orphan)
+    for path in (path for path in names if path not in used):
+        orphan = path.suffix == ".log"
+        reason = "no metadata beside it: nothing says what it was" if orphan else "not a run"
+        yield Left(path.name, reason, refused=orphan)
 
 
 def _run(path: Path, log: Path | None, given: Given) -> Draft | Left:
     """One run from its metadata and log; the name fills in what damaged metadata do not say."""
-    content = original(path)
+    content = path.read_bytes()
     entry = reading.json_object(content)
     named = _NAME.match(path.name)
     facts = (named.groupdict() if named else {}) | (entry or {})
@@ -111,9 +110,9 @@ def _run(path: Path, log: Path | None, given: Given) -> Draft | Left:
         return _draft(
             path.name, facts, given, metrics=temperatures, files={"original": content}, notes=tuple(notes),
             trouble="no log: nothing was measured that is known",
-            unavailable={"log": "no log lay beside it", "observed": "without a log nothing shows which model ran"},
+            unavailable={"log": "no log lay beside it", "observed": _UNSEEN},
         )  # fmt: skip
-    files = {"original": content, "log": original(log)}
+    files = {"original": content, "log": log.read_bytes()}
     answer = WORKLOADS["trtllm-bench"].parse(files["log"], {}, None)
     notes += answer.problems if answer.complete else []
     return _draft(
@@ -132,9 +131,7 @@ def _draft(
     if started is None or iteration is None or not all(needed.values()):
         return Left(source, f"it does not say {', '.join(name for name, value in needed.items() if not value)}")
     code = reading.number(facts.get("exit_code"))
-    status: tuple[Status, str | None] = ("invalid", trouble) if trouble else ("ok", None)
-    if code:
-        status = ("failed", f"exit status {code:g}")
+    status: Status = "failed" if code else "invalid" if trouble else "ok"
     return Draft(
         source=source,
         model=given.model or as_key(str(model)),
@@ -144,8 +141,8 @@ def _draft(
         environment_type=_ENVIRONMENT_TYPES.get(str(environment), "unknown"),
         iteration=iteration,
         started=started,
-        status=status[0],
-        status_reason=status[1],
+        status=status,
+        status_reason=f"exit status {code:g}" if code else trouble,
         exit_code=None if code is None else int(code),
         **more,
     )

@@ -9,10 +9,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from sparkpub.errors import ImportFormatError, UsageError
-from sparkpub.importers.base import Draft, Given, Left, as_key, original
+from sparkpub.importers.base import Draft, Given, Left, as_key
 from sparkpub.record import Moment
 from sparkpub.workloads import WORKLOADS, reading
 from sparkpub.workloads.base import Answer
@@ -36,7 +35,7 @@ def read(path: Path, given: Given) -> Iterator[Draft | Left]:
             yield Left(file.name, f"a second {role} of {stem}")
         else:
             groups[stem][role] = file
-    runs = [_Run(stem, {role: original(file) for role, file in files.items()}) for stem, files in groups.items()]
+    runs = [_Run(stem, {role: file.read_bytes() for role, file in files.items()}) for stem, files in groups.items()]
     if not runs:
         raise ImportFormatError("nothing of trtllm-bench in it", where=str(path), remedy="give its log or reports")
     moments = {stem: max(file.stat().st_mtime for file in files.values()) for stem, files in groups.items()}
@@ -51,16 +50,12 @@ def read(path: Path, given: Given) -> Iterator[Draft | Left]:
 
 
 def _files(path: Path) -> list[Path]:
-    if path.is_dir():
-        return sorted(file for file in path.iterdir() if file.is_file())
-    if not path.is_file():
-        raise ImportFormatError("no such file or folder", where=str(path), remedy="check the path")
-    return [path]
+    return sorted(file for file in path.iterdir() if file.is_file()) if path.is_dir() else [path]
 
 
 def _role(file: Path) -> str | None:
     """What a file is, from what it holds."""
-    content = original(file)
+    content = file.read_bytes()
     document = reading.json_value(content)
     if isinstance(document, dict) and "performance" in document:
         return "report"
@@ -85,18 +80,13 @@ class _Run:
     def draft(self, model: str, number: int, modified: float, given: Given) -> Draft:
         assert given.environment is not None
         named = _ITERATION.search(self.stem)
-        missing: dict[str, str] = (
-            {} if "log" in self.files else {"log": "none was given: memory stands in the log only"}
-        )
+        missing = {} if "log" in self.files else {"log": "none was given: memory stands in the log only"}
         if self.local is None:
-            moment = Moment(value=datetime.fromtimestamp(modified, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), zone="utc")
+            moment = Moment.at(datetime.fromtimestamp(modified, UTC))
             missing["started"] = "the evidence holds no date; the time is the file's last modification"
         else:
             moment = Moment(value=self.local, zone="unknown")
         answer, options = self.answer, given.matrix.environments if given.matrix else {}
-        facts: dict[str, Any] = (
-            {} if answer.complete else {"status": "invalid", "status_reason": "; ".join(answer.problems)}
-        )
         return Draft(
             source=self.stem,
             model=model,
@@ -109,8 +99,9 @@ class _Run:
             observed=answer.observed,
             files=self.files,
             unavailable=missing,
+            status="ok" if answer.complete else "invalid",
+            status_reason=None if answer.complete else "; ".join(answer.problems),
             notes=answer.problems if answer.complete else (),
-            **facts,
         )
 
 

@@ -1,7 +1,7 @@
 """Drafts to records: one place for addresses, evidence, redaction, and an import that can be repeated."""
 
 import hashlib
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,8 @@ from sparkpub.errors import ImportFormatError, field_problems
 from sparkpub.importers.base import About, Draft, Given, Left
 from sparkpub.record import Event, Evidence, Observed, Plan, Record, Requested
 from sparkpub.redaction import Redactor
-from sparkpub.store import CAMPAIGN_FILE, read_campaign, read_folder, to_json, write_atomic
+from sparkpub.store import CAMPAIGN_FILE, EVIDENCE_CAP, read_campaign, read_folder, to_json, write_atomic
 
-CAP = 64 * 2**20
-"""Bytes of one piece of evidence; a file over 100 MB blocks every later push to the usual hosts of git."""
 _SUFFIXES = {"log": ".log"}
 _SHARED = "original-"
 """Begins the name of a file that several runs came from."""
@@ -42,7 +40,6 @@ class Outcome:
         return [*texts, f"{len(self.imported)} imported, {len(self.skipped)} skipped, {len(self.refused)} refused"]
 
     def document(self) -> dict[str, Any]:
-        """For `--json`."""
         left = {
             name: [{"source": item.source, "reason": item.reason} for item in items]
             for name, items in (("skipped", self.skipped), ("refused", self.refused))
@@ -56,12 +53,10 @@ def write(found: Iterable[Draft | Left], data: Path, given: Given, *, originals:
     known = _Known()
     for stored in read_folder(folder) if folder.is_dir() else ():
         known.add(stored.record)
-    drafts = []
-    for item in found:
-        if isinstance(item, Draft):
-            drafts.append(item)
-        else:
-            outcome.leave(item)
+    items = list(found)
+    for left in (item for item in items if isinstance(item, Left)):
+        outcome.leave(left)
+    drafts = (item for item in items if isinstance(item, Draft))
     for draft in sorted(drafts, key=lambda draft: (draft.started.value, draft.source)):
         made = _made(draft, given, known, originals)
         if isinstance(made, Left):
@@ -80,12 +75,9 @@ def write(found: Iterable[Draft | Left], data: Path, given: Given, *, originals:
 def _made(draft: Draft, given: Given, known: "_Known", originals: bool) -> tuple[Record, dict[str, bytes]] | Left:
     """A record and its files, or why there shall be none."""
     if given.matrix is not None:
-        cell = (draft.model, draft.environment, given.workload_key)
-        declared: tuple[Container[str], ...] = (
-            given.matrix.models, given.matrix.environments, given.matrix.workloads,
-        )  # fmt: skip
-        for axis, name, names in zip(("model", "environment", "workload"), cell, declared, strict=True):
-            if name not in names:
+        cell = {"model": draft.model, "environment": draft.environment, "workload": given.workload_key}
+        for axis, name in cell.items():
+            if name not in getattr(given.matrix, f"{axis}s"):
                 return Left(draft.source, f"the matrix has no {axis} {name}")
     try:
         record, files = _record(draft, given, len(known.by_id), originals)
@@ -152,6 +144,7 @@ def _record(draft: Draft, given: Given, position: int, originals: bool) -> tuple
     workload = given.workload_key
     stem = f"{draft.environment}_{draft.model}_{workload}_iter{draft.iteration:02d}_{draft.started.compact}"
     evidence, files, notes = _evidence(draft, stem, redactor, originals)
+    said = (*draft.notes, *notes)
     record = Record(
         run_id=f"{given.campaign}-{stem}",
         campaign=given.campaign,
@@ -167,7 +160,7 @@ def _record(draft: Draft, given: Given, position: int, originals: bool) -> tuple
         requested=_requested(draft, given, redactor),
         observed=Observed.model_validate(redactor.options(draft.observed.model_dump())),
         metrics=dict(draft.metrics),
-        events=tuple(Event(at_seconds=None, kind="note", text=redactor.text(text)) for text in (*draft.notes, *notes)),
+        events=tuple(Event(at_seconds=None, kind="note", text=redactor.text(text)) for text in said),
         machine=about.machine,
         evidence=evidence,
         unavailable=_unavailable(draft, about, {item.role for item in evidence}),
@@ -207,9 +200,8 @@ def _evidence(
     """Files beside the record, redacted and capped, and notes on what redaction changed."""
     named = [(role, f"{stem}{_SUFFIXES.get(role, f'.{role}.json')}", content) for role, content in draft.files.items()]
     if draft.shared is not None:
-        named.append(
-            ("original", f"{_SHARED}{hashlib.sha256(draft.shared).hexdigest()[:12]}.original.json", draft.shared)
-        )
+        digest = hashlib.sha256(draft.shared).hexdigest()
+        named.append(("original", f"{_SHARED}{digest[:12]}.original.json", draft.shared))
     items, files, notes = [], {}, []
     for role, name, content in named if originals else ():
         clean = redactor.content(content)
@@ -219,13 +211,13 @@ def _evidence(
         files[name] = _capped(clean)
         digest = hashlib.sha256(files[name]).hexdigest()
         items.append({"role": role, "path": name, "sha256": digest, "bytes": len(files[name]),
-                      "truncated": len(clean) > CAP})  # fmt: skip
+                      "truncated": len(clean) > EVIDENCE_CAP})  # fmt: skip
     return tuple(Evidence.model_validate(item) for item in items), files, notes
 
 
 def _capped(content: bytes) -> bytes:
     """Beginning and end of a file that is too large, with the cut marked."""
-    if len(content) <= CAP:
+    if len(content) <= EVIDENCE_CAP:
         return content
-    mark = b"\n[sparkpub: cut here: evidence is capped]\n"
-    return content[: CAP // 4 * 3] + mark + content[-(CAP // 4 - len(mark)) :]
+    mark, tail = b"\n[sparkpub: cut here: evidence is capped]\n", EVIDENCE_CAP // 4
+    return content[: 3 * tail] + mark + content[len(mark) - tail :]

@@ -1,6 +1,7 @@
 """Control groups, version 1, 2 and hybrid: where a process is charged, and a group of its own for a run."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -42,10 +43,8 @@ def members(folder: Path) -> set[int]:
     """Process ids in a group and the groups below it."""
     pids: set[int] = set()
     for place in (folder, *folder.glob("**/")):
-        try:
+        with suppress(OSError):
             pids.update(int(line) for line in (place / "cgroup.procs").read_text().split())
-        except OSError:
-            continue
     return pids
 
 
@@ -72,13 +71,9 @@ def create(name: str, root: Path = ROOT) -> Path | None:
 
 def remove(folder: Path) -> bool:
     """Remove an empty group. False where processes are still in it."""
-    try:
+    with suppress(OSError):
         folder.rmdir()
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return True
+    return not folder.exists()
 
 
 def leftovers(root: Path = ROOT) -> list[Path]:

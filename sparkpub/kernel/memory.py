@@ -1,6 +1,7 @@
 """Memory as the kernel tells it: the machine's, a control group's, and a set of processes'."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from sparkpub.metrics import GIB
@@ -17,13 +18,8 @@ _CGROUP_PARTS = {
 
 def meminfo(proc: Path = _PROC) -> dict[str, float]:
     """/proc/meminfo in GiB, by the kernel's names."""
-    values = {}
-    for line in (proc / "meminfo").read_text().splitlines():
-        name, _, rest = line.partition(":")
-        number, _, unit = rest.strip().partition(" ")
-        if unit == "kB":
-            values[name] = int(number) * _KIB
-    return values
+    lines = (line.split() for line in (proc / "meminfo").read_text().splitlines())
+    return {words[0].rstrip(":"): int(words[1]) * _KIB for words in lines if words[2:] == ["kB"]}
 
 
 def machine_columns(proc: Path = _PROC) -> dict[str, float]:
@@ -42,11 +38,9 @@ def pressure_columns(proc: Path = _PROC) -> dict[str, float]:
     """Share of the last 10 s in which some task stalled, in percent, per resource; empty without PSI."""
     columns = {}
     for resource in ("cpu", "memory", "io"):
-        try:
+        with suppress(OSError):
             line = (proc / "pressure" / resource).read_text()
-        except OSError:
-            continue
-        columns[f"pressure_{resource}_some_percent"] = float(line.partition("avg10=")[2].partition(" ")[0])
+            columns[f"pressure_{resource}_some_percent"] = float(line.partition("avg10=")[2].partition(" ")[0])
     return columns
 
 
@@ -79,20 +73,30 @@ def pss(pids: Iterable[int], proc: Path = _PROC) -> float | None:
     """Proportional set size of processes together, in GiB; None where none can be read."""
     sizes = []
     for pid in pids:
-        try:
+        with suppress(OSError):
             text = (proc / str(pid) / "smaps_rollup").read_text()
-        except OSError:
-            continue
-        sizes.append(int(text.partition("\nPss:")[2].split(None, 1)[0]) if "\nPss:" in text else 0)
+            sizes.append(int(text.partition("\nPss:")[2].split(None, 1)[0]) if "\nPss:" in text else 0)
     return sum(sizes) * _KIB if sizes else None
 
 
-def cpu_times(proc: Path = _PROC) -> tuple[int, int]:
-    """(busy, total) clock ticks of all processors since boot."""
-    with (proc / "stat").open() as handle:
+class CpuLoad:
+    """Load of all processors together between two looks."""
+
+    def __init__(self) -> None:
+        self._busy, self._total = _cpu_times()
+
+    def percent(self) -> float | None:
+        """Since the last look; None where no processor time passed."""
+        busy, total = _cpu_times()
+        before, self._busy, self._total = (self._busy, self._total), busy, total
+        return 100.0 * (busy - before[0]) / (total - before[1]) if total > before[1] else None
+
+
+def _cpu_times() -> tuple[int, int]:
+    """(busy, total) clock ticks since boot."""
+    with (_PROC / "stat").open() as handle:
         fields = [int(field) for field in handle.readline().split()[1:9]]
-    idle = fields[3] + fields[4]
-    return sum(fields) - idle, sum(fields)
+    return sum(fields) - fields[3] - fields[4], sum(fields)
 
 
 def _number(path: Path) -> int | None:

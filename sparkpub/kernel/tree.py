@@ -1,14 +1,18 @@
-"""Processes: who started whom, which run they are of, and when they began."""
+"""Processes: who started whom, which run they are of, when they began, and whether their collector still lives."""
 
+import hashlib
 import os
 import signal
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
+
+from sparkpub import state
 
 RUN_VARIABLE = "SPARKPUB_RUN"
 """Set in every process of a run to the run's id: it tells the run's processes from everybody else's."""
 OWNER_VARIABLE = "SPARKPUB_COLLECTOR"
-"""Set in every process of a run to the collector that started it, as `owner.me()` spells it."""
+"""Set in every process of a run to the collector that started it, as `me()` spells it."""
 
 
 def boot_id() -> str:
@@ -39,22 +43,15 @@ def descendants(pid: int) -> set[int]:
             continue
         found.add(current)
         for children in Path(f"/proc/{current}/task").glob("*/children"):
-            try:
+            with suppress(OSError):
                 todo += [int(child) for child in children.read_text().split()]
-            except OSError:
-                continue
     return found
 
 
 def marked(variable: str) -> dict[int, str]:
     """Process id to the value of `variable` in its environment, for every process that has it and can be read."""
-    found = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            value = mark(int(folder.name), variable)
-            if value is not None:
-                found[int(folder.name)] = value
-    return found
+    pids = (int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit())
+    return {pid: value for pid in pids if (value := mark(pid, variable)) is not None}
 
 
 def mark(pid: int, variable: str) -> str | None:
@@ -64,16 +61,34 @@ def mark(pid: int, variable: str) -> str | None:
         content = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return None
-    for entry in content.split(b"\0"):
-        if entry.startswith(key):
-            return entry[len(key) :].decode(errors="replace")
-    return None
+    found = (entry for entry in content.split(b"\0") if entry.startswith(key))
+    return next((entry.removeprefix(key).decode(errors="replace") for entry in found), None)
 
 
 def end(pids: Iterable[int], number: signal.Signals) -> None:
     """Send a signal to each process that still is."""
     for pid in pids:
-        try:
+        with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
-        except (ProcessLookupError, PermissionError):
-            continue
+
+
+def me() -> str:
+    """This process, as `boot:pid:start:state`; the last names the folder of its notes, and with it its machine lock."""
+    return spelled(os.getpid(), start_ticks(os.getpid()))
+
+
+def spelled(pid: int, start: str | None) -> str:
+    """A process of this machine with this collector's notes, as `boot:pid:start:state`."""
+    notes = hashlib.sha256(str(state.folder()).encode()).hexdigest()[:12]
+    return f"{boot_id()}:{pid}:{start}:{notes}"
+
+
+def lives(owner: str) -> bool:
+    """Whether the process that `owner` names still runs."""
+    boot, pid, start, *_ = (*owner.split(":"), "", "", "")
+    return boot == boot_id() and pid.isdigit() and start_ticks(int(pid)) == start
+
+
+def abandoned(owner: str) -> bool:
+    """Whether what `owner` started is ours to clean up: a collector with our notes started it, and is dead."""
+    return owner.rpartition(":")[2] == me().rpartition(":")[2] and not lives(owner)

@@ -16,7 +16,7 @@ from typing import Any
 from sparkpub import claims, facts
 from sparkpub.analysis.summary import statistics
 from sparkpub.checks import prose, review
-from sparkpub.dataset import CampaignData, Dataset
+from sparkpub.dataset import Dataset
 from sparkpub.errors import SiteError
 from sparkpub.site import blog, downloads, evidence, runtime
 from sparkpub.site.compile import Compiled, Drawings, image
@@ -114,7 +114,7 @@ def shared_data(tables: Rows) -> Mapping[str, tuple[str, bytes]]:
     """Name of a table to its address, which changes with its content, and its JSON."""
     found = {}
     for name, table in tables.items():
-        text = json.dumps(list(table), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+        text = _compact(table)
         found[name] = (f"data/{name}.{hashlib.sha256(text).hexdigest()[:8]}.json", text)
     return found
 
@@ -139,27 +139,26 @@ def _written(publication: Publication, library: Library, templates: Templates) -
 def _runs(
     publication: Publication, library: Library, templates: Templates, tree: dict[str, Content]
 ) -> Sequence[tuple[str, Content]]:
-    """The page of every run, beyond the limit a short one, and the evidence of all."""
+    """The page of every run, beyond the limit one that the browser completes, and the evidence of all."""
     made = RunPages(publication, templates)
     found: list[tuple[str, Content]] = []
     for campaign in publication.campaigns:
         for index, stored in enumerate(campaign.runs):
             for uri, content in evidence.copies(iter(evidence.published(stored, publication.options))).items():
                 _add(tree, uri, content)
-            whole = len(found) < publication.options.max_run_pages
-            page = _run(made, library, campaign, index, tree) if whole else made.page(campaign, index, "", whole=False)
-            found.append((f"runs/{stored.record.run_id}.md", page))
+            drawn = len(found) < publication.options.max_run_pages
+            figure = made.figure(stored, drawn=drawn)
+            place = ""
+            if figure is not None:
+                place = library.add(figure)
+                for name, address in figure.sources.items():
+                    _add(tree, address, Content(data=_compact(figure.data[name])))
+            found.append((f"runs/{stored.record.run_id}.md", made.page(campaign, index, place, drawn=drawn)))
     return found
 
 
-def _run(made: RunPages, library: Library, campaign: CampaignData, index: int, tree: dict[str, Content]) -> Content:
-    figure = made.figure(campaign.runs[index])
-    if figure is None:
-        return made.page(campaign, index, "")
-    for name, address in figure.sources.items():
-        text = json.dumps(figure.data[name], ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        _add(tree, address, Content(data=text.encode()))
-    return made.page(campaign, index, library.add(figure))
+def _compact(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    return json.dumps(list(rows), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
 def _add(tree: dict[str, Content], uri: str, content: Content) -> None:
@@ -181,7 +180,7 @@ def _with_figures(
 
     @functools.cache
     def drawn(key: str, *, inline: bool) -> str:
-        figure, chart = figures[key], compiled[figures[key].key]
+        figure, chart = figures[key], compiled[figures[key].job.key]
         images = {} if inline else {figure.address("wide.svg"): chart.svg_wide,
                                     figure.address("narrow.svg"): chart.svg_narrow}  # fmt: skip
         whole.update({address: Content(data=image(svg).encode()) for address, svg in images.items()})
@@ -198,5 +197,5 @@ def _with_figures(
             text = text.replace(key, block_key(key))
         whole[uri] = replace(content, text=text, blocks={**content.blocks, **blocks}) if blocks else content
     for figure in figures.values():
-        whole |= figure.files(compiled[figure.key], cache, picture=figure.key in library.pictures)
+        whole |= figure.files(compiled[figure.job.key], cache, picture=figure.key in library.pictures)
     return whole

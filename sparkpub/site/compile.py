@@ -42,13 +42,14 @@ WIDE, NARROW = 640, 344
 FONT = "Helvetica Neue, Arial, sans-serif"
 """Ends in a family that the converter ships, so that text is measured alike on every machine."""
 VEGA_LITE = "6.4"
-FORMAT = 12
+FORMAT = 13
 """Counts changes of what this module makes of the same chart; part of every cache key."""
 POOL_FROM = 24
 """Cold charts from which other processes pay for their start."""
 CHUNK = 4
 """Charts that travel to another process at once."""
 _CORES = os.cpu_count() or 1
+_CONVERTER = metadata.version("vl-convert-python")
 _SIZE = re.compile(r'width="[\d.]+" height="[\d.]+"')
 _VARIABLE = re.compile(r"var\((--sp-[a-z0-9]+)\)")
 _FONTS = Path(__file__).parent / "assets" / "fonts.conf"
@@ -111,7 +112,7 @@ class Job:
     def fingerprint(self) -> str:
         """SHA-256 of all that decides the result: charts, data, theme and the versions that compile."""
         charts = [chart.identity if isinstance(chart, Chart) else chart for chart in (self.chart, self.narrow)]
-        content = [self.key, charts, self.data, FORMAT, VEGA_LITE, metadata.version("vl-convert-python")]
+        content = [self.key, charts, self.data, FORMAT, VEGA_LITE, _CONVERTER]
         return hashlib.sha256(canonical_json(content).encode()).hexdigest()
 
 
@@ -133,6 +134,7 @@ class Drawings:
 
     def __init__(self, cache: Path) -> None:
         self._cache = cache
+        self._wanted: set[str] = set()
         self._found: dict[str, Compiled] = {}
         self._waiting: list[tuple[Job, Path]] = []
         self._sent: list[concurrent.futures.Future[list[Compiled]]] = []
@@ -152,6 +154,9 @@ class Drawings:
 
     def want(self, job: Job) -> None:
         """Have a chart compiled. Jobs of one key are one chart."""
+        if job.key in self._wanted:
+            return
+        self._wanted.add(job.key)
         path = self._cache / f"{job.fingerprint}.json"
         known = _from_cache(path)
         if known is not None:
@@ -201,10 +206,7 @@ def _from_cache(path: Path) -> Compiled | None:
 
 def _compiled(job: Job) -> Compiled:
     try:
-        wide, narrow = (
-            _drawn(specification, job.data, width)
-            for specification, width in zip(job.specifications, (WIDE, NARROW), strict=True)
-        )
+        wide, narrow = (_drawn(specification, job.data) for specification in job.specifications)
     except ValueError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = next((line for line in lines if "Error:" in line), lines[-1])
@@ -215,16 +217,12 @@ def _compiled(job: Job) -> Compiled:
     return Compiled(job.key, wide[0], narrow[0], *drawings)
 
 
-def _drawn(specification: dict[str, Any], data: Data, width: int) -> tuple[str, str]:
-    """(Vega without data, SVG), at most `width` wide where the widths of the views can be reduced."""
+def _drawn(specification: dict[str, Any], data: Data) -> tuple[str, str]:
+    """(Vega without data, SVG)."""
     vega = _vega(specification)
-    svg = converter().vega_to_svg(_with_data(_still(vega), data), allowed_base_urls=[])
-    found = re.search(r'width="([\d.]+)"', svg)
-    total, views = float(found[1]) if found else width, _views_width(specification)
-    if _COMPOSED & specification.keys() and total > 1.02 * width and total > views > 0:
-        factor = max(0.2, (views - (total - width)) / views)
-        return _drawn(_resized(specification, factor), data, 10 * width)
-    return canonical_json(vega), svg
+    # As text, which costs the converter less than objects do.
+    text = json.dumps(_with_data(_still(vega), data))
+    return canonical_json(vega), converter().vega_to_svg(text, allowed_base_urls=[])
 
 
 def _vega(specification: dict[str, Any]) -> dict[str, Any]:
@@ -273,14 +271,6 @@ def _resized(node: Any, factor: float) -> Any:
             for key, value in node.items()
         }
     return [_resized(item, factor) for item in node] if isinstance(node, list) else node
-
-
-def _views_width(specification: Mapping[str, Any]) -> float:
-    """Width of the views of a composed chart without axes, legends and gaps; 0 where it names none."""
-    beside = [_views_width(view) for view in specification.get("hconcat", [])]
-    below = [_views_width(view) for view in specification.get("vconcat", [])]
-    own = specification.get("width", 0)
-    return sum(beside) + max(below, default=0) + (own if isinstance(own, int | float) else 0)
 
 
 def _fitted(specification: Mapping[str, Any], width: int) -> dict[str, Any]:

@@ -43,7 +43,8 @@ class SiteOptions:
     """What the site is built with. Nothing here may change a figure.
 
     `commits` maps a path relative to the repository to the last commit that touched it; `repo_url` without a
-    slash at the end. `max_run_pages` bounds the pages of runs with charts and log; beyond it they are short.
+    slash at the end. `max_run_pages` bounds the pages of runs with a drawing and a log; beyond it the
+    browser fetches both.
     """
 
     sources: Path

@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparkpub.record import json_schema
-from sparkpub.site import evidence
+from sparkpub.site import evidence, export
 from sparkpub.site.content import Content
-from sparkpub.site.export import FORMATS, table
 from sparkpub.site.library import Library
 from sparkpub.site.publication import Publication
 from sparkpub.site.templating import Templates
@@ -16,7 +15,6 @@ from sparkpub.site.templating import Templates
 def contents(publication: Publication, library: Library, templates: Templates) -> Mapping[str, Content]:
     """The download page and its files."""
     dataset, review = publication.dataset, publication.review
-    frame = table(dataset)
     documents: dict[str, Any] = {
         "statistics": publication.statistics.document(),
         "review": {"findings": [finding.document() for finding in review.findings], "runs": len(dataset.runs),
@@ -24,7 +22,8 @@ def contents(publication: Publication, library: Library, templates: Templates) -
         "claims": {"claims": [verdict.document() for verdict in publication.verdicts]},
         "record.schema": json_schema(),
     }  # fmt: skip
-    files = {f"data/runs.{name}": write(frame) for name, write in FORMATS.items()}
+    tables = export.files(dataset, publication.options.cache)
+    files = {f"data/runs.{name}": data for name, data in tables.items()}
     files |= {f"data/{name}.json": _json(document) for name, document in documents.items()}
     proofs = [item for stored in dataset.runs for item in evidence.published(stored, publication.options)]
     files["data/SHA256SUMS"] = "".join(f"{item.sha256}  {item.address}\n" for item in proofs if item.address).encode()

@@ -1,16 +1,22 @@
 """The tidy table, one row per run and metric, in the formats that people load elsewhere."""
 
+import hashlib
 import io
 import json
 from collections.abc import Callable, Mapping
-
-import pandas as pd
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sparkpub.checks import review
 from sparkpub.dataset import Dataset
+from sparkpub.store import write_atomic
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-def table(dataset: Dataset) -> pd.DataFrame:
+def table(dataset: Dataset) -> "pd.DataFrame":
     """`Dataset.frame` with `excluded`: why a run is not in the pooled figures, empty where it is."""
     excluded = review(dataset).excluded
     frame = dataset.frame.copy()
@@ -18,12 +24,12 @@ def table(dataset: Dataset) -> pd.DataFrame:
     return frame
 
 
-def csv(frame: pd.DataFrame) -> bytes:
+def csv(frame: "pd.DataFrame") -> bytes:
     """CSV with a header; empty where there is no value."""
     return frame.to_csv(index=False, lineterminator="\n").encode()
 
 
-def parquet(frame: pd.DataFrame) -> bytes:
+def parquet(frame: "pd.DataFrame") -> bytes:
     """Parquet, with the columns' types."""
     buffer = io.BytesIO()
     typed = frame.astype({"value": "float64", "iteration": "int64", "position": "int64", "quarantined": "bool"})
@@ -31,11 +37,27 @@ def parquet(frame: pd.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
-def json_rows(frame: pd.DataFrame) -> bytes:
+def json_rows(frame: "pd.DataFrame") -> bytes:
     """A JSON list with one object per row; null where there is no value."""
     rows = json.loads(frame.to_json(orient="records", double_precision=15, force_ascii=False))
     return (json.dumps(rows, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
 
 
-FORMATS: Mapping[str, Callable[[pd.DataFrame], bytes]] = {"csv": csv, "parquet": parquet, "json": json_rows}
+FORMATS: Mapping[str, Callable[["pd.DataFrame"], bytes]] = {"csv": csv, "parquet": parquet, "json": json_rows}
 """Name of a format to what writes it."""
+
+
+def files(dataset: Dataset, cache: Path) -> Mapping[str, bytes]:
+    """The table in every format, from `cache` where the dataset is as it was: pandas takes longer to load than this."""
+    content = repr((dataset.rows, review(dataset).excluded, metadata.version("pandas"), metadata.version("pyarrow")))
+    key = hashlib.sha256(content.encode()).hexdigest()
+    folder = cache / "tables"
+    places = {name: folder / f"{key}.{name}" for name in FORMATS}
+    if not all(place.is_file() for place in places.values()):
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.iterdir():
+            old.unlink()
+        frame = table(dataset)
+        for name, place in places.items():
+            write_atomic(place, FORMATS[name](frame), durable=False)
+    return {name: place.read_bytes() for name, place in places.items()}

@@ -45,7 +45,8 @@ class Figure:
 
     `says` is the sentence with the result, `sample` says n and what is left out. `rows` are the data behind it, as
     published in CSV and JSON; `data` the named rows that the chart draws. `sources` are the addresses from which a
-    browser fetches them.
+    browser fetches them. A figure that is not `drawn` shares its empty axes with others of its kind, until the browser
+    puts the rows in.
     """
 
     key: str
@@ -60,6 +61,7 @@ class Figure:
     sources: Mapping[str, str] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
     narrow: Chart | None = None
+    drawn: bool = True
 
     @property
     def block(self) -> str:
@@ -69,7 +71,9 @@ class Figure:
     @property
     def job(self) -> Job:
         """The chart to compile."""
-        return Job(self.key, self.chart, self.data, self.narrow)
+        if self.drawn:
+            return Job(self.key, self.chart, self.data, self.narrow)
+        return Job(f"empty-{block_key(self.chart.identity)}", self.chart, dict.fromkeys(self.data, ()), self.narrow)
 
     def address(self, suffix: str) -> str:
         """Where a file of the figure is published, from the root of the site: stable across builds."""
@@ -79,7 +83,7 @@ class Figure:
         """The figure as SVG, CSV, JSON and compiled Vega, and as PNG where a post or a preview wants a picture."""
         document = {"title": self.title, "says": self.says, "sample": self.sample, **self.about}
         texts = {"svg": compiled.svg_file, "csv": as_csv(self.rows), "json": as_json(document, self.rows)}
-        found = {self.address(suffix): Content(data=text.encode()) for suffix, text in texts.items()}
+        found = {self.address(suffix): Content(data=text.encode()) for suffix, text in texts.items() if self.drawn}
         vega = specification(compiled)
         found[f"{vega}.vega.json"] = Content(data=compiled.vega_json.encode())
         found[f"{vega}.narrow.vega.json"] = Content(data=compiled.vega_json_narrow.encode())
@@ -102,9 +106,12 @@ def as_png(svg: str, cache: Path, *, scale: float = 1.0) -> bytes:
     return place.read_bytes()
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
 def as_json(document: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
     """An object with the members of `document` and `rows`, each row on a line of its own."""
-    head, *lines = (json.dumps(item, ensure_ascii=False, allow_nan=False) for item in (document, *rows))
+    head, *lines = map(_ENCODER.encode, (document, *rows))
     return f'{head[:-1]}, "rows": [\n' + ",\n".join(lines) + "\n]}\n"
 
 

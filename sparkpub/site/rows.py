@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sparkpub import coverage
-from sparkpub.charts.comparison import GLYPHS, PARTS
+from sparkpub.charts.scope import COVERAGE, PARTS
 from sparkpub.dataset import CampaignData
 from sparkpub.record import Record
 from sparkpub.site.publication import Publication, axes, batch_size, cell_keys, cell_label, run_address, samples_address
@@ -156,7 +156,7 @@ def _slots(_: Publication, campaign: CampaignData) -> Iterator[Row]:
     for (cell, iteration), state in known.items():
         runs = by_slot.get((cell, iteration), [])
         yield {**_axes(campaign, cell), "iteration": iteration, "state": state,
-               "glyph": GLYPHS[state] + ("+" if len(runs) > 1 else ""),
+               "glyph": COVERAGE[state] + ("+" if len(runs) > 1 else ""),
                "run": runs[0].record.run_id if runs else "not run",
                **({"href": run_address(runs[0])} if runs else {})}  # fmt: skip
 

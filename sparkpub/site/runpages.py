@@ -21,7 +21,7 @@ from sparkpub.site.pages import unique
 from sparkpub.site.publication import Publication, cell_label
 from sparkpub.site.telemetry import Trace, trace
 from sparkpub.site.templating import Templates
-from sparkpub.store import Stored
+from sparkpub.store import Stored, write_atomic
 
 LOG_LINES = 200
 
@@ -51,15 +51,15 @@ class RunPages:
     publication: Publication
     templates: Templates
 
-    def figure(self, stored: Stored) -> Figure | None:
+    def figure(self, stored: Stored, *, drawn: bool) -> Figure | None:
         """The run's telemetry as a figure, or None where it has none."""
         found = trace(stored)
-        return None if found is None else _telemetry_figure(stored, found)
+        return None if found is None else _telemetry_figure(stored, found, drawn)
 
-    def page(self, campaign: CampaignData, index: int, figure: str, *, whole: bool = True) -> Content:
+    def page(self, campaign: CampaignData, index: int, figure: str, *, drawn: bool) -> Content:
         """The page of the campaign's run number `index`; `figure` is the placeholder of its telemetry, or empty.
 
-        A page that is not `whole` has metrics, findings and evidence only.
+        Where it is not `drawn`, the browser fetches the lines of the log, as it does the data of the figure.
         """
         stored = campaign.runs[index]
         files = published(stored, self.publication.options)
@@ -75,7 +75,7 @@ class RunPages:
             "findings": self._findings(stored),
             "reason": self.publication.review.excluded.get(stored.record.run_id),
             "figure": figure,
-            "whole": whole,
+            "drawn": drawn,
             "log": _log_tail(files),
             "plan": _plan(stored.record),
             "previous": around[0],
@@ -134,12 +134,10 @@ def _kept(path: Path) -> Content | None:
 
 def _keep(path: Path, page: Content) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps({"text": page.text, "blocks": dict(page.blocks)}), encoding="utf-8")
-    temporary.replace(path)
+    write_atomic(path, json.dumps({"text": page.text, "blocks": dict(page.blocks)}), durable=False)
 
 
-def _telemetry_figure(stored: Stored, found: Trace) -> Figure:
+def _telemetry_figure(stored: Stored, found: Trace, drawn: bool) -> Figure:
     run = stored.record.run_id
     base = f"evidence/{stored.record.campaign}/{stored.path.stem}"
     rows = {"samples": found.samples, "phases": found.phases}
@@ -159,6 +157,7 @@ def _telemetry_figure(stored: Stored, found: Trace) -> Figure:
             [label, unit, f"{min(values):.1f}", f"{max(values):.1f}"] for label, unit, values in ranges]),
         rows=found.samples,
         sources={name: f"{base}.{name}.json" for name in rows},
+        drawn=drawn,
     )  # fmt: skip
 
 

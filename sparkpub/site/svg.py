@@ -4,6 +4,7 @@ Out go whatever readers of the screen would stumble over (the figure's sentence 
 digits that nobody sees, and everything that stands for nothing. What many marks share is said once.
 """
 
+import functools
 import itertools
 import re
 from xml.etree import ElementTree
@@ -61,7 +62,8 @@ def _shorten(element: ElementTree.Element, names: dict[str, str]) -> None:
         if name in _DROPPED or name.startswith("aria-") or _DEFAULTS.get(name) == value:
             continue
         new = _DECIMALS.sub(lambda found: _short(found[0]), value) if name in _GEOMETRY else value
-        new = re.sub(r"url\(#([^)]+)\)", lambda found: f"url(#{names.get(found[1], '')})", new)
+        if "url(#" in new:
+            new = re.sub(r"url\(#([^)]+)\)", lambda found: f"url(#{names.get(found[1], '')})", new)
         kept[name] = names[value] if name == "id" else new
     if _POLYLINE.fullmatch(kept.get("d", "")):
         kept["d"] = _polyline(kept["d"])
@@ -105,6 +107,7 @@ def _place(element: ElementTree.Element) -> None:
     element.attrib |= new
 
 
+@functools.lru_cache(maxsize=100_000)
 def _short(number: str) -> str:
     """Whole pixels, and tenths in what is small, where they show."""
     value = float(number)

@@ -37,7 +37,7 @@ def from_config(config: Mapping[str, Any], source: Literal["config.json", "matri
     dtype = str(config.get("dtype") or config.get("torch_dtype") or text.get("dtype") or "bfloat16")
     quantization = (config.get("quantization_config") or {}).get("quant_method")
     size = _BYTES.get(dtype)
-    parts = _Parameters.of(text)
+    parts, experts = _Parameters.of(text), _experts(text)
     facts: dict[str, Any] = {}
     if parts is not None:
         facts = {"parameters": parts.total, "active_parameters": parts.active if parts.experts else None}
@@ -52,8 +52,8 @@ def from_config(config: Mapping[str, Any], source: Literal["config.json", "matri
     return Architecture(
         source=source,
         model_type=text.get("model_type") or config.get("model_type"),
-        experts=_experts(text),
-        experts_per_token=text.get("num_experts_per_tok") if _experts(text) else None,
+        experts=experts,
+        experts_per_token=text.get("num_experts_per_tok") if experts else None,
         kv_bytes_per_token=_kv_bytes(text, size),
         layers=text.get("num_hidden_layers"),
         hidden_size=text.get("hidden_size"),
@@ -78,10 +78,8 @@ def read_model_folder(path: Path) -> Architecture:
             f"no readable config.json: {type(error).__name__}", where=str(path), remedy="give the model's folder"
         ) from None
     changes: dict[str, Any] = {"config_sha256": hashlib.sha256(content).hexdigest()}
-    files = sorted(path.glob("*.safetensors"))
-    if files:
-        changes |= _stored_bytes(files)
-        changes["weights_sha256"] = _weights_sha256(path, files)
+    if files := sorted(path.glob("*.safetensors")):
+        changes |= _stored_bytes(files) | {"weights_sha256": _weights_sha256(path, files)}
     return Architecture.model_validate(facts.model_dump() | changes)
 
 

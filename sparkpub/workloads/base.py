@@ -86,8 +86,6 @@ class Answer:
     """UNIX time of the phases' zero by the clock of the machine, where the payload says it."""
     complete: bool = True
     problems: tuple[str, ...] = ()
-    packages: Mapping[str, str] = field(default_factory=dict)
-    """Packages of the environment measured, where the payload lists them itself."""
 
 
 @dataclass(frozen=True)

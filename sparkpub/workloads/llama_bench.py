@@ -25,22 +25,8 @@ class LlamaBenchOptions(Options):
     """Tokens generated (`--n-gen`)."""
     repetitions: PositiveInt = 5
     """How often each of the two is measured; the rate is their mean."""
-    batch_tokens: PositiveInt | None = None
-    """Logical batch of prompt processing in tokens (`--batch-size`); none: the tool's default."""
-    gpu_layers: Annotated[int, Field(ge=0)] | None = None
-    """Layers on the GPU (`--n-gpu-layers`); none: the tool's default, 0 keeps all on the CPU."""
-    threads: PositiveInt | None = None
-    """CPU threads; none: the tool's default."""
-    flash_attention: bool | None = None
-    """Flash attention (`--flash-attn`); none: the tool's default."""
-    cache_type_k: str | None = None
-    """Type of the keys in the KV cache, e.g. `f16` or `q8_0`; none: the tool's default."""
-    cache_type_v: str | None = None
-    """The same for the values."""
-    mmap: bool | None = None
-    """Map the file of weights into memory in place of reading it; none: the tool's default."""
     extra_args: tuple[str, ...] = ()
-    """Appended to the command, for options that are not listed here."""
+    """Appended to the command, e.g. `--n-gpu-layers`, `"99"`, `--flash-attn`, `"1"`."""
     executable: Annotated[str, Field(min_length=1)] = "llama-bench"
     """The program, by name or path."""
 
@@ -52,11 +38,7 @@ def command(case: Case, options: LlamaBenchOptions) -> Command:
         raise WorkloadError(what, where=f"models.{case.model_key}", remedy=remedy)
     argv = flags({
         "--model": case.model_path, "--n-prompt": options.input_tokens, "--n-gen": options.output_tokens,
-        "--repetitions": options.repetitions, "--batch-size": options.batch_tokens,
-        "--n-gpu-layers": options.gpu_layers, "--threads": options.threads,
-        "--flash-attn": None if options.flash_attention is None else int(options.flash_attention),
-        "--cache-type-k": options.cache_type_k, "--cache-type-v": options.cache_type_v,
-        "--mmap": None if options.mmap is None else int(options.mmap), "--output": "jsonl",
+        "--repetitions": options.repetitions, "--output": "jsonl",
     })  # fmt: skip
     return Command((options.executable, *argv, *options.extra_args))
 
@@ -69,13 +51,15 @@ def parse(log: bytes, files: Mapping[str, bytes], options: LlamaBenchOptions | N
     metrics: dict[str, MetricValue] = {}
     if generation:
         metrics |= reading.metrics_at(generation[-1], {"output_throughput_tok_s": "avg_ts"}, "report")
-        metrics |= _token_times(generation[-1])
+        # Each repetition's time, divided by its tokens.
+        samples, tokens = reading.numbers(generation[-1].get("samples_ns")), reading.number(generation[-1]["n_gen"])
+        metrics |= reading.distribution("tpot", [value / 1e6 / (tokens or 1.0) for value in samples], "report")
     if prompts:
         metrics |= reading.metrics_at(prompts[-1], {"prompt_throughput_tok_s": "avg_ts"}, "report")
     problems = [] if metrics else ["no report: llama-bench printed no test"]
     if len(generation) > 1 or len(prompts) > 1:
         problems.append(f"{len(tests)} tests in one run; the last of each kind counts")
-    observed = _observed(tests[-1], generation) if tests else Observed()
+    observed = _observed(tests[-1], generation[-1] if generation else {}) if tests else Observed()
     return Answer(metrics, observed, complete=bool(metrics), problems=tuple(problems))
 
 
@@ -101,19 +85,9 @@ def _is(test: Mapping[str, Any], measured: str, other: str) -> bool:
     return bool(reading.number(test.get(measured))) and not reading.number(test.get(other))
 
 
-def _samples(test: Mapping[str, Any], key: str) -> list[float]:
-    given = test.get(key)
-    return [value for item in given if (value := reading.number(item))] if isinstance(given, list) else []
-
-
-def _token_times(test: Mapping[str, Any]) -> dict[str, MetricValue]:
-    """Time per output token: each repetition's time divided by its tokens."""
-    tokens = reading.number(test.get("n_gen")) or 1.0
-    return reading.distribution("tpot", [value / 1e6 / tokens for value in _samples(test, "samples_ns")], "report")
-
-
-def _observed(test: Mapping[str, Any], generation: list[dict[str, Any]]) -> Observed:
-    size = reading.positive_int(test.get("model_size"))
+def _observed(test: Mapping[str, Any], generation: Mapping[str, Any]) -> Observed:
+    """Of the last test; how much was generated, of the test of that."""
+    samples = reading.numbers(generation.get("samples_ns"))
     commit = reading.word(test.get("build_commit"))
     build = reading.positive_int(test.get("build_number"))
     names = ("backends", "n_gpu_layers", "flash_attn", "n_threads", "n_batch", "type_k", "type_v", "use_mmap")
@@ -124,14 +98,14 @@ def _observed(test: Mapping[str, Any], generation: list[dict[str, Any]]) -> Obse
             "model_path": reading.word(test.get("model_filename")),
             "random_weights": False,
             "parameters": reading.positive_int(test.get("model_n_params")),
-            "weight_bytes": size,
+            "weight_bytes": reading.positive_int(test.get("model_size")),
             "model_type": reading.word(test.get("model_type")),
             "kv_cache_dtype": reading.word(test.get("type_k")),
             "device": reading.word(test.get("gpu_info")) or reading.word(test.get("cpu_info")),
-            "requests": len(_samples(generation[-1], "samples_ns")) if generation else None,
-            "output_tokens_mean": reading.number(generation[-1].get("n_gen")) if generation else None,
+            "requests": len(samples) if generation else None,
+            "output_tokens_mean": reading.number(generation.get("n_gen")),
             "batch_size": 1,
-            "measured_seconds": sum(_samples(generation[-1], "samples_ns")) / 1e9 if generation else None,
+            "measured_seconds": sum(samples) / 1e9 if generation else None,
             "settings": {name: str(test[name]) for name in names if name in test},
         }
     )

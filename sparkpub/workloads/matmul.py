@@ -37,14 +37,12 @@ class MatmulOptions(Options):
 
 
 def command(case: Case, options: MatmulOptions) -> Command:
-    """The payload with its options as flags."""
     argv = flags(options.flags() | {"--seed": case.seed, "--report": f"{WORKDIR}/{_REPORT}"})
     files = {_SCRIPT: reading.payload(_SCRIPT)}
     return Command((PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), {}, files, {"report": _REPORT}, MEASURING)
 
 
 def parse(log: bytes, files: Mapping[str, bytes], options: MatmulOptions | None) -> Answer:
-    """Rate and time from the report."""
     report = reading.json_object(files.get("report"))
     if report is None:
         return Answer({}, complete=False, problems=("no report: the multiplication did not finish",))
@@ -55,7 +53,6 @@ def parse(log: bytes, files: Mapping[str, bytes], options: MatmulOptions | None)
         problems.append(f"the report is of size {report.get('size')!r}, not {options.size}")
     paths = {"matmul_gflop_s": "gflop_s", "matmul_time_mean_ms": "mean_ms"}
     paths |= {name: name for name in ("device_used_before_gib", "device_used_peak_gib")}
-    times = report.get("times_ms")
-    measured = sum(reading.number(value) or 0.0 for value in times) / 1e3 if isinstance(times, list) else None
+    measured = sum(reading.numbers(report.get("times_ms"))) / 1e3 or None
     metrics = reading.metrics_at(report, paths, "report")
     return reading.own_answer(report, metrics, report | {"measured_seconds": measured}, problems)

@@ -90,6 +90,11 @@ def number(value: Any) -> float | None:
     return float(value)
 
 
+def numbers(values: Any) -> list[float]:
+    """The finite numbers of a list; empty for anything else."""
+    return [found for item in values if (found := number(item)) is not None] if isinstance(values, list) else []
+
+
 def positive_int(value: Any) -> int | None:
     """A whole number above zero, or None."""
     found = number(value)
@@ -114,6 +119,11 @@ def metric(name: str, value: Any, source: Source, *, scale: float = 1.0, reason:
     return MetricValue(value=found, unit=known.unit, source=source)
 
 
+def known(metrics: Mapping[str, MetricValue], name: str) -> bool:
+    """Whether a metric is there with a value."""
+    return name in metrics and metrics[name].value is not None
+
+
 def metrics_at(document: Any, paths: Mapping[str, str], source: Source, scale: float = 1.0) -> dict[str, MetricValue]:
     """Known metrics from a document, by dotted path; what the document does not mention is left out."""
     found = {name: at(document, path) for name, path in paths.items()}
@@ -135,7 +145,6 @@ def distribution(stem: str, values: Sequence[float], source: Source) -> dict[str
 
 
 def distributions(series: Mapping[str, Sequence[float]], source: Source) -> dict[str, MetricValue]:
-    """The same for several, by stem."""
     return {
         name: value for stem, values in series.items() for name, value in distribution(stem, values, source).items()
     }
@@ -170,7 +179,7 @@ def observed(document: Any) -> Observed:
 def own_answer(
     report: Mapping[str, Any], metrics: Mapping[str, MetricValue], seen: Any, problems: Sequence[str]
 ) -> Answer:
-    """What a payload of ours says: every report of theirs carries its phases and the packages beside it."""
+    """What a payload of ours says: every report of theirs carries its phases."""
     return Answer(
         metrics,
         observed(seen),
@@ -178,11 +187,10 @@ def own_answer(
         number(report.get("phases_epoch")),
         complete=not problems,
         problems=tuple(problems),
-        packages=words(report.get("packages")),
     )
 
 
-def search(log: Iterable[str], pattern: str, *, first: bool = False) -> str | None:
+def search(log: Iterable[str], pattern: str | re.Pattern[str], *, first: bool = False) -> str | None:
     """The first group of `pattern` in the lines of a log: of the last match, since tools print a figure while
     profiling and again when it is real, or of the first."""
     compiled, found = re.compile(pattern), None

@@ -74,8 +74,7 @@ def read(log: bytes, files: Mapping[str, bytes], wanted: int | None = None) -> A
     metrics = in_log | {name: reading.metric(name, value, "log") for name, value in memory.items() if value is not None}
     metrics |= in_report | _request_metrics(requests)
     observed = _observed(report or {}, printed, lines, memory)
-    throughput = metrics.get("output_throughput_tok_s")
-    complete = throughput is not None and throughput.value is not None
+    complete = reading.known(metrics, "output_throughput_tok_s")
     problems = [] if complete else [_why_incomplete(lines)]
     if "report" in files and report is None:
         problems.append("the JSON report is cut short or is not JSON")
@@ -96,7 +95,6 @@ def _why_incomplete(lines: Sequence[str]) -> str:
 
 
 def _memory(lines: Sequence[str]) -> dict[str, float | None]:
-    """The memory lines of a log as metrics."""
     allocations = [(float(found[1]), int(found[2])) for line in lines for found in _KV_ALLOCATED.finditer(line)]
     # AutoDeploy prints 0.00 GiB for a manager that holds no cache of its own: it means nothing, not no cache.
     real = [allocation for allocation in allocations if allocation[0] > 0]
@@ -113,8 +111,9 @@ def _memory(lines: Sequence[str]) -> dict[str, float | None]:
 
 
 def _reported(report: Mapping[str, Any] | None) -> dict[str, MetricValue]:
-    paths = [{name: path for name, (path, _) in table.items()} for table in (_AVERAGES, _FIGURES)]
-    return {name: value for table in paths for name, value in reading.metrics_at(report, table, "report").items()}
+    tables = ({name: path for name, (path, _) in table.items()} for table in (_AVERAGES, _FIGURES))
+    averages, figures = (reading.metrics_at(report, table, "report") for table in tables)
+    return averages | figures
 
 
 def _printed(printed: Mapping[str, str]) -> dict[str, MetricValue]:

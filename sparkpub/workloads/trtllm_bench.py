@@ -16,7 +16,8 @@ from sparkpub.workloads import trtllm_answer
 from sparkpub.workloads.base import WORKDIR, Answer, Case, Command, Options, flags
 
 _DATASET, _API, _REPORT, _REQUESTS = "dataset.jsonl", "llm_api_options.yaml", "report.json", "requests.json"
-_ITERATIONS = "iterations.log"
+_TOKEN_IDS = 100, 30_000
+"""Random prompts are drawn from these; every vocabulary in use is larger."""
 
 
 class TrtllmBenchOptions(Options):
@@ -55,14 +56,10 @@ class TrtllmBenchOptions(Options):
     """Share of the memory free after loading that the KV cache takes; none: the tool's default, 0.9."""
     kv_cache_tokens: PositiveInt | None = None
     """Pins the KV cache to so many tokens: the fair way to compare environments."""
-    max_token_id: Annotated[int, Field(ge=1000)] = 30_000
-    """Random prompts are drawn from token id 100 up to this one; every vocabulary in use is larger."""
     llm_api_options: dict[str, Any] = Field(default_factory=dict)
     """Merged last into the YAML that trtllm-bench takes, for options that are not listed here."""
     config_flag: Literal["--extra_llm_api_options", "--config"] = "--extra_llm_api_options"
     """How the version spells the flag of that YAML; newer ones prefer `--config`."""
-    iteration_log: bool = False
-    """Keep the statistics of each step of the engine as evidence."""
     executable: Annotated[str, Field(min_length=1)] = "trtllm-bench"
     """The program, by name or path."""
 
@@ -87,9 +84,7 @@ def command(case: Case, options: TrtllmBenchOptions) -> Command:
     files = {_DATASET: dataset(options, options.input_tokens, case.seed)}
     if api:
         files[_API] = yaml.safe_dump(api, sort_keys=True).encode()
-    outputs = {"report": _REPORT}
-    outputs |= {"requests": _REQUESTS} if throughput else {}
-    outputs |= {"iterations": _ITERATIONS} if options.iteration_log else {}
+    outputs = {"report": _REPORT} | ({"requests": _REQUESTS} if throughput else {})
     argv = flags({
         "--dataset": f"{WORKDIR}/{_DATASET}", "--num_requests": options.requests, "--warmup": options.warmup,
         "--max_batch_size": options.max_batch_size if throughput else None,
@@ -99,7 +94,6 @@ def command(case: Case, options: TrtllmBenchOptions) -> Command:
         "--kv_cache_free_gpu_mem_fraction": options.kv_cache_free_gpu_memory_fraction,
         options.config_flag: f"{WORKDIR}/{_API}" if api else None, "--report_json": f"{WORKDIR}/{_REPORT}",
         "--request_json": f"{WORKDIR}/{_REQUESTS}" if throughput else None,
-        "--iteration_log": f"{WORKDIR}/{_ITERATIONS}" if options.iteration_log else None,
     })  # fmt: skip
     model = ("--model", case.model_id, "--model_path", case.folder("trtllm-bench"))
     # Said once after the warm-up and once after the measurement; without a warm-up the measurement is all there is.
@@ -118,7 +112,7 @@ def dataset(options: TrtllmBenchOptions, input_tokens: int, seed: int) -> bytes:
     requests = (
         {
             "task_id": task,
-            "input_ids": [draw.randrange(100, options.max_token_id) for _ in range(input_tokens)],
+            "input_ids": [draw.randrange(*_TOKEN_IDS) for _ in range(input_tokens)],
             "output_tokens": options.output_tokens,
         }
         for task in range(options.requests)

@@ -10,7 +10,6 @@ import pytest
 
 from sparkpub.analysis import tables
 from sparkpub.analysis.compare import compare
-from sparkpub.analysis.criteria import criteria
 from sparkpub.analysis.describe import describe
 from sparkpub.analysis.summary import Statistics, family_of, statistics
 from sparkpub.campaign import Campaign
@@ -158,7 +157,7 @@ def repeated(change: float, *, specification: str | None = None) -> Statistics:
 def test_a_campaign_repeats_another_within_five_percent_or_does_not(change: float, met: bool | None) -> None:
     found = repeated(change)
     (row,) = found.repeats
-    (judged,) = [item for item in criteria(found) if item.criterion == "repeatability"]
+    (judged,) = [item for item in found.criteria if item.criterion == "repeatability"]
     assert (row.campaign, row.against, row.equivalence_margin_percent) == ("second", "first", 5)
     assert judged.met is met
     assert row.difference_percent == pytest.approx(100 * (change - 1), abs=1)
@@ -189,7 +188,7 @@ def test_an_unknown_campaign_is_wrong_usage_and_named() -> None:
 
 def test_runs_of_another_specification_leave_completeness_open() -> None:
     data = a_campaign("c", {("m", "native"): {TPUT: noise(1, 100, 4)}}, specification="a" * 64)
-    (judged,) = [item for item in criteria(statistics(a_dataset(data))) if item.criterion == "completeness"]
+    (judged,) = [item for item in statistics(a_dataset(data)).criteria if item.criterion == "completeness"]
     assert judged.met is None
     assert "another specification" in judged.why
 
@@ -219,7 +218,7 @@ def test_criteria_are_judged_or_left_open() -> None:
     }
     found = {
         (item.criterion, item.cell, item.metric): item
-        for item in criteria(statistics(a_dataset(a_campaign("c", cells))))
+        for item in statistics(a_dataset(a_campaign("c", cells))).criteria
     }
     assert found["variation", "m/native/w", TPUT].met is True
     assert found["variation", "m/native/w", PEAK].met is False
@@ -234,7 +233,7 @@ def test_criteria_are_judged_or_left_open() -> None:
 def test_missing_runs_leave_a_campaign_incomplete() -> None:
     data = a_campaign("c", {("m", "native"): {TPUT: noise(1, 100, 4)}})
     short = CampaignData(data.info, data.folder, data.runs[:3])
-    (judged,) = [item for item in criteria(statistics(a_dataset(short))) if item.criterion == "completeness"]
+    (judged,) = [item for item in statistics(a_dataset(short)).criteria if item.criterion == "completeness"]
     assert (judged.met, judged.value, judged.why) == (False, 75, "3 of 4 planned runs are done")
 
 
@@ -289,7 +288,7 @@ def test_csv_has_one_row_of_numbers_per_cell_comparison_and_criterion() -> None:
         "cells", TPUT, pytest.approx(found.cells[0].ci95[0] if found.cells[0].ci95 else None))  # fmt: skip
     assert {row["table"] for row in rows} == {"cells", "comparisons", "criteria"}
     assert next(row["paired_n"] for row in rows if row["table"] == "comparisons") == "6"
-    assert len(rows) == len(found.cells) + len(found.comparisons) + len(criteria(found))
+    assert len(rows) == len(found.cells) + len(found.comparisons) + len(found.criteria)
 
 
 def test_markdown_marks_percentiles_that_n_cannot_carry_and_says_what_was_left_out() -> None:

@@ -141,19 +141,30 @@ def test_pages_are_small(site: Host) -> None:
 def test_charts_further_down_come_as_the_reader_does_and_follow_the_palette(site: Host) -> None:
     visit = site.open("campaigns/phase1/")
     page = visit.page
-    image = page.locator(".sp-chart .sp-wide img").last
-    address = image.evaluate("image => image.src")
+    last = page.locator(".sp-chart .sp-wide").last
+    address = last.locator("img").evaluate("image => image.src")
     settle(page)
-    assert page.locator(".sp-chart .sp-wide > svg").count() == 2
     assert address not in visit.requests
     page.evaluate("scrollTo(0, document.body.scrollHeight)")
-    image.evaluate("image => image.decode()")
+    last.locator("> svg").wait_for()
     assert address in visit.requests
     assert [url for url in visit.requests if url.endswith(".narrow.svg")] == []
-    light = image.screenshot()
+    light = last.screenshot()
     page.evaluate("document.body.dataset.mdColorScheme = 'slate'")
-    assert image.screenshot() != light
+    assert last.screenshot() != light
     assert visit.errors == visit.elsewhere == []
+
+
+def test_without_scripting_the_page_is_light_and_so_are_its_images(site: Host) -> None:
+    shots = []
+    for scheme in ("light", "dark"):
+        page = site.open("campaigns/phase1/", java_script_enabled=False, color_scheme=scheme).page
+        image = page.locator(".sp-chart .sp-wide img").last
+        image.scroll_into_view_if_needed()
+        page.wait_for_timeout(500)
+        shots.append(image.screenshot())
+        page.context.close()
+    assert shots[0] == shots[1]
 
 
 def _compressed(path: Path) -> int:
@@ -420,6 +431,30 @@ def test_the_raw_record_is_read_when_it_is_opened(site: Host) -> None:
     visit.page.click("details[data-sp-raw] summary")
     text = visit.page.locator("details[data-sp-raw] pre").inner_text()
     assert json.loads(text)["run_id"] in RUN
+
+
+def test_beyond_the_limit_a_run_is_the_same_view_from_its_data(tail: Host) -> None:
+    """Four signals of 87 samples; of a log of 260 lines the last 200."""
+    visit = tail.open(RUN)
+    page = visit.page
+    assert page.locator(".sp-wide > svg path[d*=L], .sp-wide > svg path[d*=H]").count() == 0
+    before = page.locator(".sp-chart").bounding_box()
+    page.locator(".sp-chart").scroll_into_view_if_needed()
+    page.wait_for_selector(".sp-wide > div svg")
+    lines = page.locator(".sp-wide .mark-line path").evaluate_all(
+        "all => all.map((one) => one.getAttribute('d').length)"
+    )
+    assert len(lines) == 4
+    assert min(lines) > 100
+    after = page.locator(".sp-chart").bounding_box()
+    assert (before["width"], before["height"]) == pytest.approx((after["width"], after["height"]), abs=1)
+    page.wait_for_selector("#L61")
+    assert page.locator(".sp-log pre span").count() == 200
+    page.fill(".sp-search input", "line 7:")
+    page.wait_for_selector("#L7")
+    page.fill(".sp-search input", "")
+    page.wait_for_selector("#L61")
+    assert visit.errors == []
 
 
 def test_log_is_searched_as_a_whole_and_a_line_has_an_address(site: Host) -> None:

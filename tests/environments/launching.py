@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from sparkpub.environments.base import OWNER_LABEL, RUN_LABEL, Launch
-from sparkpub.kernel import owner
+from sparkpub.environments.base import Launch
+from sparkpub.kernel import tree
 from sparkpub.workloads.base import Command
 
 
@@ -33,5 +33,4 @@ def until(condition: Callable[[], bool], seconds: float = 30) -> None:
 
 def a_launch(workdir: Path, *argv: str, run: str = "r1", who: str | None = None) -> tuple[Launch, Kept]:
     log = Kept()
-    labels = {RUN_LABEL: run, OWNER_LABEL: who or owner.me()}
-    return Launch(Command(argv), workdir, log, labels), log
+    return Launch(Command(argv), workdir, log, run, who or tree.me()), log

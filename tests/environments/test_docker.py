@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from sparkpub.environments.base import OWNER_LABEL, RUN_LABEL
-from sparkpub.environments.docker import Docker, DockerOptions
+from sparkpub.environments.docker import OWNER_LABEL, RUN_LABEL, Docker, DockerOptions
 from sparkpub.errors import CollectError
-from sparkpub.kernel import owner, tree
+from sparkpub.kernel import tree
 from tests.environments.launching import a_launch
 from tests.environments.rootfs import BINDS, IMAGE, a_tar
 
@@ -76,20 +75,20 @@ def test_the_root_process_is_visible_on_the_host(tmp_path: Path, image: str) -> 
 
 
 def test_flags_have_their_effect(tmp_path: Path, image: str) -> None:
-    chosen = options(image, shm_size="77m", cpuset="0", ulimits={"stack": 8388608}, memory="256m", workdir="/tmp")
-    script = "df -k /dev/shm | tail -1; grep Cpus_allowed_list /proc/self/status; ulimit -s; pwd"
+    chosen = options(image, shm_size="77m", cpuset="0", ulimits={"stack": 8388608}, memory="256m")
+    script = "df -k /dev/shm | tail -1; grep Cpus_allowed_list /proc/self/status; ulimit -s"
     code, text = said(tmp_path, chosen, "sh", "-c", script)
     assert code == 0
     lines = text.splitlines()
     assert lines[0].split()[1] == str(77 * 1024)
     assert lines[1].split()[1] == "0"
-    assert lines[2:] == ["8192", "/tmp"]
+    assert lines[2:] == ["8192"]
 
 
 def test_host_namespaces_are_the_hosts(tmp_path: Path, image: str) -> None:
-    chosen = options(image, network="host", ipc="host", pid="host")
-    links = [str(Path(f"/proc/self/ns/{name}").readlink()) for name in ("net", "ipc", "pid")]
-    script = "readlink /proc/self/ns/net /proc/self/ns/ipc /proc/self/ns/pid"
+    chosen = options(image, network="host", ipc="host")
+    links = [str(Path(f"/proc/self/ns/{name}").readlink()) for name in ("net", "ipc")]
+    script = "readlink /proc/self/ns/net /proc/self/ns/ipc"
     assert said(tmp_path, chosen, "sh", "-c", script) == (0, "\n".join(links) + "\n")
 
 
@@ -141,8 +140,8 @@ def test_only_orphans_of_dead_collectors_are_removed(client: Any, image: str) ->
         arguments = {"network_mode": "none", "volumes": {"/usr": {"bind": "/usr", "mode": "ro"}}}
         return client.containers.run(image, ["sleep", "600"], detach=True, labels=labels, **arguments)
 
-    dead = start({OWNER_LABEL: owner.spelled(999999999, "1"), RUN_LABEL: "r-dead"})
-    living, foreign = start({OWNER_LABEL: owner.me()}), start({})
+    dead = start({OWNER_LABEL: tree.spelled(999999999, "1"), RUN_LABEL: "r-dead"})
+    living, foreign = start({OWNER_LABEL: tree.me()}), start({})
     try:
         assert Docker().reap() == [f"removed container {dead.short_id} of run r-dead"]
         left = {container.id for container in client.containers.list(all=True)}

@@ -1,12 +1,15 @@
 """The docs tree of a small campaign: which pages there are, what they say, and that nothing escapes into them."""
 
 import hashlib
+import html
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import markdown
@@ -150,12 +153,25 @@ def test_a_typed_figure_and_an_unanswered_error_are_refused(data: Path, options:
     assert any("unbound-number" in line for line in caught.value.lines())
 
 
-def test_beyond_the_limit_pages_of_runs_are_short(data: Path, options: SiteOptions, whole: Whole) -> None:
-    tree = build(load(data), SiteOptions(sources=options.sources, cache=options.cache, max_run_pages=2))
-    pages = [whole(tree, uri) for uri in tree if uri.startswith("runs/c-")]
-    assert sum("## Over time" in page for page in pages) == 2
-    assert all("## Evidence" in page and "Raw record" in page for page in pages)
-    assert len(pages) == 13
+def test_beyond_the_limit_the_browser_gets_the_data_of_a_run_in_place_of_its_drawing(
+    data: Path, options: SiteOptions, whole: Whole
+) -> None:
+    drawn = build(load(data), options)
+    tree = build(load(data), replace(options, max_run_pages=0))
+    uri, chart = f"runs/{RUN}.md", f"charts/telemetry-{RUN}"
+    assert f"{chart}.svg" in drawn
+    assert drawn.keys() - tree.keys() == {f"{chart}.{suffix}" for suffix in ("svg", "csv", "json")}
+    assert tree.keys() <= drawn.keys()
+    before, after = whole(drawn, uri), whole(tree, uri)
+    assert re.findall("^## .*", before, re.MULTILINE) == re.findall("^## .*", after, re.MULTILINE)
+    assert (before.count("data-sp-now"), after.count("data-sp-now")) == (0, 1)
+    addresses = json.loads(html.unescape(re.findall('data-sp-data="([^"]*)"', after)[0]))
+    samples = json.loads(tree[addresses["samples"].removeprefix("../../")].data or b"")
+    assert [row["value"] for row in samples if row["signal"] == "GPU temperature"][:3] == [40.0, 40.1, 40.2]
+    specification = re.findall('data-sp-chart="../../([^"]*)"', after)[0]
+    assert tree[f"{specification}.vega.json"] == drawn[f"{specification}.vega.json"]
+    assert 'id="L2"' in whole(drawn, f"runs/{FAILED}.md")
+    assert 'id="L2"' not in whole(tree, f"runs/{FAILED}.md")
 
 
 def test_same_bytes_from_two_folders_and_two_hash_seeds(data: Path, sources: Path, tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from sparkpub.charts.comparison import GLYPHS
+from sparkpub.charts import Chart
+from sparkpub.charts.scope import COVERAGE
 from sparkpub.errors import SiteError
 from sparkpub.site import compile as compiling
 from sparkpub.site.content import ROOT
@@ -113,13 +114,18 @@ def test_ids_of_two_charts_differ() -> None:
     assert set(re.findall(r"url\(#([^)]+)\)", first.svg_wide)) <= set(ids[0])
 
 
-def test_composed_charts_fit_the_phone() -> None:
-    view = {key: SPEC[key] for key in ("width", "mark", "encoding")}
+@pytest.mark.parametrize("largest", [1.0, 2000.0, 150_000.0])
+def test_panels_fit_the_page_and_the_phone_whatever_their_axes_say(largest: float) -> None:
+    signals = (("SM clock", "MHz"), ("GPU power", "W"))
+    samples = [{"signal": label, "t": t, "value": largest * t / 9} for label, _ in signals for t in range(10)]
     chart = compiling.compile_chart(
-        {"data": SPEC["data"], "config": SPEC["config"], "vconcat": [view, view]}, {"runs": ROWS}, key="two"
+        Chart("telemetry", (signals,)),
+        {"samples": samples, "phases": []},
+        key="panels",
+        narrow=Chart("telemetry", (signals, compiling.NARROW)),
     )
-    assert width(chart.svg_wide) == pytest.approx(compiling.WIDE, rel=0.02)
-    assert width(chart.svg_narrow) == pytest.approx(compiling.NARROW, rel=0.02)
+    assert width(chart.svg_wide) == pytest.approx(compiling.WIDE, rel=0.03)
+    assert width(chart.svg_narrow) == pytest.approx(compiling.NARROW, rel=0.03)
 
 
 def test_a_chart_of_its_own_for_the_phone() -> None:
@@ -219,7 +225,7 @@ def test_no_font_of_the_machine_takes_part(monkeypatch: pytest.MonkeyPatch) -> N
     assert picture("Width", compiling.FONT) == picture("Width", "Liberation Sans") != picture("", "Liberation Sans")
 
 
-@pytest.mark.parametrize("glyph", GLYPHS.values())
+@pytest.mark.parametrize("glyph", COVERAGE.values())
 def test_the_shipped_font_has_every_sign_of_the_coverage_chart(glyph: str) -> None:
     missing = "\N{SNOWMAN}"
     assert picture(glyph, compiling.FONT) != picture(missing, compiling.FONT)

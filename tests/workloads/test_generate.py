@@ -73,7 +73,6 @@ def test_random_weights_on_the_cpu(config: dict[str, Any], tmp_path: Path) -> No
         np.mean([(request["latency_ms"] - request["ttft_ms"]) / 5 for request in requests["requests"]])
     )
     assert [len(batch) for batch in requests["itl_ms"]] == [5] * 4
-    assert answer.packages["torch"]
 
 
 def in_process(folder: Path, seed: int) -> tuple[Any, Any]:

@@ -53,10 +53,9 @@ def test_the_command() -> None:
         facts: dict[str, Any] = {"model_path": "/models/qwen.gguf", "random_weights": False} | changes
         return Case("qwen", "qwen", model_config=None, iteration=1, seed=1, **facts)
 
-    argv = llama_bench.command(case(), LlamaBenchOptions(flash_attention=False, gpu_layers=99)).argv
+    argv = llama_bench.command(case(), LlamaBenchOptions(repetitions=3, extra_args=("--n-gpu-layers", "99"))).argv
     assert argv[:3] == ("llama-bench", "--model", "/models/qwen.gguf")
-    assert argv[argv.index("--flash-attn") + 1] == "0"
-    assert argv[argv.index("--n-gpu-layers") + 1] == "99"
-    assert "--threads" not in argv
+    assert argv[argv.index("--repetitions") + 1] == "3"
+    assert argv[-2:] == ("--n-gpu-layers", "99")
     with pytest.raises(WorkloadError, match="GGUF"):
         llama_bench.command(case(random_weights=True), LlamaBenchOptions())

@@ -31,7 +31,6 @@ def test_numpy_on_the_cpu(tmp_path: Path) -> None:
     # 2 n^3 operations in the mean time; ms to s is 1e-3, FLOP to GFLOP 1e9.
     assert answer.metrics["matmul_gflop_s"].value == pytest.approx(2 * 128**3 / (mean_ms * 1e-3) / 1e9)
     assert answer.observed.engine == "numpy"
-    assert answer.packages["numpy"] == answer.observed.engine_version
     assert [phase.name for phase in answer.phases] == ["load", "warmup", "measure"]
 
 

@@ -45,13 +45,13 @@ LOGS = Path(__file__).parents[1] / "data/logs/trtllm-bench"
 REPORTS: dict[str, tuple[Any, Any]] = {
     "matmul": (
         {"gflop_s": 1.0, "mean_ms": 1.0, "times_ms": [1.0], "correct": True, "size": 5, "settings": {"a": "b"},
-         "phases": [PHASE], "phases_epoch": 1.0, "packages": {"numpy": "2"}, "device": "cpu"},
+         "phases": [PHASE], "phases_epoch": 1.0, "device": "cpu"},
         None,
     ),
     "generate": (
         {"metrics": {"output_throughput_tok_s": 1.0}, "unavailable": {"kv_cache_gib": "x"}, "problems": ["y"],
          "observed": {"parameters": 5, "settings": {"a": "b"}, "config_sha256": "0" * 64}, "phases": [PHASE],
-         "phases_epoch": 1.0, "packages": {"torch": "2"}},
+         "phases_epoch": 1.0},
         {"requests": [{"ttft_ms": 1.0, "latency_ms": 2.0, "output_tokens": 5}], "itl_ms": [[1.0]]},
     ),
     "trtllm-bench": (

@@ -97,10 +97,10 @@ def test_serve_also_as_appended_lines() -> None:
 
 
 def test_commands() -> None:
-    throughput = vllm_bench.command(case(random_weights=True), VllmBenchOptions(gpu_memory_utilization=0.5)).argv
+    throughput = vllm_bench.command(case(random_weights=True), VllmBenchOptions(extra_args=("--x", "0.5"))).argv
     assert throughput[:5] == ("vllm", "bench", "throughput", "--model", "/models/tiny")
     assert throughput[throughput.index("--load-format") + 1] == "dummy"
-    assert throughput[throughput.index("--gpu-memory-utilization") + 1] == "0.5"
+    assert throughput[-2:] == ("--x", "0.5")
     latency = vllm_bench.command(case(), VllmBenchOptions(mode="latency", requests=30, warmup=10)).argv
     assert latency[latency.index("--num-iters") + 1] == "30"
     assert latency[latency.index("--num-iters-warmup") + 1] == "10"

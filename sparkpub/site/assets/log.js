@@ -1,5 +1,6 @@
-// A run's log: the page has its end; searching, or a link to an earlier line, fetches the whole of it once.
+// A run's log: the page has its end, or fetches it; searching, or a link to an earlier line, fetches the whole once.
 const MOST = 2000;
+const END = 200;
 
 const line = (text, index) => {
   const row = document.createElement('span');
@@ -11,7 +12,7 @@ const line = (text, index) => {
 
 export function start(element) {
   const pre = element.querySelector('pre');
-  const end = [...pre.childNodes];
+  let end = [...pre.childNodes];
   let whole;
   const lines = () => (whole ??= fetch(element.dataset.spLog).then((answer) => answer.text()).then((text) => text.split('\n')));
   const field = Object.assign(document.createElement('input'), {type: 'search', placeholder: 'text'});
@@ -38,6 +39,13 @@ export function start(element) {
     const found = all.map((text, index) => [text, index + 1]).filter(([text]) => text.toLowerCase().includes(wanted));
     show(found, `${found.length} of ${all.length} lines`);
   });
+
+  if (!end.length) {
+    lines().then((all) => {
+      show(all.map((text, index) => [text, index + 1]).filter(([text]) => text).slice(-END), '');
+      end = [...pre.childNodes];
+    });
+  }
 
   const asked = Number(/^#L(\d+)$/.exec(location.hash)?.[1]);
   if (asked && !document.getElementById(`L${asked}`)) {

@@ -73,6 +73,11 @@ function chartsOf(pass) {
     for (const kind of ['pointerenter', 'touchstart', 'focusin']) {
       element.addEventListener(kind, chart.start, {once: true, passive: true});
     }
+    // A figure that the build did not draw draws itself as it comes into view.
+    if (element.closest('[data-sp-now]')) {
+      const watch = (seen, observer) => seen.some((entry) => entry.isIntersecting) && (observer.disconnect(), chart.start());
+      new IntersectionObserver(watch).observe(element);
+    }
     // A finger that lands on a drawing asks; only the link over a chosen mark leads away. The theme expects links of
     // HTML alone, so those of a drawing stay between the reader and the browser.
     for (const kind of ['click', 'mouseover', 'focusin']) {
@@ -85,6 +90,14 @@ function chartsOf(pass) {
     forget.push(() => chart.view?.then((view) => view?.end()));
     return chart;
   });
+}
+
+/** A drawing in a file becomes part of the page: in WebKit the colours of an image do not follow the palette. */
+async function embed(image) {
+  const text = await (await fetch(image.src)).text();
+  const drawing = new DOMParser().parseFromString(text, 'image/svg+xml').documentElement;
+  drawing.querySelector('style').remove();
+  image.replaceWith(drawing);
 }
 
 // ---- Tables: sort by a click on a header, copy as Markdown -------------------------------------------------------
@@ -163,6 +176,10 @@ onPage(() => {
   let pass = () => true;
   const charts = chartsOf(() => pass);
   pass = filters(charts);
+  for (const image of document.querySelectorAll('.sp-chart img')) {
+    if (image.naturalWidth) embed(image);
+    else image.addEventListener('load', () => embed(image), {once: true});
+  }
   document.querySelectorAll('table.sp-sortable').forEach(sortable);
   document.querySelectorAll('table.sp-copyable').forEach(copyable);
   document.querySelectorAll('details[data-sp-raw]').forEach(raw);

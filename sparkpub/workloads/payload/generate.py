@@ -325,7 +325,6 @@ def run(chosen: argparse.Namespace) -> None:
         "problems": [] if generator.finite() else ["the logits are not finite: the work was not that of a model"],
         "phases_epoch": START_EPOCH,
         "phases": phases.done,
-        "packages": {item.name: item.version for item in importlib.metadata.distributions() if item.name},
     }
     write(chosen, report, batches)
     print(

@@ -5,7 +5,6 @@ compared with the same row computed in double precision, so that a fast wrong an
 """
 
 import argparse
-import importlib.metadata
 import json
 import os
 import platform
@@ -143,7 +142,6 @@ def main() -> None:
         "phases_epoch": START_EPOCH,
         "phases": phases,
         **facts,
-        "packages": {item.name: item.version for item in importlib.metadata.distributions() if item.name},
     }
     chosen.report.write_text(json.dumps(report, indent=1), encoding="utf-8")
     print(f"{chosen.size} x {chosen.size} {chosen.dtype}: {report['gflop_s']:.1f} GFLOP/s, relative error {error:.1e}")
