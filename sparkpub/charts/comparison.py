@@ -18,7 +18,7 @@ def forest(scope: Scope, margin_percent: float, narrow: bool = False) -> dict[st
     """
     rows = marks.rows(scope, "comparisons")
     axis = alt.Axis(grid=True, labelColor=theme.TEXT, labelLimit=300, labels=not narrow)
-    y = alt.Y("label:N", sort=None, title=None, axis=axis, scale=alt.Scale(padding=0.75 if narrow else 0.5))
+    y = alt.Y("label:N", sort=None, title=None, axis=axis, scale=alt.Scale(padding=0.75 if narrow else 0))
     x = alt.X("percent:Q", title="Difference in % of the baseline", scale=alt.Scale(zero=True, nice=True))
     once = alt.Chart(alt.NamedData("comparisons")).transform_aggregate(count="count()")
     band = once.mark_rect(opacity=0.14, color=theme.SERIES[2]).encode(
