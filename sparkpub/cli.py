@@ -163,13 +163,15 @@ def check(data: Path, as_json: bool, github: bool, fail_on: Literal["error", "wa
 
     Example: sparkpub check --fail-on warning
     """
-    from sparkpub.checks import printing, prose, review
+    from sparkpub.checks import prose, reviewing
     from sparkpub.dataset import load
 
-    found = review(load(data, skip=lambda _: None))
+    found = reviewing.review(load(data, skip=lambda _: None))
     if sources is not None:
         found = prose.with_prose(found, sources)
-    lines = [printing.as_json(found)] if as_json else (printing.as_annotations if github else printing.as_text)(found)
+    lines = (
+        [reviewing.as_json(found)] if as_json else (reviewing.as_annotations if github else reviewing.as_text)(found)
+    )
     for line in lines:
         click.echo(line)
     sys.exit(1 if found.unacknowledged(fail_on) else 0)

@@ -51,7 +51,7 @@ class RecordError(SparkpubError):
 
 
 class CatalogueError(SparkpubError):
-    """A catalogue file that is damaged."""
+    """A name that the catalogue does not have."""
 
 
 class CollectError(SparkpubError):

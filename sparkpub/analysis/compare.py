@@ -120,7 +120,7 @@ def compare(
     scaled = unit != "°C" and mean_a > 0
     ratio = mean_b / mean_a if scaled else None
     margin = margin_percent / 100 * mean_a if scaled else None
-    p_value = None if welch is None else welch.p_value
+    p_value, neither = None if welch is None else welch.p_value, direction == "neither" or mean_a == mean_b
     equivalence_p = None if welch is None or margin is None else welch.tost(margin)
     return Comparison(
         n_baseline=len(a),
@@ -145,19 +145,13 @@ def compare(
         equivalence_p_adjusted=equivalence_p,
         power_10_percent=None if welch is None or not scaled else welch.power(DETECTABLE_PERCENT / 100 * mean_a),
         paired=None if pairs is None else paired(pairs, margin),
-        better=_better(mean_b - mean_a, direction),
+        better=None if neither else "candidate" if (mean_b > mean_a) == (direction == "higher") else "baseline",
     )
 
 
 def _overhead(ratio: float | None, direction: Direction, unit: str) -> float | None:
     time = ratio and (1 / ratio if unit.endswith("/s") else ratio if direction == "lower" else None)
     return 100 * (time - 1) if time else None
-
-
-def _better(difference: float, direction: Direction) -> Literal["baseline", "candidate"] | None:
-    if direction == "neither" or difference == 0:
-        return None
-    return "candidate" if (difference > 0) == (direction == "higher") else "baseline"
 
 
 @dataclass(frozen=True)

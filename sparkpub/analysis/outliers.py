@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sparkpub.analysis.describe import ALPHA, Floats, resolution_of, t_quantile
+from sparkpub.analysis.describe import ALPHA, resolution_of, t_quantile
 from sparkpub.analysis.memory import remembered
 
 _ROUNDING_STEPS = 2.0
@@ -41,12 +41,10 @@ def grubbs(values: Sequence[float], alpha: float = ALPHA) -> tuple[int, ...]:
         if deviation[worst] / spread > critical_value(n - step, alpha):
             count = step + 1
         left = np.delete(left, worst)
-    return tuple(index for index in found[:count] if _beyond_rounding(array, index, found[:count]))
-
-
-def _beyond_rounding(array: Floats, index: int, suspects: Sequence[int]) -> bool:
-    others = np.delete(array, suspects)
-    return abs(float(array[index]) - float(others.mean())) > _ROUNDING_STEPS * resolution_of(array)
+    if not count:
+        return ()
+    others, rounding = float(np.delete(array, found[:count]).mean()), _ROUNDING_STEPS * resolution_of(array)
+    return tuple(index for index in found[:count] if abs(float(array[index]) - others) > rounding)
 
 
 def critical_value(n: int, alpha: float = ALPHA) -> float:

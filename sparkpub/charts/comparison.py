@@ -10,15 +10,15 @@ from sparkpub.charts.scope import COVERAGE, PARTS, Scope
 SHAPES = {"higher": "triangle-right", "lower": "triangle-left", "equivalent": "circle", "undecided": "diamond"}
 
 
-def forest(scope: Scope, margin_percent: float) -> dict[str, Any]:
+def forest(scope: Scope, margin_percent: float, narrow: bool = False) -> dict[str, Any]:
     """Difference of each pair of cells in per cent of the baseline, with its 95 % interval.
 
     Rows `comparisons`: `label, model, environment, workload, percent, lo, hi, verdict`. The band is the margin
     within which the campaign calls two environments equivalent. Real differences are filled, others hollow.
     """
     rows = marks.rows(scope, "comparisons")
-    axis = alt.Axis(grid=True, labelColor=theme.TEXT, labelLimit=300)
-    y = alt.Y("label:N", sort=None, title=None, axis=axis)
+    axis = alt.Axis(grid=True, labelColor=theme.TEXT, labelLimit=300, labels=not narrow)
+    y = alt.Y("label:N", sort=None, title=None, axis=axis, scale=alt.Scale(padding=0.75 if narrow else 0))
     x = alt.X("percent:Q", title="Difference in % of the baseline", scale=alt.Scale(zero=True, nice=True))
     once = alt.Chart(alt.NamedData("comparisons")).transform_aggregate(count="count()")
     band = once.mark_rect(opacity=0.14, color=theme.SERIES[2]).encode(
@@ -33,35 +33,45 @@ def forest(scope: Scope, margin_percent: float) -> dict[str, Any]:
         fillOpacity=alt.condition("datum.verdict === 'undecided'", alt.value(0), alt.value(1)),
         tooltip=[alt.Tooltip(f"{field}:N") for field in ("label", "percent", "lo", "hi", "verdict", "p")],
     )
-    return theme.finish(alt.layer(band, zero, span, point).properties(height={"step": 26}))
+    names = [marks.names(rows, y, "label")] if narrow else []
+    return theme.finish(alt.layer(band, zero, span, point, *names).properties(height={"step": 38 if narrow else 26}))
 
 
-def ledger(scope: Scope) -> dict[str, Any]:
-    """Where the machine's memory went in one run of each cell. Rows `ledger`: `cell, part, rank, gib, run, href`."""
-    bars = (
-        marks.rows(scope, "ledger")
-        .mark_bar(height=alt.RelativeBandSize(0.75), stroke=theme.BACKGROUND, strokeWidth=1)
-        .encode(
-            x=alt.X("gib:Q", title="Memory (GiB)", stack="zero"),
-            y=marks.y(scope),
-            order=alt.Order("rank:Q"),
-            color=theme.colour("part", PARTS, "Part"),
-            tooltip=[alt.Tooltip(f"{field}:N") for field in ("cell", "part", "gib", "run")],
-            href=alt.Href("href:N"),
-        )
+def ledger(scope: Scope, parts: tuple[str, ...], narrow: bool = False) -> dict[str, Any]:
+    """Where the machine's memory went in one run of each cell. Rows `ledger`: `cell, part, rank, gib, run, href`.
+
+    `parts` are those that any of the runs has; what is free stands back.
+    """
+    rows, y = marks.rows(scope, "ledger"), marks.y(scope, labels=not narrow)
+    colours = [theme.GRID if part == "free" else theme.SERIES[place] for place, part in enumerate(PARTS)]
+    bars = rows.mark_bar(height=21, stroke=theme.FAINT, strokeWidth=0.5).encode(
+        x=alt.X("gib:Q", title="Memory (GiB)", stack="zero"),
+        y=y,
+        order=alt.Order("rank:Q"),
+        color=alt.Color(
+            "part:N",
+            title="Part",
+            scale=alt.Scale(domain=list(PARTS), range=colours),
+            legend=alt.Legend(values=list(parts), columns=2 if narrow else 4),
+        ),
+        tooltip=[alt.Tooltip(f"{field}:N") for field in ("cell", "part", "gib", "run")],
+        href=alt.Href("href:N"),
     )
     labels = (
         marks.rows(scope, "ledger", "datum.gib >= 9")
-        .mark_text(fontSize=11, color=theme.BACKGROUND)
+        .mark_text(fontSize=11)
         .encode(
             x=alt.X("gib:Q", stack="zero", bandPosition=0.5),
-            y=marks.y(scope),
+            y=y,
+            color=alt.condition("datum.part === 'free'", alt.value(theme.FAINT), alt.value(theme.BACKGROUND)),
             order=alt.Order("rank:Q"),
             text=alt.Text("gib:Q", format=".0f"),
             detail=alt.Detail("part:N"),
         )
     )
-    return theme.finish(alt.layer(bars, labels).properties(height=max(2, len(scope.cells)) * 28))
+    names = [marks.names(rows, y, "cell")] if narrow else []
+    height = max(2, len(scope.cells)) * (44 if narrow else 28)
+    return theme.finish(alt.layer(bars, labels, *names).properties(height=height))
 
 
 def coverage(scope: Scope) -> dict[str, Any]:

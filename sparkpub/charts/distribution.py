@@ -45,10 +45,8 @@ def strip(scope: Scope, metric: Metric) -> dict[str, Any]:
     mean = cells.mark_tick(thickness=2.5, size=26, color=theme.TEXT).encode(
         x=_x(metric, "mean", zero=False),
         y=marks.y(scope),
-        tooltip=[
-            alt.Tooltip("cell:N"), alt.Tooltip("mean:Q"), alt.Tooltip("lo:Q"), alt.Tooltip("hi:Q"), alt.Tooltip("n:Q")
-        ],
-    )  # fmt: skip
+        tooltip=[alt.Tooltip("cell:N"), *(alt.Tooltip(f"{field}:Q") for field in ("mean", "lo", "hi", "n"))],
+    )
     return theme.finish(alt.layer(interval, points, mean).properties(height=_height(scope)))
 
 
@@ -117,24 +115,27 @@ def order(scope: Scope, metric: Metric) -> dict[str, Any]:
     )
     trend = (
         marks.rows(scope, "trends", _of(metric))
+        .transform_calculate(line="'trend in ' + datum.environment")  # a name shared would dash the points' legend
         .mark_line(strokeWidth=2, opacity=0.8)
         .encode(
             x=x,
             y=alt.Y("value:Q", title=theme.axis_title(metric.label, metric.unit)),
             detail=alt.Detail("cell:N"),
             color=marks.environment_colour(scope),
-            strokeDash=theme.dash("environment", scope.environments),
+            strokeDash=theme.dash("line", [f"trend in {name}" for name in scope.environments]),
         )
     )
-    # One name per pair of lines: those of the environments lie close to each other.
-    names = (
-        marks.rows(
-            scope, "trends", _of(metric), "datum.end === 'first'", f"datum.environment === {scope.environments[0]!r}"
-        )
-        .mark_text(align="left", dy=-10, fontSize=11, color=theme.FAINT)
-        .encode(x=x, y=alt.Y("value:Q"), text=alt.Text("model:N"))
-    )
-    return theme.finish(alt.layer(trend, points, names).properties(height=280))
+    # One name per pair of lines: those of the environments lie close to each other. Workloads alternate in side.
+    several = len(scope.workloads) > 1
+    first = ("datum.end === 'first'", f"datum.environment === {scope.environments[0]!r}")
+    names = [
+        marks.rows(scope, "trends", _of(metric), *first, f"datum.workload === {workload!r}")
+        .transform_calculate(name="datum.model" + (" + ' · ' + datum.workload" if several else ""))
+        .mark_text(align="left", dy=14 if place % 2 else -10, fontSize=11, color=theme.FAINT)
+        .encode(x=x, y=alt.Y("value:Q"), text=alt.Text("name:N"))
+        for place, workload in enumerate(scope.workloads)
+    ]
+    return theme.finish(alt.layer(trend, points, *names).properties(height=280))
 
 
 def scatter(scope: Scope, across: Metric, up: Metric) -> dict[str, Any]:

@@ -20,8 +20,8 @@ def explore(across: str, up: str, environments: Sequence[str]) -> dict[str, Any]
         .transform_filter("isValid(datum.vx) && isValid(datum.vy)")
         .mark_point(size=50, filled=True)
         .encode(
-            x=alt.X("vx:Q", title=None, scale=alt.Scale(zero=False)),
-            y=alt.Y("vy:Q", title=None, scale=alt.Scale(zero=False)),
+            x=alt.X("vx:Q", title=None, scale=alt.Scale(zero=False, padding=8)),
+            y=alt.Y("vy:Q", title=None, scale=alt.Scale(zero=False, padding=8)),
             color=theme.colour("environment", environments, "Environment"),
             shape=theme.shape("environment", environments, "Environment"),
             opacity=alt.condition(brush, alt.value(0.9), alt.value(0.25)),

@@ -14,15 +14,22 @@ def rows(scope: Scope, name: str, *more: str) -> alt.Chart:
     return alt.Chart(alt.NamedData(name)).transform_filter(scope.where(*more))
 
 
-def y(scope: Scope) -> alt.Y:
+def y(scope: Scope, *, labels: bool = True) -> alt.Y:
     """The axis that lists the cells."""
     return alt.Y("cell:N", sort=list(scope.cells), title=None, scale=alt.Scale(paddingInner=0.25),
-                 axis=alt.Axis(grid=True, labelColor=theme.TEXT))  # fmt: skip
+                 axis=alt.Axis(grid=True, labelColor=theme.TEXT, labels=labels))  # fmt: skip
 
 
-def environment_colour(scope: Scope, *, legend: bool = True) -> alt.Color:
+def names(rows: alt.Chart, y: alt.Y, field: str) -> alt.Chart:
+    """Names above the rows instead of beside them, for a phone: they leave the plot its whole width."""
+    words = rows.transform_aggregate(count="count()", groupby=[field]).mark_text(align="left", dy=-18, fontSize=12)
+    found: alt.Chart = words.encode(x=alt.value(0), y=y, text=alt.Text(f"{field}:N"))
+    return found
+
+
+def environment_colour(scope: Scope) -> alt.Color:
     """Colour by environment."""
-    return theme.colour("environment", scope.environments, "Environment", legend=legend)
+    return theme.colour("environment", scope.environments, "Environment")
 
 
 def points(scope: Scope, rows: alt.Chart, **channels: Any) -> alt.Chart:

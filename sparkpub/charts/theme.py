@@ -37,6 +37,8 @@ CONFIG: dict[str, Any] = {
         "labelLimit": 220, "titlePadding": 8, "labelFlush": False, "tickCount": 6, "ticks": False, "domain": False,
         "labelPadding": 6,
     },
+    # A title that is wider than the plot runs below the names of the rows, not off the edge.
+    "axisX": {"titleAnchor": "end"},
     "legend": {
         "labelColor": TEXT, "titleColor": FAINT, "labelFontSize": 12, "titleFontSize": 12, "orient": "top",
         "titleFontWeight": "normal", "symbolStrokeColor": FAINT, "symbolBaseFillColor": FAINT, "offset": 6,
@@ -59,13 +61,9 @@ def series(domain: Sequence[str]) -> alt.Scale:
     return alt.Scale(domain=list(domain), range=[SERIES[i % len(SERIES)] for i in range(len(domain))])
 
 
-def colour(field: str, domain: Sequence[str], title: str | None = None, *, legend: bool = True) -> alt.Color:
+def colour(field: str, domain: Sequence[str], title: str | None = None) -> alt.Color:
     """A nominal colour scale with fixed places, so that a series keeps its colour in every chart."""
-    return alt.Color(
-        f"{field}:N",
-        scale=series(domain),
-        legend=alt.Legend(title=title) if legend else None,
-    )
+    return alt.Color(f"{field}:N", scale=series(domain), legend=alt.Legend(title=title))
 
 
 def shape(field: str, domain: Sequence[str], title: str | None = None) -> alt.Shape:

@@ -1,5 +1,6 @@
 """Metrics that are one measurement under two names: exact functions of each other, undeclared."""
 
+import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -71,13 +72,16 @@ def _cell_means(values: Floats, cells: NDArray[np.int64]) -> Floats:
     return (np.bincount(cells, values) / np.bincount(cells))[cells]
 
 
+@functools.lru_cache(maxsize=8)
 def restated(view: View) -> list[tuple[str, str, str, Fit]]:
     """Every pair of results that are one measurement: workload, the two names, and the fit."""
     found = []
     for workload in dict.fromkeys(cell[2] for cell in view.ran):
-        columns = {name: column for name in view.results if _varies(column := _column(view, workload, name))}
-        own = [cell for cell, runs in view.ran.items() if cell[2] == workload for _ in runs]
-        cells, models = np.unique(list(map(label, own)), return_inverse=True)[1], np.array([cell[0] for cell in own])
+        records = [run.record for cell, runs in view.ran.items() if cell[2] == workload for run in runs]
+        read = {name: np.array([record.value(name) for record in records], dtype=float) for name in view.results}
+        columns = {name: column for name, column in read.items() if _varies(column)}
+        cells = np.unique(["/".join(record.cell) for record in records], return_inverse=True)[1]
+        models = np.array([record.model for record in records])
         for one, other in combinations(columns, 2):
             fit = _exact(columns[one], columns[other], cells, models)
             if fit is not None:
@@ -85,15 +89,11 @@ def restated(view: View) -> list[tuple[str, str, str, Fit]]:
     return found
 
 
+@functools.lru_cache(maxsize=8)
 def independent(view: View) -> tuple[str, ...]:
     """The results of a campaign without those that restate another, so that no fault is counted twice."""
-    again = {other for _, _, other, _ in view.once(restated)}
+    again = {other for _, _, other, _ in restated(view)}
     return tuple(name for name in view.results if name not in again)
-
-
-def _column(view: View, workload: str, name: str) -> Floats:
-    return np.array([np.nan if (value := run.record.value(name)) is None else value
-                     for cell, runs in view.ran.items() if cell[2] == workload for run in runs])  # fmt: skip
 
 
 def _varies(column: Floats) -> bool:
@@ -116,7 +116,7 @@ def _exact(x: Floats, y: Floats, cells: NDArray[np.int64], models: NDArray[np.st
 
 
 def dependent_metrics(view: View) -> Iterator[Finding]:
-    for workload, one, other, fit in view.once(restated):
+    for workload, one, other, fit in restated(view):
         x, y = view.metrics[one], view.metrics[other]
         slope, intercept = fit.line
         evidence: dict[str, Any] = {"x": one, "y": other, "form": fit.form, "slope": slope, "intercept": intercept,

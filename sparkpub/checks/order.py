@@ -1,8 +1,9 @@
 """Whether time shows in the figures: drift within cells, first runs that stand out, environments apart in time."""
 
+import functools
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import combinations
 from statistics import fmean
 from typing import NamedTuple
@@ -25,9 +26,10 @@ class Drifting(NamedTuple):
     n_effective: float
 
 
+@functools.lru_cache(maxsize=8)
 def drifting(view: View) -> list[Drifting]:
     """Every trend that is beyond chance in the campaign as a whole and large enough to matter."""
-    tests = [(cell, name, values) for cell in view.ran for name in view.once(independent)
+    tests = [(cell, name, values) for cell in view.ran for name in independent(view)
              if len(set(values := view.figures(cell, name, ran=True))) > 1]  # fmt: skip
     trends = [drift.trend(values) for *_, values in tests]
     adjusted = compare.holm([item.p_value for item in trends])
@@ -40,7 +42,7 @@ def drifting(view: View) -> list[Drifting]:
 
 def drifts(view: View) -> Iterator[Finding]:
     """Trends within cells, then transients across them."""
-    for item in view.once(drifting):
+    for item in drifting(view):
         metric = view.metrics[item.metric]
         change = (item.trend.slope or 0) * (len(item.values) - 1)
         text = (
@@ -60,7 +62,7 @@ def _transients(view: View) -> Iterator[Finding]:
     groups: dict[tuple[str, str], dict[Cell, tuple[float, ...]]] = defaultdict(dict)
     environments = {cell[1] for cell in view.ran}
     for cell in view.ran:
-        for name in view.once(independent):
+        for name in independent(view):
             values = view.figures(cell, name, ran=True)
             for where in ("*", cell[1])[: len(environments)] if len(values) >= 3 else ():
                 groups[where, name][cell] = values
@@ -93,9 +95,10 @@ def order_confound(view: View) -> Iterator[Finding]:
     for cell, runs in view.counted.items():
         if len(runs) >= thresholds.CONFOUND_RUNS:
             groups[cell[0], cell[2]].append(cell)
+    times = {cell: [run.record.started.value for run in runs] for cell, runs in view.counted.items()}
     for (model, workload), cells in groups.items():
-        for one, other in combinations(sorted(cells, key=lambda cell: _times(view, cell)[0]), 2):
-            first, then = _times(view, one), _times(view, other)
+        for one, other in combinations(sorted(cells, key=lambda cell: times[cell][0]), 2):
+            first, then = times[one], times[other]
             if first[-1] < then[0] and not _by_lot(view, one, len(first), len(then)):
                 text = (
                     f"For {model}/{workload} all {len(first)} runs of {one[1]} were over before the first of "
@@ -103,10 +106,6 @@ def order_confound(view: View) -> Iterator[Finding]:
                 )
                 yield view.finding("order-confound", "error", text, cells=[label(one), label(other)],
                                    last_started=first[-1], first_started=then[0])  # fmt: skip
-
-
-def _times(view: View, cell: Cell) -> Sequence[str]:
-    return [run.record.started.value for run in view.counted[cell]]
 
 
 def _by_lot(view: View, cell: Cell, one: int, other: int) -> bool:

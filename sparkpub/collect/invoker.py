@@ -26,9 +26,8 @@ def give(path: Path) -> None:
 
 def make_folder(path: Path) -> None:
     """Create a folder and those above it; new ones belong to the invoking user."""
-    missing = [place for place in (path, *path.parents) if not place.exists()]
-    path.mkdir(parents=True, exist_ok=True)
-    for place in missing:
+    for place in [place for place in (*reversed(path.parents), path) if not place.exists()]:
+        place.mkdir()
         give(place)
 
 

@@ -13,21 +13,19 @@ from pydantic import ValidationError
 from sparkpub import __version__
 from sparkpub.analysis.identity import contradictions
 from sparkpub.collect import journal, sampling
-from sparkpub.collect.evidence import Log, Sealed, seal
 from sparkpub.collect.gates import Passed, floor_gib
 from sparkpub.collect.git import own_commit
 from sparkpub.collect.interruption import Interruption
+from sparkpub.collect.journal import Log, Sealed, seal
 from sparkpub.collect.machine import clock_max_mhz
 from sparkpub.collect.progress import Progress, duration
 from sparkpub.collect.watch import Watch
 from sparkpub.environments import ENVIRONMENTS
 from sparkpub.environments.base import Environment, Exit, Launch, Obstacle, Running
-from sparkpub.environments.docker import Docker
 from sparkpub.errors import CollectError, SparkpubError, WorkloadError, field_problems
 from sparkpub.matrix import Matrix, Model, PlannedRun
 from sparkpub.record import (
     Architecture,
-    Container,
     Event,
     Machine,
     Moment,
@@ -158,7 +156,7 @@ def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
             for row in sampler.fresh():
                 watch.sample(row)
             launched, epoch = time.monotonic(), time.time()
-            launch = Launch(job.command, place / journal.WORK, log, draft.run_id)
+            launch = Launch(job.command, place / journal.WORK, log.write, draft.run_id)
             try:
                 running = job.environment.launch(launch, job.environment_options)
             except CollectError as error:
@@ -307,6 +305,7 @@ def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: S
     notes += [f"observed identity is not the requested one: {text}" for text in odd]
     noted = (Event(at_seconds=None, kind="note", text=bench.redactor.text(text)) for text in notes)
     container = None if followed.exit is None else followed.exit.container
+    no_container = {"container": job.environment.no_container}
     fields = dict(draft) | {
         "status": status,
         "status_reason": None if reason is None else bench.redactor.text(reason)[:1000],
@@ -321,7 +320,7 @@ def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: S
         "container": container,
         "memory": sampling.ledger(followed.readings, bench.machine.memory_total_gib or 0.0),
         "evidence": sealed.evidence,
-        "unavailable": followed.unavailable | sealed.unavailable | _no_container(job, container),
+        "unavailable": followed.unavailable | sealed.unavailable | ({} if container is not None else no_container),
     }
     try:
         return Record(**fields)
@@ -350,13 +349,6 @@ def _status(followed: Followed, answer: Answer) -> tuple[Status, str | None]:
     if not answer.complete:
         return "invalid", "; ".join(answer.problems) or "the command ended without its result"
     return "ok", None
-
-
-def _no_container(job: Job, container: Container | None) -> dict[str, str]:
-    if container is not None:
-        return {}
-    ours = isinstance(job.environment, Docker)
-    return {"container": "the engine gave no facts of it" if ours else "not a container"}
 
 
 def gpu_indices(options: Any) -> list[int] | None:

@@ -2,14 +2,14 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, ClassVar, Protocol
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
-from sparkpub.kernel import owner
+from sparkpub.kernel import tree
 from sparkpub.kernel.tree import OWNER_VARIABLE, RUN_VARIABLE
 from sparkpub.record import Container, Declared
 from sparkpub.workloads.base import PYTHON, WORKDIR, Command
@@ -18,7 +18,8 @@ INSIDE_WORKDIR = "/sparkpub"
 """Where an environment with a root of its own shows the run's folder."""
 
 _BIND = re.compile(r"(?P<source>/[^:]*):(?P<target>/[^:]*)(?::(?P<mode>ro|rw))?")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+"""The name of an environment variable."""
 
 
 @dataclass(frozen=True)
@@ -44,17 +45,10 @@ Bind = Annotated[Place, BeforeValidator(_place)]
 """In the matrix `/host/path:/inside/path[:ro|rw]`, as Docker spells it."""
 
 
-def _variables(values: Mapping[str, str]) -> Mapping[str, str]:
-    for name in values:
-        if _VARIABLE.fullmatch(name) is None:
-            raise ValueError(f"{name!r} is not the name of an environment variable")
-    return values
-
-
 class Options(Declared):
     """An environment's options in the matrix; an unknown key is an error. Every option has an effect."""
 
-    env: Annotated[Mapping[str, str], AfterValidator(_variables)] = Field(default_factory=dict)
+    env: Mapping[Variable, str] = Field(default_factory=dict)
     """Variables of the command, besides the workload's own."""
     python: str | None = None
     """The Python interpreter of the environment; None for its default."""
@@ -96,14 +90,6 @@ class Obstacle:
     remedy: str
 
 
-class Sink(Protocol):
-    """Where a command's output goes as it comes."""
-
-    def write(self, chunk: bytes, /) -> Any:
-        """Take the next bytes of merged stdout and stderr; never raises."""
-        ...
-
-
 @dataclass(frozen=True)
 class Launch:
     """What to start, of which run, and where its traces go."""
@@ -111,17 +97,19 @@ class Launch:
     command: Command
     workdir: Path
     """The run's folder on the host; the environment makes it visible inside."""
-    log: Sink
-    """Receives merged stdout and stderr as they come."""
+    log: Callable[[bytes], object]
+    """Takes merged stdout and stderr as they come; never raises."""
     run: str
-    owner: str = field(default_factory=owner.me)
-    """The collector, as `kernel.owner` spells it: whose orphans these are, should it die."""
+    owner: str = field(default_factory=tree.me)
+    """The collector, as `kernel.tree.me` spells it: whose orphans these are, should it die."""
 
 
 class Environment(ABC):
     """One kind of place. Members of the registry `ENVIRONMENTS` are instances without state."""
 
     options: ClassVar[type[Options]]
+    no_container: ClassVar[str] = "not a container"
+    """Why a record has no facts of a container."""
 
     @abstractmethod
     def obstacles(self, options: Any, models: Sequence[str] = ()) -> Sequence[Obstacle]:

@@ -9,11 +9,11 @@ import shutil
 import socket
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from sparkpub.environments.base import (
     INSIDE_WORKDIR,
@@ -29,7 +29,7 @@ from sparkpub.environments.base import (
     through_binds,
 )
 from sparkpub.errors import CollectError
-from sparkpub.kernel import owner
+from sparkpub.kernel import tree
 from sparkpub.record import Container
 
 if TYPE_CHECKING:
@@ -41,12 +41,6 @@ Size = Annotated[str, Field(pattern=r"^\d+(\.\d+)?[bkmgBKMG]?$")] | Annotated[in
 """Bytes, or a number with a unit as Docker reads it: `60g`, `512m`."""
 
 
-def _device(text: str) -> str:
-    if not (text.startswith("/dev/") or (("=" in text) and "/" in text)):
-        raise ValueError(f"{text!r} is no device; write /dev/nvidia0 or a CDI name such as nvidia.com/gpu=all")
-    return text
-
-
 class DockerOptions(Options):
     """Options of `type: docker`: the flags of `docker run` under their own names."""
 
@@ -54,7 +48,7 @@ class DockerOptions(Options):
     """The image, by tag, digest or id. It has to be on this machine: it is never pulled."""
     gpus: Literal["all"] | Annotated[int, Field(ge=1)] | tuple[str, ...] | None = None
     """`--gpus`: all, a number, or a list of GPU indices or UUIDs. Needs the NVIDIA container toolkit."""
-    devices: tuple[Annotated[str, AfterValidator(_device)], ...] = ()
+    devices: tuple[Annotated[str, Field(pattern=r"^(/dev/.+|.+/.+=.+)$")], ...] = ()
     """`--device`: `/dev/nvidia0[:/inside[:rwm]]`, or CDI names such as `nvidia.com/gpu=all`."""
     ipc: str | None = None
     """`--ipc`: `host` shares the host's shared memory, `private` gives the container its own."""
@@ -92,6 +86,7 @@ class Docker(Environment):
     """Commands run in a container created, watched and removed by the collector."""
 
     options = DockerOptions
+    no_container = "the engine gave no facts of it"
 
     def obstacles(self, options: DockerOptions, models: Sequence[str] = ()) -> Sequence[Obstacle]:
         """No engine, a remote engine, a missing image, missing sources of binds, GPUs that the engine cannot give."""
@@ -137,7 +132,7 @@ class Docker(Environment):
         said = []
         with suppress(CollectError), closing(_client()) as client:
             for container in client.containers.list(all=True, filters={"label": OWNER_LABEL}):
-                if owner.abandoned(container.labels[OWNER_LABEL]):
+                if tree.abandoned(container.labels[OWNER_LABEL]):
                     container.remove(force=True)
                     said.append(f"removed container {container.short_id} of run {container.labels.get(RUN_LABEL)}")
         return said
@@ -358,10 +353,10 @@ def _toolkit_version() -> str | None:
     return said.stdout.splitlines()[0].rpartition(" ")[2] if said.returncode == 0 and said.stdout else None
 
 
-def _pump(stream: Any, log: Any) -> None:
+def _pump(stream: Any, log: Callable[[bytes], object]) -> None:
     try:
         for chunk in stream:
-            log.write(chunk)
+            log(chunk)
     finally:
         _close(stream)
 

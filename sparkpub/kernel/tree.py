@@ -1,15 +1,18 @@
-"""Processes: who started whom, which run they are of, and when they began."""
+"""Processes: who started whom, which run they are of, when they began, and whether their collector still lives."""
 
+import hashlib
 import os
 import signal
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from sparkpub import state
+
 RUN_VARIABLE = "SPARKPUB_RUN"
 """Set in every process of a run to the run's id: it tells the run's processes from everybody else's."""
 OWNER_VARIABLE = "SPARKPUB_COLLECTOR"
-"""Set in every process of a run to the collector that started it, as `owner.me()` spells it."""
+"""Set in every process of a run to the collector that started it, as `me()` spells it."""
 
 
 def boot_id() -> str:
@@ -67,3 +70,25 @@ def end(pids: Iterable[int], number: signal.Signals) -> None:
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
+
+
+def me() -> str:
+    """This process, as `boot:pid:start:state`; the last names the folder of its notes, and with it its machine lock."""
+    return spelled(os.getpid(), start_ticks(os.getpid()))
+
+
+def spelled(pid: int, start: str | None) -> str:
+    """A process of this machine with this collector's notes, as `boot:pid:start:state`."""
+    notes = hashlib.sha256(str(state.folder()).encode()).hexdigest()[:12]
+    return f"{boot_id()}:{pid}:{start}:{notes}"
+
+
+def lives(owner: str) -> bool:
+    """Whether the process that `owner` names still runs."""
+    boot, pid, start, *_ = (*owner.split(":"), "", "", "")
+    return boot == boot_id() and pid.isdigit() and start_ticks(int(pid)) == start
+
+
+def abandoned(owner: str) -> bool:
+    """Whether what `owner` started is ours to clean up: a collector with our notes started it, and is dead."""
+    return owner.rpartition(":")[2] == me().rpartition(":")[2] and not lives(owner)

@@ -25,7 +25,6 @@ class Entry:
 
     text: str
     href: str = ""
-    title: str = ""
 
 
 Value = Entry | Sequence[Entry] | str

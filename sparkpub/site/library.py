@@ -231,6 +231,7 @@ class Library:
         count = ", ".join(f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts))
         return self._of(
             key, Chart("forest", (cut, data.margin_percent)), rows,
+            narrow=Chart("forest", (cut, data.margin_percent, True)),
             title="Difference from the baseline",
             says=f"Difference of each model in {sentences.listed(row['environment'] for row in shown)} from the"
             f" baseline, with 95 % interval: {count}. The band is ±{data.margin_percent:g} %: inside it the two are"
@@ -250,7 +251,8 @@ class Library:
         missing = [part for part in ("weights", "page cache") if part not in parts]
         by_cell = {row["cell"]: row for row in shown}
         return self._of(
-            key, Chart("ledger", (cut,)), rows,
+            key, Chart("ledger", (cut, tuple(parts))), rows,
+            narrow=Chart("ledger", (cut, tuple(parts), True)),
             title="Where memory went",
             says="Memory of the whole machine at the peak of one run of each cell, the middle one by free memory."
             + (f" These records do not say what was {sentences.listed(missing)}." if missing else ""),
@@ -273,8 +275,8 @@ class Library:
             says=f"Of {len(states)} runs of campaign {data.name}: {count}.",
             sample="● done, × failed, ◘ quarantined, ○ missing; + where an iteration was recorded more than once.",
             table=Table(("Cell", "Iterations"), [
-                [cell, [Entry(f"{row['iteration']} {row['glyph']}", row.get("href", ""), row["state"])
-                        for row in found]] for cell, found in cells.items()]),
+                [cell, [Entry(f"{row['iteration']} {row['glyph']}", row.get("href", "")) for row in found]]
+                for cell, found in cells.items()]),
             rows=[{key: value for key, value in row.items() if key != "glyph"} for row in rows["slots"]],
         )  # fmt: skip
 
@@ -347,10 +349,8 @@ def _cell_table(metric: Metric, cells: Sequence[CellStatistic], runs: Sequence[R
     for label in cut.cells:
         mine = [row for row in runs if row["cell"] == label]
         links = [
-            Entry(metric.format(row[metric.name], unit=False), row["href"] if kind == "strip" else "",
-                  f"iteration {row['iteration']}" + ("" if row["state"] == "counted" else ", not in the figures"))
-            for row in mine
-        ]  # fmt: skip
+            Entry(metric.format(row[metric.name], unit=False), row["href"] if kind == "strip" else "") for row in mine
+        ]
         cell = by_cell.get((mine[0]["model"], mine[0]["environment"], mine[0]["workload"])) if mine else None
         if cell is None:
             body.append([label, "0", "not available", "", "", "", links])

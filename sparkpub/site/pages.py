@@ -204,12 +204,12 @@ class Pages:
 
     def _part(self, campaign: CampaignData, **part: str) -> dict[str, Any]:
         """A model or an environment within one campaign."""
-        headlines = self.publication.headlines(campaign)
-        cut = scope(campaign, **part)
-        runs = [run for run in campaign.runs if all(getattr(run.record, axis) == name for axis, name in part.items())]
-        names = [slug(metric.name) for metric in headlines if any(
+        headlines = [metric for metric in self.publication.headlines(campaign) if any(
             getattr(cell, axis) == name for cell in self.publication.cells.get((campaign.name, metric.name), ())
             for axis, name in part.items())]  # fmt: skip
+        cut = scope(campaign, **part)
+        runs = [run for run in campaign.runs if all(getattr(run.record, axis) == name for axis, name in part.items())]
+        names = [slug(metric.name) for metric in headlines]
         more = [f"{names[0]}-order", "memory-ledger"] if "model" in part and names else []
         compared = [
             sentence
@@ -255,8 +255,9 @@ class Pages:
                  or sentences.means(metric, self.publication.cells.get((campaign.name, name), ())),
                  "comparisons": self.publication.comparisons.get((campaign.name, name), ()),
                  "cells": self.publication.cells.get((campaign.name, name), ()),
-                 "figures": self._place(campaign, *(slug(name) + kind for kind in METRIC_PAGE
-                                                    if not kind or metric in self.publication.headlines(campaign)))}
+                 "figures": self._place(campaign, *(slug(name) + kind for kind in (
+                     METRIC_PAGE if metric in self.publication.headlines(campaign)
+                     and (campaign.name, name) in self.publication.cells else METRIC_PAGE[:1])))}
                 for campaign in campaigns])  # fmt: skip
 
     def _run_table(self, campaign: CampaignData) -> dict[str, Any]:
@@ -323,7 +324,8 @@ def _observed(records: Sequence[Any]) -> Mapping[str, list[str]]:
     fields = ("engine", "engine_version", "model_type", "parameters", "weight_bytes", "kv_bytes_per_token", "dtype",
               "quantization", "device")  # fmt: skip
     found = {
-        name: [str(value) for value in dict.fromkeys(getattr(r.observed, name) for r in records) if value is not None]
+        name: [f"{value:,}" if isinstance(value, int) else str(value)
+               for value in dict.fromkeys(getattr(r.observed, name) for r in records) if value is not None]
         for name in fields
-    }
+    }  # fmt: skip
     return {name: values for name, values in found.items() if values}

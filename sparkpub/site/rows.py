@@ -88,19 +88,12 @@ def _comparisons(publication: Publication, campaign: CampaignData) -> Iterator[R
         for row in publication.comparisons.get((campaign.name, metric.name), ()):
             if row.ratio is None or row.ci95_ratio is None:
                 continue
-            yield {
-                "campaign": campaign.name,
-                "model": row.model,
-                "environment": row.candidate,
-                "workload": row.workload,
-                "label": " · ".join([row.model, *([row.workload] if several else []), metric.label]),
-                "metric": metric.name,
-                "percent": 100 * (row.ratio - 1),
-                "lo": 100 * (row.ci95_ratio[0] - 1),
-                "hi": 100 * (row.ci95_ratio[1] - 1),
-                "verdict": row.verdict,
-                "p": row.p_adjusted,
-            }
+            percent, low, high = (100 * (ratio - 1) for ratio in (row.ratio, *row.ci95_ratio))
+            yield {"campaign": campaign.name, "model": row.model, "environment": row.candidate,
+                   "workload": row.workload,
+                   "label": " · ".join([row.model, *([row.workload] if several else []), metric.label]),
+                   "metric": metric.name, "percent": percent, "lo": low, "hi": high, "verdict": row.verdict,
+                   "p": row.p_adjusted}  # fmt: skip
 
 
 def _ledger(publication: Publication, campaign: CampaignData) -> Iterator[Row]:

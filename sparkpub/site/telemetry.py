@@ -42,14 +42,9 @@ def trace(stored: Stored) -> Trace | None:
     telemetry = _read(stored)
     if telemetry is None:
         return None
-    times = telemetry.numbers("elapsed_seconds")
     signals, samples = [], []
     for column, label in SIGNALS:
-        points = [
-            (time, value)
-            for time, value in zip(times, telemetry.numbers(column), strict=False)
-            if time is not None and value is not None
-        ]
+        points = _points(telemetry, column)
         if len(points) > 1:
             signals.append((label, COLUMNS[column]))
             samples += [
@@ -84,13 +79,7 @@ def utilisation(stored: Stored) -> Iterator[tuple[float, float, float]]:
     telemetry = _read(stored)
     if telemetry is None:
         return
-    points = [
-        (time, value)
-        for time, value in zip(
-            telemetry.numbers("elapsed_seconds"), telemetry.numbers("gpu_utilization_percent"), strict=False
-        )
-        if time is not None and value is not None
-    ]
+    points = _points(telemetry, "gpu_utilization_percent")
     if len(points) < 2 or points[-1][0] <= points[0][0]:
         return
     begin, width = points[0][0], (points[-1][0] - points[0][0]) / BINS
@@ -100,6 +89,11 @@ def utilisation(stored: Stored) -> Iterator[tuple[float, float, float]]:
     for index, values in sorted(bins.items()):
         start = begin + index * width
         yield round(start, 1), round(start + width, 1), round(sum(values) / len(values), 1)
+
+
+def _points(telemetry: Telemetry, column: str) -> list[tuple[float, float]]:
+    pairs = zip(telemetry.numbers("elapsed_seconds"), telemetry.numbers(column), strict=False)
+    return [(time, value) for time, value in pairs if time is not None and value is not None]
 
 
 def _read(stored: Stored) -> Telemetry | None:

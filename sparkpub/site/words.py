@@ -82,11 +82,8 @@ class Words:
         except SparkpubError as error:
             what, line, remedy = error.what, _line(error, uri), error.remedy
         except (TypeError, ValueError, ArithmeticError) as error:
-            what, line, remedy = (
-                str(error).removeprefix("Words."),
-                _line(error, uri),
-                "see the page on writing for the arguments",
-            )
+            what, line = str(error).removeprefix("Words."), _line(error, uri)
+            remedy = "see the page on writing for the arguments"
         raise ClaimError(what, where=f"{uri}:{line + offset}", remedy=remedy)
 
     def value(self, statistic: str, metric: str = "", *, decimals: int | None = None, **scope: Any) -> str:
@@ -156,8 +153,7 @@ class Words:
 
     def verdicts(self, word: str = "", *, campaign: str = "") -> str:
         """How many claims have a verdict; all claims without a word."""
-        chosen = [v for v in self._verdicts.values() if campaign in ("", v.claim.campaign)]
-        return str(sum(1 for verdict in chosen if word in ("", verdict.verdict)))
+        return str(len(self._chosen(word, campaign)))
 
     def model(self, name: str, fact: str, **scope: Any) -> str:
         """A fact of the catalogue about a model, by its key in the campaign: `model("qwen72b", "weight_bytes")`."""
@@ -180,11 +176,11 @@ class Words:
 
     def ledger(self, word: str = "", *, campaign: str = "") -> str:
         """Claims with verdict, evidence and source: those with a verdict, or all."""
-        return reference.ledger(
-            verdict
-            for verdict in self._verdicts.values()
-            if word in ("", verdict.verdict) and campaign in ("", verdict.claim.campaign)
-        )
+        return reference.ledger(self._chosen(word, campaign))
+
+    def _chosen(self, word: str, campaign: str) -> list[Verdict]:
+        found = [verdict for verdict in self._verdicts.values() if campaign in ("", verdict.claim.campaign)]
+        return [verdict for verdict in found if word in ("", verdict.verdict)]
 
     def facts(self) -> str:
         """Every fact with its source."""
@@ -216,10 +212,8 @@ class Words:
                      "candidate": row.candidate, "baseline": row.baseline}  # fmt: skip
             shown = ", ".join(f'{axis}="{name}"' for axis, name in scope.items())
             for statistic in (*names, "p_adjusted", "verdict"):
-                yield (
-                    f'compare("{statistic}", "{row.metric}", {shown})',
-                    self.compare(statistic, row.metric, decimals=None, **scope),
-                )
+                name = f'compare("{statistic}", "{row.metric}", {shown})'
+                yield name, self.compare(statistic, row.metric, decimals=None, **scope)
 
     def _campaign(self, *, campaign: str = "", **_: Any) -> CampaignData:
         name, known = campaign or self._default, self._dataset.campaigns
@@ -244,14 +238,7 @@ class Words:
         return select(self._campaign(campaign=campaign), self._review.excluded, include, **chosen)
 
     def _ask(
-        self,
-        statistic: str,
-        metric: str,
-        *,
-        against: str = "",
-        candidate: str = "",
-        baseline: str = "",
-        **scope: Any,
+        self, statistic: str, metric: str, *, against: str = "", candidate: str = "", baseline: str = "", **scope: Any
     ) -> Quantity:
         if not candidate:
             group, other = Group("", tuple(self._select(**scope))), None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from sparkpub.metrics import METRICS
 from sparkpub.record import Declared, MetricName, MetricValue
@@ -15,24 +15,13 @@ Role = Literal["report", "requests", "iterations", "output"]
 FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$")]
 
 
-def _compiles(value: str) -> str:
-    try:
-        re.compile(value)
-    except re.error as error:
-        raise ValueError(f"not a regular expression: {error}") from None
-    return value
-
-
-Pattern = Annotated[str, AfterValidator(_compiles)]
-
-
 class Extraction(Declared):
     """Where one metric stands: the first group of `regex` in the log, or `json`, a dotted path into `file`.
 
     A metric that sparkpub does not know needs unit, label and direction. `scale` converts what was read to the unit.
     """
 
-    regex: Pattern | None = None
+    regex: re.Pattern[str] | None = None
     json_path: str | None = Field(default=None, alias="json")
     file: Role | None = None
     take: Literal["first", "last"] = "last"
@@ -41,13 +30,6 @@ class Extraction(Declared):
     unit: str | None = None
     label: str | None = None
     direction: Literal["higher", "lower", "neither"] | None = None
-
-    @field_validator("regex")
-    @classmethod
-    def _one_group(cls, value: str | None) -> str | None:
-        if value is not None and (groups := re.compile(value).groups) != 1:
-            raise ValueError(f"the regular expression needs one group around the number, it has {groups}")
-        return value
 
     @property
     def place(self) -> str:
@@ -58,6 +40,8 @@ class Extraction(Declared):
     def _one_way(self) -> Self:
         if (self.regex is None) == (self.json_path is None):
             raise ValueError("give either regex or json")
+        if self.regex is not None and (groups := self.regex.groups) != 1:
+            raise ValueError(f"the regular expression needs one group around the number, it has {groups}")
         return self
 
 
@@ -76,7 +60,7 @@ class CommandOptions(Options):
     """Metric to where it stands: `regex` with one group (`take: first` or `last` match) in the log, or `json`, a dotted
     path, in the report; `file` names another role. `scale` multiplies. `optional` may be absent. A metric that sparkpub
     does not know needs `unit`, `label` and `direction`."""
-    measured_from: Pattern | None = None
+    measured_from: re.Pattern[str] | None = None
     """Regular expression of the printed line with which the measurement begins: growing memory is a leak from there
     on. None: memory may grow as it likes."""
 
@@ -105,7 +89,7 @@ def command(case: Case, options: CommandOptions) -> Command:
         tuple(pattern.sub(lambda found: known[found[0]], part) for part in options.argv),
         variables=options.variables,
         outputs={str(role): name for role, name in options.outputs.items()},
-        measured_from=options.measured_from,
+        measured_from=None if options.measured_from is None else options.measured_from.pattern,
     )
 
 

@@ -74,8 +74,7 @@ def parse(log: bytes, files: Mapping[str, bytes], options: GenerateOptions | Non
         if name in METRICS:
             metrics[name] = reading.metric(name, None, "report", reason=reason)
     metrics |= _times(reading.json_object(files.get("requests")))
-    throughput = metrics.get("output_throughput_tok_s")
-    if throughput is None or throughput.value is None:
+    if not reading.known(metrics, "output_throughput_tok_s"):
         problems.append("the report holds no throughput")
     return reading.own_answer(report, metrics, report.get("observed"), problems)
 
@@ -93,8 +92,6 @@ def _times(document: Mapping[str, Any] | None) -> dict[str, MetricValue]:
             firsts.append(first)
             per_token.append((latency - first) / (tokens - 1))
     batches = document.get("itl_ms")
-    inner = [batch for batch in batches if isinstance(batch, list)] if isinstance(batches, list) else []
-    steps = [reading.number(step) for batch in inner for step in batch]
-    inner_token = [step for step in steps if step is not None]
-    series = {"request_latency": latencies, "ttft": firsts, "tpot": per_token, "itl": inner_token}
+    steps = [step for batch in batches for step in reading.numbers(batch)] if isinstance(batches, list) else []
+    series = {"request_latency": latencies, "ttft": firsts, "tpot": per_token, "itl": steps}
     return reading.distributions(series, "report")

@@ -4,7 +4,7 @@ Fields vary by build, so unknown ones are ignored. `n_gen` > 0 with `n_prompt` =
 the other way round is prompt processing. Tokenisation and sampling are not measured.
 """
 
-import json
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -51,30 +51,24 @@ def parse(log: bytes, files: Mapping[str, bytes], options: LlamaBenchOptions | N
     metrics: dict[str, MetricValue] = {}
     if generation:
         metrics |= reading.metrics_at(generation[-1], {"output_throughput_tok_s": "avg_ts"}, "report")
-        metrics |= _token_times(generation[-1])
+        # Each repetition's time, divided by its tokens.
+        samples, tokens = reading.numbers(generation[-1].get("samples_ns")), reading.number(generation[-1]["n_gen"])
+        metrics |= reading.distribution("tpot", [value / 1e6 / (tokens or 1.0) for value in samples], "report")
     if prompts:
         metrics |= reading.metrics_at(prompts[-1], {"prompt_throughput_tok_s": "avg_ts"}, "report")
     problems = [] if metrics else ["no report: llama-bench printed no test"]
     if len(generation) > 1 or len(prompts) > 1:
         problems.append(f"{len(tests)} tests in one run; the last of each kind counts")
-    observed = _observed(tests[-1], generation) if tests else Observed()
+    observed = _observed(tests[-1], generation[-1] if generation else {}) if tests else Observed()
     return Answer(metrics, observed, complete=bool(metrics), problems=tuple(problems))
 
 
 def _tests(data: bytes) -> list[dict[str, Any]]:
     """Every test object in a document, in JSON lines, or in an array printed between other lines."""
-    document = reading.json_value(data)
+    array = re.search(r"^\[\n.*^\]$", reading.text(data), re.DOTALL | re.MULTILINE)
+    document = reading.json_value(data) or (reading.json_value(array[0].encode()) if array else None)
     if document is None:
-        plain = reading.text(data)
-        found = [reading.json_value(line.encode()) for line in reading.lines(data) if line.startswith("{")]
-        start = plain.find("[\n")
-        while not any(isinstance(item, dict) for item in found) and start >= 0:
-            try:
-                found = json.JSONDecoder().raw_decode(plain, start)[0]
-            except ValueError:
-                found = []
-            start = plain.find("[\n", start + 1)
-        document = found
+        document = [reading.json_value(line.encode()) for line in reading.lines(data) if line.startswith("{")]
     items = document if isinstance(document, list) else [document]
     return [item for item in items if isinstance(item, dict) and "n_gen" in item]
 
@@ -83,19 +77,9 @@ def _is(test: Mapping[str, Any], measured: str, other: str) -> bool:
     return bool(reading.number(test.get(measured))) and not reading.number(test.get(other))
 
 
-def _samples(test: Mapping[str, Any], key: str) -> list[float]:
-    given = test.get(key)
-    return [value for item in given if (value := reading.number(item))] if isinstance(given, list) else []
-
-
-def _token_times(test: Mapping[str, Any]) -> dict[str, MetricValue]:
-    """Time per output token: each repetition's time divided by its tokens."""
-    tokens = reading.number(test.get("n_gen")) or 1.0
-    return reading.distribution("tpot", [value / 1e6 / tokens for value in _samples(test, "samples_ns")], "report")
-
-
-def _observed(test: Mapping[str, Any], generation: list[dict[str, Any]]) -> Observed:
-    size = reading.positive_int(test.get("model_size"))
+def _observed(test: Mapping[str, Any], generation: Mapping[str, Any]) -> Observed:
+    """Of the last test; how much was generated, of the test of that."""
+    samples = reading.numbers(generation.get("samples_ns"))
     commit = reading.word(test.get("build_commit"))
     build = reading.positive_int(test.get("build_number"))
     names = ("backends", "n_gpu_layers", "flash_attn", "n_threads", "n_batch", "type_k", "type_v", "use_mmap")
@@ -106,14 +90,14 @@ def _observed(test: Mapping[str, Any], generation: list[dict[str, Any]]) -> Obse
             "model_path": reading.word(test.get("model_filename")),
             "random_weights": False,
             "parameters": reading.positive_int(test.get("model_n_params")),
-            "weight_bytes": size,
+            "weight_bytes": reading.positive_int(test.get("model_size")),
             "model_type": reading.word(test.get("model_type")),
             "kv_cache_dtype": reading.word(test.get("type_k")),
             "device": reading.word(test.get("gpu_info")) or reading.word(test.get("cpu_info")),
-            "requests": len(_samples(generation[-1], "samples_ns")) if generation else None,
-            "output_tokens_mean": reading.number(generation[-1].get("n_gen")) if generation else None,
+            "requests": len(samples) if generation else None,
+            "output_tokens_mean": reading.number(generation.get("n_gen")),
             "batch_size": 1,
-            "measured_seconds": sum(_samples(generation[-1], "samples_ns")) / 1e9 if generation else None,
+            "measured_seconds": sum(samples) / 1e9 if generation else None,
             "settings": {name: str(test[name]) for name in names if name in test},
         }
     )

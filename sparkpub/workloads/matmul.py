@@ -53,7 +53,6 @@ def parse(log: bytes, files: Mapping[str, bytes], options: MatmulOptions | None)
         problems.append(f"the report is of size {report.get('size')!r}, not {options.size}")
     paths = {"matmul_gflop_s": "gflop_s", "matmul_time_mean_ms": "mean_ms"}
     paths |= {name: name for name in ("device_used_before_gib", "device_used_peak_gib")}
-    times = report.get("times_ms")
-    measured = sum(reading.number(value) or 0.0 for value in times) / 1e3 if isinstance(times, list) else None
+    measured = sum(reading.numbers(report.get("times_ms"))) / 1e3 or None
     metrics = reading.metrics_at(report, paths, "report")
     return reading.own_answer(report, metrics, report | {"measured_seconds": measured}, problems)

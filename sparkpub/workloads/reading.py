@@ -90,6 +90,11 @@ def number(value: Any) -> float | None:
     return float(value)
 
 
+def numbers(values: Any) -> list[float]:
+    """The finite numbers of a list; empty for anything else."""
+    return [found for item in values if (found := number(item)) is not None] if isinstance(values, list) else []
+
+
 def positive_int(value: Any) -> int | None:
     """A whole number above zero, or None."""
     found = number(value)
@@ -112,6 +117,11 @@ def metric(name: str, value: Any, source: Source, *, scale: float = 1.0, reason:
     if not known.minimum <= found <= known.maximum:
         return MetricValue(value=None, unit=known.unit, source=source, reason=f"the {source} gives {value!r}")
     return MetricValue(value=found, unit=known.unit, source=source)
+
+
+def known(metrics: Mapping[str, MetricValue], name: str) -> bool:
+    """Whether a metric is there with a value."""
+    return name in metrics and metrics[name].value is not None
 
 
 def metrics_at(document: Any, paths: Mapping[str, str], source: Source, scale: float = 1.0) -> dict[str, MetricValue]:
@@ -180,7 +190,7 @@ def own_answer(
     )
 
 
-def search(log: Iterable[str], pattern: str, *, first: bool = False) -> str | None:
+def search(log: Iterable[str], pattern: str | re.Pattern[str], *, first: bool = False) -> str | None:
     """The first group of `pattern` in the lines of a log: of the last match, since tools print a figure while
     profiling and again when it is real, or of the first."""
     compiled, found = re.compile(pattern), None

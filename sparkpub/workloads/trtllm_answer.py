@@ -74,8 +74,7 @@ def read(log: bytes, files: Mapping[str, bytes], wanted: int | None = None) -> A
     metrics = in_log | {name: reading.metric(name, value, "log") for name, value in memory.items() if value is not None}
     metrics |= in_report | _request_metrics(requests)
     observed = _observed(report or {}, printed, lines, memory)
-    throughput = metrics.get("output_throughput_tok_s")
-    complete = throughput is not None and throughput.value is not None
+    complete = reading.known(metrics, "output_throughput_tok_s")
     problems = [] if complete else [_why_incomplete(lines)]
     if "report" in files and report is None:
         problems.append("the JSON report is cut short or is not JSON")

@@ -61,7 +61,8 @@ class VllmBenchOptions(Options):
 
 def command(case: Case, options: VllmBenchOptions) -> Command:
     """One command; in mode serve a driver of server and client. Raises WorkloadError without a folder."""
-    model, engine = case.folder("vllm-bench"), _engine_flags(case, options)
+    model, weights = case.folder("vllm-bench"), "dummy" if case.random_weights else None
+    engine = [*flags({"--seed": case.seed, "--load-format": weights}), *options.extra_args]
     if options.mode == "serve":
         return _serve(case, model, options, engine)
     throughput = options.mode == "throughput"
@@ -85,20 +86,12 @@ def parse(log: bytes, files: Mapping[str, bytes], options: VllmBenchOptions | No
         return Answer({}, _observed({}, printed, options), complete=False, problems=("no report from vllm bench",))
     metrics = _memory(printed) | _metrics(report, printed, options)
     problems = []
-    failed = reading.number(report.get("failed"))
-    if failed:
+    if failed := reading.number(report.get("failed")):
         problems.append(f"{failed:g} requests failed")
-    throughput = metrics.get("output_throughput_tok_s")
-    latency = metrics.get("request_latency_mean_ms")
-    complete = any(value is not None and value.value is not None for value in (throughput, latency))
+    complete = any(reading.known(metrics, name) for name in ("output_throughput_tok_s", "request_latency_mean_ms"))
     if not complete:
         problems.append("the report holds neither a rate of output tokens nor a latency")
     return Answer(metrics, _observed(report, printed, options), complete=complete, problems=tuple(problems))
-
-
-def _engine_flags(case: Case, options: VllmBenchOptions) -> list[str]:
-    weights = "dummy" if case.random_weights else None
-    return [*flags({"--seed": case.seed, "--load-format": weights}), *options.extra_args]
 
 
 def _serve(case: Case, model: str, options: VllmBenchOptions, engine: list[str]) -> Command:
@@ -122,11 +115,8 @@ def _metrics(report: Mapping[str, Any], printed: list[str], options: VllmBenchOp
     if "latencies" in report or "avg_latency" in report:
         return _latency(report, options)
     if "elapsed_time" in report:
-        found = reading.metrics_at(
-            report,
-            {"total_throughput_tok_s": "tokens_per_second", "request_throughput_req_s": "requests_per_second"},
-            "report",
-        )
+        rates = {"total_throughput_tok_s": "tokens_per_second", "request_throughput_req_s": "requests_per_second"}
+        found = reading.metrics_at(report, rates, "report")
         found |= reading.metrics_at(report, {"measured_time_ms": "elapsed_time"}, "report", scale=1e3)
         output = reading.search(printed, rf"Throughput:.*?{_NUMBER} output tokens/s")
         if output is not None:
@@ -148,14 +138,12 @@ def _metrics(report: Mapping[str, Any], printed: list[str], options: VllmBenchOp
 
 def _latency(report: Mapping[str, Any], options: VllmBenchOptions | None) -> dict[str, MetricValue]:
     """Seconds per batch. The rate needs the size of the batch, which only the matrix knows."""
-    given = report.get("latencies")
-    seconds = [value for item in given if (value := reading.number(item))] if isinstance(given, list) else []
+    seconds = [value for value in reading.numbers(report.get("latencies")) if value]
     found = reading.distribution("request_latency", [1e3 * value for value in seconds], "report")
     if not seconds:
         found |= reading.metrics_at(report, {"request_latency_mean_ms": "avg_latency"}, "report", scale=1e3)
     if options is not None and seconds:
-        tokens = options.batch_size * options.output_tokens * len(seconds)
-        rate = tokens / sum(seconds)
+        rate = options.batch_size * options.output_tokens * len(seconds) / sum(seconds)
         found["output_throughput_tok_s"] = reading.metric("output_throughput_tok_s", rate, "report")
     return found
 
@@ -175,16 +163,14 @@ def _observed(report: Mapping[str, Any], printed: list[str], options: VllmBenchO
     memory = {name: value.value for name, value in _memory(printed).items()}
     weights, cache, tokens = (memory.get(name) for name in ("weights_gib", "kv_cache_gib", "kv_cache_tokens"))
     load_format = reading.search(printed, r"\bload_format=(?:LoadFormat\.)?['\"]?(\w+)")
-    batches = report.get("latencies")
     requests = reading.positive_int(report.get("completed", report.get("num_requests")))
-    if requests is None and isinstance(batches, list) and options is not None:
-        requests = len(batches) * options.batch_size
+    if requests is None and options is not None:
+        requests = len(reading.numbers(report.get("latencies"))) * options.batch_size or None
     settings = {
         name: reading.search(printed, rf"\b{name}=['\"]?([\w.-]+)")
         for name in ("load_format", "enforce_eager", "tensor_parallel_size", "max_seq_len")
     }
     path = reading.search(printed, r"with config: model='([^']+)'") or reading.word(report.get("model_id"))
-    measured = reading.number(report.get("duration", report.get("elapsed_time")))
     return reading.observed(
         {
             "engine": "vLLM" if report or path else None,
@@ -198,7 +184,7 @@ def _observed(report: Mapping[str, Any], printed: list[str], options: VllmBenchO
             "quantization": reading.word(reading.search(printed, r"\bquantization=(\w+)")),
             "requests": requests,
             "batch_size": options.batch_size if options else None,
-            "measured_seconds": measured,
+            "measured_seconds": reading.number(report.get("duration", report.get("elapsed_time"))),
             "settings": {name: value for name, value in settings.items() if value is not None},
         }
     )

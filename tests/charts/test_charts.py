@@ -31,8 +31,8 @@ ROWS: dict[str, list[dict[str, Any]]] = {
 }  # fmt: skip
 SUBJECTS: dict[str, tuple[Any, ...]] = {
     "strip": (CUT, PEAK), "bars": (CUT, PEAK), "box": (CUT, PEAK), "order": (CUT, PEAK), "sweep": (CUT, PEAK),
-    "scatter": (CUT, PEAK, CACHE), "forest": (CUT, 1.0), "ledger": (CUT,), "coverage": (CUT,), "heat": (CUT,),
-    "telemetry": ((("GPU power", "W"),),), "relative": (CUT, PEAK, "native", 1.0),
+    "scatter": (CUT, PEAK, CACHE), "forest": (CUT, 1.0), "ledger": (CUT, ("KV cache", "free")),
+    "coverage": (CUT,), "heat": (CUT,), "telemetry": ((("GPU power", "W"),),), "relative": (CUT, PEAK, "native", 1.0),
 }  # fmt: skip
 MARKS = {"strip": 3, "relative": 3, "order": 3, "scatter": 3, "sweep": 3}
 
@@ -46,6 +46,23 @@ def test_a_chart_is_valid_and_drawn_in_variables(kind: str) -> None:
     assert set(re.findall(r'(?:fill|stroke)="(#[0-9a-f]{3,6})"(?! stroke-width="0")', drawn.svg_wide)) == set()
     assert "var(--sp-" in drawn.svg_wide
     assert drawn.svg_wide.count('href="') >= MARKS.get(kind, 0)
+
+
+@pytest.mark.parametrize("kind", ["forest", "ledger"])
+def test_on_a_phone_names_stand_above_their_rows_and_leave_the_plot_its_width(kind: str) -> None:
+    wide, narrow = (Chart(kind, (*SUBJECTS[kind], *more)).specification() for more in ((), (True,)))
+    alt.Chart.from_dict(narrow).to_dict()
+    name = "a model with a long name · native"
+    rows = {table: [{**row, "label": name, "cell": name} for row in found] for table, found in ROWS.items()}
+    drawn = compile_chart(wide, rows, key=kind, narrow=narrow)
+    assert f">{name}<" in drawn.svg_wide
+    assert f">{name}<" in drawn.svg_narrow
+    beside, below = (
+        int(re.search(r"translate\((\d+)", svg)[1])  # type: ignore[index]
+        for svg in (drawn.svg_wide, drawn.svg_narrow)
+    )
+    assert beside > 150
+    assert below < 40
 
 
 def test_every_kind_has_its_case() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.collect.evidence import Log
+from sparkpub.collect.journal import Log
 from sparkpub.redaction import Redactor
 
 

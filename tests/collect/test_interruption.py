@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.kernel import owner
+from sparkpub.kernel import tree
 from sparkpub.kernel.tree import marked
 from sparkpub.matrix import Matrix
 from sparkpub.store import file_sha256
@@ -44,7 +44,7 @@ def running(tmp_path: Path) -> bool:
 
 def orphans() -> list[int]:
     """Processes of dead collectors: those of a living one are another test's."""
-    return [pid for pid, who in marked("SPARKPUB_COLLECTOR").items() if owner.abandoned(who)]
+    return [pid for pid, who in marked("SPARKPUB_COLLECTOR").items() if tree.abandoned(who)]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sparkpub.environments.base import Launch
-from sparkpub.kernel import owner
+from sparkpub.kernel import tree
 from sparkpub.workloads.base import Command
 
 
@@ -33,4 +33,4 @@ def until(condition: Callable[[], bool], seconds: float = 30) -> None:
 
 def a_launch(workdir: Path, *argv: str, run: str = "r1", who: str | None = None) -> tuple[Launch, Kept]:
     log = Kept()
-    return Launch(Command(argv), workdir, log, run, who or owner.me()), log
+    return Launch(Command(argv), workdir, log.write, run, who or tree.me()), log

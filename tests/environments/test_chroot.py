@@ -9,7 +9,7 @@ import pytest
 from sparkpub import state
 from sparkpub.environments.chroot import Chroot, ChrootOptions
 from sparkpub.errors import CollectError
-from sparkpub.kernel import owner, tree
+from sparkpub.kernel import tree
 from tests.environments.launching import a_launch
 from tests.environments.rootfs import BINDS, a_rootfs, mounts
 
@@ -76,7 +76,7 @@ def test_mounts_go_with_the_last_process_even_if_nobody_closes(tmp_path: Path, r
 
 def test_mount_points_that_a_killed_collector_made_are_removed_by_the_next(tmp_path: Path, root: Path) -> None:
     before = content(root)
-    dead = owner.spelled(999999999, "1")
+    dead = tree.spelled(999999999, "1")
     launch, log = a_launch(tmp_path, "sh", "-c", "echo up; exec sleep 600", run="r-chroot", who=dead)
     running = Chroot().launch(launch, options(root))
     while "up" not in log.text:

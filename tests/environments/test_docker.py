@@ -9,7 +9,7 @@ import pytest
 
 from sparkpub.environments.docker import OWNER_LABEL, RUN_LABEL, Docker, DockerOptions
 from sparkpub.errors import CollectError
-from sparkpub.kernel import owner, tree
+from sparkpub.kernel import tree
 from tests.environments.launching import a_launch
 from tests.environments.rootfs import BINDS, IMAGE, a_tar
 
@@ -140,8 +140,8 @@ def test_only_orphans_of_dead_collectors_are_removed(client: Any, image: str) ->
         arguments = {"network_mode": "none", "volumes": {"/usr": {"bind": "/usr", "mode": "ro"}}}
         return client.containers.run(image, ["sleep", "600"], detach=True, labels=labels, **arguments)
 
-    dead = start({OWNER_LABEL: owner.spelled(999999999, "1"), RUN_LABEL: "r-dead"})
-    living, foreign = start({OWNER_LABEL: owner.me()}), start({})
+    dead = start({OWNER_LABEL: tree.spelled(999999999, "1"), RUN_LABEL: "r-dead"})
+    living, foreign = start({OWNER_LABEL: tree.me()}), start({})
     try:
         assert Docker().reap() == [f"removed container {dead.short_id} of run r-dead"]
         left = {container.id for container in client.containers.list(all=True)}

@@ -12,7 +12,7 @@ import pytest
 from sparkpub.environments import host
 from sparkpub.environments.host import Host, HostOptions
 from sparkpub.errors import CollectError
-from sparkpub.kernel import cgroup, owner, tree
+from sparkpub.kernel import cgroup, tree
 from sparkpub.kernel.tree import OWNER_VARIABLE, RUN_VARIABLE
 from tests.environments.launching import a_launch, until
 
@@ -95,7 +95,7 @@ def test_orphans_of_a_dead_collector_are_ended_and_those_of_a_living_one_are_not
     def start(who: str) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(["sleep", "600"], env=os.environ | {OWNER_VARIABLE: who, RUN_VARIABLE: "r-dead"})
 
-    dead, living = start(owner.spelled(999999999, "1")), start(owner.me())
+    dead, living = start(tree.spelled(999999999, "1")), start(tree.me())
     try:
         said = host.reap()
         assert dead.wait(10) == -signal.SIGKILL
@@ -108,13 +108,13 @@ def test_orphans_of_a_dead_collector_are_ended_and_those_of_a_living_one_are_not
 
 
 def test_an_owner_is_told_by_boot_process_and_start() -> None:
-    boot, pid, start, notes = owner.me().split(":")
-    assert owner.lives(owner.me())
-    assert not owner.lives(f"{boot}:{pid}:{int(start) + 1}:{notes}")
-    assert not owner.lives(f"other-boot:{pid}:{start}:{notes}")
-    assert owner.abandoned(f"{boot}:{pid}:{int(start) + 1}:{notes}")
-    assert not owner.abandoned(f"{boot}:{pid}:{int(start) + 1}:of-others")
-    assert not owner.abandoned(owner.me())
+    boot, pid, start, notes = tree.me().split(":")
+    assert tree.lives(tree.me())
+    assert not tree.lives(f"{boot}:{pid}:{int(start) + 1}:{notes}")
+    assert not tree.lives(f"other-boot:{pid}:{start}:{notes}")
+    assert tree.abandoned(f"{boot}:{pid}:{int(start) + 1}:{notes}")
+    assert not tree.abandoned(f"{boot}:{pid}:{int(start) + 1}:of-others")
+    assert not tree.abandoned(tree.me())
 
 
 def test_the_run_has_a_control_group_of_its_own_and_leaves_none(tmp_path: Path) -> None:
