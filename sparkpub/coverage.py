@@ -50,11 +50,9 @@ def state(
     fingerprint = matrix.fingerprint(run.model, run.environment, run.workload)
     for record in attempts:
         if record.specification not in (None, fingerprint):
-            raise CollectError(
-                f"run {record.run_id} was measured with another specification of this cell",
-                where=f"cell {run.model}/{run.environment}/{run.workload}",
-                remedy="give the changed cell or the campaign a new name",
-            )
+            what = f"run {record.run_id} was measured with another specification of this cell"
+            remedy = "give the changed cell or the campaign a new name"
+            raise CollectError(what, where=f"cell {'/'.join(run.slot[:3])}", remedy=remedy)
     good = [record.run_id for record in attempts if record.status == "ok"]
     if good:
         return "quarantined" if all(run_id in quarantined for run_id in good) else "done"

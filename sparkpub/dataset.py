@@ -144,9 +144,8 @@ def load(data: Path, *more: Path, skip: Callable[[str], None] | None = None) -> 
         if loaded is not None:
             first = campaigns.setdefault(loaded.name, loaded)
             if first is not loaded:
-                problems.append(
-                    f"campaign {loaded.name} lies in two data folders, {first.folder} and {folder}; rename one"
-                )
+                places = f"{first.folder} and {folder}"
+                problems.append(f"campaign {loaded.name} lies in two data folders, {places}; rename one")
     problems += _identity_problems(campaigns)
     if problems and skip is None:
         raise RecordError(problems[0], others=problems[1:])
@@ -169,9 +168,7 @@ def _read_campaign(folder: Path) -> tuple[CampaignData | None, list[str]]:
     except RecordError as error:
         return None, problems + error.lines()
     runs.sort(key=lambda stored: (stored.record.started.value, stored.record.plan.position, stored.record.run_id))
-    marks = [
-        (id(stored), [_modified(stored.evidence_path(item)) for item in stored.record.evidence]) for stored in runs
-    ]
+    marks = [(id(run), [_modified(run.evidence_path(item)) for item in run.record.evidence]) for run in runs]
     known, then = _LOADED.get(folder, (None, None))
     if known is None or known.info != info or then != marks:
         known = CampaignData(info, folder, tuple(runs))
@@ -197,13 +194,9 @@ def _identity_problems(campaigns: Mapping[str, CampaignData]) -> list[str]:
         for stored in campaign.runs:
             other = seen.setdefault(stored.record.run_id, stored.path)
             if other != stored.path:
-                problems.append(
-                    f"run_id: {stored.record.run_id} stands twice, {stored.path} and {other.name}; remove the copy"
-                )
-        known = {stored.record.run_id for stored in campaign.runs}
-        problems += [
-            f"quarantined: {run} is no run of this campaign, {campaign.folder}/campaign.json; correct the run id"
-            for run in campaign.quarantined
-            if run not in known
-        ]
+                text = f"run_id: {stored.record.run_id} stands twice, {stored.path} and {other.name}; remove the copy"
+                problems.append(text)
+        for run in sorted(set(campaign.quarantined) - {record.run_id for record in campaign.records}):
+            text = f"quarantined: {run} is no run of this campaign, {campaign.folder}/campaign.json; correct the run id"
+            problems.append(text)
     return problems

@@ -86,25 +86,22 @@ def write_atomic(path: Path, content: str | bytes, *, durable: bool = True) -> N
 
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object from a file. Raises RecordError naming the file, and line and column where it is not JSON."""
+    where = str(path)
     try:
         document = json.loads(path.read_bytes(), parse_constant=_refuse_constant)
+        if isinstance(document, dict):
+            return document
+        what, remedy = "not a JSON object", "restore it from git"
     except OSError as error:
-        raise RecordError(
-            f"cannot be read: {error.strerror}", where=str(path), remedy="check the file's rights"
-        ) from None
+        what, remedy = f"cannot be read: {error.strerror}", "check the file's rights"
     except UnicodeDecodeError as error:
-        raise RecordError(f"not UTF-8 at byte {error.start}", where=str(path), remedy="restore it from git") from None
+        what, remedy = f"not UTF-8 at byte {error.start}", "restore it from git"
     except json.JSONDecodeError as error:
-        raise RecordError(
-            f"not JSON: {error.msg}",
-            where=f"{path}:{error.lineno}:{error.colno}",
-            remedy="restore it from git, or remove it and collect again",
-        ) from None
+        what, remedy = f"not JSON: {error.msg}", "restore it from git, or remove it and collect again"
+        where += f":{error.lineno}:{error.colno}"
     except ValueError as error:
-        raise RecordError(str(error), where=str(path), remedy="write null with a reason") from None
-    if not isinstance(document, dict):
-        raise RecordError("not a JSON object", where=str(path), remedy="restore it from git")
-    return document
+        what, remedy = str(error), "write null with a reason"
+    raise RecordError(what, where=where, remedy=remedy)
 
 
 def _refuse_constant(name: str) -> float:

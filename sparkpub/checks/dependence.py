@@ -1,5 +1,6 @@
 """Metrics that are one measurement under two names: exact functions of each other, undeclared."""
 
+import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -71,6 +72,7 @@ def _cell_means(values: Floats, cells: NDArray[np.int64]) -> Floats:
     return (np.bincount(cells, values) / np.bincount(cells))[cells]
 
 
+@functools.lru_cache(maxsize=8)
 def restated(view: View) -> list[tuple[str, str, str, Fit]]:
     """Every pair of results that are one measurement: workload, the two names, and the fit."""
     found = []
@@ -87,9 +89,10 @@ def restated(view: View) -> list[tuple[str, str, str, Fit]]:
     return found
 
 
+@functools.lru_cache(maxsize=8)
 def independent(view: View) -> tuple[str, ...]:
     """The results of a campaign without those that restate another, so that no fault is counted twice."""
-    again = {other for _, _, other, _ in view.once(restated)}
+    again = {other for _, _, other, _ in restated(view)}
     return tuple(name for name in view.results if name not in again)
 
 
@@ -113,7 +116,7 @@ def _exact(x: Floats, y: Floats, cells: NDArray[np.int64], models: NDArray[np.st
 
 
 def dependent_metrics(view: View) -> Iterator[Finding]:
-    for workload, one, other, fit in view.once(restated):
+    for workload, one, other, fit in restated(view):
         x, y = view.metrics[one], view.metrics[other]
         slope, intercept = fit.line
         evidence: dict[str, Any] = {"x": one, "y": other, "form": fit.form, "slope": slope, "intercept": intercept,

@@ -1,5 +1,6 @@
 """Whether time shows in the figures: drift within cells, first runs that stand out, environments apart in time."""
 
+import functools
 import math
 from collections import defaultdict
 from collections.abc import Iterator
@@ -25,9 +26,10 @@ class Drifting(NamedTuple):
     n_effective: float
 
 
+@functools.lru_cache(maxsize=8)
 def drifting(view: View) -> list[Drifting]:
     """Every trend that is beyond chance in the campaign as a whole and large enough to matter."""
-    tests = [(cell, name, values) for cell in view.ran for name in view.once(independent)
+    tests = [(cell, name, values) for cell in view.ran for name in independent(view)
              if len(set(values := view.figures(cell, name, ran=True))) > 1]  # fmt: skip
     trends = [drift.trend(values) for *_, values in tests]
     adjusted = compare.holm([item.p_value for item in trends])
@@ -40,7 +42,7 @@ def drifting(view: View) -> list[Drifting]:
 
 def drifts(view: View) -> Iterator[Finding]:
     """Trends within cells, then transients across them."""
-    for item in view.once(drifting):
+    for item in drifting(view):
         metric = view.metrics[item.metric]
         change = (item.trend.slope or 0) * (len(item.values) - 1)
         text = (
@@ -60,7 +62,7 @@ def _transients(view: View) -> Iterator[Finding]:
     groups: dict[tuple[str, str], dict[Cell, tuple[float, ...]]] = defaultdict(dict)
     environments = {cell[1] for cell in view.ran}
     for cell in view.ran:
-        for name in view.once(independent):
+        for name in independent(view):
             values = view.figures(cell, name, ran=True)
             for where in ("*", cell[1])[: len(environments)] if len(values) >= 3 else ():
                 groups[where, name][cell] = values

@@ -1,5 +1,6 @@
 """How far runs of one cell lie apart: outliers, variation, and samples too small for what is said of them."""
 
+import functools
 from collections.abc import Iterator
 
 from sparkpub.analysis import compare, describe, outliers
@@ -13,7 +14,7 @@ from sparkpub.metrics import Metric
 
 def outlier(view: View) -> Iterator[Finding]:
     """Runs that a test able to fire at their n calls outliers, corrected for every cell and metric tested."""
-    for (cell, name), flagged in view.once(outlying).items():
+    for (cell, name), flagged in outlying(view).items():
         metric, values = view.metrics[name], view.figures(cell, name)
         runs = [run for run in view.counted[cell] if run.record.value(name) is not None]
         for index in flagged:
@@ -27,9 +28,10 @@ def outlier(view: View) -> Iterator[Finding]:
                                mean_of_others=rest.mean, sd_of_others=rest.sd, n=len(values))  # fmt: skip
 
 
+@functools.lru_cache(maxsize=8)
 def outlying(view: View) -> dict[tuple[Cell, str], tuple[int, ...]]:
     """(cell, metric) to the places of its outliers among the counted runs."""
-    series = {(cell, name): values for cell in view.counted for name in view.once(independent)
+    series = {(cell, name): values for cell in view.counted for name in independent(view)
               if len(set(values := view.figures(cell, name))) > 1}  # fmt: skip
     alpha = thresholds.OUTLIER_ALPHA / max(1, len(series))
     found = {}
@@ -44,7 +46,7 @@ def outlying(view: View) -> dict[tuple[Cell, str], tuple[int, ...]]:
 
 def too_many_outliers(view: View) -> Iterator[Finding]:
     """Cells in which outliers are no longer rare: then they are part of what is measured."""
-    for (cell, name), flagged in view.once(outlying).items():
+    for (cell, name), flagged in outlying(view).items():
         n = len(view.figures(cell, name))
         share = 100 * len(flagged) / n
         if n >= thresholds.TOO_MANY_OUTLIERS_RUNS and share > thresholds.TOO_MANY_OUTLIERS_PERCENT:
@@ -77,7 +79,7 @@ def small_sample(view: View) -> Iterator[Finding]:
                 f"{thresholds.EFFECTIVE_RUNS:g} nothing can be said of its spread."
             )
             yield view.finding("small-sample", "warning", text, cell=cell, n=len(runs), runs=ids(runs))
-    for item in view.once(drifting):
+    for item in drifting(view):
         if item.n_effective < thresholds.EFFECTIVE_RUNS:
             text = (
                 f"{len(item.values)} runs of {label(item.cell)} are worth about {item.n_effective:.0f} independent "

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from sparkpub.checks import thresholds
 from sparkpub.checks.finding import Finding, Severity
@@ -18,7 +18,6 @@ from sparkpub.store import Stored
 Cell = tuple[str, str, str]
 """(model, environment, workload)."""
 
-T = TypeVar("T")
 _HYPHEN_FOR_MINUS = re.compile(r"(?<=[ (])-(?=\d)")
 _PERCENTILE = re.compile(r"_(?:mean|min|p\d\d|max)_ms$")
 
@@ -28,10 +27,11 @@ def label(cell: Cell) -> str:
     return "/".join(cell)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class View:
     """One campaign. `out` says which runs did not properly happen (or are quarantined), and why; `damage` holds
-    the lines of the campaign's files that could not be read."""
+    the lines of the campaign's files that could not be read. Equal to itself alone, so that checks share what a
+    function makes of it."""
 
     campaign: CampaignData
     out: Mapping[str, str] = field(default_factory=dict)
@@ -115,16 +115,6 @@ class View:
             if not metric.derived_from and metric.direction != "neither" and represents(name)
             if metric.unit == "GiB" or not name.startswith("gpu_")
         )
-
-    @cached_property
-    def _kept(self) -> dict[Callable[["View"], Any], Any]:
-        return {}
-
-    def once(self, compute: Callable[["View"], T]) -> T:
-        """What a function makes of this view, computed at the first call: several checks share one computation."""
-        if compute not in self._kept:
-            self._kept[compute] = compute(self)
-        return cast(T, self._kept[compute])
 
     def matters(self, values: Sequence[float], change: float) -> bool:
         """Whether a change is large enough to matter beside the equivalence margin of these values' mean."""

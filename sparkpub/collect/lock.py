@@ -57,9 +57,8 @@ def _open(path: Path) -> int:
         os.fchmod(handle, 0o666)
         return handle
     except PermissionError:
-        raise CollectError(
-            "the machine's lock cannot be opened", where=str(path), remedy="remove the file, or run as its owner"
-        ) from None
+        remedy = "remove the file, or run as its owner"
+        raise CollectError("the machine's lock cannot be opened", where=str(path), remedy=remedy) from None
 
 
 def holder() -> dict[str, object] | None:

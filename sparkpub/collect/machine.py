@@ -22,6 +22,7 @@ def facts(gpus: Gpus | None, controlled: Sequence[Gate] = ()) -> Machine:
     """Everything the machine says about itself, null where it says nothing; `controlled` is what was set on it."""
     cards = _cards(gpus)
     nvml = None if gpus is None else gpus.nvml
+    cuda = None if nvml is None else _asked(nvml, "nvmlSystemGetCudaDriverVersion")
     held = (gate.wanted for gate in controlled if gate.name == "lock_clocks_mhz" and gate.met)
     locked = next((float(mhz) for mhz in held if isinstance(mhz, int | float)), None)
     return Machine(
@@ -36,7 +37,7 @@ def facts(gpus: Gpus | None, controlled: Sequence[Gate] = ()) -> Machine:
         unified_memory=None if gpus is None else gpus.memory_used() is None,
         gpus=cards,
         driver=None if nvml is None else _asked(nvml, "nvmlSystemGetDriverVersion"),
-        cuda_driver=None if nvml is None else _cuda(_asked(nvml, "nvmlSystemGetCudaDriverVersion")),
+        cuda_driver=None if cuda is None else f"{cuda // 1000}.{cuda % 1000 // 10}",
         firmware=_first_line("/sys/class/dmi/id/bios_version"),
         cgroup=cgroup.version(),
         power_mode=controls.power_mode(),
@@ -81,10 +82,6 @@ def _asked(nvml: Any, question: str, *arguments: Any) -> Any:
         return getattr(nvml, question)(*arguments)
     except nvml.NVMLError:
         return None
-
-
-def _cuda(version: Any) -> str | None:
-    return None if version is None else f"{version // 1000}.{version % 1000 // 10}"
 
 
 def _hidden(*parts: str | None) -> str | None:

@@ -3,14 +3,12 @@
 import json
 import shutil
 import tempfile
-import time
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from sparkpub.collect.interruption import Interruption
-from sparkpub.environments.base import Environment, Exit, Launch, Running
+from sparkpub.environments.base import Environment, Launch
 from sparkpub.errors import CollectError
 from sparkpub.workloads.base import PYTHON, Command
 
@@ -18,7 +16,7 @@ PATIENCE = 60.0
 """Seconds for an answer: a container may have to start first."""
 
 
-def installed(environment: Environment, options: Any, interruption: Interruption) -> "dict[str, str] | str":
+def installed(environment: Environment, options: Any) -> "dict[str, str] | str":
     """Packages of the environment's Python as `pip freeze` would list them, or why they are not known."""
     code = (
         "import importlib.metadata as m, json; "
@@ -28,9 +26,9 @@ def installed(environment: Environment, options: Any, interruption: Interruption
     folder.chmod(0o777)
     said = BytesIO()
     try:
-        running = environment.launch(Launch(Command((PYTHON, "-c", code)), folder, said, "packages"), options)
+        running = environment.launch(Launch(Command((PYTHON, "-c", code)), folder, said.write, "packages"), options)
         try:
-            ended = _answered(running, interruption) or running.stop()
+            ended = running.wait(PATIENCE) or running.stop()
         finally:
             running.close()
         found: Mapping[str, str] = json.loads(said.getvalue().decode(errors="replace").strip().splitlines()[-1])
@@ -41,12 +39,3 @@ def installed(environment: Environment, options: Any, interruption: Interruption
         return "Python did not answer with its packages"
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _answered(running: Running, interruption: Interruption) -> Exit | None:
-    deadline = time.monotonic() + PATIENCE
-    while not interruption.stop and time.monotonic() < deadline:
-        ended = running.wait(0.25)
-        if ended is not None:
-            return ended
-    return None

@@ -156,7 +156,7 @@ def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
             for row in sampler.fresh():
                 watch.sample(row)
             launched, epoch = time.monotonic(), time.time()
-            launch = Launch(job.command, place / journal.WORK, log, draft.run_id)
+            launch = Launch(job.command, place / journal.WORK, log.write, draft.run_id)
             try:
                 running = job.environment.launch(launch, job.environment_options)
             except CollectError as error:

@@ -196,7 +196,7 @@ class Session:
         took = [record.duration_seconds or 0.0 for record in self.records if record.cell == run.slot[:3]]
         job = prepare(bench.matrix, run, attempt, repeat_of, statistics.fmean(took) if took else None)
         if run.environment not in bench.packages:
-            bench.packages[run.environment] = installed(job.environment, job.environment_options, bench.interruption)
+            bench.packages[run.environment] = installed(job.environment, job.environment_options)
 
         def waiting(text: str) -> None:
             bench.progress.live(job.label, text.partition(",")[0].partition(" (")[0], text)
@@ -222,19 +222,14 @@ class Session:
 
     def _may_run(self, job: Job, passed: Passed) -> bool:
         """What the matrix says of a gate that is not known to hold: run, skip or stop."""
-        action = self.bench.matrix.gates.on_unmet
-        if not passed.unmet or action == "run":
-            if passed.unmet:
-                self.bench.progress.line(f"{job.label}: not met: {', '.join(passed.unmet)}; running, as recorded")
-            return True
-        if action == "stop":
-            raise CollectError(
-                f"not met before {job.label}: {', '.join(passed.unmet)}",
-                where="gates",
-                remedy="mend the machine, or set on_unmet: run or skip",
-            )
-        self.bench.progress.line(f"{job.label}: skipped, not met: {', '.join(passed.unmet)}")
-        return False
+        action, unmet = self.bench.matrix.gates.on_unmet, ", ".join(passed.unmet)
+        if unmet and action == "stop":
+            remedy = "mend the machine, or set on_unmet: run or skip"
+            raise CollectError(f"not met before {job.label}: {unmet}", where="gates", remedy=remedy)
+        if unmet:
+            what = f"not met: {unmet}; running, as recorded" if action == "run" else f"skipped, not met: {unmet}"
+            self.bench.progress.line(f"{job.label}: {what}")
+        return not unmet or action == "run"
 
     def _last_ended(self) -> datetime | None:
         """When the campaign's last run ended, whichever collector ran it."""
@@ -307,11 +302,8 @@ def _campaign(folder: Path, shown: Matrix) -> list[Path]:
     if path.exists():
         known = store.read_campaign(folder)
         if known.matrix is None:
-            raise CollectError(
-                f"campaign {shown.campaign} was imported without a matrix",
-                where=str(path),
-                remedy="give the matrix another campaign: name",
-            )
+            what = f"campaign {shown.campaign} was imported without a matrix"
+            raise CollectError(what, where=str(path), remedy="give the matrix another campaign: name")
         if known.matrix == document:
             return []
         campaign = known.model_copy(update={"matrix": document, "title": shown.title})

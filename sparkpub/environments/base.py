@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, ClassVar, Protocol
@@ -90,14 +90,6 @@ class Obstacle:
     remedy: str
 
 
-class Sink(Protocol):
-    """Where a command's output goes as it comes."""
-
-    def write(self, chunk: bytes, /) -> Any:
-        """Take the next bytes of merged stdout and stderr; never raises."""
-        ...
-
-
 @dataclass(frozen=True)
 class Launch:
     """What to start, of which run, and where its traces go."""
@@ -105,8 +97,8 @@ class Launch:
     command: Command
     workdir: Path
     """The run's folder on the host; the environment makes it visible inside."""
-    log: Sink
-    """Receives merged stdout and stderr as they come."""
+    log: Callable[[bytes], object]
+    """Takes merged stdout and stderr as they come; never raises."""
     run: str
     owner: str = field(default_factory=tree.me)
     """The collector, as `kernel.tree.me` spells it: whose orphans these are, should it die."""

@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -353,10 +353,10 @@ def _toolkit_version() -> str | None:
     return said.stdout.splitlines()[0].rpartition(" ")[2] if said.returncode == 0 and said.stdout else None
 
 
-def _pump(stream: Any, log: Any) -> None:
+def _pump(stream: Any, log: Callable[[bytes], object]) -> None:
     try:
         for chunk in stream:
-            log.write(chunk)
+            log(chunk)
     finally:
         _close(stream)
 

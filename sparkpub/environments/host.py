@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from sparkpub.environments.base import Environment, Exit, Launch, Obstacle, Options, Sink, resolved
+from sparkpub.environments.base import Environment, Exit, Launch, Obstacle, Options, resolved
 from sparkpub.errors import CollectError
 from sparkpub.kernel import cgroup, tree
 from sparkpub.kernel.tree import OWNER_VARIABLE, RUN_VARIABLE, descendants, end, mark, marked
@@ -69,10 +69,9 @@ class HostProcess:
             )
         except OSError as error:
             self.close()
+            remedy = "check that the program is installed there and executable"
             raise CollectError(
-                f"the command cannot be started: {error.strerror}",
-                where=str(argv[0]),
-                remedy="check that the program is installed there and executable",
+                f"the command cannot be started: {error.strerror}", where=str(argv[0]), remedy=remedy
             ) from None
         self.pid = self._process.pid
         self._pump = threading.Thread(target=_pump, args=(self._process, launch.log), daemon=True)
@@ -172,11 +171,11 @@ class Host(Environment):
         return reap()
 
 
-def _pump(process: "subprocess.Popen[bytes]", log: Sink) -> None:
+def _pump(process: "subprocess.Popen[bytes]", log: Callable[[bytes], object]) -> None:
     assert process.stdout is not None
     with process.stdout as stream:
         while chunk := os.read(stream.fileno(), CHUNK):
-            log.write(chunk)
+            log(chunk)
 
 
 def _signal_name(number: int) -> str:

@@ -26,7 +26,7 @@ def read(path: Path, given: Given) -> Iterator[Draft | Left]:
     if given.environment is None:
         raise UsageError("trtllm-bench does not say where it ran", where="--environment", remedy="name the environment")
     groups: dict[str, dict[str, Path]] = defaultdict(dict)
-    for file in _files(path):
+    for file in sorted(file for file in path.iterdir() if file.is_file()) if path.is_dir() else [path]:
         role = _role(file)
         stem = _ROLE.sub("", file.name.removesuffix(file.suffix))
         if role is None:
@@ -47,10 +47,6 @@ def read(path: Path, given: Given) -> Iterator[Draft | Left]:
             continue
         numbers[model] += 1
         yield run.draft(model, numbers[model], moments[run.stem], given)
-
-
-def _files(path: Path) -> list[Path]:
-    return sorted(file for file in path.iterdir() if file.is_file()) if path.is_dir() else [path]
 
 
 def _role(file: Path) -> str | None:

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from sparkpub.campaign import Campaign
 from sparkpub.errors import ImportFormatError, field_problems
 from sparkpub.importers.base import About, Draft, Given, Left
+from sparkpub.matrix import Model
 from sparkpub.record import Event, Evidence, Observed, Plan, Record, Requested
 from sparkpub.redaction import Redactor
 from sparkpub.store import CAMPAIGN_FILE, EVIDENCE_CAP, read_campaign, read_folder, to_json, write_atomic
@@ -40,11 +41,10 @@ class Outcome:
         return [*texts, f"{len(self.imported)} imported, {len(self.skipped)} skipped, {len(self.refused)} refused"]
 
     def document(self) -> dict[str, Any]:
-        left = {
-            name: [{"source": item.source, "reason": item.reason} for item in items]
-            for name, items in (("skipped", self.skipped), ("refused", self.refused))
-        }
-        return {"imported": self.imported, **left}
+        def told(left: list[Left]) -> list[dict[str, str]]:
+            return [{"source": item.source, "reason": item.reason} for item in left]
+
+        return {"imported": self.imported, "skipped": told(self.skipped), "refused": told(self.refused)}
 
 
 def write(found: Iterable[Draft | Left], data: Path, given: Given, *, originals: bool = True) -> Outcome:
@@ -118,13 +118,11 @@ def _declare(folder: Path, given: Given) -> None:
     """The campaign file, once. Raises ImportFormatError where the campaign declares another matrix."""
     about, matrix = given.about, given.matrix
     document = matrix.document() if matrix else None
-    if (folder / CAMPAIGN_FILE).exists():
+    path = folder / CAMPAIGN_FILE
+    if path.exists():
         if document is not None and read_campaign(folder).matrix not in (None, document):
-            raise ImportFormatError(
-                "the campaign has another matrix",
-                where=str(folder / CAMPAIGN_FILE),
-                remedy="give the campaign a new name",
-            )
+            remedy = "give the campaign a new name"
+            raise ImportFormatError("the campaign has another matrix", where=str(path), remedy=remedy)
         return
     folder.mkdir(parents=True, exist_ok=True)
     campaign = Campaign(
@@ -135,7 +133,7 @@ def _declare(folder: Path, given: Given) -> None:
         licence=about.licence or (matrix.licence if matrix else None),
         note=about.note,
     )
-    write_atomic(folder / CAMPAIGN_FILE, to_json(campaign))
+    write_atomic(path, to_json(campaign))
 
 
 def _record(draft: Draft, given: Given, position: int, originals: bool) -> tuple[Record, dict[str, bytes]]:
@@ -172,13 +170,13 @@ def _record(draft: Draft, given: Given, position: int, originals: bool) -> tuple
 def _requested(draft: Draft, given: Given, redactor: Redactor) -> Requested:
     """What was asked for: in the vocabulary of the matrix where there is one, else only which tool and place."""
     matrix = given.matrix
-    model = matrix.models[draft.model] if matrix else None
-    path = draft.model_path or (model.path if model else None)
+    model = matrix.models[draft.model] if matrix else Model(id=draft.model)
+    path = draft.model_path or model.path
     return Requested(
-        model_id=draft.model_id or (model.id if model else draft.model),
+        model_id=draft.model_id or model.id,
         model_path=None if path is None else redactor.text(path),
-        random_weights=model.random_weights if model else False,
-        architecture=model.architecture if model else None,
+        random_weights=model.random_weights,
+        architecture=model.architecture,
         workload=matrix.workloads[given.workload_key] if matrix else {"type": "trtllm-bench"},
         environment=matrix.environments[draft.environment] if matrix else {"type": draft.environment_type},
         disputed=given.about.disputed,

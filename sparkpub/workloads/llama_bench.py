@@ -4,7 +4,7 @@ Fields vary by build, so unknown ones are ignored. `n_gen` > 0 with `n_prompt` =
 the other way round is prompt processing. Tokenisation and sampling are not measured.
 """
 
-import json
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -65,18 +65,10 @@ def parse(log: bytes, files: Mapping[str, bytes], options: LlamaBenchOptions | N
 
 def _tests(data: bytes) -> list[dict[str, Any]]:
     """Every test object in a document, in JSON lines, or in an array printed between other lines."""
-    document = reading.json_value(data)
+    array = re.search(r"^\[\n.*^\]$", reading.text(data), re.DOTALL | re.MULTILINE)
+    document = reading.json_value(data) or (reading.json_value(array[0].encode()) if array else None)
     if document is None:
-        plain = reading.text(data)
-        found = [reading.json_value(line.encode()) for line in reading.lines(data) if line.startswith("{")]
-        start = plain.find("[\n")
-        while not any(isinstance(item, dict) for item in found) and start >= 0:
-            try:
-                found = json.JSONDecoder().raw_decode(plain, start)[0]
-            except ValueError:
-                found = []
-            start = plain.find("[\n", start + 1)
-        document = found
+        document = [reading.json_value(line.encode()) for line in reading.lines(data) if line.startswith("{")]
     items = document if isinstance(document, list) else [document]
     return [item for item in items if isinstance(item, dict) and "n_gen" in item]
 

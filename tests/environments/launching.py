@@ -33,4 +33,4 @@ def until(condition: Callable[[], bool], seconds: float = 30) -> None:
 
 def a_launch(workdir: Path, *argv: str, run: str = "r1", who: str | None = None) -> tuple[Launch, Kept]:
     log = Kept()
-    return Launch(Command(argv), workdir, log, run, who or tree.me()), log
+    return Launch(Command(argv), workdir, log.write, run, who or tree.me()), log
