@@ -9,12 +9,10 @@ from datetime import datetime
 from typing import Literal
 
 import numpy as np
-import scipy
 
 from sparkpub.analysis.compare import Comparison, compare, p_text
 from sparkpub.analysis.describe import Description, Interval, describe
-from sparkpub.analysis.drift import Trend, trend
-from sparkpub.analysis.memory import remembered
+from sparkpub.analysis.drift import Trend, least_squares, trend
 from sparkpub.dataset import CampaignData
 from sparkpub.errors import ClaimError
 from sparkpub.metrics import Metric
@@ -202,28 +200,13 @@ def _order(name: str, unit: str, definition: str, attribute: str) -> Statistic:
     return Statistic(name, "order", unit, definition, lambda asked: _of(asked.trend(), attribute), signed=unit != "p")
 
 
-@dataclass(frozen=True)
-class _Line:
-    """Least squares."""
-
-    slope: float
-    intercept: float
-    r_squared: float
-
-
-@remembered
-def _line(x: Sequence[float], y: Sequence[float]) -> _Line:
-    found = scipy.stats.linregress(x, y)
-    return _Line(float(found.slope), float(found.intercept), float(found.rvalue**2))
-
-
 def _relation(name: str, unit: str, definition: str) -> Statistic:
     def compute(question: Question) -> Estimate:
         pairs = [(record.value(question.against), record.value(question.metric)) for record in question.group.records]
         x, y = np.array([pair for pair in pairs if None not in pair], dtype=float).reshape(-1, 2).T
         if len(x) < 3 or x.min() == x.max():
             return None, None
-        line = _line(x.tolist(), y.tolist())
+        line = least_squares(x.tolist(), y.tolist())
         if name == "zero_at":
             return -line.intercept / line.slope, None
         return getattr(line, name), None

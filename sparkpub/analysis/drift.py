@@ -1,4 +1,4 @@
-"""Does the order of runs show in their values? Trends within a cell, transients at the start of blocks."""
+"""Does the order of runs show in their values? Trends within a cell, transients at the start of blocks; and lines."""
 
 import functools
 import math
@@ -71,6 +71,22 @@ def _correlation_p(r: float, n: int) -> float:
     if abs(r) >= 1 - 1e-12:
         return 2 / math.factorial(min(n, 20))  # exact: two of all orders are perfect
     return float(2 * scipy.special.stdtr(n - 2, -abs(r) * math.sqrt((n - 2) / (1 - r * r))))
+
+
+@dataclass(frozen=True)
+class Line:
+    """A least-squares line; `r_squared` is the share of the variation that it explains."""
+
+    slope: float
+    intercept: float
+    r_squared: float
+
+
+@remembered
+def least_squares(x: Sequence[float], y: Sequence[float]) -> Line:
+    """The line of y on x, of three points or more that differ in x."""
+    found = scipy.stats.linregress(x, y)
+    return Line(float(found.slope), float(found.intercept), float(found.rvalue**2))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ def panels(signals: tuple[tuple[str, str], ...], total: int = theme.WIDE) -> dic
         last = place == len(signals) - 1
         axis = alt.Axis(title="Seconds since launch", grid=False) if last else None
         phases = alt.Chart(alt.NamedData("phases"))
-        shade = phases.mark_rect(opacity=0.12, color=theme.SERIES[0]).encode(
+        shade = phases.mark_rect(opacity=0.12, color=theme.SERIES[0], stroke=theme.BACKGROUND).encode(
             x=alt.X("start:Q", axis=axis), x2=alt.X2("end:Q"), tooltip="name:N"
         )
         layers = [shade]
