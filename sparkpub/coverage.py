@@ -1,6 +1,6 @@
 """Which runs of a campaign are done, failed, quarantined or missing: gap analysis over records, not file names."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -62,23 +62,18 @@ def state(
 
 
 def by_cell(matrix: Matrix, records: Sequence[Record], quarantined: Iterable[str] = ()) -> list[CellCoverage]:
-    counts: dict[tuple[str, str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for run, state in states(matrix, records, quarantined).items():
-        cell = (run.model, run.environment, run.workload)
-        counts[cell]["missing" if state == "retry" else state] += 1
-        counts[cell]["planned"] += 1
-    recorded: dict[tuple[str, str, str], int] = defaultdict(int)
-    for record in records:
-        if record.status == "ok" and record.repeat_of is None:
-            recorded[record.cell] += 1
+    counts: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
+    for run, found in states(matrix, records, quarantined).items():
+        counts[run.slot[:3]]["missing" if found == "retry" else found] += 1
+    recorded = Counter(record.cell for record in records if record.status == "ok" and record.repeat_of is None)
     return [
         CellCoverage(
             *cell,
-            count["planned"],
-            count["done"],
-            count["failed"],
-            count["quarantined"],
-            count["missing"],
+            planned=count.total(),
+            done=count["done"],
+            failed=count["failed"],
+            quarantined=count["quarantined"],
+            missing=count["missing"],
             extra=max(0, recorded[cell] - count["done"] - count["quarantined"]),
         )
         for cell, count in counts.items()

@@ -119,7 +119,6 @@ class FirstRuns:
     """How the first run of each block ranks in its block. `ranks` count from 1, the lowest value."""
 
     ranks: tuple[float, ...]
-    lengths: tuple[int, ...]
     p_value: float
 
 
@@ -142,7 +141,7 @@ def first_runs(blocks: Sequence[Sequence[float]]) -> FirstRuns:
         # Ranks 1 … n on a scale from -1 to 1, each as likely, have the variance (n + 1) / (3 (n - 1)).
         variance = sum((n + 1) / (3 * (n - 1)) for n in lengths)
         p_value = float(2 * scipy.special.ndtr(-observed / math.sqrt(variance)))
-    return FirstRuns(ranks=ranks, lengths=lengths, p_value=min(1.0, p_value))
+    return FirstRuns(ranks=ranks, p_value=min(1.0, p_value))
 
 
 @functools.lru_cache(maxsize=4096)

@@ -17,7 +17,7 @@ from sparkpub.record import Gate, Reading
 
 _NOTE = "restore.json"
 _PROFILE = Path("/sys/firmware/acpi/platform_profile")
-_DROP = Path("/proc/sys/vm/drop_caches")
+DROP = Path("/proc/sys/vm/drop_caches")
 
 
 def drop_caches() -> Gate:
@@ -26,7 +26,7 @@ def drop_caches() -> Gate:
     reason = None
     try:
         os.sync()
-        _DROP.write_text("3\n")
+        DROP.write_text("3\n")
     except OSError as error:
         reason = f"the page cache was not dropped: {error.strerror}; run as root"
     return _gate("drop_caches", True, "", reason, round(time.monotonic() - began, 3))

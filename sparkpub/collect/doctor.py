@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sparkpub.collect import controls, lock, machine, nvml, watch
-from sparkpub.collect.gates import may_drop_caches
 from sparkpub.collect.git import GitError, Repository
 from sparkpub.collect.run import obstacles, unprepared
 from sparkpub.collect.session import Choice, collect, known_records
@@ -113,7 +112,7 @@ def _rights() -> Iterator[Finding]:
     root = "run as root: sudo sparkpub …"
     rights: Mapping[str, tuple[bool, str]] = {
         "chroot": (may_mount(), "mounting and chroot are not permitted"),
-        "page cache": (may_drop_caches(), "the page cache cannot be dropped between runs"),
+        "page cache": (os.access(controls.DROP, os.W_OK), "the page cache cannot be dropped between runs"),
         "clocks": (os.geteuid() == 0, "GPU clocks cannot be locked"),
         "kernel log": (os.access(watch.KMSG, os.R_OK), "driver messages (Xid) cannot be seen"),
     }

@@ -5,7 +5,6 @@ A sensor that cannot be read is `met: null` with the reason. It never passes sil
 """
 
 import operator
-import os
 import shutil
 import time
 from collections.abc import Callable
@@ -212,8 +211,3 @@ def floor_gib(gates: Gates, unified_memory: bool | None) -> float | None:
     if gates.min_available_memory_gib is not None:
         return gates.min_available_memory_gib
     return 8.0 if unified_memory else None
-
-
-def may_drop_caches() -> bool:
-    """Whether the page cache can be dropped here."""
-    return os.access("/proc/sys/vm/drop_caches", os.W_OK)

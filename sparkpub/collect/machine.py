@@ -45,11 +45,6 @@ def facts(gpus: Gpus | None, controlled: Sequence[Gate] = ()) -> Machine:
     )
 
 
-def clock_max_mhz(machine: Machine) -> float | None:
-    """The lowest maximum SM clock of the machine's GPUs."""
-    return min((card.clock_max_sm_mhz for card in machine.gpus if card.clock_max_sm_mhz is not None), default=None)
-
-
 def _cards(gpus: Gpus | None) -> tuple[Gpu, ...]:
     if gpus is None:
         return ()

@@ -17,7 +17,6 @@ from sparkpub.collect.gates import Passed, floor_gib
 from sparkpub.collect.git import own_commit
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.journal import Log, Sealed, seal
-from sparkpub.collect.machine import clock_max_mhz
 from sparkpub.collect.progress import Progress, duration
 from sparkpub.collect.watch import Watch
 from sparkpub.environments import ENVIRONMENTS
@@ -145,9 +144,9 @@ class Followed:
 def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
     """Launch and watch a run until it ends or must be ended."""
     log = Log(place / "log", _for_run(bench, job, place), awaited=job.command.measured_from)
-    watch = Watch(
-        bench.redactor, clock_max_mhz(bench.machine), lambda text: bench.progress.line(f"{job.label}: {text}")
-    )
+    clocks = [card.clock_max_sm_mhz for card in bench.machine.gpus if card.clock_max_sm_mhz is not None]
+    lowest = min(clocks, default=None)
+    watch = Watch(bench.redactor, lowest, lambda text: bench.progress.line(f"{job.label}: {text}"))
     indices = gpu_indices(job.environment_options)
     running: Running | None = None
     stopped: tuple[Status, str] | None

@@ -189,10 +189,10 @@ def test_the_power_mode_is_set_and_set_back(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_dropping_caches_says_whether_it_worked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(controls, "_DROP", tmp_path / "drop")
+    monkeypatch.setattr(controls, "DROP", tmp_path / "drop")
     assert controls.drop_caches().met is True
     assert (tmp_path / "drop").read_text() == "3\n"
-    monkeypatch.setattr(controls, "_DROP", tmp_path / "no" / "such")
+    monkeypatch.setattr(controls, "DROP", tmp_path / "no" / "such")
     refused = controls.drop_caches()
     assert refused.met is False
     assert "not dropped" in (refused.reason or "")

@@ -65,17 +65,6 @@ def device_used(device: str) -> float | None:
     return float(total - free) / GIB
 
 
-class Phases:
-    """Consecutive stretches of the run, in seconds since this script started."""
-
-    def __init__(self) -> None:
-        self.done: list[dict[str, Any]] = []
-
-    def end(self, name: str) -> None:
-        start = self.done[-1]["end_seconds"] if self.done else 0.0
-        self.done.append({"name": name, "start_seconds": start, "end_seconds": time.perf_counter() - START})
-
-
 def load(chosen: argparse.Namespace) -> tuple[Any, Path, bool]:
     """The model in evaluation mode on its device, the config.json it was built from, and whether weights are random."""
     from transformers import AutoConfig, AutoModelForCausalLM
@@ -157,11 +146,8 @@ class Generator:
     def batch(self, index: int) -> dict[str, Any]:
         """Generate one batch; times in milliseconds."""
         advance = self.graph.replay if self.graph is not None else self.step
-        events = (
-            [torch.cuda.Event(enable_timing=True) for _ in range(self.chosen.output_tokens)]
-            if self.device == "cuda"
-            else []
-        )
+        timed = self.chosen.output_tokens if self.device == "cuda" else 0
+        events = [torch.cuda.Event(enable_timing=True) for _ in range(timed)]
         stamps: list[float] = []
         self.cache.reset()
         synchronize(self.device)
@@ -221,7 +207,6 @@ def observed(chosen: argparse.Namespace, generator: Generator, path: Path, rando
     """What this run proves: counted in the module and the cache, not taken from a label."""
     model = generator.model
     parameters = list(model.parameters())
-    weight_bytes = sum(parameter.nbytes for parameter in parameters)
     _, per_token, cache_dtype = generator.cache_facts()
     text = model.config.get_text_config(decoder=True)
     quantization = getattr(model.config, "quantization_config", None)
@@ -244,7 +229,7 @@ def observed(chosen: argparse.Namespace, generator: Generator, path: Path, rando
         "model_path": None if chosen.model is None else str(chosen.model),
         "random_weights": random,
         "parameters": sum(parameter.numel() for parameter in parameters),
-        "weight_bytes": weight_bytes,
+        "weight_bytes": sum(parameter.nbytes for parameter in parameters),
         "kv_bytes_per_token": round(per_token),
         "config_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
         "model_type": model.config.model_type,
@@ -294,24 +279,29 @@ def write(chosen: argparse.Namespace, report: dict[str, Any], batches: list[dict
 
 
 def run(chosen: argparse.Namespace) -> None:
-    phases = Phases()
+    phases: list[dict[str, Any]] = []
+
+    def mark(name: str) -> None:
+        start = phases[-1]["end_seconds"] if phases else 0.0
+        phases.append({"name": name, "start_seconds": start, "end_seconds": time.perf_counter() - START})
+
     torch.manual_seed(chosen.seed)
     used = {"before": device_used(chosen.device)}
     model, path, random = load(chosen)
     generator = Generator(model, chosen)
     synchronize(chosen.device)
     used["loaded"] = device_used(chosen.device)
-    phases.end("load")
+    mark("load")
     if chosen.cuda_graph:
         generator.capture()
     for index in range(chosen.warmup):
         generator.batch(index)
     synchronize(chosen.device)
-    phases.end("warmup")
+    mark("warmup")
     print("sparkpub: measuring", flush=True)
     batches = [generator.batch(chosen.warmup + index) for index in range(chosen.batches)]
     used["measured"] = device_used(chosen.device)
-    phases.end("measure")
+    mark("measure")
 
     rates = metrics(chosen, batches)
     facts = observed(chosen, generator, path, random) | {"measured_seconds": rates["measured_time_ms"] / 1e3}
@@ -324,7 +314,7 @@ def run(chosen: argparse.Namespace) -> None:
         "observed": facts,
         "problems": [] if generator.finite() else ["the logits are not finite: the work was not that of a model"],
         "phases_epoch": START_EPOCH,
-        "phases": phases.done,
+        "phases": phases,
     }
     write(chosen, report, batches)
     print(

@@ -22,13 +22,11 @@ TOLERANCE = {"float16": 5e-2, "bfloat16": 5e-2, "float32": 1e-3, "float64": 1e-9
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--size", type=int, required=True)
-    parser.add_argument("--iterations", type=int, required=True)
-    parser.add_argument("--warmup", type=int, required=True)
+    for name in ("size", "iterations", "warmup", "seed"):
+        parser.add_argument(f"--{name}", type=int, required=True)
     parser.add_argument("--dtype", choices=sorted(TOLERANCE), required=True)
     parser.add_argument("--device", choices=("cpu", "cuda"), required=True)
     parser.add_argument("--tf32", action="store_true")
-    parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--report", type=Path, required=True)
     return parser.parse_args()
 
