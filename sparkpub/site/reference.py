@@ -123,8 +123,10 @@ def catalogue_value(kind: Kind, name: str, fact: str) -> str:
     if fact not in known:
         raise ClaimError(f"no fact {fact!r} of {name}", remedy=f"known are {', '.join(known)}")
     value = known[fact].value
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, (int, float)):
+        return ", ".join(value) if isinstance(value, tuple) else str(value)
     if fact.endswith("_bytes_s"):
         return f"{value / 1e9:,.0f} GB/s"
     if fact.endswith("parameters"):
@@ -202,7 +204,7 @@ def _entry(verdict: Verdict) -> str:
     changed = f" The text was written for: {claim.recorded}." if verdict.changed else ""
     lines = [
         f"### {plain(claim.says)} {{ #{claim.id} }}",
-        f"**{word}**{{ .sp-verdict .sp-verdict-{word} }} {scope}, campaign `{claim.campaign}`. "
+        f"**{word}**{{ .sp-verdict .sp-{word} }} {scope}, campaign `{claim.campaign}`. "
         f"Published in {source(claim.source)}.{changed}",
         plain(verdict.text),
         *([f"*{plain(claim.note)}*"] if claim.note else []),

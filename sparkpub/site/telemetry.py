@@ -47,9 +47,7 @@ def trace(stored: Stored) -> Trace | None:
         points = _points(telemetry, column)
         if len(points) > 1:
             signals.append((label, COLUMNS[column]))
-            samples += [
-                {"signal": label, "t": round(t, 2), "value": round(value, 2)} for t, value in thinned(points, POINTS)
-            ]
+            samples += [{"signal": label, "t": round(t, 2), "value": round(v, 2)} for t, v in thinned(points, POINTS)]
     return Trace(tuple(signals), samples, phases(stored.record), dict(telemetry.notes)) if signals else None
 
 

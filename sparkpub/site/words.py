@@ -126,7 +126,7 @@ class Words:
         """The verdict on a claim in a word, linked to its place in the ledger; said so where it changed."""
         verdict = self._verdict(name)
         text = f"{verdict.verdict}, written for {verdict.claim.recorded}" if verdict.changed else verdict.verdict
-        return self._link(text, f"{LEDGER}#{name}", f".sp-verdict .sp-verdict-{verdict.verdict}")
+        return self._link(text, f"{LEDGER}#{name}", f".sp-verdict .sp-{verdict.verdict}")
 
     def says(self, name: str) -> str:
         """What a claim says, in our words."""

@@ -68,7 +68,7 @@ def said(words: Words, expression: str) -> str:
         ('machine("dgx-spark", "bandwidth_bytes_s")', "273 GB/s"),
         ('ceiling("qwen72b", batch=8)', "15.3 tok/s"),  # 8 × 273e9 / 142.9e9
         ('fact("early-native-peak")', "[78.31 GiB](../../claims/facts.md#early-native-peak){ .sp-fact }"),
-        ('claim("sixty")', "[refuted](../../claims/index.md#sixty){ .sp-verdict .sp-verdict-refuted }"),
+        ('claim("sixty")', "[refuted](../../claims/index.md#sixty){ .sp-verdict .sp-refuted }"),
         ('verdicts("refuted")', "1"),
         ('finding("order-confound")', "3"),
         ('figure("peak-memory", campaign="phase1")', "[peak-memory [('campaign', 'phase1')]]"),
