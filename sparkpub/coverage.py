@@ -15,7 +15,7 @@ State = Literal["done", "failed", "quarantined", "missing", "retry"]
 
 @dataclass(frozen=True)
 class CellCoverage:
-    """Runs of one cell. `done + failed + quarantined + missing == planned`; `extra` counts records beyond the plan."""
+    """Runs of one cell: `done + failed + quarantined + missing == planned`."""
 
     model: str
     environment: str
@@ -25,7 +25,6 @@ class CellCoverage:
     failed: int
     quarantined: int
     missing: int
-    extra: int = 0
 
 
 def states(matrix: Matrix, records: Iterable[Record], quarantined: Iterable[str] = ()) -> Mapping[PlannedRun, State]:
@@ -65,7 +64,6 @@ def by_cell(matrix: Matrix, records: Sequence[Record], quarantined: Iterable[str
     counts: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for run, found in states(matrix, records, quarantined).items():
         counts[run.slot[:3]]["missing" if found == "retry" else found] += 1
-    recorded = Counter(record.cell for record in records if record.status == "ok" and record.repeat_of is None)
     return [
         CellCoverage(
             *cell,
@@ -74,7 +72,6 @@ def by_cell(matrix: Matrix, records: Sequence[Record], quarantined: Iterable[str
             failed=count["failed"],
             quarantined=count["quarantined"],
             missing=count["missing"],
-            extra=max(0, recorded[cell] - count["done"] - count["quarantined"]),
         )
         for cell, count in counts.items()
     ]

@@ -151,7 +151,7 @@ def test_coverage_counts_slots_not_records() -> None:
     failed = {"status": "failed", "status_reason": "x"}
     records = [run(1, 1), run(2, 1), run(3, 2, **failed), run(4, 2, **failed), run(5, 3, **failed)]
     cell = by_cell(matrix, records)[0]  # type: ignore[arg-type]
-    assert (cell.planned, cell.done, cell.failed, cell.missing, cell.extra) == (3, 1, 1, 1, 1)
+    assert (cell.planned, cell.done, cell.failed, cell.missing) == (3, 1, 1, 1)
 
 
 def test_an_interruption_uses_up_no_retry() -> None:

@@ -73,8 +73,7 @@ def status_document(matrix: Matrix, data: Path) -> dict[str, Any]:
     cells = coverage.by_cell(public(matrix)[0], known_records(folder), _quarantined(folder))
     now = current()
     ours = now is not None and now.get("campaign") == matrix.campaign
-    counts = [{name: value for name, value in asdict(cell).items() if name != "extra"} for cell in cells]
-    return {"cells": counts, "now": now if ours else None}
+    return {"cells": [asdict(cell) for cell in cells], "now": now if ours else None}
 
 
 def status_lines(matrix: Matrix, data: Path) -> list[str]:
