@@ -173,8 +173,9 @@ def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
         if log.came is None:
             watch.unavailable["leaks"] = "nothing that was printed says where the measurement began"
         return Followed(
-            running.argv, watch.events, watch.unavailable, at, stopped, ended, epoch, took, log.truncated, readings
-        )
+            running.argv, watch.events, watch.unavailable, at, stopped,
+            exit=ended, launched_epoch=epoch, duration=took, log_cut=log.truncated, readings=readings,
+        )  # fmt: skip
     finally:
         log.close()
         watch.close()
