@@ -24,6 +24,15 @@ COLUMNS: Mapping[str, str] = {name: unit_of(name) for name in _NAMES.split()}
 """Column to unit, in file order. `elapsed_seconds` counts from the launch of the run and starts below zero for
 baseline samples; counters of processes are whole numbers; throttle reasons are NVML's bit mask as hexadecimal."""
 
+THROTTLES = {
+    0x4: "software power cap",
+    0x8: "hardware slowdown",
+    0x20: "software thermal slowdown",
+    0x40: "hardware thermal slowdown",
+    0x80: "hardware power brake",
+}
+"""NVML's clock event reasons that slow a GPU under load; idle, application clocks and display do not count."""
+
 TEXT_COLUMNS = frozenset({"gpu_performance_state", "gpu_throttle_reasons"})
 
 

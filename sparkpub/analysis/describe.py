@@ -60,18 +60,17 @@ class Description:
     n_effective: float
 
 
-def describe(values: Sequence[float], resolution: float | None = None) -> Description:
+def describe(values: Sequence[float]) -> Description:
     """Describe finite values in run order. Raises ValueError where there are none.
 
-    Percentiles interpolate linearly (Hyndman and Fan 1996, type 7: NumPy's default). `resolution` is the step to
-    which readings are rounded, read off the values themselves where None.
+    Percentiles interpolate linearly (Hyndman and Fan 1996, type 7: NumPy's default).
     """
-    return _describe(tuple(map(float, values)), resolution)
+    return _describe(tuple(map(float, values)))
 
 
 @functools.lru_cache(maxsize=50_000)
 @remembered
-def _describe(values: tuple[float, ...], resolution: float | None) -> Description:
+def _describe(values: tuple[float, ...]) -> Description:
     if not values or not all(map(math.isfinite, values)):
         raise ValueError("a description needs at least one value, and finite ones")
     array = np.array(values)
@@ -92,8 +91,8 @@ def _describe(values: tuple[float, ...], resolution: float | None) -> Descriptio
         p95_supported=percentile_supported(n, 0.95),
         p99_supported=percentile_supported(n, 0.99),
         cv_percent=None if sd is None or mean == 0 else 100 * sd / abs(mean),
-        ci95=None if sd is None else around(mean, standard_error(array, resolution), n - 1),
-        ci95_bootstrap=bootstrap_interval(array, resolution),
+        ci95=None if sd is None else around(mean, standard_error(array), n - 1),
+        ci95_bootstrap=bootstrap_interval(array),
         autocorrelation=lag1,
         n_effective=effective_n(n, lag1),
     )
@@ -128,7 +127,7 @@ def around(centre: float, error: float, df: float) -> Interval:
     return centre - half, centre + half
 
 
-def bootstrap_interval(values: Floats, resolution: float | None = None) -> Interval | None:
+def bootstrap_interval(values: Floats) -> Interval | None:
     """95 % percentile bootstrap interval of the mean (Efron and Tibshirani 1993, chapter 13), the same at every call.
 
     None below `MINIMUM_RUNS`, where resampling knows too few values to be honest. Identical values give their
@@ -138,7 +137,7 @@ def bootstrap_interval(values: Floats, resolution: float | None = None) -> Inter
     if n < MINIMUM_RUNS:
         return None
     if values.min() == values.max():
-        half = (resolution_of(values) if resolution is None else resolution) / 2
+        half = resolution_of(values) / 2
         return float(values[0]) - half, float(values[0]) + half
     drawn = scipy.stats.bootstrap(
         (values,), np.mean, n_resamples=RESAMPLES, confidence_level=1 - ALPHA, method="percentile",

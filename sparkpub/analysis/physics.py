@@ -41,16 +41,15 @@ def expert_share(experts: int, experts_per_token: int, batch: int) -> tuple[floa
     return share, 1 - (1 - share) ** batch
 
 
-def bytes_per_step(model: Architecture, batch: int, context_tokens: float = 0.0) -> Bytes | None:
-    """Bytes a decode step reads at that batch and mean context per sequence; None where the facts are missing.
+def bytes_per_step(model: Architecture, batch: int) -> Bytes | None:
+    """Bytes of weights that a decode step reads at that batch; None where the facts are missing.
 
     A dense model reads `dense_bytes_per_step`; without that fact its weights bound nothing, as the input embedding
-    inside them is not read whole.
+    inside them is not read whole. Keys and values come on top, as long as their context is.
     """
     if model.dense_bytes_per_step is None:
         return None
-    cache = batch * context_tokens * (model.kv_bytes_per_token or 0)
-    dense = model.dense_bytes_per_step + cache
+    dense = model.dense_bytes_per_step
     if not model.expert_bytes:
         return Bytes(dense, dense)
     if model.experts is None or model.experts_per_token is None:

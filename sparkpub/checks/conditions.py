@@ -18,8 +18,8 @@ from sparkpub.checks.view import Cell, View, ids, label
 from sparkpub.record import Record
 from sparkpub.store import Stored
 
-_POWER_CAP, _SLOWDOWN = 0x04, 0x08 | 0x20 | 0x40 | 0x80
-"""NVML's reason SW power cap, and HW slowdown, SW thermal, HW thermal and HW power brake (nvmlClocksEventReasons)."""
+_POWER_CAP = 0x4
+_SLOWDOWN = sum(telemetry.THROTTLES) - _POWER_CAP
 
 
 @dataclass(frozen=True)
@@ -108,16 +108,12 @@ def thermal_gate(view: View) -> Iterator[Finding]:
                                start_celsius=start)  # fmt: skip
 
 
-POWER_CAP = "software power cap"
-"""The collector's word for NVML's reason 0x4."""
-
-
 def throttled(view: View) -> Iterator[Finding]:
     """Runs that heat or hardware slowed down; a power cap, which is how a GPU is built to run, is only noted."""
-    capped = []
+    capped, harmless = [], {telemetry.THROTTLES[_POWER_CAP]}
     for stored in view.happened:
         conditions = sampled(stored)
-        events = [text for text in _events(stored, "throttle") if set(text.split(", ")) != {POWER_CAP}]
+        events = [text for text in _events(stored, "throttle") if set(text.split(", ")) != harmless]
         slowed = (conditions.slowed_share if conditions is not None else None) or 0.0
         if slowed > thresholds.THROTTLED_SHARE or events:
             text = f"Heat or hardware held the GPU back in {100 * slowed:.0f} % of the samples under load"

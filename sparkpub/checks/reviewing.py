@@ -67,18 +67,11 @@ class Review:
         severe = SEVERITIES[: SEVERITIES.index(threshold) + 1]
         return tuple(item for item in self.findings if item.severity in severe and self.acknowledgement(item) is None)
 
-    def voiding(self, campaign: str, cells: Iterable[str] = ()) -> tuple[Finding, ...]:
-        """Errors of meaning that touch any of `cells` (`model/environment/workload`; none: the whole campaign).
-        A claim about the world that rests on those cells is void; an acknowledgement does not mend that."""
-        wanted = set(cells)
-        return tuple(
-            finding
-            for finding in self.findings
-            if finding.campaign == campaign
-            and finding.severity == "error"
-            and CHECKS[finding.check].kind == "meaning"
-            and (not wanted or not finding.cells or wanted & set(finding.cells))
-        )
+    def voiding(self, campaign: str) -> tuple[Finding, ...]:
+        """A campaign's errors of meaning: claims about the world that rest on their cells are void, and an
+        acknowledgement does not mend that."""
+        errors = (item for item in self.findings if item.campaign == campaign and item.severity == "error")
+        return tuple(item for item in errors if CHECKS[item.check].kind == "meaning")
 
 
 _Key = TypeVar("_Key")

@@ -13,15 +13,6 @@ from typing import Any
 
 from sparkpub.metrics import GIB
 
-THROTTLES = {
-    0x4: "software power cap",
-    0x8: "hardware slowdown",
-    0x20: "software thermal slowdown",
-    0x40: "hardware thermal slowdown",
-    0x80: "hardware power brake",
-}
-"""NVML's clock event reasons that slow a GPU under load; idle, application clocks and display do not count."""
-
 
 def library() -> Any:
     """The module pynvml: the one seam at which tests put a stand-in."""

@@ -75,13 +75,6 @@ def test_a_mixture_reads_at_least_its_chosen_experts() -> None:
     assert alone.at_least == pytest.approx(alone.expected)
 
 
-def test_the_cache_is_read_for_every_sequence() -> None:
-    with_cache, without = physics.bytes_per_step(SEVEN, 8, 600), physics.bytes_per_step(SEVEN, 8)
-    assert with_cache is not None
-    assert without is not None
-    assert with_cache.at_least - without.at_least == 8 * 600 * 57344
-
-
 def test_missing_facts_bound_nothing() -> None:
     assert physics.bytes_per_step(Architecture(source="log", weight_bytes=10), 8) is None
     assert physics.bytes_per_step(Architecture(source="log", dense_bytes_per_step=10, expert_bytes=5), 8) is None
