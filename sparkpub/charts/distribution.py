@@ -33,6 +33,7 @@ def strip(scope: Scope, metric: Metric) -> dict[str, Any]:
     points = marks.points(
         scope,
         marks.rows(scope, "runs", f"isValid(datum.{name})"),
+        title=None,
         x=_x(metric, name, zero=False),
         y=marks.y(scope),
         yOffset=alt.YOffset("iteration:Q", scale=alt.Scale(zero=False)),
@@ -69,6 +70,7 @@ def relative(scope: Scope, metric: Metric, baseline: str, margin_percent: float)
         .transform_joinaggregate(mean="mean(base)", groupby=["model", "workload"])
         .transform_calculate(percent=f"100 * (datum.{name} / datum.mean - 1)")
         .transform_filter("isValid(datum.mean)"),
+        title=None,
         x=alt.X("percent:Q", title=f"{metric.label}, in % from the mean of {baseline}", scale=alt.Scale(padding=10)),
         y=marks.y(scope),
         yOffset=alt.YOffset("iteration:Q", scale=alt.Scale(zero=False)),
@@ -83,7 +85,7 @@ def bars(scope: Scope, metric: Metric) -> dict[str, Any]:
     """Mean of each cell as a bar from zero, with the 95 % confidence interval of the mean."""
     cells = marks.rows(scope, "cells", _of(metric))
     bar = cells.mark_bar(height=alt.RelativeBandSize(0.8)).encode(
-        x=_x(metric, "mean", zero=True), y=marks.y(scope), color=marks.environment_colour(scope)
+        x=_x(metric, "mean", zero=True), y=marks.y(scope), color=marks.environment_colour(scope, None)
     )
     whisker = cells.mark_errorbar(ticks=True, color=theme.TEXT).encode(
         x=alt.X("lo:Q", title=theme.axis_title(metric.label, metric.unit)), x2=alt.X2("hi:Q"), y=marks.y(scope)
@@ -97,7 +99,7 @@ def box(scope: Scope, metric: Metric) -> dict[str, Any]:
     rows = marks.rows(scope, "runs", f"isValid(datum.{name})", "datum.state === 'counted'")
     boxes = rows.mark_boxplot(
         size=18, median={"color": theme.TEXT}, rule={"color": theme.FAINT}, outliers={"size": 30, "filled": False}
-    ).encode(x=_x(metric, name, zero=False), y=marks.y(scope), color=marks.environment_colour(scope))
+    ).encode(x=_x(metric, name, zero=False), y=marks.y(scope), color=marks.environment_colour(scope, None))
     return theme.finish(alt.layer(boxes).properties(height=_height(scope)))
 
 

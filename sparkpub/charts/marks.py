@@ -27,17 +27,20 @@ def names(rows: alt.Chart, y: alt.Y, field: str) -> alt.Chart:
     return found
 
 
-def environment_colour(scope: Scope) -> alt.Color:
-    """Colour by environment."""
-    return theme.colour("environment", scope.environments, "Environment")
+def environment_colour(scope: Scope, title: str | None = "Environment") -> alt.Color:
+    """Colour by environment, with a legend of that title."""
+    return theme.colour("environment", scope.environments, title)
 
 
-def points(scope: Scope, rows: alt.Chart, **channels: Any) -> alt.Chart:
-    """Runs as points that lead to their pages; of a run that is left out only the outline shows."""
+def points(scope: Scope, rows: alt.Chart, title: str | None = "Environment", **channels: Any) -> alt.Chart:
+    """Runs as points that lead to their pages; of a run that is left out only the outline shows.
+
+    `title` is the legend's; without one there is none, for where each row names its environment.
+    """
     points: alt.Chart = rows.mark_point(size=46, filled=True).encode(
-        color=environment_colour(scope),
+        color=environment_colour(scope, title),
         stroke=alt.Stroke("environment:N", scale=theme.series(scope.environments), legend=None),
-        shape=environment_shape(scope),
+        shape=environment_shape(scope, title),
         fillOpacity=alt.FillOpacity("state:N", scale=alt.Scale(domain=list(STATES), range=[0.75, 0]), legend=None),
         href=alt.Href("href:N"),
         **channels,
@@ -45,9 +48,9 @@ def points(scope: Scope, rows: alt.Chart, **channels: Any) -> alt.Chart:
     return points
 
 
-def environment_shape(scope: Scope) -> alt.Shape:
-    """Shape by environment."""
-    return theme.shape("environment", scope.environments, "Environment")
+def environment_shape(scope: Scope, title: str | None = "Environment") -> alt.Shape:
+    """Shape by environment, with a legend of that title."""
+    return theme.shape("environment", scope.environments, title)
 
 
 def run_tooltip(title: str, field: str, extra: Sequence[alt.Tooltip] = ()) -> list[alt.Tooltip]:

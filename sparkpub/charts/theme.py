@@ -62,8 +62,8 @@ def series(domain: Sequence[str]) -> alt.Scale:
 
 
 def colour(field: str, domain: Sequence[str], title: str | None = None) -> alt.Color:
-    """A nominal colour scale with fixed places, so that a series keeps its colour in every chart."""
-    return alt.Color(f"{field}:N", scale=series(domain), legend=alt.Legend(title=title))
+    """A nominal colour scale with fixed places, so that a series keeps its colour in every chart; legend by title."""
+    return alt.Color(f"{field}:N", scale=series(domain), legend=alt.Legend(title=title) if title else None)
 
 
 def shape(field: str, domain: Sequence[str], title: str | None = None) -> alt.Shape:
@@ -71,7 +71,7 @@ def shape(field: str, domain: Sequence[str], title: str | None = None) -> alt.Sh
     return alt.Shape(
         f"{field}:N",
         scale=alt.Scale(domain=list(domain), range=[SHAPES[i % len(SHAPES)] for i in range(len(domain))]),
-        legend=alt.Legend(title=title),
+        legend=alt.Legend(title=title) if title else None,
     )
 
 
