@@ -32,7 +32,6 @@ LEDGER, FACTS = "claims/index.md", "claims/facts.md"
 """The pages on which every claim and every fact has an anchor of its own."""
 _FRONT = re.compile(r"\A---\n.*?^---\n", re.DOTALL | re.MULTILINE)
 _BEFORE_UNIT = re.compile(rf"(?<=\d) (?=(?:{'|'.join(map(re.escape, UNITS))})(?![\w/]))")
-"""What must not break between a number and its unit."""
 _CAMPAIGN = re.compile(r"^campaign:\s*([a-z0-9][a-z0-9.-]*)\s*$", re.MULTILINE)
 _NAMES = (
     "value", "interval", "extent", "compare", "predict", "claim", "says", "evidence", "fact", "model", "machine",
