@@ -348,17 +348,12 @@ def _cell_table(metric: Metric, cells: Sequence[CellStatistic], runs: Sequence[R
     body: list[Sequence[Value]] = []
     for label in cut.cells:
         mine = [row for row in runs if row["cell"] == label]
-        links = [
-            Entry(metric.format(row[metric.name], unit=False), row["href"] if kind == "strip" else "") for row in mine
-        ]
+        links = [Entry(metric.format(r[metric.name], unit=False), r["href"] if kind == "strip" else "") for r in mine]
         cell = by_cell.get((mine[0]["model"], mine[0]["environment"], mine[0]["workload"])) if mine else None
         if cell is None:
             body.append([label, "0", "not available", "", "", "", links])
             continue
-        low, high = cell.ci95 or (None, None)
-        interval = (
-            "n too small" if low is None else f"{metric.format(low, unit=False)} to {metric.format(high, unit=False)}"
-        )
+        interval = "n too small" if cell.ci95 is None else " to ".join(metric.format(x, unit=False) for x in cell.ci95)
         body.append([label, str(cell.n), metric.format(cell.mean, unit=False), interval,
                      "n/a" if cell.sd is None else metric.format(cell.sd, unit=False),
                      metric.format(cell.p50, unit=False), links])  # fmt: skip

@@ -1,7 +1,7 @@
 """The generated pages: which there are, and what each template is given."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,8 +44,8 @@ class Pages:
             yield f"campaigns/{campaign.name}.md", self._page(
                 "campaign", lead=self._campaign(campaign), image=f"cards/{campaign.name}.png",
                 source=campaign.folder / CAMPAIGN_FILE)  # fmt: skip
-        yield from self._models()
-        yield from self._environments()
+        yield from self._axis("model", 0, _model_id)
+        yield from self._axis("environment", 1, _environment_type)
         yield from self._metrics()
         yield "runs/index.md", self._page("runs", campaigns=[self._run_table(campaign) for campaign in campaigns],
                                           explorer=programs.explorer(self.publication, self.library))  # fmt: skip
@@ -168,39 +168,20 @@ class Pages:
                          "flags": unique(finding for finding in findings if finding.severity != "info")})  # fmt: skip
         return rows
 
-    def _models(self) -> Iterator[tuple[str, Content]]:
+    def _axis(self, kind: str, axis: int, note: Callable[[str, CampaignData], str]) -> Iterator[tuple[str, Content]]:
+        """The list of all models or environments, and the page of each; `note` says in a word what one is."""
         found: dict[str, list[CampaignData]] = {}
         for campaign in self.publication.campaigns:
-            for model in axes(campaign)[0]:
-                found.setdefault(model, []).append(campaign)
-        yield "models/index.md", self._page("list", kind="model", title="Models", names=[
-            {"name": name, "href": f"models/{name}/", "note": self._model_id(name, campaigns[0]),
-             "campaigns": campaigns, "runs": _count(campaigns, 0, name)}
+            for name in axes(campaign)[axis]:
+                found.setdefault(name, []).append(campaign)
+        yield f"{kind}s/index.md", self._page("list", kind=kind, title=f"{kind.title()}s", names=[
+            {"name": name, "href": f"{kind}s/{name}/", "note": note(name, campaigns[0]), "campaigns": campaigns,
+             "runs": sum(record.cell[axis] == name for campaign in campaigns for record in campaign.records)}
             for name, campaigns in found.items()])  # fmt: skip
-        for model, campaigns in found.items():
-            parts = [self._part(campaign, model=model) for campaign in campaigns]
-            yield f"models/{model}.md", self._page("part", kind="model", name=model, parts=parts,
-                                                   subtitle=self._model_id(model, campaigns[0]))  # fmt: skip
-
-    def _model_id(self, model: str, campaign: CampaignData) -> str:
-        if campaign.matrix is not None and model in campaign.matrix.models:
-            return campaign.matrix.models[model].id
-        return next((record.requested.model_id for record in campaign.records if record.model == model), "")
-
-    def _environments(self) -> Iterator[tuple[str, Content]]:
-        found: dict[str, list[CampaignData]] = {}
-        for campaign in self.publication.campaigns:
-            for environment in axes(campaign)[1]:
-                found.setdefault(environment, []).append(campaign)
-        yield "environments/index.md", self._page("list", kind="environment", title="Environments", names=[
-            {"name": name, "href": f"environments/{name}/", "note": _environment_type(name, campaigns[0]),
-             "campaigns": campaigns, "runs": _count(campaigns, 1, name)}
-            for name, campaigns in found.items()])  # fmt: skip
-        for environment, campaigns in found.items():
-            parts = [self._part(campaign, environment=environment) for campaign in campaigns]
-            yield f"environments/{environment}.md", self._page(
-                "part", kind="environment", name=environment, parts=parts,
-                subtitle=_environment_type(environment, campaigns[0]))  # fmt: skip
+        for name, campaigns in found.items():
+            parts = [self._part(campaign, **{kind: name}) for campaign in campaigns]
+            yield f"{kind}s/{name}.md", self._page("part", kind=kind, name=name, parts=parts,
+                                                   subtitle=note(name, campaigns[0]))  # fmt: skip
 
     def _part(self, campaign: CampaignData, **part: str) -> dict[str, Any]:
         """A model or an environment within one campaign."""
@@ -310,8 +291,10 @@ def unique(findings: Any) -> list[Any]:
     return list({finding.check: finding for finding in reversed(list(findings))}.values())[::-1]
 
 
-def _count(campaigns: Sequence[CampaignData], axis: int, name: str) -> int:
-    return sum(record.cell[axis] == name for campaign in campaigns for record in campaign.records)
+def _model_id(model: str, campaign: CampaignData) -> str:
+    if campaign.matrix is not None and model in campaign.matrix.models:
+        return campaign.matrix.models[model].id
+    return next((record.requested.model_id for record in campaign.records if record.model == model), "")
 
 
 def _environment_type(name: str, campaign: CampaignData) -> str:

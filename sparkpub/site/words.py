@@ -23,12 +23,15 @@ from sparkpub.facts import Fact
 from sparkpub.quantities import STATISTICS, Group, Include, Quantity, Question, ask, select
 from sparkpub.record import Record
 from sparkpub.site import reference
+from sparkpub.site.prose import UNITS
 from sparkpub.site.reference import plain
+from sparkpub.site.sentences import SPACE
 from sparkpub.yaml_lines import suggestion
 
 LEDGER, FACTS = "claims/index.md", "claims/facts.md"
 """The pages on which every claim and every fact has an anchor of its own."""
 _FRONT = re.compile(r"\A---\n.*?^---\n", re.DOTALL | re.MULTILINE)
+_BEFORE_UNIT = re.compile(rf"(?<=\d) (?=(?:{'|'.join(map(re.escape, UNITS))})(?![\w/]))")
 _CAMPAIGN = re.compile(r"^campaign:\s*([a-z0-9][a-z0-9.-]*)\s*$", re.MULTILINE)
 _NAMES = (
     "value", "interval", "extent", "compare", "predict", "claim", "says", "evidence", "fact", "model", "machine",
@@ -54,7 +57,9 @@ class Words:
         self._verdicts = {verdict.claim.id: verdict for verdict in verdicts}
         self._facts = facts
         self._uri, self._default, self._links = "", "", True
-        self._environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
+        self._environment = ImmutableSandboxedEnvironment(
+            undefined=StrictUndefined, keep_trailing_newline=True,
+            finalize=lambda said: _BEFORE_UNIT.sub(SPACE, said) if isinstance(said, str) else said)  # fmt: skip
         self._environment.globals = {name: getattr(self, name) for name in _NAMES}
         self._environment.globals |= {"figure": figure, "reference": reference.of}
 

@@ -115,6 +115,9 @@ def test_no_data_yet_looks_meant(tmp_path: Path, options: SiteOptions, whole: Wh
     (options.sources / "blog" / "posts" / "first.md").unlink()
     tree = build(load(tmp_path / "none"), options)
     assert "nothing to show until something is measured" in whole(tree, "index.md")
+    # No program takes the place of the words, so scripting must not hide them.
+    assert "No run yet." in whole(tree, "runs/index.md")
+    assert "data-sp-static" not in whole(tree, "runs/index.md")
     for uri, content in tree.items():
         assert content.text is None or whole(tree, uri)
 
@@ -126,6 +129,37 @@ def test_a_single_run_is_said_to_be_one(tmp_path: Path, options: SiteOptions, wh
     page = whole(build(load(tmp_path / "one"), options), "index.md")
     assert "single runs say nothing about spread" in page
     assert "1 run</strong> of 1 model in 1 environment" in page
+    assert "sp-filters" not in page
+
+
+def test_a_metric_of_failed_runs_alone_draws_no_empty_charts(
+    tmp_path: Path, options: SiteOptions, whole: Whole
+) -> None:
+    folder = tmp_path / "failed" / "c"
+    write_run(folder, run_of("m", "native", 1, status="failed", status_reason="out of memory", exit_code=1))
+    (folder / "campaign.json").write_text(to_json(Campaign(campaign="c", title="One")), encoding="utf-8")
+    page = whole(build(load(tmp_path / "failed"), options), "metrics/output-throughput.md")
+    assert re.findall(r'<figure class="sp-figure" id="([^"]+)"', page) == ["c-output-throughput"]
+
+
+def test_a_page_draws_two_figures_and_names_files_for_the_others(
+    data: Path, options: SiteOptions, whole: Whole
+) -> None:
+    tree = build(load(data), options)
+    page = whole(tree, "metrics/output-throughput.md")
+    drawn, named = page.count('<div class="sp-wide"><svg'), re.findall(r'<div class="sp-wide"><img src="([^"]+)"', page)
+    assert drawn == 2
+    assert len(named) > 1
+    for address in named:
+        svg = (tree[address.removeprefix("../../")].data or b"").decode()
+        assert f'src="{address}" {re.findall("width=.*? height=[^ ]+", svg)[0]} ' in page
+
+
+def test_the_page_of_a_model_lists_its_runs(data: Path, options: SiteOptions, whole: Whole) -> None:
+    dataset = load(data)
+    page = whole(build(dataset, options), "models/m.md").partition("### Runs")[2]
+    mine = {run.record.run_id for run in dataset.runs if run.record.model == "m"}
+    assert set(re.findall(r'runs/([^/?"]+)/"', page)) == mine
 
 
 def test_one_digit_changes_what_rests_on_it_and_nothing_else(data: Path, options: SiteOptions) -> None:

@@ -33,9 +33,17 @@ def words() -> Words:
 
 
 def said(words: Words, expression: str) -> str:
-    return words.render(f"---\ncampaign: phase1\n---\n{{{{ {expression} }}}}", "blog/posts/p.md").partition("---\n")[2][
-        len("campaign: phase1\n---\n") :
-    ]
+    page = words.render(f"---\ncampaign: phase1\n---\n{{{{ {expression} }}}}", "blog/posts/p.md")
+    return page.partition("---\n")[2][len("campaign: phase1\n---\n") :].replace("\u00a0", " ")
+
+
+def test_a_number_stays_on_the_line_of_its_unit(words: Words) -> None:
+    where = 'model="deepseek", environment="native", campaign="phase1"'
+    page = words.render(f'{{{{ value("mean", "peak_memory_gib", {where}) }}}} of 5 GiB', "p.md")
+    assert page == "70.47\u00a0GiB of 5 GiB"
+    page = words.render(f'{{{{ interval("mean", "peak_memory_gib", {where}) }}}}', "p.md")
+    assert page.count(" ") == 2  # about "to"
+    assert page.endswith("\u00a0GiB")
 
 
 @pytest.mark.parametrize(
@@ -128,7 +136,7 @@ def test_every_value_listed_is_a_name_that_works(words: Words) -> None:
     rows = words.values()
     assert len(rows) > 500
     for name, value in [*rows[::97], rows[-1]]:
-        assert value in words.render(f"{{{{ {name} }}}}", "index.md")
+        assert value in words.render(f"{{{{ {name} }}}}", "index.md").replace("\u00a0", " ")
 
 
 def test_a_changed_digit_changes_the_page(tmp_path: Path) -> None:
