@@ -5,6 +5,7 @@ One row per sample; an empty cell means that the sensor gave nothing, which is n
 """
 
 import csv
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -48,6 +49,7 @@ class Telemetry:
         return tuple(None if isinstance(value, str) else value for value in self.columns.get(column, ()))
 
 
+@functools.lru_cache(maxsize=2000)
 def parse(text: str) -> Telemetry:
     """Telemetry from CSV text. Unknown columns are kept as text; a torn last line is dropped."""
     notes, rows = {}, []

@@ -7,11 +7,12 @@ Two adapters hand the tree to a site generator: the MkDocs plugin as virtual fil
 
 import functools
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from pydantic_core import to_json
 
 from sparkpub import claims, facts
 from sparkpub.analysis.summary import statistics
@@ -114,7 +115,7 @@ def shared_data(tables: Rows) -> Mapping[str, tuple[str, bytes]]:
     """Name of a table to its address, which changes with its content, and its JSON."""
     found = {}
     for name, table in tables.items():
-        text = _compact(table)
+        text = to_json(table)
         found[name] = (f"data/{name}.{hashlib.sha256(text).hexdigest()[:8]}.json", text)
     return found
 
@@ -152,13 +153,9 @@ def _runs(
             if figure is not None:
                 place = library.add(figure)
                 for name, address in figure.sources.items():
-                    _add(tree, address, Content(data=_compact(figure.data[name])))
+                    _add(tree, address, Content(data=to_json(figure.data[name])))
             found.append((f"runs/{stored.record.run_id}.md", made.page(campaign, index, place, drawn=drawn)))
     return found
-
-
-def _compact(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    return json.dumps(list(rows), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
 def _add(tree: dict[str, Content], uri: str, content: Content) -> None:

@@ -29,6 +29,7 @@ from types import ModuleType, TracebackType
 from typing import Any, Self
 
 import vl_convert
+from pydantic_core import to_json
 
 from sparkpub.charts import Chart
 from sparkpub.errors import SiteError
@@ -113,7 +114,7 @@ class Job:
         """SHA-256 of all that decides the result: charts, data, theme and the versions that compile."""
         charts = [chart.identity if isinstance(chart, Chart) else chart for chart in (self.chart, self.narrow)]
         content = [self.key, charts, self.data, FORMAT, VEGA_LITE, _CONVERTER]
-        return hashlib.sha256(canonical_json(content).encode()).hexdigest()
+        return hashlib.sha256(to_json(content)).hexdigest()
 
 
 def compile_chart(chart: Chart | Mapping[str, Any], data: Data, *, key: str, narrow: Any = None) -> Compiled:

@@ -1,8 +1,9 @@
 """Data and downloads: everything behind the figures, in forms that other programs read."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from pydantic_core import to_json
 
 from sparkpub.record import json_schema
 from sparkpub.site import evidence, export
@@ -44,4 +45,4 @@ def _figures(library: Library) -> Sequence[Any]:
 
 
 def _json(document: Any) -> bytes:
-    return (json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode()
+    return to_json(document, indent=1) + b"\n"

@@ -3,11 +3,13 @@
 import csv
 import hashlib
 import io
-import json
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from pydantic_core import to_json
 
 from sparkpub.charts import Chart
 from sparkpub.checks import Finding
@@ -82,8 +84,8 @@ class Figure:
     def files(self, compiled: Compiled, cache: Path, *, picture: bool) -> Mapping[str, Content]:
         """The figure as SVG, CSV, JSON and compiled Vega, and as PNG where a post or a preview wants a picture."""
         document = {"title": self.title, "says": self.says, "sample": self.sample, **self.about}
-        texts = {"svg": compiled.svg_file, "csv": as_csv(self.rows), "json": as_json(document, self.rows)}
-        found = {self.address(suffix): Content(data=text.encode()) for suffix, text in texts.items() if self.drawn}
+        made = {"svg": compiled.svg_file.encode(), "csv": as_csv(self.rows), "json": as_json(document, self.rows)}
+        found = {self.address(suffix): Content(data=data) for suffix, data in made.items() if self.drawn}
         vega = specification(compiled)
         found[f"{vega}.vega.json"] = Content(data=compiled.vega_json.encode())
         found[f"{vega}.narrow.vega.json"] = Content(data=compiled.vega_json_narrow.encode())
@@ -106,20 +108,14 @@ def as_png(svg: str, cache: Path, *, scale: float = 1.0) -> bytes:
     return place.read_bytes()
 
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
-
-
-def as_json(document: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
+def as_json(document: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> bytes:
     """An object with the members of `document` and `rows`, each row on a line of its own."""
-    head, *lines = map(_ENCODER.encode, (document, *rows))
-    return f'{head[:-1]}, "rows": [\n' + ",\n".join(lines) + "\n]}\n"
+    return to_json(document)[:-1] + b',"rows":[\n' + b",\n".join(map(to_json, rows)) + b"\n]}\n"
 
 
-def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+def as_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
     """Rows as CSV with a header; columns in order of first use, empty where a row has no value."""
-    columns = list(dict.fromkeys(name for row in rows for name in row))
+    columns = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    csv.writer(text, lineterminator="\n").writerows([columns, *([row.get(c) for c in columns] for row in rows)])
+    return text.getvalue().encode()

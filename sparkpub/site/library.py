@@ -11,6 +11,7 @@ comparison, memory-ledger, coverage, gpu-utilisation
 import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from sparkpub.analysis.summary import CellStatistic, ComparisonRow
@@ -25,7 +26,7 @@ from sparkpub.site.compile import Drawings
 from sparkpub.site.content import placeholder
 from sparkpub.site.figures import Entry, Figure, Table, Value
 from sparkpub.site.publication import Publication, scope
-from sparkpub.site.rows import HEAT_RUNS, Row, Rows, of_campaign
+from sparkpub.site.rows import HEAT_RUNS, Row, Rows
 
 _UNIT = re.compile(r"_(gib|tok_s|req_s|gflop_s|ms|celsius|watt|joule|percent|mhz)$")
 KINDS = ("bars", "box", "order", "sweep")
@@ -150,8 +151,16 @@ class Library:
         ]
 
     def _rows(self, names: Sequence[str], cut: Scope) -> Rows:
-        tables = of_campaign(self.tables, names, cut.campaign)
-        return {name: [row for row in rows if _inside(row, cut)] for name, rows in tables.items()}
+        return {name: [row for row in self._of_campaign[name].get(cut.campaign, ()) if _inside(row, cut)]
+                for name in names}  # fmt: skip
+
+    @cached_property
+    def _of_campaign(self) -> Mapping[str, Mapping[str, Sequence[Row]]]:
+        found: dict[str, dict[str, list[Row]]] = {name: {} for name in self.tables}
+        for name, rows in self.tables.items():
+            for row in rows:
+                found[name].setdefault(row["campaign"], []).append(row)
+        return found
 
     def _excluded(self, rows: Sequence[Row], field: str) -> Mapping[str, str]:
         out = self.publication.review.excluded

@@ -27,11 +27,6 @@ def rows(publication: Publication) -> Rows:
     return tables
 
 
-def of_campaign(tables: Rows, names: Sequence[str], campaign: str) -> Rows:
-    """The named tables cut to one campaign."""
-    return {name: [row for row in tables[name] if row["campaign"] == campaign] for name in names}
-
-
 def _axes(campaign: CampaignData, cell: tuple[str, str, str]) -> Row:
     model, environment, workload = cell
     return {"campaign": campaign.name, "model": model, "environment": environment, "workload": workload,

@@ -46,12 +46,18 @@ def finish(page: str) -> str:
         return page
     # The theme's blank lines and indents are a fortieth of a page as it travels.
     parts = _KEPT.split(page)
-    parts[0::3] = [re.sub(r"\s*\n\s*", "\n", part) for part in parts[0::3]]
+    parts[0::3] = map(_dense, parts[0::3])
     del parts[2::3]
     page = "".join(parts)
     page = _BUNDLE.sub(rf'<script src="\1{runtime.search()[0]}"></script>\g<0>', page, count=1)
     meta = f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy(page))}">'
     return _CHARSET.sub(lambda charset: charset[0] + meta, page, count=1)
+
+
+def _dense(text: str) -> str:
+    """Each line without its indent, no empty lines, and still a gap at either end where there was one."""
+    lines = "\n".join(filter(None, map(str.strip, text.split("\n"))))
+    return "\n" * text[:1].isspace() + lines + "\n" * text[-1:].isspace()
 
 
 def policy(page: str) -> str:

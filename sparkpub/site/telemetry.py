@@ -1,9 +1,7 @@
 """A run's telemetry cut down to what a chart can show without losing its peaks."""
 
-import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from sparkpub.record import Record
@@ -99,10 +97,4 @@ def _read(stored: Stored) -> Telemetry | None:
     path = None if item is None else stored.evidence_path(item)
     if path is None or not path.is_file():
         return None
-    status = path.stat()
-    return _parsed(path, status.st_size, status.st_mtime_ns)
-
-
-@functools.lru_cache(maxsize=2000)
-def _parsed(path: Path, _size: int, _modified: int) -> Telemetry:
     return parse(path.read_text(encoding="utf-8", errors="replace"))
