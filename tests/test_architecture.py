@@ -204,7 +204,7 @@ def _first_statement(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt:
     return node.body[1] if ast.get_docstring(node) is not None and len(node.body) > 1 else node.body[0]
 
 
-CEILING = 17_946
+CEILING = 17_937
 """Lines of Python in the package. The aim is 9,000; the ceiling is where it stands, and only ever goes down."""
 
 

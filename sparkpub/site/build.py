@@ -145,8 +145,9 @@ def _runs(
     found: list[tuple[str, Content]] = []
     for campaign in publication.campaigns:
         for index, stored in enumerate(campaign.runs):
-            for uri, content in evidence.copies(iter(evidence.published(stored, publication.options))).items():
-                _add(tree, uri, content)
+            for item in evidence.published(stored, publication.options):
+                if item.address:
+                    _add(tree, item.address, Content(copy_of=item.path))
             drawn = len(found) < publication.options.max_run_pages
             figure = made.figure(stored, drawn=drawn)
             place = ""

@@ -1,6 +1,6 @@
 """Data and downloads: everything behind the figures, in forms that other programs read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic_core import to_json
@@ -32,16 +32,12 @@ def contents(publication: Publication, library: Library, templates: Templates) -
         "data",
         files={address: len(data) for address, data in files.items()},
         campaigns=publication.campaigns,
-        figures=_figures(library),
+        figures=[figure for figure in library.wanted.values() if not figure.key.startswith("telemetry-")],
         proofs=sum(item.address is not None for item in proofs),
         pictures=library.pictures,
         options=publication.options,
     )
     return {"data/index.md": page} | {address: Content(data=data) for address, data in files.items()}
-
-
-def _figures(library: Library) -> Sequence[Any]:
-    return [figure for figure in library.wanted.values() if not figure.key.startswith("telemetry-")]
 
 
 def _json(document: Any) -> bytes:

@@ -1,10 +1,9 @@
 """Evidence on the site itself: raw records, logs and telemetry as published files, each with its SHA-256."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sparkpub.site.content import Content, SiteOptions
+from sparkpub.site.content import SiteOptions
 from sparkpub.store import Stored
 
 FOLDER = "evidence"
@@ -63,8 +62,3 @@ def repository_address(path: Path, options: SiteOptions) -> str | None:
         return None
     commit = options.commits.get(name)
     return f"{options.repo_url.rstrip('/')}/blob/{commit}/{name}" if commit else None
-
-
-def copies(files: Iterator[Published]) -> Mapping[str, Content]:
-    """The published files as contents of the docs tree."""
-    return {item.address: Content(copy_of=item.path) for item in files if item.address}
