@@ -147,7 +147,7 @@ class DockerRun:
         self.argv = tuple(argv)
         self._client, self._container, self._image = client, container, image
         self._exit: Exit | None = None
-        self._ended = threading.Event()
+        self._ended, self._stopping = threading.Event(), False
         # Attached before the start, so that not one line is missed whatever log driver the engine uses.
         stream = container.attach(stdout=True, stderr=True, stream=True, logs=False)
         try:
@@ -177,6 +177,7 @@ class DockerRun:
 
     def stop(self, grace: float = 10.0) -> Exit:
         """`docker stop`: SIGTERM, and SIGKILL after `grace` seconds."""
+        self._stopping = True
         try:
             self._container.stop(timeout=round(grace))
         except _failures():
@@ -201,7 +202,10 @@ class DockerRun:
         ended = self._container.attrs["State"]
         oom, said = bool(ended.get("OOMKilled")), ended.get("Error") or None
         reason = said or ("out of memory: ended by the kernel" if oom else None)
-        return Exit(int(ended["ExitCode"]), reason, _facts(self._client, self._container, self._image, oom, said))
+        code, limit = int(ended["ExitCode"]), self._container.attrs["HostConfig"].get("Memory")
+        if code == 137 and limit and not (reason or self._stopping):
+            reason = f"killed at a limit of {limit / 2**30:.3g} GiB: out of memory, though the engine did not note it"
+        return Exit(code, reason, _facts(self._client, self._container, self._image, oom, said))
 
 
 def _failures() -> tuple[type[Exception], ...]:

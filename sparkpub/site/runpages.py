@@ -85,7 +85,8 @@ class RunPages:
         kept = _kept(key)
         if kept is None:
             kept = self.templates.page("run", **context)
-            _keep(key, kept)
+            key.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(key, json.dumps({"text": kept.text, "blocks": dict(kept.blocks)}), durable=False)
         return Content(text=kept.text, blocks=kept.blocks, source=stored.path)
 
     def _key(self, context: Mapping[str, Any]) -> Path:
@@ -130,11 +131,6 @@ def _kept(path: Path) -> Content | None:
         return Content(text=document["text"], blocks=document["blocks"])
     except (OSError, ValueError, KeyError):
         return None
-
-
-def _keep(path: Path, page: Content) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(path, json.dumps({"text": page.text, "blocks": dict(page.blocks)}), durable=False)
 
 
 def _telemetry_figure(stored: Stored, found: Trace, drawn: bool) -> Figure:

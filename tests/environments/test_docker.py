@@ -100,8 +100,17 @@ def test_running_out_of_memory_is_told(tmp_path: Path, image: str) -> None:
     assert ended is not None
     assert ended.code == 137
     assert ended.container is not None
-    assert ended.container.oom_killed is True
+    # An engine on control groups of version 1 sometimes misses the kernel's notice.
+    assert ended.container.oom_killed or "did not note" in (ended.error or "")
     assert "out of memory" in (ended.error or "")
+
+
+def test_what_the_collector_kills_at_a_limit_did_not_run_out_of_memory(tmp_path: Path, image: str) -> None:
+    launch, _ = a_launch(tmp_path, "sh", "-c", "trap '' TERM; while :; do sleep 1; done")
+    running = Docker().launch(launch, options(image, memory="24m", memory_swap="24m"))
+    ended = running.stop(grace=0)
+    running.close()
+    assert (ended.code, ended.error) == (137, None)
 
 
 def test_an_image_is_never_pulled(image: str) -> None:
