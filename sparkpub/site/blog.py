@@ -45,12 +45,8 @@ class Post:
 
 def posts(written: Mapping[str, Content]) -> list[Post]:
     """The posts in order of their dates. Raises SiteError naming the file and the field that is missing."""
-    found = [_post(uri, content.text or "") for uri, content in written.items() if _is_post(uri)]
+    found = [_post(uri, c.text or "") for uri, c in written.items() if uri.startswith(POSTS) and uri.endswith(".md")]
     return sorted(found, key=lambda post: (post.date, post.uri))
-
-
-def _is_post(uri: str) -> bool:
-    return uri.startswith(POSTS) and uri.endswith(".md")
 
 
 def _post(uri: str, text: str) -> Post:

@@ -19,7 +19,7 @@ from sparkpub.analysis.summary import statistics
 from sparkpub.checks import prose, review
 from sparkpub.dataset import Dataset
 from sparkpub.errors import SiteError
-from sparkpub.site import blog, downloads, evidence, runtime
+from sparkpub.site import blog, downloads, runtime
 from sparkpub.site.compile import Compiled, Drawings, image
 from sparkpub.site.content import Content, SiteOptions, block_key, placeholders
 from sparkpub.site.figures import specification
@@ -145,7 +145,7 @@ def _runs(
     found: list[tuple[str, Content]] = []
     for campaign in publication.campaigns:
         for index, stored in enumerate(campaign.runs):
-            for item in evidence.published(stored, publication.options):
+            for item in publication.evidence[stored.record.run_id]:
                 if item.address:
                     _add(tree, item.address, Content(copy_of=item.path))
             drawn = len(found) < publication.options.max_run_pages

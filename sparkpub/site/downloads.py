@@ -6,7 +6,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from sparkpub.record import json_schema
-from sparkpub.site import evidence, export
+from sparkpub.site import export
 from sparkpub.site.content import Content
 from sparkpub.site.library import Library
 from sparkpub.site.publication import Publication
@@ -26,7 +26,7 @@ def contents(publication: Publication, library: Library, templates: Templates) -
     tables = export.files(dataset, publication.options.cache)
     files = {f"data/runs.{name}": data for name, data in tables.items()}
     files |= {f"data/{name}.json": _json(document) for name, document in documents.items()}
-    proofs = [item for stored in dataset.runs for item in evidence.published(stored, publication.options)]
+    proofs = [item for files in publication.evidence.values() for item in files]
     files["data/SHA256SUMS"] = "".join(f"{item.sha256}  {item.address}\n" for item in proofs if item.address).encode()
     page = templates.page(
         "data",

@@ -47,8 +47,10 @@ class Pages:
         yield from self._axis("model", 0, _model_id)
         yield from self._axis("environment", 1, _environment_type)
         yield from self._metrics()
-        yield "runs/index.md", self._page("runs", campaigns=[self._run_table(campaign) for campaign in campaigns],
-                                          explorer=programs.explorer(self.publication, self.library))  # fmt: skip
+        yield "runs/index.md", self._page(
+            "runs", explorer=programs.explorer(self.publication, self.library),
+            campaigns=[{"campaign": campaign, "metrics": self.publication.headlines(campaign),
+                        "runs": [self.run_row(run) for run in campaign.runs]} for campaign in campaigns])  # fmt: skip
         yield "compare/index.md", self._page("compare", compare=programs.compare(self.publication, self.library))
         yield "review/index.md", self._page("review", campaigns=[self._review(c) for c in campaigns], checks=CHECKS)
         yield "coverage/index.md", self._page("coverage", campaigns=[self._coverage(c) for c in campaigns])
@@ -240,10 +242,6 @@ class Pages:
                      METRIC_PAGE if metric in self.publication.headlines(campaign)
                      and (campaign.name, name) in self.publication.cells else METRIC_PAGE[:1])))}
                 for campaign in campaigns])  # fmt: skip
-
-    def _run_table(self, campaign: CampaignData) -> dict[str, Any]:
-        return {"campaign": campaign, "metrics": self.publication.headlines(campaign),
-                "runs": [self.run_row(run) for run in campaign.runs]}  # fmt: skip
 
     def run_row(self, stored: Any) -> dict[str, Any]:
         """A run as a row of a list."""

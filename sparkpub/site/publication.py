@@ -14,6 +14,7 @@ from sparkpub.matrix import Matrix
 from sparkpub.metrics import METRICS, Metric
 from sparkpub.record import Record, metric_of
 from sparkpub.site.content import SiteOptions
+from sparkpub.site.evidence import Published, published
 from sparkpub.store import Stored
 
 HEADLINES = (
@@ -47,6 +48,11 @@ class Publication:
     def campaigns(self) -> tuple[CampaignData, ...]:
         """Campaigns, the one with the most runs first."""
         return tuple(sorted(self.dataset.campaigns.values(), key=lambda campaign: (-len(campaign.runs), campaign.name)))
+
+    @cached_property
+    def evidence(self) -> Mapping[str, tuple[Published, ...]]:
+        """Run id to the files of the run as published."""
+        return {run.record.run_id: published(run, self.options) for run in self.dataset.runs}
 
     def state(self, run: str) -> str:
         """`counted` or `excluded`: whether a run is in the pooled figures."""

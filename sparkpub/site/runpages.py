@@ -15,7 +15,7 @@ from sparkpub.metrics import Metric
 from sparkpub.record import Record, metric_of
 from sparkpub.site.compile import NARROW
 from sparkpub.site.content import Content
-from sparkpub.site.evidence import Published, published
+from sparkpub.site.evidence import Published
 from sparkpub.site.figures import Figure, Table
 from sparkpub.site.pages import unique
 from sparkpub.site.publication import Publication, cell_label
@@ -62,7 +62,7 @@ class RunPages:
         Where it is not `drawn`, the browser fetches the lines of the log, as it does the data of the figure.
         """
         stored = campaign.runs[index]
-        files = published(stored, self.publication.options)
+        files = self.publication.evidence[stored.record.run_id]
         around = tuple(campaign.runs[at] if 0 <= at < len(campaign.runs) else None for at in (index - 1, index + 1))
         context = {
             "run": stored.record,
