@@ -84,6 +84,7 @@ class Verdict:
         return self.verdict != self.claim.recorded
 
     def document(self) -> dict[str, Any]:
+        """The verdict as in `sparkpub claims --json`."""
         told = self.claim.model_dump(include={"id", "says", "source", "about", "recorded"}, exclude_none=True)
         return told | {"verdict": self.verdict, "text": self.text, "evidence": dict(self.evidence)}
 
@@ -187,6 +188,7 @@ def _combined(scope: str, verdicts: Sequence[Decided]) -> Decided:
 
 
 def as_json(verdicts: Sequence[Verdict]) -> str:
+    """What `sparkpub claims --json` prints."""
     return json.dumps({"claims": [verdict.document() for verdict in verdicts]}, indent=1, ensure_ascii=False)
 
 

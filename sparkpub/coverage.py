@@ -61,6 +61,7 @@ def state(
 
 
 def by_cell(matrix: Matrix, records: Sequence[Record], quarantined: Iterable[str] = ()) -> list[CellCoverage]:
+    """Coverage of every cell, in the order of the matrix."""
     counts: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for run, found in states(matrix, records, quarantined).items():
         counts[run.slot[:3]]["missing" if found == "retry" else found] += 1

@@ -39,6 +39,7 @@ class CampaignData:
 
     @property
     def name(self) -> str:
+        """The campaign's key."""
         return self.info.campaign
 
     @cached_property
@@ -83,10 +84,12 @@ class Dataset:
 
     @cached_property
     def runs(self) -> tuple[Stored, ...]:
+        """The runs of all campaigns."""
         return tuple(stored for campaign in self.campaigns.values() for stored in campaign.runs)
 
     @cached_property
     def by_id(self) -> Mapping[str, Stored]:
+        """Run id to run."""
         return {stored.record.run_id: stored for stored in self.runs}
 
     def campaign(self, name: str) -> CampaignData:

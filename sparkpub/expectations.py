@@ -52,6 +52,7 @@ class Expect(Declared):
 
     @property
     def form(self) -> str:
+        """The name of the one expectation that is set."""
         return next(iter(self.model_fields_set))
 
     @property
@@ -72,6 +73,7 @@ class Reading:
     shown: str
 
     def document(self) -> dict[str, Any]:
+        """The reading as in `sparkpub claims --json`."""
         found, ends = self.quantity, self.quantity.ci95
         return {"unit": self.unit, "statistic": found.statistic.name, "value": found.value,
                 "ci95": None if ends is None else list(ends), "n": list(found.n), "verdict": self.verdict}  # fmt: skip

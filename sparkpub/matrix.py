@@ -135,10 +135,12 @@ class Matrix(Declared):
     licence: str | None = None
 
     def environment_options(self, name: str) -> EnvironmentOptions:
+        """The validated options of one environment."""
         declared = self.environments[name]
         return ENVIRONMENTS[declared["type"]].options.model_validate(_without_type(declared))
 
     def workload_options(self, name: str) -> WorkloadOptions:
+        """The validated options of one workload."""
         declared = self.workloads[name]
         return WORKLOADS[declared["type"]].options.model_validate(_without_type(declared))
 
@@ -153,10 +155,12 @@ class Matrix(Declared):
 
     @property
     def most_iterations(self) -> int:
+        """Iterations of the cells that have most."""
         return max(self.iterations_of(workload) for workload in self.workloads)
 
     @property
     def baseline_environment(self) -> str:
+        """`baseline:`, else the first environment."""
         return self.baseline or next(iter(self.environments))
 
     def includes(self, model: str, environment: str, workload: str) -> bool:

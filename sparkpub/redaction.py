@@ -70,6 +70,7 @@ class Redactor:
         self._exact = sorted(known.items(), key=lambda item: -len(item[0]))
 
     def text(self, text: str) -> str:
+        """The text with placeholders."""
         for found, word in self._exact:
             text = text.replace(found, word)
         text = self._hosts.sub("<host>", self._homes.sub("<home>", text))

@@ -32,6 +32,7 @@ def write(name: str, text: str | None) -> None:
 
 
 def read(name: str) -> str | None:
+    """A note, or None where there is none."""
     try:
         return (folder() / name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

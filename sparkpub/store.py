@@ -40,10 +40,12 @@ class Stored:
         return file_sha256(self.path)
 
     def evidence_path(self, item: Evidence) -> Path:
+        """Where a piece of evidence lies."""
         return self.path.parent / item.path
 
 
 def file_sha256(path: Path) -> str:
+    """SHA-256 of a file, as 64 hexadecimal digits."""
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 

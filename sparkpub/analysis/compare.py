@@ -176,10 +176,12 @@ class Welch:
 
     @property
     def error(self) -> float:
+        """Standard error of the difference."""
         return math.hypot(self.error_a, self.error_b)
 
     @property
     def df(self) -> float:
+        """Degrees of freedom of the difference."""
         return self._df(1.0)
 
     def _df(self, weight: float) -> float:

@@ -118,6 +118,7 @@ def standard_error(values: Floats, resolution: float | None = None) -> float:
 
 @functools.lru_cache(maxsize=4096)
 def t_quantile(q: float, df: float) -> float:
+    """The q quantile of Student's t."""
     return float(scipy.special.stdtrit(df, q))
 
 

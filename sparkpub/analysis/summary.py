@@ -114,6 +114,7 @@ class Statistics:
         return {(row.campaign, row.model, row.environment, row.workload, row.metric): row for row in self.cells}
 
     def cell(self, campaign: str, model: str, environment: str, workload: str, metric: str) -> CellStatistic | None:
+        """The statistics of one metric of one cell, None where it was not measured."""
         return self._cells.get((campaign, model, environment, workload, metric))
 
     @cached_property

@@ -31,11 +31,13 @@ class Fit:
 
     @cached_property
     def line(self) -> tuple[float, float]:
+        """Slope and intercept."""
         slope = float(np.cov(self.x, self.y)[0, 1] / self.x.var(ddof=1))
         return slope, float(self.y.mean() - slope * self.x.mean())
 
     @property
     def residuals(self) -> Floats:
+        """y minus the line."""
         slope, intercept = self.line
         return self.y - slope * self.x - intercept
 
@@ -116,6 +118,7 @@ def _exact(x: Floats, y: Floats, cells: NDArray[np.int64], models: NDArray[np.st
 
 
 def dependent_metrics(view: View) -> Iterator[Finding]:
+    """Two headline metrics that are one."""
     for workload, one, other, fit in restated(view):
         x, y = view.metrics[one], view.metrics[other]
         slope, intercept = fit.line

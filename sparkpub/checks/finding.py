@@ -44,6 +44,7 @@ class Finding:
         return (self.cell,) if self.cell is not None else tuple(self.evidence.get("cells", ()))
 
     def document(self) -> dict[str, Any]:
+        """The finding as `sparkpub check --json` prints it."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 

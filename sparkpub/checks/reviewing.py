@@ -149,6 +149,7 @@ def _damage(dataset: Dataset) -> dict[str, tuple[str, ...]]:
 
 
 def as_json(review: Review) -> str:
+    """The document of `sparkpub check --json`."""
     document = {"findings": [finding.document() for finding in review.findings], "runs": len(review.dataset.runs)}
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
 

@@ -159,6 +159,7 @@ class View:
 
 
 def ids(runs: Iterable[Stored]) -> list[str]:
+    """The run ids, for evidence."""
     return [stored.record.run_id for stored in runs]
 
 

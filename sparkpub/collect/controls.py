@@ -5,6 +5,8 @@ What must be undone is noted on disk before it is done, so that the next collect
 
 import json
 import os
+import shutil
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -29,7 +31,7 @@ def drop_caches() -> Gate:
         DROP.write_text("3\n")
     except OSError as error:
         reason = f"the page cache was not dropped: {error.strerror}; run as root"
-    return _gate("drop_caches", True, "", reason, round(time.monotonic() - began, 3))
+    return _gate("drop_caches", True, "", reason, round(time.monotonic() - began, 3), missed=False)
 
 
 @contextmanager
@@ -42,18 +44,22 @@ def applied(gates: Gates, gpus: Gpus | None, why_no_gpu: str) -> Iterator[tuple[
                 _note(clocks=True)
             done.append(_gate("lock_clocks_mhz", mhz, "MHz", why_no_gpu if gpus is None else gpus.lock_clocks(mhz)))
         if gates.power_mode is not None:
+            reason: str | None = "this machine offers no power modes that are known here"
             if (before := power_mode()) is not None:
                 _note(power_mode=before)
-            done.append(_gate("power_mode", gates.power_mode, "", _switch(gates.power_mode)))
+                reason = _switch(gates.power_mode)
+            done.append(_gate("power_mode", gates.power_mode, "", reason))
         yield tuple(done)
     finally:
         if done:
             restore(gpus)
 
 
-def _gate(name: str, wanted: float | str | bool, unit: str, reason: str | None, took: float = 0.0) -> Gate:
+def _gate(
+    name: str, wanted: float | str | bool, unit: str, reason: str | None, took: float = 0.0, missed: bool | None = None
+) -> Gate:
     done = reason is None
-    readings = (Reading(at_seconds=took, value=wanted if done else None),)
+    readings = (Reading(at_seconds=took, value=wanted if done else missed),)
     return Gate(name=name, wanted=wanted, unit=unit, met=done, waited_seconds=took, readings=readings, reason=reason)
 
 
@@ -61,13 +67,13 @@ def power_mode() -> str | None:
     """The machine's power mode in its own words; None where it has none."""
     with suppress(OSError):
         return _PROFILE.read_text().strip()
-    return None
+    return _said("powerprofilesctl", "get")
 
 
 def _switch(mode: str) -> str | None:
     """Set a power mode; None when done, else the reason why not."""
     if not _PROFILE.exists():
-        return "this machine offers no power modes that are known here"
+        return None if _said("powerprofilesctl", "set", mode) is not None else f"powerprofilesctl refuses {mode}"
     try:
         _PROFILE.write_text(mode)
     except OSError as error:
@@ -77,11 +83,18 @@ def _switch(mode: str) -> str | None:
     return None
 
 
+def _said(*argv: str) -> str | None:
+    if shutil.which(argv[0]) is None:
+        return None
+    ended = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=10)
+    return ended.stdout.strip() if ended.returncode == 0 else None
+
+
 def restore(gpus: Gpus | None) -> list[str]:
     """Undo what is noted as changed; says what was undone."""
     noted, said = {}, []
-    with suppress(ValueError):
-        noted = json.loads(state.read(_NOTE) or "{}")
+    with suppress(ValueError, TypeError):
+        noted = dict(json.loads(state.read(_NOTE) or "{}"))
     if noted.get("clocks") and gpus is not None:
         gpus.unlock_clocks()
         said.append("unlocked the GPU clocks")

@@ -52,6 +52,7 @@ def document(found: Sequence[Finding]) -> dict[str, Any]:
 
 
 def lines(found: Sequence[Finding]) -> list[str]:
+    """The same for people."""
     return [f"{item.state:8}{item.name}: {item.detail}{'; ' + item.remedy if item.remedy else ''}" for item in found]
 
 

@@ -47,6 +47,7 @@ class Condition:
     readings: list[Reading] = field(default_factory=list)
 
     def take(self, at: float) -> None:
+        """One reading, and what it means."""
         value, reason = self.read()
         self.met = None if value is None else self.wanted is None or self.compare(value, self.wanted)
         self.reason = reason or None
@@ -55,6 +56,7 @@ class Condition:
         self.readings.append(Reading(at_seconds=round(at, 3), value=value))
 
     def gate(self) -> Gate:
+        """The record's form."""
         reason = self.reason
         if self.met is None and reason is None:
             reason = "the sensor gave nothing"

@@ -27,7 +27,7 @@ def give(path: Path) -> None:
 def make_folder(path: Path) -> None:
     """Create a folder and those above it; new ones belong to the invoking user."""
     for place in [place for place in (*reversed(path.parents), path) if not place.exists()]:
-        place.mkdir()
+        place.mkdir(exist_ok=True)
         give(place)
 
 

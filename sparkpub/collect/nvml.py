@@ -109,6 +109,7 @@ class Gpus:
                 self.nvml.nvmlDeviceResetGpuLockedClocks(handle)
 
     def close(self) -> None:
+        """Let go of the driver."""
         with suppress(self.nvml.NVMLError):
             self.nvml.nvmlShutdown()
 
@@ -119,6 +120,7 @@ class NoGpuError(Exception):
 
 @contextmanager
 def opened(indices: Sequence[int] | None = None) -> Iterator[tuple[Gpus | None, str]]:
+    """The GPUs, or None and why."""
     try:
         gpus = Gpus(indices)
     except NoGpuError as error:

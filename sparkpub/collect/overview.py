@@ -77,6 +77,7 @@ def status_document(matrix: Matrix, data: Path) -> dict[str, Any]:
 
 
 def status_lines(matrix: Matrix, data: Path) -> list[str]:
+    """The same for people."""
     document = status_document(matrix, data)
     lines = [
         f"{cell['model']}/{cell['environment']}/{cell['workload']}: {cell['done']} of {cell['planned']} done, "

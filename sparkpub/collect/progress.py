@@ -98,8 +98,8 @@ def current() -> dict[str, object] | None:
     if holder is None:
         return None
     known = {"pid": holder.get("pid"), "campaign": holder.get("campaign")}
-    with suppress(ValueError):
-        noted = json.loads(state.read(NOTE) or "{}")
+    with suppress(ValueError, TypeError):
+        noted = dict(json.loads(state.read(NOTE) or "{}"))
         return known | (noted if noted.get("pid") == known["pid"] else {})
     return known
 

@@ -78,6 +78,7 @@ class Job:
 
     @property
     def label(self) -> str:
+        """For people."""
         kind = " repeat" if self.repeat_of else ""
         return f"{self.run.model}/{self.run.environment}/{self.run.workload} {self.run.iteration}{kind}"
 

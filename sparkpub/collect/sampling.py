@@ -46,6 +46,7 @@ class Sampling:
                 yield dict(zip(self._header, cells, strict=True))
 
     def alive(self) -> bool:
+        """Whether it still samples."""
         return self._process.poll() is None
 
     def end(self) -> None:
@@ -102,6 +103,7 @@ class Readings:
         self.times = [time or 0.0 for time in telemetry.numbers("elapsed_seconds")]
 
     def during(self, column: str) -> list[float]:
+        """Values from the launch on."""
         return [value for time, value in self.timed(column) if time >= 0]
 
     def before(self, column: str) -> float | None:
@@ -110,6 +112,7 @@ class Readings:
         return next((value for time, value in reversed(timed) if time < 0), timed[0][1] if timed else None)
 
     def last(self, column: str) -> float | None:
+        """The last value of all."""
         timed = self.timed(column)
         return timed[-1][1] if timed else None
 

@@ -61,6 +61,7 @@ class Outcome:
 
     @property
     def summary(self) -> str:
+        """One line for people."""
         end = f"; {self.stopped}" if self.stopped else ""
         return f"{self.measured} runs measured, {self.failed} failed, {self.left} to do{end}"
 
@@ -193,10 +194,12 @@ class Session:
         """Gates, the run, its record, its commit."""
         bench = self.bench
         attempt = 1 + sum(1 for record in self.records if _slot(record) == run.slot and record.repeat_of == repeat_of)
-        took = [record.duration_seconds or 0.0 for record in self.records if record.cell == run.slot[:3]]
+        took = [
+            seconds for record in self.records if record.cell == run.slot[:3] and (seconds := record.duration_seconds)
+        ]
         job = prepare(bench.matrix, run, attempt, repeat_of, statistics.fmean(took) if took else None)
         if run.environment not in bench.packages:
-            bench.packages[run.environment] = installed(job.environment, job.environment_options)
+            bench.packages[run.environment] = installed(job.environment, job.environment_options, bench.interruption)
 
         def waiting(text: str) -> None:
             bench.progress.live(job.label, text.partition(",")[0].partition(" (")[0], text)

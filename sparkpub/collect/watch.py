@@ -117,6 +117,7 @@ class Watch:
                 self.note(kind, self._redactor.text(text)[:500], at)
 
     def close(self) -> None:
+        """Let go of the kernel's log."""
         if self._kernel is not None:
             os.close(self._kernel)
             self._kernel = None

@@ -77,6 +77,7 @@ class Chroot(Environment):
         return [*found, *missing_sources(options.binds, models), *inside]
 
     def inherited(self, options: ChrootOptions) -> Mapping[str, str]:  # noqa: ARG002
+        """A minimal environment; nothing of the operator's."""
         return CLEAN
 
     def visible(self, path: str, options: ChrootOptions) -> str:

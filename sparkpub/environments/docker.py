@@ -5,6 +5,7 @@ the night. Containers are labelled with their collector, so that only orphans of
 """
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -13,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from sparkpub.environments.base import (
     INSIDE_WORKDIR,
@@ -41,6 +42,12 @@ Size = Annotated[str, Field(pattern=r"^\d+(\.\d+)?[bkmgBKMG]?$")] | Annotated[in
 """Bytes, or a number with a unit as Docker reads it: `60g`, `512m`."""
 
 
+def _device(text: str) -> str:
+    if re.fullmatch(r"/dev/.+|.+/.+=.+", text) is None:
+        raise ValueError(f"{text!r} is no device; write /dev/nvidia0 or a CDI name such as nvidia.com/gpu=all")
+    return text
+
+
 class DockerOptions(Options):
     """Options of `type: docker`: the flags of `docker run` under their own names."""
 
@@ -48,7 +55,7 @@ class DockerOptions(Options):
     """The image, by tag, digest or id. It has to be on this machine: it is never pulled."""
     gpus: Literal["all"] | Annotated[int, Field(ge=1)] | tuple[str, ...] | None = None
     """`--gpus`: all, a number, or a list of GPU indices or UUIDs. Needs the NVIDIA container toolkit."""
-    devices: tuple[Annotated[str, Field(pattern=r"^(/dev/.+|.+/.+=.+)$")], ...] = ()
+    devices: tuple[Annotated[str, AfterValidator(_device)], ...] = ()
     """`--device`: `/dev/nvidia0[:/inside[:rwm]]`, or CDI names such as `nvidia.com/gpu=all`."""
     ipc: str | None = None
     """`--ipc`: `host` shares the host's shared memory, `private` gives the container its own."""
@@ -170,6 +177,7 @@ class DockerRun:
             self._ended.set()
 
     def wait(self, timeout: float) -> Exit | None:
+        """The end, or None after `timeout` seconds."""
         if self._exit is None and self._ended.wait(max(0.0, timeout)):
             self._pump.join(10)
             self._exit = self._inspected()

@@ -158,6 +158,7 @@ class Host(Environment):
         return found
 
     def inherited(self, options: HostOptions) -> Mapping[str, str]:  # noqa: ARG002
+        """The collector's own."""
         return os.environ
 
     def launch(self, launch: Launch, options: HostOptions) -> HostProcess:

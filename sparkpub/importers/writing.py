@@ -41,6 +41,8 @@ class Outcome:
         return [*texts, f"{len(self.imported)} imported, {len(self.skipped)} skipped, {len(self.refused)} refused"]
 
     def document(self) -> dict[str, Any]:
+        """For `--json`."""
+
         def told(left: list[Left]) -> list[dict[str, str]]:
             return [{"source": item.source, "reason": item.reason} for item in left]
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from sparkpub.metrics import METRICS
 from sparkpub.record import Declared, MetricName, MetricValue
@@ -15,13 +15,23 @@ Role = Literal["report", "requests", "iterations", "output"]
 FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$")]
 
 
+def _compiled(value: Any) -> Any:
+    try:
+        return re.compile(value) if isinstance(value, str) else value
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+
+
+Pattern = Annotated[re.Pattern[str], BeforeValidator(_compiled)]
+
+
 class Extraction(Declared):
     """Where one metric stands: the first group of `regex` in the log, or `json`, a dotted path into `file`.
 
     A metric that sparkpub does not know needs unit, label and direction. `scale` converts what was read to the unit.
     """
 
-    regex: re.Pattern[str] | None = None
+    regex: Pattern | None = None
     json_path: str | None = Field(default=None, alias="json")
     file: Role | None = None
     take: Literal["first", "last"] = "last"
@@ -60,7 +70,7 @@ class CommandOptions(Options):
     """Metric to where it stands: `regex` with one group (`take: first` or `last` match) in the log, or `json`, a dotted
     path, in the report; `file` names another role. `scale` multiplies. `optional` may be absent. A metric that sparkpub
     does not know needs `unit`, `label` and `direction`."""
-    measured_from: re.Pattern[str] | None = None
+    measured_from: Pattern | None = None
     """Regular expression of the printed line with which the measurement begins: growing memory is a leak from there
     on. None: memory may grow as it likes."""
 
@@ -78,6 +88,7 @@ class CommandOptions(Options):
 
 
 def command(case: Case, options: CommandOptions) -> Command:
+    """The argv with its placeholders filled in."""
     known = {
         "{model_path}": case.model_path or "",
         "{model_id}": case.model_id,

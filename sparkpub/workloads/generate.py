@@ -63,6 +63,7 @@ def command(case: Case, options: GenerateOptions) -> Command:
 
 
 def parse(log: bytes, files: Mapping[str, bytes], options: GenerateOptions | None) -> Answer:
+    """Metrics and identity from the report, times from the requests."""
     report = reading.json_object(files.get("report"))
     if report is None:
         return Answer({}, complete=False, problems=("no report: the generation did not finish",))

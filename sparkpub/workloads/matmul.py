@@ -37,12 +37,14 @@ class MatmulOptions(Options):
 
 
 def command(case: Case, options: MatmulOptions) -> Command:
+    """The payload with its options as flags."""
     argv = flags(options.flags() | {"--seed": case.seed, "--report": f"{WORKDIR}/{_REPORT}"})
     files = {_SCRIPT: reading.payload(_SCRIPT)}
     return Command((PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), {}, files, {"report": _REPORT}, MEASURING)
 
 
 def parse(log: bytes, files: Mapping[str, bytes], options: MatmulOptions | None) -> Answer:
+    """Rate and time from the report."""
     report = reading.json_object(files.get("report"))
     if report is None:
         return Answer({}, complete=False, problems=("no report: the multiplication did not finish",))

@@ -145,6 +145,7 @@ def distribution(stem: str, values: Sequence[float], source: Source) -> dict[str
 
 
 def distributions(series: Mapping[str, Sequence[float]], source: Source) -> dict[str, MetricValue]:
+    """`distribution` of several series, by stem."""
     return {
         name: value for stem, values in series.items() for name, value in distribution(stem, values, source).items()
     }

@@ -68,7 +68,7 @@ def test_a_metric_that_is_missing_is_said_and_null() -> None:
 @pytest.mark.parametrize(
     ("metric", "message"),
     [
-        ({"a": {"regex": "(", **OWN}}, "valid regular expression"),
+        ({"a": {"regex": "(", **OWN}}, "not a regular expression"),
         ({"a": {"regex": "a=.+", **OWN}}, "one group"),
         ({"a": OWN}, "either regex or json"),
         ({"a": {"regex": "(.)"}}, "needs unit, label and direction"),
