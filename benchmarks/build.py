@@ -21,7 +21,7 @@ from mkdocs.utils.yaml import yaml_load
 
 from benchmarks import harness
 from benchmarks.harness import Row, row
-from sparkpub.store import CAMPAIGN_FILE, DEFAULT_DATA, campaign_folders, record_paths
+from sparkpub.record.store import CAMPAIGN_FILE, DEFAULT_DATA, campaign_folders, record_paths
 
 REPEATS = 5
 ONE = "h200"

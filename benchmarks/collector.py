@@ -17,9 +17,9 @@ from pathlib import Path
 
 from benchmarks import harness, quick
 from benchmarks.harness import Row, row
-from sparkpub.analysis.compare import compare
-from sparkpub.store import read_folder
-from sparkpub.workloads.reading import payload
+from sparkpub.plan.workloads.reading import payload
+from sparkpub.record.store import read_folder
+from sparkpub.review.statistics.compare import compare
 
 WATCHED_SECONDS = 10.0
 REPEATS = 3

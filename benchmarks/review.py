@@ -16,10 +16,10 @@ from random import Random
 
 from benchmarks import harness, quick
 from benchmarks.harness import Row, row
-from sparkpub.analysis.summary import statistics
-from sparkpub.checks import review
-from sparkpub.dataset import load
-from sparkpub.store import campaign_folders
+from sparkpub.record.store import campaign_folders
+from sparkpub.review.checks import review
+from sparkpub.review.dataset import load
+from sparkpub.review.summary import statistics
 
 SIZES = (1_000, 10_000, 100_000)
 

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import click
 
 from sparkpub import __version__
-from sparkpub.errors import SparkpubError
-from sparkpub.store import DEFAULT_DATA, write_atomic
+from sparkpub.record.errors import SparkpubError
+from sparkpub.record.store import DEFAULT_DATA, write_atomic
 
 _PATH, _FOLDER = click.Path(path_type=Path), click.Path(path_type=Path, file_okay=False)
 _PRESENT = click.Path(path_type=Path, exists=True, file_okay=False)
@@ -48,8 +48,8 @@ def doctor(matrix_file: Path | None, data: Path, smoke: bool, as_json: bool) -> 
 
     Example: sparkpub doctor matrix/demo.yaml --smoke
     """
-    from sparkpub import matrix
     from sparkpub.collect import doctor as physician
+    from sparkpub.plan import matrix
 
     if smoke and matrix_file is None:
         raise click.UsageError("--smoke runs the cells of a matrix, and none is given")
@@ -68,8 +68,8 @@ def plan(matrix_file: Path, data: Path, as_json: bool) -> None:
 
     Example: sparkpub plan matrix/demo.yaml
     """
-    from sparkpub import matrix
     from sparkpub.collect import overview
+    from sparkpub.plan import matrix
 
     declared = matrix.read(matrix_file)
     _print(as_json, partial(overview.plan_document, declared, data), partial(overview.plan_lines, declared, data))
@@ -91,8 +91,8 @@ def collect(
 
     Example: sparkpub collect matrix/demo.yaml --data local --only environment=native
     """
-    from sparkpub import matrix
     from sparkpub.collect import session
+    from sparkpub.plan import matrix
 
     if push and no_commit:
         raise click.UsageError("--push pushes commits, and --no-commit makes none")
@@ -110,8 +110,8 @@ def status(matrix_file: Path, data: Path, as_json: bool) -> None:
 
     Example: sparkpub status matrix/demo.yaml --data local
     """
-    from sparkpub import matrix
     from sparkpub.collect import overview
+    from sparkpub.plan import matrix
 
     declared = matrix.read(matrix_file)
     _print(as_json, partial(overview.status_document, declared, data), partial(overview.status_lines, declared, data))
@@ -138,8 +138,9 @@ def import_(kind: str, path: Path, campaign: str, data: Path, matrix_file: Path 
 
     Example: sparkpub import benchmark-spark results/comprehensive --campaign mine --data local
     """
-    from sparkpub import importers, matrix
-    from sparkpub.importers.base import About, Given, read_about
+    from sparkpub.collect import importers
+    from sparkpub.collect.importers.base import About, Given, read_about
+    from sparkpub.plan import matrix
 
     declared = matrix.read(matrix_file) if matrix_file else None
     given = Given(campaign, declared, read_about(about_file) if about_file else About(), **cell)
@@ -163,12 +164,13 @@ def check(data: Path, as_json: bool, github: bool, fail_on: Literal["error", "wa
 
     Example: sparkpub check --fail-on warning
     """
-    from sparkpub.checks import prose, reviewing
-    from sparkpub.dataset import load
+    from sparkpub.review.checks import reviewing
+    from sparkpub.review.dataset import load
+    from sparkpub.site import proofreading
 
     found = reviewing.review(load(data, skip=lambda _: None))
     if sources is not None:
-        found = prose.with_prose(found, sources)
+        found = proofreading.with_prose(found, sources)
     lines = (
         [reviewing.as_json(found)] if as_json else (reviewing.as_annotations if github else reviewing.as_text)(found)
     )
@@ -186,8 +188,8 @@ def claims(data: Path, sources: Path, as_json: bool) -> None:
 
     Example: sparkpub claims --json
     """
-    from sparkpub import claims as ledger
-    from sparkpub.dataset import load
+    from sparkpub.review.claims import ledger
+    from sparkpub.review.dataset import load
     from sparkpub.site.build import SiteOptions, publish
     from sparkpub.site.prose import uses
 
@@ -205,7 +207,7 @@ def values(filter_text: str, data: Path, sources: Path) -> None:
 
     Example: sparkpub values "mean peak_memory deepseek"
     """
-    from sparkpub.dataset import load
+    from sparkpub.review.dataset import load
     from sparkpub.site.build import SiteOptions, names, publish
 
     for line in names(publish(load(data), SiteOptions(sources)), filter_text):
@@ -222,8 +224,8 @@ def quarantine(run_id: str, reason: str | None, undo: bool, data: Path) -> None:
 
     Example: sparkpub quarantine RUN_ID --reason "the fan was blocked"
     """
-    from sparkpub.checks import quarantine as quarantines
-    from sparkpub.dataset import load
+    from sparkpub.review.checks import quarantine as quarantines
+    from sparkpub.review.dataset import load
 
     if undo is (reason is not None):
         raise click.UsageError("give either --reason TEXT or --undo")
@@ -245,10 +247,10 @@ def stats(data: Path, form: Literal["json", "markdown", "csv"] | None, **asked: 
 
     Example: sparkpub stats --campaign phase1 --include all --markdown
     """
-    from sparkpub.analysis import tables
-    from sparkpub.analysis.summary import statistics
-    from sparkpub.checks import review
-    from sparkpub.dataset import load
+    from sparkpub.review import tables
+    from sparkpub.review.checks import review
+    from sparkpub.review.dataset import load
+    from sparkpub.review.summary import statistics
 
     dataset = load(data)
     found = statistics(dataset, excluded=review(dataset).excluded, **asked)
@@ -268,7 +270,7 @@ def export(data: Path, form: str, output: Path) -> None:
 
     Example: sparkpub export --format parquet -o runs.parquet
     """
-    from sparkpub.dataset import load
+    from sparkpub.review.dataset import load
     from sparkpub.site.export import FORMATS, table
 
     write_atomic(output, FORMATS[form](table(load(data))))
@@ -287,7 +289,7 @@ def render(data: tuple[Path, ...], out: Path, **given: Any) -> None:
 
     Example: sparkpub render --out docs
     """
-    from sparkpub.dataset import load
+    from sparkpub.review.dataset import load
     from sparkpub.site import disk
     from sparkpub.site.build import SiteOptions, build, refuse
     from sparkpub.site.history import last_commits
@@ -311,7 +313,7 @@ def build(config: Path, site_dir: Path | None) -> None:
 
     Example: sparkpub build
     """
-    from sparkpub.mkdocs_plugin import build_site
+    from sparkpub.site.mkdocs import build_site
 
     click.echo(build_site(config, site_dir))
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sparkpub.metrics import METRICS
-from sparkpub.record import MetricValue, Moment, Plan, Record, Requested
+from sparkpub.record.metrics import METRICS
+from sparkpub.record.record import MetricValue, Moment, Plan, Record, Requested
 
 
 def a_record(metrics: Mapping[str, float] | None = None, **fields: Any) -> Record:

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from sparkpub import __version__, cli
-from sparkpub.errors import MatrixError, SparkpubError
+from sparkpub.record.errors import MatrixError, SparkpubError
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = sorted(cli.cli.commands)

@@ -9,16 +9,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from sparkpub.collect import controls, lock, machine, nvml, watch
+from sparkpub.collect import lock, watch
+from sparkpub.collect.environments.chroot import may_mount
+from sparkpub.collect.environments.docker import described
 from sparkpub.collect.git import GitError, Repository
+from sparkpub.collect.machine import cgroup, controls, inventory, nvml, proc
 from sparkpub.collect.run import obstacles, unprepared
 from sparkpub.collect.session import Choice, collect, known_records
-from sparkpub.environments.chroot import may_mount
-from sparkpub.environments.docker import described
-from sparkpub.errors import CollectError
-from sparkpub.kernel import cgroup, memory
-from sparkpub.matrix import Gates, Matrix, plan
-from sparkpub.metrics import GIB
+from sparkpub.plan.matrix import Gates, Matrix, plan
+from sparkpub.record.errors import CollectError
+from sparkpub.record.metrics import GIB
 
 State = Literal["ok", "warning", "missing"]
 TOOLS = {"trtllm-bench": "trtllm-bench", "vllm": "vllm-bench", "llama-bench": "llama-bench"}
@@ -61,7 +61,7 @@ def _gpu() -> Iterator[Finding]:
         if gpus is None:
             yield Finding("gpu", "warning", why, "install the NVIDIA driver, or measure on the CPU only")
             return
-        facts = machine.facts(gpus)
+        facts = inventory.facts(gpus)
         for card in facts.gpus:
             size = "unified memory" if card.memory_total_gib is None else f"{card.memory_total_gib:.1f} GiB"
             yield Finding("gpu", "ok", f"{card.name}, {size}, driver {facts.driver}, CUDA up to {facts.cuda_driver}")
@@ -75,7 +75,7 @@ def _gpu() -> Iterator[Finding]:
 
 
 def _machine(data: Path) -> Iterator[Finding]:
-    values = memory.meminfo()
+    values = proc.meminfo()
     yield Finding("memory", "ok", f"{values['MemAvailable']:.1f} of {values['MemTotal']:.1f} GiB available")
     place = next(path for path in (data.resolve(), *data.resolve().parents) if path.exists())
     free = shutil.disk_usage(place).free / GIB

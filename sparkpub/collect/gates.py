@@ -13,13 +13,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sparkpub.collect import controls
 from sparkpub.collect.interruption import Interruption
-from sparkpub.collect.nvml import Gpus
-from sparkpub.kernel import memory
-from sparkpub.matrix import Gates
-from sparkpub.metrics import GIB
-from sparkpub.record import Gate, Reading
+from sparkpub.collect.machine import controls, proc
+from sparkpub.collect.machine.nvml import Gpus
+from sparkpub.plan.matrix import Gates
+from sparkpub.record.metrics import GIB
+from sparkpub.record.record import Gate, Reading
 
 PACE = 2.0
 """Seconds between readings while a gate waits."""
@@ -92,7 +91,7 @@ class Gatekeeper:
     def __init__(self, gates: Gates, why_no_gpu: str, data: Path) -> None:
         self._gates, self._why, self._data = gates, why_no_gpu, data
         self._gpus: Gpus | None = None
-        self._cpu = memory.CpuLoad()
+        self._cpu = proc.CpuLoad()
 
     def passed(self, gpus: Gpus | None, last_ended: datetime | None, interruption: Interruption, say: Say) -> Passed:
         """Wait for everything that waiting helps, then read the rest. `gpus` are those of the run."""
@@ -179,7 +178,7 @@ class Gatekeeper:
         free = self._gpus.memory_free_percent() if self._gpus is not None else None
         if free is not None:
             return round(free, 2), "memory of the GPU"
-        values = memory.meminfo()
+        values = proc.meminfo()
         share = 100.0 * values["MemAvailable"] / values["MemTotal"]
         why = "unified memory" if self._gpus is not None else "no GPU"
         return round(share, 2), f"MemAvailable of the machine: {why}"

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sparkpub import store
 from sparkpub.collect import invoker
 from sparkpub.collect.progress import Progress
-from sparkpub.store import Stored
+from sparkpub.record import store
+from sparkpub.record.store import Stored
 
 TIMEOUT = 120
 _ATTEMPTS = 3

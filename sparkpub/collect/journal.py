@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub.collect import invoker
-from sparkpub.errors import CollectError
-from sparkpub.record import Evidence, Record
-from sparkpub.redaction import Redactor
-from sparkpub.store import EVIDENCE_CAP, Stored, file_sha256, to_json, write_atomic
+from sparkpub.record.errors import CollectError
+from sparkpub.record.record import Evidence, Record
+from sparkpub.record.redaction import Redactor
+from sparkpub.record.store import EVIDENCE_CAP, Stored, file_sha256, to_json, write_atomic
 
 OUTPUT_ROLES = ("report", "requests", "iterations", "output")
 FOLDER, DRAFT, WORK = ".run", "journal.json", "work"

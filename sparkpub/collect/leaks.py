@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparkpub.analysis.drift import trend
+from sparkpub.review.statistics.drift import trend
 
 FLOOR_GIB = 0.5
 """Less is no leak, neither growing in a run nor left behind after it: an idle machine moves by less."""

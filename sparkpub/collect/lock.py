@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sparkpub import state
-from sparkpub.errors import CollectError
+from sparkpub.collect import state
+from sparkpub.record.errors import CollectError
 
 _PLACES = ("/run/lock", "/var/tmp")  # noqa: S108 - a lock must lie where every user of the machine finds it
 NAME = "sparkpub-collector.lock"

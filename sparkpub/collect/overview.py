@@ -6,11 +6,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from sparkpub import coverage, store
 from sparkpub.collect.progress import current, duration
 from sparkpub.collect.session import known_records, public
-from sparkpub.matrix import Matrix, PlannedRun
-from sparkpub.record import Record
+from sparkpub.plan import coverage
+from sparkpub.plan.matrix import Matrix, PlannedRun
+from sparkpub.record import store
+from sparkpub.record.record import Record
 
 
 def _quarantined(folder: Path) -> list[str]:

@@ -9,10 +9,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from sparkpub.collect.environments.base import Environment, Launch
 from sparkpub.collect.interruption import Interruption
-from sparkpub.environments.base import Environment, Launch
-from sparkpub.errors import CollectError
-from sparkpub.workloads.base import PYTHON, Command
+from sparkpub.plan.workloads.base import PYTHON, Command
+from sparkpub.record.errors import CollectError
 
 PATIENCE = 60.0
 """Seconds for an answer: a container may have to start first."""

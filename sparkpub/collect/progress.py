@@ -9,9 +9,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from sparkpub import state
-from sparkpub.collect import lock
-from sparkpub.record import Moment
+from sparkpub.collect import lock, state
+from sparkpub.record.record import Moment
 
 NOTE = "status.json"
 _BAR = 20

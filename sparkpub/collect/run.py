@@ -11,19 +11,21 @@ from typing import Any
 from pydantic import ValidationError
 
 from sparkpub import __version__
-from sparkpub.analysis.identity import contradictions
 from sparkpub.collect import journal, sampling
+from sparkpub.collect.environments import ENVIRONMENTS
+from sparkpub.collect.environments.base import Environment, Exit, Launch, Obstacle, Running
 from sparkpub.collect.gates import Passed, floor_gib
 from sparkpub.collect.git import own_commit
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.journal import Log, Sealed, seal
 from sparkpub.collect.progress import Progress, duration
 from sparkpub.collect.watch import Watch
-from sparkpub.environments import ENVIRONMENTS
-from sparkpub.environments.base import Environment, Exit, Launch, Obstacle, Running
-from sparkpub.errors import CollectError, SparkpubError, WorkloadError, field_problems
-from sparkpub.matrix import Matrix, Model, PlannedRun
-from sparkpub.record import (
+from sparkpub.plan.matrix import Matrix, Model, PlannedRun
+from sparkpub.plan.workloads import WORKLOADS, architecture
+from sparkpub.plan.workloads.base import Answer, Case, Command, Workload
+from sparkpub.record.errors import CollectError, SparkpubError, WorkloadError, field_problems
+from sparkpub.record.identity import contradictions
+from sparkpub.record.record import (
     Architecture,
     Event,
     Machine,
@@ -35,11 +37,9 @@ from sparkpub.record import (
     Requested,
     Status,
 )
-from sparkpub.redaction import Redactor
-from sparkpub.store import Stored
-from sparkpub.telemetry import Telemetry
-from sparkpub.workloads import WORKLOADS, architecture
-from sparkpub.workloads.base import Answer, Case, Command, Workload
+from sparkpub.record.redaction import Redactor
+from sparkpub.record.store import Stored
+from sparkpub.record.telemetry import Telemetry
 
 TICK = 0.25
 """Seconds between looks at a run; its end wakes us at once."""

@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sparkpub.collect.nvml import Gpus, NoGpuError
-from sparkpub.kernel import cgroup, memory
-from sparkpub.kernel.tree import RUN_VARIABLE, descendants, mark
-from sparkpub.telemetry import COLUMNS
+from sparkpub.collect.machine import cgroup, proc
+from sparkpub.collect.machine.nvml import Gpus, NoGpuError
+from sparkpub.collect.machine.processes import RUN_VARIABLE, descendants, mark
+from sparkpub.record.telemetry import COLUMNS
 
 PSS_EVERY = 10.0
 """Seconds between readings of PSS, which walks page tables and would disturb what is measured."""
@@ -36,7 +36,7 @@ class Sampler:
             self._gpus = Gpus(indices)
         except NoGpuError as error:
             self.reasons |= _for_columns("gpu_", str(error))
-        self._cpu = memory.CpuLoad()
+        self._cpu = proc.CpuLoad()
         self._at_baseline: set[int] = set()
         self._ours: set[int] = set()
         self._pid: int | None = None
@@ -64,10 +64,10 @@ class Sampler:
     def row(self, now: float) -> dict[str, Any]:
         """One sample: column to value, None where a sensor gave nothing. `now` is monotonic."""
         row: dict[str, Any] = dict.fromkeys(COLUMNS)
-        row |= memory.machine_columns() | memory.pressure_columns() | {"cpu_percent": self._cpu.percent()}
+        row |= proc.machine_columns() | proc.pressure_columns() | {"cpu_percent": self._cpu.percent()}
         self._find_folder()
         if self._folder is not None:
-            row |= memory.cgroup_columns(self._folder)
+            row |= proc.cgroup_columns(self._folder)
         if self._gpus is not None:
             row |= self._gpus.columns() | self._processes()
             self.reasons |= self._gpus.reasons
@@ -108,7 +108,7 @@ class Sampler:
 
     def _pss(self) -> float | None:
         began = time.monotonic()
-        value = memory.pss(self._pids())
+        value = proc.pss(self._pids())
         self._pss_due = began + max(PSS_EVERY, (time.monotonic() - began) / PSS_SHARE)
         return value
 

@@ -10,10 +10,10 @@ from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 
-from sparkpub.errors import CollectError
-from sparkpub.metrics import METRICS
-from sparkpub.record import Memory, MemoryLedger, MetricValue
-from sparkpub.telemetry import Telemetry, parse
+from sparkpub.record.errors import CollectError
+from sparkpub.record.metrics import METRICS
+from sparkpub.record.record import Memory, MemoryLedger, MetricValue
+from sparkpub.record.telemetry import Telemetry, parse
 
 LOAD_PERCENT = 10.0
 """From this utilisation on a sample counts as under load."""

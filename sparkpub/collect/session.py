@@ -7,23 +7,25 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from sparkpub import coverage, store
-from sparkpub.analysis.describe import describe
-from sparkpub.analysis.outliers import grubbs
-from sparkpub.campaign import Campaign
-from sparkpub.collect import controls, invoker, journal, machine, nvml
+from sparkpub.collect import invoker, journal
+from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.collect.gates import Gatekeeper, Passed, Say
 from sparkpub.collect.git import Committer
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.lock import locked
+from sparkpub.collect.machine import controls, inventory, nvml
 from sparkpub.collect.packages import installed
 from sparkpub.collect.progress import Progress, duration
 from sparkpub.collect.run import Bench, Job, gpu_indices, measure, prepare, refuse_obstacles
-from sparkpub.environments import ENVIRONMENTS
-from sparkpub.errors import CollectError, UsageError
-from sparkpub.matrix import Matrix, PlannedRun, plan
-from sparkpub.record import Gate, Origin, Record
-from sparkpub.redaction import Redactor
+from sparkpub.plan import coverage
+from sparkpub.plan.matrix import Matrix, PlannedRun, plan
+from sparkpub.record import store
+from sparkpub.record.campaign import Campaign
+from sparkpub.record.errors import CollectError, UsageError
+from sparkpub.record.record import Gate, Origin, Record
+from sparkpub.record.redaction import Redactor
+from sparkpub.review.statistics.describe import describe
+from sparkpub.review.statistics.outliers import grubbs
 
 VARIATION_PERCENT = 5.0
 """Coefficient of variation above which the source's methodology calls a cell's data poor."""
@@ -131,7 +133,7 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
         committer.catch_up()
         gpus, why = stack.enter_context(nvml.opened())
         controlled = stack.enter_context(controls.applied(matrix.gates, gpus, why))
-        facts = machine.facts(gpus, controlled)
+        facts = inventory.facts(gpus, controlled)
         bench = Bench(matrix, shown, folder, facts, redactor, interruption, progress)
         keeper = Gatekeeper(matrix.gates, why, choice.data)
         outcome = Session(bench, keeper, controlled, committer, choice, records).run(wanted)

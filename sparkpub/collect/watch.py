@@ -7,9 +7,9 @@ from contextlib import suppress
 
 from sparkpub.collect.leaks import FLOOR_GIB, LeakWatch
 from sparkpub.collect.sampling import Readings
-from sparkpub.record import Event
-from sparkpub.redaction import Redactor
-from sparkpub.telemetry import THROTTLES
+from sparkpub.record.record import Event
+from sparkpub.record.redaction import Redactor
+from sparkpub.record.telemetry import THROTTLES
 
 SLOW_CLOCK_SHARE = 0.5
 """A clock under load below this share of the maximum is stuck. A Spark with a bad supply shows 500-850 of 2400 MHz."""

@@ -14,21 +14,23 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from sparkpub import claims, facts
-from sparkpub.analysis.summary import statistics
-from sparkpub.checks import prose, review
-from sparkpub.dataset import Dataset
-from sparkpub.errors import SiteError
-from sparkpub.site import blog, downloads, runtime
-from sparkpub.site.compile import Compiled, Drawings, image
+from sparkpub.record.errors import SiteError
+from sparkpub.review.checks import review
+from sparkpub.review.claims import facts, ledger
+from sparkpub.review.dataset import Dataset
+from sparkpub.review.summary import statistics
+from sparkpub.site import proofreading
+from sparkpub.site.browser import runtime
 from sparkpub.site.content import Content, SiteOptions, block_key, placeholders
-from sparkpub.site.figures import specification
-from sparkpub.site.library import Library
-from sparkpub.site.pages import Pages
+from sparkpub.site.figures.compile import Compiled, Drawings, image
+from sparkpub.site.figures.drawn import specification
+from sparkpub.site.figures.library import Library
+from sparkpub.site.figures.rows import Rows, rows
+from sparkpub.site.pages import blog, downloads
+from sparkpub.site.pages.runs import RunPages
+from sparkpub.site.pages.templating import Templates
+from sparkpub.site.pages.tree import Pages
 from sparkpub.site.publication import Publication
-from sparkpub.site.rows import Rows, rows
-from sparkpub.site.runpages import RunPages
-from sparkpub.site.templating import Templates
 from sparkpub.site.words import Words
 
 __all__ = ["Content", "SiteOptions", "build"]
@@ -71,7 +73,7 @@ def _tree(publication: Publication, drawings: Drawings) -> dict[str, Content]:
 def refuse(dataset: Dataset, options: SiteOptions) -> None:
     """Raise SiteError with every reason for which this must not be published: errors that nobody has answered,
     typed figures, links to evidence that is not there, claims whose verdict changed."""
-    found = prose.with_prose(review(dataset), options.sources).unacknowledged_errors
+    found = proofreading.with_prose(review(dataset), options.sources).unacknowledged_errors
     lines = [f"{finding.check}: {finding.message}" for finding in found]
     if lines:
         raise SiteError(lines[0], others=lines[1:], remedy="mend it, or acknowledge it in campaign.json")
@@ -81,7 +83,7 @@ def publish(dataset: Dataset, options: SiteOptions) -> Publication:
     """The dataset with its review, its statistics and the verdicts on its claims."""
     found = review(dataset)
     figures = statistics(dataset, excluded=found.excluded)
-    verdicts = claims.judge(claims.read(options.sources / CLAIMS), dataset, found)
+    verdicts = ledger.judge(ledger.read(options.sources / CLAIMS), dataset, found)
     return Publication(dataset, options, figures, found, verdicts)
 
 

@@ -5,10 +5,10 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from sparkpub.errors import SiteError
-from sparkpub.site import runtime
+from sparkpub.record.errors import SiteError
+from sparkpub.record.store import write_atomic
+from sparkpub.site.browser import runtime
 from sparkpub.site.content import Content
-from sparkpub.store import write_atomic
 
 MANIFEST = ".sparkpub-files.json"
 """What this program wrote into a folder: nothing else there is ever touched."""

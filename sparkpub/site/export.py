@@ -8,9 +8,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparkpub.checks import review
-from sparkpub.dataset import Dataset
-from sparkpub.store import write_atomic
+from sparkpub.record.store import write_atomic
+from sparkpub.review.checks import review
+from sparkpub.review.dataset import Dataset
 
 if TYPE_CHECKING:
     import pandas as pd

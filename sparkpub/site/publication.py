@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from sparkpub.analysis.summary import CellStatistic, ComparisonRow, Statistics
-from sparkpub.charts.scope import Scope
-from sparkpub.checks import Review
-from sparkpub.claims import Verdict
-from sparkpub.dataset import CampaignData, Dataset
-from sparkpub.matrix import Matrix
-from sparkpub.metrics import METRICS, Metric
-from sparkpub.record import Record, metric_of
+from sparkpub.plan.matrix import Matrix
+from sparkpub.record.metrics import METRICS, Metric
+from sparkpub.record.record import Record, metric_of
+from sparkpub.record.store import Stored
+from sparkpub.review.checks import Review
+from sparkpub.review.claims.ledger import Verdict
+from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.summary import CellStatistic, ComparisonRow, Statistics
 from sparkpub.site.content import SiteOptions
-from sparkpub.site.evidence import Published, published
-from sparkpub.store import Stored
+from sparkpub.site.figures.scope import Scope
+from sparkpub.site.pages.evidence import Published, published
 
 HEADLINES = (
     "output_throughput_tok_s",

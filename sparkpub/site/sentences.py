@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from sparkpub.analysis.describe import ALPHA
-from sparkpub.analysis.summary import CellStatistic, ComparisonRow
-from sparkpub.metrics import Metric
+from sparkpub.record.metrics import Metric
+from sparkpub.review.statistics.describe import ALPHA
+from sparkpub.review.summary import CellStatistic, ComparisonRow
 
 MINUS = "\N{MINUS SIGN}"
 SPACE = "\N{NO-BREAK SPACE}"

@@ -13,20 +13,20 @@ from typing import Any
 from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from sparkpub.analysis.compare import p_text
-from sparkpub.analysis.summary import ComparisonRow, Statistics
-from sparkpub.checks import Finding, Review
-from sparkpub.claims import Verdict
-from sparkpub.dataset import CampaignData, Dataset
-from sparkpub.errors import ClaimError, SparkpubError
-from sparkpub.facts import Fact
-from sparkpub.quantities import STATISTICS, Group, Include, Quantity, Question, ask, select
-from sparkpub.record import Record
-from sparkpub.site import reference
+from sparkpub.record.documents import suggestion
+from sparkpub.record.errors import ClaimError, SparkpubError
+from sparkpub.record.record import Record
+from sparkpub.review.checks import Finding, Review
+from sparkpub.review.claims.facts import Fact
+from sparkpub.review.claims.ledger import Verdict
+from sparkpub.review.claims.quantities import STATISTICS, Group, Include, Quantity, Question, ask, select
+from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.statistics.compare import p_text
+from sparkpub.review.summary import ComparisonRow, Statistics
+from sparkpub.site.pages import reference
+from sparkpub.site.pages.reference import plain
 from sparkpub.site.prose import UNITS
-from sparkpub.site.reference import plain
 from sparkpub.site.sentences import SPACE
-from sparkpub.yaml_lines import suggestion
 
 LEDGER, FACTS = "claims/index.md", "claims/facts.md"
 """The pages on which every claim and every fact has an anchor of its own."""

@@ -4,9 +4,9 @@ import hashlib
 import math
 from pathlib import Path
 
-from sparkpub.campaign import Campaign
-from sparkpub.record import Evidence, Gate, Moment, Phase, Plan, Reading, Record, Requested
-from sparkpub.store import to_json
+from sparkpub.record.campaign import Campaign
+from sparkpub.record.record import Evidence, Gate, Moment, Phase, Plan, Reading, Record, Requested
+from sparkpub.record.store import to_json
 from tests.building import a_record
 
 NAME = "bench"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from sparkpub.site import runtime, security
-from sparkpub.site.compile import FONT, compile_chart, drawing
+from sparkpub.site.browser import runtime, security
 from sparkpub.site.content import ROOT
+from sparkpub.site.figures.compile import FONT, compile_chart, drawing
 from tests.browser.conftest import Host, served
 
 ROWS = [

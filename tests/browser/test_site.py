@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sparkpub.store import DEFAULT_DATA, campaign_folders, record_paths
+from sparkpub.record.store import DEFAULT_DATA, campaign_folders, record_paths
 from tests.browser.campaign import FAILED, HOSTILE, NAME
 from tests.browser.conftest import REPOSITORY, Host
 

@@ -1,4 +1,4 @@
-"""The browser's comparison against the one that publishes: `sparkpub.analysis.compare` is the reference."""
+"""The browser's comparison against the one that publishes: `sparkpub.review.statistics.compare` is the reference."""
 
 import json
 import shutil
@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sparkpub.analysis.compare import adjust, compare
-from sparkpub.site.runtime import ASSETS
+from sparkpub.review.statistics.compare import adjust, compare
+from sparkpub.site.browser.runtime import ASSETS
 
 pytestmark = pytest.mark.node
 PROGRAM = """

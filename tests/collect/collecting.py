@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sparkpub import matrix as matrices
 from sparkpub.collect.session import Choice, Outcome, collect
-from sparkpub.matrix import Matrix
-from sparkpub.record import Record
-from sparkpub.store import read_folder
+from sparkpub.plan import matrix as matrices
+from sparkpub.plan.matrix import Matrix
+from sparkpub.record.record import Record
+from sparkpub.record.store import read_folder
 
 OPEN_GATES = {
     "cooldown": 0,

@@ -12,7 +12,7 @@ import pytest
 from sparkpub.collect import progress
 from sparkpub.collect.overview import estimate
 from sparkpub.collect.progress import Progress, duration
-from sparkpub.matrix import Matrix, plan
+from sparkpub.plan.matrix import Matrix, plan
 from tests.building import a_record
 from tests.collect.collecting import OPEN_GATES, a_matrix, records, run
 

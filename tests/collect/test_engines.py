@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sparkpub.checks import review
-from sparkpub.dataset import load
+from sparkpub.review.checks import review
+from sparkpub.review.dataset import load
 from tests.collect.collecting import OPEN_GATES, a_matrix, records, run
 
 STANDIN = str(Path(__file__).parents[1] / "data/standins/trtllm-bench")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sparkpub.collect.journal import Log
-from sparkpub.redaction import Redactor
+from sparkpub.record.redaction import Redactor
 
 
 def written(tmp_path: Path, chunks: list[bytes], cap: int = 10_000) -> tuple[bytes, bool]:

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.collect import controls, gates, nvml
+from sparkpub.collect import gates
 from sparkpub.collect.gates import Gatekeeper, floor_gib
 from sparkpub.collect.interruption import Interruption
-from sparkpub.collect.nvml import Gpus
-from sparkpub.matrix import Gates
-from sparkpub.record import Gate
+from sparkpub.collect.machine import controls, nvml
+from sparkpub.collect.machine.nvml import Gpus
+from sparkpub.plan.matrix import Gates
+from sparkpub.record.record import Gate
 from tests.collect.collecting import OPEN_GATES
 from tests.collect.fake_nvml import FakeNvml, NVMLError
 

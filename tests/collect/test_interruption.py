@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.kernel import tree
-from sparkpub.kernel.tree import marked
-from sparkpub.matrix import Matrix
-from sparkpub.store import file_sha256
+from sparkpub.collect.machine import processes
+from sparkpub.collect.machine.processes import marked
+from sparkpub.plan.matrix import Matrix
+from sparkpub.record.store import file_sha256
 from tests.collect.collecting import OPEN_GATES, a_matrix, records, run
-from tests.environments.launching import until
+from tests.collect.environments.launching import until
 
 LONG = "echo rate 5; exec sleep 600"
 
@@ -44,7 +44,7 @@ def running(tmp_path: Path) -> bool:
 
 def orphans() -> list[int]:
     """Processes of dead collectors: those of a living one are another test's."""
-    return [pid for pid, who in marked("SPARKPUB_COLLECTOR").items() if tree.abandoned(who)]
+    return [pid for pid, who in marked("SPARKPUB_COLLECTOR").items() if processes.abandoned(who)]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

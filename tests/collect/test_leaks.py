@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sparkpub.checks import review
 from sparkpub.collect import leaks
 from sparkpub.collect.leaks import FLOOR_GIB, LeakWatch, growth
-from sparkpub.dataset import load
+from sparkpub.review.checks import review
+from sparkpub.review.dataset import load
 from tests.collect.collecting import a_command, a_matrix, records, run
 
 SECONDS = np.arange(600.0)

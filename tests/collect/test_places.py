@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from sparkpub.record import Record
+from sparkpub.record.record import Record
 from tests.collect.collecting import a_command, a_matrix, records, run
-from tests.environments.rootfs import BINDS, IMAGE, a_rootfs, a_tar
+from tests.collect.environments.rootfs import BINDS, IMAGE, a_rootfs, a_tar
 
 
 def in_environment(tmp_path: Path, environment: dict[str, Any], script: str) -> Record:

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from sparkpub.collect import machine, nvml, sampling, watch
-from sparkpub.collect.nvml import Gpus, NoGpuError
+from sparkpub.collect import sampling, watch
+from sparkpub.collect.machine import inventory, nvml, proc
+from sparkpub.collect.machine.nvml import Gpus, NoGpuError
 from sparkpub.collect.sampler import Sampler, Table
 from sparkpub.collect.sampling import Readings
 from sparkpub.collect.watch import Watch
-from sparkpub.kernel import memory
-from sparkpub.redaction import Redactor
-from sparkpub.telemetry import COLUMNS, Telemetry, parse
+from sparkpub.record.redaction import Redactor
+from sparkpub.record.telemetry import COLUMNS, Telemetry, parse
 from tests.collect.fake_nvml import FakeNvml, NVMLError
 
 
@@ -53,18 +53,18 @@ def test_a_spark_has_no_device_memory_and_says_so(monkeypatch: pytest.MonkeyPatc
     assert found["gpu_memory_peak_gib"].value is None
     assert "Not Supported" in (found["gpu_memory_peak_gib"].reason or "")
     assert found["gpu_temp_end_celsius"].value == 40
-    facts = machine.facts(Gpus())
+    facts = inventory.facts(Gpus())
     assert (facts.unified_memory, facts.kind) == (True, "dgx-spark")
     assert facts.gpus[0].memory_total_gib is None
     assert facts.gpus[0].compute_capability == "12.1"
 
 
 def test_the_machine_is_described_and_not_named(driver: FakeNvml) -> None:
-    facts = machine.facts(Gpus())
+    facts = inventory.facts(Gpus())
     assert (facts.driver, facts.cuda_driver, facts.kind, facts.unified_memory) == ("580.95.05", "13.0", "h200", False)
     assert facts.gpus[0].power_limit_watt == 700.0
     assert "12345678" not in facts.model_dump_json()
-    assert facts == machine.facts(Gpus())
+    assert facts == inventory.facts(Gpus())
 
 
 def test_no_driver_is_a_reason_and_not_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +244,7 @@ def test_both_versions_of_control_groups_give_the_same_columns(tmp_path: Path) -
         "cgroup_current_gib": 4, "cgroup_peak_gib": 6, "cgroup_anon_gib": 1, "cgroup_file_gib": 2,
         "cgroup_shmem_gib": 0, "cgroup_kernel_gib": 1,
     }  # fmt: skip
-    assert memory.cgroup_columns(two) == memory.cgroup_columns(one) == expected
+    assert proc.cgroup_columns(two) == proc.cgroup_columns(one) == expected
 
 
 def test_meminfo_pressure_and_pss_are_read_in_their_units(tmp_path: Path) -> None:
@@ -256,12 +256,12 @@ def test_meminfo_pressure_and_pss_are_read_in_their_units(tmp_path: Path) -> Non
     )
     (tmp_path / "7").mkdir()
     (tmp_path / "7" / "smaps_rollup").write_text("00400000-7ff rollup\nRss: 9 kB\nPss: 3145728 kB\nPss_Anon: 1 kB\n")
-    assert memory.machine_columns(tmp_path) == {
+    assert proc.machine_columns(tmp_path) == {
         "mem_free_gib": 1, "mem_available_gib": 2, "mem_cached_gib": 0.5, "mem_shmem_gib": 0, "swap_used_gib": 0.5,
     }  # fmt: skip
-    assert memory.pressure_columns(tmp_path) == {"pressure_memory_some_percent": 1.25}
-    assert memory.pss([7, 8], tmp_path) == 3.0
-    assert memory.pss([8], tmp_path) is None
+    assert proc.pressure_columns(tmp_path) == {"pressure_memory_some_percent": 1.25}
+    assert proc.pss([7, 8], tmp_path) == 3.0
+    assert proc.pss([8], tmp_path) is None
 
 
 def test_the_sampler_is_a_process_that_keeps_its_pace(tmp_path: Path) -> None:

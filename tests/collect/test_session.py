@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.checks import review
 from sparkpub.collect.overview import status_document
 from sparkpub.collect.session import axes
-from sparkpub.dataset import load
-from sparkpub.errors import CollectError, UsageError
-from sparkpub.matrix import Matrix
-from sparkpub.store import file_sha256, read_campaign, to_json
-from sparkpub.telemetry import parse
+from sparkpub.plan.matrix import Matrix
+from sparkpub.record.errors import CollectError, UsageError
+from sparkpub.record.store import file_sha256, read_campaign, to_json
+from sparkpub.record.telemetry import parse
+from sparkpub.review.checks import review
+from sparkpub.review.dataset import load
 from tests.collect.collecting import OPEN_GATES, a_command, a_matrix, records, run
 
 

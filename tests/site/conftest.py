@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from sparkpub.campaign import Campaign
-from sparkpub.record import Evidence, Gate, Phase, Reading, Record
-from sparkpub.site import runtime
+from sparkpub.record.campaign import Campaign
+from sparkpub.record.record import Evidence, Gate, Phase, Reading, Record
+from sparkpub.record.store import to_json
+from sparkpub.site.browser import runtime
 from sparkpub.site.content import Content, SiteOptions
-from sparkpub.store import to_json
 from tests.building import a_record
 
 POST = """---

@@ -15,14 +15,14 @@ from pathlib import Path
 import markdown
 import pytest
 
-from sparkpub.campaign import Campaign, Quarantine
-from sparkpub.dataset import load
-from sparkpub.errors import SiteError
-from sparkpub.metrics import METRICS
+from sparkpub.record.campaign import Campaign, Quarantine
+from sparkpub.record.errors import SiteError
+from sparkpub.record.metrics import METRICS
+from sparkpub.record.store import to_json
+from sparkpub.review.dataset import load
 from sparkpub.site import sentences
 from sparkpub.site.build import build, publish, refuse
 from sparkpub.site.content import Content, SiteOptions, placeholders
-from sparkpub.store import to_json
 from tests.site.conftest import run_of, write_run
 
 ROOT = Path(__file__).parents[2]

@@ -9,12 +9,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from sparkpub.charts import Chart
-from sparkpub.charts.scope import COVERAGE
-from sparkpub.errors import SiteError
-from sparkpub.site import compile as compiling
+from sparkpub.record.errors import SiteError
 from sparkpub.site.content import ROOT
-from sparkpub.site.figures import as_png
+from sparkpub.site.figures import Chart
+from sparkpub.site.figures import compile as compiling
+from sparkpub.site.figures.drawn import as_png
+from sparkpub.site.figures.scope import COVERAGE
 
 ROWS = [
     {"run": f"r{i}", "environment": "native" if i % 2 else "container", "value": 10 + i * 0.37, "href": f"runs/r{i}/"}
@@ -181,7 +181,7 @@ PACKAGE = Path(compiling.__file__).parents[2]
 PROGRAM = """
 import hashlib, sys
 from pathlib import Path
-from sparkpub.site import compile as compiling
+from sparkpub.site.figures import compile as compiling
 sys.path.insert(0, sys.argv[2])
 from test_compile import ROWS, SPEC, compile_many
 if __name__ == "__main__":

@@ -11,12 +11,12 @@ import pytest
 from mkdocs.config.base import load_config
 from mkdocs.structure.files import Files
 
-from sparkpub.dataset import load
-from sparkpub.errors import SiteError
-from sparkpub.mkdocs_plugin import build_site
+from sparkpub.record.errors import SiteError
+from sparkpub.review.dataset import load
 from sparkpub.site import disk
 from sparkpub.site.build import build
 from sparkpub.site.content import Content, SiteOptions
+from sparkpub.site.mkdocs import build_site
 
 CONFIG = """
 site_name: test

@@ -10,16 +10,17 @@ import markdown
 import pandas as pd
 import pytest
 
-from sparkpub.dataset import load
-from sparkpub.errors import SiteError
-from sparkpub.metrics import METRICS
-from sparkpub.site import blog, sentences
+from sparkpub.record.errors import SiteError
+from sparkpub.record.metrics import METRICS
+from sparkpub.review.dataset import load
+from sparkpub.site import sentences
 from sparkpub.site.build import build
 from sparkpub.site.content import Content, SiteOptions, fill, placeholder, way_to_root
 from sparkpub.site.export import FORMATS, table
-from sparkpub.site.library import slug
-from sparkpub.site.telemetry import thinned
-from sparkpub.site.templating import markdown_text
+from sparkpub.site.figures.library import slug
+from sparkpub.site.figures.samples import thinned
+from sparkpub.site.pages import blog
+from sparkpub.site.pages.templating import markdown_text
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.site import runtime
+from sparkpub.site.browser import runtime
 
 
 def test_without_node_the_converter_serves_and_the_log_says_so(

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 
-from sparkpub.site import security
+from sparkpub.site.browser import security
 
 PAGE = """<!doctype html><html><head><meta charset="utf-8"><title>x</title>
 <script>let a = "</b>"</script><script src="x.js"></script><script id="__config" type="application/json">{}</script>

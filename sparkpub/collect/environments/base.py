@@ -1,0 +1,127 @@
+"""What an environment is: where a command runs. It launches, and answers questions about what it launched."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, ClassVar, Protocol
+
+from sparkpub.collect.machine import processes
+from sparkpub.collect.machine.processes import OWNER_VARIABLE, RUN_VARIABLE
+from sparkpub.plan.environments import Options, Place
+from sparkpub.plan.workloads.base import PYTHON, WORKDIR, Command
+from sparkpub.record.record import Container
+
+INSIDE_WORKDIR = "/sparkpub"
+"""Where an environment with a root of its own shows the run's folder."""
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How a command ended. `code` is negative for a signal."""
+
+    code: int
+    error: str | None = None
+    container: Container | None = None
+
+
+class Running(Protocol):
+    """A command that was started. `pid` is its root process on the host, `argv` what it was started with."""
+
+    pid: int
+    argv: tuple[str, ...]
+
+    def wait(self, timeout: float) -> Exit | None:
+        """The end, or None where it is still running after `timeout` seconds."""
+        ...
+
+    def stop(self, grace: float = 10.0) -> Exit:
+        """End the whole process tree or container: first politely, after `grace` seconds by force."""
+        ...
+
+    def close(self) -> None:
+        """Undo everything that launching did (mounts, containers). Safe to call twice."""
+        ...
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """Why an environment cannot be measured in now, and what to do about it."""
+
+    what: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What to start, of which run, and where its traces go."""
+
+    command: Command
+    workdir: Path
+    """The run's folder on the host; the environment makes it visible inside."""
+    log: Callable[[bytes], object]
+    """Takes merged stdout and stderr as they come; never raises."""
+    run: str
+    owner: str = field(default_factory=processes.me)
+    """The collector, as `processes.me` spells it: whose orphans these are, should it die."""
+
+
+class Environment(ABC):
+    """One kind of place. Members of the registry `ENVIRONMENTS` are instances without state."""
+
+    no_container: ClassVar[str] = "not a container"
+    """Why a record has no facts of a container."""
+
+    @abstractmethod
+    def obstacles(self, options: Any, models: Sequence[str] = ()) -> Sequence[Obstacle]:
+        """What stands in the way on this machine now: rights, images, tools, folders of models that are not there."""
+
+    def inherited(self, options: Any) -> Mapping[str, str]:  # noqa: ARG002
+        """Variables that a command gets here besides its own and those of the matrix."""
+        return {}
+
+    def visible(self, path: str, options: Any) -> str:  # noqa: ARG002
+        """A host path as the command inside sees it."""
+        return path
+
+    @abstractmethod
+    def launch(self, launch: Launch, options: Any) -> Running:
+        """Start the command. Raises CollectError where it cannot be started."""
+
+    @abstractmethod
+    def reap(self) -> Sequence[str]:
+        """Clean up what a killed collector of this machine left behind; says what was cleaned."""
+
+
+def resolved(launch: Launch, options: Options, workdir: str, python: str) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Argv and variables of a launch with the placeholders filled; the matrix's variables win over the workload's."""
+
+    def fill(text: str) -> str:
+        return text.replace(WORKDIR, workdir).replace(PYTHON, options.python or python)
+
+    variables = {name: fill(value) for name, value in (dict(launch.command.variables) | dict(options.env)).items()}
+    marks = {RUN_VARIABLE: launch.run, OWNER_VARIABLE: launch.owner}
+    return tuple(fill(part) for part in launch.command.argv), variables | marks
+
+
+def missing_sources(binds: Sequence[Place], models: Sequence[str]) -> list[Obstacle]:
+    """Host folders that binds name, and folders of models below them, that do not exist."""
+    found = [
+        Obstacle(f"bind source {bind.source} does not exist", "create it or correct binds:")
+        for bind in binds
+        if not Path(bind.source).exists()
+    ]
+    return found + [
+        Obstacle(f"no model at {path}", "download it there, or correct the model's path:")
+        for path in models
+        if any(PurePosixPath(path).is_relative_to(bind.source) for bind in binds) and not Path(path).exists()
+    ]
+
+
+def through_binds(path: str, binds: Sequence[Place]) -> str:
+    """A host path as seen inside: under the longest bind that covers it; unchanged where none does."""
+    covering = [bind for bind in binds if PurePosixPath(path).is_relative_to(bind.source)]
+    if not covering:
+        return path
+    bind = max(covering, key=lambda bind: len(bind.source))
+    return str(PurePosixPath(bind.target) / PurePosixPath(path).relative_to(bind.source))

@@ -1,0 +1,332 @@
+"""In a container of a Docker engine (or one that speaks its API), through the Docker SDK.
+
+`DOCKER_HOST` decides which engine. An image is never pulled here: what a night measures is on the machine before
+the night. Containers are labelled with their collector, so that only orphans of our own are ever removed.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, Any
+
+from sparkpub.collect.environments.base import (
+    INSIDE_WORKDIR,
+    Environment,
+    Exit,
+    Launch,
+    Obstacle,
+    missing_sources,
+    resolved,
+    through_binds,
+)
+from sparkpub.collect.machine import processes
+from sparkpub.plan.environments import DockerOptions, Place
+from sparkpub.record.errors import CollectError
+from sparkpub.record.record import Container
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+    from docker.models.containers import Container as DockerContainer
+
+RUN_LABEL, OWNER_LABEL = "sparkpub.run", "sparkpub.collector"
+
+
+class Docker(Environment):
+    """Commands run in a container created, watched and removed by the collector."""
+
+    no_container = "the engine gave no facts of it"
+
+    def obstacles(self, options: DockerOptions, models: Sequence[str] = ()) -> Sequence[Obstacle]:
+        """No engine, a remote engine, a missing image, missing sources of binds, GPUs that the engine cannot give."""
+        found = missing_sources(options.binds, models)
+        try:
+            with closing(_client()) as client:
+                address = client.api.base_url
+                if not address.startswith(("http+docker://", "http+unix://")):
+                    remedy = "point DOCKER_HOST at a socket of this machine: sensors are read here"
+                    found.append(Obstacle(f"the engine at {address} may be on another machine", remedy))
+                found += _gpu_obstacles(client, options)
+                _image(client, options.image)
+        except CollectError as error:
+            found.append(Obstacle(error.what, error.remedy))
+        return found
+
+    def visible(self, path: str, options: DockerOptions) -> str:
+        """Through the longest bind that covers the path; unchanged where none does, as for a path in the image."""
+        return through_binds(path, options.binds)
+
+    def launch(self, launch: Launch, options: DockerOptions) -> "DockerRun":
+        """Create and start a container; its output streams to the run's log."""
+        client = _client()
+        container = None
+        try:
+            image = _image(client, options.image)
+            argv, variables = resolved(launch, options, INSIDE_WORKDIR, "python3")
+            container = client.containers.create(image.id, list(argv), **create_arguments(options, launch, variables))
+            return DockerRun(client, container, launch, argv, options.image)
+        except _failures() as error:
+            if container is not None:
+                container.remove(force=True)
+            client.close()
+            what, where = f"the container cannot be started: {_explained(error)}", f"image {options.image}"
+            remedy = "correct the environment's options, or try the same flags with docker run"
+            raise CollectError(what, where=where, remedy=remedy) from None
+        except BaseException:
+            client.close()
+            raise
+
+    def reap(self) -> Sequence[str]:
+        """Remove containers whose collector is dead; nobody else's."""
+        said = []
+        with suppress(CollectError), closing(_client()) as client:
+            for container in client.containers.list(all=True, filters={"label": OWNER_LABEL}):
+                if processes.abandoned(container.labels[OWNER_LABEL]):
+                    container.remove(force=True)
+                    said.append(f"removed container {container.short_id} of run {container.labels.get(RUN_LABEL)}")
+        return said
+
+
+class DockerRun:
+    """A started container."""
+
+    def __init__(
+        self, client: "DockerClient", container: "DockerContainer", launch: Launch, argv: Sequence[str], image: str
+    ) -> None:
+        self.argv = tuple(argv)
+        self._client, self._container, self._image = client, container, image
+        self._exit: Exit | None = None
+        self._ended, self._stopping = threading.Event(), False
+        # Attached before the start, so that not one line is missed whatever log driver the engine uses.
+        stream = container.attach(stdout=True, stderr=True, stream=True, logs=False)
+        try:
+            container.start()
+        except BaseException:
+            _close(stream)
+            raise
+        container.reload()
+        self.pid = int(container.attrs["State"]["Pid"])
+        self._pump = threading.Thread(target=_pump, args=(stream, launch.log), daemon=True)
+        self._pump.start()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        """Wait in the engine's own call; a lost engine also ends the wait, and the inspection tells which it was."""
+        try:
+            with suppress(*_failures()):
+                self._container.wait()
+        finally:
+            self._ended.set()
+
+    def wait(self, timeout: float) -> Exit | None:
+        """The end, or None after `timeout` seconds."""
+        if self._exit is None and self._ended.wait(max(0.0, timeout)):
+            self._pump.join(10)
+            self._exit = self._inspected()
+        return self._exit
+
+    def stop(self, grace: float = 10.0) -> Exit:
+        """`docker stop`: SIGTERM, and SIGKILL after `grace` seconds."""
+        self._stopping = True
+        try:
+            self._container.stop(timeout=round(grace))
+        except _failures():
+            with suppress(*_failures()):
+                self._container.remove(force=True)
+        return self.wait(30) or Exit(-9, "the container did not end after SIGKILL")
+
+    def close(self) -> None:
+        """Remove the container. Safe to call twice."""
+        try:
+            with suppress(*_failures()):
+                self._container.remove(force=True, v=True)
+        finally:
+            self._client.close()
+
+    def _inspected(self) -> Exit:
+        """Exit status, out-of-memory flag and error as the engine keeps them."""
+        try:
+            self._container.reload()
+        except _failures() as error:
+            return Exit(-9, f"the engine lost the container: {_explained(error)}")
+        ended = self._container.attrs["State"]
+        oom, said = bool(ended.get("OOMKilled")), ended.get("Error") or None
+        reason = said or ("out of memory: ended by the kernel" if oom else None)
+        code, limit = int(ended["ExitCode"]), self._container.attrs["HostConfig"].get("Memory")
+        if code == 137 and limit and not (reason or self._stopping):
+            reason = f"killed at a limit of {limit / 2**30:.3g} GiB: out of memory, though the engine did not note it"
+        return Exit(code, reason, _facts(self._client, self._container, self._image, oom, said))
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """What the SDK raises where the engine refuses, and where it is gone."""
+    import docker.errors  # noqa: PLC0415 - only where a container is wanted
+    from requests.exceptions import RequestException  # noqa: PLC0415
+
+    return docker.errors.DockerException, RequestException
+
+
+def create_arguments(options: DockerOptions, launch: Launch, variables: Mapping[str, str]) -> dict[str, Any]:
+    """The keyword arguments of `containers.create` for these options; only what was asked for is set."""
+    from docker.types import Mount, Ulimit  # noqa: PLC0415
+
+    binds = [*options.binds, Place(str(launch.workdir.resolve()), INSIDE_WORKDIR)]
+    arguments: dict[str, Any] = {
+        # Mounts and not volumes: a missing host folder is an error and not a new folder of root's.
+        "mounts": [Mount(bind.target, bind.source, type="bind", read_only=bind.read_only) for bind in binds],
+        "environment": dict(variables),
+        "labels": {RUN_LABEL: launch.run, OWNER_LABEL: launch.owner},
+        "ulimits": [Ulimit(name=name, soft=limit, hard=limit) for name, limit in options.ulimits.items()],
+        "devices": [device for device in options.devices if device.startswith("/")],
+        "device_requests": _device_requests(options),
+        "working_dir": INSIDE_WORKDIR,
+        "ipc_mode": options.ipc,
+        "shm_size": options.shm_size,
+        "network": None if options.network in (None, "host", "none") else options.network,
+        "network_mode": options.network if options.network in ("host", "none") else None,
+        "cpuset_cpus": options.cpuset,
+        "mem_limit": -1 if options.memory == "unlimited" else options.memory,
+        "memswap_limit": -1 if options.memory_swap == "unlimited" else options.memory_swap,
+        "cgroup_parent": options.cgroup_parent,
+        "privileged": options.privileged or None,
+        "user": options.user,
+        "runtime": options.runtime,
+        "entrypoint": [""] if options.entrypoint == "" else options.entrypoint,
+        "security_opt": list(options.security_opt),
+    }
+    return {name: value for name, value in arguments.items() if value is not None and value != []}
+
+
+def _device_requests(options: DockerOptions) -> list[Any]:
+    from docker.types import DeviceRequest  # noqa: PLC0415
+
+    requests = []
+    if isinstance(options.gpus, tuple):
+        requests.append(DeviceRequest(device_ids=list(options.gpus), capabilities=[["gpu"]]))
+    elif options.gpus is not None:
+        count = -1 if options.gpus == "all" else options.gpus
+        requests.append(DeviceRequest(count=count, capabilities=[["gpu"]]))
+    cdi = [device for device in options.devices if not device.startswith("/")]
+    if cdi:
+        requests.append(DeviceRequest(driver="cdi", device_ids=cdi))
+    return requests
+
+
+def _client() -> "DockerClient":
+    """The engine that DOCKER_HOST names. Raises CollectError where none answers."""
+    import docker  # noqa: PLC0415
+    import docker.errors  # noqa: PLC0415
+
+    try:
+        _knock()
+        client = docker.from_env(timeout=60)
+        client.ping()
+    except (docker.errors.DockerException, OSError) as error:
+        raise CollectError(
+            f"no Docker engine answers: {_explained(error)}", remedy="start it, and check DOCKER_HOST and your rights"
+        ) from None
+    return client
+
+
+def described() -> str:
+    """The engine in one line. Raises CollectError where none answers."""
+    with closing(_client()) as client:
+        version, info = client.version(), client.info()
+    runtimes = ", ".join(sorted(info.get("Runtimes", {})))
+    groups = f"cgroup v{info.get('CgroupVersion', '1')} by {info.get('CgroupDriver')}"
+    return f"engine {version.get('Version')}, API {version.get('ApiVersion')}, {groups}, runtimes {runtimes}"
+
+
+def _knock() -> None:
+    """Try the engine's socket by itself: refused, the library would leave its own open. Raises OSError."""
+    address = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    if address.startswith("unix://"):
+        with socket.socket(socket.AF_UNIX) as knocking:
+            knocking.connect(address.removeprefix("unix://"))
+
+
+def _image(client: "DockerClient", name: str) -> Any:
+    import docker.errors  # noqa: PLC0415
+
+    try:
+        return client.images.get(name)
+    except docker.errors.ImageNotFound:
+        remedy = f"docker pull {name}: nothing is pulled during a campaign"
+        raise CollectError(f"image {name} is not on this machine", remedy=remedy) from None
+
+
+def _gpu_obstacles(client: "DockerClient", options: DockerOptions) -> list[Obstacle]:
+    """Podman's API accepts GPU requests and ignores them; Docker needs the toolkit's runtime or CDI."""
+    if options.gpus is None:
+        return []
+    if any("podman" in str(part.get("Name", "")).lower() for part in client.version().get("Components", [])):
+        remedy = "ask by CDI name instead: devices: [nvidia.com/gpu=all]"
+        return [Obstacle("Podman ignores gpus: without a word", remedy)]
+    info = client.info()
+    if "nvidia" in info.get("Runtimes", {}) or info.get("CDISpecDirs"):
+        return []
+    remedy = "install nvidia-container-toolkit, or give devices: and binds:"
+    return [Obstacle("the engine has no NVIDIA runtime", remedy)]
+
+
+def _facts(client: "DockerClient", container: "DockerContainer", image: str, oom: bool, error: str | None) -> Container:
+    """What really ran, in the engine's words."""
+    version, info = client.version(), client.info()
+    attributes = container.attrs
+    image_id = str(attributes["Image"])
+    parts = {str(part.get("Name", "")): part for part in version.get("Components", [])}
+    runtime = attributes["HostConfig"].get("Runtime") or info.get("DefaultRuntime")
+    return Container(
+        engine=next((name for name in parts if "podman" in name.lower()), "docker"),
+        engine_version=version.get("Version"),
+        api_version=client.api.api_version,
+        runtime=runtime,
+        runtime_version=_version_of(parts, runtime),
+        toolkit_version=_version_of(parts, "nvidia-container-toolkit") or _toolkit_version(),
+        cgroup_driver=info.get("CgroupDriver"),
+        cgroup_version=info.get("CgroupVersion"),
+        image=image,
+        image_id=image_id,
+        digests=tuple(client.images.get(image_id).attrs.get("RepoDigests") or ()),
+        oom_killed=oom,
+        error=error,
+    )
+
+
+def _version_of(parts: Mapping[str, Mapping[str, Any]], name: str | None) -> str | None:
+    found = parts.get("runc" if name == "io.containerd.runc.v2" else name or "")
+    return None if found is None else str(found.get("Version"))
+
+
+def _toolkit_version() -> str | None:
+    """The version of nvidia-container-toolkit on this machine; None where it is not installed."""
+    tool = shutil.which("nvidia-ctk")
+    if tool is None:
+        return None
+    said = subprocess.run([tool, "--version"], capture_output=True, text=True, check=False, timeout=10)
+    return said.stdout.splitlines()[0].rpartition(" ")[2] if said.returncode == 0 and said.stdout else None
+
+
+def _pump(stream: Any, log: Callable[[bytes], object]) -> None:
+    try:
+        for chunk in stream:
+            log(chunk)
+    finally:
+        _close(stream)
+
+
+def _close(stream: Any) -> None:
+    """The library ends the connection but keeps its file: both must go, or every run leaks one."""
+    with suppress(OSError):
+        stream.close()
+    with suppress(OSError):
+        stream._response.raw._fp.fp.close()
+
+
+def _explained(error: Exception) -> str:
+    """An engine's error in one line, without the library's wrapping."""
+    text = getattr(error, "explanation", None) or str(error)
+    return " ".join(str(text).split())

@@ -1,0 +1,181 @@
+"""Directly on the machine: processes in a session of their own, found again, and ended as a whole tree."""
+
+import errno
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from sparkpub.collect.environments.base import Environment, Exit, Launch, Obstacle, resolved
+from sparkpub.collect.machine import cgroup, processes
+from sparkpub.collect.machine.processes import OWNER_VARIABLE, RUN_VARIABLE, descendants, end, mark, marked
+from sparkpub.plan.environments import HostOptions
+from sparkpub.record.errors import CollectError
+
+CHUNK = 1 << 16
+
+
+def reap() -> list[str]:
+    """End processes whose collector is dead, and remove their control groups; says what was done."""
+    orphans = {pid: who for pid, who in marked(OWNER_VARIABLE).items() if processes.abandoned(who)}
+    said = [f"ended process {pid} of run {mark(pid, RUN_VARIABLE) or 'unknown'}" for pid in sorted(orphans)]
+    end(orphans, signal.SIGKILL)
+    deadline = time.monotonic() + 5
+    while any(processes.start_ticks(pid) for pid in orphans) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    for folder in cgroup.leftovers():
+        cgroup.remove(folder)
+    return said
+
+
+class HostProcess:
+    """A command on this machine in a session of its own, with its output pumped to the run's log.
+
+    `meanings` says what exit codes of the words around the command stand for; `undo` is called when it is closed.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        launch: Launch,
+        variables: Mapping[str, str],
+        *,
+        recorded: Sequence[str],
+        folder: Path | None = None,
+        meanings: Mapping[int, str] = {},
+        undo: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._meanings, self._undo = meanings, undo
+        self.argv = tuple(recorded)
+        self._run, self._owner = launch.run, launch.owner
+        self._group = cgroup.create(launch.run[-100:])
+        self._exit: Exit | None = None
+        try:
+            if shutil.which(argv[0], path=variables.get("PATH")) is None:
+                raise FileNotFoundError(errno.ENOENT, "not found, or not executable")
+            self._process = subprocess.Popen(
+                [*self._entering(), *argv],
+                cwd=folder or launch.workdir,
+                env=dict(variables),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self.close()
+            remedy = "check that the program is installed there and executable"
+            raise CollectError(
+                f"the command cannot be started: {error.strerror}", where=str(argv[0]), remedy=remedy
+            ) from None
+        self.pid = self._process.pid
+        self._pump = threading.Thread(target=_pump, args=(self._process, launch.log), daemon=True)
+        self._pump.start()
+
+    def _entering(self) -> tuple[str, ...]:
+        """Words before the command that put it into its group first, so that nothing of it is charged elsewhere."""
+        if self._group is None:
+            return ()
+        return ("/bin/sh", "-c", 'echo $$ > "$0" && exec "$@"', str(self._group / "cgroup.procs"))
+
+    def wait(self, timeout: float) -> Exit | None:
+        """The end, or None after `timeout` seconds. Children that outlive the command are ended with it."""
+        if self._exit is None and self._ended(timeout):
+            code = self._process.wait()
+            self._end_rest()
+            self._pump.join(10)
+            self._exit = Exit(code, f"ended by {_signal_name(-code)}" if code < 0 else self._meanings.get(code))
+        return self._exit
+
+    def _ended(self, timeout: float) -> bool:
+        """Wait without polling: the kernel wakes us when the process ends."""
+        try:
+            handle = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return True
+        try:
+            poller = select.poll()
+            poller.register(handle, select.POLLIN)
+            return bool(poller.poll(max(0.0, timeout) * 1000))
+        finally:
+            os.close(handle)
+
+    def stop(self, grace: float = 10.0) -> Exit:
+        """End the whole tree: SIGTERM, and SIGKILL after `grace` seconds."""
+        end(self._tree(), signal.SIGTERM)
+        ended = self.wait(grace)
+        if ended is None:
+            end(self._tree(), signal.SIGKILL)
+            ended = self.wait(30)
+        return ended or Exit(-signal.SIGKILL, "did not end after SIGKILL: it hangs in the kernel")
+
+    def close(self) -> None:
+        """Remove the run's control group, and undo what was prepared for it. Safe to call twice."""
+        if self._group is not None and cgroup.remove(self._group):
+            self._group = None
+        self._undo()
+
+    def _tree(self) -> set[int]:
+        """Every process of the run: descendants, members of its group, and those that carry its mark."""
+        pids = descendants(self.pid)
+        if self._group is not None:
+            pids |= cgroup.members(self._group)
+        mine = {pid for pid, who in marked(OWNER_VARIABLE).items() if who == self._owner}
+        pids |= {pid for pid in mine if mark(pid, RUN_VARIABLE) == self._run}
+        return pids - {os.getpid()}
+
+    def _end_rest(self) -> None:
+        """What outlives the command would go on using the machine during the next run."""
+        deadline = time.monotonic() + 5
+        while (rest := self._tree()) and time.monotonic() < deadline:
+            end(rest, signal.SIGKILL)
+            time.sleep(0.01)
+
+
+class Host(Environment):
+    """Commands run as the collector's children; `{python}` is the collector's interpreter unless the matrix says."""
+
+    def obstacles(self, options: HostOptions, models: Sequence[str] = ()) -> Sequence[Obstacle]:
+        """A Python interpreter or a model that is not there."""
+        found = [
+            Obstacle(f"no model at {path}", "download it there, or correct the model's path:")
+            for path in models
+            if not Path(path).exists()
+        ]
+        if options.python is not None and shutil.which(options.python) is None:
+            found.append(Obstacle(f"no Python interpreter {options.python}", "correct python: or install it"))
+        return found
+
+    def inherited(self, options: HostOptions) -> Mapping[str, str]:  # noqa: ARG002
+        """The collector's own."""
+        return os.environ
+
+    def launch(self, launch: Launch, options: HostOptions) -> HostProcess:
+        """Start the command in the run's folder."""
+        workdir = str(launch.workdir.resolve())
+        argv, variables = resolved(launch, options, workdir, sys.executable)
+        return HostProcess(argv, launch, os.environ | variables, recorded=argv, folder=Path(workdir))
+
+    def reap(self) -> Sequence[str]:
+        """End processes of dead collectors."""
+        return reap()
+
+
+def _pump(process: "subprocess.Popen[bytes]", log: Callable[[bytes], object]) -> None:
+    assert process.stdout is not None
+    with process.stdout as stream:
+        while chunk := os.read(stream.fileno(), CHUNK):
+            log(chunk)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,28 @@
+"""Other people's results that sparkpub reads. Adding a format = a module here, a line below, a fixture in tests."""
+
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from sparkpub.collect.importers import benchmark_spark, trtllm_bench
+from sparkpub.collect.importers.base import Given, Importer
+from sparkpub.collect.importers.writing import Outcome, write
+from sparkpub.record.errors import UsageError
+from sparkpub.record.record import Key
+
+IMPORTERS: dict[str, Importer] = {"benchmark-spark": benchmark_spark.read, "trtllm-bench": trtllm_bench.read}
+
+
+def import_results(kind: str, path: Path, data: Path, given: Given, *, originals: bool = True) -> Outcome:
+    """Read everything of one format under `path` into a campaign. Raises ImportFormatError where there is nothing."""
+    try:
+        TypeAdapter(Key).validate_python(given.campaign)
+    except ValidationError:
+        raise UsageError(
+            f"{given.campaign!r} is no name of a campaign", where="--campaign", remedy="use a-z, 0-9, dot and hyphen"
+        ) from None
+    if given.matrix is not None and given.matrix.campaign != given.campaign:
+        raise UsageError(
+            f"the matrix declares campaign {given.matrix.campaign!r}", where="--campaign", remedy="give the same name"
+        )
+    return write(list(IMPORTERS[kind](path, given)), data, given, originals=originals)

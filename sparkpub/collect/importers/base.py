@@ -1,0 +1,113 @@
+"""What an importer is: it reads another tool's results as drafts of records; `writing` puts them on the disk."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from sparkpub.plan.matrix import Matrix
+from sparkpub.record import documents
+from sparkpub.record.errors import ImportFormatError, field_problems
+from sparkpub.record.record import Declared, Machine, MetricValue, Moment, Observed, Origin, Status
+
+
+class About(Declared):
+    """What people know of results besides the files: where they come from, what they were measured on.
+
+    `unavailable` says why something is not there, by field, evidence role or metric; `disputed` on which options
+    the sources contradict each other.
+    """
+
+    title: str | None = None
+    origin: Origin | None = None
+    licence: str | None = None
+    note: str | None = None
+    machine: Machine = Machine()
+    disputed: dict[str, str] = Field(default_factory=dict)
+    unavailable: dict[str, str] = Field(default_factory=dict)
+
+
+def read_about(path: Path) -> About:
+    """From YAML. Raises ImportFormatError naming file and field."""
+    document, _ = documents.parse(documents.text_of(path, ImportFormatError), str(path), ImportFormatError)
+    try:
+        return About.model_validate_json(json.dumps(document or {}, default=str))
+    except ValidationError as error:
+        raise ImportFormatError(field_problems(error)[0], where=str(path), remedy="correct the field") from None
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the command line says: a cell's names where the results do not, the matrix, and what people know."""
+
+    campaign: str
+    matrix: Matrix | None = None
+    about: About = field(default_factory=About)
+    model: str | None = None
+    environment: str | None = None
+    workload: str | None = None
+
+    @property
+    def workload_key(self) -> str:
+        """As given, else the matrix's only one, else `throughput`."""
+        only = list(self.matrix.workloads) if self.matrix else []
+        return self.workload or (only[0] if len(only) == 1 else "throughput")
+
+
+@dataclass(frozen=True)
+class Draft:
+    """One run as read. `files` are evidence: role and content; `shared` is a file that several runs came from."""
+
+    source: str
+    model: str
+    model_id: str | None
+    environment: str
+    environment_type: str
+    iteration: int
+    started: Moment
+    metrics: Mapping[str, MetricValue]
+    status: Status = "ok"
+    status_reason: str | None = None
+    exit_code: int | None = None
+    model_path: str | None = None
+    observed: Observed = field(default_factory=Observed)
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    shared: bytes | None = None
+    unavailable: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Left:
+    """Something that became no record, and why. `refused`: it should have become one."""
+
+    source: str
+    reason: str
+    refused: bool = True
+
+
+Importer = Callable[[Path, Given], Iterator[Draft | Left]]
+"""Reads every run of a file or folder, and what became none; ImportFormatError where nothing there is of its format."""
+
+_STAMP = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)[_T ]?(\d\d):?(\d\d):?(\d\d)")
+
+
+def local_moment(text: Any) -> Moment | None:
+    """`20251108_195154` as a time whose zone nobody recorded; None where it is no time."""
+    found = _STAMP.search(str(text))
+    if found is None:
+        return None
+    year, month, day, *clock = found.groups()
+    try:
+        return Moment(value=f"{year}-{month}-{day}T{':'.join(clock)}", zone="unknown")
+    except ValidationError:
+        return None
+
+
+def as_key(text: str) -> str:
+    """A name in the form that keys have: lower case, everything else a hyphen."""
+    return re.sub(r"[^a-z0-9.-]+", "-", text.rpartition("/")[2].lower()).strip("-.")[:63] or "unnamed"

@@ -1,0 +1,223 @@
+"""Drafts to records: one place for addresses, evidence, redaction, and an import that can be repeated."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from sparkpub.collect.importers.base import About, Draft, Given, Left
+from sparkpub.plan.matrix import Model
+from sparkpub.record.campaign import Campaign
+from sparkpub.record.errors import ImportFormatError, field_problems
+from sparkpub.record.record import Event, Evidence, Observed, Plan, Record, Requested
+from sparkpub.record.redaction import Redactor
+from sparkpub.record.store import CAMPAIGN_FILE, EVIDENCE_CAP, read_campaign, read_folder, to_json, write_atomic
+
+_SUFFIXES = {"log": ".log"}
+_SHARED = "original-"
+"""Begins the name of a file that several runs came from."""
+_UNSAID = ("ended", "duration_seconds", "argv", "telemetry", "gates", "memory", "reproducibility", "container")
+
+
+@dataclass
+class Outcome:
+    """What became of everything found."""
+
+    imported: list[str] = field(default_factory=list)
+    skipped: list[Left] = field(default_factory=list)
+    refused: list[Left] = field(default_factory=list)
+
+    def leave(self, item: Left) -> None:
+        """Count something that became no record."""
+        (self.refused if item.refused else self.skipped).append(item)
+
+    def lines(self) -> list[str]:
+        """For people: what was left and why, then the sum."""
+        texts = [f"skipped {item.source}: {item.reason}" for item in self.skipped]
+        texts += [f"refused {item.source}: {item.reason}" for item in self.refused]
+        return [*texts, f"{len(self.imported)} imported, {len(self.skipped)} skipped, {len(self.refused)} refused"]
+
+    def document(self) -> dict[str, Any]:
+        """For `--json`."""
+
+        def told(left: list[Left]) -> list[dict[str, str]]:
+            return [{"source": item.source, "reason": item.reason} for item in left]
+
+        return {"imported": self.imported, "skipped": told(self.skipped), "refused": told(self.refused)}
+
+
+def write(found: Iterable[Draft | Left], data: Path, given: Given, *, originals: bool = True) -> Outcome:
+    """Write every draft as a record with its evidence, in order of time. What is there already is left alone."""
+    outcome, folder = Outcome(), data / given.campaign
+    known = _Known()
+    for stored in read_folder(folder) if folder.is_dir() else ():
+        known.add(stored.record)
+    items = list(found)
+    for left in (item for item in items if isinstance(item, Left)):
+        outcome.leave(left)
+    drafts = (item for item in items if isinstance(item, Draft))
+    for draft in sorted(drafts, key=lambda draft: (draft.started.value, draft.source)):
+        made = _made(draft, given, known, originals)
+        if isinstance(made, Left):
+            outcome.leave(made)
+            continue
+        record, files = made
+        _declare(folder, given)
+        for name, content in files.items():
+            write_atomic(folder / name, content)
+        write_atomic(folder / f"{record.stem}.json", to_json(record))
+        known.add(record)
+        outcome.imported.append(record.run_id)
+    return outcome
+
+
+def _made(draft: Draft, given: Given, known: "_Known", originals: bool) -> tuple[Record, dict[str, bytes]] | Left:
+    """A record and its files, or why there shall be none."""
+    if given.matrix is not None:
+        cell = {"model": draft.model, "environment": draft.environment, "workload": given.workload_key}
+        for axis, name in cell.items():
+            if name not in getattr(given.matrix, f"{axis}s"):
+                return Left(draft.source, f"the matrix has no {axis} {name}")
+    try:
+        record, files = _record(draft, given, len(known.by_id), originals)
+    except ValidationError as error:
+        return Left(draft.source, "; ".join(field_problems(error)))
+    return known.compared(draft.source, record) or (record, files)
+
+
+@dataclass
+class _Known:
+    """The records of the campaign: by run id, and by the files that are a run's own, whatever they are called."""
+
+    by_id: dict[str, Record] = field(default_factory=dict)
+    by_proof: dict[tuple[tuple[str, str, str], frozenset[str]], str] = field(default_factory=dict)
+
+    def add(self, record: Record) -> None:
+        self.by_id[record.run_id] = record
+        if proof := _proof(record):
+            self.by_proof[record.cell, proof] = record.run_id
+
+    def compared(self, source: str, record: Record) -> Left | None:
+        """Why a record adds nothing to those known, or contradicts one."""
+        twin = self.by_proof.get((record.cell, _proof(record)))
+        if twin is not None:
+            return Left(source, f"is there already, as {twin}", refused=False)
+        other = self.by_id.get(record.run_id)
+        if other is None:
+            return None
+        same = other.model_copy(update={"plan": record.plan}) == record
+        return Left(source, "is there already" if same else f"another {record.run_id} is there", refused=not same)
+
+
+def _proof(record: Record) -> frozenset[str]:
+    return frozenset(item.sha256 for item in record.evidence if not item.path.startswith(_SHARED))
+
+
+def _declare(folder: Path, given: Given) -> None:
+    """The campaign file, once. Raises ImportFormatError where the campaign declares another matrix."""
+    about, matrix = given.about, given.matrix
+    document = matrix.document() if matrix else None
+    path = folder / CAMPAIGN_FILE
+    if path.exists():
+        if document is not None and read_campaign(folder).matrix not in (None, document):
+            remedy = "give the campaign a new name"
+            raise ImportFormatError("the campaign has another matrix", where=str(path), remedy=remedy)
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    campaign = Campaign(
+        campaign=given.campaign,
+        title=about.title or (matrix.title if matrix else f"Imported: {given.campaign}"),
+        matrix=document,
+        origin=about.origin,
+        licence=about.licence or (matrix.licence if matrix else None),
+        note=about.note,
+    )
+    write_atomic(path, to_json(campaign))
+
+
+def _record(draft: Draft, given: Given, position: int, originals: bool) -> tuple[Record, dict[str, bytes]]:
+    """The record and the files that go beside it."""
+    redactor, about = Redactor(), given.about
+    workload = given.workload_key
+    stem = f"{draft.environment}_{draft.model}_{workload}_iter{draft.iteration:02d}_{draft.started.compact}"
+    evidence, files, notes = _evidence(draft, stem, redactor, originals)
+    said = (*draft.notes, *notes)
+    record = Record(
+        run_id=f"{given.campaign}-{stem}",
+        campaign=given.campaign,
+        model=draft.model,
+        environment=draft.environment,
+        workload=workload,
+        iteration=draft.iteration,
+        status=draft.status,
+        status_reason=None if draft.status_reason is None else redactor.text(draft.status_reason),
+        plan=Plan(position=position, order="as-published"),
+        started=draft.started,
+        exit_code=draft.exit_code,
+        requested=_requested(draft, given, redactor),
+        observed=Observed.model_validate(redactor.options(draft.observed.model_dump())),
+        metrics=dict(draft.metrics),
+        events=tuple(Event(at_seconds=None, kind="note", text=redactor.text(text)) for text in said),
+        machine=about.machine,
+        evidence=evidence,
+        unavailable=_unavailable(draft, about, {item.role for item in evidence}),
+        origin=about.origin,
+    )
+    return record, files
+
+
+def _requested(draft: Draft, given: Given, redactor: Redactor) -> Requested:
+    """What was asked for: in the vocabulary of the matrix where there is one, else only which tool and place."""
+    matrix = given.matrix
+    model = matrix.models[draft.model] if matrix else Model(id=draft.model)
+    path = draft.model_path or model.path
+    return Requested(
+        model_id=draft.model_id or model.id,
+        model_path=None if path is None else redactor.text(path),
+        random_weights=model.random_weights,
+        architecture=model.architecture,
+        workload=matrix.workloads[given.workload_key] if matrix else {"type": "trtllm-bench"},
+        environment=matrix.environments[draft.environment] if matrix else {"type": draft.environment_type},
+        disputed=given.about.disputed,
+    )
+
+
+def _unavailable(draft: Draft, about: About, kept: set[str]) -> dict[str, str]:
+    """Why something is not there: as people know, else as the importer saw, else because the source is silent."""
+    reasons = dict.fromkeys(_UNSAID, "the source does not say") | dict(draft.unavailable)
+    reasons |= {name: text for name, text in about.unavailable.items() if name not in draft.metrics}
+    if draft.environment_type not in ("docker", "unknown"):
+        reasons["container"] = "not a container"
+    return {name: text for name, text in reasons.items() if name not in kept}
+
+
+def _evidence(
+    draft: Draft, stem: str, redactor: Redactor, originals: bool
+) -> tuple[tuple[Evidence, ...], dict[str, bytes], list[str]]:
+    """Files beside the record, redacted and capped, and notes on what redaction changed."""
+    named = [(role, f"{stem}{_SUFFIXES.get(role, f'.{role}.json')}", content) for role, content in draft.files.items()]
+    if draft.shared is not None:
+        digest = hashlib.sha256(draft.shared).hexdigest()
+        named.append(("original", f"{_SHARED}{digest[:12]}.original.json", draft.shared))
+    items, files, notes = [], {}, []
+    for role, name, content in named if originals else ():
+        clean = redactor.content(content)
+        if clean != content:
+            digest = hashlib.sha256(content).hexdigest()
+            notes.append(f"private text was replaced in the {role}, whose original has the SHA-256 {digest}")
+        files[name] = _capped(clean)
+        digest = hashlib.sha256(files[name]).hexdigest()
+        items.append({"role": role, "path": name, "sha256": digest, "bytes": len(files[name]),
+                      "truncated": len(clean) > EVIDENCE_CAP})  # fmt: skip
+    return tuple(Evidence.model_validate(item) for item in items), files, notes
+
+
+def _capped(content: bytes) -> bytes:
+    """Beginning and end of a file that is too large, with the cut marked."""
+    if len(content) <= EVIDENCE_CAP:
+        return content
+    mark, tail = b"\n[sparkpub: cut here: evidence is capped]\n", EVIDENCE_CAP // 4
+    return content[: 3 * tail] + mark + content[len(mark) - tail :]

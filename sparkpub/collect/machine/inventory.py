@@ -1,0 +1,117 @@
+"""The machine measured: facts read once at the start of a collection, with nothing in them that names it."""
+
+import hashlib
+import hmac
+import os
+import platform
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from sparkpub.collect.machine import cgroup, controls, proc
+from sparkpub.collect.machine.nvml import Gpus
+from sparkpub.record import catalogue
+from sparkpub.record.metrics import GIB
+from sparkpub.record.record import Gate, Gpu, Machine
+
+
+def facts(gpus: Gpus | None, controlled: Sequence[Gate] = ()) -> Machine:
+    """Everything the machine says about itself, null where it says nothing; `controlled` is what was set on it."""
+    cards = _cards(gpus)
+    nvml = None if gpus is None else gpus.nvml
+    cuda = None if nvml is None else _asked(nvml, "nvmlSystemGetCudaDriverVersion")
+    held = (gate.wanted for gate in controlled if gate.name == "lock_clocks_mhz" and gate.met)
+    locked = next((float(mhz) for mhz in held if isinstance(mhz, int | float)), None)
+    return Machine(
+        id=_hidden(_first_line("/etc/machine-id"), *(card.id or "" for card in cards)),
+        kind=next((kind for card in cards if (kind := catalogue.machine_kind(card.name))), None),
+        arch=platform.machine() or None,
+        os=_os_release(),
+        kernel=platform.release() or None,
+        cpu=_cpu(),
+        cpu_count=os.cpu_count(),
+        memory_total_gib=round(proc.meminfo()["MemTotal"], 3),
+        unified_memory=None if gpus is None else gpus.memory_used() is None,
+        gpus=cards,
+        driver=None if nvml is None else _asked(nvml, "nvmlSystemGetDriverVersion"),
+        cuda_driver=None if cuda is None else f"{cuda // 1000}.{cuda % 1000 // 10}",
+        firmware=_first_line("/sys/class/dmi/id/bios_version"),
+        cgroup=cgroup.version(),
+        power_mode=controls.power_mode(),
+        clocks_locked_mhz=locked,
+    )
+
+
+def _cards(gpus: Gpus | None) -> tuple[Gpu, ...]:
+    if gpus is None:
+        return ()
+    nvml = gpus.nvml
+    cards = []
+    for handle in gpus.handles:
+        total = _asked(nvml, "nvmlDeviceGetMemoryInfo", handle)
+        capability = _asked(nvml, "nvmlDeviceGetCudaComputeCapability", handle)
+        power = _asked(nvml, "nvmlDeviceGetEnforcedPowerLimit", handle)
+        clock = _asked(nvml, "nvmlDeviceGetMaxClockInfo", handle, nvml.NVML_CLOCK_SM)
+        mig = _asked(nvml, "nvmlDeviceGetMigMode", handle)
+        cards.append(
+            Gpu(
+                name=_asked(nvml, "nvmlDeviceGetName", handle) or "unknown",
+                id=_hidden(_asked(nvml, "nvmlDeviceGetUUID", handle)),
+                memory_total_gib=None if total is None else round(total.total / GIB, 3),
+                compute_capability=None if capability is None else f"{capability[0]}.{capability[1]}",
+                vbios=_asked(nvml, "nvmlDeviceGetVbiosVersion", handle),
+                power_limit_watt=None if power is None else power / 1000,
+                clock_max_sm_mhz=None if clock is None else float(clock),
+                mig=None if mig is None else bool(mig[0]),
+            )
+        )
+    return tuple(cards)
+
+
+def _asked(nvml: Any, question: str, *arguments: Any) -> Any:
+    """The driver's answer, or None where it has none."""
+    try:
+        return getattr(nvml, question)(*arguments)
+    except nvml.NVMLError:
+        return None
+
+
+def _hidden(*parts: str | None) -> str | None:
+    """A stable name that cannot be turned back: keyed by the machine's own random id, as systemd derives its
+    application-specific ids. None where nothing names the machine."""
+    known = "".join(part for part in parts if part)
+    return hmac.new(known.encode(), b"sparkpub", hashlib.sha256).hexdigest()[:16] if known else None
+
+
+def _first_line(path: str) -> str | None:
+    with suppress(OSError):
+        lines = Path(path).read_text().splitlines()
+        return (lines[0].strip() if lines else "") or None
+    return None
+
+
+def _os_release() -> str | None:
+    with suppress(OSError):
+        return platform.freedesktop_os_release().get("PRETTY_NAME")
+    return None
+
+
+def _cpu() -> str | None:
+    """The processor's name: x86 says it in full, Arm by implementer and part of each kind of core."""
+    parts: Counter[str] = Counter()
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            name, value = (part.strip() for part in line.partition(":")[::2])
+            if name == "model name":
+                return value
+            if name == "CPU part":
+                parts[_ARM_PARTS.get(value, f"Arm part {value}")] += 1
+    return " + ".join(f"{name} ({count})" for name, count in parts.items()) or None
+
+
+_ARM_PARTS: Mapping[str, str] = {
+    "0xd85": "Arm Cortex-X925", "0xd87": "Arm Cortex-A725", "0xd4f": "Arm Neoverse-V2", "0xd40": "Arm Neoverse-V1",
+    "0xd0c": "Arm Neoverse-N1",
+}  # fmt: skip

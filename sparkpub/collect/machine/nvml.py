@@ -1,0 +1,132 @@
+"""The GPU's sensors, through NVML. What a driver does not offer is None with a reason, never zero.
+
+On unified memory (DGX Spark) `nvmlDeviceGetMemoryInfo` is not supported: that is how unified memory is told.
+"""
+
+import functools
+import importlib
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from statistics import fmean
+from typing import Any
+
+from sparkpub.record.metrics import GIB
+
+
+def library() -> Any:
+    """The module pynvml: the one seam at which tests put a stand-in."""
+    return importlib.import_module("pynvml")
+
+
+class Gpus:
+    """The GPUs of a run. Raises `NoGpuError` where there are none."""
+
+    def __init__(self, indices: Sequence[int] | None = None) -> None:
+        try:
+            self.nvml = library()
+            self.nvml.nvmlInit()
+        except Exception as error:  # whatever is wrong with library or driver
+            raise NoGpuError(f"no NVIDIA GPU can be read: {error or type(error).__name__}") from None
+        count = self.nvml.nvmlDeviceGetCount()
+        chosen = range(count) if indices is None else [index for index in indices if index < count]
+        self.handles = [self.nvml.nvmlDeviceGetHandleByIndex(index) for index in chosen]
+        self.reasons: dict[str, str] = {}
+        if not self.handles:
+            raise NoGpuError("NVML lists no GPU")
+
+    def each(self, column: str, read: Callable[[Any], Any]) -> list[Any]:
+        """One value per GPU; empty, with the reason kept, where the sensor gives nothing."""
+        try:
+            return [read(handle) for handle in self.handles]
+        except self.nvml.NVMLError as error:
+            self.reasons[column] = f"{error} (NVML)"
+            return []
+
+    def columns(self) -> dict[str, float | str | None]:
+        """One telemetry sample. Several GPUs: sums of memory, power and energy, the mean of utilisation, the
+        highest temperature, the lowest clock, all throttle reasons."""
+        nvml = self.nvml
+        usage = self.each("gpu_utilization_percent", nvml.nvmlDeviceGetUtilizationRates)
+        powers = self.each("gpu_power_watt", nvml.nvmlDeviceGetPowerUsage)
+        energies = self.each("gpu_energy_joule", nvml.nvmlDeviceGetTotalEnergyConsumption)
+        states = self.each("gpu_performance_state", nvml.nvmlDeviceGetPerformanceState)
+        reasons = self.each("gpu_throttle_reasons", nvml.nvmlDeviceGetCurrentClocksThrottleReasons)
+        used = self.memory_used()
+        return {
+            "gpu_utilization_percent": fmean(item.gpu for item in usage) if usage else None,
+            "gpu_memory_utilization_percent": fmean(item.memory for item in usage) if usage else None,
+            "gpu_memory_used_gib": used,
+            "gpu_temp_celsius": self.temperature(),
+            "gpu_power_watt": sum(powers) / 1000 if powers else None,
+            "gpu_energy_joule": sum(energies) / 1000 if energies else None,
+            "gpu_clock_sm_mhz": min(self._clocks("gpu_clock_sm_mhz", nvml.NVML_CLOCK_SM), default=None),
+            "gpu_clock_mem_mhz": min(self._clocks("gpu_clock_mem_mhz", nvml.NVML_CLOCK_MEM), default=None),
+            "gpu_performance_state": f"P{max(states)}" if states else None,
+            "gpu_throttle_reasons": f"0x{functools.reduce(operator.or_, reasons):x}" if reasons else None,
+        }
+
+    def temperature(self) -> float | None:
+        """The highest temperature in °C."""
+        sensor = self.nvml.NVML_TEMPERATURE_GPU
+        read = self.each("gpu_temp_celsius", lambda handle: self.nvml.nvmlDeviceGetTemperature(handle, sensor))
+        return float(max(read)) if read else None
+
+    def memory_used(self) -> float | None:
+        """Device memory in use, in GiB; None on unified memory."""
+        read = self.each("gpu_memory_used_gib", self.nvml.nvmlDeviceGetMemoryInfo)
+        return sum(item.used for item in read) / GIB if read else None
+
+    def memory_free_percent(self) -> float | None:
+        """The least share of free memory of any GPU, in percent; None on unified memory."""
+        read = self.each("gpu_memory_used_gib", self.nvml.nvmlDeviceGetMemoryInfo)
+        return min((100.0 * item.free / item.total for item in read), default=None)
+
+    def processes(self) -> list[int] | None:
+        """Ids of processes that compute on these GPUs; None where the driver does not tell."""
+        read = self.each("gpu_processes", self.nvml.nvmlDeviceGetComputeRunningProcesses)
+        if not read and "gpu_processes" in self.reasons:
+            return None
+        return [int(process.pid) for listed in read for process in listed]
+
+    def _clocks(self, column: str, kind: int) -> list[float]:
+        return self.each(column, lambda handle: float(self.nvml.nvmlDeviceGetClockInfo(handle, kind)))
+
+    def lock_clocks(self, mhz: int) -> str | None:
+        """Fix the SM clock; None when done, else the reason why not."""
+        try:
+            for handle in self.handles:
+                self.nvml.nvmlDeviceSetGpuLockedClocks(handle, mhz, mhz)
+        except self.nvml.NVMLError as error:
+            self.unlock_clocks()
+            return f"{error} (NVML)"
+        return None
+
+    def unlock_clocks(self) -> None:
+        """Let the driver choose the clocks again."""
+        for handle in self.handles:
+            with suppress(self.nvml.NVMLError):
+                self.nvml.nvmlDeviceResetGpuLockedClocks(handle)
+
+    def close(self) -> None:
+        """Let go of the driver."""
+        with suppress(self.nvml.NVMLError):
+            self.nvml.nvmlShutdown()
+
+
+class NoGpuError(Exception):
+    """There is no GPU whose sensors can be read; the message says why."""
+
+
+@contextmanager
+def opened(indices: Sequence[int] | None = None) -> Iterator[tuple[Gpus | None, str]]:
+    """The GPUs, or None and why."""
+    try:
+        gpus = Gpus(indices)
+    except NoGpuError as error:
+        yield None, str(error)
+        return
+    try:
+        yield gpus, ""
+    finally:
+        gpus.close()

@@ -1,0 +1,106 @@
+"""Memory as the kernel tells it: the machine's, a control group's, and a set of processes'."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from sparkpub.record.metrics import GIB
+
+_PROC = Path("/proc")
+_KIB = 1024 / GIB
+_CGROUP_PARTS = {
+    # version 2, version 1 (with what lies below)
+    "cgroup_anon_gib": ("anon", "total_rss"),
+    "cgroup_file_gib": ("file", "total_cache"),
+    "cgroup_shmem_gib": ("shmem", "total_shmem"),
+}
+
+
+def meminfo(proc: Path = _PROC) -> dict[str, float]:
+    """/proc/meminfo in GiB, by the kernel's names."""
+    lines = (line.split() for line in (proc / "meminfo").read_text().splitlines())
+    return {words[0].rstrip(":"): int(words[1]) * _KIB for words in lines if words[2:] == ["kB"]}
+
+
+def machine_columns(proc: Path = _PROC) -> dict[str, float]:
+    """The machine's memory as telemetry columns, in GiB."""
+    values = meminfo(proc)
+    return {
+        "mem_free_gib": values["MemFree"],
+        "mem_available_gib": values["MemAvailable"],
+        "mem_cached_gib": values["Cached"],
+        "mem_shmem_gib": values["Shmem"],
+        "swap_used_gib": values["SwapTotal"] - values["SwapFree"],
+    }
+
+
+def pressure_columns(proc: Path = _PROC) -> dict[str, float]:
+    """Share of the last 10 s in which some task stalled, in percent, per resource; empty without PSI."""
+    columns = {}
+    for resource in ("cpu", "memory", "io"):
+        with suppress(OSError):
+            line = (proc / "pressure" / resource).read_text()
+            columns[f"pressure_{resource}_some_percent"] = float(line.partition("avg10=")[2].partition(" ")[0])
+    return columns
+
+
+def cgroup_columns(folder: Path) -> dict[str, float]:
+    """A control group's memory as telemetry columns, in GiB, from either version's files."""
+    columns = {}
+    for column, names in {
+        "cgroup_current_gib": ("memory.current", "memory.usage_in_bytes"),
+        "cgroup_peak_gib": ("memory.peak", "memory.max_usage_in_bytes"),
+    }.items():
+        value = next((number for name in names if (number := _number(folder / name)) is not None), None)
+        if value is not None:
+            columns[column] = value / GIB
+    try:
+        lines = (folder / "memory.stat").read_text().splitlines()
+    except OSError:
+        return columns
+    stat = {name: int(value) for name, _, value in (line.partition(" ") for line in lines)}
+    for column, names in _CGROUP_PARTS.items():
+        found = next((stat[name] for name in names if name in stat), None)
+        if found is not None:
+            columns[column] = found / GIB
+    kernel = stat.get("kernel", _number(folder / "memory.kmem.usage_in_bytes"))
+    if kernel is not None:
+        columns["cgroup_kernel_gib"] = kernel / GIB
+    return columns
+
+
+def pss(pids: Iterable[int], proc: Path = _PROC) -> float | None:
+    """Proportional set size of processes together, in GiB; None where none can be read."""
+    sizes = []
+    for pid in pids:
+        with suppress(OSError):
+            text = (proc / str(pid) / "smaps_rollup").read_text()
+            sizes.append(int(text.partition("\nPss:")[2].split(None, 1)[0]) if "\nPss:" in text else 0)
+    return sum(sizes) * _KIB if sizes else None
+
+
+class CpuLoad:
+    """Load of all processors together between two looks."""
+
+    def __init__(self) -> None:
+        self._busy, self._total = _cpu_times()
+
+    def percent(self) -> float | None:
+        """Since the last look; None where no processor time passed."""
+        busy, total = _cpu_times()
+        before, self._busy, self._total = (self._busy, self._total), busy, total
+        return 100.0 * (busy - before[0]) / (total - before[1]) if total > before[1] else None
+
+
+def _cpu_times() -> tuple[int, int]:
+    """(busy, total) clock ticks since boot."""
+    with (_PROC / "stat").open() as handle:
+        fields = [int(field) for field in handle.readline().split()[1:9]]
+    return sum(fields) - fields[3] - fields[4], sum(fields)
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,94 @@
+"""Processes: who started whom, which run they are of, when they began, and whether their collector still lives."""
+
+import hashlib
+import os
+import signal
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from sparkpub.collect import state
+
+RUN_VARIABLE = "SPARKPUB_RUN"
+"""Set in every process of a run to the run's id: it tells the run's processes from everybody else's."""
+OWNER_VARIABLE = "SPARKPUB_COLLECTOR"
+"""Set in every process of a run to the collector that started it, as `me()` spells it."""
+
+
+def boot_id() -> str:
+    """The kernel's id of this boot; empty where there is no /proc."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def start_ticks(pid: int) -> str | None:
+    """When a process started, in clock ticks since boot; None where it is gone or a zombie. With the process id it
+    names a process uniquely within a boot."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in ("Z", "X") else fields[19]
+
+
+def descendants(pid: int) -> set[int]:
+    """The process and all that descend from it, as long as their parents live."""
+    found: set[int] = set()
+    todo = [pid]
+    while todo:
+        current = todo.pop()
+        if current in found or start_ticks(current) is None:
+            continue
+        found.add(current)
+        for children in Path(f"/proc/{current}/task").glob("*/children"):
+            with suppress(OSError):
+                todo += [int(child) for child in children.read_text().split()]
+    return found
+
+
+def marked(variable: str) -> dict[int, str]:
+    """Process id to the value of `variable` in its environment, for every process that has it and can be read."""
+    pids = (int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit())
+    return {pid: value for pid in pids if (value := mark(pid, variable)) is not None}
+
+
+def mark(pid: int, variable: str) -> str | None:
+    """The value of `variable` in a process's environment; None where it has none or cannot be read."""
+    key = variable.encode() + b"="
+    try:
+        content = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return None
+    found = (entry for entry in content.split(b"\0") if entry.startswith(key))
+    return next((entry.removeprefix(key).decode(errors="replace") for entry in found), None)
+
+
+def end(pids: Iterable[int], number: signal.Signals) -> None:
+    """Send a signal to each process that still is."""
+    for pid in pids:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def me() -> str:
+    """This process, as `boot:pid:start:state`; the last names the folder of its notes, and with it its machine lock."""
+    return spelled(os.getpid(), start_ticks(os.getpid()))
+
+
+def spelled(pid: int, start: str | None) -> str:
+    """A process of this machine with this collector's notes, as `boot:pid:start:state`."""
+    notes = hashlib.sha256(str(state.folder()).encode()).hexdigest()[:12]
+    return f"{boot_id()}:{pid}:{start}:{notes}"
+
+
+def lives(owner: str) -> bool:
+    """Whether the process that `owner` names still runs."""
+    boot, pid, start, *_ = (*owner.split(":"), "", "", "")
+    return boot == boot_id() and pid.isdigit() and start_ticks(int(pid)) == start
+
+
+def abandoned(owner: str) -> bool:
+    """Whether what `owner` started is ours to clean up: a collector with our notes started it, and is dead."""
+    return owner.rpartition(":")[2] == me().rpartition(":")[2] and not lives(owner)

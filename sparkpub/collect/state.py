@@ -1,0 +1,39 @@
+"""The collector's own notes on this machine: what must be undone after a crash, and who collects now.
+
+They lie in `SPARKPUB_STATE`, else `/var/lib/sparkpub` for root and the state folder of the user for anybody else.
+"""
+
+import os
+from pathlib import Path
+
+from sparkpub.record.store import write_atomic
+
+VARIABLE = "SPARKPUB_STATE"
+
+
+def folder() -> Path:
+    """The folder of the notes; it need not exist."""
+    chosen = os.environ.get(VARIABLE)
+    if chosen:
+        return Path(chosen)
+    if os.geteuid() == 0:
+        return Path("/var/lib/sparkpub")
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "sparkpub"
+
+
+def write(name: str, text: str | None) -> None:
+    """Replace a note, or remove it where `text` is None."""
+    place = folder() / name
+    if text is None:
+        place.unlink(missing_ok=True)
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(place, text)
+
+
+def read(name: str) -> str | None:
+    """A note, or None where there is none."""
+    try:
+        return (folder() / name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None

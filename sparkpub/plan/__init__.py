@@ -1,0 +1,1 @@
+"""What is to be measured: matrices, the runs they plan, and the workloads."""

@@ -1,0 +1,127 @@
+"""Where a workload can run, as a matrix declares it: the options of every kind of environment.
+
+What is done with them is `sparkpub.collect.environments`; a kind there has the name it has here.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from sparkpub.record.record import Declared
+
+_BIND = re.compile(r"(?P<source>/[^:]*):(?P<target>/[^:]*)(?::(?P<mode>ro|rw))?")
+
+
+def _variable(name: str) -> str:
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is None:
+        raise ValueError(f"{name!r} is not the name of an environment variable")
+    return name
+
+
+Variable = Annotated[str, AfterValidator(_variable)]
+"""The name of an environment variable."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A host folder or file made visible inside."""
+
+    source: str
+    target: str
+    read_only: bool = False
+
+
+def _place(value: Any) -> Any:
+    if isinstance(value, Place):
+        return value
+    found = _BIND.fullmatch(str(value))
+    if found is None:
+        raise ValueError(f"{value!r} is not a bind; write /host/path:/inside/path or /host/path:/inside/path:ro")
+    source, target = (found[side].rstrip("/") or "/" for side in ("source", "target"))
+    return Place(source, target, found["mode"] == "ro")
+
+
+Bind = Annotated[Place, BeforeValidator(_place)]
+"""In the matrix `/host/path:/inside/path[:ro|rw]`, as Docker spells it."""
+
+
+class Options(Declared):
+    """An environment's options in the matrix; an unknown key is an error. Every option has an effect."""
+
+    env: Mapping[Variable, str] = Field(default_factory=dict)
+    """Variables of the command, besides the workload's own."""
+    python: str | None = None
+    """The Python interpreter of the environment; None for its default."""
+
+
+class HostOptions(Options):
+    """Options of `type: host`. The command inherits the collector's variables; `env` is added to them."""
+
+
+class ChrootOptions(Options):
+    """Options of `type: chroot`."""
+
+    rootfs: Annotated[str, Field(pattern=r"^/.+")]
+    """The folder that becomes `/`, for instance an unpacked container image."""
+    binds: tuple[Bind, ...] = ()
+    """Host folders and files made visible inside: `/host:/inside[:ro]`. /proc, /sys and /dev always are."""
+    user: str | None = None
+    """`user`, `uid` or `uid:gid` inside; root where it is not given."""
+
+
+Size = Annotated[str, Field(pattern=r"^\d+(\.\d+)?[bkmgBKMG]?$")] | Annotated[int, Field(gt=0)]
+"""Bytes, or a number with a unit as Docker reads it: `60g`, `512m`."""
+
+
+def _device(text: str) -> str:
+    if re.fullmatch(r"/dev/.+|.+/.+=.+", text) is None:
+        raise ValueError(f"{text!r} is no device; write /dev/nvidia0 or a CDI name such as nvidia.com/gpu=all")
+    return text
+
+
+class DockerOptions(Options):
+    """Options of `type: docker`: the flags of `docker run` under their own names."""
+
+    image: Annotated[str, Field(min_length=1)]
+    """The image, by tag, digest or id. It has to be on this machine: it is never pulled."""
+    gpus: Literal["all"] | Annotated[int, Field(ge=1)] | tuple[str, ...] | None = None
+    """`--gpus`: all, a number, or a list of GPU indices or UUIDs. Needs the NVIDIA container toolkit."""
+    devices: tuple[Annotated[str, AfterValidator(_device)], ...] = ()
+    """`--device`: `/dev/nvidia0[:/inside[:rwm]]`, or CDI names such as `nvidia.com/gpu=all`."""
+    ipc: str | None = None
+    """`--ipc`: `host` shares the host's shared memory, `private` gives the container its own."""
+    shm_size: Size | None = None
+    """`--shm-size`: bytes or a size such as `60g` for /dev/shm; without effect beside `ipc: host`, which takes the
+    host's."""
+    ulimits: Mapping[str, Annotated[int, Field(ge=-1)]] = Field(default_factory=dict)
+    """`--ulimit`, soft and hard alike: `memlock` in bytes (-1: unlimited), `stack` in bytes."""
+    binds: tuple[Bind, ...] = ()
+    """`--volume`: host folders and files made visible inside, `/host:/inside[:ro]`."""
+    network: str | None = None
+    """`--network`: `none`, `host` or the name of a network; none: the engine's bridge."""
+    cpuset: Annotated[str, Field(pattern=r"^\d+(-\d+)?(,\d+(-\d+)?)*$")] | None = None
+    """`--cpuset-cpus`: the processors that may be used, e.g. `0-9,12`."""
+    memory: Size | Literal["unlimited"] | None = None
+    """`--memory`: bytes, a size such as `60g`, or `unlimited`; what CUDA allocates is not charged to it, on unified
+    memory either."""
+    memory_swap: Size | Literal["unlimited"] | None = None
+    """`--memory-swap`: memory and swap together, in the same form."""
+    cgroup_parent: str | None = None
+    """`--cgroup-parent`: the control group under which the container's is made; `/` is the root."""
+    privileged: bool = False
+    """`--privileged`: every device and capability."""
+    user: str | None = None
+    """`--user`: name or `uid[:gid]`; none: the image's."""
+    runtime: str | None = None
+    """`--runtime`: the OCI runtime, e.g. `nvidia`; none: the engine's default."""
+    entrypoint: str | tuple[str, ...] | None = None
+    """`--entrypoint`; the image's own where it is not given, none where it is empty."""
+    security_opt: tuple[str, ...] = ()
+    """`--security-opt`, e.g. `seccomp=unconfined`."""
+
+
+OPTIONS: dict[str, type[Options]] = {"host": HostOptions, "chroot": ChrootOptions, "docker": DockerOptions}
+"""`type:` in the matrix -> the options it takes."""

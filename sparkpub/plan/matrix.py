@@ -1,0 +1,318 @@
+"""What we intend to measure: YAML -> Matrix -> plan, an ordered list of runs.
+
+All mistakes of a matrix are reported at once, each with its line and, for a name, the nearest right one.
+"""
+
+import hashlib
+import random
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PositiveFloat, PositiveInt, ValidationError
+
+from sparkpub.plan import environments
+from sparkpub.plan.environments import Options as EnvironmentOptions
+from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.plan.workloads.base import Options as WorkloadOptions
+from sparkpub.record import documents
+from sparkpub.record.documents import Lines, suggestion
+from sparkpub.record.errors import MatrixError, field_problems
+from sparkpub.record.record import Architecture, Declared, Key
+from sparkpub.record.store import canonical_json
+
+Order = Literal["interleaved", "random", "blocked"]
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def seconds(value: Any) -> Any:
+    """`5m`, `1.5h`, `200ms` or a number of seconds, as seconds."""
+    if isinstance(value, str):
+        found = _DURATION.fullmatch(value.strip())
+        if found is None:
+            raise ValueError(f"{value!r} is not a duration; write for instance 30s, 5m or 1h")
+        return float(found[1]) * _SECONDS[found[2]]
+    if isinstance(value, bool):
+        raise ValueError("a duration is a number of seconds, or for instance 5m")  # noqa: TRY004 - pydantic collects ValueError
+    return value
+
+
+Seconds = Annotated[float, BeforeValidator(seconds), Field(ge=0, allow_inf_nan=False)]
+Percent = Annotated[float, Field(ge=0, le=100)]
+
+
+class Model(Declared):
+    """A model to measure. Its folder is `path`; `config` describes one with random weights and no folder."""
+
+    id: Annotated[str, Field(min_length=1)]
+    path: str | None = None
+    config: dict[str, Any] | None = None
+    """A transformers config.json as YAML; the weights are then random, and every page says so."""
+    random_weights: bool = False
+    architecture: Architecture | None = None
+    """Facts for the checks, where neither the run nor the model's folder says them."""
+
+
+class Gates(Declared):
+    """Conditions before and limits during a run. null switches a gate off."""
+
+    cooldown: Seconds = 300.0
+    """Least pause since the campaign's last run ended, also across restarts of the collector, in seconds."""
+    max_start_temp_celsius: Annotated[float, Field(gt=0, lt=120)] | None = 45.0
+    """The GPU has to be below it before a run starts, in °C."""
+    max_wait: Seconds = 1800.0
+    """How long all gates together may wait before a run, in seconds."""
+    max_gpu_temp_celsius: Annotated[float, Field(gt=0, lt=120)] | None = 80.0
+    """Limit of health, in °C: a GPU that is not below it does not start a run either."""
+    max_cpu_percent: Percent | None = 10.0
+    """Load of all processors together before a run, in percent."""
+    min_free_memory_percent: Percent | None = 90.0
+    """Free memory of the GPU before a run, in percent; of the machine where memory is unified."""
+    min_free_disk_gib: Annotated[float, Field(ge=0)] | None = 5.0
+    """Free space for records and logs, in GiB."""
+    performance_state: Annotated[str, Field(pattern=r"^P\d{1,2}$")] | None = None
+    """NVML performance state wanted before a run, e.g. P0. An idle GPU sits in P8, so it is often not met."""
+    drop_caches: bool = False
+    """Write back and drop the page cache before each run. Needs root."""
+    exclusive_gpu: bool = True
+    """No other process on the GPU."""
+    lock_clocks_mhz: PositiveInt | None = None
+    """Lock the SM clock for the campaign, in MHz, and release it afterwards. Needs root."""
+    power_mode: str | None = None
+    """Set the machine's power profile for the campaign, and set it back afterwards."""
+    min_available_memory_gib: Annotated[float, Field(ge=0)] | None = None
+    """MemAvailable below which a run is ended before the machine wedges, in GiB; none: 8 on unified memory, no limit
+    elsewhere."""
+    on_unmet: Literal["run", "skip", "stop"] = "run"
+    """What to do where a gate is not met: `run` and record it, `skip` the run, or `stop` the campaign. A sensor that
+    cannot be read counts as not met for skip and stop."""
+
+
+class Telemetry(Declared):
+    """How often the sampler reads its sensors."""
+
+    interval: Annotated[float, BeforeValidator(seconds), Field(ge=0.02, le=60)] = 1.0
+
+
+class Outliers(Declared):
+    """Repeat runs that Grubbs' test flags: both are kept, and the repeat names the run it repeats."""
+
+    repeat: PositiveInt = 1
+    metric: str = "output_throughput_tok_s"
+
+
+class Exclusion(Declared):
+    """Cells left out: every axis named must match."""
+
+    model: Key | None = None
+    environment: Key | None = None
+    workload: Key | None = None
+
+
+class Matrix(Declared):
+    """A campaign as declared. `environments` and `workloads` hold validated options, by name."""
+
+    campaign: Key
+    title: Annotated[str, Field(min_length=1)]
+    models: Annotated[dict[Key, Model], Field(min_length=1)]
+    environments: Annotated[dict[Key, dict[str, Any]], Field(min_length=1)]
+    workloads: Annotated[dict[Key, dict[str, Any]], Field(min_length=1)]
+    baseline: Key | None = None
+    iterations: Annotated[int, Field(ge=1, le=10000)] = 10
+    order: Order = "interleaved"
+    seed: int = 42
+    exclude: tuple[Exclusion, ...] = ()
+    gates: Gates = Gates()
+    timeout: Annotated[float, BeforeValidator(seconds), Field(gt=0)] = 1800.0
+    retries: Annotated[int, Field(ge=0, le=10)] = 1
+    repeat_outliers: Outliers | None = None
+    telemetry: Telemetry = Telemetry()
+    equivalence_margin_percent: Annotated[PositiveFloat, Field(le=100)] = 1.0
+    origin: dict[str, str] | None = None
+    licence: str | None = None
+
+    def environment_options(self, name: str) -> EnvironmentOptions:
+        """The validated options of one environment."""
+        declared = self.environments[name]
+        return environments.OPTIONS[declared["type"]].model_validate(_without_type(declared))
+
+    def workload_options(self, name: str) -> WorkloadOptions:
+        """The validated options of one workload."""
+        declared = self.workloads[name]
+        return WORKLOADS[declared["type"]].options.model_validate(_without_type(declared))
+
+    def declared_workload(self, name: str) -> dict[str, Any]:
+        """What of a workload decides what a run measures: its options but the number of runs."""
+        return {option: value for option, value in self.workloads[name].items() if option != "runs"}
+
+    def iterations_of(self, workload: str) -> int:
+        """How many iterations the cells of a workload have: its own `runs`, else the matrix's `iterations`."""
+        runs = self.workloads[workload].get("runs")
+        return runs if isinstance(runs, int) else self.iterations
+
+    @property
+    def most_iterations(self) -> int:
+        """Iterations of the cells that have most."""
+        return max(self.iterations_of(workload) for workload in self.workloads)
+
+    @property
+    def baseline_environment(self) -> str:
+        """`baseline:`, else the first environment."""
+        return self.baseline or next(iter(self.environments))
+
+    def includes(self, model: str, environment: str, workload: str) -> bool:
+        """Whether a cell is part of the campaign."""
+        return not any(
+            rule.model in (None, model)
+            and rule.environment in (None, environment)
+            and rule.workload in (None, workload)
+            for rule in self.exclude
+        )
+
+    def cells(self, *, backwards: bool = False) -> Iterator[tuple[str, str, str]]:
+        """(model, environment, workload) of every cell, in the order declared; `backwards` takes the last environment
+        first."""
+        environments = list(self.environments)[:: -1 if backwards else 1]
+        for workload in self.workloads:
+            for model in self.models:
+                for environment in environments:
+                    if self.includes(model, environment, workload):
+                        yield model, environment, workload
+
+    def fingerprint(self, model: str, environment: str, workload: str) -> str:
+        """SHA-256 of a cell's canonical specification: everything declared that decides what is measured."""
+        cell = {
+            "model": self.models[model].model_dump(mode="json", exclude_defaults=True),
+            "environment": self.environments[environment],
+            "workload": self.declared_workload(workload),
+            "seed": self.seed,
+        }
+        return hashlib.sha256(canonical_json(cell).encode()).hexdigest()
+
+    def document(self) -> dict[str, Any]:
+        """The matrix as data, for campaign.json."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+
+def _without_type(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in options.items() if key != "type"}
+
+
+@dataclass(frozen=True, order=True)
+class PlannedRun:
+    """One run in the order of the plan; `position` is 0-based."""
+
+    position: int
+    model: str
+    environment: str
+    workload: str
+    iteration: int
+
+    @property
+    def slot(self) -> tuple[str, str, str, int]:
+        """(model, environment, workload, iteration)."""
+        return (self.model, self.environment, self.workload, self.iteration)
+
+
+def plan(matrix: Matrix) -> tuple[PlannedRun, ...]:
+    """Every run of the matrix in the order it shall run.
+
+    Unless runs are blocked, the order of environments is reversed in every second iteration, so that whatever drifts
+    with time falls on each environment alike.
+    """
+    counts = {workload: matrix.iterations_of(workload) for workload in matrix.workloads}
+    if matrix.order == "blocked":
+        slots = [(*cell, iteration) for cell in matrix.cells() for iteration in range(1, counts[cell[2]] + 1)]
+    else:
+        slots = [
+            (*cell, iteration)
+            for iteration in range(1, matrix.most_iterations + 1)
+            for cell in matrix.cells(backwards=iteration % 2 == 0)
+            if iteration <= counts[cell[2]]
+        ]
+    if matrix.order == "random":
+        random.Random(matrix.seed).shuffle(slots)  # noqa: S311 - an order to reproduce, not a secret
+    return tuple(PlannedRun(position, *slot) for position, slot in enumerate(slots))
+
+
+def read(path: Path) -> Matrix:
+    """A matrix file. Raises MatrixError with every mistake in it, each with its line."""
+    return parse(documents.text_of(path, MatrixError), str(path))
+
+
+def parse(text: str, name: str = "matrix") -> Matrix:
+    """A matrix from YAML text; `name` stands in messages. Raises MatrixError with every mistake."""
+    document, lines = documents.parse(text, name, MatrixError)
+    if not isinstance(document, dict):
+        raise MatrixError(
+            "a matrix is a mapping with campaign, models, environments and workloads",
+            where=f"{name}:1",
+            remedy="see matrix/demo.yaml for a small one",
+        )
+    problems = [*lines.duplicates, *_part_problems(document, lines)]
+    matrix: Matrix | None = None
+    try:
+        matrix = Matrix.model_validate(document)
+        problems += _name_problems(matrix, lines)
+    except ValidationError as error:
+        problems += lines.described(error, (), Matrix, "matrix")
+    documents.refuse(problems, MatrixError)
+    assert matrix is not None
+    return matrix
+
+
+def from_document(document: Mapping[str, Any], where: str) -> Matrix:
+    """The matrix stored in a campaign.json. Raises MatrixError naming the file."""
+    try:
+        return Matrix.model_validate(document)
+    except ValidationError as error:
+        problem = f"matrix.{field_problems(error)[0]}"
+        raise MatrixError(problem, where=f"{where}/campaign.json", remedy="restore the file from git") from None
+
+
+def _part_problems(document: dict[str, Any], lines: Lines) -> list[str]:
+    """Mistakes in the options of environments and workloads, whose vocabulary their type decides."""
+    problems: list[str] = []
+    workload_options = {name: workload.options for name, workload in WORKLOADS.items()}
+    for section, registry in (("environments", environments.OPTIONS), ("workloads", workload_options)):
+        parts = document.get(section)
+        for name, options in parts.items() if isinstance(parts, dict) else ():
+            if not isinstance(options, dict):
+                continue
+            path, kind = (section, str(name)), options.get("type")
+            member = registry.get(str(kind))
+            if kind is None:
+                what = f"{section}.{name}.type is missing"
+                problems.append(lines.problem(path, what, f"add type: {' | '.join(registry)}"))
+            elif member is None:
+                what = f"unknown type {kind!r} of {section}.{name}"
+                problems.append(lines.problem((*path, "type"), what, suggestion(str(kind), list(registry))))
+            else:
+                try:
+                    member.model_validate(_without_type(options))
+                except ValidationError as error:
+                    problems += lines.described(error, path, member, "matrix")
+    return problems
+
+
+def _name_problems(matrix: Matrix, lines: Lines) -> list[str]:
+    """Names that point nowhere, and a matrix that plans nothing."""
+    problems: list[str] = []
+
+    def look_up(path: tuple[str, ...], axis: str, name: str | None, what: str) -> None:
+        known = list(getattr(matrix, f"{axis}s"))
+        if name is not None and name not in known:
+            problems.append(lines.problem(path, what, suggestion(name, known)))
+
+    look_up(("baseline",), "environment", matrix.baseline, f"baseline {matrix.baseline!r} is not an environment")
+    for index, rule in enumerate(matrix.exclude):
+        for axis in ("model", "environment", "workload"):
+            name = getattr(rule, axis)
+            look_up(("exclude", str(index), axis), axis, name, f"exclude names an unknown {axis} {name!r}")
+    if not list(matrix.cells()):
+        what = "every cell is excluded, so nothing would run"
+        problems.append(lines.problem(("exclude",), what, "remove a rule of exclude:"))
+    return problems

@@ -1,0 +1,212 @@
+"""Facts about a model from its config.json and the headers of its weights: nothing is loaded.
+
+Parameters are counted for the families whose layers are known here; for any other a field stays null rather than
+guessed. Where a folder holds safetensors files, bytes come from their headers, quantised or not.
+"""
+
+import hashlib
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from sparkpub.record.errors import WorkloadError
+from sparkpub.record.record import Architecture
+
+_BYTES = {"bfloat16": 2, "float16": 2, "float32": 4, "float64": 8}
+_MXFP4_BITS = 4.25
+"""Four bits and a shared scale of eight for each block of 32 (OCP Microscaling Formats 1.0)."""
+_LONGEST_HEADER = 100_000_000
+"""Bytes; the limit of the safetensors format itself."""
+
+_DENSE = frozenset({"llama", "mistral", "qwen2", "qwen3"})
+_MIXTURES = frozenset({"mixtral", "qwen2_moe", "qwen3_moe", "gpt_oss"})
+
+
+def config_bytes(config: Mapping[str, Any]) -> bytes:
+    """The one spelling of a config, so that its hash is the same wherever it is written."""
+    return json.dumps(dict(config), sort_keys=True, separators=(",", ":")).encode()
+
+
+def from_config(config: Mapping[str, Any], source: Literal["config.json", "matrix"]) -> Architecture:
+    """What a transformers config says. Bytes assume the config's own dtype, bfloat16 where it names none, and
+    stay null for a quantisation other than MXFP4, whose layout no config describes completely."""
+    text: Mapping[str, Any] = config.get("text_config") or config
+    dtype = str(config.get("dtype") or config.get("torch_dtype") or text.get("dtype") or "bfloat16")
+    quantization = (config.get("quantization_config") or {}).get("quant_method")
+    size = _BYTES.get(dtype)
+    parts, experts = _Parameters.of(text), _experts(text)
+    facts: dict[str, Any] = {}
+    if parts is not None:
+        facts = {"parameters": parts.total, "active_parameters": parts.active if parts.experts else None}
+        if size is not None and quantization in (None, "mxfp4"):
+            packed = _MXFP4_BITS / 8 if quantization else size
+            expert_bytes = round(parts.experts * packed) + parts.expert_biases * size
+            facts |= {
+                "weight_bytes": (parts.embedding + parts.dense) * size + expert_bytes,
+                "dense_bytes_per_step": (parts.dense + (parts.embedding if parts.tied else 0)) * size,
+                "expert_bytes": expert_bytes,
+            }
+    return Architecture(
+        source=source,
+        model_type=text.get("model_type") or config.get("model_type"),
+        experts=experts,
+        experts_per_token=text.get("num_experts_per_tok") if experts else None,
+        kv_bytes_per_token=_kv_bytes(text, size),
+        layers=text.get("num_hidden_layers"),
+        hidden_size=text.get("hidden_size"),
+        attention_heads=text.get("num_attention_heads"),
+        kv_heads=_kv_heads(text),
+        head_dim=_head_dim(text),
+        dtype=dtype,
+        quantization=quantization,
+        config_sha256=hashlib.sha256(config_bytes(config)).hexdigest(),
+        **facts,
+    )
+
+
+def read_model_folder(path: Path) -> Architecture:
+    """Facts of a model folder. Raises WorkloadError where it has no readable config.json."""
+    try:
+        content = (path / "config.json").read_bytes()
+        config = json.loads(content)
+        facts = from_config(config, "config.json")
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise WorkloadError(
+            f"no readable config.json: {type(error).__name__}", where=str(path), remedy="give the model's folder"
+        ) from None
+    changes: dict[str, Any] = {"config_sha256": hashlib.sha256(content).hexdigest()}
+    if files := sorted(path.glob("*.safetensors")):
+        changes |= _stored_bytes(files) | {"weights_sha256": _weights_sha256(path, files)}
+    return Architecture.model_validate(facts.model_dump() | changes)
+
+
+def _stored_bytes(files: list[Path]) -> dict[str, int]:
+    """Bytes of weights by what a decode step reads of them, from the headers of safetensors files."""
+    sizes = {name: size for file in files for name, size in _tensor_bytes(file).items()}
+    experts = sum(size for name, size in sizes.items() if ".experts." in name)
+    embedding = sum(size for name, size in sizes.items() if name.endswith(("embed_tokens.weight", "wte.weight")))
+    tied = not any(name.startswith("lm_head.") for name in sizes)
+    total = sum(sizes.values())
+    return {
+        "weight_bytes": total,
+        "expert_bytes": experts,
+        "dense_bytes_per_step": total - experts - (0 if tied else embedding),
+    }
+
+
+def _tensor_bytes(file: Path) -> dict[str, int]:
+    """Tensor name to bytes. The header is JSON after its length as eight bytes, little endian."""
+    try:
+        with file.open("rb") as handle:
+            (length,) = struct.unpack("<Q", handle.read(8))
+            header = json.loads(handle.read(min(length, _LONGEST_HEADER)))
+        spans = {name: item["data_offsets"] for name, item in header.items() if name != "__metadata__"}
+        return {name: int(end) - int(start) for name, (start, end) in spans.items()}
+    except (OSError, ValueError, struct.error, KeyError, TypeError, AttributeError):
+        raise WorkloadError("not a safetensors file", where=str(file), remedy="download the model again") from None
+
+
+def _weights_sha256(path: Path, files: list[Path]) -> str:
+    """Of the index, or of the list of files with their sizes where there is none."""
+    index = path / "model.safetensors.index.json"
+    listed = json.dumps([[file.name, file.stat().st_size] for file in files]).encode()
+    return hashlib.sha256(index.read_bytes() if index.is_file() else listed).hexdigest()
+
+
+def _experts(text: Mapping[str, Any]) -> int | None:
+    found = text.get("num_local_experts") or text.get("num_experts") or text.get("n_routed_experts")
+    return int(found) if found else None
+
+
+def _head_dim(text: Mapping[str, Any]) -> int | None:
+    given, hidden, heads = text.get("head_dim"), text.get("hidden_size"), text.get("num_attention_heads")
+    return int(given) if given else hidden // heads if hidden and heads else None
+
+
+def _kv_heads(text: Mapping[str, Any]) -> int | None:
+    return text.get("num_key_value_heads") or text.get("num_attention_heads")
+
+
+def _kv_bytes(text: Mapping[str, Any], size: int | None) -> int | None:
+    """Keys and values of one token over all attention layers; a latent cache (MLA) holds one vector per layer."""
+    kinds = text.get("layer_types")
+    layers = sum(kind.endswith("_attention") and kind != "linear_attention" for kind in kinds) if kinds else None
+    layers = layers or text.get("num_hidden_layers")
+    if layers is None or size is None:
+        return None
+    if text.get("kv_lora_rank"):
+        return int(layers * (text["kv_lora_rank"] + text.get("qk_rope_head_dim", 0)) * size)
+    heads, head = _kv_heads(text), _head_dim(text)
+    return 2 * layers * heads * head * size if heads and head else None
+
+
+@dataclass(frozen=True)
+class _Parameters:
+    """Parameters of a language model by how a decode step reads them."""
+
+    embedding: int
+    dense: int
+    """Everything but the input embedding and the routed experts; the output projection where it is its own."""
+    experts: int = 0
+    expert_biases: int = 0
+    active_share: float = 1.0
+    tied: bool = False
+
+    @property
+    def total(self) -> int:
+        return self.embedding + self.dense + self.experts + self.expert_biases
+
+    @property
+    def active(self) -> int:
+        """Used for one token: the routed share of the experts, and one of the two embeddings."""
+        shared = self.embedding if self.tied else 0
+        return self.dense + shared + round((self.experts + self.expert_biases) * self.active_share)
+
+    @classmethod
+    def of(cls, text: Mapping[str, Any]) -> "_Parameters | None":
+        """Counted from the shapes of the layers; None for a family that is not known here."""
+        family = text.get("model_type")
+        heads, kv_heads, head = text.get("num_attention_heads"), _kv_heads(text), _head_dim(text)
+        hidden, layers, vocabulary = (text.get(key) for key in ("hidden_size", "num_hidden_layers", "vocab_size"))
+        if family not in _DENSE | _MIXTURES or not (heads and kv_heads and head and hidden and layers and vocabulary):
+            return None
+        attention = _attention(text, hidden, heads * head, kv_heads * head, head)
+        tied = bool(text.get("tie_word_embeddings", False))
+        embedding = vocabulary * hidden
+        dense = layers * (attention + 2 * hidden) + hidden + (0 if tied else embedding)
+        if family in _DENSE:
+            biases = 2 * text["intermediate_size"] + hidden if text.get("mlp_bias") else 0
+            return cls(embedding, dense + layers * (3 * hidden * text["intermediate_size"] + biases), tied=tied)
+        routed, biases, always, sparse_layers = _mixture(text, hidden, layers)
+        share = text["num_experts_per_tok"] / (_experts(text) or 1)
+        return cls(embedding, dense + always, sparse_layers * routed, sparse_layers * biases, share, tied)
+
+
+def _attention(text: Mapping[str, Any], hidden: int, queries: int, keys: int, head: int) -> int:
+    """One layer's projections, their biases, and what else a family puts there."""
+    family = text["model_type"]
+    biased = text.get("attention_bias", family == "gpt_oss")
+    count = 2 * hidden * queries + 2 * hidden * keys
+    if biased or family in ("qwen2", "qwen2_moe"):
+        count += queries + 2 * keys + (hidden if biased else 0)
+    if family in ("qwen3", "qwen3_moe"):
+        count += 2 * head  # norms of queries and keys
+    return count + (text["num_attention_heads"] if family == "gpt_oss" else 0)  # attention sinks
+
+
+def _mixture(text: Mapping[str, Any], hidden: int, layers: int) -> tuple[int, int, int, int]:
+    """Per sparse layer the routed experts' weights and biases; over all layers what every token uses; sparse layers."""
+    family, experts = text["model_type"], _experts(text) or 1
+    width = text.get("moe_intermediate_size") if family in ("qwen2_moe", "qwen3_moe") else text["intermediate_size"]
+    width = int(width or 0)
+    step, plain = text.get("decoder_sparse_step", 1), set(text.get("mlp_only_layers") or ())
+    sparse = sum(1 for layer in range(layers) if layer not in plain and (layer + 1) % step == 0)
+    router = hidden * experts + (experts if family == "gpt_oss" else 0)
+    shared = text.get("shared_expert_intermediate_size") or 0 if family == "qwen2_moe" else 0
+    always = sparse * (router + 3 * hidden * shared + (hidden if shared else 0))
+    always += (layers - sparse) * 3 * hidden * text.get("intermediate_size", 0)
+    biases = experts * (2 * width + hidden) if family == "gpt_oss" else 0
+    return experts * 3 * hidden * width, biases, always, sparse

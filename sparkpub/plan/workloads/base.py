@@ -1,0 +1,101 @@
+"""What a workload is: one benchmark tool's dialect. How to ask, and how to read the answer.
+
+Both halves are pure: `command` starts nothing, `parse` opens nothing. So a parser that is mended reads old
+logs anew without a GPU, and the collector, the importers and the check `metric-mismatch` share one reader.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from sparkpub.record.errors import WorkloadError
+from sparkpub.record.record import Declared, MetricValue, Observed, Phase
+
+WORKDIR = "{workdir}"
+"""Stands in `Command.argv` and `Command.variables` for the run's folder as the environment sees it."""
+PYTHON = "{python}"
+"""Stands in `Command.argv` for the Python interpreter of the environment."""
+
+
+MEASURING = "sparkpub: measuring"
+"""The line that our own payloads print when loading and warming up are over."""
+
+
+class Options(Declared):
+    """A workload's options in the matrix; an unknown key is an error. Every option has an effect."""
+
+    runs: Annotated[int, Field(ge=1, le=10000)] | None = None
+    """Iterations of each cell of this workload; none: as many as `iterations` of the matrix says."""
+
+    def flags(self) -> dict[str, object]:
+        """The options as our own payloads take them: `batch_size` as `--batch-size`."""
+        return {f"--{name.replace('_', '-')}": value for name, value in self if name != "runs"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run to prepare. `model_path` is the path as the environment sees it."""
+
+    model_key: str
+    model_id: str
+    model_path: str | None
+    model_config: Mapping[str, Any] | None
+    """Contents of a config.json for a model with random weights that has no folder."""
+    random_weights: bool
+    iteration: int
+    seed: int
+
+    def folder(self, tool: str) -> str:
+        """`model_path`. Raises WorkloadError where the model has none: a tool would fetch weights from elsewhere."""
+        if self.model_path is None:
+            where = f"models.{self.model_key}"
+            raise WorkloadError(f"{tool} needs the model's folder", where=where, remedy="add path:")
+        return self.model_path
+
+
+@dataclass(frozen=True)
+class Command:
+    """What to start. `files` are written into the run's folder first; `outputs` (evidence role to file name)
+    are read from it afterwards."""
+
+    argv: tuple[str, ...]
+    variables: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    measured_from: str | None = None
+    """Regular expression of the line with which the tool says that loading and warming up are over."""
+
+
+def flags(values: Mapping[str, object]) -> list[str]:
+    """Flag to value as a command line: True is a flag alone, and None and False leave it out."""
+    given = [(flag, value) for flag, value in values.items() if value is not None and value is not False]
+    return [word for flag, value in given for word in ((flag,) if value is True else (flag, str(value)))]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a workload's evidence says. `complete` is False where the tool ended without its result, and
+    `problems` says in words what is missing, doubtful or contradictory."""
+
+    metrics: Mapping[str, MetricValue]
+    observed: Observed = field(default_factory=Observed)
+    phases: tuple[Phase, ...] = ()
+    phases_epoch: float | None = None
+    """UNIX time of the phases' zero by the clock of the machine, where the payload says it."""
+    complete: bool = True
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One tool: its options in the matrix, the command of one run, and the reader of what it left.
+
+    `parse` takes merged stdout and stderr, the output files (role to content), and the options, None for imports. It
+    never raises for what a tool may print: what cannot be read is said in `Answer.problems`.
+    """
+
+    options: type[Options]
+    command: Callable[[Case, Any], Command]
+    parse: Callable[[bytes, Mapping[str, bytes], Any | None], Answer]

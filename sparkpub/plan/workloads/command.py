@@ -1,0 +1,135 @@
+"""Any program: its argv, and where its metrics stand in what it prints or writes."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+
+from sparkpub.plan.workloads import reading
+from sparkpub.plan.workloads.base import Answer, Case, Command, Options
+from sparkpub.record.metrics import METRICS
+from sparkpub.record.record import Declared, MetricName, MetricValue
+
+Role = Literal["report", "requests", "iterations", "output"]
+FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$")]
+
+
+def _compiled(value: Any) -> Any:
+    try:
+        return re.compile(value) if isinstance(value, str) else value
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+
+
+Pattern = Annotated[re.Pattern[str], BeforeValidator(_compiled)]
+
+
+class Extraction(Declared):
+    """Where one metric stands: the first group of `regex` in the log, or `json`, a dotted path into `file`.
+
+    A metric that sparkpub does not know needs unit, label and direction. `scale` converts what was read to the unit.
+    """
+
+    regex: Pattern | None = None
+    json_path: str | None = Field(default=None, alias="json")
+    file: Role | None = None
+    take: Literal["first", "last"] = "last"
+    scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    optional: bool = False
+    unit: str | None = None
+    label: str | None = None
+    direction: Literal["higher", "lower", "neither"] | None = None
+
+    @property
+    def place(self) -> str:
+        """Where to look: a role of outputs, or the log."""
+        return self.file or ("log" if self.json_path is None else "report")
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if (self.regex is None) == (self.json_path is None):
+            raise ValueError("give either regex or json")
+        if self.regex is not None and (groups := self.regex.groups) != 1:
+            raise ValueError(f"the regular expression needs one group around the number, it has {groups}")
+        return self
+
+
+class CommandOptions(Options):
+    """Any program, and where its metrics stand."""
+
+    argv: Annotated[tuple[str, ...], Field(min_length=1)]
+    """The program and its arguments, word by word; no shell is involved. `{workdir}`, `{python}`, `{model_path}`,
+    `{model_id}`, `{seed}` and `{iteration}` are filled in."""
+    variables: dict[str, str] = Field(default_factory=dict)
+    """Environment variables of the program."""
+    outputs: dict[Role, FileName] = Field(default_factory=dict)
+    """Files that the program writes into `{workdir}`, as role: name, kept as evidence. Roles are report, requests,
+    iterations and output."""
+    metrics: Annotated[dict[MetricName, Extraction], Field(min_length=1)]
+    """Metric to where it stands: `regex` with one group (`take: first` or `last` match) in the log, or `json`, a dotted
+    path, in the report; `file` names another role. `scale` multiplies. `optional` may be absent. A metric that sparkpub
+    does not know needs `unit`, `label` and `direction`."""
+    measured_from: Pattern | None = None
+    """Regular expression of the printed line with which the measurement begins: growing memory is a leak from there
+    on. None: memory may grow as it likes."""
+
+    @model_validator(mode="after")
+    def _metrics_fit(self) -> Self:
+        for name, item in self.metrics.items():
+            own = (item.unit, item.label, item.direction)
+            if name in METRICS and any(part is not None for part in own):
+                raise ValueError(f"metrics.{name}: unit, label and direction are fixed for a known metric")
+            if name not in METRICS and any(part is None for part in own):
+                raise ValueError(f"metrics.{name}: a metric of one's own needs unit, label and direction")
+            if item.place != "log" and item.place not in self.outputs:
+                raise ValueError(f"metrics.{name}: reads {item.place}, which outputs does not name")
+        return self
+
+
+def command(case: Case, options: CommandOptions) -> Command:
+    """The argv with its placeholders filled in."""
+    known = {
+        "{model_path}": case.model_path or "",
+        "{model_id}": case.model_id,
+        "{seed}": str(case.seed),
+        "{iteration}": str(case.iteration),
+    }
+    pattern = re.compile("|".join(map(re.escape, known)))
+    return Command(
+        tuple(pattern.sub(lambda found: known[found[0]], part) for part in options.argv),
+        variables=options.variables,
+        outputs={str(role): name for role, name in options.outputs.items()},
+        measured_from=None if options.measured_from is None else options.measured_from.pattern,
+    )
+
+
+def parse(log: bytes, files: Mapping[str, bytes], options: CommandOptions | None) -> Answer:
+    """Every metric declared; one that cannot be found makes the answer incomplete unless it is optional."""
+    if options is None:
+        return Answer({}, complete=False, problems=("without its matrix nothing says what the command printed",))
+    metrics, problems = {}, []
+    for name, item in options.metrics.items():
+        value = _value(log, files, item)
+        metrics[name] = _metric(name, item, value)
+        if value is None and not item.optional:
+            problems.append(f"{name} was not found in the {item.place}")
+    return Answer(metrics, complete=not problems, problems=tuple(problems))
+
+
+def _value(log: bytes, files: Mapping[str, bytes], item: Extraction) -> float | None:
+    content = log if item.place == "log" else files.get(item.place, b"")
+    if item.json_path is not None:
+        return reading.number(reading.at(reading.json_value(content), item.json_path))
+    assert item.regex is not None
+    return reading.number(reading.search(reading.lines(content), item.regex, first=item.take == "first"))
+
+
+def _metric(name: str, item: Extraction, value: float | None) -> MetricValue:
+    source: Literal["log", "report"] = "log" if item.place == "log" else "report"
+    missing = "not found in what the command printed or wrote"
+    if name in METRICS:
+        return reading.metric(name, value, source, scale=item.scale, reason=missing)
+    own: dict[str, Any] = {"unit": item.unit, "source": source, "label": item.label, "direction": item.direction}
+    scaled, reason = (None, missing) if value is None else (value * item.scale, None)
+    return MetricValue(value=scaled, reason=reason, **own)

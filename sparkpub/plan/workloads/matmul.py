@@ -1,0 +1,60 @@
+"""Matrix multiplication: the sanity check of a machine. NumPy on the CPU, PyTorch on a GPU."""
+
+from collections.abc import Mapping
+from typing import Literal, Self
+
+from pydantic import Field, PositiveInt, model_validator
+
+from sparkpub.plan.workloads import reading
+from sparkpub.plan.workloads.base import MEASURING, PYTHON, WORKDIR, Answer, Case, Command, Options, flags
+
+_SCRIPT, _REPORT = "matmul.py", "report.json"
+
+
+class MatmulOptions(Options):
+    """A product of two `size` × `size` matrices of normal random numbers, `iterations` times."""
+
+    size: PositiveInt = 10_000
+    """Rows and columns of both matrices; 10,000 as in the methodology."""
+    iterations: PositiveInt = 10
+    """Products measured within one run."""
+    warmup: int = Field(default=1, ge=0)
+    """Products before the measured ones; they do not count."""
+    dtype: Literal["float16", "bfloat16", "float32", "float64"] = "float32"
+    """Type of the numbers."""
+    device: Literal["cpu", "cuda"] = "cuda"
+    """`cuda` is PyTorch on a GPU, `cpu` NumPy."""
+    tf32: bool = False
+    """Whether the GPU may round float32 inputs to TF32; off, so that FP32 means FP32."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.device == "cpu" and self.dtype == "bfloat16":
+            raise ValueError("dtype bfloat16 needs device cuda: NumPy has no such type")
+        if self.tf32 and (self.device == "cpu" or self.dtype != "float32"):
+            raise ValueError("tf32 is for dtype float32 on device cuda")
+        return self
+
+
+def command(case: Case, options: MatmulOptions) -> Command:
+    """The payload with its options as flags."""
+    argv = flags(options.flags() | {"--seed": case.seed, "--report": f"{WORKDIR}/{_REPORT}"})
+    files = {_SCRIPT: reading.payload(_SCRIPT)}
+    return Command((PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), {}, files, {"report": _REPORT}, MEASURING)
+
+
+def parse(log: bytes, files: Mapping[str, bytes], options: MatmulOptions | None) -> Answer:
+    """Rate and time from the report."""
+    report = reading.json_object(files.get("report"))
+    if report is None:
+        return Answer({}, complete=False, problems=("no report: the multiplication did not finish",))
+    problems = []
+    if report.get("correct") is not True:
+        problems.append(f"wrong result: relative error {report.get('relative_error')!r}")
+    if options is not None and report.get("size") != options.size:
+        problems.append(f"the report is of size {report.get('size')!r}, not {options.size}")
+    paths = {"matmul_gflop_s": "gflop_s", "matmul_time_mean_ms": "mean_ms"}
+    paths |= {name: name for name in ("device_used_before_gib", "device_used_peak_gib")}
+    measured = sum(reading.numbers(report.get("times_ms"))) / 1e3 or None
+    metrics = reading.metrics_at(report, paths, "report")
+    return reading.own_answer(report, metrics, report | {"measured_seconds": measured}, problems)

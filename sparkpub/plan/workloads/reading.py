@@ -1,0 +1,203 @@
+"""How every parser reads: bytes of any origin to lines, numbers and metric values, without ever raising.
+
+Logs carry progress bars with carriage returns, terminal colours, interleaved ranks and mixed encodings; reports
+carry bare NaN and Infinity, and are cut short when a process dies.
+"""
+
+import codecs
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from sparkpub.plan.workloads.base import Answer
+from sparkpub.record.metrics import METRICS
+from sparkpub.record.record import MetricValue, Observed, Phase, Source
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_BREAKS = re.compile(r"\r\n|\r|\n")
+_LONGEST_MS = 1e12
+"""Thirty years: no duration."""
+_WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+@cache
+def payload(name: str) -> bytes:
+    """A script of the folder `payload`: it runs inside the environment and imports nothing of ours."""
+    return (Path(__file__).with_name("payload") / name).read_bytes()
+
+
+def text(data: bytes) -> str:
+    """Bytes as text: UTF-8 or UTF-16 by its mark, what cannot be decoded replaced, escape sequences removed."""
+    wide = data.startswith(_WIDE_MARKS)
+    return _ESCAPES.sub("", data.decode("utf-16" if wide else "utf-8-sig", errors="replace")).replace("\0", "")
+
+
+def lines(data: bytes) -> list[str]:
+    """The lines of a log; a carriage return ends one too, so each state of a progress bar is its own line."""
+    return [line.rstrip() for line in _BREAKS.split(text(data))]
+
+
+def json_value(data: bytes | None) -> Any:
+    """A JSON document, NaN and Infinity included; None where there is none or it is cut short."""
+    if data is None:
+        return None
+    try:
+        return json.loads(text(data))
+    except ValueError:
+        return None
+
+
+def json_object(data: bytes | None) -> dict[str, Any] | None:
+    """A JSON object; None where there is none, it is cut short, or it is something else."""
+    document = json_value(data)
+    return document if isinstance(document, dict) else None
+
+
+def objects(document: Any) -> list[dict[str, Any]]:
+    """The objects of a list; empty for anything else."""
+    return [item for item in document if isinstance(item, dict)] if isinstance(document, list) else []
+
+
+def at(document: Any, path: str) -> Any:
+    """What lies at a dotted path (`results.0.rate`; a number indexes a list); None where nothing does."""
+    for part in path.split("."):
+        if isinstance(document, Mapping):
+            document = document.get(part)
+        elif isinstance(document, list) and part.lstrip("-").isdecimal():
+            index = int(part)
+            document = document[index] if -len(document) <= index < len(document) else None
+        else:
+            return None
+    return document
+
+
+def number(value: Any) -> float | None:
+    """A finite number, also from text with thousands separators; None for anything else."""
+    if isinstance(value, str):
+        try:
+            value = float(value.replace(",", ""))
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def numbers(values: Any) -> list[float]:
+    """The finite numbers of a list; empty for anything else."""
+    return [found for item in values if (found := number(item)) is not None] if isinstance(values, list) else []
+
+
+def positive_int(value: Any) -> int | None:
+    """A whole number above zero, or None."""
+    found = number(value)
+    return int(found) if found is not None and found >= 1 and found == int(found) else None
+
+
+def word(value: Any) -> str | None:
+    """Text that says something; None for null, for nothing, and for the text "None" that some tools write."""
+    return value.strip() if isinstance(value, str) and value.strip() not in ("", "None", "N/A") else None
+
+
+def metric(name: str, value: Any, source: Source, *, scale: float = 1.0, reason: str = "") -> MetricValue:
+    """A known metric. `scale` converts to its unit; what is no number, or beyond what is physically possible,
+    becomes null with a reason."""
+    known, found = METRICS[name], number(value)
+    if found is None:
+        why = reason or f"the {source} gives {value!r}"
+        return MetricValue(value=None, unit=known.unit, source=source, reason=why)
+    found *= scale
+    if not known.minimum <= found <= known.maximum:
+        return MetricValue(value=None, unit=known.unit, source=source, reason=f"the {source} gives {value!r}")
+    return MetricValue(value=found, unit=known.unit, source=source)
+
+
+def known(metrics: Mapping[str, MetricValue], name: str) -> bool:
+    """Whether a metric is there with a value."""
+    return name in metrics and metrics[name].value is not None
+
+
+def metrics_at(document: Any, paths: Mapping[str, str], source: Source, scale: float = 1.0) -> dict[str, MetricValue]:
+    """Known metrics from a document, by dotted path; what the document does not mention is left out."""
+    found = {name: at(document, path) for name, path in paths.items()}
+    return {name: metric(name, value, source, scale=scale) for name, value in found.items() if value is not None}
+
+
+def distribution(stem: str, values: Sequence[float], source: Source) -> dict[str, MetricValue]:
+    """Mean, extremes and percentiles of milliseconds over requests; nothing for no values.
+
+    Percentiles are interpolated linearly between order statistics (NumPy's default, Hyndman and Fan's type 7),
+    the same for every tool, so that P99 of a hundred requests is not simply the slowest one.
+    """
+    array = np.asarray([value for value in values if 0 <= value < _LONGEST_MS], dtype=float)
+    if not array.size:
+        return {}
+    found = {"mean": array.mean(), "min": array.min(), "max": array.max()}
+    found |= {f"p{q}": np.percentile(array, q) for q in (50, 90, 95, 99)}
+    return {f"{stem}_{key}_ms": metric(f"{stem}_{key}_ms", float(value), source) for key, value in found.items()}
+
+
+def distributions(series: Mapping[str, Sequence[float]], source: Source) -> dict[str, MetricValue]:
+    """`distribution` of several series, by stem."""
+    return {
+        name: value for stem, values in series.items() for name, value in distribution(stem, values, source).items()
+    }
+
+
+def phases(document: Any) -> tuple[Phase, ...]:
+    """Phases as our payloads report them: a list of name, start and end in seconds."""
+    read = []
+    for item in document if isinstance(document, list) else ():
+        start, end = number(at(item, "start_seconds")), number(at(item, "end_seconds"))
+        if start is not None and end is not None and 0 <= start <= end:
+            read.append(Phase(name=str(at(item, "name")), start_seconds=start, end_seconds=end))
+    return tuple(read)
+
+
+def words(document: Any) -> dict[str, str]:
+    """A mapping of words, such as name to version; empty for anything else."""
+    return {str(name): str(value) for name, value in document.items()} if isinstance(document, dict) else {}
+
+
+def observed(document: Any) -> Observed:
+    """What was observed, by field; what is null, unknown or impossible is left out."""
+    facts = document if isinstance(document, dict) else {}
+    read = {name: facts[name] for name in Observed.model_fields if facts.get(name) is not None}
+    try:
+        return Observed.model_validate(read)
+    except ValidationError as error:
+        wrong = {item["loc"][0] for item in error.errors()}
+        return Observed.model_validate({name: value for name, value in read.items() if name not in wrong})
+
+
+def own_answer(
+    report: Mapping[str, Any], metrics: Mapping[str, MetricValue], seen: Any, problems: Sequence[str]
+) -> Answer:
+    """What a payload of ours says: every report of theirs carries its phases."""
+    return Answer(
+        metrics,
+        observed(seen),
+        phases(report.get("phases")),
+        number(report.get("phases_epoch")),
+        complete=not problems,
+        problems=tuple(problems),
+    )
+
+
+def search(log: Iterable[str], pattern: str | re.Pattern[str], *, first: bool = False) -> str | None:
+    """The first group of `pattern` in the lines of a log: of the last match, since tools print a figure while
+    profiling and again when it is real, or of the first."""
+    compiled, found = re.compile(pattern), None
+    for line in log:
+        for match in compiled.finditer(line):
+            found = match[1]
+            if first:
+                return found
+    return found

@@ -1,0 +1,207 @@
+"""What trtllm-bench answers: its JSON report, its printed report, its log and its file of requests.
+
+The JSON report holds no memory: peak, KV cache and weights stand in the log only, and the KV cache is printed once
+while profiling and once for real, so that the last line counts. The label `Model:` is what the operator typed;
+what was loaded shows in the bytes of KV cache per token and in the weights.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sparkpub.plan.workloads import reading
+from sparkpub.plan.workloads.base import Answer
+from sparkpub.record.metrics import GIB
+from sparkpub.record.record import MetricValue, Observed
+
+_PREFIX = re.compile(
+    r"^\s*(?:\[(?:\d\d/\d\d/[\d: -]+|TRT-LLM|TensorRT-LLM|RANK \d+|\d+|[IWEVDF]|INFO|WARNING|ERROR|batchmgr)\]\s*)+"
+)
+_LABELLED = re.compile(r"^((?:\[\w+\] )?[A-Z][^:]{0,60}?)\s*:\s*(\S.*)$")
+_WORDS = {
+    "mean": "average", "min": "minimum", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "max": "maximum",
+}  # fmt: skip
+
+# Metric to where it stands in --report_json and to the label that prints it. Times are milliseconds, whatever the key
+# says. `Token Throughput` alone was output tokens, before the total was added.
+_FIGURES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "output_throughput_tok_s": (
+        "performance.system_output_throughput_tok_s",
+        ("Total Output Throughput (tokens/sec)", "Token Throughput (tokens/sec)"),
+    ),
+    "total_throughput_tok_s": ("performance.system_total_throughput_tok_s", ("Total Token Throughput (tokens/sec)",)),
+    "request_throughput_req_s": ("performance.request_throughput_req_s", ("Request Throughput (req/sec)",)),
+    "output_throughput_per_user_tok_s": (
+        "performance.output_throughput_per_user_tok_s",
+        ("Per User Output Throughput [w/ ctx] (tps/user)", "Per User Output Throughput (tokens/sec/user)"),
+    ),
+    "measured_time_ms": ("performance.total_latency_ms", ("Total Latency (ms)",)),
+    **{
+        f"{stem}_{key}_ms": (f"{path}.{word}", (f"[{label}] {word.upper()}",))
+        for stem, path, label in (
+            ("request_latency", "performance.request_latency_percentiles_ms", "Latency"),
+            ("ttft", "streaming_metrics.ttft_percentiles", "TTFT"),
+            ("tpot", "streaming_metrics.tpot_percentiles", "TPOT"),
+        )
+        for key, word in _WORDS.items()
+    },
+}
+_AVERAGES = {
+    "request_latency_mean_ms": ("performance.avg_request_latency_ms", ("Average request latency (ms)",)),
+    "ttft_mean_ms": ("streaming_metrics.avg_ttft_ms", ("Average time-to-first-token [TTFT] (ms)",)),
+    "tpot_mean_ms": ("streaming_metrics.avg_tpot_ms", ("Average time-per-output-token [TPOT] (ms)",)),
+}
+"""Where the percentiles are not there: old reports have averages only."""
+
+_PEAK = r"Peak memory during memory usage profiling \(torch \+ non-torch\): ([\d.]+) GiB"
+_KV_ALLOCATED = re.compile(r"\[MemUsageChange\] Allocated ([\d.]+) GiB for max tokens in paged KV cache \((\d+)\)")
+_TWICE = ("output_throughput_tok_s", "measured_time_ms")
+_SETTINGS = ("load_format", "attn_backend", "moe_backend", "kv_cache_dtype", "enable_block_reuse")
+
+
+def read(log: bytes, files: Mapping[str, bytes], wanted: int | None = None) -> Answer:
+    """Everything the evidence says. `wanted` is the number of requests asked for, where that is known.
+
+    Times come from the requests' own records where they were kept, else from the JSON report, else from the printed
+    one. `complete` needs a throughput.
+    """
+    lines = [_PREFIX.sub("", line) for line in reading.lines(log)]
+    printed = {found[1]: found[2] for line in lines if (found := _LABELLED.match(line))}
+    report = reading.json_object(files.get("report"))
+    requests = reading.objects(reading.json_value(files.get("requests")))
+    memory = _memory(lines)
+    in_log, in_report = _printed(printed), _reported(report)
+    metrics = in_log | {name: reading.metric(name, value, "log") for name, value in memory.items() if value is not None}
+    metrics |= in_report | _request_metrics(requests)
+    observed = _observed(report or {}, printed, lines, memory)
+    complete = reading.known(metrics, "output_throughput_tok_s")
+    problems = [] if complete else [_why_incomplete(lines)]
+    if "report" in files and report is None:
+        problems.append("the JSON report is cut short or is not JSON")
+    if wanted is not None and observed.requests not in (None, wanted):
+        problems.append(f"{observed.requests} of {wanted} requests returned")
+    problems += _disagreements(in_report, in_log, requests)
+    return Answer(metrics, observed, complete=complete, problems=tuple(problems))
+
+
+def _why_incomplete(lines: Sequence[str]) -> str:
+    text = "\n".join(lines)
+    # Warm-up and measurement each end with this line.
+    if re.search(r"Benchmark done\. Reporting|Writing report to", text) or text.count("Benchmark complete.") >= 2:
+        return "measured but no report: the engine finished measuring and ended before it reported"
+    if "Keyboard interrupt, exiting benchmark" in text:
+        return "no report: the benchmark was interrupted"
+    return "no report: the engine ended before it had measured"
+
+
+def _memory(lines: Sequence[str]) -> dict[str, float | None]:
+    allocations = [(float(found[1]), int(found[2])) for line in lines for found in _KV_ALLOCATED.finditer(line)]
+    # AutoDeploy prints 0.00 GiB for a manager that holds no cache of its own: it means nothing, not no cache.
+    real = [allocation for allocation in allocations if allocation[0] > 0]
+    quota = reading.number(reading.search(lines, r"KV cache manager v2 device quota set to ([\d.]+)\s*GiB"))
+    return {
+        "peak_memory_gib": reading.number(reading.search(lines, _PEAK)),
+        "kv_cache_gib": real[-1][0] if real else quota,
+        "kv_cache_tokens": real[-1][1] if real else None,
+        # Old logs do not print it; the allocation gives it to half a unit of its last digit.
+        "kv_bytes_per_token": reading.number(reading.search(lines, r"kv size (?:per token )?is (\d+)"))
+        or (round(max(real)[0] * GIB / max(real)[1]) if real else None),
+        "weights_gib": reading.number(reading.search(lines, r"Use ([\d.]+) GB for model weights")),
+    }
+
+
+def _reported(report: Mapping[str, Any] | None) -> dict[str, MetricValue]:
+    tables = ({name: path for name, (path, _) in table.items()} for table in (_AVERAGES, _FIGURES))
+    averages, figures = (reading.metrics_at(report, table, "report") for table in tables)
+    return averages | figures
+
+
+def _printed(printed: Mapping[str, str]) -> dict[str, MetricValue]:
+    labelled = ((name, label) for name, (_, labels) in (_AVERAGES | _FIGURES).items() for label in labels)
+    found = {name: reading.metric(name, printed[label], "log") for name, label in labelled if label in printed}
+    seconds = {"measured_time_ms": "Total Latency (seconds)"}
+    return found | reading.metrics_at(printed, seconds, "log", scale=1e3)
+
+
+def _milliseconds(requests: Sequence[Mapping[str, Any]], key: str) -> list[float]:
+    values = (reading.number(item.get(key)) for item in requests)
+    return [value / 1e6 for value in values if value is not None and value > 0]
+
+
+def _request_metrics(requests: Sequence[Mapping[str, Any]]) -> dict[str, MetricValue]:
+    """From the requests' records, in nanoseconds. Without streaming there is no first token (-1) and no TPOT."""
+    streamed = [item for item in requests if (reading.number(item.get("first_token_timestamp")) or -1) > 0]
+    series = {
+        "request_latency": _milliseconds(requests, "end_to_end_latency"),
+        "ttft": _milliseconds(streamed, "time_to_first_token"),
+        "tpot": _milliseconds(streamed, "intertoken_latency"),
+    }
+    return reading.distributions(series, "report")
+
+
+def _disagreements(
+    report: Mapping[str, MetricValue], printed: Mapping[str, MetricValue], requests: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Where two pieces of evidence of one run contradict each other beyond rounding."""
+    slowest = max(_milliseconds(requests, "end_to_end_latency"), default=None)
+    pairs = [(name, "log", value.value) for name in _TWICE if (value := printed.get(name))]
+    return [
+        f"{name}: the report says {one.value:g} and the {other} {two:g}"
+        for name, other, two in (*pairs, ("request_latency_max_ms", "requests", slowest))
+        if (one := report.get(name)) and one.value and two and abs(one.value - two) > 1e-3 * one.value
+    ]
+
+
+def _observed(
+    report: Mapping[str, Any], printed: Mapping[str, str], lines: Sequence[str], memory: Mapping[str, float | None]
+) -> Observed:
+    def fact(path: str, label: str, convert: Callable[[Any], Any]) -> Any:
+        """From the JSON report, else from the printed one."""
+        found = convert(reading.at(report, path))
+        return found if found is not None else convert(printed.get(label))
+
+    version = reading.search(lines, r"TensorRT[- ]LLM [Vv]ersion:\s*(\S+)")
+    finished = bool(report) or "= PERFORMANCE OVERVIEW" in lines
+    speculative = any(line.startswith("= DECODING STATISTICS") for line in lines)
+    weights, measured = memory["weights_gib"], reading.number(reading.at(report, "performance.total_latency_ms"))
+    load_format = reading.search(lines, r"load_format=<?(?:LoadFormat\.)?['\"]?(\w+)")
+    return reading.observed(
+        {
+            "engine": "TensorRT-LLM" if finished or version else None,
+            "engine_version": reading.word(reading.at(report, "engine.version")) or version,
+            "model_path": fact("engine.model_path", "Model Path", reading.word),
+            "random_weights": None if load_format is None else load_format.upper() == "DUMMY",
+            "weight_bytes": round(weights * GIB) if weights else None,
+            "kv_bytes_per_token": reading.positive_int(memory["kv_bytes_per_token"]),
+            "dtype": fact("engine.dtype", "Dtype", reading.word),
+            "kv_cache_dtype": fact("engine.kv_cache_dtype", "KV Cache Dtype", reading.word),
+            "quantization": fact("engine.quantization", "Quantization", reading.word),
+            "device": reading.word(reading.at(report, "machine.name"))
+            or reading.search(lines, r"^(\S.*), memory [\d.]+ GB, "),
+            "device_total_gib": reading.number(reading.search(lines, r"device total memory ([\d.]+) GiB")),
+            "requests": fact("request_info.num_requests", "Number of requests", reading.positive_int),
+            "input_tokens_mean": fact("request_info.avg_input_length", "Average Input Length (tokens)", reading.number),
+            "output_tokens_mean": fact(
+                "request_info.avg_output_length", "Average Output Length (tokens)", reading.number
+            ),
+            "batch_size": fact("world_info.max_batch_size", "Max Runtime Batch Size", reading.positive_int),
+            "concurrency_mean": fact(
+                "request_info.avg_num_concurrent_requests", "Number of concurrent requests", reading.number
+            ),
+            "speculative_decoding": ("decoding_stats" in report or speculative) if finished else None,
+            "measured_seconds": measured / 1e3 if measured is not None else None,
+            "settings": _settings(report, printed, lines),
+        }
+    )
+
+
+def _settings(report: Mapping[str, Any], printed: Mapping[str, str], lines: Sequence[str]) -> dict[str, str]:
+    """Further settings in the engine's own words."""
+    found = {
+        "model": reading.word(reading.at(report, "engine.model")) or reading.word(printed.get("Model")),
+        "backend": reading.word(reading.at(report, "engine.backend")),
+        "scheduling_policy": reading.word(reading.at(report, "world_info.scheduling_policy")),
+        "snapshot": reading.search(lines, r"/snapshots/([0-9a-f]{40})"),
+    }
+    found |= {name: reading.search(lines, rf"\b{name}=<?['\"]?([\w.]+)") for name in _SETTINGS}
+    return {name: value for name, value in found.items() if value is not None}

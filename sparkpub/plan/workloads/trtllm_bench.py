@@ -1,0 +1,138 @@
+"""trtllm-bench, the benchmark of TensorRT-LLM: throughput and latency, old versions and new.
+
+Formats and their history: NVIDIA/TensorRT-LLM, `tensorrt_llm/bench` and `tensorrt_llm/commands/bench.py`.
+"""
+
+import json
+import random
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+import yaml
+from pydantic import Field, PositiveInt, model_validator
+
+from sparkpub.plan.workloads import trtllm_answer
+from sparkpub.plan.workloads.base import WORKDIR, Answer, Case, Command, Options, flags
+from sparkpub.record.errors import WorkloadError
+
+_DATASET, _API, _REPORT, _REQUESTS = "dataset.jsonl", "llm_api_options.yaml", "report.json", "requests.json"
+_TOKEN_IDS = 100, 30_000
+"""Random prompts are drawn from these; every vocabulary in use is larger."""
+
+
+class TrtllmBenchOptions(Options):
+    """Options of `trtllm-bench throughput` and `trtllm-bench latency`.
+
+    The dataset is generated: `requests` prompts of `input_tokens` random token ids from the seed of the matrix, the
+    same in every iteration. `max_batch_size` and `max_num_tokens` are always passed, since the tool's own choice
+    reads NVML memory, which GB10 does not offer.
+    """
+
+    mode: Literal["throughput", "latency"] = "throughput"
+    """`throughput` serves `requests` as fast as it can; `latency` one after the other, at batch 1."""
+    requests: PositiveInt = 50
+    """Requests measured; 50 as in the published study."""
+    input_tokens: PositiveInt | None = None
+    """Tokens of each prompt. Required for a run; imports do not know it."""
+    output_tokens: PositiveInt = 128
+    """Tokens generated per request; the end-of-sequence token is ignored."""
+    max_batch_size: PositiveInt = 8
+    """Most requests in one step. Mode latency runs batch 1."""
+    max_num_tokens: PositiveInt = 8192
+    """Most tokens in one step of the engine, prompts included; not the size of the KV cache."""
+    max_seq_len: PositiveInt | None = None
+    """Most tokens of prompt and output together; none: the longest of the dataset."""
+    concurrency: PositiveInt | None = None
+    """Requests in flight; none submits all at once, so that latency includes the queue."""
+    warmup: Annotated[int, Field(ge=0)] = 2
+    """Requests before the measured ones; they do not count."""
+    streaming: bool = True
+    """Stream tokens, which TTFT and TPOT need; mode latency always does."""
+    backend: Literal["pytorch", "tensorrt", "_autodeploy"] | None = None
+    """Engine behind the tool; none: the version's own default, `pytorch` from 1.0 on."""
+    engine_dir: str | None = None
+    """Engine of backend tensorrt; the others ignore it."""
+    kv_cache_free_gpu_memory_fraction: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Share of the memory free after loading that the KV cache takes; none: the tool's default, 0.9."""
+    kv_cache_tokens: PositiveInt | None = None
+    """Pins the KV cache to so many tokens: the fair way to compare environments."""
+    llm_api_options: dict[str, Any] = Field(default_factory=dict)
+    """Merged last into the YAML that trtllm-bench takes, for options that are not listed here."""
+    config_flag: Literal["--extra_llm_api_options", "--config"] = "--extra_llm_api_options"
+    """How the version spells the flag of that YAML; newer ones prefer `--config`."""
+    executable: Annotated[str, Field(min_length=1)] = "trtllm-bench"
+    """The program, by name or path."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.engine_dir is not None and self.backend != "tensorrt":
+            raise ValueError("engine_dir is used by backend tensorrt only")
+        if self.backend == "tensorrt" and self.engine_dir is None:
+            raise ValueError("backend tensorrt needs engine_dir")
+        if self.mode == "latency" and self.max_batch_size != 1 and "max_batch_size" in self.model_fields_set:
+            raise ValueError("mode latency runs batch 1 whatever max_batch_size says; leave it out")
+        return self
+
+
+def command(case: Case, options: TrtllmBenchOptions) -> Command:
+    """Dataset, YAML and argv. Raises WorkloadError where the prompts or the model's folder are not declared."""
+    if options.input_tokens is None:
+        where = "workload option input_tokens"
+        raise WorkloadError("trtllm-bench needs the length of its prompts", where=where, remedy="declare it")
+    throughput = options.mode == "throughput"
+    api = llm_api_options(case, options)
+    files = {_DATASET: dataset(options, options.input_tokens, case.seed)}
+    if api:
+        files[_API] = yaml.safe_dump(api, sort_keys=True).encode()
+    outputs = {"report": _REPORT} | ({"requests": _REQUESTS} if throughput else {})
+    argv = flags({
+        "--dataset": f"{WORKDIR}/{_DATASET}", "--num_requests": options.requests, "--warmup": options.warmup,
+        "--max_batch_size": options.max_batch_size if throughput else None,
+        "--max_num_tokens": options.max_num_tokens, "--max_seq_len": options.max_seq_len,
+        "--concurrency": options.concurrency, "--streaming": throughput and options.streaming,
+        "--backend": options.backend, "--engine_dir": options.engine_dir,
+        "--kv_cache_free_gpu_mem_fraction": options.kv_cache_free_gpu_memory_fraction,
+        options.config_flag: f"{WORKDIR}/{_API}" if api else None, "--report_json": f"{WORKDIR}/{_REPORT}",
+        "--request_json": f"{WORKDIR}/{_REQUESTS}" if throughput else None,
+    })  # fmt: skip
+    model = ("--model", case.model_id, "--model_path", case.folder("trtllm-bench"))
+    # Said once after the warm-up and once after the measurement; without a warm-up the measurement is all there is.
+    begins = r"\bBenchmark complete\." if options.warmup else r"\bRequest submission complete\."
+    return Command((options.executable, *model, options.mode, *argv), {}, files, outputs, begins)
+
+
+def parse(log: bytes, files: Mapping[str, bytes], options: TrtllmBenchOptions | None) -> Answer:
+    """Report first, log for what only the log says, percentiles recomputed from the requests."""
+    return trtllm_answer.read(log, files, wanted=options.requests if options else None)
+
+
+def dataset(options: TrtllmBenchOptions, input_tokens: int, seed: int) -> bytes:
+    """JSON lines of `task_id`, `input_ids` and `output_tokens`, the same for the same seed."""
+    draw = random.Random(seed)  # noqa: S311 - prompts to reproduce, not a secret
+    requests = (
+        {
+            "task_id": task,
+            "input_ids": [draw.randrange(*_TOKEN_IDS) for _ in range(input_tokens)],
+            "output_tokens": options.output_tokens,
+        }
+        for task in range(options.requests)
+    )
+    return "".join(json.dumps(request, separators=(",", ":")) + "\n" for request in requests).encode()
+
+
+def llm_api_options(case: Case, options: TrtllmBenchOptions) -> dict[str, Any]:
+    """The YAML beside the command line: pinned KV cache, random weights, and what the matrix adds.
+
+    Versions differ on whether `kv_cache_config` is merged with the command line or replaces it, so every key
+    wanted stands in it.
+    """
+    api: dict[str, Any] = {}
+    if options.kv_cache_tokens is not None:
+        api["kv_cache_config"] = {
+            "max_tokens": options.kv_cache_tokens,
+            "free_gpu_memory_fraction": options.kv_cache_free_gpu_memory_fraction or 0.9,
+            "enable_block_reuse": False,
+        }
+    if case.random_weights:
+        api["load_format"] = "dummy"
+    return api | options.llm_api_options

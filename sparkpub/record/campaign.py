@@ -1,0 +1,36 @@
+"""campaign.json: the matrix as run, where the data come from, and what people decided about them."""
+
+from typing import Any, Literal
+
+from sparkpub.record.record import Key, Origin, RunId, Strict
+
+
+class Acknowledgement(Strict):
+    """A finding that people know of and publish with their reason. `cell` is `model/environment/workload`,
+    a part may be `*`, and null is the whole campaign."""
+
+    check: str
+    cell: str | None = None
+    reason: str
+
+
+class Quarantine(Strict):
+    """A run taken out of the figures, visibly and reversibly."""
+
+    run: RunId
+    reason: str
+
+
+class Campaign(Strict):
+    """One campaign: a folder of records that were measured for one question."""
+
+    schema_version: Literal[1] = 1
+    campaign: Key
+    title: str
+    matrix: dict[str, Any] | None = None
+    """The matrix as run, in the vocabulary of the YAML file; null for an import without one."""
+    origin: Origin | None = None
+    licence: str | None = None
+    note: str | None = None
+    acknowledged: tuple[Acknowledgement, ...] = ()
+    quarantined: tuple[Quarantine, ...] = ()

@@ -1,0 +1,158 @@
+"""YAML that people write, with the line of every key: so that a mistake is reported where it stands."""
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_args
+
+import yaml
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+
+from sparkpub.record.errors import SparkpubError
+from sparkpub.record.record import Declared
+
+
+class Part(Declared):
+    """One entry of a file that is a list."""
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,62}$")]
+
+
+P = TypeVar("P", bound=Part)
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""libyaml's where PyYAML was built with it: twenty times as fast, with the same marks."""
+
+
+class Lines:
+    """Where each key of a YAML document stands, and which keys stand twice."""
+
+    def __init__(self, node: yaml.Node | None, name: str) -> None:
+        self._name = name
+        self._lines: dict[tuple[str, ...], int] = {(): 1}
+        self.duplicates: list[str] = []
+        if node is not None:
+            self._walk(node, ())
+
+    def _walk(self, node: yaml.Node, path: tuple[str, ...]) -> None:
+        self._lines.setdefault(path, node.start_mark.line + 1)
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                child = (*path, str(key.value))
+                if child in self._lines:
+                    self.duplicates.append(
+                        self.problem(child, f"{'.'.join(child)} stands twice", "keep one", key.start_mark.line + 1)
+                    )
+                self._lines[child] = key.start_mark.line + 1
+                self._walk(value, child)
+        elif isinstance(node, yaml.SequenceNode):
+            for index, value in enumerate(node.value):
+                self._walk(value, (*path, str(index)))
+
+    def where(self, path: Sequence[str], line: int | None = None) -> str:
+        """`file:line` of the key at `path`, or of the nearest part around it."""
+        known = tuple(path)
+        while known not in self._lines:
+            known = known[:-1]
+        return f"{self._name}:{line or self._lines[known]}"
+
+    def problem(self, path: Sequence[str], what: str, remedy: str, line: int | None = None) -> str:
+        """A mistake at `path` as one line: `what, file:line; remedy`."""
+        return f"{what}, {self.where(path, line)}; {remedy}"
+
+    def described(
+        self, error: ValidationError, prefix: Sequence[str], model: type[BaseModel], document: str
+    ) -> list[str]:
+        """A validation error of `model` at `prefix` with lines; an unknown key gets the nearest known one.
+
+        `document` is the word for the whole where no key is concerned, e.g. "matrix".
+        """
+        texts = []
+        for item in error.errors():
+            path = (*prefix, *(str(part) for part in item["loc"] if part != "[key]"))
+            name = ".".join(path) or document
+            if item["type"] == "extra_forbidden":
+                near = suggestion(path[-1], list(_part_at(model, item["loc"][:-1]).model_fields))
+                texts.append(self.problem(path, f"unknown key {name}", near))
+            elif item["type"] == "missing":
+                texts.append(self.problem(path[:-1], f"{name} is missing", f"add {path[-1]}:"))
+            else:
+                message = item["msg"].removeprefix("Value error, ")
+                what = f"{name}: {message[:1].lower()}{message[1:]}"
+                texts.append(self.problem(path, what, f"correct {path[-1] if path else document}"))
+        return texts
+
+
+def _part_at(model: type[BaseModel], loc: Sequence[int | str]) -> type[BaseModel]:
+    for key in loc:
+        known = model.model_fields.get(str(key))
+        model = (known and _model_in(known.annotation)) or model
+    return model
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The first model that a type mentions: `Model` of `dict[Key, Model]`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _model_in(part))), None)
+
+
+def suggestion(name: str, known: Sequence[str]) -> str:
+    """What to do about a wrong name: the nearest right one, else all of them."""
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+
+
+def refuse(problems: Iterable[str], error: type[SparkpubError]) -> None:
+    """Raise `error` with every problem, each once and by line, where there is one."""
+
+    def line_of(problem: str) -> int:
+        found = re.search(r":(\d+)(?:;|$)", problem)
+        return int(found[1]) if found else 0
+
+    found = sorted(dict.fromkeys(problems), key=line_of)
+    if found:
+        raise error(found[0], others=found[1:])
+
+
+def parse(text: str, name: str, error: type[SparkpubError]) -> tuple[Any, Lines]:
+    """A YAML document and its lines. Raises `error` with file and line where it is not YAML."""
+    try:
+        node = yaml.compose(text, Loader=_LOADER)
+        document = yaml.load(text, Loader=_LOADER)  # noqa: S506 - either is a safe loader
+    except yaml.YAMLError as problem:
+        mark = getattr(problem, "problem_mark", None)
+        where = f"{name}:{mark.line + 1}" if mark else name
+        what = f"not YAML: {getattr(problem, 'problem', None) or problem}"
+        raise error(what, where=where, remedy="mend the syntax there") from None
+    return document, Lines(node, name)
+
+
+def text_of(path: Path, error: type[SparkpubError]) -> str:
+    """A file's text. Raises `error` where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else "not UTF-8"
+        raise error(f"cannot be read: {reason}", where=str(path), remedy="give a YAML file") from None
+
+
+def read_parts(path: Path, part: type[P], error: type[SparkpubError]) -> list[P]:
+    """A YAML file that is a list of parts with an `id` each; none where there is no file. Raises `error` with
+    every mistake, by line."""
+    if not path.is_file():
+        return []
+    document, lines = parse(text_of(path, error), str(path), error)
+    problems, parts = list(lines.duplicates), list[P]()
+    try:
+        parts = TypeAdapter(list[part]).validate_python(document or [])  # type: ignore[valid-type]
+    except ValidationError as mistakes:
+        problems += lines.described(mistakes, (), part, path.stem)
+    names = [item.id for item in parts]
+    problems += [
+        lines.problem((str(index), "id"), f"id {name!r} stands twice", "give each its own")
+        for index, name in enumerate(names)
+        if name in names[:index]
+    ]
+    refuse(problems, error)
+    return parts

@@ -1,0 +1,66 @@
+"""Which model a run shows, and whether it is the one asked for: what a run proves, never what it is called."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sparkpub.record import catalogue
+from sparkpub.record.metrics import GIB
+from sparkpub.record.record import Architecture, MetricValue, Observed, Requested
+
+TOLERANCE, WEIGHTS_TOLERANCE = 0.02, 0.2
+_PROOFS = ("config_sha256", "kv_bytes_per_token", "weight_bytes", "parameters", "model_type", "layers")
+
+
+def expected(requested: Requested) -> Architecture | None:
+    """What is known about the requested model: from the run's own folder or matrix, else the catalogue."""
+    return requested.architecture or catalogue.models().get(requested.model_id)
+
+
+def shown(observed: Observed, metrics: Mapping[str, MetricValue]) -> dict[str, Any]:
+    """What the run itself showed of its model, by name of the fact."""
+    facts = {name: getattr(observed, name) for name in _PROOFS}
+    for fact, metric, scale in (("kv_bytes_per_token", "kv_bytes_per_token", 1), ("weight_bytes", "weights_gib", GIB)):
+        measured = metrics.get(metric)
+        if facts[fact] is None and measured is not None and measured.value:
+            facts[fact] = measured.value * scale
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def contradictions(requested: Requested, observed: Observed, metrics: Mapping[str, MetricValue]) -> list[str]:
+    """Where a run shows another model than the one asked for, in words."""
+    problems = []
+    if observed.random_weights not in (None, requested.random_weights):
+        words = {True: "random", False: "trained"}
+        problems.append(
+            f"weights are {words[not requested.random_weights]} instead of {words[requested.random_weights]}"
+        )
+    known = expected(requested)
+    for name, got in shown(observed, metrics).items() if known is not None else ():
+        want = getattr(known, name)
+        if known is not None and want is not None and not _agrees(name, want, got, known, observed):
+            problems.append(f"{name.replace('_', ' ')} is {_number(got)} and that model has {_number(want)}")
+    return problems
+
+
+def _agrees(name: str, want: Any, got: Any, known: Architecture, seen: Observed) -> bool:
+    """Whether a fact observed is the one expected, in the number format that the run used."""
+    if not isinstance(want, int) or name == "layers":
+        return bool(want == got)
+    if name == "weight_bytes" and seen.quantization is not None:
+        return True
+    kind = _bits(seen.kv_cache_dtype) if name == "kv_bytes_per_token" else None
+    if name in ("kv_bytes_per_token", "weight_bytes"):
+        want *= (kind or _bits(seen.dtype) or _bits(known.dtype) or 16) / (_bits(known.dtype) or 16)
+    slack = WEIGHTS_TOLERANCE if name == "weight_bytes" else TOLERANCE
+    return bool(abs(got - want) <= slack * want)
+
+
+def _bits(dtype: str | None) -> int | None:
+    """Bits of a number format by its name: 16 of bfloat16, 8 of fp8; None for `auto`."""
+    found = re.search(r"\d+", dtype or "")
+    return int(found[0]) if found else None
+
+
+def _number(value: Any) -> str:
+    return f"{value:,.0f}" if isinstance(value, int | float) else str(value)

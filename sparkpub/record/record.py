@@ -1,0 +1,447 @@
+"""One run, one record: the unit on disk.
+
+A record holds facts: what was requested, what was observed, how long everything took, and what evidence
+lies beside it. Opinions (is it an outlier, does it fit the machine) are computed later, by `checks`.
+
+Schema history, newest first. Reading an older version applies `MIGRATIONS` in turn; writing always writes
+the newest.
+
+    1  first version
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    FiniteFloat,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveInt,
+    StringConstraints,
+    model_validator,
+)
+
+from sparkpub.record.metrics import METRICS, Metric
+
+SCHEMA_VERSION = 1
+MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+"""Version n to the function that makes version n + 1 of it."""
+
+Status = Literal["ok", "failed", "timeout", "interrupted", "invalid"]
+Source = Literal["log", "report", "sampler", "published"]
+
+Key = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{0,62}$")]
+"""A short name of a campaign, model, environment or workload: safe in file names, addresses and HTML."""
+RunId = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9._-]{0,200}$")]
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+MetricName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
+
+
+class Strict(BaseModel):
+    """Immutable, and an unknown field is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class Declared(BaseModel):
+    """What people write: immutable, and an unknown key is an error. The string under a field says what it means."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Moment(Strict):
+    """A point in time. `zone` is "unknown" where the source recorded a local clock without its zone."""
+
+    value: str
+    zone: Literal["utc", "unknown"]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Moment":
+        datetime.fromisoformat(self.value)
+        if (self.zone == "utc") != self.value.endswith("Z"):
+            raise ValueError("a time ends in Z exactly when its zone is utc")
+        return self
+
+    @classmethod
+    def at(cls, moment: datetime) -> "Moment":
+        """From a datetime in UTC, to the second."""
+        return cls(value=moment.strftime("%Y-%m-%dT%H:%M:%SZ"), zone="utc")
+
+    @property
+    def compact(self) -> str:
+        """The form used in file names: `20251108T195154`, with a Z only where UTC is known."""
+        return re.sub(r"[-:]|\.\d+", "", self.value)
+
+
+class MetricValue(Strict):
+    """A value with its unit and where it was read. `value` is null only with a `reason`.
+
+    `label` and `direction` are set exactly where the matrix declared a metric of its own.
+    """
+
+    value: FiniteFloat | None
+    unit: str
+    source: Source
+    reason: str | None = None
+    label: str | None = None
+    direction: Literal["higher", "lower", "neither"] | None = None
+
+    @model_validator(mode="after")
+    def _null_has_reason(self) -> "MetricValue":
+        if (self.value is None) == (self.reason is None):
+            raise ValueError("a null value needs a reason, and a value has none")
+        return self
+
+
+class Architecture(Strict):
+    """Facts about a model, each null where nothing said it. Bytes are bytes, not GB.
+
+    `source` names the best authority that was there, in this order: log, config.json, matrix, catalogue.
+    """
+
+    source: Literal["log", "config.json", "matrix", "catalogue"]
+    model_type: str | None = None
+    parameters: PositiveInt | None = None
+    active_parameters: PositiveInt | None = None
+    weight_bytes: PositiveInt | None = None
+    dense_bytes_per_step: PositiveInt | None = None
+    """Bytes read in each decode step whatever the batch: all but routed experts and input embedding."""
+    expert_bytes: NonNegativeInt | None = None
+    """Bytes of all routed experts together; 0 for a dense model."""
+    experts: PositiveInt | None = None
+    experts_per_token: PositiveInt | None = None
+    kv_bytes_per_token: PositiveInt | None = None
+    layers: PositiveInt | None = None
+    hidden_size: PositiveInt | None = None
+    attention_heads: PositiveInt | None = None
+    kv_heads: PositiveInt | None = None
+    head_dim: PositiveInt | None = None
+    dtype: str | None = None
+    quantization: str | None = None
+    config_sha256: Sha256 | None = None
+    weights_sha256: Sha256 | None = None
+    """Of the weight index (safetensors index or the list of weight files with their sizes)."""
+
+
+class Requested(Strict):
+    """What the matrix asked for."""
+
+    model_id: str
+    model_path: str | None = None
+    random_weights: bool = False
+    architecture: Architecture | None = None
+    workload: dict[str, Any]
+    """The workload's options in the vocabulary of the matrix, `type` included."""
+    environment: dict[str, Any]
+    """The environment's options in the vocabulary of the matrix, `type` included."""
+    disputed: dict[str, str] = {}
+    """Options on which the sources disagree: option to an explanation."""
+
+
+class Observed(Strict):
+    """What the run itself showed. A field is null where nothing in the run says it."""
+
+    engine: str | None = None
+    engine_version: str | None = None
+    model_path: str | None = None
+    random_weights: bool | None = None
+    parameters: PositiveInt | None = None
+    weight_bytes: PositiveInt | None = None
+    kv_bytes_per_token: PositiveInt | None = None
+    config_sha256: Sha256 | None = None
+    model_type: str | None = None
+    layers: PositiveInt | None = None
+    dtype: str | None = None
+    kv_cache_dtype: str | None = None
+    quantization: str | None = None
+    device: str | None = None
+    device_total_gib: NonNegativeFloat | None = None
+    requests: NonNegativeInt | None = None
+    input_tokens_mean: NonNegativeFloat | None = None
+    output_tokens_mean: NonNegativeFloat | None = None
+    batch_size: PositiveInt | None = None
+    concurrency_mean: NonNegativeFloat | None = None
+    speculative_decoding: bool | None = None
+    measured_seconds: NonNegativeFloat | None = None
+    settings: dict[str, str] = {}
+    """Further settings in the engine's own words (load_format, attention backend, …)."""
+
+
+class Plan(Strict):
+    """Where the run stood in the campaign."""
+
+    position: NonNegativeInt
+    """0-based position in the planned order; for imports, in order of time."""
+    order: Literal["interleaved", "random", "blocked", "as-published"]
+    seed: int | None = None
+    attempt: PositiveInt = 1
+
+
+class Reading(Strict):
+    """One sensor value while a gate waited. `value` is null where the sensor could not be read."""
+
+    at_seconds: NonNegativeFloat
+    value: float | str | bool | None
+
+
+class Gate(Strict):
+    """One condition before a run: what was wanted, what was read, and how long it took.
+
+    `met` is null where the sensor is unreadable; then `reason` says why. It never passes silently.
+    """
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
+    wanted: float | str | bool | None
+    unit: str = ""
+    met: bool | None
+    waited_seconds: NonNegativeFloat
+    readings: tuple[Reading, ...] = ()
+    reason: str | None = None
+
+
+class Phase(Strict):
+    """A named stretch of the run (load, warmup, measure), in seconds since its start."""
+
+    name: str
+    start_seconds: NonNegativeFloat
+    end_seconds: NonNegativeFloat
+
+
+class Event(Strict):
+    """Something noted while the run was on: a throttle, a foreign process, a kernel or driver message."""
+
+    at_seconds: NonNegativeFloat | None
+    kind: Literal[
+        "throttle", "foreign-process", "slow-clock", "leak", "xid", "oom", "kernel", "memory-floor", "timeout", "note"
+    ]
+    text: str
+
+
+class Gpu(Strict):
+    """One GPU as the driver describes it. `id` is a salted hash of its UUID."""
+
+    name: str
+    id: str | None = None
+    memory_total_gib: NonNegativeFloat | None = None
+    compute_capability: str | None = None
+    vbios: str | None = None
+    power_limit_watt: NonNegativeFloat | None = None
+    clock_max_sm_mhz: NonNegativeFloat | None = None
+    mig: bool | None = None
+
+
+class Machine(Strict):
+    """The machine measured. `id` is a salted hash, `kind` a key of the machine catalogue or null."""
+
+    id: str | None = None
+    kind: str | None = None
+    arch: str | None = None
+    os: str | None = None
+    kernel: str | None = None
+    cpu: str | None = None
+    cpu_count: PositiveInt | None = None
+    memory_total_gib: NonNegativeFloat | None = None
+    unified_memory: bool | None = None
+    gpus: tuple[Gpu, ...] = ()
+    driver: str | None = None
+    cuda_driver: str | None = None
+    firmware: str | None = None
+    cgroup: Literal["v1", "v2", "hybrid", "none"] | None = None
+    power_mode: str | None = None
+    clocks_locked_mhz: NonNegativeFloat | None = None
+
+
+class Container(Strict):
+    """The container that really ran, as the engine reported it."""
+
+    engine: str
+    engine_version: str | None = None
+    api_version: str | None = None
+    runtime: str | None = None
+    runtime_version: str | None = None
+    toolkit_version: str | None = None
+    cgroup_driver: str | None = None
+    cgroup_version: str | None = None
+    image: str
+    image_id: str
+    digests: tuple[str, ...] = ()
+    oom_killed: bool | None = None
+    error: str | None = None
+
+
+class Memory(Strict):
+    """The machine's memory at one moment, from /proc/meminfo and NVML, in GiB."""
+
+    total_gib: NonNegativeFloat
+    free_gib: NonNegativeFloat
+    available_gib: NonNegativeFloat
+    cached_gib: NonNegativeFloat
+    shmem_gib: NonNegativeFloat
+    swap_used_gib: NonNegativeFloat
+    gpu_used_gib: NonNegativeFloat | None = None
+    cgroup_gib: NonNegativeFloat | None = None
+    processes_pss_gib: NonNegativeFloat | None = None
+
+
+class MemoryLedger(Strict):
+    """Where memory went: before the run, and at the sample with the least MemAvailable."""
+
+    baseline: Memory
+    peak: Memory
+
+
+class Reproducibility(Strict):
+    """What somebody else needs to run it again."""
+
+    sparkpub_version: str
+    sparkpub_commit: str | None = None
+    sparkpub_clean: bool | None = None
+    python: str | None = None
+    packages: dict[str, str] = {}
+    """`pip freeze` of the environment measured: name to version."""
+    packages_unavailable: str | None = None
+    variables: dict[str, str] = {}
+    """Environment variables of the run, by allow-list."""
+    seeds: dict[str, int] = {}
+
+
+class Evidence(Strict):
+    """A file beside the record. `path` is relative to the record's folder and stays in it."""
+
+    role: Literal["log", "telemetry", "report", "requests", "iterations", "original", "output"]
+    path: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,220}$")]
+    sha256: Sha256
+    bytes: NonNegativeInt
+    truncated: bool = False
+
+
+class Origin(Strict):
+    """Where an imported figure comes from."""
+
+    title: str
+    url: str | None = None
+    commit: str | None = None
+    file: str | None = None
+    licence: str | None = None
+
+
+class Record(Strict):
+    """One run of one cell. See the fields' own types for units and for what null means."""
+
+    schema_version: Literal[1] = 1
+    run_id: RunId
+    campaign: Key
+    model: Key
+    environment: Key
+    workload: Key
+    iteration: PositiveInt
+    repeat_of: RunId | None = None
+    specification: Sha256 | None = None
+    """Fingerprint of the cell as declared; null for imports without a matrix."""
+    status: Status
+    status_reason: str | None = None
+    plan: Plan
+    started: Moment
+    ended: Moment | None = None
+    duration_seconds: NonNegativeFloat | None = None
+    """Monotonic, from launch to exit."""
+    argv: tuple[str, ...] = ()
+    exit_code: int | None = None
+    requested: Requested
+    observed: Observed = Observed()
+    metrics: dict[MetricName, MetricValue]
+    gates: tuple[Gate, ...] = ()
+    phases: tuple[Phase, ...] = ()
+    events: tuple[Event, ...] = ()
+    machine: Machine = Machine()
+    container: Container | None = None
+    memory: MemoryLedger | None = None
+    reproducibility: Reproducibility | None = None
+    evidence: tuple[Evidence, ...] = ()
+    unavailable: dict[str, str] = {}
+    """What is not there and why: field or evidence role to reason."""
+    origin: Origin | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Record":
+        problems = [problem for name, value in self.metrics.items() for problem in metric_problems(name, value)]
+        if self.status != "ok" and not self.status_reason:
+            problems.append(f"status: {self.status} needs a status_reason")
+        if self.status == "ok" and self.exit_code not in (0, None):
+            problems.append(f"exit_code: {self.exit_code} cannot be a run with status ok")
+        names = [item.path for item in self.evidence]
+        if len(names) != len(set(names)):
+            problems.append("evidence: two entries share a path")
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    @property
+    def cell(self) -> tuple[str, str, str]:
+        """(model, environment, workload)."""
+        return (self.model, self.environment, self.workload)
+
+    @property
+    def stem(self) -> str:
+        """The record's file name without suffix: an address, never parsed back."""
+        return f"{self.environment}_{self.model}_{self.workload}_iter{self.iteration:02d}_{self.started.compact}"
+
+    def value(self, metric: str) -> float | None:
+        """The value of a metric in its own unit; None where absent or not available."""
+        found = self.metrics.get(metric)
+        return None if found is None else found.value
+
+    def file(self, role: str) -> Evidence | None:
+        """The first piece of evidence in that role."""
+        return next((item for item in self.evidence if item.role == role), None)
+
+
+def metric_problems(name: str, value: MetricValue) -> list[str]:
+    """What is wrong with a metric's name, unit or range, in words that name the field."""
+    known = METRICS.get(name)
+    where = f"metrics.{name}"
+    if known is None:
+        if value.label is None or value.direction is None:
+            return [f"{where}: unknown metric; a metric of one's own needs label and direction"]
+        return []
+    if value.label is not None or value.direction is not None:
+        return [f"{where}: label and direction are fixed for a known metric"]
+    if value.unit != known.unit:
+        return [f"{where}.unit: {value.unit!r} should be {known.unit!r}"]
+    if value.value is not None and not known.minimum <= value.value <= known.maximum:
+        return [f"{where}.value: {value.value} is outside {known.minimum}…{known.maximum} {known.unit}"]
+    return []
+
+
+def metric_of(name: str, value: MetricValue) -> Metric:
+    """The definition behind a metric value: the registry's, or the one the matrix declared."""
+    known = METRICS.get(name)
+    if known is not None:
+        return known
+    told = "Declared in the matrix of its campaign."
+    label, direction = value.label or name, value.direction or "neither"
+    return Metric(name, value.unit, direction, label, told, minimum=float("-inf"))
+
+
+def migrate(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document in the newest schema version. Raises ValueError for a version this program does not know."""
+    current = dict(document)
+    version = current.get("schema_version")
+    while version != SCHEMA_VERSION:
+        if not isinstance(version, int) or version not in MIGRATIONS:
+            raise ValueError(f"schema_version: {version!r} is not known here (newest is {SCHEMA_VERSION})")
+        current = MIGRATIONS[version](current)
+        version = current["schema_version"]
+    return current
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a record on disk."""
+    return Record.model_json_schema(mode="serialization") | {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "sparkpub record",
+    }

@@ -1,0 +1,172 @@
+"""The data folder: addresses, reading, and writing that never leaves half a file.
+
+    data/comprehensive/<campaign>/campaign.json
+    data/comprehensive/<campaign>/<environment>_<model>_<workload>_iter<NN>_<timestamp>.json  + .log, .telemetry.csv
+
+The path is an address; identity is in the record.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from sparkpub.record.campaign import Campaign
+from sparkpub.record.errors import RecordError, UsageError, field_problems
+from sparkpub.record.record import Evidence, Record, migrate
+
+CAMPAIGN_FILE = "campaign.json"
+EVIDENCE_CAP = 64 * 2**20
+"""Bytes of one file of evidence: one over 100 MB is refused by the usual hosts of git and blocks every later push."""
+DEFAULT_DATA = Path("data/comprehensive")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A record together with where it lies."""
+
+    record: Record
+    path: Path
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of the record's file, as 64 hexadecimal digits."""
+        return file_sha256(self.path)
+
+    def evidence_path(self, item: Evidence) -> Path:
+        """Where a piece of evidence lies."""
+        return self.path.parent / item.path
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file, as 64 hexadecimal digits."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def canonical_json(document: Any) -> str:
+    """The one spelling of a JSON document: keys sorted, no spaces. Used for fingerprints."""
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def to_json(model: Record | Campaign) -> str:
+    """The text of a record or campaign on disk: indented, defaults left out, one newline at the end."""
+    document = {"schema_version": model.schema_version} | model.model_dump(mode="json", exclude_defaults=True)
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write_atomic(path: Path, content: str | bytes, *, durable: bool = True) -> None:
+    """Write so that a reader sees the whole new file or none of it, even after a power cut.
+
+    Without `durable` a power cut may leave an empty file: enough for a cache, and without the wait for the disk.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as handle:
+            handle.write(data)
+            if durable:
+                handle.flush()
+                os.fsync(handle.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    if durable:  # the rename too
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file. Raises RecordError naming the file, and line and column where it is not JSON."""
+    where = str(path)
+    try:
+        document = json.loads(path.read_bytes(), parse_constant=_refuse_constant)
+        if isinstance(document, dict):
+            return document
+        what, remedy = "not a JSON object", "restore it from git"
+    except OSError as error:
+        what, remedy = f"cannot be read: {error.strerror}", "check the file's rights"
+    except UnicodeDecodeError as error:
+        what, remedy = f"not UTF-8 at byte {error.start}", "restore it from git"
+    except json.JSONDecodeError as error:
+        what, remedy = f"not JSON: {error.msg}", "restore it from git, or remove it and collect again"
+        where += f":{error.lineno}:{error.colno}"
+    except ValueError as error:
+        what, remedy = str(error), "write null with a reason"
+    raise RecordError(what, where=where, remedy=remedy)
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+def read_record(path: Path) -> Stored:
+    """One record. Raises RecordError naming file and field."""
+    try:
+        document = migrate(read_json(path))
+    except ValueError as error:
+        raise RecordError(str(error), where=str(path), remedy="update sparkpub, or restore the file") from None
+    record = _validated(Record, document, path)
+    _refuse_stray(record.campaign, path, "move the file to the folder of its campaign")
+    return Stored(record, path)
+
+
+def read_campaign(folder: Path) -> Campaign:
+    """A campaign's campaign.json. Raises RecordError naming file and field."""
+    path = folder / CAMPAIGN_FILE
+    campaign = _validated(Campaign, read_json(path), path)
+    _refuse_stray(campaign.campaign, path, "rename the folder or the campaign")
+    return campaign
+
+
+def _refuse_stray(campaign: str, path: Path, remedy: str) -> None:
+    """Raise RecordError for a file of another campaign than its folder's."""
+    if campaign != path.parent.name:
+        what = f"campaign: {campaign!r} lies in folder {path.parent.name!r}"
+        raise RecordError(what, where=str(path), remedy=remedy)
+
+
+T = TypeVar("T", Record, Campaign)
+
+
+def _validated(model: type[T], document: dict[str, Any], path: Path) -> T:
+    """The model of a file's document. Raises RecordError with every field at fault."""
+    try:
+        return model.model_validate_json(json.dumps(document))
+    except ValidationError as error:
+        first, *others = field_problems(error)
+    remedy = "correct the field or restore the file from git"
+    lines = [f"{text}, {path}; {remedy}" for text in others]
+    raise RecordError(first, where=str(path), remedy=remedy, others=lines)
+
+
+def campaign_folders(data: Path) -> list[Path]:
+    """The folders of a data folder that hold a campaign, by name."""
+    if not data.is_dir():
+        raise UsageError("no such data folder", where=str(data), remedy="give the folder that holds the campaigns")
+    return sorted(folder for folder in data.iterdir() if folder.is_dir() and (folder / CAMPAIGN_FILE).is_file())
+
+
+EVIDENCE_SUFFIXES = (".report.json", ".requests.json", ".iterations.json", ".original.json", ".output.json")
+
+
+def record_paths(folder: Path) -> Iterator[Path]:
+    """Paths of a campaign's records, by name. Evidence in JSON carries a second suffix and is not a record."""
+    for path in sorted(folder.glob("*.json")):
+        if path.name != CAMPAIGN_FILE and not path.name.startswith(".") and not path.name.endswith(EVIDENCE_SUFFIXES):
+            yield path
+
+
+def read_folder(folder: Path) -> list[Stored]:
+    """All records of one campaign folder, by name. Raises RecordError at the first damaged one."""
+    return [read_record(path) for path in record_paths(folder)]

@@ -1,0 +1,83 @@
+"""The columns of a run's telemetry.csv: what the sampler writes and everybody else reads.
+
+One row per sample; an empty cell means that the sensor gave nothing, which is not zero. Lines that begin with
+`#` say why a column is empty throughout (`# gpu_memory_used_gib: not supported by this driver`).
+"""
+
+import csv
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sparkpub.record.metrics import unit_of
+
+_NAMES = """
+elapsed_seconds
+gpu_utilization_percent gpu_memory_utilization_percent gpu_memory_used_gib gpu_temp_celsius gpu_power_watt
+gpu_energy_joule gpu_clock_sm_mhz gpu_clock_mem_mhz gpu_performance_state gpu_throttle_reasons
+gpu_processes gpu_foreign_processes cpu_percent
+mem_free_gib mem_available_gib mem_cached_gib mem_shmem_gib swap_used_gib
+pressure_cpu_some_percent pressure_memory_some_percent pressure_io_some_percent
+cgroup_current_gib cgroup_peak_gib cgroup_anon_gib cgroup_file_gib cgroup_shmem_gib cgroup_kernel_gib
+processes_pss_gib
+"""
+COLUMNS: Mapping[str, str] = {name: unit_of(name) for name in _NAMES.split()}
+"""Column to unit, in file order. `elapsed_seconds` counts from the launch of the run and starts below zero for
+baseline samples; counters of processes are whole numbers; throttle reasons are NVML's bit mask as hexadecimal."""
+
+THROTTLES = {
+    0x4: "software power cap",
+    0x8: "hardware slowdown",
+    0x20: "software thermal slowdown",
+    0x40: "hardware thermal slowdown",
+    0x80: "hardware power brake",
+}
+"""NVML's clock event reasons that slow a GPU under load; idle, application clocks and display do not count."""
+
+TEXT_COLUMNS = frozenset({"gpu_performance_state", "gpu_throttle_reasons"})
+
+
+@dataclass(frozen=True)
+class Telemetry:
+    """Samples by column; None where a sensor gave nothing. `notes` says why a column is empty throughout."""
+
+    columns: Mapping[str, tuple[float | str | None, ...]]
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+    def numbers(self, column: str) -> tuple[float | None, ...]:
+        """A numeric column; empty where the file has no such column."""
+        return tuple(None if isinstance(value, str) else value for value in self.columns.get(column, ()))
+
+
+@functools.lru_cache(maxsize=2000)
+def parse(text: str) -> Telemetry:
+    """Telemetry from CSV text. Unknown columns are kept as text; a torn last line is dropped."""
+    notes, rows = {}, []
+    for line in text.splitlines():
+        if line.startswith("#"):
+            name, _, reason = line[1:].partition(":")
+            notes[name.strip()] = reason.strip()
+        elif line:
+            rows.append(line)
+    table = list(csv.reader(rows))
+    if not table:
+        return Telemetry({}, notes)
+    header, body = table[0], [row for row in table[1:] if len(row) == len(table[0])]
+    texts = zip(*body, strict=True) if body else ((),) * len(header)
+    return Telemetry({name: _column(name, column) for name, column in zip(header, texts, strict=True)}, notes)
+
+
+def _column(name: str, texts: tuple[str, ...]) -> tuple[float | str | None, ...]:
+    if name in TEXT_COLUMNS or name not in COLUMNS:
+        return tuple(text or None for text in texts)
+    try:
+        return tuple(float(text) if text else None for text in texts)
+    except ValueError:
+        return tuple(_number(text) for text in texts)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -1,0 +1,1 @@
+"""What the data show: the tidy table, statistics, checks and claims."""

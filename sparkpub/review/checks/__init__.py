@@ -1,0 +1,7 @@
+"""The hostile review: named checks over campaigns, one registry, findings with evidence."""
+
+from sparkpub.review.checks.finding import Check, Finding, Severity
+from sparkpub.review.checks.registry import CHECKS
+from sparkpub.review.checks.reviewing import Review, review
+
+__all__ = ["CHECKS", "Check", "Finding", "Review", "Severity", "review"]

@@ -1,0 +1,56 @@
+"""Whether the campaign holds what its matrix declares: every cell, every iteration, each once."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from sparkpub.record.store import Stored
+from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.view import View, ids, label
+
+
+def duplicate_iteration(view: View) -> Iterator[Finding]:
+    """An iteration that stands more than once in a cell. The first good record counts, see `View.doubles`."""
+    for cell, runs in view.ran.items():
+        by_iteration: dict[int, list[Stored]] = defaultdict(list)
+        for stored in runs:
+            if stored.record.repeat_of is None:
+                by_iteration[stored.record.iteration].append(stored)
+        for iteration, same in by_iteration.items():
+            if len(same) > 1:
+                kept, *others = ids(same)
+                text = (
+                    f"Iteration {iteration} of {label(cell)} was recorded {len(same)} times. "
+                    f"The first record counts; the {len(others)} later {'one is' if len(others) == 1 else 'ones are'} "
+                    "left out of the figures, so that nobody can choose among results."
+                )
+                yield view.finding("duplicate-iteration", "error", text, cell=cell, iteration=iteration,
+                                   runs=[kept, *others], counted=kept, excluded=others)  # fmt: skip
+
+
+def missing_cell(view: View) -> Iterator[Finding]:
+    """A declared cell without one good run."""
+    for cell, runs in view.recorded.items():
+        good = [run for run in runs if run.record.status == "ok"]
+        if not good:
+            words = "was never run" if not runs else f"has no good run among {len(runs)}"
+            yield view.finding("missing-cell", "warning", f"{label(cell)} is declared in the matrix and {words}.",
+                               cell=cell, recorded=len(runs))  # fmt: skip
+
+
+def unbalanced(view: View) -> Iterator[Finding]:
+    """Cells with more or fewer good runs than declared; without a matrix, than the other cells."""
+    good = {
+        cell: sum(1 for run in runs if run.record.status == "ok" and run.record.repeat_of is None)
+        for cell, runs in view.recorded.items()
+    }
+    matrix = view.campaign.matrix
+    if matrix is None and len(set(good.values())) == 1:
+        return
+    most = max(good.values(), default=0)
+    for cell, number in good.items():
+        declared = most if matrix is None else matrix.iterations_of(cell[2])
+        if number not in (0, declared):
+            against = "other cells have" if matrix is None else "its matrix declares"
+            yield view.finding("unbalanced", "warning",
+                               f"{label(cell)} has {number} good runs and {against} {declared}.",
+                               cell=cell, good=number, declared=declared)  # fmt: skip

@@ -1,0 +1,151 @@
+"""Metrics that are one measurement under two names: exact functions of each other, undeclared."""
+
+import functools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparkpub.review.checks import thresholds
+from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.view import View, label
+from sparkpub.review.statistics import describe
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Least squares of y on x, or of their logarithms for a power law, over all cells of a workload."""
+
+    form: Literal["linear", "power"]
+    x: Floats
+    y: Floats
+    cells: NDArray[np.int64]
+    models: NDArray[np.str_]
+
+    @cached_property
+    def line(self) -> tuple[float, float]:
+        """Slope and intercept."""
+        slope = float(np.cov(self.x, self.y)[0, 1] / self.x.var(ddof=1))
+        return slope, float(self.y.mean() - slope * self.x.mean())
+
+    @property
+    def residuals(self) -> Floats:
+        """y minus the line."""
+        slope, intercept = self.line
+        return self.y - slope * self.x - intercept
+
+    @property
+    def r_squared(self) -> float:
+        """Share of the variation of y explained, over all runs."""
+        return 1 - float(self.residuals.var() / self.y.var())
+
+    @property
+    def r_squared_within(self) -> float:
+        """The same for the variation around each cell's mean."""
+        centred = self.y - _cell_means(self.y, self.cells)
+        spread = float(centred @ centred)
+        rest = self.residuals - _cell_means(self.residuals, self.cells)
+        return 1 - float(rest @ rest) / spread if spread > 1e-18 * float(self.y @ self.y) else -math.inf
+
+    @property
+    def rounding(self) -> float:
+        """The distance from the line that rounding of x and y can make; 0 for logarithms, which hide it."""
+        if self.form == "power":
+            return 0.0
+        return (describe.resolution_of(self.y) + abs(self.line[0]) * describe.resolution_of(self.x)) / 2
+
+    @property
+    def exact(self) -> bool:
+        """Whether y is a function of x, for all that these runs can tell: what is left is next to nothing, or
+        rounding."""
+        rounded = float(np.abs(self.residuals).max()) <= thresholds.DEPENDENCE_ROUNDING * self.rounding
+        enough = thresholds.DEPENDENCE_R_SQUARED_WITHIN if rounded else thresholds.DEPENDENCE_R_SQUARED
+        return self.r_squared >= enough and self.r_squared_within >= thresholds.DEPENDENCE_R_SQUARED_WITHIN
+
+
+def _cell_means(values: Floats, cells: NDArray[np.int64]) -> Floats:
+    return (np.bincount(cells, values) / np.bincount(cells))[cells]
+
+
+@functools.lru_cache(maxsize=8)
+def restated(view: View) -> list[tuple[str, str, str, Fit]]:
+    """Every pair of results that are one measurement: workload, the two names, and the fit."""
+    found = []
+    for workload in dict.fromkeys(cell[2] for cell in view.ran):
+        records = [run.record for cell, runs in view.ran.items() if cell[2] == workload for run in runs]
+        read = {name: np.array([record.value(name) for record in records], dtype=float) for name in view.results}
+        columns = {name: column for name, column in read.items() if _varies(column)}
+        cells = np.unique(["/".join(record.cell) for record in records], return_inverse=True)[1]
+        models = np.array([record.model for record in records])
+        for one, other in combinations(columns, 2):
+            fit = _exact(columns[one], columns[other], cells, models)
+            if fit is not None:
+                found.append((workload, one, other, fit))
+    return found
+
+
+@functools.lru_cache(maxsize=8)
+def independent(view: View) -> tuple[str, ...]:
+    """The results of a campaign without those that restate another, so that no fault is counted twice."""
+    again = {other for _, _, other, _ in restated(view)}
+    return tuple(name for name in view.results if name not in again)
+
+
+def _varies(column: Floats) -> bool:
+    known = column[~np.isnan(column)]
+    return len(known) >= thresholds.DEPENDENCE_RUNS and bool(known.max() > known.min())
+
+
+def _exact(x: Floats, y: Floats, cells: NDArray[np.int64], models: NDArray[np.str_]) -> Fit | None:
+    both = ~(np.isnan(x) | np.isnan(y))
+    if not (_varies(np.where(both, x, np.nan)) and _varies(np.where(both, y, np.nan))):
+        return None
+    x, y, models, cells = x[both], y[both], models[both], np.unique(cells[both], return_inverse=True)[1]
+    linear = Fit("linear", x, y, cells, models)
+    if linear.exact:
+        return linear
+    if x.min() <= 0 or y.min() <= 0:
+        return None
+    power = Fit("power", np.log(x), np.log(y), cells, models)
+    return power if power.exact else None
+
+
+def dependent_metrics(view: View) -> Iterator[Finding]:
+    """Two headline metrics that are one."""
+    for workload, one, other, fit in restated(view):
+        x, y = view.metrics[one], view.metrics[other]
+        slope, intercept = fit.line
+        evidence: dict[str, Any] = {"x": one, "y": other, "form": fit.form, "slope": slope, "intercept": intercept,
+                    "r_squared": fit.r_squared, "n": len(fit.x)}  # fmt: skip
+        if fit.form == "linear":
+            worst = float(np.abs(fit.residuals).max())
+            signs = ["" if slope >= 0 else "−", "+" if intercept >= 0 else "−"]
+            formula = f"{signs[0]}{abs(slope):.4f} × {x.label} {signs[1]} {abs(intercept):.3f} {y.unit}"
+            note = f"no run is further than {worst:.3g} {y.unit} from it"
+            evidence |= {"largest_residual": worst, "x_where_y_is_zero": -intercept / slope,
+                         "x_where_y_is_zero_by_model": _zeros(fit)}  # fmt: skip
+        else:
+            formula = f"{math.exp(intercept):.6g} × {x.label}^{slope:.4f}"
+            note = f"no run is further than {100 * float(np.abs(fit.residuals).max()):.2g} % from it"
+        text = (
+            f"{y.label} and {x.label} are one measurement, not two: over {len(fit.x)} runs of {workload}, "
+            f"{y.label} = {formula}, and {note}. What is said of one only restates the other."
+        )
+        cells = [label(cell) for cell in view.ran if cell[2] == workload]
+        yield view.finding("dependent-metrics", "warning", text, cells=cells, **evidence)
+
+
+def _zeros(fit: Fit) -> dict[str, float]:
+    """Where each model's runs meet y = 0 along the common slope: the quantity that both metrics are cut from."""
+    return {
+        name: float(fit.x[own].mean() - fit.y[own].mean() / fit.line[0])
+        for name in dict.fromkeys(fit.models.tolist())
+        if (own := fit.models == name).any()
+    }

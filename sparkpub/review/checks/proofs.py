@@ -1,0 +1,194 @@
+"""Which model really ran, and whether the machine can do what the figures say."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from statistics import fmean
+
+from sparkpub.record import catalogue
+from sparkpub.record import identity as identities
+from sparkpub.record.identity import expected
+from sparkpub.record.metrics import GIB
+from sparkpub.record.record import Record
+from sparkpub.record.store import Stored
+from sparkpub.review.checks import thresholds
+from sparkpub.review.checks.finding import Finding, Severity
+from sparkpub.review.checks.values import memory_gib
+from sparkpub.review.checks.view import Cell, View, ids, label
+from sparkpub.review.statistics import compare, physics
+from sparkpub.review.statistics.describe import ALPHA
+
+THROUGHPUT = "output_throughput_tok_s"
+_BATCH_OPTIONS = ("max_batch_size", "max_num_seqs", "batch_size")
+
+
+def identity(view: View) -> Iterator[Finding]:
+    """Runs whose evidence shows another model than was asked for, and language-model runs that show none."""
+    silent = []
+    for stored in view.happened:
+        record = stored.record
+        shown = identities.shown(record.observed, record.metrics)
+        problems = identities.contradictions(record.requested, record.observed, record.metrics)
+        if problems:
+            text = f"The run was asked for {record.requested.model_id} and shows something else: {'; '.join(problems)}."
+            yield view.finding("identity", "error", text, run=stored, requested=record.requested.model_id,
+                               observed=shown)  # fmt: skip
+        elif not shown and record.value(THROUGHPUT) is not None:
+            silent.append(stored)
+    yield from view.together(
+        "identity", "warning", silent,
+        lambda runs: f"Nothing shows which model ran in {runs}: the name is what was asked for, not what was observed.",
+    )  # fmt: skip
+    yield from _strangers(view)
+
+
+def _strangers(view: View) -> Iterator[Finding]:
+    """Runs of one name that show different models, and different names that show the same configuration."""
+    observed = [(run.record.model, run.record.observed.config_sha256) for run in view.happened]
+    seen = sorted({(model, sha256) for model, sha256 in observed if sha256 is not None})
+    for side, words in ((0, "Runs of {} show different models: their configuration is not the same file."),
+                        (1, "{} are names for one model: their configuration is the same file.")):  # fmt: skip
+        for value in sorted({pair[side] for pair in seen}):
+            pairs = [pair for pair in seen if pair[side] == value]
+            if len(pairs) > 1:
+                models = sorted({model for model, _ in pairs})
+                yield view.finding("identity", "error", words.format(" and ".join(models)),
+                                   cells=[label(cell) for cell in view.ran if cell[0] in models],
+                                   config_sha256=sorted({sha256 for _, sha256 in pairs}))  # fmt: skip
+
+
+def does_not_fit(view: View) -> Iterator[Finding]:
+    """Cells whose weights and KV cache exceed the memory of the machine."""
+    for cell, runs in view.counted.items():
+        needs = [need for run in runs if (need := _memory_need(run.record)) is not None]
+        weights, kv, memory = max(needs, key=lambda need: need[0] + need[1] - need[2], default=(0.0, 0.0, 0.0))
+        if weights + kv > memory:
+            beside = f" with a KV cache of {kv / GIB:.1f} GiB" if weights <= memory else ""
+            text = (
+                f"{runs[0].record.requested.model_id} cannot have run here: its weights take {weights / GIB:.1f} GiB"
+                f"{beside}, and the machine has {memory / GIB:.1f} GiB."
+            )
+            yield view.finding("does-not-fit", "error", text, cell=cell, runs=ids(runs), weight_bytes=weights,
+                               kv_bytes=kv, memory_bytes=memory)  # fmt: skip
+
+
+def _memory_need(record: Record) -> tuple[float, float, float] | None:
+    """Bytes of weights and of KV cache, with nothing left for activations, and of the memory there is."""
+    known, memory = expected(record.requested), memory_gib(record)
+    seen = identities.shown(record.observed, record.metrics).get("weight_bytes")
+    weights = seen or (known.weight_bytes if known is not None else None)
+    facts = catalogue.machines().get(record.machine.kind or "")
+    if memory is None and facts is not None:
+        memory = facts.memory_total_gib
+    if weights is None or memory is None:
+        return None
+    return weights, (record.value("kv_cache_gib") or 0.0) * GIB, memory * GIB
+
+
+def bandwidth(record: Record) -> float | None:
+    """Nominal memory bandwidth of the machine in bytes per second; None where nothing says what machine it was."""
+    names = [record.machine.kind, *(catalogue.machine_kind(gpu.name) for gpu in record.machine.gpus)]
+    kind = next((name for name in names if name in catalogue.machines()), None)
+    return None if kind is None else float(catalogue.machines()[kind].bandwidth_bytes_s)
+
+
+def batch_of(record: Record) -> int | None:
+    """Most sequences that one step can have held; None where neither the run nor its options say."""
+    wanted = [record.requested.workload.get(name) for name in _BATCH_OPTIONS]
+    limits = [record.observed.batch_size] if record.observed.batch_size else wanted
+    known = [value for value in (*limits, record.requested.workload.get("concurrency")) if isinstance(value, int)]
+    return min(known) if known else None
+
+
+def traffic(record: Record) -> tuple[float, float] | None:
+    """Memory traffic in bytes per second that a run's throughput implies: at least, and as expected of a mixture of
+    experts; None where batch, model or throughput is unknown, or speculative decoding makes steps uncountable."""
+    throughput, batch, known = record.value(THROUGHPUT), batch_of(record), expected(record.requested)
+    if throughput is None or batch is None or known is None or record.observed.speculative_decoding:
+        return None
+    per_step = physics.bytes_per_step(known, batch)
+    if per_step is None:
+        return None
+    tokens = record.observed.output_tokens_mean or record.requested.workload.get("output_tokens")
+    requests = record.observed.requests or record.requested.workload.get("requests")
+    if "requests" in record.requested.disputed or not tokens:
+        requests = None
+    least, likely = (
+        physics.implied_bandwidth(throughput, step, batch, float(tokens or 1), requests)
+        for step in (per_step.at_least, per_step.expected)
+    )
+    return least, likely
+
+
+def roofline(view: View) -> Iterator[Finding]:
+    """Cells whose throughput implies more memory traffic than the machine can carry, or nearly all of it."""
+    for cell, runs in view.counted.items():
+        flows = [flow for run in runs if (flow := traffic(run.record)) is not None]
+        limit = bandwidth(runs[0].record) if runs else None
+        if not flows or limit is None:
+            continue
+        least, likely = fmean(flow[0] for flow in flows), fmean(flow[1] for flow in flows)
+        if least <= limit and likely < thresholds.ROOFLINE_SUSPICIOUS * limit:
+            continue
+        severity: Severity = "error" if least > limit else "warning"
+        needed = least if least > limit else likely
+        end = "Something other than the model named ran" if least > limit else "Engines do not usually come that close"
+        text = (
+            f"The throughput of {label(cell)} would need {needed / 1e9:,.0f} GB/s of memory traffic, "
+            f"{100 * needed / limit:,.0f} % of the {limit / 1e9:,.0f} GB/s that the machine has. {end}."
+        )
+        yield view.finding("roofline", severity, text, cell=cell, n=len(flows), batch=batch_of(runs[0].record),
+                           bytes_per_second_at_least=least, bytes_per_second_expected=likely,
+                           bandwidth_bytes_per_second=limit)  # fmt: skip
+
+
+def same_numbers(view: View) -> Iterator[Finding]:
+    """Models of very different size with the same throughput: one of them, or none, is what it is called."""
+    places: dict[tuple[str, str], dict[str, Sequence[Stored]]] = defaultdict(dict)
+    for (model, environment, workload), runs in view.counted.items():
+        if len(view.figures((model, environment, workload), THROUGHPUT)) > 1:
+            places[environment, workload][model] = runs
+    for (environment, workload), models in places.items():
+        sizes = {model: size for model, runs in models.items() if (size := _step_bytes(runs[0].record)) is not None}
+        values = {model: view.figures((model, environment, workload), THROUGHPUT) for model in sizes}
+        for group in _equivalent(values):
+            ratio = max(sizes[model] for model in group) / min(sizes[model] for model in group)
+            if ratio > thresholds.SAME_NUMBERS_BYTES_RATIO:
+                yield _same(view, [(model, environment, workload) for model in group], values, sizes, ratio)
+
+
+def _step_bytes(record: Record) -> float | None:
+    known, batch = expected(record.requested), batch_of(record)
+    per_step = None if known is None or batch is None else physics.bytes_per_step(known, batch)
+    return None if per_step is None else per_step.expected
+
+
+def _equivalent(values: Mapping[str, Sequence[float]]) -> list[list[str]]:
+    """Groups of models, each joined to another of its group by equivalence within the margin (TOST at 5 %)."""
+    groups = [{model} for model in values]
+    for one, other in combinations(values, 2):
+        p = compare.equivalence(values[one], values[other], thresholds.SAME_NUMBERS_MARGIN_PERCENT)
+        if p is not None and p < ALPHA:
+            joined = [group for group in groups if one in group or other in group]
+            groups = [group for group in groups if group not in joined] + [set().union(*joined)]
+    return [sorted(group) for group in groups if len(group) > 1]
+
+
+def _same(view: View, cells: list[Cell], values: Mapping[str, Sequence[float]], sizes: Mapping[str, float],
+          ratio: float) -> Finding:  # fmt: skip
+    means = {cell[0]: fmean(values[cell[0]]) for cell in cells}
+    largest = max(cells, key=lambda cell: sizes[cell[0]])
+    record = view.counted[largest][0].record
+    flow, limit = traffic(record), bandwidth(record)
+    bound = flow is None or limit is None or flow[1] >= thresholds.SAME_NUMBERS_BOUND_BY_MEMORY * limit
+    listed = ", ".join(f"{model} {mean:.1f}" for model, mean in means.items())
+    environment, workload = cells[0][1:]
+    text = (
+        f"{len(cells)} models have the same output throughput in {environment}/{workload} ({listed} tok/s, equivalent "
+        f"within {thresholds.SAME_NUMBERS_MARGIN_PERCENT:g} %), although one reads {ratio:.1f} times the bytes of "
+        "another in every step. "
+    )
+    text += "They are probably one model." if bound else "Something other than memory may bound them all."
+    return view.finding("same-numbers", "error" if bound else "warning", text, cells=[label(cell) for cell in cells],
+                        mean_tok_s=means, bytes_per_step={cell[0]: sizes[cell[0]] for cell in cells},
+                        margin_percent=thresholds.SAME_NUMBERS_MARGIN_PERCENT)  # fmt: skip

@@ -1,0 +1,194 @@
+"""The review: every check put to every campaign, what follows for runs, cells and claims, and how it is printed."""
+
+import functools
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from sparkpub.record.campaign import Acknowledgement
+from sparkpub.record.store import CAMPAIGN_FILE
+from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
+from sparkpub.review.checks.integrity import damaged
+from sparkpub.review.checks.registry import CHECKS
+from sparkpub.review.checks.view import View, label
+from sparkpub.review.dataset import CampaignData, Dataset
+
+_LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
+_NAMES: dict[Severity, str] = {"error": "errors", "warning": "warnings", "info": "notes"}
+_TO_BE_MENDED = frozenset({"schema", "checksum"})
+
+
+@dataclass(frozen=True)
+class Review:
+    """What the checks found. `excluded` maps each run that is in no pooled figure to the reason, in words."""
+
+    dataset: Dataset
+    findings: tuple[Finding, ...]
+    excluded: Mapping[str, str]
+
+    @cached_property
+    def by_run(self) -> Mapping[str, tuple[Finding, ...]]:
+        """Run id to the findings that name the run. Findings on its cell or campaign are not repeated here."""
+        return _grouped((run, finding) for finding in self.findings for run in finding.runs)
+
+    @cached_property
+    def by_cell(self) -> Mapping[tuple[str, str], tuple[Finding, ...]]:
+        """(campaign, `model/environment/workload`) to every finding that concerns the cell: its own, its runs',
+        and its campaign's."""
+        return _grouped(
+            ((finding.campaign, cell), finding)
+            for finding in self.findings
+            for cell in (finding.cells or self._cells.get(finding.campaign, ()))
+        )
+
+    @cached_property
+    def _cells(self) -> Mapping[str, tuple[str, ...]]:
+        return {data.name: tuple(map(label, View(data).recorded)) for data in self.dataset.campaigns.values()}
+
+    def acknowledgement(self, finding: Finding) -> Acknowledgement | None:
+        """The entry of campaign.json that answers a finding. Every cell concerned must be covered by it. Nothing
+        answers damage or a sentence at fault: they are mended."""
+        if finding.check in _TO_BE_MENDED or CHECKS[finding.check].kind == "prose":
+            return None
+        data = self.dataset.campaigns.get(finding.campaign)
+        entries = () if data is None else data.info.acknowledged
+        return next((entry for entry in entries if _covers(entry, finding)), None)
+
+    @cached_property
+    def unacknowledged_errors(self) -> tuple[Finding, ...]:
+        """Errors that nobody has answered in campaign.json: a build stops at them."""
+        return self.unacknowledged("error")
+
+    def unacknowledged(self, threshold: Severity) -> tuple[Finding, ...]:
+        """Findings at least as severe as `threshold` that nobody has answered in campaign.json."""
+        severe = SEVERITIES[: SEVERITIES.index(threshold) + 1]
+        return tuple(item for item in self.findings if item.severity in severe and self.acknowledgement(item) is None)
+
+    def voiding(self, campaign: str) -> tuple[Finding, ...]:
+        """A campaign's errors of meaning: claims about the world that rest on their cells are void, and an
+        acknowledgement does not mend that."""
+        errors = (item for item in self.findings if item.campaign == campaign and item.severity == "error")
+        return tuple(item for item in errors if CHECKS[item.check].kind == "meaning")
+
+
+_Key = TypeVar("_Key")
+
+
+def _grouped(pairs: Iterable[tuple[_Key, Finding]]) -> dict[_Key, tuple[Finding, ...]]:
+    groups: dict[_Key, dict[int, Finding]] = defaultdict(dict)
+    for key, finding in pairs:
+        groups[key][id(finding)] = finding
+    return {key: tuple(found.values()) for key, found in groups.items()}
+
+
+def _covers(entry: Acknowledgement, finding: Finding) -> bool:
+    if entry.check != finding.check:
+        return False
+    pattern = (entry.cell or "*/*/*").split("/")
+    if pattern == ["*", "*", "*"]:
+        return True
+    return bool(finding.cells) and len(pattern) == 3 and all(
+        want in ("*", part) for cell in finding.cells for want, part in zip(pattern, cell.split("/"), strict=True)
+    )  # fmt: skip
+
+
+@functools.lru_cache(maxsize=4)
+def review(dataset: Dataset) -> Review:
+    """Put every check to every campaign. The answer is kept for the last few dataset objects.
+
+    Pages are another matter: `checks.prose.with_prose` adds what is wrong in them.
+    """
+    findings: list[Finding] = []
+    excluded: dict[str, str] = {}
+    damage = _damage(dataset)
+    for data in dataset.campaigns.values():
+        harm = damage.pop(data.name, ())
+        if ("review", harm) not in data.kept:
+            data.kept["review", harm] = _review_campaign(data, harm)
+        found, out = data.kept["review", harm]
+        findings += found
+        excluded |= out
+    for name, lines in damage.items():
+        findings += damaged(name, lines, units=False)
+    findings.sort(key=lambda finding: (finding.campaign, SEVERITIES.index(finding.severity)))
+    return Review(dataset, tuple(findings), excluded)
+
+
+def _review_campaign(data: CampaignData, damage: tuple[str, ...]) -> tuple[list[Finding], dict[str, str]]:
+    """First whether each run happened; then, on those that did, what they mean."""
+    findings: list[Finding] = []
+    out = {run: f"quarantined: {reason}" for run, reason in data.quarantined.items()}
+    first = View(data, out, damage)
+    for check in CHECKS.values():
+        for finding in check.run(first) if check.run is not None and check.kind == "happened" else ():
+            findings.append(finding)
+            if finding.severity == "error" or check.name == "exit-status":
+                for run in finding.runs:
+                    out.setdefault(run, f"{check.name}: {finding.message}")
+    second = View(data, out, damage)
+    for check in CHECKS.values():
+        findings += check.run(second) if check.run is not None and check.kind != "happened" else ()
+    doubles = {run: f"duplicate-iteration: {kept} counts for this iteration" for run, kept in second.doubles.items()}
+    return findings, doubles | out
+
+
+def _damage(dataset: Dataset) -> dict[str, tuple[str, ...]]:
+    """The lines of `Dataset.skipped` by campaign, without the data folder: it is nobody's business on a page."""
+    lines: dict[str, tuple[str, ...]] = {}
+    for line in dataset.skipped:
+        for root in dict.fromkeys([dataset.folder, *(data.folder.parent for data in dataset.campaigns.values())]):
+            before, found, after = line.partition(f"{root}/")
+            if found:
+                name = after.split("/")[0]
+                lines[name] = (*lines.get(name, ()), before + after.replace(f"{root}/", ""))
+                break
+    return lines
+
+
+def as_json(review: Review) -> str:
+    """The document of `sparkpub check --json`."""
+    document = {"findings": [finding.document() for finding in review.findings], "runs": len(review.dataset.runs)}
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def as_text(review: Review) -> Iterator[str]:
+    """One line per finding, then the reason of each acknowledged one, then a summary."""
+    for finding in review.findings:
+        where = " ".join(part for part in (finding.campaign, finding.cell, finding.run) if part)
+        known = review.acknowledgement(finding)
+        yield f"{finding.severity:<8}{finding.check:<20} {where}: {finding.message}"
+        if known is not None:
+            yield f"{'':<8}{'':<20} acknowledged: {known.reason}"
+    severities = [finding.severity for finding in review.findings]
+    counts = ", ".join(f"{severities.count(severity)} {name}" for severity, name in _NAMES.items())
+    yield f"{len(review.dataset.runs)} runs, {len(review.excluded)} of them out of the figures: {counts}"
+
+
+def as_annotations(review: Review) -> Iterator[str]:
+    """Workflow commands that GitHub shows beside the file concerned; acknowledged findings become notices."""
+    for finding in review.findings:
+        level = "notice" if review.acknowledgement(finding) else _LEVELS[finding.severity]
+        properties = f"file={_property(_file(review, finding))},title={_property(finding.check)}"
+        if "line" in finding.evidence and isinstance(finding.evidence["line"], int):
+            properties += f",line={finding.evidence['line']}"
+        yield f"::{level} {properties}::{_data(finding.message)}"
+
+
+def _file(review: Review, finding: Finding) -> str:
+    """The file a finding is about: a page, a record, else the campaign's file."""
+    if "file" in finding.evidence and finding.run is None:
+        return str(finding.evidence["file"])
+    run, data = review.dataset.by_id.get(finding.run or ""), review.dataset.campaigns.get(finding.campaign)
+    folder = review.dataset.folder / finding.campaign if data is None else data.folder
+    return str(folder / CAMPAIGN_FILE if run is None else run.path)
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

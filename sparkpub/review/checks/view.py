@@ -1,0 +1,167 @@
+"""A campaign as the checks see it: runs by cell in order of time, series of figures, and how findings are worded."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import fmean
+from typing import Any
+
+from sparkpub.record.metrics import Metric
+from sparkpub.record.record import metric_of
+from sparkpub.record.store import Stored
+from sparkpub.review.checks import thresholds
+from sparkpub.review.checks.finding import Finding, Severity
+from sparkpub.review.dataset import CampaignData
+
+Cell = tuple[str, str, str]
+"""(model, environment, workload)."""
+
+_HYPHEN_FOR_MINUS = re.compile(r"(?<=[ (])-(?=\d)")
+_PERCENTILE = re.compile(r"_(?:mean|min|p\d\d|max)_ms$")
+
+
+def label(cell: Cell) -> str:
+    """The text form of a cell: `model/environment/workload`."""
+    return "/".join(cell)
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One campaign. `out` says which runs did not properly happen (or are quarantined), and why; `damage` holds
+    the lines of the campaign's files that could not be read. Equal to itself alone, so that checks share what a
+    function makes of it."""
+
+    campaign: CampaignData
+    out: Mapping[str, str] = field(default_factory=dict)
+    damage: tuple[str, ...] = ()
+
+    @property
+    def runs(self) -> tuple[Stored, ...]:
+        """Every recorded run, failed ones too, in order of time."""
+        return self.campaign.runs
+
+    @cached_property
+    def recorded(self) -> Mapping[Cell, tuple[Stored, ...]]:
+        """All runs by cell, in order of time; cells that the matrix declares and nobody ran are there, empty."""
+        declared = () if self.campaign.matrix is None else self.campaign.matrix.cells()
+        cells: dict[Cell, list[Stored]] = {cell: [] for cell in declared}
+        for stored in self.runs:
+            cells.setdefault(stored.record.cell, []).append(stored)
+        return {cell: tuple(runs) for cell, runs in cells.items()}
+
+    @cached_property
+    def ran(self) -> Mapping[Cell, tuple[Stored, ...]]:
+        """Runs that happened properly, further records of one iteration included: what the machine did."""
+        return _without(self.recorded, self.out)
+
+    @property
+    def standing(self) -> tuple[Stored, ...]:
+        """The runs that nobody has taken out yet, in order of time."""
+        return tuple(stored for stored in self.runs if stored.record.run_id not in self.out)
+
+    @cached_property
+    def happened(self) -> tuple[Stored, ...]:
+        """The runs of `ran`, cell by cell."""
+        return tuple(stored for runs in self.ran.values() for stored in runs)
+
+    @cached_property
+    def doubles(self) -> Mapping[str, str]:
+        """Further records of an iteration that already has a good one: run id to the run id that counts.
+
+        The first good record of an iteration counts. Whoever may measure again and keep the later figure may
+        choose the result; the first one was there before anybody could. Repeats that name what they repeat
+        (`repeat_of`) are declared and count.
+        """
+        doubles: dict[str, str] = {}
+        for runs in self.ran.values():
+            first: dict[int, str] = {}
+            for record in (stored.record for stored in runs):
+                if record.repeat_of is None:
+                    kept = first.setdefault(record.iteration, record.run_id)
+                    if kept != record.run_id:
+                        doubles[record.run_id] = kept
+        return doubles
+
+    @cached_property
+    def counted(self) -> Mapping[Cell, tuple[Stored, ...]]:
+        """The runs that enter the figures, by cell."""
+        return _without(self.ran, self.doubles)
+
+    @cached_property
+    def metrics(self) -> Mapping[str, Metric]:
+        """Every metric recorded in the campaign, by name, in the order met."""
+        found: dict[str, Metric] = {}
+        for stored in self.runs:
+            for name, value in stored.record.metrics.items():
+                if name not in found:
+                    found[name] = metric_of(name, value)
+        return found
+
+    @cached_property
+    def results(self) -> tuple[str, ...]:
+        """The metrics that a campaign is about: measured, not derived, not conditions such as temperatures, and one
+        of each family of percentiles (the median, else the mean)."""
+
+        def represents(name: str) -> bool:
+            stem = _PERCENTILE.sub("", name)
+            median = f"{stem}_p50_ms"
+            return name in (stem, median if median in self.metrics else f"{stem}_mean_ms")
+
+        return tuple(
+            name
+            for name, metric in self.metrics.items()
+            if not metric.derived_from and metric.direction != "neither" and represents(name)
+            if metric.unit == "GiB" or not name.startswith("gpu_")
+        )
+
+    def matters(self, values: Sequence[float], change: float) -> bool:
+        """Whether a change is large enough to matter beside the equivalence margin of these values' mean."""
+        margin = self.campaign.margin_percent / 100 * abs(fmean(values))
+        return abs(change) >= thresholds.MATERIAL_SHARE_OF_MARGIN * margin
+
+    def figures(self, cell: Cell, metric: str, *, ran: bool = False) -> tuple[float, ...]:
+        """The values of a metric over the runs that count, in order of time; with `ran` over all that happened."""
+        runs = (self.ran if ran else self.counted)[cell]
+        return tuple(value for run in runs if (value := run.record.value(metric)) is not None)
+
+    def finding(self, check: str, severity: Severity, message: str, *, cell: Cell | None = None,
+                run: Stored | None = None, **evidence: Any) -> Finding:  # fmt: skip
+        """A finding of this campaign; a run brings its cell along."""
+        where = run.record.cell if run is not None else cell
+        about = None if where is None else label(where), None if run is None else run.record.run_id
+        words = _HYPHEN_FOR_MINUS.sub("\N{MINUS SIGN}", message)
+        return Finding(check, severity, self.campaign.name, *about, words, evidence)
+
+    def together(self, check: str, severity: Severity, runs: Sequence[Stored], say: Callable[[str], str],
+                 evidence: Callable[[Sequence[Stored]], Mapping[str, Any]] = lambda _: {},
+                 ) -> Iterable[Finding]:  # fmt: skip
+        """The same fault in several runs, as few findings as say it: one for a whole campaign, else one per
+        cell. `say` makes the message from words for the runs concerned."""
+        if not runs:
+            return
+        if len(runs) == len(self.runs) > 1:
+            yield self.finding(check, severity, say(f"all {len(runs)} runs of the campaign"),
+                               runs=ids(runs), **evidence(runs))  # fmt: skip
+            return
+        by_cell: dict[Cell, list[Stored]] = defaultdict(list)
+        for stored in runs:
+            by_cell[stored.record.cell].append(stored)
+        for cell, some in by_cell.items():
+            if len(some) == 1:
+                words = f"iteration {some[0].record.iteration} of {label(cell)}"
+                yield self.finding(check, severity, say(words), run=some[0], **evidence(some))
+                continue
+            total = len(self.recorded[cell])
+            words = f"{'all' if len(some) == total else f'{len(some)} of'} {total} runs of {label(cell)}"
+            yield self.finding(check, severity, say(words), cell=cell, runs=ids(some), **evidence(some))
+
+
+def ids(runs: Iterable[Stored]) -> list[str]:
+    """The run ids, for evidence."""
+    return [stored.record.run_id for stored in runs]
+
+
+def _without(cells: Mapping[Cell, tuple[Stored, ...]], out: Mapping[str, str]) -> dict[Cell, tuple[Stored, ...]]:
+    return {cell: tuple(run for run in runs if run.record.run_id not in out) for cell, runs in cells.items()}

@@ -1,0 +1,226 @@
+"""What a claim may say of its units, and how each form is read: supported, refuted or undecided."""
+
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, FiniteFloat, PositiveFloat, model_validator
+
+from sparkpub.record.errors import ClaimError
+from sparkpub.record.record import Declared
+from sparkpub.review.claims.quantities import Quantity, Question, ask
+from sparkpub.review.statistics.compare import holm
+from sparkpub.review.statistics.describe import ALPHA, MINIMUM_RUNS
+
+Decided = Literal["supported", "refuted", "undecided"]
+Interval = tuple[FiniteFloat, FiniteFloat]
+_CONDITION = re.compile(r"([a-z][a-z0-9_]*)\s*(<=|>=|=|<|>)\s*(-?\d+(?:\.\d+)?)")
+_OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+
+class Expect(Declared):
+    """What the claim says of each unit of its scope: exactly one of these.
+
+    Intervals (`ratio`, `difference`, `difference_percent`) and `direction` are read with the 95 % interval: it lies
+    inside (supported), outside (refuted) or across (undecided). `published` and `spans` are read at the claim's
+    `decimals`: they are about these very numbers. `holds` is `statistic < number` (also <=, >, >=, =).
+    """
+
+    equivalent_within_percent: PositiveFloat | None = None
+    ratio: Interval | None = None
+    difference: Interval | None = None
+    difference_percent: Interval | None = None
+    direction: Literal["higher", "lower"] | None = None
+    holds: Annotated[str, Field(pattern=f"^{_CONDITION.pattern}$")] | None = None
+    published: dict[str, FiniteFloat] | None = None
+    """Unit (`deepseek` or `deepseek/native`) to the figure that was published for it."""
+    spans: Interval | None = None
+    """The smallest and largest value over the units, as published."""
+    highest: str | None = None
+    lowest: str | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if len(self.model_fields_set) != 1:
+            raise ValueError(f"an expectation is exactly one of {', '.join(type(self).model_fields)}")
+        return self
+
+    @property
+    def form(self) -> str:
+        """The name of the one expectation that is set."""
+        return next(iter(self.model_fields_set))
+
+    @property
+    def condition(self) -> tuple[str, str, str]:
+        """`holds` as (statistic, operator, number as written)."""
+        found = _CONDITION.fullmatch(self.holds or "")
+        assert found is not None
+        return found[1], found[2], found[3]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one unit of a claim's scope says."""
+
+    unit: str
+    quantity: Quantity
+    verdict: Decided
+    shown: str
+
+    def document(self) -> dict[str, Any]:
+        """The reading as in `sparkpub claims --json`."""
+        found, ends = self.quantity, self.quantity.ci95
+        return {"unit": self.unit, "statistic": found.statistic.name, "value": found.value,
+                "ci95": None if ends is None else list(ends), "n": list(found.n), "verdict": self.verdict}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An expectation, the units it is about, and for forms on these very numbers which statistic at how many digits."""
+
+    expect: Expect
+    questions: Sequence[Question]
+    statistic: str
+    decimals: int
+
+    def read(self) -> list["Reading"]:
+        """What each unit says. Raises ClaimError for a unit or statistic that is not there."""
+        return _READERS.get(self.expect.form, _read_interval)(self)
+
+
+def _word(truth: bool | None) -> Decided:
+    return "undecided" if truth is None else "supported" if truth else "refuted"
+
+
+def _inside(quantity: Quantity, low: float, high: float) -> Decided:
+    """Whether the 95 % interval lies inside [low, high], outside, or across a bound; few runs decide nothing."""
+    if quantity.ci95 is None or min(quantity.n) < MINIMUM_RUNS:
+        return "undecided"
+    if low <= quantity.ci95[0] and quantity.ci95[1] <= high:
+        return "supported"
+    return "refuted" if quantity.ci95[1] < low or quantity.ci95[0] > high else "undecided"
+
+
+def _with_interval(quantity: Quantity) -> str:
+    if quantity.value is None or quantity.statistic.kind == "runs":
+        return quantity.text()
+    n = " and ".join(str(size) for size in quantity.n)
+    interval = f"95 % interval {quantity.interval()}, " if quantity.ci95 is not None else ""
+    return f"{quantity.text()} ({interval}n = {n})"
+
+
+def _read_equivalence(asked: Asked) -> list[Reading]:
+    margin, readings = asked.expect.equivalent_within_percent or 0.0, []
+    for question in asked.questions:
+        quantity, test = ask("difference_percent", question), ask("equivalence_p", question)
+        shown = _with_interval(quantity) + (f", TOST {test.text()}" if test.value is not None else "")
+        readings.append(Reading(question.group.label, quantity, _equivalent(quantity, test, margin), shown))
+    return readings
+
+
+def _equivalent(quantity: Quantity, test: Quantity, margin: float) -> Decided:
+    """Shown by TOST, refuted by an interval wholly beyond the margin, else undecided."""
+    if test.value is not None and min(test.n) >= MINIMUM_RUNS and test.value < ALPHA:
+        return "supported"
+    return "refuted" if _inside(quantity, -margin, margin) == "refuted" else "undecided"
+
+
+def _read_interval(asked: Asked) -> list[Reading]:
+    """A direction is a difference on one side of zero."""
+    name, bounds = asked.expect.form, getattr(asked.expect, asked.expect.form)
+    if name == "direction":
+        name, bounds = "difference", (0.0, math.inf) if bounds == "higher" else (-math.inf, 0.0)
+    quantities = [(question.group.label, ask(name, question)) for question in asked.questions]
+    return [Reading(unit, found, _inside(found, *bounds), _with_interval(found)) for unit, found in quantities]
+
+
+def _read_condition(asked: Asked) -> list[Reading]:
+    name, sign, number = asked.expect.condition
+    quantities = [ask(name, question) for question in asked.questions]
+    if name == "trend_p":
+        adjusted = holm([quantity.value for quantity in quantities])
+        quantities = [replace(quantity, value=p) for quantity, p in zip(quantities, adjusted, strict=True)]
+    return [
+        Reading(question.group.label, found, _condition(found, sign, number), _with_interval(found))
+        for question, found in zip(asked.questions, quantities, strict=True)
+    ]
+
+
+def _condition(quantity: Quantity, sign: str, number: str) -> Decided:
+    """`=` holds at the digits written; an inequality is read with the 95 % interval where there is one."""
+    bound = float(number)
+    if quantity.value is None:
+        return "undecided"
+    if sign == "=":
+        return _word(_agrees(quantity, bound, len(number.partition(".")[2])))
+    if quantity.ci95 is None:
+        return _word(_OPERATORS[sign](quantity.value, bound))
+    return _inside(quantity, *((-math.inf, bound) if sign.startswith("<") else (bound, math.inf)))
+
+
+def _agrees(quantity: Quantity, published: float, decimals: int) -> bool | None:
+    """Whether a published figure is this one rounded. A difference of two rounded means may be off by one digit."""
+    if quantity.value is None:
+        return None
+    digits = 1.0 if quantity.statistic.name == "difference" else 0.5
+    return abs(quantity.value - published) <= digits * 10.0**-decimals + 1e-9
+
+
+def _read_published(asked: Asked) -> list[Reading]:
+    published, units = asked.expect.published or {}, {question.group.label: question for question in asked.questions}
+    unknown = [unit for unit in published if unit not in units]
+    if unknown:
+        raise ClaimError(f"published: no unit {unknown[0]!r}", remedy=f"there are {', '.join(units)}")
+    return [_against(unit, ask(asked.statistic, units[unit]), figure, asked) for unit, figure in published.items()]
+
+
+def _read_span(asked: Asked) -> list[Reading]:
+    low, high = asked.expect.spans or (0.0, 0.0)
+    found = [(ask(asked.statistic, question), question.group.label) for question in asked.questions]
+    known = sorted(((one.value, unit, one) for one, unit in found if one.value is not None), key=lambda item: item[0])
+    if not known:
+        return []
+    ends = (("smallest", known[0], low), ("largest", known[-1], high))
+    return [_against(f"{word} ({unit})", quantity, figure, asked) for word, (_, unit, quantity), figure in ends]
+
+
+def _against(unit: str, found: Quantity, published: float, asked: Asked) -> Reading:
+    """A published figure beside what the data give."""
+    shown = f"published {found.say(published, asked.decimals)}, the data give {found.text(asked.decimals + 1)}"
+    return Reading(unit, found, _word(_agrees(found, published, asked.decimals)), shown)
+
+
+def _read_extreme(asked: Asked) -> list[Reading]:
+    """Whether one unit lies beyond every other: supported or refuted only where 95 % intervals do not overlap."""
+    name, sign = (asked.expect.highest, 1) if asked.expect.highest is not None else (asked.expect.lowest, -1)
+    units = {question.group.label: ask(asked.statistic, question) for question in asked.questions}
+    if name not in units:
+        raise ClaimError(f"{asked.expect.form}: no unit {name!r}", remedy=f"there are {', '.join(units)}")
+    own, readings = units[name], []
+    for unit, found in units.items():
+        if unit != name:
+            readings.append(Reading(f"{name} against {unit}", found, _beyond(own, found, sign),
+                                     f"{_with_interval(own)} against {_with_interval(found)}"))  # fmt: skip
+    return readings
+
+
+def _beyond(one: Quantity, other: Quantity, sign: int) -> Decided:
+    if one.ci95 is None or other.ci95 is None:
+        return "undecided"
+    above, below = one.ci95[0] > other.ci95[1], one.ci95[1] < other.ci95[0]
+    return _word((above if sign > 0 else below) if above or below else None)
+
+
+_READERS: Mapping[str, Callable[[Asked], list[Reading]]] = {
+    "equivalent_within_percent": _read_equivalence,
+    "holds": _read_condition,
+    "published": _read_published,
+    "spans": _read_span,
+    "highest": _read_extreme,
+    "lowest": _read_extreme,
+}

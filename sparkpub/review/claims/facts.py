@@ -1,0 +1,52 @@
+"""facts.yaml: figures that no run of ours measured, each with the place it comes from.
+
+A published figure, a data sheet's bandwidth, an early run without a record: prose may use them only by name
+(`{{ fact("gb10-memory") }}`), and the list of facts is a page of its own.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, FiniteFloat
+
+from sparkpub.record import documents
+from sparkpub.record.errors import ClaimError
+from sparkpub.record.record import Declared
+
+_MINUS = "\N{MINUS SIGN}"
+
+
+class FactSource(Declared):
+    """Where a figure was published: a document and the place in it, with an address where there is one."""
+
+    document: Annotated[str, Field(min_length=1)]
+    section: str | None = None
+    url: Annotated[str, Field(pattern=r"^https://")] | None = None
+
+    def __str__(self) -> str:
+        return self.document + (f", “{self.section}”" if self.section else "")
+
+
+class Fact(documents.Part):
+    """One figure. `value` is in `unit`; `upper` makes it a range; `decimals` is how it was published."""
+
+    says: Annotated[str, Field(min_length=1)]
+    value: FiniteFloat
+    upper: FiniteFloat | None = None
+    unit: str = ""
+    decimals: Annotated[int, Field(ge=0, le=6)] = 0
+    source: FactSource
+    note: str | None = None
+
+    @property
+    def text(self) -> str:
+        """As a reader sees it: `119.64 GiB`, `20–30 GB`."""
+        numbers = f"{self.value:,.{self.decimals}f}"
+        if self.upper is not None:
+            numbers += f"–{self.upper:,.{self.decimals}f}"
+        return numbers.replace("-", _MINUS) + (f" {self.unit}" if self.unit else "")
+
+
+def read(path: Path) -> dict[str, Fact]:
+    """Facts by id, in the order of the file; none where there is no file. Raises ClaimError with every mistake."""
+    return {fact.id: fact for fact in documents.read_parts(path, Fact, ClaimError)}

@@ -1,0 +1,208 @@
+"""claims.yaml: every factual statement that data can test, and the verdict the data give.
+
+A claim is data, never code: a closed set of expectations over a closed set of statistics. Its author records
+the verdict that the text was written for; when the data give another one, the build stops and names the pages
+to reread.
+"""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from sparkpub.record import documents
+from sparkpub.record.errors import ClaimError
+from sparkpub.record.record import Key, MetricName, Record
+from sparkpub.review.claims.expectations import Asked, Decided, Expect, Reading
+from sparkpub.review.claims.facts import FactSource
+from sparkpub.review.claims.quantities import AXES, Group, Include, Question, grouped, select
+from sparkpub.review.dataset import CampaignData, Dataset
+
+if TYPE_CHECKING:
+    from sparkpub.review.checks import Finding, Review
+
+VerdictWord = Literal["supported", "refuted", "undecided", "void", "hypothesis"]
+BEYOND_DOUBT = frozenset({"identity", "order-confound", "missing-cell", "mixed-machines"})
+"""Checks whose warnings, too, void a claim about the world: identity, order and coverage."""
+_SCOPE = r"^((each|any) (cell|model|environment)|pooled)$"
+_COMPARE = r"^[a-z0-9][a-z0-9.-]* / [a-z0-9][a-z0-9.-]*$"
+
+
+class Claim(documents.Part):
+    """One statement. `about: data` is what these runs show; `about: world` needs identity, order and coverage
+    beyond doubt, and is void where findings of the review cast doubt on them."""
+
+    says: Annotated[str, Field(min_length=1)]
+    source: FactSource
+    about: Literal["data", "world"]
+    campaign: Key
+    metric: MetricName | None = None
+    against: MetricName | None = None
+    """A second metric, for statistics that relate two (slope, intercept, r_squared, difference_gap)."""
+    statistic: str | None = None
+    """What `published`, `spans`, `highest` and `lowest` read; the mean, or with `compare` the difference."""
+    compare: Annotated[str, Field(pattern=_COMPARE)] | None = None
+    """`candidate / baseline`: environments."""
+    scope: Annotated[str, Field(pattern=_SCOPE)] = "pooled"
+    models: tuple[Key, ...] = ()
+    environments: tuple[Key, ...] = ()
+    workloads: tuple[Key, ...] = ()
+    include: Include = "counted"
+    decimals: Annotated[int, Field(ge=0, le=6)] = 2
+    expect: Expect | None = None
+    decided_by: str | None = None
+    """For a hypothesis: the measurement that would decide it."""
+    note: str | None = None
+    recorded: VerdictWord
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if (self.expect is None) == (self.decided_by is None):
+            raise ValueError("a claim has expect:, or decided_by: where it is a hypothesis")
+        if self.compare is not None and "cell" in self.scope:
+            raise ValueError("a comparison has scope each model, any model or pooled")
+        return self
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim with what the data say of it. `text` is one sentence for a reader; `evidence` is JSON data:
+    `units` (label, n, statistic, value, ci95, verdict each), `findings` (check, cell, message) where void."""
+
+    claim: Claim
+    verdict: VerdictWord
+    text: str
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> bool:
+        """Whether the text was written for another verdict."""
+        return self.verdict != self.claim.recorded
+
+    def document(self) -> dict[str, Any]:
+        """The verdict as in `sparkpub claims --json`."""
+        told = self.claim.model_dump(include={"id", "says", "source", "about", "recorded"}, exclude_none=True)
+        return told | {"verdict": self.verdict, "text": self.text, "evidence": dict(self.evidence)}
+
+
+def read(path: Path) -> list[Claim]:
+    """Claims in the order of the file; none where there is no file. Raises ClaimError with every mistake, by line."""
+    return documents.read_parts(path, Claim, ClaimError)
+
+
+def judge(claims: Sequence[Claim], dataset: Dataset, review: "Review") -> list[Verdict]:
+    """The verdict of each claim. Raises ClaimError for a claim that names what its campaign does not have."""
+    verdicts = []
+    for claim in claims:
+        try:
+            verdicts.append(_judge(claim, dataset.campaigns.get(claim.campaign), review))
+        except ClaimError as error:
+            raise ClaimError(error.what, where=f"claim {claim.id}", remedy=error.remedy) from None
+    return verdicts
+
+
+def _judge(claim: Claim, campaign: CampaignData | None, review: "Review") -> Verdict:
+    if claim.expect is None:
+        return Verdict(claim, "hypothesis", f"What would decide it: {claim.decided_by}")
+    if campaign is None:
+        return Verdict(claim, "undecided", f"The campaign {claim.campaign} is not among these data.")
+    chosen = {"model": claim.models, "environment": claim.environments, "workload": claim.workloads}
+    records = select(campaign, review.excluded, claim.include, **chosen)
+    statistic = claim.statistic or ("mean" if claim.compare is None else "difference")
+    readings = Asked(claim.expect, _questions(claim, campaign, records), statistic, claim.decimals).read()
+    evidence: dict[str, Any] = {"include": claim.include, "units": [reading.document() for reading in readings]}
+    figures = _sentence(claim.expect, readings)
+    doubts = _doubts(claim, records, review) if claim.about == "world" else {}
+    if doubts:
+        evidence["findings"] = list(doubts.values())
+        text = f"These runs cannot carry it ({', '.join(doubts)}). The figures by themselves: {figures}."
+        return Verdict(claim, "void", text, evidence)
+    return Verdict(claim, _combined(claim.scope, [reading.verdict for reading in readings]), f"{figures}.", evidence)
+
+
+def _sentence(expect: Expect, readings: Sequence[Reading]) -> str:
+    """The figures of all units; what a condition asks of them is said first."""
+    if not readings:
+        return "No run has this metric"
+    asked = readings[0].quantity.statistic.definition
+    lead = f"{asked[:1].upper()}{asked[1:]}: " if expect.form == "holds" else ""
+    named = len(readings) > 1 or readings[0].unit != "all runs"
+    return lead + "; ".join(f"{reading.unit}: {reading.shown}" if named else reading.shown for reading in readings)
+
+
+def _questions(claim: Claim, campaign: CampaignData, records: Sequence[Record]) -> list[Question]:
+    """One question per unit of the claim's scope. Workloads that do not have the metric at all hold no unit."""
+    unit = claim.scope.rpartition(" ")[2]
+    axes = {"cell": AXES, "model": ("model", "workload"), "environment": ("environment", "workload")}.get(unit, ())
+    margin = campaign.margin_percent
+    if claim.expect is not None and claim.expect.equivalent_within_percent is not None:
+        margin = claim.expect.equivalent_within_percent
+    measured = {record.workload for record in records if claim.metric in record.metrics}
+    return [
+        Question(candidate, claim.metric or "", claim.against or "", baseline, margin)
+        for group in grouped(campaign, [r for r in records if not measured or r.workload in measured], axes)
+        for candidate, baseline in [_sides(claim, group)]
+    ]
+
+
+def _sides(claim: Claim, group: Group) -> tuple[Group, Group | None]:
+    """The group asked about, and its baseline where the claim compares."""
+    if claim.compare is None:
+        return group, None
+    candidate, baseline = (
+        Group(group.label, tuple(record for record in group.records if record.environment == name))
+        for name in claim.compare.split(" / ")
+    )
+    return candidate, baseline
+
+
+def _doubts(claim: Claim, records: Sequence[Record], review: "Review") -> dict[str, dict[str, Any]]:
+    """Findings on the runs concerned that void a claim about the world, one entry per check."""
+    runs, cells = {record.run_id for record in records}, {"/".join(record.cell) for record in records}
+    doubts: dict[str, list[Finding]] = defaultdict(list)
+    for finding in review.findings:
+        serious = finding.severity == "error" or (finding.severity == "warning" and finding.check in BEYOND_DOUBT)
+        if finding.campaign != claim.campaign or not serious:
+            continue
+        named = set(finding.runs) - set(review.excluded)
+        in_cells = not finding.cells or cells & set(finding.cells)
+        if named & runs if finding.runs else in_cells:
+            doubts[finding.check].append(finding)
+    return {
+        check: {"check": check, "findings": len(found), "severity": found[0].severity, "message": found[0].message}
+        for check, found in doubts.items()
+    }
+
+
+def _combined(scope: str, verdicts: Sequence[Decided]) -> Decided:
+    """All units must agree, or with `any` one is enough; without units nothing is decided."""
+    both: tuple[Decided, Decided] = ("supported", "refuted")
+    winning, losing = both if scope.startswith("any") else both[::-1]
+    if winning in verdicts:
+        return winning
+    return losing if set(verdicts) == {losing} else "undecided"
+
+
+def as_json(verdicts: Sequence[Verdict]) -> str:
+    """What `sparkpub claims --json` prints."""
+    return json.dumps({"claims": [verdict.document() for verdict in verdicts]}, indent=1, ensure_ascii=False)
+
+
+def as_text(verdicts: Sequence[Verdict], uses: Callable[[str], Sequence[str]]) -> str:
+    """What `sparkpub claims` prints: verdict, id and statement, the evidence below, and a count at the end.
+
+    `uses` gives the places whose text names a claim, to be reread where its verdict changed.
+    """
+    lines = []
+    for verdict in verdicts:
+        lines += [f"{verdict.verdict:<10} {verdict.claim.id}: {verdict.claim.says}", f"{'':<11}{verdict.text}"]
+        if verdict.changed:
+            places = ", ".join(uses(verdict.claim.id)) or "no page"
+            lines.append(f"{'':<11}CHANGED: recorded as {verdict.claim.recorded}; reread {places}")
+    counts = Counter(verdict.verdict for verdict in verdicts)
+    summary = ", ".join(f"{count} {word}" for word, count in counts.most_common()) or "no claims"
+    return "\n".join([*lines, summary])

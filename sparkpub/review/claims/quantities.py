@@ -1,0 +1,336 @@
+"""Named statistics over groups of runs: the closed vocabulary of claims and of prose.
+
+`analysis` computes; here stands which name means which number, in which unit, and which runs it is taken over.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+import numpy as np
+
+from sparkpub.record.errors import ClaimError
+from sparkpub.record.metrics import Metric
+from sparkpub.record.record import Record, metric_of
+from sparkpub.review.dataset import CampaignData
+from sparkpub.review.statistics.compare import Comparison, compare, p_text
+from sparkpub.review.statistics.describe import Description, Interval, describe
+from sparkpub.review.statistics.drift import Trend, least_squares, trend
+
+AXES = ("model", "environment", "workload")
+Include = Literal["counted", "all"]
+Kind = Literal["runs", "sample", "order", "relation", "comparison"]
+Estimate = tuple[float | None, Interval | None]
+_DIGITS = {
+    "slope": 4, "r_squared": 7, "ratio": 3, "inverse_ratio": 3, "n": 0, "n_effective": 1, "hours": 1,
+    "minutes_apart": 1,
+}  # fmt: skip
+"""Digits after the point for statistics without a metric's unit; counts have none, the others two."""
+_MINUS = "\N{MINUS SIGN}"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that are taken together, in the order in which they ran."""
+
+    label: str
+    records: tuple[Record, ...]
+
+    def values(self, metric: str) -> list[float]:
+        """The values of a metric where it is available, in run order."""
+        return [value for record in self.records if (value := record.value(metric)) is not None]
+
+    def definition(self, metric: str) -> Metric | None:
+        """The metric's definition, None where no run has it."""
+        return next((metric_of(metric, r.metrics[metric]) for r in self.records if metric in r.metrics), None)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked: a metric (perhaps against a second one) over a group (perhaps against a baseline)."""
+
+    group: Group
+    metric: str = ""
+    against: str = ""
+    baseline: Group | None = None
+    margin_percent: float = 1.0
+
+    def description(self) -> Description | None:
+        """The sample described; None where nothing was measured."""
+        values = self.group.values(self.metric)
+        return describe(values) if values else None
+
+    def trend(self) -> Trend:
+        """The sample against its run order."""
+        return trend(self.group.values(self.metric))
+
+    def comparison(self, metric: str = "") -> Comparison | None:
+        """The group against its baseline; None where one side has no values."""
+        name = metric or self.metric
+        about, b = self.group.definition(name), self.group.values(name)
+        a = [] if self.baseline is None else self.baseline.values(name)
+        if about is None or not a or not b:
+            return None
+        return compare(a, b, margin_percent=self.margin_percent, direction=about.direction, unit=about.unit)
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A name, what it means, its unit ("metric" is the metric's own) and how it is computed."""
+
+    name: str
+    kind: Kind
+    unit: str
+    definition: str
+    compute: Callable[[Question], Estimate] = field(repr=False)
+    signed: bool = False
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """An answer: value and 95 % interval, None where the data do not carry them, and how to show it."""
+
+    statistic: Statistic
+    metric: Metric | None
+    value: float | None
+    ci95: Interval | None
+    n: tuple[int, ...]
+
+    def text(self, decimals: int | None = None) -> str:
+        """For a reader: `70.47 GiB`, `+30.83 GiB`, `43.7 %`, `p = 0.0002`."""
+        return "not available" if self.value is None else self.say(self.value, decimals)
+
+    def interval(self, decimals: int | None = None) -> str:
+        """The 95 % interval for a reader: `29.55 to 32.11 GiB`."""
+        if self.ci95 is None:
+            return "no interval"
+        low, high = (self.say(bound, decimals, unit=False) for bound in self.ci95)
+        return f"{low} to {high}{self._suffix()}"
+
+    def say(self, value: float, decimals: int | None = None, *, unit: bool = True) -> str:
+        """A number in this quantity's unit and sign convention."""
+        if self.statistic.unit == "p":
+            return p_text(value)
+        digits = self._digits(value) if decimals is None else decimals
+        rounded = round(value, digits) + 0.0  # no negative zero
+        text = f"{rounded:{'+' if self.statistic.signed and rounded else ''},.{digits}f}".replace("-", _MINUS)
+        return text + (self._suffix() if unit else "")
+
+    def _suffix(self) -> str:
+        unit = self.statistic.unit
+        name = self.metric.unit if unit == "metric" and self.metric is not None else unit
+        return f" {name}" if name and name != "metric" else ""
+
+    def _digits(self, value: float) -> int:
+        if self.statistic.unit == "metric" and self.metric is not None:
+            return self.metric.decimals
+        if self.statistic.unit == "%":
+            return 1 if abs(value) >= 1 else 2
+        whole = self.statistic.kind == "runs" and self.statistic.unit == ""
+        return _DIGITS.get(self.statistic.name, 0 if whole else 2)
+
+
+def _starts(question: Question) -> list[float]:
+    """Seconds from the first start to every start, in order of time."""
+    moments = sorted(datetime.fromisoformat(record.started.value) for record in question.group.records)
+    return [(moment - moments[0]).total_seconds() for moment in moments]
+
+
+def _hours(question: Question) -> Estimate:
+    starts = _starts(question)
+    return (starts[-1] / 3600 if starts else None), None
+
+
+def _minutes_apart(question: Question) -> Estimate:
+    starts = _starts(question)
+    return (float(np.median(np.diff(starts))) / 60 if len(starts) > 1 else None), None
+
+
+def _percent_interval(found: Comparison) -> Interval | None:
+    if found.ci95_ratio is None:
+        return None
+    return 100 * (found.ci95_ratio[0] - 1), 100 * (found.ci95_ratio[1] - 1)
+
+
+def _gap(question: Question) -> Estimate:
+    one, other = question.comparison(), question.comparison(question.against)
+    return (None if one is None or other is None else abs(abs(one.difference) - abs(other.difference))), None
+
+
+def _identified(record: Record) -> bool:
+    seen = record.observed
+    return any((seen.kv_bytes_per_token, seen.weight_bytes, seen.config_sha256, seen.parameters))
+
+
+def _of(found: object, name: str, interval: Interval | None = None) -> Estimate:
+    """A figure of a description, trend or comparison; None where there is none."""
+    return (None, None) if found is None else (getattr(found, name), interval)
+
+
+def _count(name: str, definition: str, counts: Callable[[Record], bool]) -> Statistic:
+    return Statistic(name, "runs", "", definition, lambda asked: (float(sum(map(counts, asked.group.records))), None))
+
+
+def _seconds(name: str, definition: str, measure: Callable[[Record], float | None]) -> Statistic:
+    def compute(question: Question) -> Estimate:
+        known = [seconds for record in question.group.records if (seconds := measure(record)) is not None]
+        return (float(np.mean(known)) if known else None), None
+
+    return Statistic(name, "runs", "s", definition, compute)
+
+
+def _phase(name: str) -> Statistic:
+    def measure(record: Record) -> float | None:
+        found = next((phase for phase in record.phases if phase.name == name), None)
+        return None if found is None else found.end_seconds - found.start_seconds
+
+    return _seconds(f"{name}_seconds", f"mean length of the phase {name}", measure)
+
+
+def _sample(name: str, unit: str, definition: str) -> Statistic:
+    def compute(question: Question) -> Estimate:
+        found = question.description()
+        return _of(found, name, found.ci95 if found is not None and name == "mean" else None)
+
+    return Statistic(name, "sample", unit, definition, compute)
+
+
+def _order(name: str, unit: str, definition: str, attribute: str) -> Statistic:
+    return Statistic(name, "order", unit, definition, lambda asked: _of(asked.trend(), attribute), signed=unit != "p")
+
+
+def _relation(name: str, unit: str, definition: str) -> Statistic:
+    def compute(question: Question) -> Estimate:
+        pairs = [(record.value(question.against), record.value(question.metric)) for record in question.group.records]
+        x, y = np.array([pair for pair in pairs if None not in pair], dtype=float).reshape(-1, 2).T
+        if len(x) < 3 or x.min() == x.max():
+            return None, None
+        line = least_squares(x.tolist(), y.tolist())
+        if name == "zero_at":
+            return -line.intercept / line.slope, None
+        return getattr(line, name), None
+
+    return Statistic(name, "relation", unit, definition, compute, signed=name == "slope")
+
+
+def _comparison(
+    name: str, unit: str, definition: str, interval: Callable[[Comparison], Interval | None] = lambda _: None
+) -> Statistic:
+    def compute(question: Question) -> Estimate:
+        found = question.comparison()
+        return _of(found, name, None if found is None else interval(found))
+
+    return Statistic(name, "comparison", unit, definition, compute, unit in {"metric", "%"} or name == "effect_size")
+
+
+_ALL = (
+    _count("runs", "records, failed ones included", lambda _: True),
+    _count("failed", "runs with any status other than ok", lambda record: record.status != "ok"),
+    _count("with_log", "runs whose log is kept", lambda record: record.file("log") is not None),
+    _count("with_telemetry", "runs with telemetry", lambda record: record.file("telemetry") is not None),
+    _count("identified", "runs that show which model they ran", _identified),
+    Statistic("hours", "runs", "h", "hours from the start of the first run to the start of the last", _hours),
+    Statistic("minutes_apart", "runs", "min", "median time between the starts of neighbouring runs", _minutes_apart),
+    _seconds("duration_seconds", "mean time from launch to exit", lambda record: record.duration_seconds),
+    _phase("load"),
+    _phase("warmup"),
+    _phase("measure"),
+    _sample("n", "", "runs with a value"),
+    _sample("mean", "metric", "mean, with Student's interval"),
+    _sample("sd", "metric", "sample standard deviation (divides by n − 1)"),
+    _sample("sd_population", "metric", "population standard deviation σ (divides by n)"),
+    _sample("min", "metric", "smallest value"),
+    _sample("max", "metric", "largest value"),
+    _sample("p50", "metric", "median"),
+    _sample("p95", "metric", "95th percentile, linearly interpolated"),
+    _sample("cv_percent", "%", "coefficient of variation (sample standard deviation over mean)"),
+    _sample("n_effective", "", "what n is worth under the lag-1 autocorrelation"),
+    _order("slope_per_run", "metric", "Theil-Sen slope against run order", "slope"),
+    _order(
+        "trend_p", "p", "p-value of the Mann-Kendall test, in a claim with Holm's correction over its units", "p_value"
+    ),
+    _order("spearman", "", "rank correlation with run order", "spearman"),
+    _order("lag1", "", "lag-1 autocorrelation", "lag1"),
+    _relation("slope", "", "least-squares slope of the metric on the second one"),
+    _relation("intercept", "metric", "least-squares intercept of the metric on the second one"),
+    _relation("zero_at", "metric", "value of the second metric at which the line of the metric on it reaches zero"),
+    _relation("r_squared", "", "squared correlation of the two metrics"),
+    _comparison("difference", "metric", "mean of the candidate minus the baseline's", lambda c: c.ci95_difference),
+    _comparison("difference_percent", "%", "difference in percent of the baseline's mean", _percent_interval),
+    _comparison("ratio", "", "mean of the candidate over mean of the baseline", lambda c: c.ci95_ratio),
+    _comparison("inverse_ratio", "", "mean of the baseline over mean of the candidate"),
+    _comparison("overhead_percent", "%", "increase of execution time, the inverse of a rate"),
+    _comparison("p_value", "p", "two-sided p of Welch's t"),
+    _comparison("equivalence_p", "p", "p of TOST within the declared margin"),
+    _comparison("effect_size", "", "Hedges' g"),
+    _comparison("power_10_percent", "", "power against a difference of a tenth"),
+    Statistic("gap", "comparison", "metric", "distance between the differences of two metrics, signs aside", _gap),
+)
+
+STATISTICS: Mapping[str, Statistic] = {statistic.name: statistic for statistic in _ALL}
+
+
+def ask(name: str, question: Question) -> Quantity:
+    """The answer. Raises ClaimError where the statistic is unknown or needs what the question does not have."""
+    statistic = STATISTICS.get(name)
+    if statistic is None:
+        raise ClaimError(f"no statistic {name!r}", remedy=f"known are {', '.join(sorted(STATISTICS))}")
+    if statistic.kind != "runs" and not question.metric:
+        raise ClaimError(f"{name} needs a metric", remedy="name one")
+    if (statistic.kind == "relation" or name == "gap") and not question.against:
+        raise ClaimError(f"{name} relates two metrics", remedy="name the second one with against")
+    if (statistic.kind == "comparison") != (question.baseline is not None):
+        need = "two environments to compare" if statistic.kind == "comparison" else "no comparison"
+        raise ClaimError(f"{name} needs {need}", remedy="see the list of statistics on the method page")
+    sides = [side for side in (question.baseline, question.group) if side is not None]
+    n = tuple(len(side.values(question.metric)) if question.metric else len(side.records) for side in sides)
+    value, ci95 = statistic.compute(question)
+    return Quantity(statistic, question.group.definition(question.metric), value, ci95, n)
+
+
+def select(
+    campaign: CampaignData, excluded: Iterable[str] = (), include: Include = "counted", **axes: Sequence[str]
+) -> list[Record]:
+    """Records in run order whose `model`, `environment` and `workload` are among those named; all where none is.
+
+    `counted` leaves out failed and excluded runs, `all` keeps every record. Raises ClaimError for a name that
+    the campaign does not have.
+    """
+    for axis, names in axes.items():
+        known = {getattr(record, axis) for record in campaign.records}
+        for name in names:
+            if name not in known:
+                raise ClaimError(f"campaign {campaign.name} has no {axis} {name!r}",
+                                 remedy=f"there are {', '.join(sorted(known)) or 'none'}")  # fmt: skip
+    out = frozenset(excluded) | frozenset(campaign.quarantined)
+    return [
+        record
+        for record in campaign.records
+        if all(not names or getattr(record, axis) in names for axis, names in axes.items())
+        and (include == "all" or (record.status == "ok" and record.run_id not in out))
+    ]
+
+
+def grouped(campaign: CampaignData, records: Iterable[Record], axes: Sequence[str]) -> list[Group]:
+    """Records by the values of `axes`, in the order of the matrix. A label names them in that order; the workload
+    is named where there are several."""
+    workloads = {record.workload for record in campaign.records}
+    names = [axis for axis in axes if axis != "workload" or len(workloads) > 1]
+    parts: dict[str, list[Record]] = {}
+    for record in sorted(records, key=_place(campaign)):
+        parts.setdefault("/".join(getattr(record, axis) for axis in names) or "all runs", []).append(record)
+    position = {record.run_id: index for index, record in enumerate(campaign.records)}
+    return [Group(label, tuple(sorted(part, key=lambda r: position[r.run_id]))) for label, part in parts.items()]
+
+
+def _place(campaign: CampaignData) -> Callable[[Record], tuple[int, ...]]:
+    """Where a record's cell stands in the matrix: workload, model, environment; what is not declared comes last."""
+    matrix = campaign.matrix
+    declared = [list(getattr(matrix, f"{axis}s")) if matrix else [] for axis in ("workload", "model", "environment")]
+
+    def place(record: Record) -> tuple[int, ...]:
+        names = (record.workload, record.model, record.environment)
+        return tuple(d.index(n) if n in d else len(d) for n, d in zip(names, declared, strict=True))
+
+    return place

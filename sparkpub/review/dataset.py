@@ -1,0 +1,205 @@
+"""Data folders -> validated records -> one tidy frame.
+
+`load` is strict: one damaged record stops it, unless the caller asks to skip (the preview does, with a line in
+its log). Parsed records are cached by path, size and modification time, so a rebuild reads only what changed.
+"""
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sparkpub.plan import matrix as matrices
+from sparkpub.plan.matrix import Matrix
+from sparkpub.record.campaign import Campaign
+from sparkpub.record.errors import RecordError
+from sparkpub.record.record import Record, metric_of
+from sparkpub.record.store import Stored, campaign_folders, read_campaign, read_record, record_paths
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = (
+    "run", "campaign", "model", "environment", "workload", "iteration", "position", "started", "status",
+    "repeat_of", "quarantined", "metric", "value", "unit", "source", "reason",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CampaignData:
+    """One campaign as loaded. `runs` are in the order in which they ran."""
+
+    info: Campaign
+    folder: Path
+    runs: tuple[Stored, ...]
+    kept: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What was worked out from this campaign and nothing else: as long as it does not change, it holds."""
+
+    @property
+    def name(self) -> str:
+        """The campaign's key."""
+        return self.info.campaign
+
+    @cached_property
+    def records(self) -> tuple[Record, ...]:
+        """The records of `runs`, in the same order."""
+        return tuple(stored.record for stored in self.runs)
+
+    @cached_property
+    def quarantined(self) -> Mapping[str, str]:
+        """Run id to the reason for which people took it out."""
+        return {item.run: item.reason for item in self.info.quarantined}
+
+    @cached_property
+    def matrix(self) -> Matrix | None:
+        """The matrix as run, or None for an import without one."""
+        return None if self.info.matrix is None else matrices.from_document(self.info.matrix, str(self.folder))
+
+    @property
+    def baseline(self) -> str:
+        """The environment that others are compared with: the matrix's, else `native`, else the first that ran."""
+        if self.matrix is not None:
+            return self.matrix.baseline_environment
+        names = [record.environment for record in self.records]
+        return "native" if "native" in names else next(iter(names), "")
+
+    @property
+    def margin_percent(self) -> float:
+        """The equivalence margin that the matrix declares, or the default of one."""
+        default = Matrix.model_fields["equivalence_margin_percent"].default
+        return float(default if self.matrix is None else self.matrix.equivalence_margin_percent)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """All campaigns of one or more data folders, by name. Equal to itself alone, so that a review can be kept of it."""
+
+    folder: Path
+    """The first folder, for messages."""
+    campaigns: Mapping[str, CampaignData]
+    skipped: tuple[str, ...] = ()
+    """Damaged files that a preview left out, each as one line."""
+
+    @cached_property
+    def runs(self) -> tuple[Stored, ...]:
+        """The runs of all campaigns."""
+        return tuple(stored for campaign in self.campaigns.values() for stored in campaign.runs)
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Stored]:
+        """Run id to run."""
+        return {stored.record.run_id: stored for stored in self.runs}
+
+    def campaign(self, name: str) -> CampaignData:
+        """One campaign. Raises RecordError naming those there are."""
+        if name not in self.campaigns:
+            raise RecordError(f"no campaign {name!r}", where=str(self.folder),
+                              remedy=f"there are: {', '.join(self.campaigns) or 'none'}")  # fmt: skip
+        return self.campaigns[name]
+
+    @cached_property
+    def rows(self) -> list[tuple[object, ...]]:
+        """One row per run and metric, with `COLUMNS`; `value` is None where a metric is not available."""
+        return [row for campaign in self.campaigns.values() for row in _rows(campaign)]
+
+    @cached_property
+    def frame(self) -> "pd.DataFrame":
+        """The same as a table, with NaN where a metric is not available."""
+        import pandas as pd  # noqa: PLC0415 - half a second, for which only the tidy table shall wait
+
+        return pd.DataFrame(self.rows, columns=list(COLUMNS))
+
+
+def _rows(campaign: CampaignData) -> list[tuple[object, ...]]:
+    rows: list[tuple[object, ...]] = []
+    for record in campaign.records:
+        out = record.run_id in campaign.quarantined
+        run = (record.run_id, record.campaign, *record.cell, record.iteration, record.plan.position)
+        end = (record.started.value, record.status, record.repeat_of, out)
+        for name, value in record.metrics.items():
+            rows.append((*run, *end, name, value.value, metric_of(name, value).unit, value.source, value.reason))
+    return rows
+
+
+@functools.lru_cache(maxsize=200_000)
+def _cached(path: Path, _size: int, _modified: int) -> Stored:
+    return read_record(path)
+
+
+def read_cached(path: Path) -> Stored:
+    """One record, parsed again only when the file's size or modification time changed."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise RecordError(f"cannot be read: {error.strerror}", where=str(path), remedy="restore it from git") from None
+    return _cached(path, status.st_size, status.st_mtime_ns)
+
+
+def load(data: Path, *more: Path, skip: Callable[[str], None] | None = None) -> Dataset:
+    """Every campaign of the data folders. Raises RecordError with all damage, unless `skip` takes each as a line."""
+    campaigns: dict[str, CampaignData] = {}
+    problems: list[str] = []
+    for folder in (folder for root in (data, *more) for folder in campaign_folders(root)):
+        loaded, damage = _read_campaign(folder)
+        problems += damage
+        if loaded is not None:
+            first = campaigns.setdefault(loaded.name, loaded)
+            if first is not loaded:
+                places = f"{first.folder} and {folder}"
+                problems.append(f"campaign {loaded.name} lies in two data folders, {places}; rename one")
+    problems += _identity_problems(campaigns)
+    if problems and skip is None:
+        raise RecordError(problems[0], others=problems[1:])
+    for problem in problems:
+        assert skip is not None
+        skip(problem)
+    return Dataset(data, campaigns, tuple(problems))
+
+
+def _read_campaign(folder: Path) -> tuple[CampaignData | None, list[str]]:
+    """One campaign's folder, None where campaign.json is damaged; and each damaged file as one line."""
+    runs, problems = [], []
+    for path in record_paths(folder):
+        try:
+            runs.append(read_cached(path))
+        except RecordError as error:
+            problems += error.lines()
+    try:
+        info = read_campaign(folder)
+    except RecordError as error:
+        return None, problems + error.lines()
+    runs.sort(key=lambda stored: (stored.record.started.value, stored.record.plan.position, stored.record.run_id))
+    marks = [(id(run), [_modified(run.evidence_path(item)) for item in run.record.evidence]) for run in runs]
+    known, then = _LOADED.get(folder, (None, None))
+    if known is None or known.info != info or then != marks:
+        known = CampaignData(info, folder, tuple(runs))
+        _LOADED[folder] = known, marks
+    return known, problems
+
+
+_LOADED: dict[Path, tuple[CampaignData, list[Any]]] = {}
+"""Folder to the campaign as last read, so that a rebuild meets the same object where no file has changed."""
+
+
+def _modified(path: Path) -> int | None:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None
+
+
+def _identity_problems(campaigns: Mapping[str, CampaignData]) -> list[str]:
+    """Run ids that stand twice, and quarantines that name no run."""
+    problems, seen = [], dict[str, Path]()
+    for campaign in campaigns.values():
+        for stored in campaign.runs:
+            other = seen.setdefault(stored.record.run_id, stored.path)
+            if other != stored.path:
+                text = f"run_id: {stored.record.run_id} stands twice, {stored.path} and {other.name}; remove the copy"
+                problems.append(text)
+        for run in sorted(set(campaign.quarantined) - {record.run_id for record in campaign.records}):
+            text = f"quarantined: {run} is no run of this campaign, {campaign.folder}/campaign.json; correct the run id"
+            problems.append(text)
+    return problems

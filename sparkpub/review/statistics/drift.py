@@ -1,0 +1,162 @@
+"""Does the order of runs show in their values? Trends within a cell, transients at the start of blocks; and lines."""
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from sparkpub.review.statistics.compare import Welch
+from sparkpub.review.statistics.describe import Floats, autocorrelation
+from sparkpub.review.statistics.remembered import remembered
+
+_SLOPE_RUNS = 1000
+_EXACT_BLOCKS = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trend:
+    """A sample against its run order. `slope` is in units per run; None where n is too small to say.
+
+    `p_value` is two-sided, of the Mann-Kendall test (exact for small n without ties); `tau` and `spearman` are
+    rank correlations with run order, `lag1` the autocorrelation of neighbours.
+    """
+
+    n: int
+    slope: float | None = None
+    tau: float | None = None
+    p_value: float | None = None
+    spearman: float | None = None
+    spearman_p: float | None = None
+    lag1: float | None = None
+
+
+@remembered
+def trend(values: Sequence[float]) -> Trend:
+    """The trend of values in run order; a constant sample has slope 0 and p 1.
+
+    Theil (1950) and Sen (1968) for the slope, Mann (1945) and Kendall (1975) for the test. Beyond 1,000 values
+    the slope is that of 1,000 evenly spaced ones, so that cost grows with n and not with its square.
+    """
+    array, n = np.array(values, dtype=np.float64), len(values)
+    if n < 3:
+        return Trend(n=n)
+    if array.min() == array.max():
+        return Trend(n=n, slope=0.0, tau=0.0, p_value=1.0, spearman=0.0, spearman_p=1.0)
+    kendall = scipy.stats.kendalltau(np.arange(n), array)
+    rho = float(np.corrcoef(np.arange(n), scipy.stats.rankdata(array))[0, 1])
+    return Trend(
+        n=n,
+        slope=theil_sen(array),
+        tau=float(kendall.statistic),
+        p_value=float(kendall.pvalue),
+        spearman=rho,
+        spearman_p=_correlation_p(rho, n),
+        lag1=autocorrelation(array),
+    )
+
+
+def theil_sen(values: Floats) -> float:
+    """Median of the slopes of all pairs, per step of the index."""
+    positions = np.arange(len(values))
+    if len(values) > _SLOPE_RUNS:
+        positions = np.linspace(0, len(values) - 1, _SLOPE_RUNS).round().astype(np.int64)
+    return float(scipy.stats.theilslopes(values[positions], positions).slope)
+
+
+def _correlation_p(r: float, n: int) -> float:
+    """Two-sided p of a rank correlation by Student's t on n - 2 degrees of freedom."""
+    if abs(r) >= 1 - 1e-12:
+        return 2 / math.factorial(min(n, 20))  # exact: two of all orders are perfect
+    return float(2 * scipy.special.stdtr(n - 2, -abs(r) * math.sqrt((n - 2) / (1 - r * r))))
+
+
+@dataclass(frozen=True)
+class Line:
+    """A least-squares line; `r_squared` is the share of the variation that it explains."""
+
+    slope: float
+    intercept: float
+    r_squared: float
+
+
+@remembered
+def least_squares(x: Sequence[float], y: Sequence[float]) -> Line:
+    """The line of y on x, of three points or more that differ in x."""
+    found = scipy.stats.linregress(x, y)
+    return Line(float(found.slope), float(found.intercept), float(found.rvalue**2))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderEffect:
+    """Runs that were not the first of their round against those that were: `difference` of means and Welch's p."""
+
+    n_first: int
+    n_later: int
+    difference: float
+    p_value: float
+
+
+@remembered
+def order_effect(values: Sequence[float], places: Sequence[int]) -> OrderEffect | None:
+    """Does it matter to run first in a round of environments? `places` holds each value's place (0 = first).
+
+    An order that is reversed in every second iteration puts each environment first as often as last, so that an
+    effect of place shows here and cancels in the comparison. None where either side has fewer than two values.
+    """
+    array, first = np.array(values, dtype=np.float64), np.array(places) == 0
+    welch = Welch.of(array[first], array[~first])
+    if welch is None:
+        return None
+    n = int(first.sum())
+    return OrderEffect(n_first=n, n_later=len(array) - n, difference=welch.mean_b - welch.mean_a, p_value=welch.p_value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstRuns:
+    """How the first run of each block ranks in its block. `ranks` count from 1, the lowest value."""
+
+    ranks: tuple[float, ...]
+    p_value: float
+
+
+@remembered
+def first_runs(blocks: Sequence[Sequence[float]]) -> FirstRuns:
+    """Do the first runs of blocks stand out? A permutation test that needs no distribution.
+
+    Without a transient the first value takes every rank of its block equally often; the statistic is the sum over
+    blocks of the rank's distance from the middle in units of its range, the p-value exact by convolution over
+    up to eight blocks and by the sum's normal limit beyond. Blocks of fewer than three runs say nothing and are
+    left out; p is 1 where none is left.
+    """
+    used = [block for block in blocks if len(block) >= 3]
+    ranks = tuple(float(scipy.stats.rankdata(block)[0]) for block in used)
+    lengths = tuple(len(block) for block in used)
+    observed = abs(sum(_eccentricity(rank, n) for rank, n in zip(ranks, lengths, strict=True)))
+    if len(used) <= _EXACT_BLOCKS:
+        p_value = _exact_p(lengths, observed)
+    else:
+        # Ranks 1 … n on a scale from -1 to 1, each as likely, have the variance (n + 1) / (3 (n - 1)).
+        variance = sum((n + 1) / (3 * (n - 1)) for n in lengths)
+        p_value = float(2 * scipy.special.ndtr(-observed / math.sqrt(variance)))
+    return FirstRuns(ranks=ranks, p_value=min(1.0, p_value))
+
+
+@functools.lru_cache(maxsize=4096)
+def _exact_p(lengths: tuple[int, ...], observed: float) -> float:
+    distribution = {0.0: 1.0}
+    for n in lengths:
+        step: dict[float, float] = {}
+        for total, chance in distribution.items():
+            for rank in range(1, n + 1):
+                key = round(total + _eccentricity(rank, n), 3)
+                step[key] = step.get(key, 0.0) + chance / n
+        distribution = step
+    return sum(chance for total, chance in distribution.items() if abs(total) >= observed - 5e-3)
+
+
+def _eccentricity(rank: float, n: int) -> float:
+    """Rank 1 … n on a scale from -1 to 1."""
+    return (2 * rank - n - 1) / (n - 1)

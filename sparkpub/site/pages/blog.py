@@ -1,0 +1,118 @@
+"""The blog: series links under each post, an Atom feed, and preview pictures that show the actual result."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from sparkpub.record.errors import SiteError
+from sparkpub.site.content import POSTS, Content, SiteOptions
+from sparkpub.site.figures.drawn import as_png
+from sparkpub.site.figures.library import Library
+from sparkpub.site.pages.templating import Templates, front_matter
+from sparkpub.site.pages.tree import Pages
+from sparkpub.site.publication import Publication
+
+FEED = "feed.xml"
+_FENCE = "---\n"
+
+
+@dataclass(frozen=True)
+class Post:
+    """One post. `href` is its page from the root of the site; `date` as ISO 8601."""
+
+    uri: str
+    slug: str
+    title: str
+    description: str
+    date: str
+    tags: tuple[str, ...]
+    meta: Mapping[str, Any]
+    body: str
+
+    @property
+    def href(self) -> str:
+        """The page of the post, from the root of the site."""
+        return f"blog/{self.slug}/"
+
+    @property
+    def card(self) -> str:
+        """The preview picture, from the root of the site."""
+        return f"cards/{self.slug}.png"
+
+
+def posts(written: Mapping[str, Content]) -> list[Post]:
+    """The posts in order of their dates. Raises SiteError naming the file and the field that is missing."""
+    found = [_post(uri, c.text or "") for uri, c in written.items() if uri.startswith(POSTS) and uri.endswith(".md")]
+    return sorted(found, key=lambda post: (post.date, post.uri))
+
+
+def _post(uri: str, text: str) -> Post:
+    head, fence, body = text.removeprefix(_FENCE).partition("\n" + _FENCE)
+    try:
+        meta = yaml.safe_load(head) if fence and text.startswith(_FENCE) else None
+    except yaml.YAMLError as error:
+        raise SiteError(f"front matter is not YAML: {error}", where=uri, remedy="correct it") from None
+    if not isinstance(meta, dict):
+        raise SiteError("a post needs front matter", where=uri, remedy="begin it with ---, date: and description:")
+    date = meta.get("date")
+    created = date.get("created") if isinstance(date, dict) else date
+    if created is None:
+        raise SiteError("a post needs a date", where=uri, remedy="add date: YYYY-MM-DD to its front matter")
+    heading = next((line.removeprefix("# ") for line in body.splitlines() if line.startswith("# ")), None)
+    title = str(meta.get("title") or heading or uri)
+    slug = str(meta.get("slug") or uri.removeprefix(POSTS).removesuffix(".md"))
+    return Post(uri, slug, title, str(meta.get("description", "")), str(created)[:10],
+                tuple(map(str, meta.get("tags", ()))), meta, body)  # fmt: skip
+
+
+def with_series(
+    written: Mapping[str, Content], options: SiteOptions, library: Library, templates: Templates
+) -> dict[str, Content]:
+    """What people wrote, each post with its place in the series, links to its neighbours, and how to cite it."""
+    found = dict(written)
+    series = posts(written)
+    for index, post in enumerate(series):
+        around = [series[at] if 0 <= at < len(series) else None for at in (index - 1, index + 1)]
+        end = templates.text("series.md.j2", post=post, place=index + 1, total=len(series), previous=around[0],
+                             next=around[1], options=options, campaigns=library.publication.campaigns)  # fmt: skip
+        kept = {name: value for name, value in post.meta.items() if name not in ("slug", "date")}
+        front = front_matter(slug=post.slug, **kept).replace(f"{_FENCE}", f"{_FENCE}date: {_date(post)}\n", 1)
+        found[post.uri] = Content(
+            text=f"{front}\n{post.body.rstrip()}\n\n{end}", source=written[post.uri].source, image=post.card
+        )
+    return found
+
+
+def _date(post: Post) -> str:
+    date = post.meta["date"]
+    if not isinstance(date, dict):
+        return post.date
+    return "{" + ", ".join(f"{name}: {str(value)[:10]}" for name, value in date.items()) + "}"
+
+
+def previews(
+    publication: Publication, pages: Pages, written: Mapping[str, Content], templates: Templates
+) -> Mapping[str, Content]:
+    """The feed, and a picture for each campaign and each post."""
+    series = posts(written)
+    feed = templates.text("feed.xml.j2", posts=series[::-1], options=publication.options)
+    found = {FEED: Content(data=feed.encode())}
+    for campaign in publication.campaigns:
+        boxes = [b for metric in publication.headlines(campaign)[:3] if (b := pages.value_box(campaign, metric))]
+        found[f"cards/{campaign.name}.png"] = _card(templates, campaign.info.title, boxes, publication.options)
+    for post in series:
+        named = post.meta.get("campaign")
+        chosen = [c for c in publication.campaigns if c.name == named] or list(publication.campaigns[:1])
+        boxes = [b for campaign in chosen for metric in publication.headlines(campaign)[:3]
+                 if (b := pages.value_box(campaign, metric))]  # fmt: skip
+        found[post.card] = _card(templates, post.title, boxes, publication.options)
+    return found
+
+
+def _card(templates: Templates, title: str, boxes: Sequence[Mapping[str, Any]], options: SiteOptions) -> Content:
+    lines = textwrap.wrap(title, 38)[:3]
+    svg = templates.text("card.svg.j2", lines=lines, boxes=boxes, name=options.name)
+    return Content(data=as_png(svg, options.cache))

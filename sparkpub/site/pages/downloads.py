@@ -1,0 +1,44 @@
+"""Data and downloads: everything behind the figures, in forms that other programs read."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_core import to_json
+
+from sparkpub.record.record import json_schema
+from sparkpub.site import export
+from sparkpub.site.content import Content
+from sparkpub.site.figures.library import Library
+from sparkpub.site.pages.templating import Templates
+from sparkpub.site.publication import Publication
+
+
+def contents(publication: Publication, library: Library, templates: Templates) -> Mapping[str, Content]:
+    """The download page and its files."""
+    dataset, review = publication.dataset, publication.review
+    documents: dict[str, Any] = {
+        "statistics": publication.statistics.document(),
+        "review": {"findings": [finding.document() for finding in review.findings], "runs": len(dataset.runs),
+                   "excluded": dict(review.excluded)},
+        "claims": {"claims": [verdict.document() for verdict in publication.verdicts]},
+        "record.schema": json_schema(),
+    }  # fmt: skip
+    tables = export.files(dataset, publication.options.cache)
+    files = {f"data/runs.{name}": data for name, data in tables.items()}
+    files |= {f"data/{name}.json": _json(document) for name, document in documents.items()}
+    proofs = [item for files in publication.evidence.values() for item in files]
+    files["data/SHA256SUMS"] = "".join(f"{item.sha256}  {item.address}\n" for item in proofs if item.address).encode()
+    page = templates.page(
+        "data",
+        files={address: len(data) for address, data in files.items()},
+        campaigns=publication.campaigns,
+        figures=[figure for figure in library.wanted.values() if not figure.key.startswith("telemetry-")],
+        proofs=sum(item.address is not None for item in proofs),
+        pictures=library.pictures,
+        options=publication.options,
+    )
+    return {"data/index.md": page} | {address: Content(data=data) for address, data in files.items()}
+
+
+def _json(document: Any) -> bytes:
+    return to_json(document, indent=1) + b"\n"

@@ -1,0 +1,114 @@
+"""Templates: everything that comes from data is escaped, in HTML and in Markdown."""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from jinja2 import (
+    ChoiceLoader,
+    Environment,
+    FileSystemBytecodeCache,
+    FileSystemLoader,
+    StrictUndefined,
+    TemplateError,
+)
+from markupsafe import Markup
+
+from sparkpub import __version__
+from sparkpub.record.errors import SiteError
+from sparkpub.record.metrics import METRICS
+from sparkpub.site import sentences
+from sparkpub.site.content import ROOT, Content, block_key, placeholder
+from sparkpub.site.figures.compile import drawing
+from sparkpub.site.figures.library import slug
+
+SHIPPED = Path(__file__).parent / "templates"
+_SPECIAL = re.compile(r"[^\w\s.,]|_")
+
+
+def markdown_text(text: Any) -> Markup:
+    """Text as it is, in Markdown: every sign that could mean something becomes a character reference."""
+    plain = " ".join(str(text).split())
+    return Markup(_SPECIAL.sub(lambda sign: f"&#{ord(sign[0])};", plain))  # noqa: S704 - this is the escaping
+
+
+def front_matter(**meta: Any) -> Markup:
+    """YAML front matter; every value as JSON, which YAML reads."""
+    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in meta.items() if value is not None]
+    return Markup("\n".join(["---", *lines, "---"]))  # noqa: S704 - JSON strings cannot leave their line
+
+
+def file_size(size: float) -> str:
+    """Bytes for a reader, in binary units."""
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"
+
+
+def bytecode(cache: Path) -> FileSystemBytecodeCache:
+    """Where templates are kept compiled: a warm build spends no time on their text."""
+    folder = cache / "templates"
+    folder.mkdir(parents=True, exist_ok=True)
+    return FileSystemBytecodeCache(str(folder))
+
+
+class Templates:
+    """The page templates. Files in `override` win over the shipped ones of the same name.
+
+    `cache` is a folder that keeps them compiled.
+    """
+
+    def __init__(self, override: Path | None = None, cache: Path | None = None) -> None:
+        folders = [folder for folder in (override, SHIPPED) if folder is not None]
+        self._environment = Environment(
+            loader=ChoiceLoader([FileSystemLoader(folder) for folder in folders]),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            bytecode_cache=bytecode(cache) if cache else None,
+        )
+        self._environment.filters |= {"md": markdown_text, "size": file_size}
+        self._environment.globals |= {
+            "root": ROOT, "front": front_matter, "METRICS": METRICS, "slug": slug, "drawing": drawing,
+            "counted": sentences.counted, "listed": sentences.listed, "percent": sentences.percent,
+            "signed": sentences.signed,
+        }  # fmt: skip
+
+    def fingerprint(self) -> str:
+        """SHA-256 of all templates: what a page kept on disk depends on besides its data."""
+        names = sorted(self._environment.list_templates())
+        assert self._environment.loader is not None
+        sources = [self._environment.loader.get_source(self._environment, name)[0] for name in names]
+        return hashlib.sha256("\0".join([*names, *sources, __version__]).encode()).hexdigest()
+
+    def page(self, template: str, **context: Any) -> Content:
+        """A Markdown page whose HTML parts, written as `{% call html() %}…{% endcall %}`, are placeholders."""
+        blocks: dict[str, str] = {}
+        text = self.text(f"{template}.md.j2", html=_collector(blocks), **context)
+        return Content(text=text, blocks=blocks)
+
+    def text(self, template: str, **context: Any) -> str:
+        """A rendered template. Raises SiteError naming the template and its line."""
+        try:
+            return self._environment.get_template(template).render(**context)
+        except TemplateError as error:
+            line = getattr(error, "lineno", None)
+            raise SiteError(f"template {template}: {error.message or error}", where=f"line {line}" if line else "",
+                            remedy="correct the template") from error  # fmt: skip
+
+
+def _collector(blocks: dict[str, str]) -> Callable[..., Markup]:
+    def html(caller: Callable[[], str]) -> Markup:
+        text = str(caller()).strip()
+        key = block_key(text)
+        blocks[key] = text
+        return Markup(f"\n{placeholder(key)}\n")  # noqa: S704 - a hexadecimal digest
+
+    return html

@@ -1,0 +1,182 @@
+"""Containers of a real engine: `DOCKER_HOST` says which."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkpub.collect.environments.docker import OWNER_LABEL, RUN_LABEL, Docker
+from sparkpub.collect.machine import processes
+from sparkpub.plan.environments import DockerOptions
+from sparkpub.record.errors import CollectError
+from tests.collect.environments.launching import a_launch
+from tests.collect.environments.rootfs import BINDS, IMAGE, a_tar
+
+pytestmark = pytest.mark.docker
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    import docker
+
+    engine = docker.from_env()
+    engine.api.import_image_from_data(a_tar(), repository=IMAGE.partition(":")[0], tag="latest")
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def image(client: Any) -> str:
+    return IMAGE
+
+
+def options(image: str, **others: object) -> DockerOptions:
+    return DockerOptions.model_validate({"image": image, "binds": BINDS, "network": "none"} | others)
+
+
+def said(tmp_path: Path, chosen: DockerOptions, *argv: str) -> tuple[int, str]:
+    launch, log = a_launch(tmp_path, *argv)
+    running = Docker().launch(launch, chosen)
+    ended = running.wait(60)
+    running.close()
+    assert ended is not None
+    return ended.code, log.text
+
+
+def test_a_command_runs_in_a_container_and_leaves_none(tmp_path: Path, client: Any, image: str) -> None:
+    script = "pwd; echo $A; echo err >&2; echo made > {workdir}/out; exit 3"
+    launch, log = a_launch(tmp_path, "sh", "-c", script, run="r-plain")
+    running = Docker().launch(launch, options(image, env={"A": "b"}))
+    ended = running.wait(60)
+    assert ended is not None
+    assert ended.code == 3
+    assert sorted(log.text.splitlines()) == ["/sparkpub", "b", "err"]
+    assert (tmp_path / "out").read_text() == "made\n"
+    facts = ended.container
+    assert facts is not None
+    assert facts.image == image
+    assert facts.image_id == client.images.get(image).id
+    assert facts.engine_version == client.version()["Version"]
+    assert facts.oom_killed is False
+    assert facts.runtime_version
+    running.close()
+    running.close()
+    assert client.containers.list(all=True, filters={"label": f"{RUN_LABEL}=r-plain"}) == []
+
+
+def test_the_root_process_is_visible_on_the_host(tmp_path: Path, image: str) -> None:
+    running = Docker().launch(a_launch(tmp_path, "sleep", "600")[0], options(image))
+    assert processes.start_ticks(running.pid) is not None
+    assert running.wait(0.1) is None
+    assert running.stop(1).code in (137, 143)
+    running.close()
+    assert processes.start_ticks(running.pid) is None
+
+
+def test_flags_have_their_effect(tmp_path: Path, image: str) -> None:
+    chosen = options(image, shm_size="77m", cpuset="0", ulimits={"stack": 8388608}, memory="256m")
+    script = "df -k /dev/shm | tail -1; grep Cpus_allowed_list /proc/self/status; ulimit -s"
+    code, text = said(tmp_path, chosen, "sh", "-c", script)
+    assert code == 0
+    lines = text.splitlines()
+    assert lines[0].split()[1] == str(77 * 1024)
+    assert lines[1].split()[1] == "0"
+    assert lines[2:] == ["8192"]
+
+
+def test_host_namespaces_are_the_hosts(tmp_path: Path, image: str) -> None:
+    chosen = options(image, network="host", ipc="host")
+    links = [str(Path(f"/proc/self/ns/{name}").readlink()) for name in ("net", "ipc")]
+    script = "readlink /proc/self/ns/net /proc/self/ns/ipc"
+    assert said(tmp_path, chosen, "sh", "-c", script) == (0, "\n".join(links) + "\n")
+
+
+def test_running_out_of_memory_is_told(tmp_path: Path, image: str) -> None:
+    launch, _ = a_launch(tmp_path, "tail", "/dev/zero")
+    running = Docker().launch(launch, options(image, memory="24m", memory_swap="24m"))
+    ended = running.wait(60)
+    running.close()
+    assert ended is not None
+    assert ended.code == 137
+    assert ended.container is not None
+    # An engine on control groups of version 1 sometimes misses the kernel's notice.
+    assert ended.container.oom_killed or "did not note" in (ended.error or "")
+    assert "out of memory" in (ended.error or "")
+
+
+def test_what_the_collector_kills_at_a_limit_did_not_run_out_of_memory(tmp_path: Path, image: str) -> None:
+    launch, _ = a_launch(tmp_path, "sh", "-c", "trap '' TERM; while :; do sleep 1; done")
+    running = Docker().launch(launch, options(image, memory="24m", memory_swap="24m"))
+    ended = running.stop(grace=0)
+    running.close()
+    assert (ended.code, ended.error) == (137, None)
+
+
+def test_an_image_is_never_pulled(image: str) -> None:
+    (obstacle,) = Docker().obstacles(options("sparkpub-no-such-image:1"))
+    assert "not on this machine" in obstacle.what
+    assert "docker pull" in obstacle.remedy
+    assert Docker().obstacles(options(image)) == []
+
+
+def test_gpus_without_the_toolkit_are_an_obstacle(client: Any, image: str) -> None:
+    if "nvidia" in client.info().get("Runtimes", {}) or client.info().get("CDISpecDirs"):
+        pytest.skip("this engine has the NVIDIA toolkit")
+    (obstacle,) = Docker().obstacles(options(image, gpus="all"))
+    assert "NVIDIA" in obstacle.what
+
+
+@pytest.mark.parametrize(
+    ("others", "argv"),
+    [
+        ({}, ["/no/such/program"]),
+        ({"runtime": "no-such-runtime"}, ["true"]),
+        ({"user": "nobody-of-that-name"}, ["true"]),
+    ],
+)
+def test_a_container_that_cannot_start_is_one_clear_error_and_leaves_nothing(
+    tmp_path: Path, client: Any, image: str, others: dict[str, Any], argv: list[str]
+) -> None:
+    launch, _ = a_launch(tmp_path, *argv, run="r-bad")
+    with pytest.raises(CollectError, match="cannot be started"):
+        Docker().launch(launch, options(image, **others))
+    assert client.containers.list(all=True, filters={"label": f"{RUN_LABEL}=r-bad"}) == []
+
+
+def test_only_orphans_of_dead_collectors_are_removed(client: Any, image: str) -> None:
+    def start(labels: dict[str, str]) -> Any:
+        arguments = {"network_mode": "none", "volumes": {"/usr": {"bind": "/usr", "mode": "ro"}}}
+        return client.containers.run(image, ["sleep", "600"], detach=True, labels=labels, **arguments)
+
+    dead = start({OWNER_LABEL: processes.spelled(999999999, "1"), RUN_LABEL: "r-dead"})
+    living, foreign = start({OWNER_LABEL: processes.me()}), start({})
+    try:
+        assert Docker().reap() == [f"removed container {dead.short_id} of run r-dead"]
+        left = {container.id for container in client.containers.list(all=True)}
+        assert {living.id, foreign.id} <= left
+        assert dead.id not in left
+    finally:
+        for container in (living, foreign):
+            container.remove(force=True)
+
+
+def test_no_engine_is_an_obstacle_and_reaps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no.sock")
+    (obstacle,) = Docker().obstacles(options("any"))
+    assert "no Docker engine" in obstacle.what
+    assert Docker().reap() == []
+
+
+def test_a_container_removed_from_outside_ends_the_run(tmp_path: Path, client: Any, image: str) -> None:
+    running = Docker().launch(a_launch(tmp_path, "sleep", "600", run="r-gone")[0], options(image))
+    (container,) = client.containers.list(filters={"label": f"{RUN_LABEL}=r-gone"})
+    container.remove(force=True)
+    end = time.monotonic() + 30
+    ended = None
+    while ended is None and time.monotonic() < end:
+        ended = running.wait(0.2)
+    running.close()
+    assert ended is not None
+    assert ended.code != 0

@@ -1,0 +1,108 @@
+"""What the matrix says, as the Docker SDK wants it: no engine needed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from sparkpub.collect.environments.base import through_binds
+from sparkpub.collect.environments.docker import create_arguments
+from sparkpub.plan.environments import DockerOptions
+from tests.collect.environments.launching import a_launch
+
+
+def arguments(tmp_path: Path, **options: object) -> dict[str, Any]:
+    chosen = DockerOptions.model_validate({"image": "i"} | options)
+    return create_arguments(chosen, a_launch(tmp_path, "true")[0], {"A": "b"})
+
+
+def test_the_command_line_of_the_source_is_expressible(tmp_path: Path) -> None:
+    # docker run --gpus all --ipc=host --shm-size=60g --ulimit memlock=-1 --ulimit stack=67108864 -v /d:/d:ro
+    found = arguments(
+        tmp_path, gpus="all", ipc="host", shm_size="60g", ulimits={"memlock": -1, "stack": 67108864}, binds=["/d:/d:ro"]
+    )
+    (request,) = found["device_requests"]
+    assert (request["Count"], request["Capabilities"]) == (-1, [["gpu"]])
+    assert (found["ipc_mode"], found["shm_size"]) == ("host", "60g")
+    assert [(limit["Name"], limit["Soft"], limit["Hard"]) for limit in found["ulimits"]] == [
+        ("memlock", -1, -1),
+        ("stack", 67108864, 67108864),
+    ]
+    assert [(mount["Source"], mount["Target"], mount["ReadOnly"]) for mount in found["mounts"]] == [
+        ("/d", "/d", True),
+        (str(tmp_path), "/sparkpub", False),
+    ]
+    assert not {"network", "mem_limit", "privileged", "user", "entrypoint"} & set(found)
+
+
+def test_the_variants_for_phase_2_are_expressible(tmp_path: Path) -> None:
+    found = arguments(tmp_path, memory="unlimited", memory_swap="unlimited", cgroup_parent="/", cpuset="0-9")
+    assert (found["mem_limit"], found["memswap_limit"], found["cgroup_parent"]) == (-1, -1, "/")
+    assert found["cpuset_cpus"] == "0-9"
+
+
+def test_gpus_by_number_by_name_and_by_cdi(tmp_path: Path) -> None:
+    (by_number,) = arguments(tmp_path, gpus=2)["device_requests"]
+    (by_name,) = arguments(tmp_path, gpus=["0", "GPU-1"])["device_requests"]
+    found = arguments(tmp_path, devices=["nvidia.com/gpu=all", "/dev/nvidia0"])
+    assert by_number["Count"] == 2
+    assert by_name["DeviceIDs"] == ["0", "GPU-1"]
+    assert (found["device_requests"][0]["Driver"], found["device_requests"][0]["DeviceIDs"]) == (
+        "cdi",
+        ["nvidia.com/gpu=all"],
+    )
+    assert found["devices"] == ["/dev/nvidia0"]
+
+
+def test_network_modes_and_named_networks(tmp_path: Path) -> None:
+    assert arguments(tmp_path, network="host")["network_mode"] == "host"
+    assert arguments(tmp_path, network="lab")["network"] == "lab"
+
+
+def test_every_option_reaches_the_engine(tmp_path: Path) -> None:
+    """An option that changes nothing would be a lie in the matrix."""
+    values: dict[str, object] = {
+        "gpus": "all", "devices": ["/dev/null"], "ipc": "host", "shm_size": "1g", "ulimits": {"stack": 1},
+        "binds": ["/a:/b"], "network": "none", "cpuset": "0", "memory": "1g", "memory_swap": "2g",
+        "cgroup_parent": "/x", "privileged": True, "user": "1", "runtime": "runc", "entrypoint": "",
+        "security_opt": ["seccomp=unconfined"],
+    }  # fmt: skip
+    assert set(values) == set(DockerOptions.model_fields) - {"image", "env", "python"}
+    plain = arguments(tmp_path)
+    for name, value in values.items():
+        assert arguments(tmp_path, **{name: value}) != plain, name
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"binds": ["relative:/x"]},
+        {"binds": ["/only"]},
+        {"shm_size": "sixty"},
+        {"gpus": 0},
+        {"devices": ["nvidia0"]},
+        {"cpuset": "all"},
+        {"ulimits": {"stack": -2}},
+        {"env": {"NOT A NAME": "x"}},
+        {"colour": "red"},
+    ],
+)
+def test_a_wrong_option_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        DockerOptions.model_validate({"image": "i"} | wrong)
+
+
+@pytest.mark.parametrize(
+    ("path", "inside"),
+    [
+        ("/data/models/a", "/m/a"),
+        ("/data/models/fast/a", "/f/a"),
+        ("/data/models", "/m"),
+        ("/data/modelsmore/a", "/data/modelsmore/a"),
+        ("/elsewhere", "/elsewhere"),
+    ],
+)
+def test_a_path_is_seen_through_the_longest_bind(path: str, inside: str) -> None:
+    options = DockerOptions.model_validate({"image": "i", "binds": ["/data/models:/m:ro", "/data/models/fast/:/f"]})
+    assert through_binds(path, options.binds) == inside

@@ -1,0 +1,236 @@
+"""The study's own layouts: one aggregated file in two shapes, and a folder of runs."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from sparkpub.cli import cli
+from sparkpub.collect.importers import import_results
+from sparkpub.collect.importers.base import Given, read_about
+from sparkpub.plan.matrix import read as read_matrix
+from sparkpub.record.errors import ImportFormatError, UsageError
+from sparkpub.record.record import Record
+from sparkpub.record.store import read_campaign, read_folder
+
+ROOT = Path(__file__).parents[3]
+COMMITTED = ROOT / "data/comprehensive/phase1"
+LOGS = ROOT / "tests/data/logs/trtllm-bench"
+PUBLISHED = ROOT.parent / "shared/reference/phase1_runs.csv"
+
+
+def as_entry(record: Record) -> dict[str, Any]:
+    """A record as the study's file had it."""
+    return {
+        "environment": record.environment,
+        "model_name": record.model,
+        "model_id": record.requested.model_id,
+        "model_path": record.requested.model_path,
+        "iteration": record.iteration,
+        "timestamp": record.started.compact.replace("T", "_"),
+        "start_temp_celsius": record.value("gpu_temp_start_celsius"),
+        "end_temp_celsius": record.value("gpu_temp_end_celsius"),
+        "exit_code": record.exit_code,
+        "throughput": record.value("request_throughput_req_s"),
+        "output_throughput": record.value("output_throughput_tok_s"),
+        "latency": None,
+        "peak_memory": record.value("peak_memory_gib"),
+        "kv_cache": record.value("kv_cache_gib"),
+    }
+
+
+def committed() -> list[Record]:
+    return [stored.record for stored in read_folder(COMMITTED)]
+
+
+def nested(entries: list[dict[str, Any]]) -> dict[str, Any]:
+    models: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for entry in entries:
+        rest = {name: value for name, value in entry.items() if name not in ("model_name", "environment")}
+        models.setdefault(entry["model_name"], {}).setdefault(entry["environment"], []).append(rest)
+    return {"models": models}
+
+
+def import_command(path: Path, data: Path, *more: str) -> Any:
+    arguments = ["import", "benchmark-spark", str(path), "--campaign", "phase1", "--data", str(data), *more]
+    return CliRunner().invoke(cli, arguments, catch_exceptions=False, standalone_mode=False)
+
+
+DECLARED = ("--matrix", str(ROOT / "matrix/phase1.yaml"), "--about", str(ROOT / "matrix/imports/phase1.yaml"))
+
+
+def test_the_command_reproduces_the_committed_campaign(tmp_path: Path) -> None:
+    source = tmp_path / "all.json"
+    source.write_text(json.dumps([as_entry(record) for record in committed()]))
+    result = import_command(source, tmp_path, "--no-originals", *DECLARED)
+    assert result.output.splitlines()[-1] == "63 imported, 0 skipped, 0 refused"
+    for stored in read_folder(COMMITTED):
+        imported = json.loads((tmp_path / "phase1" / stored.path.name).read_text())
+        assert imported == json.loads(stored.path.read_text())
+    # What people decided about the campaign afterwards is theirs.
+    undecided = {"acknowledged": (), "quarantined": ()}
+    assert read_campaign(tmp_path / "phase1") == read_campaign(COMMITTED).model_copy(update=undecided)
+
+
+def test_the_nested_shape_holds_the_same_runs(tmp_path: Path) -> None:
+    entries = [as_entry(record) for record in committed()[::9]]
+    for name, document in (("list", entries), ("nested", nested(entries))):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "all.json").write_text(json.dumps(document))
+        import_command(tmp_path / name / "all.json", tmp_path / name, "--no-originals", *DECLARED)
+    one, other = ([stored.record for stored in read_folder(tmp_path / name / "phase1")] for name in ("list", "nested"))
+    assert len(one) == 7
+    assert one == other
+
+
+def test_the_published_figures_are_the_committed_ones(tmp_path: Path) -> None:
+    """From the table of figures to statistics: pooled means of the source documents, to two decimals."""
+    if not PUBLISHED.exists():
+        pytest.skip("the published table lies outside the project")
+    with PUBLISHED.open(newline="") as table:
+        rows = list(csv.DictReader(table))
+    names = {
+        "request_throughput_req_per_s": "throughput", "output_throughput_tok_per_s": "output_throughput",
+        "peak_memory_gib": "peak_memory", "kv_cache_gib": "kv_cache",
+    }  # fmt: skip
+    entries = [
+        {names.get(name, name): float(text) if name in names else text for name, text in row.items()} for row in rows
+    ]
+    source = tmp_path / "all.json"
+    source.write_text(json.dumps(entries))
+    import_command(source, tmp_path, *DECLARED)
+    records = [stored.record for stored in read_folder(tmp_path / "phase1")]
+    assert len(records) == 63
+    peaks = [record.value("peak_memory_gib") or 0 for record in records if record.cell[:2] == ("deepseek", "container")]
+    assert round(sum(peaks) / len(peaks), 2) == 101.30
+
+
+def test_originals_are_kept_and_a_second_import_changes_nothing(tmp_path: Path) -> None:
+    source = tmp_path / "all.json"
+    source.write_text(json.dumps([as_entry(record) | {"comment": "x"} for record in committed()[:4]]))
+    first = import_command(source, tmp_path)
+    assert first.output.splitlines() == [
+        "skipped all.json: the field comment is not used",
+        "4 imported, 1 skipped, 0 refused",
+    ]
+    record = read_folder(tmp_path / "phase1")[0].record
+    (kept,) = record.evidence
+    assert (tmp_path / "phase1" / kept.path).read_bytes() == source.read_bytes()
+    assert record.requested.environment == {"type": "docker"}
+    before = {path.name: path.read_bytes() for path in (tmp_path / "phase1").iterdir()}
+    second = import_command(source, tmp_path)
+    assert second.output.splitlines()[-1] == "0 imported, 5 skipped, 0 refused"
+    assert {path.name: path.read_bytes() for path in (tmp_path / "phase1").iterdir()} == before
+
+
+def test_another_figure_under_a_known_name_is_refused(tmp_path: Path) -> None:
+    entry = as_entry(committed()[0])
+    source = tmp_path / "all.json"
+    source.write_text(json.dumps([entry]))
+    import_command(source, tmp_path, "--no-originals")
+    source.write_text(json.dumps([entry | {"peak_memory": 1.0}]))
+    result = import_command(source, tmp_path, "--no-originals")
+    assert result.output.splitlines()[-1] == "0 imported, 0 skipped, 1 refused"
+    assert result.exit_code == 1
+    assert read_folder(tmp_path / "phase1")[0].record.value("peak_memory_gib") == entry["peak_memory"]
+
+
+def test_what_cannot_be_a_run_is_refused_and_said(tmp_path: Path) -> None:
+    entry = as_entry(committed()[0])
+    entries = [
+        entry | {"timestamp": "yesterday"},
+        entry | {"iteration": "first"},
+        entry | {"peak_memory": float("nan"), "start_temp_celsius": -1},
+    ]
+    source = tmp_path / "all.json"
+    source.write_text(json.dumps(entries))
+    outcome = import_results("benchmark-spark", source, tmp_path, Given("c"))
+    assert [left.reason for left in outcome.refused] == ["it does not say timestamp", "it does not say iteration"]
+    record = read_folder(tmp_path / "c")[0].record
+    assert record.metrics["peak_memory_gib"].value is None
+    assert record.metrics["gpu_temp_start_celsius"].reason == "published as -1"
+    assert record.machine.kind is None
+
+
+def folder_of_runs(folder: Path) -> Path:
+    folder.mkdir()
+    facts = {
+        "environment": "native", "model_name": "gpt120b", "model_id": "openai/gpt-oss-120b", "exit_code": 0,
+        "model_path": "/home/khan/models/gpt", "start_temp_celsius": 38, "end_temp_celsius": 60,
+    }  # fmt: skip
+    for iteration, (log, meta) in enumerate(
+        [
+            ("1.1-streaming", json.dumps(facts | {"iteration": 1, "timestamp": "20251108_195154"})),
+            ("1.3-noisy", '{"environment": "native", "model_na'),
+            ("measured-no-report", json.dumps(facts | {"iteration": 3, "timestamp": "20251108_203930"})),
+            ("out-of-memory", json.dumps(facts | {"iteration": 4, "timestamp": "20251108_204930", "exit_code": 1})),
+        ],
+        start=1,
+    ):
+        stem = f"native_gpt120b_iter{iteration}_20251108_2{iteration}0000"
+        (folder / f"{stem}_metadata.json").write_text(meta)
+        (folder / f"{stem}.log").write_bytes((LOGS / f"{log}.log").read_bytes() + b"token=hf_abcdefghijklmnopqrst\n")
+    (folder / "native_gpt120b_iter9_20251108_290000.log").write_text("alone")
+    (folder / "README.txt").write_text("not a run")
+    return folder
+
+
+def test_a_folder_of_runs(tmp_path: Path) -> None:
+    outcome = import_results("benchmark-spark", folder_of_runs(tmp_path / "in"), tmp_path, Given("c"))
+    assert len(outcome.imported) == 4
+    assert {left.source for left in outcome.refused} == {"native_gpt120b_iter9_20251108_290000.log"}
+    assert {left.source for left in outcome.skipped} == {"README.txt"}
+    records = {stored.record.iteration: stored.record for stored in read_folder(tmp_path / "c")}
+    assert {iteration: record.status for iteration, record in records.items()} == {
+        1: "ok", 2: "ok", 3: "invalid", 4: "failed",
+    }  # fmt: skip
+    first = records[1]
+    assert first.value("output_throughput_tok_s") == 120.0
+    assert first.metrics["output_throughput_tok_s"].source == "log"
+    assert first.value("kv_cache_gib") == 5.95
+    assert first.observed.kv_bytes_per_token == 73728
+    assert first.requested.model_path == "<home>/models/gpt"
+    assert (first.started.value, first.started.zone) == ("2025-11-08T19:51:54", "unknown")
+    # Damaged metadata: the name says which run it was, and the record says so.
+    assert records[2].started.value == "2025-11-08T22:00:00"
+    assert "damaged" in records[2].events[0].text
+    assert "measured but no report" in (records[3].status_reason or "")
+    log = first.file("log")
+    assert log is not None
+    kept = (tmp_path / "c" / log.path).read_bytes()
+    assert b"hf_abcdefghijklmnopqrst" not in kept
+    assert any("SHA-256" in event.text for event in first.events)
+    again = import_results("benchmark-spark", tmp_path / "in", tmp_path, Given("c"))
+    assert not again.imported
+
+
+@pytest.mark.parametrize("content", ["", '[{"environment": "nat', "{}", "[]", "\x00\x01"])
+def test_a_file_without_runs_is_one_clear_error(content: str, tmp_path: Path) -> None:
+    source = tmp_path / "all.json"
+    source.write_text(content)
+    with pytest.raises(ImportFormatError, match=r"all\.json"):
+        import_results("benchmark-spark", source, tmp_path / "data", Given("c"))
+    assert not (tmp_path / "data").exists()
+
+
+def test_names_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    source = tmp_path / "all.json"
+    source.write_text(json.dumps([as_entry(committed()[0]) | {"model_name": "other"}]))
+    matrix = read_matrix(ROOT / "matrix/phase1.yaml")
+    outcome = import_results("benchmark-spark", source, tmp_path, Given("phase1", matrix))
+    assert [left.reason for left in outcome.refused] == ["the matrix has no model other"]
+    assert not (tmp_path / "phase1").exists()
+    with pytest.raises(UsageError, match="declares campaign"):
+        import_results("benchmark-spark", source, tmp_path, Given("c", matrix))
+    with pytest.raises(UsageError, match="no name of a campaign"):
+        import_results("benchmark-spark", source, tmp_path, Given("../c"))
+
+
+def test_damaged_notes_are_one_clear_error(tmp_path: Path) -> None:
+    notes = tmp_path / "about.yaml"
+    notes.write_text("machine: {knid: dgx-spark}\n")
+    with pytest.raises(ImportFormatError, match=r"machine\.knid"):
+        read_about(notes)

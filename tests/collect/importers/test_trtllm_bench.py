@@ -1,0 +1,94 @@
+"""Logs and reports of trtllm-bench as they lie in a folder."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sparkpub.collect.importers import import_results
+from sparkpub.collect.importers.base import Given
+from sparkpub.record.errors import ImportFormatError, UsageError
+from sparkpub.record.store import file_sha256, read_folder
+from sparkpub.review.checks import review
+from sparkpub.review.dataset import load
+
+LOGS = Path(__file__).parents[2] / "data/logs/trtllm-bench"
+
+
+def test_files_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    shutil.copy(LOGS / "1.1-streaming.log", folder / "gpt_iter7.log")
+    shutil.copy(LOGS / "report-and-requests.report.json", folder / "tiny_report.json")
+    shutil.copy(LOGS / "report-and-requests.requests.json", folder / "tiny_requests.json")
+    shutil.copy(LOGS / "report-truncated.report.json", folder / "cut.json")
+    (folder / "notes.txt").write_text("bring milk")
+    outcome = import_results("trtllm-bench", folder, tmp_path / "data", Given("c", environment="native"))
+    assert [(left.source, left.refused) for left in outcome.skipped] == [("notes.txt", False)]
+    assert [(left.source, left.reason) for left in outcome.refused] == [
+        ("cut", "it does not say which model was asked for; give --model")
+    ]
+    records = {stored.record.model: stored.record for stored in read_folder(tmp_path / "data/c")}
+    assert set(records) == {"gpt-oss-120b", "model"}
+    gpt = records["gpt-oss-120b"]
+    assert (gpt.iteration, gpt.status) == (7, "ok")
+    assert (gpt.started.value, gpt.started.zone) == ("2025-12-20T04:20:21", "unknown")
+    assert gpt.requested.model_id == "openai/gpt-oss-120b"
+    tiny = records["model"]
+    assert tiny.value("request_latency_p95_ms") == pytest.approx(1925.0)
+    assert {item.role for item in tiny.evidence} == {"report", "requests"}
+    assert "last modification" in tiny.unavailable["started"]
+    for item in tiny.evidence:
+        assert file_sha256(tmp_path / "data/c" / item.path) == item.sha256
+    for file in folder.iterdir():
+        os.utime(file, (0, 0))  # as after a fresh checkout
+    again = import_results("trtllm-bench", folder, tmp_path / "data", Given("c", environment="native"))
+    assert not again.imported
+    assert len(again.skipped) == 1 + 2
+
+
+def test_runs_of_a_cell_are_numbered_in_order_of_time(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    log = (LOGS / "1.1-offline.log").read_text()
+    (folder / "b.log").write_text(log.replace("04:20:21", "03:00:00"))
+    (folder / "a.log").write_text(log)
+    import_results("trtllm-bench", folder, tmp_path, Given("c", environment="native", model="gpt", workload="w"))
+    records = sorted((stored.record for stored in read_folder(tmp_path / "c")), key=lambda record: record.iteration)
+    assert [record.started.value[-8:] for record in records] == ["03:00:00", "04:20:21"]
+    assert [record.plan.position for record in records] == [0, 1]
+    assert {record.cell for record in records} == {("gpt", "native", "w")}
+
+
+def test_a_single_file(tmp_path: Path) -> None:
+    source = tmp_path / "report.json"
+    source.write_text(json.dumps(json.loads((LOGS / "report-only.report.json").read_text())))
+    outcome = import_results("trtllm-bench", source, tmp_path, Given("c", environment="native"))
+    assert len(outcome.imported) == 1
+
+
+def test_where_it_ran_must_be_said_and_something_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--environment"):
+        import_results("trtllm-bench", LOGS, tmp_path, Given("c"))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ImportFormatError, match="nothing of trtllm-bench"):
+        import_results("trtllm-bench", tmp_path / "empty", tmp_path, Given("c", environment="native"))
+    assert ImportFormatError.exit_code == 2  # unreadable input
+    with pytest.raises(FileNotFoundError):
+        import_results("trtllm-bench", tmp_path / "nowhere", tmp_path, Given("c", environment="native"))
+
+
+def test_every_format_there_has_been_is_imported_whatever_state_it_is_in(tmp_path: Path) -> None:
+    given = Given("c", environment="native", model="some")
+    outcome = import_results("trtllm-bench", LOGS, tmp_path, given)
+    cases = {path.name.removesuffix(".expected.json") for path in LOGS.glob("*.expected.json")}
+    assert len(outcome.imported) == len(cases)
+    assert not outcome.refused
+    records = [stored.record for stored in read_folder(tmp_path / "c")]
+    expected = [json.loads(path.read_text())["complete"] for path in LOGS.glob("*.expected.json")]
+    assert sum(record.status == "ok" for record in records) == sum(expected)
+    # A report without its log is no error, and its figures agree with the evidence.
+    errors = {item.check for item in review(load(tmp_path)).findings if item.severity == "error"}
+    assert {"missing-log", "metric-mismatch", "checksum", "schema"}.isdisjoint(errors)

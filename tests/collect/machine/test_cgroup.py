@@ -1,0 +1,40 @@
+"""Control groups, read from folders that look like each hierarchy."""
+
+from pathlib import Path
+
+import pytest
+
+from sparkpub.collect.machine import cgroup
+
+
+def tree(root: Path, *files: str) -> Path:
+    for name in files:
+        place = root / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("1\n")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("files", "lines", "version", "folder"),
+    [
+        (["cgroup.controllers", "a/b/memory.current"], "0::/a/b\n", "v2", "a/b"),
+        (["memory/a/memory.usage_in_bytes"], "4:memory:/a\n3:cpu,cpuacct:/x\n", "v1", "memory/a"),
+        (
+            ["memory/a/memory.usage_in_bytes", "unified/cgroup.procs"],
+            "4:cpu,memory:/a\n0::/elsewhere\n",
+            "hybrid",
+            "memory/a",
+        ),
+        (["cgroup.controllers"], "0::/\n", "v2", None),
+        (["unrelated"], "0::/\n", "none", None),
+    ],
+)
+def test_the_group_that_is_charged_is_found_in_every_hierarchy(
+    tmp_path: Path, files: list[str], lines: str, version: str, folder: str | None
+) -> None:
+    root, proc = tree(tmp_path / "cg", *files), tmp_path / "proc"
+    tree(proc, "7/cgroup")
+    (proc / "7" / "cgroup").write_text(lines)
+    assert cgroup.version(root) == version
+    assert cgroup.memory_folder(7, root, proc) == (None if folder is None else root / folder)

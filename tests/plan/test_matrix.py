@@ -1,0 +1,170 @@
+"""The matrix: every mistake at once, with its line; orders that do not confound."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from sparkpub.plan import matrix as matrices
+from sparkpub.plan.coverage import by_cell, states
+from sparkpub.plan.matrix import Matrix, plan
+from sparkpub.record.errors import CollectError, MatrixError
+from tests.building import a_record
+
+
+def a_matrix(**changes: object) -> Matrix:
+    document: dict[str, object] = {
+        "campaign": "c",
+        "title": "A campaign",
+        "models": {"a": {"id": "x/a"}, "b": {"id": "x/b"}},
+        "environments": {"native": {"type": "host"}, "container": {"type": "host"}},
+        "workloads": {"w": {"type": "matmul"}},
+        "iterations": 4,
+    }
+    return Matrix.model_validate(document | changes)
+
+
+def order(matrix: Matrix) -> list[str]:
+    return [f"{run.iteration}{run.model}{run.environment[0]}" for run in plan(matrix)]
+
+
+def test_interleaved_reverses_the_environments_in_every_second_iteration() -> None:
+    assert order(a_matrix(iterations=2)) == ["1an", "1ac", "1bn", "1bc", "2ac", "2an", "2bc", "2bn"]
+
+
+def test_interleaved_gives_every_environment_the_same_mean_position() -> None:
+    runs = plan(a_matrix(iterations=10))
+    means = {name: sum(r.position for r in runs if r.environment == name) for name in ("native", "container")}
+    assert means["native"] == means["container"]
+
+
+def test_blocked_runs_one_cell_after_the_other() -> None:
+    assert order(a_matrix(order="blocked", iterations=2)) == ["1an", "2an", "1ac", "2ac", "1bn", "2bn", "1bc", "2bc"]
+
+
+def test_random_is_a_permutation_that_the_seed_reproduces() -> None:
+    first, again, other = (order(a_matrix(order="random", seed=seed)) for seed in (1, 1, 2))
+    assert first == again != other
+    assert sorted(first) == sorted(other) == sorted(order(a_matrix()))
+
+
+def test_exclude_removes_cells_and_nothing_else() -> None:
+    matrix = a_matrix(exclude=[{"model": "a", "environment": "container"}])
+    counted = Counter((run.model, run.environment) for run in plan(matrix))
+    assert counted == {("a", "native"): 4, ("b", "native"): 4, ("b", "container"): 4}
+
+
+TWO = {"w": {"type": "command", "argv": ["a"], "metrics": {"output_throughput_tok_s": {"regex": "(.)"}}}}
+TWO["few"] = TWO["w"] | {"runs": 2}
+
+
+@pytest.mark.parametrize("kind", ["interleaved", "blocked", "random"])
+def test_a_workload_may_have_a_number_of_runs_of_its_own(kind: str) -> None:
+    matrix = a_matrix(workloads=TWO, order=kind)
+    runs = plan(matrix)
+    assert Counter((run.model, run.environment, run.workload) for run in runs) == {
+        (model, environment, workload): {"w": 4, "few": 2}[workload] for model, environment, workload in matrix.cells()
+    }
+    assert {run.iteration for run in runs if run.workload == "few"} == {1, 2}
+    assert [cell.planned for cell in by_cell(matrix, [])] == [
+        {"w": 4, "few": 2}[cell.workload] for cell in by_cell(matrix, [])
+    ]
+
+
+def test_the_number_of_runs_is_no_part_of_a_specification() -> None:
+    matrix = a_matrix(workloads=TWO)
+    assert matrix.fingerprint("a", "native", "w") == matrix.fingerprint("a", "native", "few")
+
+
+def test_the_committed_records_still_are_of_their_cells() -> None:
+    """The fingerprints that lie on disk, made before a workload could have a number of runs of its own."""
+    folder = Path(__file__).parents[2] / "data/comprehensive/h200"
+    matrix = matrices.from_document(json.loads((folder / "campaign.json").read_text())["matrix"], "h200")
+    found = [json.loads(path.read_text()) for path in sorted(folder.glob("*_iter*Z.json"))]
+    assert len(found) >= 60
+    for record in found:
+        cell = (record["model"], record["environment"], record["workload"])
+        assert record["specification"] == matrix.fingerprint(*cell)
+
+
+WRONG = """\
+campaign: Phase One
+title: t
+models:
+  m: {id: x/y, pth: /models}
+environments:
+  native: {type: hots}
+workloads:
+  w: {type: command, argv: [x]}
+iteratons: 3
+gates: {cooldown: soon, max_start_temp_celsius: 45}
+baseline: nativ
+"""
+
+
+def test_all_mistakes_are_reported_at_once_with_lines_and_suggestions() -> None:
+    with pytest.raises(MatrixError) as caught:
+        matrices.parse(WRONG, "m.yaml")
+    text = "\n".join(caught.value.lines())
+    assert "campaign" in text
+    assert "m.yaml:1;" in text
+    assert "unknown key models.m.pth, m.yaml:4; did you mean path?" in text
+    assert "unknown type 'hots' of environments.native, m.yaml:6; did you mean host?" in text
+    assert "unknown key iteratons, m.yaml:9; did you mean iterations?" in text
+    assert "'soon' is not a duration" in text
+    assert "m.yaml:10;" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("campaign: [", "not YAML"),
+        ("- a", "mapping"),
+        ("campaign: c\ncampaign: d", "stands twice, m.yaml:2"),
+        ("", "mapping"),
+    ],
+)
+def test_nonsense_is_one_clear_line(text: str, words: str) -> None:
+    with pytest.raises(MatrixError) as caught:
+        matrices.parse(text, "m.yaml")
+    assert any(words in line for line in caught.value.lines())
+
+
+def test_durations() -> None:
+    assert [matrices.seconds(text) for text in ("5m", "1.5h", "200ms", 7)] == [300.0, 5400.0, 0.2, 7]
+
+
+def test_a_specification_is_what_is_measured_not_what_it_is_called() -> None:
+    plain, titled, longer = a_matrix(), a_matrix(title="Other"), a_matrix(seed=43)
+    cell = ("a", "native", "w")
+    assert plain.fingerprint(*cell) == titled.fingerprint(*cell) != longer.fingerprint(*cell)
+
+
+def test_coverage_counts_slots_not_records() -> None:
+    matrix = a_matrix(iterations=3, retries=1)
+    fingerprint = matrix.fingerprint("a", "native", "w")
+
+    def run(number: int, iteration: int, **fields: object) -> object:
+        return a_record(run_id=f"r{number}", model="a", iteration=iteration, specification=fingerprint, **fields)
+
+    failed = {"status": "failed", "status_reason": "x"}
+    records = [run(1, 1), run(2, 1), run(3, 2, **failed), run(4, 2, **failed), run(5, 3, **failed)]
+    cell = by_cell(matrix, records)[0]  # type: ignore[arg-type]
+    assert (cell.planned, cell.done, cell.failed, cell.missing) == (3, 1, 1, 1)
+
+
+def test_an_interruption_uses_up_no_retry() -> None:
+    matrix = a_matrix(iterations=1, retries=0, models={"a": {"id": "x/a"}})
+    record = a_record(model="a", status="interrupted", status_reason="Ctrl-C")
+    assert list(states(matrix, [record]).values()) == ["retry", "missing"]
+
+
+def test_records_of_another_specification_are_refused() -> None:
+    with pytest.raises(CollectError, match="another specification"):
+        states(a_matrix(), [a_record(model="a", specification="0" * 64)])
+
+
+def test_the_shipped_matrices_are_valid() -> None:
+    for path in sorted((Path(__file__).parents[2] / "matrix").glob("*.yaml")):
+        assert plan(matrices.read(path)), path

@@ -1,0 +1,96 @@
+"""What holds for every workload of the registry."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkpub.plan.environments import OPTIONS
+from sparkpub.plan.matrix import Gates
+from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.record.record import metric_problems
+
+
+def test_every_workload_is_registered() -> None:
+    assert set(WORKLOADS) == {"matmul", "generate", "command", "trtllm-bench", "vllm-bench", "llama-bench"}
+
+
+PARTS = {
+    **{f"workload {name}": member.options for name, member in WORKLOADS.items()},
+    **{f"environment {name}": options for name, options in OPTIONS.items()},
+    "gates": Gates,
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_option_says_what_it_means(part: str) -> None:
+    """The reference page prints these texts."""
+    silent = [name for name, field in PARTS[part].model_fields.items() if not (field.description or "").endswith(".")]
+    assert silent == []
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("log", [b"", b"\xff\xfe\x00", b"\x1b[31mTraceback", b"NaN", b"[[[[", b"{}"])
+def test_no_parser_raises_and_none_calls_nothing_complete(name: str, log: bytes) -> None:
+    answer = WORKLOADS[name].parse(log, {"report": log, "requests": log}, None)
+    assert not answer.complete
+    assert answer.problems
+
+
+JUNK = [None, "x", "", [], [[]], {}, {"a": 1}, -1, 0, 1e308, float("nan"), True, "\ud800"]
+PHASE = {"name": "load", "start_seconds": 0.0, "end_seconds": 1.0}
+LOGS = Path(__file__).parents[2] / "data/logs/trtllm-bench"
+REPORTS: dict[str, tuple[Any, Any]] = {
+    "matmul": (
+        {"gflop_s": 1.0, "mean_ms": 1.0, "times_ms": [1.0], "correct": True, "size": 5, "settings": {"a": "b"},
+         "phases": [PHASE], "phases_epoch": 1.0, "device": "cpu"},
+        None,
+    ),
+    "generate": (
+        {"metrics": {"output_throughput_tok_s": 1.0}, "unavailable": {"kv_cache_gib": "x"}, "problems": ["y"],
+         "observed": {"parameters": 5, "settings": {"a": "b"}, "config_sha256": "0" * 64}, "phases": [PHASE],
+         "phases_epoch": 1.0},
+        {"requests": [{"ttft_ms": 1.0, "latency_ms": 2.0, "output_tokens": 5}], "itl_ms": [[1.0]]},
+    ),
+    "trtllm-bench": (
+        json.loads((LOGS / "report-and-requests.report.json").read_text()),
+        json.loads((LOGS / "report-and-requests.requests.json").read_text())[:1],
+    ),
+    "vllm-bench": (
+        {"latencies": [1.0], "avg_latency": 1.0, "elapsed_time": 1.0, "completed": 1, "failed": 1, "duration": 1.0,
+         "model_id": "m", "num_requests": 1, "output_throughput": 1.0, "mean_ttft_ms": 1.0},
+        None,
+    ),
+    "llama-bench": (
+        [{"n_gen": 1, "n_prompt": 0, "avg_ts": 1.0, "samples_ns": [1], "model_size": 1, "model_n_params": 1,
+          "build_commit": "a", "build_number": 1, "type_k": "f16", "gpu_info": "x", "n_threads": 4}],
+        None,
+    ),
+}  # fmt: skip
+
+
+def damaged(document: Any) -> Iterator[Any]:
+    """The document with each of its parts replaced by each piece of junk, or gone."""
+    yield from JUNK
+    if isinstance(document, dict):
+        for key, value in document.items():
+            yield {name: other for name, other in document.items() if name != key}
+            yield from (document | {key: other} for other in damaged(value))
+    elif isinstance(document, list):
+        for index, value in enumerate(document):
+            yield from ([*document[:index], other, *document[index + 1 :]] for other in damaged(value))
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_no_damage_to_a_report_makes_a_parser_raise(name: str) -> None:
+    report, requests = REPORTS[name]
+    pairs = [(other, requests) for other in damaged(report)]
+    pairs += [(report, other) for other in damaged(requests)] if requests is not None else []
+    assert len(pairs) > 100
+    for one, two in pairs:
+        files = {"report": json.dumps(one).encode(), "requests": json.dumps(two).encode()}
+        answer = WORKLOADS[name].parse(b"", files, None)
+        for metric, value in answer.metrics.items():
+            assert not metric_problems(metric, value), (one, two)

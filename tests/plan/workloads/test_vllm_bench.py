@@ -1,0 +1,166 @@
+"""`vllm bench` from the files and lines that vLLM documents; the numbers are chosen, the arithmetic stands beside."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from sparkpub.plan.workloads import reading, vllm_bench
+from sparkpub.plan.workloads.base import Case
+from sparkpub.plan.workloads.vllm_bench import VllmBenchOptions
+from sparkpub.record.errors import WorkloadError
+
+ENGINE = b"""\
+INFO 11-09 10:00:00 [core.py:76] Initializing a V1 LLM engine (v0.11.0) with config: model='/models/tiny', \
+speculative_config=None, dtype=torch.bfloat16, max_seq_len=4096, load_format=dummy, quantization=None, \
+kv_cache_dtype=auto, enforce_eager=False
+Loading safetensors checkpoint shards: 100%|#####| 4/4\rINFO 11-09 10:00:09 [gpu_model_runner.py:2653] \
+Model loading took 14.2488 GiB and 2.1 seconds
+INFO 11-09 10:00:19 [gpu_worker.py:298] Available KV cache memory: 53.41 GiB
+INFO 11-09 10:00:19 [kv_cache_utils.py:1087] GPU KV cache size: 1,000,000 tokens
+"""
+
+
+def case(**changes: Any) -> Case:
+    facts: dict[str, Any] = {
+        "model_key": "tiny", "model_id": "tiny/model", "model_path": "/models/tiny", "model_config": None,
+        "random_weights": False, "iteration": 1, "seed": 42,
+    }  # fmt: skip
+    return Case(**facts | changes)
+
+
+def values(log: bytes, report: Any, options: VllmBenchOptions | None = None) -> dict[str, float | None]:
+    answer = vllm_bench.parse(log, {"report": json.dumps(report).encode()}, options)
+    return {name: metric.value for name, metric in answer.metrics.items()}
+
+
+def test_throughput_counts_output_tokens_from_the_printed_line() -> None:
+    report = {
+        "elapsed_time": 10.0, "num_requests": 100, "total_num_tokens": 64_000, "requests_per_second": 10.0,
+        "tokens_per_second": 6400.0,
+    }  # fmt: skip
+    log = ENGINE + b"Throughput: 10.00 requests/s, 6400.00 total tokens/s, 1280.00 output tokens/s\n"
+    found = values(log, report)
+    assert found["output_throughput_tok_s"] == 1280.0
+    assert found["total_throughput_tok_s"] == 6400.0
+    assert found["measured_time_ms"] == 10_000.0
+    observed = vllm_bench.parse(log, {"report": json.dumps(report).encode()}, None).observed
+    assert (observed.engine_version, observed.model_path, observed.dtype) == ("0.11.0", "/models/tiny", "bfloat16")
+    assert observed.random_weights is True
+    assert observed.quantization is None
+    # 53.41 x 2^30 / 1,000,000 = 57348.6 bytes per token.
+    assert observed.kv_bytes_per_token == 57_349
+    assert found["weights_gib"] == 14.2488
+
+
+def test_the_total_rate_is_never_taken_for_the_output_rate() -> None:
+    report = {"elapsed_time": 10.0, "num_requests": 100, "total_num_tokens": 64_000, "tokens_per_second": 6400.0}
+    answer = vllm_bench.parse(b"", {"report": json.dumps(report).encode()}, None)
+    assert "output_throughput_tok_s" not in answer.metrics
+    assert not answer.complete
+
+
+def test_latency_is_per_batch_and_the_rate_needs_its_size() -> None:
+    report = {"avg_latency": 2.0, "latencies": [1.0, 2.0, 3.0], "percentiles": {"50": 2.0}}
+    assert "output_throughput_tok_s" not in values(b"", report)
+    found = values(b"", report, VllmBenchOptions(mode="latency", batch_size=4, output_tokens=10, requests=3))
+    assert found["request_latency_mean_ms"] == 2000.0
+    # Type 7 quantile of 1, 2, 3 at 0.95: position 1.9, so 2 + 0.9 = 2.9 s.
+    assert found["request_latency_p95_ms"] == pytest.approx(2900.0)
+    # 3 batches x 4 requests x 10 tokens in 6 s.
+    assert found["output_throughput_tok_s"] == pytest.approx(20.0)
+
+
+def test_serve_also_as_appended_lines() -> None:
+    report = {
+        "date": "20251109-100000", "backend": "vllm", "model_id": "/models/tiny", "request_rate": "inf",
+        "duration": 4.0, "completed": 8, "failed": 0, "total_input_tokens": 800, "total_output_tokens": 400,
+        "request_throughput": 2.0, "request_goodput:": None,
+        "output_throughput": 100.0, "total_token_throughput": 300.0,
+        "mean_ttft_ms": 20.0, "median_ttft_ms": 18.0, "p99_ttft_ms": 40.0, "mean_tpot_ms": 9.0, "p95_itl_ms": 11.0,
+        "mean_e2el_ms": 500.0,
+    }  # fmt: skip
+    expected = {
+        "output_throughput_tok_s": 100.0, "total_throughput_tok_s": 300.0, "request_throughput_req_s": 2.0,
+        "measured_time_ms": 4000.0, "ttft_mean_ms": 20.0, "ttft_p50_ms": 18.0, "ttft_p99_ms": 40.0, "tpot_mean_ms": 9.0,
+        "itl_p95_ms": 11.0, "request_latency_mean_ms": 500.0,
+    }  # fmt: skip
+    assert values(b"", report) == expected
+    assert vllm_bench.parse(b"", {"report": json.dumps(report).encode()}, None).observed.requests == 8
+    failed = vllm_bench.parse(b"", {"report": json.dumps(report | {"failed": 3}).encode()}, None)
+    assert failed.problems == ("3 requests failed",)
+
+
+def test_commands() -> None:
+    throughput = vllm_bench.command(case(random_weights=True), VllmBenchOptions(extra_args=("--x", "0.5"))).argv
+    assert throughput[:5] == ("vllm", "bench", "throughput", "--model", "/models/tiny")
+    assert throughput[throughput.index("--load-format") + 1] == "dummy"
+    assert throughput[-2:] == ("--x", "0.5")
+    latency = vllm_bench.command(case(), VllmBenchOptions(mode="latency", requests=30, warmup=10)).argv
+    assert latency[latency.index("--num-iters") + 1] == "30"
+    assert latency[latency.index("--num-iters-warmup") + 1] == "10"
+    serve = vllm_bench.command(case(), VllmBenchOptions(mode="serve", concurrency=4))
+    assert serve.argv[:2] == ("{python}", "{workdir}/vllm_serve.py")
+    assert [str(name) for name in serve.files] == ["vllm_serve.py"]
+    server, client = " ".join(serve.argv).split(" -- ")[1:]
+    assert server.startswith("vllm serve /models/tiny")
+    assert "--max-concurrency 4" in client
+    with pytest.raises(WorkloadError):
+        vllm_bench.command(case(model_path=None), VllmBenchOptions())
+    with pytest.raises(ValidationError, match="concurrency is for mode serve"):
+        VllmBenchOptions(concurrency=4)
+
+
+@pytest.mark.parametrize(
+    ("mode", "begins", "before"),
+    [
+        ("throughput", "Processed prompts:   0%|", "Adding requests: 100%|"),
+        ("latency", "Profiling iterations:   0%|", "Warmup iterations: 100%|"),
+        ("latency", "Bench iterations:   0%|", "Warmup iterations: 100%|"),
+        ("serve", "Initial test run completed. Starting main benchmark run...", "Starting initial single prompt test"),
+    ],
+)  # fmt: skip
+def test_the_measurement_begins_with_a_line_that_comes_at_once(mode: str, begins: str, before: str) -> None:
+    command = vllm_bench.command(case(), VllmBenchOptions.model_validate({"mode": mode}))
+    assert command.variables["PYTHONUNBUFFERED"] == "1"
+    assert command.measured_from is not None
+    assert re.search(command.measured_from, begins)
+    assert not re.search(command.measured_from, before)
+
+
+SERVER = """
+import http.server, sys
+class Healthy(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers()
+    def log_message(self, *rest): pass
+server = http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Healthy)
+print("serving", flush=True)
+server.serve_forever()
+"""
+
+
+def drive(port: int, server: list[str], client: list[str]) -> subprocess.CompletedProcess[bytes]:
+    driver = [sys.executable, "-c", reading.payload("vllm_serve.py").decode(), str(port), "20"]
+    return subprocess.run([*driver, "--", *server, "--", *client], check=False, capture_output=True)
+
+
+def test_the_driver_waits_for_the_server_and_stops_it(unused_port: int, tmp_path: Path) -> None:
+    mark = tmp_path / "measured"
+    client = [sys.executable, "-c", f"import pathlib, sys; pathlib.Path({str(mark)!r}).touch(); sys.exit(7)"]
+    done = drive(unused_port, [sys.executable, "-c", SERVER, str(unused_port)], client)
+    assert mark.exists()
+    assert done.returncode == 7
+    # The port is free again: the server has ended with the benchmark.
+    assert drive(unused_port, [sys.executable, "-c", SERVER, str(unused_port)], client).returncode == 7
+
+
+def test_a_server_that_dies_is_not_waited_for(unused_port: int) -> None:
+    done = drive(unused_port, [sys.executable, "-c", "raise SystemExit(3)"], ["true"])
+    assert done.returncode == 1
+    assert b"exit code 3 before it was healthy" in done.stdout

@@ -1,0 +1,132 @@
+"""The data folder: damage is named, writing is all or nothing, and the committed campaign is the published one."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from sparkpub.record import store
+from sparkpub.record.campaign import Campaign, Quarantine
+from sparkpub.record.errors import RecordError
+from sparkpub.review.dataset import load
+from tests.building import a_record
+
+DATA = Path(__file__).parents[2] / "data" / "comprehensive"
+
+
+def a_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "c"
+    folder.mkdir()
+    store.write_atomic(folder / "campaign.json", store.to_json(Campaign(campaign="c", title="t")))
+    record = a_record()
+    store.write_atomic(folder / f"{record.stem}.json", store.to_json(record))
+    return folder
+
+
+def test_what_was_written_is_read(tmp_path: Path) -> None:
+    a_folder(tmp_path)
+    assert load(tmp_path).runs[0].record == a_record()
+
+
+def test_evidence_in_json_is_not_taken_for_a_record(tmp_path: Path) -> None:
+    folder = a_folder(tmp_path)
+    (folder / f"{a_record().stem}.report.json").write_text("[]")
+    assert len(load(tmp_path).runs) == 1
+
+
+def test_damage_names_file_field_and_place(tmp_path: Path) -> None:
+    folder = a_folder(tmp_path)
+    path = folder / f"{a_record().stem}.json"
+    path.write_text('{"schema_version": 1,\n "run_id": }')
+    with pytest.raises(RecordError, match=rf"not JSON.*{path.name}:2:12"):
+        load(tmp_path)
+    path.write_text(json.dumps(json.loads(store.to_json(a_record())) | {"speed": 1}))
+    with pytest.raises(RecordError, match=rf"speed: Extra inputs.*{path.name}"):
+        load(tmp_path)
+    path.write_text('{"schema_version": 1, "duration_seconds": NaN}')
+    with pytest.raises(RecordError, match="NaN is not JSON"):
+        load(tmp_path)
+
+
+def test_a_preview_skips_damage_and_says_so(tmp_path: Path) -> None:
+    folder = a_folder(tmp_path)
+    (folder / "torn.json").write_text('{"schema')
+    said: list[str] = []
+    dataset = load(tmp_path, skip=said.append)
+    assert len(dataset.runs) == 1
+    assert len(said) == 1
+    assert "torn.json" in said[0]
+
+
+def test_a_quarantine_must_name_a_run(tmp_path: Path) -> None:
+    folder = a_folder(tmp_path)
+    campaign = Campaign(campaign="c", title="t", quarantined=(Quarantine(run="nobody", reason="x"),))
+    store.write_atomic(folder / "campaign.json", store.to_json(campaign))
+    with pytest.raises(RecordError, match="nobody is no run"):
+        load(tmp_path)
+
+
+def test_a_run_id_stands_once(tmp_path: Path) -> None:
+    folder = a_folder(tmp_path)
+    (folder / "copy.json").write_text(store.to_json(a_record()))
+    with pytest.raises(RecordError, match="stands twice"):
+        load(tmp_path)
+
+
+def test_campaigns_of_two_folders_stand_side_by_side_and_names_must_differ(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    a_folder(here)
+    assert list(load(DATA, here).campaigns) == [*load(DATA).campaigns, "c"]
+    there.mkdir()
+    a_folder(there)
+    with pytest.raises(RecordError, match="campaign c lies in two data folders"):
+        load(here, there)
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.json"
+    store.write_atomic(path, "old")
+
+    def full(_handle: int) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        store.write_atomic(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+    folder = a_folder(tmp_path)
+    assert load(tmp_path).runs[0].record.value("output_throughput_tok_s") == 100.0
+    changed = a_record({"output_throughput_tok_s": 101.5})
+    (folder / f"{changed.stem}.json").write_text(store.to_json(changed) + " ")
+    assert load(tmp_path).runs[0].record.value("output_throughput_tok_s") == 101.5
+
+
+def test_phase1_is_what_was_published() -> None:
+    """63 rows, 13 of them in one cell; the means are those of the source's tables (document 000)."""
+    campaign = load(DATA).campaign("phase1")
+    assert len(campaign.runs) == 63
+    assert sum(record.cell == ("gpt120b", "native", "throughput") for record in campaign.records) == 13
+    assert all(record.started.zone == "unknown" for record in campaign.records)
+    assert all(metric.source == "published" for record in campaign.records for metric in record.metrics.values())
+    peaks = [r.value("peak_memory_gib") for r in campaign.records if r.cell == ("deepseek", "native", "throughput")]
+    assert sum(value for value in peaks if value is not None) / 10 == pytest.approx(70.47, abs=0.005)
+
+
+def test_phase1_carries_every_published_figure() -> None:
+    source = Path(__file__).parents[3] / "shared" / "reference" / "phase1_runs.csv"
+    if not source.is_file():
+        pytest.skip("the published table is not beside this clone")
+    lines = [line.split(",") for line in source.read_text().splitlines()[1:]]
+    published = {(row[1], row[2], row[0]): tuple(map(float, row[8:12])) for row in lines}
+    names = ("request_throughput_req_s", "output_throughput_tok_s", "peak_memory_gib", "kv_cache_gib")
+    recorded = {
+        (r.environment, r.model, r.started.compact.replace("T", "_")): tuple(r.value(name) for name in names)
+        for r in load(DATA).campaign("phase1").records
+    }
+    assert recorded == published

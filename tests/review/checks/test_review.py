@@ -1,0 +1,327 @@
+"""The review as a whole: a campaign with known faults, acknowledgements, quarantine, the commands."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from sparkpub.cli import cli
+from sparkpub.record.campaign import Acknowledgement, Quarantine
+from sparkpub.record.record import MetricValue
+from sparkpub.record.store import CAMPAIGN_FILE, read_campaign, to_json
+from sparkpub.review.checks import Finding, Review, review
+from sparkpub.review.dataset import load
+from tests.review.checks import faults
+from tests.review.checks.clean import MACHINE, Run, clean_runs, write
+
+
+def reviewed(data: Path) -> Review:
+    return review(load(data, skip=lambda _: None))
+
+
+def test_a_campaign_with_known_faults_has_exactly_these_findings(tmp_path: Path) -> None:
+    runs = clean_runs(seed=7)
+    native = faults.cell(runs)
+    native[3].columns = {"gpu_clock_sm_mhz": "611"}
+    native[5].tok_s *= 0.95
+    sparse = faults.cell(runs, "sparse", "container")
+    sparse[0].status = "timeout"
+    sparse[1].events = (faults.XID,)
+    faults.blocks(runs)
+    folder = write(tmp_path, runs)
+    log = folder / f"{native[7].run_id}.log"
+    log.write_bytes(log.read_bytes() + b"\n")
+    found = reviewed(tmp_path)
+    both = "dense/native/w", "dense/container/w"
+    assert [(item.severity, item.check, item.cells, item.run) for item in found.findings] == [
+        ("error", "checksum", ("dense/native/w",), native[7].run_id),
+        ("error", "order-confound", both[::-1], None),
+        ("warning", "exit-status", ("sparse/container/w",), sparse[0].run_id),
+        ("warning", "unbalanced", ("sparse/container/w",), None),
+        ("warning", "outlier", ("dense/native/w",), native[5].run_id),  # by its throughput
+        ("warning", "outlier", ("dense/native/w",), native[5].run_id),  # and by its latency
+        ("warning", "slow-clock", ("dense/native/w",), native[3].run_id),
+        ("warning", "kernel-warning", ("sparse/container/w",), sparse[1].run_id),
+    ]
+    assert set(found.excluded) == {native[7].run_id, sparse[0].run_id}
+
+
+def test_the_clean_campaign_passes_at_every_threshold(tmp_path: Path) -> None:
+    write(tmp_path, clean_runs(seed=7))
+    done = CliRunner().invoke(cli, ["check", str(tmp_path), "--fail-on", "warning"])
+    assert (done.exit_code, done.output) == (
+        0,
+        "40 runs, 0 of them out of the figures: 0 errors, 0 warnings, 0 notes\n",
+    )
+
+
+@pytest.mark.parametrize(("used_gib", "problems"), [(200.0, 0), (1200.0, 40)])
+def test_main_memory_is_held_against_main_memory(tmp_path: Path, used_gib: float, problems: int) -> None:
+    """A GPU of 119.7 GiB in a machine of 1,000: what the whole machine used may be more than the GPU has."""
+    runs = clean_runs(seed=7)
+    for run in runs:
+        run.machine = MACHINE.model_copy(update={"memory_total_gib": 1000.0})
+        run.change_metrics = lambda metrics: metrics.update(
+            system_peak_gib=MetricValue(value=used_gib, unit="GiB", source="sampler")
+        )
+    write(tmp_path, runs)
+    assert len([item for item in reviewed(tmp_path).findings if item.check == "unit"]) == problems
+
+
+def hot(tmp_path: Path, **fields: object) -> Run:
+    runs = clean_runs(seed=7)
+    run = faults.cell(runs)[3]
+    run.gates = (faults.HOT,)
+    write(tmp_path, runs, **fields)
+    return run
+
+
+def test_check_prints_json_and_nothing_else(tmp_path: Path) -> None:
+    run = hot(tmp_path)
+    done = CliRunner().invoke(cli, ["check", str(tmp_path), "--json"])
+    assert done.exit_code == 0, "a warning does not fail unless asked to"
+    document = json.loads(done.output)
+    assert document["runs"] == 40
+    (finding,) = document["findings"]
+    assert set(finding) == {"check", "severity", "campaign", "cell", "run", "message", "evidence"}
+    assert (finding["check"], finding["campaign"], finding["run"]) == ("thermal-gate", "clean", run.run_id)
+
+
+def test_check_fails_at_the_threshold_asked_for(tmp_path: Path) -> None:
+    hot(tmp_path)
+    assert CliRunner().invoke(cli, ["check", str(tmp_path), "--fail-on", "warning"]).exit_code == 1
+
+
+def test_annotations_name_the_file_and_cannot_be_broken_out_of(tmp_path: Path) -> None:
+    run = hot(tmp_path)
+    done = CliRunner().invoke(cli, ["check", str(tmp_path), "--github"])
+    (line,) = done.output.splitlines()
+    assert line.startswith(f"::warning file={tmp_path}/clean/native_dense_w_iter04_")
+    assert ",title=thermal-gate::This run started hot" in line
+    assert run.run_id not in line.split("::")[1]
+
+
+@pytest.mark.parametrize(
+    ("cell", "known"),
+    [(None, True), ("dense/native/w", True), ("*/native/*", True), ("dense/container/w", False), ("*/*", False)],
+)
+def test_an_acknowledgement_covers_its_cells_and_stays_visible(tmp_path: Path, cell: str | None, known: bool) -> None:
+    hot(tmp_path, acknowledged=(Acknowledgement(check="thermal-gate", cell=cell, reason="summer"),))
+    found = reviewed(tmp_path)
+    assert (found.unacknowledged("warning") == ()) is known
+    done = CliRunner().invoke(cli, ["check", str(tmp_path), "--fail-on", "warning"])
+    assert done.exit_code == (0 if known else 1)
+    assert ("acknowledged: summer" in done.output) is known
+    assert "started hot" in done.output
+
+
+def test_an_acknowledgement_covers_several_cells_only_if_it_names_them_all(tmp_path: Path) -> None:
+    runs = clean_runs(seed=7)
+    faults.blocks(runs)
+    write(
+        tmp_path, runs, acknowledged=(Acknowledgement(check="order-confound", cell="dense/native/w", reason="known"),)
+    )
+    assert [finding.check for finding in reviewed(tmp_path).unacknowledged_errors] == ["order-confound"]
+
+
+def test_errors_of_meaning_void_what_rests_on_them(tmp_path: Path) -> None:
+    runs = clean_runs(seed=7)
+    faults.blocks(runs)
+    write(tmp_path, runs)
+    (found,) = reviewed(tmp_path).voiding("clean")
+    assert found.check == "order-confound"
+    assert "dense/native/w" in found.cells
+    assert "sparse/native/w" not in found.cells
+
+
+def test_quarantine_takes_a_run_out_and_undo_puts_it_back(tmp_path: Path) -> None:
+    run = hot(tmp_path)
+    before = (tmp_path / "clean" / CAMPAIGN_FILE).read_text()
+    command = ["quarantine", run.run_id, "--data", str(tmp_path)]
+    done = CliRunner().invoke(cli, [*command, "--reason", "the fan\nwas blocked"])
+    assert (done.exit_code, done.output) == (0, f"{run.run_id} is out of the figures of clean\n")
+    assert read_campaign(tmp_path / "clean").quarantined == (Quarantine(run=run.run_id, reason="the fan was blocked"),)
+    found = reviewed(tmp_path)
+    assert found.excluded == {run.run_id: "quarantined: the fan was blocked"}
+    assert found.findings == (), "a run that is out is not reviewed for its conditions"
+    assert CliRunner().invoke(cli, [*command, "--undo"]).exit_code == 0
+    assert (tmp_path / "clean" / CAMPAIGN_FILE).read_text() == before
+
+
+@pytest.mark.parametrize("options", [["--reason", "x", "--undo"], [], ["--undo"], ["--reason", " "]], ids=" ".join)
+def test_quarantine_refuses_what_makes_no_sense(tmp_path: Path, options: list[str]) -> None:
+    run = hot(tmp_path)
+    before = (tmp_path / "clean" / CAMPAIGN_FILE).read_text()
+    assert CliRunner().invoke(cli, ["quarantine", run.run_id, "--data", str(tmp_path), *options]).exit_code != 0
+    assert (tmp_path / "clean" / CAMPAIGN_FILE).read_text() == before
+
+
+def test_a_review_is_made_once_for_a_dataset(tmp_path: Path) -> None:
+    write(tmp_path, clean_runs(seed=7, iterations=2), iterations=2)
+    dataset = load(tmp_path)
+    assert review(dataset) is review(dataset)
+    assert review(load(tmp_path)) is not review(dataset)
+
+
+def test_a_retry_that_succeeded_is_a_note(tmp_path: Path) -> None:
+    runs = clean_runs(seed=7)
+    faults.twice(runs)
+    runs[-1].tok_s = faults.cell(runs)[3].tok_s
+    faults.cell(runs)[3].status = "failed"
+    write(tmp_path, runs)
+    (finding,) = reviewed(tmp_path).findings
+    assert (finding.check, finding.severity) == ("exit-status", "info")
+    assert finding.message.endswith("A later attempt succeeded.")
+
+
+def test_a_damaged_campaign_file_is_a_finding_without_a_path_of_this_machine(tmp_path: Path) -> None:
+    folder = write(tmp_path, clean_runs(seed=7, iterations=1), iterations=1)
+    (folder / CAMPAIGN_FILE).write_text("{")
+    (finding,) = reviewed(tmp_path).findings
+    assert (finding.check, finding.severity, finding.campaign) == ("schema", "error", "clean")
+    assert "clean/campaign.json" in finding.message
+    assert str(tmp_path) not in finding.message
+
+
+def false_alarms(folder: Path, seeds: range) -> list[tuple[int, Finding]]:
+    alarms = []
+    for seed in seeds:
+        data = folder / str(seed)
+        write(data, clean_runs(seed))
+        alarms += [(seed, finding) for finding in reviewed(data).findings if finding.severity != "info"]
+    return alarms
+
+
+def test_few_clean_campaigns_raise_an_alarm(tmp_path: Path) -> None:
+    assert len({seed for seed, _ in false_alarms(tmp_path, range(60))}) <= 3
+
+
+@pytest.mark.slow
+def test_at_most_one_clean_campaign_in_twenty_raises_an_alarm(tmp_path: Path) -> None:
+    assert len({seed for seed, _ in false_alarms(tmp_path, range(1000))}) <= 50
+
+
+@pytest.mark.parametrize("iterations", [0, 1, 2, 3])
+@pytest.mark.parametrize("declared", [True, False])
+def test_small_campaigns_are_reviewed_and_called_small(tmp_path: Path, iterations: int, declared: bool) -> None:
+    folder = write(tmp_path, clean_runs(seed=7, iterations=iterations), iterations=max(1, iterations))
+    if not declared:
+        info = read_campaign(folder).model_copy(update={"matrix": None})
+        (folder / CAMPAIGN_FILE).write_text(to_json(info))
+    checks = [finding.check for finding in reviewed(tmp_path).findings]
+    if iterations == 0:
+        assert checks == (["missing-cell"] * 4 if declared else [])
+    else:
+        assert checks == ["small-sample"] * 4
+
+
+def test_without_a_matrix_cells_are_held_against_each_other(tmp_path: Path) -> None:
+    runs = clean_runs(seed=7)
+    runs.remove(faults.cell(runs)[9])
+    folder = write(tmp_path, runs)
+    (folder / CAMPAIGN_FILE).write_text(to_json(read_campaign(folder).model_copy(update={"matrix": None})))
+    (finding,) = reviewed(tmp_path).findings
+    assert (finding.check, finding.cell) == ("unbalanced", "dense/native/w")
+    assert "9 good runs and other cells have 10" in finding.message
+
+
+def test_declared_repeats_are_not_duplicates_and_count(tmp_path: Path) -> None:
+    runs = clean_runs(seed=7)
+    faults.twice(runs)
+    runs[-1].fields = {"repeat_of": faults.cell(runs)[3].run_id}
+    write(tmp_path, runs)
+    found = reviewed(tmp_path)
+    assert (found.findings, found.excluded) == ((), {})
+
+
+def test_a_truncated_log_is_not_held_against_its_figures(tmp_path: Path) -> None:
+    runs = clean_runs(seed=7)
+    folder = write(tmp_path, runs)
+    path = next(folder.glob("native_dense_*iter04*.json"))
+    document = json.loads(path.read_text())
+    for item in document["evidence"]:
+        if item["role"] == "log":
+            content = (folder / item["path"]).read_bytes()[:60]
+            (folder / item["path"]).write_bytes(content)
+            item |= {"bytes": 60, "sha256": hashlib.sha256(content).hexdigest(), "truncated": True}
+    path.write_text(json.dumps(document))
+    assert reviewed(tmp_path).findings == ()
+
+
+def test_one_metric_as_a_power_of_another_is_one_measurement(tmp_path: Path) -> None:
+    """Without queueing, latency is concurrency × output tokens / throughput: the exponent is −1."""
+    runs = clean_runs(seed=7)
+    for run in runs:
+        run.p50_factor = 1.01
+    write(tmp_path, runs)
+    (finding,) = reviewed(tmp_path).findings
+    assert (finding.check, finding.evidence["form"]) == ("dependent-metrics", "power")
+    assert finding.evidence["slope"] == pytest.approx(-1, abs=1e-6)
+
+
+def observing(runs: list[Run], **shown: str) -> None:
+    """Make each run of a model show the configuration file of that sum."""
+    for run in runs:
+        if run.model in shown:
+            run.shown = {"config_sha256": shown[run.model] * 64}
+
+
+def test_two_names_with_one_configuration_are_one_model(tmp_path: Path) -> None:
+    runs = clean_runs(seed=7)
+    observing(runs, dense="a", sparse="a")
+    write(tmp_path, runs)
+    (finding,) = reviewed(tmp_path).findings
+    assert (finding.check, finding.severity, len(finding.cells)) == ("identity", "error", 4)
+    assert finding.message.startswith("dense and sparse are names for one model")
+
+
+def test_one_name_with_two_configurations_is_two_models(tmp_path: Path) -> None:
+    runs = clean_runs(seed=7)
+    observing(runs, dense="a", sparse="b")
+    faults.cell(runs)[3].shown = {"config_sha256": "c" * 64}
+    write(tmp_path, runs)
+    (finding,) = reviewed(tmp_path).findings
+    assert finding.message.startswith("Runs of dense show different models")
+    assert finding.cells == ("dense/native/w", "dense/container/w")
+
+
+def test_damage_cannot_be_acknowledged(tmp_path: Path) -> None:
+    folder = write(tmp_path, clean_runs(seed=7), acknowledged=(Acknowledgement(check="checksum", reason="so what"),))
+    faults.change_a_log(folder)
+    assert [finding.check for finding in reviewed(tmp_path).unacknowledged_errors] == ["checksum"]
+
+
+@pytest.mark.parametrize("check", ["metric-mismatch", "missing-report", "missing-log", "exit-status", "outlier"])
+def test_a_quarantined_run_is_not_accused_again(tmp_path: Path, check: str) -> None:
+    runs = clean_runs(seed=7)
+    next(fault for fault in faults.FAULTS if fault.check == check).plant(runs)
+    run = faults.cell(runs)[3].run_id
+    write(tmp_path, runs, quarantined=(Quarantine(run=run, reason="known"),))
+    found = reviewed(tmp_path)
+    assert check not in {finding.check for finding in found.findings}
+    assert found.excluded == {run: "quarantined: known"}
+
+
+@pytest.mark.parametrize(
+    ("shown", "kv_bytes", "agrees"),
+    [
+        ({}, 28_672, True),
+        ({"kv_cache_dtype": "fp8"}, 14_336, True),  # half the bytes of bfloat16
+        ({"dtype": "float32"}, 57_344, True),
+        ({"kv_cache_dtype": "auto"}, 14_336, False),
+        ({"kv_cache_dtype": "fp8"}, 28_672, False),
+    ],
+)
+def test_bytes_are_compared_in_the_number_format_that_ran(
+    tmp_path: Path, shown: dict[str, str], kv_bytes: int, agrees: bool
+) -> None:
+    """DENSE has 28,672 bytes of keys and values per token in bfloat16, and 6.05 GiB of weights."""
+    runs = clean_runs(seed=7)
+    for run in runs:
+        if run.model == "dense":
+            run.shown, run.kv_bytes = shown, kv_bytes
+            run.weights_gib = 12.1 if "dtype" in shown else 6.05
+    write(tmp_path, runs)
+    assert ("identity" not in {finding.check for finding in reviewed(tmp_path).findings}) is agrees

@@ -1,0 +1,55 @@
+"""A campaign made of figures chosen in the test, as a dataset."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType, SimpleNamespace
+from typing import Any
+
+from sparkpub.record.campaign import Campaign
+from sparkpub.record.record import Moment, Plan
+from sparkpub.record.store import Stored
+from sparkpub.review.claims.ledger import Claim, Verdict, judge
+from sparkpub.review.dataset import CampaignData, Dataset
+from tests.building import a_record
+
+Cells = Mapping[tuple[str, str], Sequence[float]]
+"""(model, environment) to the values of a metric in run order."""
+
+
+def a_dataset(cells: Cells, metric: str = "output_throughput_tok_s", **others: Cells) -> Dataset:
+    """Campaign `c`: one record per value, a minute apart; `others` maps further metrics to their values."""
+    runs = []
+    for (model, environment), values in cells.items():
+        for index, value in enumerate(values):
+            metrics = {metric: value} | {name: cell[model, environment][index] for name, cell in others.items()}
+            position = len(runs)
+            record = a_record(
+                metrics,
+                run_id=f"c-{environment}_{model}_w_{index}",
+                model=model,
+                environment=environment,
+                iteration=index + 1,
+                plan=Plan(position=position, order="interleaved"),
+                started=Moment(value=f"2026-11-20T{10 + position // 60:02d}:{position % 60:02d}:00Z", zone="utc"),
+            )
+            runs.append(Stored(record, Path(f"c/{record.stem}.json")))
+    campaign = CampaignData(Campaign(campaign="c", title="t"), Path("c"), tuple(runs))
+    return Dataset(Path(), MappingProxyType({"c": campaign}))
+
+
+def a_review(*findings: Any, excluded: Mapping[str, str] = MappingProxyType({})) -> Any:
+    return SimpleNamespace(findings=findings, excluded=dict(excluded))
+
+
+def verdict_on(dataset: Dataset, review: Any = None, **fields: Any) -> Verdict:
+    """The verdict on one claim about campaign `c`."""
+    chosen: dict[str, Any] = {
+        "id": "it",
+        "says": "It is so.",
+        "source": {"document": "somewhere"},
+        "about": "data",
+        "campaign": "c",
+        "recorded": "supported",
+    }
+    claim = Claim.model_validate(chosen | fields)
+    return judge([claim], dataset, review or a_review())[0]

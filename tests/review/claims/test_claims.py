@@ -1,0 +1,271 @@
+"""Claims: what is refused, how each form is read, when a verdict is void. Expected values are worked out in place."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sparkpub.record.errors import ClaimError
+from sparkpub.record.store import Stored
+from sparkpub.review.claims import ledger
+from tests.building import a_record
+from tests.review.claims.campaigns import a_dataset, a_review, verdict_on
+
+METRIC = "output_throughput_tok_s"
+TEN = [100.0, 101.0, 99.0, 100.5, 99.5, 100.2, 99.8, 100.7, 99.3, 100.0]
+"""Mean 100, sample sd 0.626: 95 % interval of the mean 100 ± 2.262 × 0.626 / √10 = 99.55 … 100.45."""
+BOTH = {("m", "native"): TEN, ("m", "container"): [value + 0.1 for value in TEN]}
+"""Difference 0.1, standard error 0.626 × √(2/10) = 0.28, t(18) = 2.101: interval −0.49 … 0.69."""
+
+
+def comparing(**fields: Any) -> dict[str, Any]:
+    return {"metric": METRIC, "compare": "container / native", "scope": "each model"} | fields
+
+
+GOOD = """\
+- id: one
+  says: It is so.
+  source: {document: a report}
+  about: data
+  campaign: c
+  expect: {holds: "runs = 60"}
+  recorded: supported
+"""
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "claims.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_a_missing_file_is_no_claims(tmp_path: Path) -> None:
+    assert ledger.read(tmp_path / "claims.yaml") == []
+
+
+@pytest.mark.parametrize(
+    ("replace", "by", "line", "words"),
+    [
+        ("says:", "sayss:", 2, "did you mean says?"),
+        ("runs = 60", "__import__('os').system('id')", 6, "holds"),
+        ('{holds: "runs = 60"}', "{}", 6, "exactly one of"),
+        ('{holds: "runs = 60"}', '{holds: "runs = 60", direction: lower}', 6, "exactly one of"),
+        ("recorded: supported", "recorded: proven", 7, "recorded"),
+        ("about: data", "about: everything", 4, "about"),
+        ("  expect", "  scope: every model\n  expect", 6, "scope"),
+        ("id: one", "id: One Two", 1, "id"),
+        ('  expect: {holds: "runs = 60"}\n', "", 1, "decided_by"),
+    ],
+)
+def test_a_mistake_is_named_with_its_line(tmp_path: Path, replace: str, by: str, line: int, words: str) -> None:
+    path = written(tmp_path, GOOD.replace(replace, by))
+    with pytest.raises(ClaimError) as caught:
+        ledger.read(path)
+    assert any(f"{path}:{line};" in problem and words in problem for problem in caught.value.lines())
+
+
+def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
+    twice = GOOD + GOOD.replace("about: data", "about: nothing")
+    with pytest.raises(ClaimError) as caught:
+        ledger.read(written(tmp_path, GOOD.replace("says:", "sayss:") + twice.replace("id: one", "id: two")))
+    assert len(caught.value.lines()) >= 3
+
+
+def test_an_id_stands_once(tmp_path: Path) -> None:
+    with pytest.raises(ClaimError, match=r"'one' stands twice, .*:8; give each its own"):
+        ledger.read(written(tmp_path, GOOD + GOOD))
+
+
+@pytest.mark.parametrize(
+    ("margin", "verdict"),
+    [
+        (1.0, "supported"),  # interval −0.49 … 0.69 % lies well within ±1 %: both one-sided t > 3.2
+        (0.5, "undecided"),  # and across ±0.5 %
+    ],
+)
+def test_equivalence_needs_the_test(margin: float, verdict: str) -> None:
+    found = verdict_on(a_dataset(BOTH), **comparing(expect={"equivalent_within_percent": margin}))
+    assert found.verdict == verdict
+
+
+def test_equivalence_is_refuted_by_an_interval_beyond_the_margin() -> None:
+    far = {("m", "native"): TEN, ("m", "container"): [value + 5 for value in TEN]}
+    assert verdict_on(a_dataset(far), **comparing(expect={"equivalent_within_percent": 1})).verdict == "refuted"
+
+
+def test_three_runs_decide_nothing_however_clear_they_look() -> None:
+    few = {("m", "native"): TEN[:3], ("m", "container"): [value + 50 for value in TEN[:3]]}
+    assert verdict_on(a_dataset(few), **comparing(expect={"direction": "higher"})).verdict == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("expect", "verdict"),
+    [
+        ({"difference": [-1, 1]}, "supported"),
+        ({"difference": [0, 1]}, "undecided"),
+        ({"difference": [1, 2]}, "refuted"),
+        ({"difference_percent": [-1, 1]}, "supported"),
+        ({"ratio": [0.99, 1.01]}, "supported"),
+        ({"ratio": [1.1, 1.2]}, "refuted"),
+        ({"direction": "higher"}, "undecided"),
+        ({"holds": "p_value > 0.05"}, "supported"),
+        ({"holds": "n = 10"}, None),
+    ],
+)
+def test_intervals_decide(expect: dict[str, Any], verdict: str | None) -> None:
+    if verdict is None:  # n belongs to a sample, not to a comparison
+        with pytest.raises(ClaimError, match="claim it"):
+            verdict_on(a_dataset(BOTH), **comparing(expect=expect))
+    else:
+        assert verdict_on(a_dataset(BOTH), **comparing(expect=expect)).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("condition", "verdict"),
+    [
+        ("mean = 100.0", "supported"),
+        ("mean = 100.1", "refuted"),
+        ("mean < 101", "supported"),  # the interval ends at 100.45
+        ("mean < 100.2", "undecided"),
+        ("mean < 99", "refuted"),
+        ("max <= 101", "supported"),
+        ("max < 101", "refuted"),
+        ("sd_population < 0.6", "supported"),  # 0.626 × √(9/10) = 0.594
+        ("sd < 0.6", "refuted"),
+        ("cv_percent < 5", "supported"),
+        ("runs = 10", "supported"),
+        ("failed = 0", "supported"),
+        ("with_log >= 1", "refuted"),
+        ("minutes_apart = 1", "supported"),
+        ("hours = 0.15", "supported"),  # nine minutes
+        ("trend_p > 0.05", "supported"),
+    ],
+)
+def test_conditions(condition: str, verdict: str) -> None:
+    data = a_dataset({("m", "native"): TEN})
+    assert verdict_on(data, metric=METRIC, scope="each cell", expect={"holds": condition}).verdict == verdict
+
+
+def test_trends_are_corrected_over_the_units_of_a_claim() -> None:
+    """Five rising values: Mann-Kendall's exact two-sided p is 2 / 5! = 0.017; over four cells Holm makes it 0.067."""
+    fields: dict[str, Any] = {"metric": METRIC, "scope": "each cell", "expect": {"holds": "trend_p > 0.05"}}
+    rising: dict[tuple[str, str], list[float]] = {("m", "e"): [1.0, 2.0, 3.0, 4.0, 5.0]}
+    assert verdict_on(a_dataset(rising), **fields).verdict == "refuted"
+    steady = {(f"m{index}", "e"): [3.0, 1.0, 4.0, 2.0, 3.5] for index in range(3)}
+    assert verdict_on(a_dataset(rising | steady), **fields).verdict == "supported"
+
+
+def test_figures_as_published_are_read_at_their_digits() -> None:
+    data = a_dataset({("m", "native"): TEN, ("k", "native"): [value + 0.456 for value in TEN]})
+    fields: dict[str, Any] = {"metric": METRIC, "scope": "each cell"}
+    assert verdict_on(data, **fields, expect={"published": {"k/native": 100.46}}).verdict == "supported"
+    assert verdict_on(data, **fields, expect={"published": {"k/native": 100.45}}).verdict == "refuted"
+    assert verdict_on(data, **fields, decimals=1, expect={"published": {"k/native": 100.5}}).verdict == "supported"
+    with pytest.raises(ClaimError, match=r"no unit 'x/native'.*k/native"):
+        verdict_on(data, **fields, expect={"published": {"x/native": 100.45}})
+
+
+def test_a_published_span_is_the_smallest_and_largest_unit() -> None:
+    data = a_dataset({("m", "native"): TEN, ("k", "native"): [value + 5 for value in TEN]})
+    fields: dict[str, Any] = {"metric": METRIC, "scope": "each model", "decimals": 0}
+    assert verdict_on(data, **fields, expect={"spans": [100, 105]}).verdict == "supported"
+    assert verdict_on(data, **fields, expect={"spans": [100, 106]}).verdict == "refuted"
+
+
+@pytest.mark.parametrize(("shift", "verdict"), [(5.0, "supported"), (0.1, "undecided"), (-5.0, "refuted")])
+def test_an_extreme_needs_intervals_apart(shift: float, verdict: str) -> None:
+    data = a_dataset({("m", "native"): TEN, ("k", "native"): [value + shift for value in TEN]})
+    found = verdict_on(data, metric=METRIC, scope="each model", expect={"highest": "k"})
+    assert found.verdict == verdict
+
+
+def test_any_needs_one_and_each_needs_all() -> None:
+    cells = {("m", "native"): TEN, ("k", "native"): [value + 50 for value in TEN]}
+    fields: dict[str, Any] = {"metric": METRIC, "expect": {"holds": "mean > 120"}}
+    assert verdict_on(a_dataset(cells), scope="any model", **fields).verdict == "supported"
+    assert verdict_on(a_dataset(cells), scope="each model", **fields).verdict == "refuted"
+
+
+def test_relations_of_two_metrics() -> None:
+    """kv = 0.9 × (120 − peak): slope −0.9, intercept 108, zero at 120."""
+    peaks = [70.0, 75.0, 80.0, 100.0]
+    line = {("m", "native"): [0.9 * (120 - peak) for peak in peaks]}
+    data = a_dataset(line, "kv_cache_gib", peak_memory_gib={("m", "native"): peaks})
+    fields: dict[str, Any] = {"metric": "kv_cache_gib", "against": "peak_memory_gib"}
+    for condition in ("slope = -0.9000", "intercept = 108.00", "zero_at = 120.0", "r_squared > 0.999999"):
+        assert verdict_on(data, **fields, expect={"holds": condition}).verdict == "supported"
+    with pytest.raises(ClaimError, match="relates two metrics"):
+        verdict_on(data, metric="kv_cache_gib", expect={"holds": "slope = -0.9"})
+
+
+def test_a_metric_that_nobody_measured_is_undecided() -> None:
+    found = verdict_on(a_dataset(BOTH), metric="gpu_clock_sm_mean_mhz", expect={"holds": "min > 1000"})
+    assert found.verdict == "undecided"
+    assert "not available" in found.text
+
+
+def test_a_workload_without_the_metric_is_no_unit() -> None:
+    """Only workload `w` has the metric; a run of another workload must not make the claim undecided."""
+    data = a_dataset(BOTH)
+    (campaign,) = data.campaigns.values()
+    other = a_record({"matmul_gflop_s": 1.0}, run_id="c-x", workload="x")
+    runs = (*campaign.runs, Stored(other, Path("c/x.json")))
+    more = replace(data, campaigns={"c": replace(campaign, runs=runs)})
+    assert verdict_on(more, **comparing(expect={"equivalent_within_percent": 1})).verdict == "supported"
+
+
+def test_a_hypothesis_says_what_would_decide_it() -> None:
+    found = verdict_on(a_dataset(BOTH), decided_by="Another machine.")
+    assert (found.verdict, "Another machine." in found.text) == ("hypothesis", True)
+
+
+def test_a_campaign_that_is_not_there_is_undecided_and_therefore_loud() -> None:
+    found = verdict_on(a_dataset(BOTH), campaign="elsewhere", expect={"holds": "runs = 1"})
+    assert (found.verdict, found.changed) == ("undecided", True)
+
+
+def finding(check: str, severity: str = "error", **fields: Any) -> Any:
+    base = {"campaign": "c", "cells": ("m/native/w",), "runs": (), "message": "so it is"}
+    return SimpleNamespace(check=check, severity=severity, **(base | fields))
+
+
+@pytest.mark.parametrize(
+    ("about", "found", "verdict"),
+    [
+        ("world", finding("roofline"), "void"),
+        ("data", finding("roofline"), "supported"),
+        ("world", finding("roofline", "warning"), "supported"),
+        ("world", finding("identity", "warning"), "void"),
+        ("world", finding("order-confound", "warning", cells=()), "void"),
+        ("world", finding("roofline", campaign="another"), "supported"),
+        ("world", finding("roofline", cells=("k/native/w",)), "supported"),
+        ("world", finding("exit-status", runs=("out",)), "supported"),
+        ("world", finding("identity", runs=("c-native_m_w_0",)), "void"),
+    ],
+)
+def test_doubts_void_what_is_said_about_the_world(about: str, found: Any, verdict: str) -> None:
+    review = a_review(found, excluded={"out": "it did not happen"})
+    result = verdict_on(a_dataset(BOTH), review, **comparing(about=about, expect={"equivalent_within_percent": 1}))
+    assert result.verdict == verdict
+    assert (found.check in result.text) == (verdict == "void")
+
+
+def test_excluded_runs_count_only_when_asked() -> None:
+    review = a_review(excluded={"c-native_m_w_0": "a double"})
+    for include, runs in (("counted", 9), ("all", 10)):
+        found = verdict_on(
+            a_dataset({("m", "native"): TEN}), review, include=include, expect={"holds": f"runs = {runs}"}
+        )
+        assert found.verdict == "supported"
+
+
+def test_text_and_json_carry_the_verdict_and_where_to_reread() -> None:
+    found = verdict_on(a_dataset(BOTH), expect={"holds": "runs = 60"})
+    text = ledger.as_text([found], lambda name: [f"posts/{name}.md:3"])
+    assert "CHANGED: recorded as supported; reread posts/it.md:3" in text
+    assert text.endswith("1 refuted")
+    document = found.document()
+    assert (document["verdict"], document["recorded"]) == ("refuted", "supported")
+    assert document["evidence"]["units"][0]["value"] == 20

@@ -1,0 +1,53 @@
+"""Small campaigns in memory, with any values in any cells."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sparkpub.record.campaign import Campaign
+from sparkpub.record.record import Plan
+from sparkpub.record.store import Stored
+from sparkpub.review.dataset import CampaignData, Dataset
+from tests.building import a_record
+
+Cells = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
+"""(model, environment) to metric to the values of iterations 1, 2, …"""
+
+
+def a_campaign(
+    name: str, cells: Cells, *, order: str = "interleaved", matrix: bool = True, **fields: Any
+) -> CampaignData:
+    """A campaign of one workload; runs in the order of its plan, `fields` replace record fields."""
+    environments = list(dict.fromkeys(environment for _, environment in cells))
+    models = list(dict.fromkeys(model for model, _ in cells))
+    iterations = max(len(values) for metrics in cells.values() for values in metrics.values())
+    slots = [
+        (number, model, environment)
+        for number in range(iterations)
+        for model in models
+        for environment in (environments if number % 2 == 0 or order != "interleaved" else reversed(environments))
+    ]
+    runs = []
+    for position, (number, model, environment) in enumerate(slots):
+        metrics = {key: values[number] for key, values in cells[model, environment].items() if number < len(values)}
+        if metrics:
+            run = f"{name}-{environment}_{model}_w_{number + 1:02d}"
+            chosen = {"plan": Plan(position=position, order=order), "iteration": number + 1} | fields  # type: ignore[arg-type]
+            record = a_record(metrics, run_id=run, campaign=name, model=model, environment=environment, **chosen)
+            runs.append(Stored(record, Path(name) / f"{run}.json"))
+    document = {
+        "campaign": name,
+        "title": name,
+        "models": {model: {"id": model} for model in models},
+        "environments": {environment: {"type": "host"} for environment in environments},
+        "workloads": {"w": {"type": "command", "argv": ["true"]}},
+        "iterations": iterations,
+        "equivalence_margin_percent": 2,
+    }
+    info = Campaign(campaign=name, title=name, matrix=document if matrix else None)
+    return CampaignData(info, Path(name), tuple(runs))
+
+
+def a_dataset(*campaigns: CampaignData) -> Dataset:
+    """A data folder in memory."""
+    return Dataset(Path(), {data.name: data for data in campaigns})

@@ -1,0 +1,61 @@
+"""Outlier tests against NIST's worked examples, and what rounding must not make of clean data."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sparkpub.review.statistics.outliers import critical_value, far_from_median, grubbs
+from tests.study.published import ROSNER, TIETJEN_MOORE
+
+
+def test_grubbs_finds_nists_outlier() -> None:
+    """NIST/SEMATECH e-Handbook 1.3.5.17.1: G = 2.4687 above the critical 2.032 (its one-sided value at n = 8, whose
+    two-sided level is 10 %); the outlier is 245.57."""
+    assert critical_value(8, 0.10) == pytest.approx(2.032, abs=5e-4)
+    assert grubbs(TIETJEN_MOORE) == (7,)
+
+
+def test_the_generalised_esd_finds_rosners_three() -> None:
+    """NIST/SEMATECH e-Handbook 1.3.5.17.3: R1 = 3.119 < 3.159, R2 = 2.943 < 3.151, R3 = 3.179 > 3.144: three."""
+    assert critical_value(54) == pytest.approx(3.159, abs=1e-3)
+    assert critical_value(52) == pytest.approx(3.144, abs=1e-3)
+    assert [ROSNER[index] for index in grubbs(ROSNER)] == [6.01, 5.42, 5.34]
+
+
+def test_three_sigma_cannot_fire_at_ten_runs_but_grubbs_can() -> None:
+    values = [100.0, 100.1, 99.9, 100.2, 99.8, 100.0, 100.1, 99.9, 100.0, 130.0]
+    assert np.abs(stats.zscore(values, ddof=1)).max() < 3
+    assert grubbs(values) == (9,)
+
+
+def test_two_outliers_do_not_hide_each_other_from_fifteen_runs_on() -> None:
+    values = [*np.random.default_rng(3).normal(100, 1, 28).round(3), 130.0, 131.0]
+    assert sorted(grubbs(values)) == [28, 29]
+    assert {28, 29} <= set(far_from_median(values))
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [1.0, 9.0], [5.0] * 10, [60.0] * 9 + [61.0], [60.0] * 9 + [62.0]])
+def test_few_constant_or_rounded_values_have_no_outliers(values: list[float]) -> None:
+    assert grubbs(values) == ()
+    assert not values or far_from_median(values) == ()
+
+
+def test_a_reading_far_from_equal_ones_is_an_outlier() -> None:
+    assert grubbs([60.0] * 9 + [75.0]) == (9,)
+    assert far_from_median([60.0] * 9 + [75.0]) == (9,)
+
+
+@pytest.mark.parametrize("n", [6, 10, 30])
+def test_clean_samples_raise_as_many_alarms_as_allowed(n: int) -> None:
+    generator = np.random.default_rng(n)
+    alarms = np.mean([bool(grubbs(row)) for row in generator.normal(100, 2, (800, n)).round(2)])
+    assert alarms <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / 800)
+
+
+def test_the_modified_z_score_is_scipys_mad() -> None:
+    values = np.random.default_rng(1).standard_cauchy(40).round(3)
+    score = np.abs(values - np.median(values)) / stats.median_abs_deviation(values, scale=0.6745)
+    assert far_from_median(values) == tuple(np.flatnonzero(score > 3.5))
+    assert far_from_median(values) != ()

@@ -1,0 +1,302 @@
+"""Campaign statistics: families, pairs, repeats, criteria, and their forms on the way out."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from sparkpub.record.campaign import Campaign
+from sparkpub.record.errors import UsageError
+from sparkpub.record.metrics import METRICS, Metric
+from sparkpub.review import tables
+from sparkpub.review.dataset import CampaignData
+from sparkpub.review.statistics.compare import compare
+from sparkpub.review.statistics.describe import describe
+from sparkpub.review.summary import Statistics, family_of, statistics
+from tests.review.statistics.campaigns import Cells, a_campaign, a_dataset
+
+TPUT, PEAK = "output_throughput_tok_s", "peak_memory_gib"
+
+
+def noise(seed: int, centre: float, n: int = 6) -> list[float]:
+    return list(np.random.default_rng(seed).normal(centre, 0.01 * centre, n).round(3))
+
+
+CELLS: Cells = {
+    ("m", "native"): {TPUT: noise(1, 100), PEAK: noise(2, 70), "gpu_temp_end_celsius": noise(3, 60)},
+    ("m", "container"): {TPUT: noise(4, 99), PEAK: noise(5, 95), "gpu_temp_end_celsius": noise(6, 58)},
+    ("m", "vm"): {TPUT: noise(7, 80)},
+}
+
+
+def test_each_cell_and_metric_is_described_in_the_order_of_the_matrix() -> None:
+    found = statistics(a_dataset(a_campaign("c", CELLS)))
+    assert [(row.environment, row.metric) for row in found.cells][:4] == [
+        ("native", TPUT), ("native", PEAK), ("native", "gpu_temp_end_celsius"), ("container", TPUT)]  # fmt: skip
+    row = found.cell("c", "m", "container", "w", PEAK)
+    assert row is not None
+    assert row.ci95_bootstrap == describe(CELLS["m", "container"][PEAK]).ci95_bootstrap
+    assert row.unit == "GiB"
+    assert len(row.runs) == 6
+    assert found.cell("c", "m", "vm", "w", PEAK) is None
+
+
+def test_every_other_environment_is_compared_with_the_baseline_where_both_measured() -> None:
+    found = statistics(a_dataset(a_campaign("c", CELLS)))
+    assert [(row.baseline, row.candidate, row.metric) for row in found.comparisons] == [
+        ("native", "container", TPUT),
+        ("native", "container", PEAK),
+        ("native", "container", "gpu_temp_end_celsius"),
+        ("native", "vm", TPUT),
+    ]
+    row, native = found.comparisons[0], CELLS["m", "native"][TPUT]
+    pairs = list(zip(native, CELLS["m", "container"][TPUT], strict=True))
+    alone = compare(
+        native, CELLS["m", "container"][TPUT], margin_percent=2, direction="higher", unit="tok/s", pairs=pairs
+    )
+    assert (row.p_value, row.paired, row.equivalence_margin_percent) == (alone.p_value, alone.paired, 2)
+
+
+def test_families_are_corrected_apart() -> None:
+    """Three primary tests (two of throughput, one of memory) and one temperature, which is a state and secondary."""
+    found = statistics(a_dataset(a_campaign("c", CELLS)))
+    primary = [row for row in found.comparisons if row.family == "primary"]
+    (temperature,) = [row for row in found.comparisons if row.family == "secondary"]
+    smallest = min(primary, key=lambda row: row.p_value or 1)
+    assert len(primary) == 3
+    assert smallest.p_value is not None
+    assert smallest.p_adjusted == pytest.approx(min(1, 3 * smallest.p_value))
+    assert temperature.metric == "gpu_temp_end_celsius"
+    assert temperature.p_adjusted == temperature.p_value
+
+
+@pytest.mark.parametrize(
+    ("name", "present", "family"),
+    [
+        (TPUT, [], "primary"),
+        ("request_throughput_req_s", [TPUT], "secondary"),
+        ("request_throughput_req_s", [], "primary"),
+        ("ttft_p50_ms", [], "primary"),
+        ("ttft_p99_ms", [], "primary"),
+        ("ttft_mean_ms", [], "secondary"),
+        ("kv_bytes_per_token", [], "secondary"),
+        ("gpu_power_mean_watt", [], "secondary"),
+        ("gpu_energy_joule", [], "primary"),
+        ("gpu_memory_peak_gib", [], "primary"),
+    ],
+)
+def test_which_metrics_are_tests_of_the_study(name: str, present: list[str], family: str) -> None:
+    assert family_of(METRICS[name], present) == family
+
+
+def test_a_metric_of_ones_own_is_a_test_where_a_direction_is_better() -> None:
+    assert family_of(Metric("load_mean_ms", "ms", "lower", "Load", "")) == "primary"
+    assert family_of(Metric("load_mean_ms", "ms", "neither", "Load", "")) == "secondary"
+
+
+def test_pairs_are_of_iterations_that_stand_once_on_each_side() -> None:
+    """Iteration 3 is missing in the container, and repeats name what they repeat: five pairs are left of six."""
+    data = a_campaign("c", {("m", "native"): {TPUT: noise(1, 100)}, ("m", "container"): {TPUT: noise(2, 99)}})
+    runs = [run for run in data.runs if run.record.run_id != "c-container_m_w_03"]
+    again = runs[0].record.model_copy(update={"run_id": "again", "repeat_of": runs[0].record.run_id})
+    data = CampaignData(data.info, data.folder, (*runs, type(runs[0])(again, runs[0].path)))
+    (row,) = statistics(a_dataset(data)).comparisons
+    assert row.paired is not None
+    assert (row.paired.n, row.n_baseline, row.n_candidate) == (5, 7, 5)
+
+
+def test_blocks_are_not_paired() -> None:
+    (row, *_) = statistics(a_dataset(a_campaign("c", CELLS, order="blocked"))).comparisons
+    assert row.paired is None
+
+
+def test_running_first_shows_as_an_order_effect() -> None:
+    """Native runs first in odd iterations; being second costs 10 tok/s."""
+    native = [value - 10 * (number % 2) for number, value in enumerate(noise(1, 100, 10))]
+    container = [value - 10 * (number % 2 == 0) for number, value in enumerate(noise(2, 100, 10))]
+    cells: Cells = {("m", "native"): {TPUT: native}, ("m", "container"): {TPUT: container}}
+    found = statistics(a_dataset(a_campaign("c", cells)))
+    for row in found.cells:
+        assert row.order_effect is not None
+        assert row.order_effect.difference == pytest.approx(-10, abs=1.5)
+        assert row.order_effect_p_adjusted is not None
+        assert row.order_effect_p_adjusted < 0.001
+    assert all(row.order_effect is None for row in statistics(a_dataset(a_campaign("c", cells, order="blocked"))).cells)
+
+
+def test_runs_left_out_are_named_and_do_not_count_unless_all_are_wanted() -> None:
+    data = a_dataset(a_campaign("c", CELLS), a_campaign("d", CELLS))
+    out = {"c-native_m_w_01": "quarantined: hot", "d-native_m_w_01": "quarantined: hot"}
+    counted, everything = (
+        statistics(data, excluded=out, include=include, campaign="c") for include in ("counted", "all")
+    )
+    assert counted.excluded == {"c-native_m_w_01": "quarantined: hot"}
+    assert everything.excluded == {}
+    assert [found.cells[0].n for found in (counted, everything)] == [5, 6]
+
+
+def test_without_a_matrix_native_comes_before_container() -> None:
+    cells = {("m", name): CELLS["m", name] for name in ("container", "native")}
+    assert a_campaign("c", cells, matrix=False).baseline == "native"
+    assert a_campaign("c", {("m", "b"): {TPUT: [1]}, ("m", "a"): {TPUT: [1]}}, matrix=False).baseline == "b"
+    assert CampaignData(Campaign(campaign="c", title="c"), a_campaign("c", cells).folder, ()).baseline == ""
+
+
+def repeated(change: float, *, specification: str | None = None) -> Statistics:
+    cells: Cells = {("m", "native"): {TPUT: noise(1, 100, 8)}}
+    again: Cells = {("m", "native"): {TPUT: [round(value * change, 3) for value in noise(2, 100, 8)]}}
+    first = a_campaign("first", cells, specification="a" * 64)
+    second = a_campaign("second", again, specification=specification)
+    return statistics(a_dataset(first, second), campaign="second", against="first")
+
+
+@pytest.mark.parametrize(("change", "met"), [(1.0, True), (1.2, False), (0.8, False), (1.05, None)])
+def test_a_campaign_repeats_another_within_five_percent_or_does_not(change: float, met: bool | None) -> None:
+    found = repeated(change)
+    (row,) = found.repeats
+    (judged,) = [item for item in found.criteria if item.criterion == "repeatability"]
+    assert (row.campaign, row.against, row.equivalence_margin_percent) == ("second", "first", 5)
+    assert judged.met is met
+    assert row.difference_percent == pytest.approx(100 * (change - 1), abs=1)
+
+
+def test_a_repeat_says_whether_the_same_was_specified() -> None:
+    assert repeated(1, specification="a" * 64).repeats[0].same_specification is True
+    assert repeated(1, specification="b" * 64).repeats[0].same_specification is False
+    assert repeated(1).repeats[0].same_specification is None
+
+
+def test_against_needs_exactly_one_campaign_on_the_other_side() -> None:
+    data = a_dataset(a_campaign("a", CELLS), a_campaign("b", CELLS), a_campaign("c", CELLS))
+    with pytest.raises(UsageError, match="one campaign with another"):
+        statistics(data, against="a")
+    with pytest.raises(UsageError):
+        statistics(data, campaign="a", against="a")
+    assert {row.campaign for row in statistics(data, campaign="c", against="a").repeats} == {"c"}
+
+
+def test_an_unknown_campaign_is_wrong_usage_and_named() -> None:
+    for wrong in ({"campaign": "x"}, {"campaign": "c", "against": "x"}):
+        with pytest.raises(UsageError, match="no campaign 'x'") as caught:
+            statistics(a_dataset(a_campaign("c", CELLS)), **wrong)  # type: ignore[arg-type]
+        assert caught.value.exit_code == 2
+        assert "there are: c" in caught.value.lines()[0]
+
+
+def test_runs_of_another_specification_leave_completeness_open() -> None:
+    data = a_campaign("c", {("m", "native"): {TPUT: noise(1, 100, 4)}}, specification="a" * 64)
+    (judged,) = [item for item in statistics(a_dataset(data)).criteria if item.criterion == "completeness"]
+    assert judged.met is None
+    assert "another specification" in judged.why
+
+
+def test_a_retried_or_repeated_run_keeps_its_place_in_the_round() -> None:
+    """A failed first attempt and a repeat at the end do not make their environment run later in its round."""
+    native, container = noise(1, 100, 6), noise(2, 99, 6)
+    data = a_campaign("c", {("m", "native"): {TPUT: native}, ("m", "container"): {TPUT: container}})
+    again = data.runs[0].record.model_copy(update={"run_id": "again", "repeat_of": data.runs[0].record.run_id})
+    more = CampaignData(data.info, data.folder, (*data.runs, type(data.runs[0])(again, data.runs[0].path)))
+    row = statistics(a_dataset(more)).cell("c", "m", "native", "w", TPUT)
+    assert row is not None
+    assert row.order_effect is not None
+    assert (row.order_effect.n_first, row.order_effect.n_later) == (4, 3)
+
+
+def test_a_figure_beyond_all_numbers_is_null_in_json() -> None:
+    with np.errstate(over="ignore"):
+        found = statistics(a_dataset(a_campaign("c", {("m", "native"): {TPUT: [1.7e308, 1.6e308]}})))
+        assert json.loads(tables.render(found, "json"))["cells"][0]["mean"] is None
+
+
+def test_criteria_are_judged_or_left_open() -> None:
+    cells: Cells = {
+        ("m", "native"): {TPUT: noise(1, 100), PEAK: [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]},
+        ("m", "container"): {TPUT: noise(2, 99)[:1], PEAK: [12.0, 22.0, 28.0, 41.0, 52.0, 59.0]},
+    }
+    found = {
+        (item.criterion, item.cell, item.metric): item
+        for item in statistics(a_dataset(a_campaign("c", cells))).criteria
+    }
+    assert found["variation", "m/native/w", TPUT].met is True
+    assert found["variation", "m/native/w", PEAK].met is False
+    assert found["variation", "m/container/w", TPUT].met is None
+    assert found["power", "m/container/w", PEAK].met is False
+    assert found["power", "m/container/w", TPUT].met is None
+    assert found["repeatability", None, None].met is None
+    completeness = found["completeness", None, None]
+    assert (completeness.met, completeness.value) == (True, 100)
+
+
+def test_missing_runs_leave_a_campaign_incomplete() -> None:
+    data = a_campaign("c", {("m", "native"): {TPUT: noise(1, 100, 4)}})
+    short = CampaignData(data.info, data.folder, data.runs[:3])
+    (judged,) = [item for item in statistics(a_dataset(short)).criteria if item.criterion == "completeness"]
+    assert (judged.met, judged.value, judged.why) == (False, 75, "3 of 4 planned runs are done")
+
+
+CELL_FIELDS = (
+    "campaign, model, environment, workload, metric, unit, n, mean, sd, sd_population, min, max, p50, p95, p99, "
+    "cv_percent, ci95, ci95_bootstrap, n_effective"
+)
+COMPARISON_FIELDS = (
+    "campaign, model, workload, metric, baseline, candidate, n_baseline, n_candidate, difference, difference_percent, "
+    "ratio, inverse_ratio, ci95_difference, p_value, p_adjusted, effect_size, equivalence_margin_percent, "
+    "equivalence_p, power_10_percent, verdict"
+)
+
+
+def without_numpy(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(without_numpy, value.values()))
+    if isinstance(value, list):
+        return all(map(without_numpy, value))
+    return value is None or type(value) in {bool, int, float, str}
+
+
+def test_json_has_the_promised_fields_and_plain_values() -> None:
+    document = json.loads(tables.render(statistics(a_dataset(a_campaign("c", CELLS))), "json"))
+    assert set(CELL_FIELDS.split(", ")) <= set(document["cells"][0])
+    assert set(COMPARISON_FIELDS.split(", ")) <= set(document["comparisons"][0])
+    assert document["method"]["bootstrap"] == {"resamples": 2000, "seed": 42, "interval": "percentile"}
+    assert without_numpy(statistics(a_dataset(a_campaign("c", CELLS))).document())
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_few_runs_pass_through_every_form(n: int) -> None:
+    cells = {key: {name: list(values[:n]) for name, values in metrics.items()} for key, metrics in CELLS.items()}
+    found = statistics(a_dataset(a_campaign("c", cells)))
+    assert {row.verdict for row in found.comparisons} == {"undecided"}
+    for form in ("text", "markdown", "csv", "json"):
+        assert tables.render(found, form).endswith("\n")  # type: ignore[arg-type]
+
+
+def test_no_runs_pass_through_every_form() -> None:
+    found = statistics(a_dataset())
+    assert tables.render(found, "csv") == "table\n"
+    assert tables.render(found, "text").startswith("0 runs counted")
+    assert json.loads(tables.render(found, "json"))["cells"] == []
+
+
+def test_csv_has_one_row_of_numbers_per_cell_comparison_and_criterion() -> None:
+    found = statistics(a_dataset(a_campaign("c", CELLS)))
+    rows = list(csv.DictReader(io.StringIO(tables.render(found, "csv"))))
+    first = rows[0]
+    assert (first["table"], first["metric"], float(first["ci95_low"])) == (
+        "cells", TPUT, pytest.approx(found.cells[0].ci95[0] if found.cells[0].ci95 else None))  # fmt: skip
+    assert {row["table"] for row in rows} == {"cells", "comparisons", "criteria"}
+    assert next(row["paired_n"] for row in rows if row["table"] == "comparisons") == "6"
+    assert len(rows) == len(found.cells) + len(found.comparisons) + len(found.criteria)
+
+
+def test_markdown_marks_percentiles_that_n_cannot_carry_and_says_what_was_left_out() -> None:
+    text = tables.render(statistics(a_dataset(a_campaign("c", CELLS)), excluded={"c-native_m_w_01": "hot"}), "markdown")
+    (line,) = [
+        line for line in text.splitlines() if line.startswith("| c | m | vm | w | output_throughput_tok_s | 6 |")
+    ]
+    assert line.count("*") == 2
+    assert "- c-native_m_w_01: hot" in text
+    for part in text.split("## ")[1:]:
+        assert len({line.count("|") for line in part.splitlines() if line.startswith("|")}) == 1

@@ -1,0 +1,66 @@
+"""facts.yaml: sourced figures, and mistakes with file and line."""
+
+from pathlib import Path
+
+import pytest
+
+from sparkpub.record.errors import ClaimError
+from sparkpub.review.claims import facts
+
+GOOD = """\
+- id: total
+  says: Memory of the machine.
+  value: 119.64
+  decimals: 2
+  unit: GiB
+  source: {document: part 3, section: The Evidence}
+"""
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "facts.yaml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("value: 119.64", "119.64 GiB"),
+        ("value: 119.60", "119.60 GiB"),
+        ("value: 1234567", "1,234,567.00 GiB"),
+        ("value: -3", "−3.00 GiB"),
+        ("value: 20\n  upper: 30", "20.00–30.00 GiB"),
+    ],
+)
+def test_a_fact_reads_as_it_was_published(tmp_path: Path, value: str, text: str) -> None:
+    found = facts.read(written(tmp_path, GOOD.replace("value: 119.64", value)))
+    assert found["total"].text == text
+    assert str(found["total"].source) == "part 3, “The Evidence”"
+
+
+def test_no_file_is_no_facts(tmp_path: Path) -> None:
+    assert facts.read(tmp_path / "facts.yaml") == {}
+
+
+@pytest.mark.parametrize(
+    ("replace", "by", "line", "words"),
+    [
+        ("value: 119.64", "value: much", 3, "value"),
+        ("unit:", "units:", 5, "did you mean unit?"),
+        ("  source: {document: part 3, section: The Evidence}\n", "", 1, "source is missing"),
+        ("document:", "documnt:", 6, "did you mean document?"),
+        ("value: 119.64", "value: .nan", 3, "value"),
+        ("says: Memory", "says: [", 3, "not YAML"),
+    ],
+)
+def test_a_mistake_is_named_with_its_line(tmp_path: Path, replace: str, by: str, line: int, words: str) -> None:
+    path = written(tmp_path, GOOD.replace(replace, by))
+    with pytest.raises(ClaimError) as caught:
+        facts.read(path)
+    assert any(f"{path}:{line};" in problem and words in problem for problem in caught.value.lines())
+
+
+def test_an_id_stands_once(tmp_path: Path) -> None:
+    with pytest.raises(ClaimError, match="'total' stands twice"):
+        facts.read(written(tmp_path, GOOD + GOOD))

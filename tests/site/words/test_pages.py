@@ -1,0 +1,82 @@
+"""The pages as shipped: they render, type no figure, document every name, and tell the series in order."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from sparkpub.collect.environments import ENVIRONMENTS
+from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.record.metrics import METRICS
+from sparkpub.record.record import Record
+from sparkpub.record.telemetry import COLUMNS
+from sparkpub.review import dataset
+from sparkpub.review.checks import CHECKS, review
+from sparkpub.review.claims import facts
+from sparkpub.review.claims.ledger import judge
+from sparkpub.review.claims.ledger import read as read_claims
+from sparkpub.review.claims.quantities import STATISTICS
+from sparkpub.review.summary import statistics
+from sparkpub.site.prose import pages, unbound_numbers
+from sparkpub.site.words import Words
+
+ROOT = Path(__file__).parents[3]
+SOURCES = ROOT / "site_src"
+
+
+@pytest.fixture(scope="module")
+def rendered() -> dict[str, str]:
+    data = dataset.load(ROOT / "data" / "comprehensive")
+    found = review(data)
+    verdicts = judge(read_claims(SOURCES / "claims.yaml"), data, found)
+    known = facts.read(SOURCES / "facts.yaml")
+    words = Words(data, statistics(data, excluded=found.excluded), found, verdicts, known, lambda *_, **__: "")
+    uris = [path.relative_to(SOURCES).as_posix() for path in pages(SOURCES)]
+    return {uri: words.render((SOURCES / uri).read_text(encoding="utf-8"), uri) for uri in uris}
+
+
+def test_no_page_types_a_figure() -> None:
+    assert [f"{n.path}:{n.line} {n.text}" for page in pages(SOURCES) for n in unbound_numbers(page)] == []
+
+
+@pytest.mark.parametrize(
+    ("uri", "names"),
+    [
+        ("method/metrics.md", METRICS),
+        ("method/metrics.md", COLUMNS),
+        ("method/metrics.md", Record.model_fields),
+        ("method/checks.md", CHECKS),
+        ("method/statistics.md", STATISTICS),
+        ("method/matrix.md", WORKLOADS),
+        ("method/matrix.md", ENVIRONMENTS),
+    ],
+)
+def test_every_name_is_documented(rendered: dict[str, str], uri: str, names: dict[str, object]) -> None:
+    assert [name for name in names if f"`{name}`" not in rendered[uri]] == []
+
+
+def test_every_claim_and_fact_has_an_anchor(rendered: dict[str, str]) -> None:
+    for uri, known in (("claims/index.md", read_claims(SOURCES / "claims.yaml")),
+                       ("claims/facts.md", facts.read(SOURCES / "facts.yaml").values())):  # fmt: skip
+        assert [item.id for item in known if f"{{ #{item.id} }}" not in rendered[uri]] == []
+
+
+def test_every_fact_is_used() -> None:
+    text = "".join(page.read_text() for page in pages(SOURCES))
+    unused = [name for name in facts.read(SOURCES / "facts.yaml") if f'"{name}"' not in text]
+    assert unused == []
+
+
+def test_the_series_is_complete_and_in_order(rendered: dict[str, str]) -> None:
+    posts = sorted(uri for uri in rendered if uri.startswith("blog/posts/"))
+    heads = [yaml.safe_load(rendered[uri].split("---\n")[1]) for uri in posts]
+    assert [f"Part {index}" for index in range(1, len(posts) + 1)] == [head["title"].split(":")[0] for head in heads]
+    assert [head["date"] for head in heads] == sorted(head["date"] for head in heads)
+    assert all(head["description"] and head["tags"] and head["slug"].startswith("part-") for head in heads)
+    assert all("<!-- more -->" in rendered[uri] for uri in posts)
+
+
+def test_posts_take_their_figures_from_the_data() -> None:
+    for post in sorted((SOURCES / "blog" / "posts").glob("part-*.md")):
+        assert len(re.findall(r"\{\{ (?:value|compare|interval|extent|fact|claim|predict)\(", post.read_text())) >= 5

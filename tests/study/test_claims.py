@@ -1,0 +1,78 @@
+"""The claims about the published study: the recorded verdicts hold, and a hostile reader's findings come out."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from sparkpub.cli import cli
+from sparkpub.review import dataset
+from sparkpub.review.checks import review
+from sparkpub.review.claims import ledger
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> dict[str, ledger.Verdict]:
+    data = dataset.load(ROOT / "data" / "comprehensive")
+    found = ledger.judge(ledger.read(ROOT / "site_src" / "claims.yaml"), data, review(data))
+    return {verdict.claim.id: verdict for verdict in found}
+
+
+@pytest.mark.parametrize(("recorded", "code"), [("refuted", 0), ("supported", 1)])
+def test_the_command_fails_where_a_verdict_differs_and_says_what_to_reread(
+    tmp_path: Path, recorded: str, code: int
+) -> None:
+    (tmp_path / "claims.yaml").write_text(
+        "- id: sixty\n  says: There are sixty runs.\n  source: {document: part 4}\n  about: data\n  campaign: phase1\n"
+        f'  include: all\n  expect: {{holds: "runs = 60"}}\n  recorded: {recorded}\n'
+    )
+    (tmp_path / "post.md").write_text('Text.\n\nSixty runs {{ claim("sixty") }}.\n')
+    done = CliRunner().invoke(cli, ["claims", str(ROOT / "data" / "comprehensive"), "--sources", str(tmp_path)])
+    assert (done.exit_code, "reread post.md:3" in done.output) == (code, code == 1)
+
+
+def test_no_verdict_changed(verdicts: dict[str, ledger.Verdict]) -> None:
+    assert [f"{v.claim.id}: {v.verdict}" for v in verdicts.values() if v.changed] == []
+
+
+def test_there_are_many_and_their_outcomes_differ(verdicts: dict[str, ledger.Verdict]) -> None:
+    of_phase1 = [verdict for verdict in verdicts.values() if verdict.claim.campaign == "phase1"]
+    words = Counter(verdict.verdict for verdict in of_phase1)
+    assert len(of_phase1) >= 20
+    assert set(words) == {"supported", "refuted", "undecided", "void", "hypothesis"}
+    assert all(verdict.claim.source.section for verdict in of_phase1)
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("sixty-runs", "refuted"),  # 63 records
+        ("kv-is-peak-restated", "supported"),  # slope −0.9000
+        ("large-model-less-memory", "void"),  # 72B does not fit
+        ("throughput-no-drift", "refuted"),  # Spearman −0.92
+        ("overhead-general", "void"),  # identity, order
+        ("throughput-range-container", "refuted"),  # highest mean 120.41, not 120.51
+        ("temperature-native-mean", "refuted"),  # 60.5 °C over runs
+        ("overhead-minus-reduction", "refuted"),  # 3.08 GiB for one model
+        ("saving-20-to-44-percent", "refuted"),  # 22 to 30 % of the container's figure
+        ("overhead-proportional", "refuted"),  # the same base, another overhead
+        ("kv-steady", "refuted"),  # 8.8, 9.6 and 19.4 %
+        ("throughput-equal", "supported"),  # TOST within 1 %
+        ("kv-ceiling", "refuted"),
+        ("cgroup-double-counting", "hypothesis"),
+        ("memory-total-gib", "supported"),
+    ],
+)
+def test_what_a_hostile_reader_finds(verdicts: dict[str, ledger.Verdict], name: str, word: str) -> None:
+    assert verdicts[name].verdict == word
+
+
+def test_intervals_are_those_of_the_reference(verdicts: dict[str, ledger.Verdict]) -> None:
+    """Container − native in tok/s, Welch: −0.82…+0.03 and −0.06…+0.42 for the two cells of ten."""
+    units = {unit["unit"]: unit for unit in verdicts["throughput-equal"].evidence["units"]}
+    for model, low, high, base in (("deepseek", -0.82, 0.03, 119.787), ("qwen72b", -0.06, 0.42, 119.3291)):
+        percent = units[model]["ci95"]
+        assert percent == pytest.approx([100 * low / base, 100 * high / base], abs=0.006)

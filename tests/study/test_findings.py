@@ -1,0 +1,157 @@
+"""The published runs under review: what a hostile reader finds comes out without being told where to look.
+
+Expected figures are those of the study's own records, worked out apart from sparkpub.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkpub.review.checks import Finding, Review, review
+from sparkpub.review.dataset import load
+
+DATA = Path(__file__).parents[2] / "data" / "comprehensive"
+CELLS = {
+    f"{model}/{place}/throughput" for model in ("deepseek", "gpt120b", "qwen72b") for place in ("native", "container")
+}
+
+
+@pytest.fixture(scope="module")
+def phase1() -> Review:
+    return review(load(DATA))
+
+
+def named(found: Review, check: str, **evidence: Any) -> list[Finding]:
+    return [
+        finding
+        for finding in found.findings
+        if finding.check == check
+        and finding.campaign == "phase1"
+        and all(finding.evidence.get(name) == value for name, value in evidence.items())
+    ]
+
+
+def test_the_repeated_iteration_is_found_and_the_first_record_counts(phase1: Review) -> None:
+    (finding,) = named(phase1, "duplicate-iteration")
+    assert (finding.severity, finding.cell) == ("error", "gpt120b/native/throughput")
+    assert finding.evidence["iteration"] == 1
+    assert len(finding.runs) == 4
+    assert finding.evidence["counted"] == min(finding.runs)
+    assert sorted(run for run in phase1.excluded if run.startswith("phase1-")) == sorted(finding.runs)[1:]
+
+
+def test_thirteen_runs_are_not_ten(phase1: Review) -> None:
+    (finding,) = named(phase1, "unbalanced")
+    assert finding.cell == "gpt120b/native/throughput"
+    assert (finding.evidence["good"], finding.evidence["declared"]) == (13, 10)
+
+
+def test_missing_logs_and_latency_take_nothing_out(phase1: Review) -> None:
+    (log,) = named(phase1, "missing-log")
+    assert (log.severity, log.cell, len(log.runs)) == ("warning", None, 63)
+    (latency,) = named(phase1, "null-metric")
+    assert latency.evidence["metrics"] == ["request_latency_mean_ms"]
+    assert not set(phase1.excluded) & {run for run in log.runs if "iter01" not in run}
+
+
+def test_kv_cache_restates_peak_memory(phase1: Review) -> None:
+    """kv = 0.9 × (119.708 − peak): fitted to the 63 records with numpy.polyfit."""
+    (finding,) = named(phase1, "dependent-metrics")
+    found = finding.evidence
+    assert (found["x"], found["y"], found["n"]) == ("peak_memory_gib", "kv_cache_gib", 63)
+    assert found["slope"] == pytest.approx(-0.9, abs=5e-5)
+    assert found["intercept"] == pytest.approx(0.9 * 119.708, abs=5e-3)
+    assert found["r_squared"] > 0.999999
+    assert found["x_where_y_is_zero_by_model"] == pytest.approx(
+        {"deepseek": 119.7078, "gpt120b": 119.7073, "qwen72b": 119.7084}, abs=1e-3
+    )
+    assert set(finding.cells) == CELLS
+
+
+def test_three_models_have_one_set_of_numbers(phase1: Review) -> None:
+    findings = named(phase1, "same-numbers")
+    assert {cell for finding in findings for cell in finding.cells} == CELLS
+    for finding in findings:
+        assert finding.severity == "error"
+        sizes = finding.evidence["bytes_per_step"]
+        assert sizes["qwen72b"] / sizes["deepseek"] == pytest.approx(142.9 / 14.14, rel=1e-3)
+
+
+def test_seventy_two_billion_parameters_do_not_fit(phase1: Review) -> None:
+    """72,706,203,648 parameters × 2 bytes are 135.4 GiB; the machine has 119.64."""
+    findings = named(phase1, "does-not-fit")
+    assert {finding.cell for finding in findings} == {"qwen72b/native/throughput", "qwen72b/container/throughput"}
+    assert all("135.4 GiB" in finding.message and "119.6 GiB" in finding.message for finding in findings)
+
+
+def test_the_same_rows_need_eight_times_the_bandwidth(phase1: Review) -> None:
+    """119.33 tok/s at batch 8 are 14.9 steps/s of 142.9 GB each."""
+    errors = [finding for finding in named(phase1, "roofline") if finding.severity == "error"]
+    assert {finding.cell for finding in errors} == {"qwen72b/native/throughput", "qwen72b/container/throughput"}
+    native = next(finding for finding in errors if "native" in str(finding.cell))
+    assert native.evidence["bytes_per_second_at_least"] == pytest.approx(119.33 / 8 * 142.92e9, rel=1e-3)
+    assert native.evidence["bandwidth_bytes_per_second"] == 273e9
+
+
+def test_drift_is_found_where_there_is_drift_and_nowhere_else(phase1: Review) -> None:
+    trends = {(finding.cell, finding.evidence["metric"]): finding for finding in named(phase1, "drift") if finding.cell}
+    assert set(trends) == {
+        ("deepseek/native/throughput", "output_throughput_tok_s"),
+        ("gpt120b/native/throughput", "peak_memory_gib"),
+    }
+    first, second = trends.values()
+    assert first.evidence["spearman"] == pytest.approx(-0.92, abs=0.005)
+    assert first.evidence["lag1"] == pytest.approx(0.70, abs=0.005)
+    assert second.evidence["spearman"] == pytest.approx(-0.86, abs=0.005)
+    (worth,) = named(phase1, "small-sample", n=10, metric="output_throughput_tok_s")
+    assert worth.evidence["n_effective"] == pytest.approx(10 * (1 - 0.695) / (1 + 0.695), abs=0.01)
+
+
+def test_the_first_container_run_of_each_block_stands_out(phase1: Review) -> None:
+    """Highest of ten in each of three cells: two-sided, 2 of 10³ arrangements."""
+    (finding,) = [finding for finding in named(phase1, "drift") if finding.cell is None]
+    assert set(finding.cells) == {cell for cell in CELLS if "container" in cell}
+    assert finding.evidence["ranks"] == [10, 10, 10]
+    assert finding.evidence["p_value"] == pytest.approx(0.002)
+    assert all("container" in run and "iter01" in run for run in finding.runs)
+
+
+def test_environments_are_confounded_with_order(phase1: Review) -> None:
+    findings = named(phase1, "order-confound")
+    assert len(findings) == 3
+    assert {cell for finding in findings for cell in finding.cells} == CELLS
+
+
+def test_what_ran_was_never_observed(phase1: Review) -> None:
+    (finding,) = named(phase1, "identity")
+    assert (finding.severity, finding.cell, len(finding.runs)) == ("warning", None, 63)
+
+
+def test_container_kv_cache_is_not_within_five_percent(phase1: Review) -> None:
+    found = {
+        finding.cell: finding.evidence["cv_percent"]
+        for finding in named(phase1, "high-variation", metric="kv_cache_gib")
+    }
+    assert found == pytest.approx(
+        {
+            "deepseek/container/throughput": 8.8,
+            "gpt120b/container/throughput": 9.6,
+            "qwen72b/container/throughput": 19.4,
+        },
+        abs=0.05,
+    )
+
+
+def test_every_error_is_acknowledged_and_still_voids_what_rests_on_it(phase1: Review) -> None:
+    assert [finding for finding in phase1.unacknowledged_errors if finding.campaign == "phase1"] == []
+    void = {"does-not-fit", "roofline", "same-numbers", "order-confound", "duplicate-iteration"}
+    assert {finding.check for finding in phase1.voiding("phase1")} == void
+
+
+def test_findings_are_found_from_run_and_cell(phase1: Review) -> None:
+    run = "phase1-container_qwen72b_throughput_iter01_20251109T091813"
+    assert {"missing-log", "identity", "drift"} <= {finding.check for finding in phase1.by_run[run]}
+    cell = phase1.by_cell["phase1", "qwen72b/container/throughput"]
+    assert {"does-not-fit", "same-numbers", "missing-log", "drift"} <= {finding.check for finding in cell}
+    assert "duplicate-iteration" not in {finding.check for finding in cell}

@@ -1,0 +1,136 @@
+"""The 63 published runs: what their source documents print comes out, and what they do not say."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from sparkpub.cli import cli
+from sparkpub.review.dataset import load
+from sparkpub.review.summary import ComparisonRow, Statistics, statistics
+
+DATA = Path(__file__).parents[2] / "data" / "comprehensive"
+SOURCE = Path(__file__).parents[3] / "shared" / "reference" / "phase1_runs.csv"
+TPUT, PEAK, KV = "output_throughput_tok_s", "peak_memory_gib", "kv_cache_gib"
+
+
+@pytest.fixture(scope="module")
+def found() -> Statistics:
+    return statistics(load(DATA), include="all", campaign="phase1")
+
+
+def row(found: Statistics, model: str, metric: str) -> ComparisonRow:
+    (only,) = [item for item in found.comparisons if (item.model, item.metric) == (model, metric)]
+    return only
+
+
+@pytest.mark.parametrize(
+    ("model", "environment", "n", "peak", "kv", "throughput", "sigma"),
+    [
+        ("deepseek", "native", 10, 70.47, 44.31, 119.79, 0.55),
+        ("deepseek", "container", 10, 101.30, 16.57, 119.40, 0.16),
+        ("gpt120b", "native", 13, 71.72, 43.19, 120.26, 0.32),
+        ("gpt120b", "container", 10, 93.43, 23.65, 120.41, 0.54),
+        ("qwen72b", "native", 10, 70.03, 44.71, 119.33, 0.28),
+        ("qwen72b", "container", 10, 90.02, 26.72, 119.51, 0.20),
+    ],
+)
+def test_the_published_tables_reproduce(
+    found: Statistics, model: str, environment: str, n: int, peak: float, kv: float, throughput: float, sigma: float
+) -> None:
+    cells = [found.cell("phase1", model, environment, "throughput", name) for name in (PEAK, KV, TPUT)]
+    assert [cell.n for cell in cells if cell is not None] == [n] * 3
+    assert [f"{cell.mean:.2f}" for cell in cells if cell is not None] == [f"{v:.2f}" for v in (peak, kv, throughput)]
+    assert cells[2] is not None
+    assert f"{cells[2].sd_population:.2f}" == f"{sigma:.2f}"
+
+
+@pytest.mark.parametrize(
+    ("model", "overhead", "percent", "kv", "ratio"),
+    [
+        ("deepseek", 30.83, 44, -27.75, 2.7),
+        ("gpt120b", 21.71, 30, -19.54, 1.8),
+        ("qwen72b", 19.99, 29, -17.99, 1.7),
+    ],
+)
+def test_overheads_and_ratios_reproduce(
+    found: Statistics, model: str, overhead: float, percent: int, kv: float, ratio: float
+) -> None:
+    memory, cache = row(found, model, PEAK), row(found, model, KV)
+    assert (memory.baseline, memory.candidate) == ("native", "container")
+    assert memory.difference == pytest.approx(overhead, abs=0.005)
+    assert (memory.overhead_percent, memory.difference_percent) == pytest.approx((percent, percent), abs=0.5)
+    assert cache.difference == pytest.approx(kv, abs=0.005)
+    assert cache.inverse_ratio == pytest.approx(ratio, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("model", "low", "high"), [("deepseek", -0.82, 0.03), ("gpt120b", -0.29, 0.57), ("qwen72b", -0.06, 0.42)]
+)
+def test_throughput_is_equivalent_within_one_percent(found: Statistics, model: str, low: float, high: float) -> None:
+    throughput = row(found, model, TPUT)
+    assert throughput.ci95_difference == pytest.approx((low, high), abs=0.005)
+    assert (throughput.verdict, throughput.equivalence_margin_percent) == ("equivalent", 1)
+    assert throughput.equivalence_p_adjusted is not None
+    assert throughput.equivalence_p_adjusted < 0.05
+
+
+def test_the_family_is_three_models_by_three_metrics(found: Statistics) -> None:
+    """Request throughput restates output throughput and temperatures are states of the machine: nine tests are left."""
+    assert len([item for item in found.comparisons if item.family == "primary"]) == 9
+    assert {item.metric for item in found.comparisons if item.family == "primary"} == {TPUT, PEAK, KV}
+
+
+def test_the_drift_shows(found: Statistics) -> None:
+    throughput = found.cell("phase1", "deepseek", "native", "throughput", TPUT)
+    peak = found.cell("phase1", "gpt120b", "native", "throughput", PEAK)
+    assert throughput is not None
+    assert peak is not None
+    assert throughput.trend.spearman == pytest.approx(-0.92, abs=0.005)
+    assert throughput.trend.spearman_p == pytest.approx(0.0002, abs=0.00005)
+    assert throughput.trend.lag1 == pytest.approx(0.70, abs=0.01)
+    assert throughput.n_effective == pytest.approx(1.8, abs=0.05)
+    assert peak.trend.spearman == pytest.approx(-0.86, abs=0.005)
+    drifting = {
+        (cell.model, cell.environment, cell.metric) for cell in found.cells if (cell.trend_p_adjusted or 1) < 0.05
+    }
+    assert drifting == {("deepseek", "native", TPUT), ("gpt120b", "native", PEAK), ("gpt120b", "native", KV)}
+    assert "the 10 of the baseline are worth 1.8" in row(found, "deepseek", TPUT).why
+
+
+def test_the_containers_kv_cache_varies_more_than_five_percent(found: Statistics) -> None:
+    cells = [found.cell("phase1", model, "container", "throughput", KV) for model in ("deepseek", "gpt120b", "qwen72b")]
+    assert [f"{cell.cv_percent:.1f}" for cell in cells if cell is not None] == ["8.8", "9.6", "19.4"]
+
+
+def test_the_repeated_iteration_counts_once(found: Statistics) -> None:
+    done = CliRunner().invoke(cli, ["stats", str(DATA), "--campaign", "phase1", "--json"])
+    document = json.loads(done.stdout)
+    (cell,) = [
+        item
+        for item in document["cells"]
+        if (item["model"], item["environment"], item["metric"]) == ("gpt120b", "native", TPUT)
+    ]
+    assert (document["include"], len(document["excluded"]), cell["n"]) == ("counted", 3, 10)
+
+
+def test_the_command_prints_every_form() -> None:
+    run = CliRunner()
+    text = run.invoke(cli, ["stats", str(DATA), "--campaign", "phase1", "--include", "all"])
+    assert text.exit_code == 0
+    assert "All 63 runs as recorded" in text.stdout
+    assert "+30.83 GiB" in text.stdout
+    assert "## Comparisons (candidate" in run.invoke(cli, ["stats", str(DATA), "--markdown"]).stdout
+    assert run.invoke(cli, ["stats", str(DATA), "--csv"]).stdout.startswith("table,campaign,model")
+
+
+def test_the_records_carry_the_published_figures(found: Statistics) -> None:
+    if not SOURCE.is_file():
+        pytest.skip("the published table is not beside this checkout")
+    with SOURCE.open(newline="") as handle:
+        published = [float(line["peak_memory_gib"]) for line in csv.DictReader(handle)]
+    cells = [cell for cell in found.cells if cell.metric == PEAK]
+    assert sum(cell.mean * cell.n for cell in cells) == pytest.approx(sum(published))
+    assert sum(cell.n for cell in cells) == len(published) == 63
