@@ -20,6 +20,7 @@ from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.journal import Log, Sealed, seal
 from sparkpub.collect.progress import Progress, duration
 from sparkpub.collect.watch import Watch
+from sparkpub.plan import serving
 from sparkpub.plan.matrix import Matrix, Model, PlannedRun
 from sparkpub.plan.workloads import WORKLOADS, architecture
 from sparkpub.plan.workloads.base import Answer, Case, Command, Workload
@@ -75,6 +76,8 @@ class Job:
     command: Command
     expected_seconds: float | None
     """What earlier runs of the cell took, for the progress bar."""
+    server: Command | None = None
+    """The command of the server that the run is a client of; see `sparkpub.plan.environments.Server`."""
 
     @property
     def label(self) -> str:
@@ -103,10 +106,24 @@ def prepare(
         random_weights=model.random_weights or model.config is not None,
         iteration=run.iteration,
         seed=matrix.seed,
+        workload_key=run.workload,
+        attempt=attempt,
+        server=options.server,
     )
     workload_options = matrix.workload_options(run.workload)
     command = workload.command(case, workload_options)
-    return Job(run, attempt, repeat_of, workload, workload_options, environment, options, command, expected_seconds)
+    return Job(
+        run,
+        attempt,
+        repeat_of,
+        workload,
+        workload_options,
+        environment,
+        options,
+        command,
+        expected_seconds,
+        server=None if options.server is None else serving.command(case, options.server),
+    )
 
 
 def measure(bench: Bench, job: Job, passed: Passed) -> Stored:
@@ -316,6 +333,7 @@ def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: S
         "exit_code": None if followed.exit is None else followed.exit.code,
         "observed": answer.observed,
         "metrics": dict(answer.metrics) | sampled,
+        "samples": dict(answer.samples),
         "phases": _shifted(answer, followed.launched_epoch),
         "events": (*followed.events, *noted),
         "container": container,
@@ -328,7 +346,9 @@ def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: S
     except ValidationError as error:
         # A payload may claim what no record may hold (a rate of minus one). The run is then invalid, and still kept.
         problem = "; ".join(field_problems(error))
-        return Record(**fields | {"metrics": sampled, "status": "invalid", "status_reason": problem[:1000]})
+        return Record(
+            **fields | {"metrics": sampled, "samples": {}, "status": "invalid", "status_reason": problem[:1000]}
+        )
 
 
 def _shifted(answer: Answer, launched_epoch: float) -> tuple[Phase, ...]:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from sparkpub.plan.durations import Seconds
 from sparkpub.record.record import Declared
 
 _BIND = re.compile(r"(?P<source>/[^:]*):(?P<target>/[^:]*)(?::(?P<mode>ro|rw))?")
@@ -48,6 +49,40 @@ Bind = Annotated[Place, BeforeValidator(_place)]
 """In the matrix `/host/path:/inside/path[:ro|rw]`, as Docker spells it."""
 
 
+class Server(Declared):
+    """A server that lives for several runs: it is started once, and the clients of these runs measure it.
+
+    What the collector does with it:
+
+    - Before a run it fills the server's command (`sparkpub.plan.serving.command`). A server that runs with this command
+      in this environment is used again; any other is stopped first, so that there is one at a time.
+    - It starts the server in the environment, with the environment's own options, and waits until `health` answers with
+      status 200. What the server prints until then is kept.
+    - The log of each run that it serves begins with these lines, so that every run proves which model was loaded; what
+      server and client print during the run follows, merged.
+    - The first run served has the time from launch to health as its metric `server_start_seconds`; the others say under
+      `unavailable` which run has it. Each run names its server start in `observed.settings["server"]`.
+    - The client of a run is the workload's own command, started in the same environment: a second container of the same
+      image, where it is one, hence with `network: host`.
+    - The server is stopped when the runs are over, the environment or model changes, or a run fails or times out.
+    """
+
+    argv: Annotated[tuple[str, ...], Field(min_length=1)]
+    """The server and its arguments, word by word. `{model_path}`, `{model_id}`, `{load_format}` (dummy for random
+    weights, else auto), `{seed}` and `{port}` are filled in; with `{iteration}` each iteration gets a new server."""
+    port: Annotated[int, Field(ge=1024, le=65535)] = 8137
+    """TCP port on 127.0.0.1."""
+    health: Annotated[str, Field(pattern=r"^/")] = "/health"
+    """What answers with status 200 once the server is ready."""
+    ready_timeout: Seconds = 900.0
+    """How long the server may take until it is ready, in seconds."""
+
+    @property
+    def url(self) -> str:
+        """Where clients find the server."""
+        return f"http://127.0.0.1:{self.port}"
+
+
 class Options(Declared):
     """An environment's options in the matrix; an unknown key is an error. Every option has an effect."""
 
@@ -55,6 +90,8 @@ class Options(Declared):
     """Variables of the command, besides the workload's own."""
     python: str | None = None
     """The Python interpreter of the environment; None for its default."""
+    server: Server | None = None
+    """A server that lives for several runs and that workloads are clients of; its options are those of `Server`."""
 
 
 class HostOptions(Options):

@@ -5,7 +5,6 @@ All mistakes of a matrix are reported at once, each with its line and, for a nam
 
 import hashlib
 import random
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,33 +13,20 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PositiveFloat, PositiveInt, ValidationError
 
 from sparkpub.plan import environments
+from sparkpub.plan.durations import Seconds, seconds
 from sparkpub.plan.environments import Options as EnvironmentOptions
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.plan.workloads.base import Options as WorkloadOptions
 from sparkpub.record import documents
 from sparkpub.record.documents import Lines, suggestion
 from sparkpub.record.errors import MatrixError, field_problems
-from sparkpub.record.record import Architecture, Declared, Key
+from sparkpub.record.metrics import METRICS
+from sparkpub.record.record import Architecture, Declared, Key, MetricName
 from sparkpub.record.store import canonical_json
 
 Order = Literal["interleaved", "random", "blocked"]
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-def seconds(value: Any) -> Any:
-    """`5m`, `1.5h`, `200ms` or a number of seconds, as seconds."""
-    if isinstance(value, str):
-        found = _DURATION.fullmatch(value.strip())
-        if found is None:
-            raise ValueError(f"{value!r} is not a duration; write for instance 30s, 5m or 1h")
-        return float(found[1]) * _SECONDS[found[2]]
-    if isinstance(value, bool):
-        raise ValueError("a duration is a number of seconds, or for instance 5m")  # noqa: TRY004 - pydantic collects ValueError
-    return value
-
-
-Seconds = Annotated[float, BeforeValidator(seconds), Field(ge=0, allow_inf_nan=False)]
+Slot = tuple[str, str, str, int]
+"""(model, environment, workload, iteration)."""
 Percent = Annotated[float, Field(ge=0, le=100)]
 
 
@@ -131,6 +117,11 @@ class Matrix(Declared):
     repeat_outliers: Outliers | None = None
     telemetry: Telemetry = Telemetry()
     equivalence_margin_percent: Annotated[PositiveFloat, Field(le=100)] = 1.0
+    """Differences smaller than it do not matter, in percent of the baseline."""
+    margin_reason: Annotated[str, Field(min_length=1)] | None = None
+    """Why this margin: what a smaller difference would not change, or what a pilot showed."""
+    primary: tuple[MetricName, ...] = ()
+    """The metrics that the campaign is about, decided before its first run; every other comparison explores."""
     origin: dict[str, str] | None = None
     licence: str | None = None
 
@@ -147,6 +138,17 @@ class Matrix(Declared):
     def declared_workload(self, name: str) -> dict[str, Any]:
         """What of a workload decides what a run measures: its options but the number of runs."""
         return {option: value for option, value in self.workloads[name].items() if option != "runs"}
+
+    @property
+    def own_metrics(self) -> frozenset[str]:
+        """Metrics that workloads of the matrix declare themselves."""
+        declared = (options.get("metrics") for options in self.workloads.values())
+        return frozenset(name for metrics in declared if isinstance(metrics, dict) for name in metrics)
+
+    @property
+    def keeps_servers(self) -> bool:
+        """Whether an environment has a server that lives for several runs."""
+        return any(options.get("server") is not None for options in self.environments.values())
 
     def iterations_of(self, workload: str) -> int:
         """How many iterations the cells of a workload have: its own `runs`, else the matrix's `iterations`."""
@@ -174,13 +176,21 @@ class Matrix(Declared):
 
     def cells(self, *, backwards: bool = False) -> Iterator[tuple[str, str, str]]:
         """(model, environment, workload) of every cell, in the order declared; `backwards` takes the last environment
-        first."""
-        environments = list(self.environments)[:: -1 if backwards else 1]
-        for workload in self.workloads:
-            for model in self.models:
-                for environment in environments:
-                    if self.includes(model, environment, workload):
-                        yield model, environment, workload
+        first.
+
+        Where a server lives for several runs, all workloads of a model and environment follow each other, so that the
+        server is started once for them; `backwards` then takes the last workload first, too.
+        """
+        step = -1 if backwards else 1
+        environments = list(self.environments)[::step]
+        if self.keeps_servers:
+            workloads = list(self.workloads)[::step]
+            cells = [(m, e, w) for m in self.models for e in environments for w in workloads]
+        else:
+            cells = [(m, e, w) for w in self.workloads for m in self.models for e in environments]
+        for cell in cells:
+            if self.includes(*cell):
+                yield cell
 
     def fingerprint(self, model: str, environment: str, workload: str) -> str:
         """SHA-256 of a cell's canonical specification: everything declared that decides what is measured."""
@@ -212,7 +222,7 @@ class PlannedRun:
     iteration: int
 
     @property
-    def slot(self) -> tuple[str, str, str, int]:
+    def slot(self) -> Slot:
         """(model, environment, workload, iteration)."""
         return (self.model, self.environment, self.workload, self.iteration)
 
@@ -221,7 +231,8 @@ def plan(matrix: Matrix) -> tuple[PlannedRun, ...]:
     """Every run of the matrix in the order it shall run.
 
     Unless runs are blocked, the order of environments is reversed in every second iteration, so that whatever drifts
-    with time falls on each environment alike.
+    with time falls on each environment alike. A random order shuffles runs, or, where a server lives for several runs,
+    the groups of runs that one server start serves.
     """
     counts = {workload: matrix.iterations_of(workload) for workload in matrix.workloads}
     if matrix.order == "blocked":
@@ -234,8 +245,23 @@ def plan(matrix: Matrix) -> tuple[PlannedRun, ...]:
             if iteration <= counts[cell[2]]
         ]
     if matrix.order == "random":
-        random.Random(matrix.seed).shuffle(slots)  # noqa: S311 - an order to reproduce, not a secret
+        slots = _shuffled(slots, matrix)
     return tuple(PlannedRun(position, *slot) for position, slot in enumerate(slots))
+
+
+def _shuffled(slots: list[Slot], matrix: Matrix) -> list[Slot]:
+    """The slots in a random order that the seed of the matrix reproduces."""
+    draw = random.Random(matrix.seed)  # noqa: S311 - an order to reproduce, not a secret
+    if not matrix.keeps_servers:
+        draw.shuffle(slots)
+        return slots
+    served: dict[tuple[str, str, int], list[Slot]] = {}
+    for slot in slots:
+        model, environment, _, iteration = slot
+        served.setdefault((model, environment, iteration), []).append(slot)
+    groups = list(served.values())
+    draw.shuffle(groups)
+    return [slot for group in groups for slot in group]
 
 
 def read(path: Path) -> Matrix:
@@ -312,6 +338,11 @@ def _name_problems(matrix: Matrix, lines: Lines) -> list[str]:
         for axis in ("model", "environment", "workload"):
             name = getattr(rule, axis)
             look_up(("exclude", str(index), axis), axis, name, f"exclude names an unknown {axis} {name!r}")
+    known_metrics = METRICS.keys() | matrix.own_metrics
+    for index, name in enumerate(matrix.primary):
+        if name not in known_metrics:
+            path = ("primary", str(index))
+            problems.append(lines.problem(path, f"unknown metric {name!r} in primary", suggestion(name, known_metrics)))
     if not list(matrix.cells()):
         what = "every cell is excluded, so nothing would run"
         problems.append(lines.problem(("exclude",), what, "remove a rule of exclude:"))

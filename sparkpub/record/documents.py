@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
@@ -97,7 +97,7 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     return next((found for part in get_args(annotation) if (found := _model_in(part))), None)
 
 
-def suggestion(name: str, known: Sequence[str]) -> str:
+def suggestion(name: str, known: Collection[str]) -> str:
     """What to do about a wrong name: the nearest right one, else all of them."""
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"

@@ -354,6 +354,9 @@ class Record(Strict):
     requested: Requested
     observed: Observed = Observed()
     metrics: dict[MetricName, MetricValue]
+    samples: dict[MetricName, tuple[FiniteFloat, ...]] = {}
+    """Metrics measured several times within the run: each measurement in order, in the metric's unit. The metric is
+    their mean."""
     gates: tuple[Gate, ...] = ()
     phases: tuple[Phase, ...] = ()
     events: tuple[Event, ...] = ()
@@ -373,6 +376,7 @@ class Record(Strict):
             problems.append(f"status: {self.status} needs a status_reason")
         if self.status == "ok" and self.exit_code not in (0, None):
             problems.append(f"exit_code: {self.exit_code} cannot be a run with status ok")
+        problems += [f"samples.{name}: not a metric of the run" for name in self.samples if name not in self.metrics]
         names = [item.path for item in self.evidence]
         if len(names) != len(set(names)):
             problems.append("evidence: two entries share a path")

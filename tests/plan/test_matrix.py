@@ -8,6 +8,7 @@ import pytest
 
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.coverage import by_cell, states
+from sparkpub.plan.durations import seconds
 from sparkpub.plan.matrix import Matrix, plan
 from sparkpub.record.errors import CollectError, MatrixError
 from tests.building import a_record
@@ -47,6 +48,35 @@ def test_random_is_a_permutation_that_the_seed_reproduces() -> None:
     first, again, other = (order(a_matrix(order="random", seed=seed)) for seed in (1, 1, 2))
     assert first == again != other
     assert sorted(first) == sorted(other) == sorted(order(a_matrix()))
+
+
+SERVED = {
+    "native": {"type": "host", "server": {"argv": ["serve"]}},
+    "container": {"type": "docker", "image": "i", "server": {"argv": ["serve"]}},
+}
+
+
+def served(**changes: object) -> list[str]:
+    """Iteration, model, first letter of the environment, and workload of each run of a matrix with two servers."""
+    workloads = {"c1": {"type": "matmul"}, "c8": {"type": "matmul"}}
+    matrix = a_matrix(environments=SERVED, workloads=workloads, models={"a": {"id": "x/a"}}, iterations=2, **changes)
+    return [f"{run.iteration}{run.environment[0]} {run.workload}" for run in plan(matrix)]
+
+
+def test_runs_of_one_server_follow_each_other_up_and_then_down() -> None:
+    assert served() == ["1n c1", "1n c8", "1c c1", "1c c8", "2c c8", "2c c1", "2n c8", "2n c1"]
+
+
+def test_blocked_runs_with_a_server_still_are_cell_by_cell() -> None:
+    assert served(order="blocked") == ["1n c1", "2n c1", "1n c8", "2n c8", "1c c1", "2c c1", "1c c8", "2c c8"]
+
+
+def test_a_random_order_keeps_the_runs_of_one_server_together() -> None:
+    orders = [served(order="random", seed=seed) for seed in range(20)]
+    assert all(first[:2] == second[:2] for order in orders for first, second in zip(order[::2], order[1::2]))  # noqa: B905
+    assert len({tuple(order) for order in orders}) > 5
+    assert {tuple(sorted(order)) for order in orders} == {tuple(sorted(served()))}
+    assert served(order="random", seed=3) == served(order="random", seed=3)
 
 
 def test_exclude_removes_cells_and_nothing_else() -> None:
@@ -116,6 +146,32 @@ def test_all_mistakes_are_reported_at_once_with_lines_and_suggestions() -> None:
     assert "m.yaml:10;" in text
 
 
+GOOD = """\
+campaign: c
+title: t
+models: {m: {id: x/y}}
+environments: {native: {type: host}}
+workloads:
+  w: {type: command, argv: [x], metrics: {events: {regex: "(.)", unit: e, label: E, direction: higher}}}
+margin_reason: Processes of the pilot agreed within 0.05 percent.
+primary: [ttft_p50_ms, %s]
+"""
+
+
+def test_primary_metrics_are_known_ones_or_declared_by_a_workload() -> None:
+    matrix = matrices.parse(GOOD % "events", "m.yaml")
+    assert matrix.primary == ("ttft_p50_ms", "events")
+    with pytest.raises(MatrixError) as caught:
+        matrices.parse(GOOD % "ttft_p50", "m.yaml")
+    assert caught.value.lines() == ["unknown metric 'ttft_p50' in primary, m.yaml:8; did you mean ttft_p50_ms?"]
+
+
+def test_primary_metrics_and_the_reason_of_the_margin_are_no_part_of_a_specification() -> None:
+    cell = ("a", "native", "w")
+    declared = a_matrix(primary=["ttft_p50_ms"], margin_reason="A pilot.", equivalence_margin_percent=2)
+    assert declared.fingerprint(*cell) == a_matrix().fingerprint(*cell)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -132,7 +188,7 @@ def test_nonsense_is_one_clear_line(text: str, words: str) -> None:
 
 
 def test_durations() -> None:
-    assert [matrices.seconds(text) for text in ("5m", "1.5h", "200ms", 7)] == [300.0, 5400.0, 0.2, 7]
+    assert [seconds(text) for text in ("5m", "1.5h", "200ms", 7)] == [300.0, 5400.0, 0.2, 7]
 
 
 def test_a_specification_is_what_is_measured_not_what_it_is_called() -> None:

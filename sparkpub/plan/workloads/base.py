@@ -4,12 +4,15 @@ Both halves are pure: `command` starts nothing, `parse` opens nothing. So a pars
 logs anew without a GPU, and the collector, the importers and the check `metric-mismatch` share one reader.
 """
 
+import hashlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from sparkpub.plan.environments import Server
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import Declared, MetricValue, Observed, Phase
 
@@ -46,6 +49,30 @@ class Case:
     random_weights: bool
     iteration: int
     seed: int
+    workload_key: str = ""
+    attempt: int = 1
+    server: Server | None = None
+    """The server of the environment that this run is a client of."""
+
+    @property
+    def prompt_seed(self) -> int:
+        """The seed of a client's prompts: the same in every environment, another one for each workload, iteration and
+        attempt, so that a server that lives for several runs finds no prompt in its prefix cache."""
+        text = f"{self.seed}/{self.workload_key}/{self.iteration}/{self.attempt}"
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) >> 1
+
+    def filled(self, text: str) -> str:
+        """Text with `{model_path}`, `{model_id}`, `{load_format}`, `{seed}`, `{iteration}` and `{port}` filled in."""
+        known = {
+            "{model_path}": self.model_path or "",
+            "{model_id}": self.model_id,
+            "{load_format}": "dummy" if self.random_weights else "auto",
+            "{seed}": str(self.seed),
+            "{iteration}": str(self.iteration),
+            "{port}": str(self.server.port) if self.server else "",
+        }
+        pattern = re.compile("|".join(map(re.escape, known)))
+        return pattern.sub(lambda found: known[found[0]], text)
 
     def folder(self, tool: str) -> str:
         """`model_path`. Raises WorkloadError where the model has none: a tool would fetch weights from elsewhere."""
@@ -66,6 +93,9 @@ class Command:
     outputs: Mapping[str, str] = field(default_factory=dict)
     measured_from: str | None = None
     """Regular expression of the line with which the tool says that loading and warming up are over."""
+    measured_until: str | None = None
+    """Regular expression of the first line that the tool prints when the measurement is over; None: it says nothing
+    then, and the measured phase ends with the command, or after `Observed.measured_seconds`."""
 
 
 def flags(values: Mapping[str, object]) -> list[str]:
@@ -86,6 +116,8 @@ class Answer:
     """UNIX time of the phases' zero by the clock of the machine, where the payload says it."""
     complete: bool = True
     problems: tuple[str, ...] = ()
+    samples: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Metric to its repeated measurements within the run, in the order they were made, in the metric's unit."""
 
 
 @dataclass(frozen=True)

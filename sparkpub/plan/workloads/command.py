@@ -89,15 +89,8 @@ class CommandOptions(Options):
 
 def command(case: Case, options: CommandOptions) -> Command:
     """The argv with its placeholders filled in."""
-    known = {
-        "{model_path}": case.model_path or "",
-        "{model_id}": case.model_id,
-        "{seed}": str(case.seed),
-        "{iteration}": str(case.iteration),
-    }
-    pattern = re.compile("|".join(map(re.escape, known)))
     return Command(
-        tuple(pattern.sub(lambda found: known[found[0]], part) for part in options.argv),
+        tuple(case.filled(word) for word in options.argv),
         variables=options.variables,
         outputs={str(role): name for role, name in options.outputs.items()},
         measured_from=None if options.measured_from is None else options.measured_from.pattern,
