@@ -130,13 +130,18 @@ def metrics_at(document: Any, paths: Mapping[str, str], source: Source, scale: f
     return {name: metric(name, value, source, scale=scale) for name, value in found.items() if value is not None}
 
 
+def durations(values: Iterable[float]) -> list[float]:
+    """Those of the values that can be milliseconds of something that ran."""
+    return [value for value in values if 0 <= value < _LONGEST_MS]
+
+
 def distribution(stem: str, values: Sequence[float], source: Source) -> dict[str, MetricValue]:
     """Mean, extremes and percentiles of milliseconds over requests; nothing for no values.
 
     Percentiles are interpolated linearly between order statistics (NumPy's default, Hyndman and Fan's type 7),
     the same for every tool, so that P99 of a hundred requests is not simply the slowest one.
     """
-    array = np.asarray([value for value in values if 0 <= value < _LONGEST_MS], dtype=float)
+    array = np.asarray(durations(values), dtype=float)
     if not array.size:
         return {}
     found = {"mean": array.mean(), "min": array.min(), "max": array.max()}

@@ -8,10 +8,11 @@ engine's log does.
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.base import PYTHON, WORKDIR, Answer, Case, Command, Options, flags
+from sparkpub.record.errors import WorkloadError
 from sparkpub.record.metrics import GIB
 from sparkpub.record.record import MetricValue, Observed
 
@@ -19,12 +20,17 @@ _REPORT, _DRIVER = "report.json", "vllm_serve.py"
 _NUMBER = r"([\d.,]+)"
 _SAID_AT_ONCE = {"PYTHONUNBUFFERED": "1"}
 """Without it the line that begins the measurement would come when it is over."""
+CLIENT_BEGINS = "Starting main benchmark run"
+"""What the client prints when its warm-up is over."""
+TOKENS_TOLERANCE = 0.02
+"""Random prompts are decoded and encoded again, which adds a few tokens: more than this share is another load."""
 
 
 class VllmBenchOptions(Options):
     """Random prompts of `input_tokens` tokens, `output_tokens` generated with the end-of-sequence token ignored.
 
-    `serve` starts a server, waits until it is healthy, measures, and stops it.
+    `serve` measures a server with a client. In an environment with a `server`, which lives for several runs, a run is
+    the client alone; elsewhere each run starts a server, waits until it is healthy, measures, and stops it.
     """
 
     mode: Literal["throughput", "latency", "serve"] = "throughput"
@@ -36,46 +42,131 @@ class VllmBenchOptions(Options):
     output_tokens: PositiveInt = 128
     """Tokens generated per request."""
     batch_size: PositiveInt = 8
-    """Mode latency: requests in each batch; else the most sequences that vLLM runs together."""
+    """Mode latency: requests in each batch; else the most sequences that vLLM runs together. Not for an environment
+    with a `server`, whose own arguments say it."""
     concurrency: PositiveInt | None = None
     """Mode serve: most requests in flight; None submits all at once."""
+    request_rate: PositiveFloat | None = None
+    """Mode serve: requests per second, submitted at random intervals (Poisson); None: as many as `concurrency` lets."""
+    temperature: Annotated[float, Field(ge=0)] = 0.0
+    """Mode serve: 0 takes the likeliest token. It is always said to the server, whose own default differs by model."""
     warmup: Annotated[int, Field(ge=0)] | None = None
-    """Mode latency: batches before the measured ones; vLLM's own default where it is left out."""
+    """Mode latency: batches before the measured ones; mode serve: requests before the measured ones. None: vLLM's own
+    default, which is one request in mode serve: too few to compile what the first full batch needs."""
     port: Annotated[int, Field(ge=1024, le=65535)] = 8137
     """Mode serve: TCP port on 127.0.0.1."""
     start_seconds: PositiveInt = 900
     """Mode serve: how long the server may take to become healthy, in seconds."""
     extra_args: tuple[str, ...] = ()
-    """Appended to the command of the engine, e.g. `--gpu-memory-utilization`, `"0.8"`, `--max-model-len`, `"4096"`."""
+    """Appended to the command of the engine, e.g. `--gpu-memory-utilization`, `"0.8"`, `--max-model-len`, `"4096"`; to
+    that of the client in an environment with a `server`."""
     executable: Annotated[str, Field(min_length=1)] = "vllm"
     """The program, by name or path."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        for names, mode in ((("concurrency", "port", "start_seconds"), "serve"), (("warmup",), "latency")):
-            for name in names:
-                if name in self.model_fields_set and self.mode != mode:
-                    raise ValueError(f"{name} is for mode {mode}")
+        for name in ("concurrency", "request_rate", "temperature", "port", "start_seconds"):
+            if name in self.model_fields_set and self.mode != "serve":
+                raise ValueError(f"{name} is for mode serve")
+        if "warmup" in self.model_fields_set and self.mode == "throughput":
+            raise ValueError("warmup is for modes latency and serve")
         return self
 
 
 def command(case: Case, options: VllmBenchOptions) -> Command:
-    """One command; in mode serve a driver of server and client. Raises WorkloadError without a folder."""
-    model, weights = case.folder("vllm-bench"), "dummy" if case.random_weights else None
-    engine = [*flags({"--seed": case.seed, "--load-format": weights}), *options.extra_args]
+    """One command; in mode serve the client of a server. Raises WorkloadError where the options make none."""
     if options.mode == "serve":
-        return _serve(case, model, options, engine)
-    throughput = options.mode == "throughput"
-    argv = flags({
-        "--model": model, "--input-len": options.input_tokens, "--output-len": options.output_tokens,
-        "--dataset-name": "random" if throughput else None,
-        "--num-prompts" if throughput else "--num-iters": options.requests,
-        "--max-num-seqs" if throughput else "--batch-size": options.batch_size,
-        "--num-iters-warmup": options.warmup, "--output-json": f"{WORKDIR}/{_REPORT}",
-    })  # fmt: skip
-    begins = "Processed prompts" if throughput else "(?:Profiling|Bench) iterations"
-    argv = [options.executable, "bench", options.mode, *argv, *engine]
-    return Command(tuple(argv), _SAID_AT_ONCE, {}, {"report": _REPORT}, begins)
+        return _client_of_environment(case, options) if case.server else _server_and_client(case, options)
+    if case.server is not None:
+        what = f"mode {options.mode} has an engine of its own, beside the server of the environment"
+        raise WorkloadError(what, where=f"workloads.{case.workload_key}", remedy="use an environment without server:")
+    model = case.folder("vllm-bench")
+    if options.mode == "throughput":
+        begins = "Processed prompts"
+        # `--input-len` is no use: the tool prefers `--random-input-len`, which has a default.
+        load = {
+            "--dataset-name": "random",
+            "--random-input-len": options.input_tokens,
+            "--random-output-len": options.output_tokens,
+            "--num-prompts": options.requests,
+            "--max-num-seqs": options.batch_size,
+        }
+    else:
+        begins = "(?:Profiling|Bench) iterations"
+        load = {
+            "--input-len": options.input_tokens,
+            "--output-len": options.output_tokens,
+            "--num-iters": options.requests,
+            "--batch-size": options.batch_size,
+            "--num-iters-warmup": options.warmup,
+        }
+    argv = flags({"--model": model} | load | {"--output-json": f"{WORKDIR}/{_REPORT}"})
+    return Command(
+        (options.executable, "bench", options.mode, *argv, *_engine(case, options)),
+        _SAID_AT_ONCE,
+        {},
+        {"report": _REPORT},
+        begins,
+    )
+
+
+def _engine(case: Case, options: VllmBenchOptions) -> list[str]:
+    """What an engine is told besides its model and load."""
+    weights = "dummy" if case.random_weights else None
+    return [*flags({"--seed": case.seed, "--load-format": weights}), *options.extra_args]
+
+
+def _client_of_environment(case: Case, options: VllmBenchOptions) -> Command:
+    """The client of the server that the environment keeps. Its prompts differ from run to run."""
+    assert case.server is not None
+    for name in ("batch_size", "port", "start_seconds"):
+        if name in options.model_fields_set:
+            what = f"{name} is said by the arguments of the environment's server"
+            raise WorkloadError(what, where=f"workloads.{case.workload_key}", remedy=f"remove {name}:")
+    argv = client(options, case.folder("vllm-bench"), case.server.url, case.prompt_seed)
+    return Command((*argv, *options.extra_args), _SAID_AT_ONCE, {}, {"report": _REPORT}, CLIENT_BEGINS)
+
+
+def _server_and_client(case: Case, options: VllmBenchOptions) -> Command:
+    """A driver starts the server, waits for it, runs the client and stops the server."""
+    model = case.folder("vllm-bench")
+    address = {"--host": "127.0.0.1", "--port": options.port, "--max-num-seqs": options.batch_size}
+    server = (options.executable, "serve", model, *flags(address), *_engine(case, options))
+    measuring = client(options, model, f"http://127.0.0.1:{options.port}", case.seed)
+    driver = (PYTHON, f"{WORKDIR}/{_DRIVER}", str(options.port), str(options.start_seconds))
+    return Command(
+        (*driver, "--", *server, "--", *measuring),
+        _SAID_AT_ONCE,
+        {_DRIVER: reading.payload(_DRIVER)},
+        {"report": _REPORT},
+        CLIENT_BEGINS,
+    )
+
+
+def client(options: VllmBenchOptions, model: str, url: str, seed: int) -> tuple[str, ...]:
+    """`vllm bench serve` against the server at `url`; `model` is its folder, and the name that the server gave it."""
+    argv = flags(
+        {
+            "--model": model,
+            "--base-url": url,
+            "--dataset-name": "random",
+            "--num-prompts": options.requests,
+            "--seed": seed,
+            "--random-input-len": options.input_tokens,
+            "--random-output-len": options.output_tokens,
+            "--max-concurrency": options.concurrency,
+            "--request-rate": options.request_rate,
+            "--num-warmups": options.warmup,
+            "--temperature": options.temperature,
+            "--ignore-eos": True,
+            "--percentile-metrics": "ttft,tpot,itl,e2el",
+            "--metric-percentiles": "50,90,95,99",
+            "--save-result": True,
+            "--result-dir": WORKDIR,
+            "--result-filename": _REPORT,
+        }
+    )
+    return (options.executable, "bench", "serve", *argv)
 
 
 def parse(log: bytes, files: Mapping[str, bytes], options: VllmBenchOptions | None) -> Answer:
@@ -84,44 +175,38 @@ def parse(log: bytes, files: Mapping[str, bytes], options: VllmBenchOptions | No
     report = reading.json_object(files.get("report"))
     if report is None:
         return Answer({}, _observed({}, printed, options), complete=False, problems=("no report from vllm bench",))
-    metrics = _memory(printed) | _metrics(report, printed, options)
+    metrics = _metrics(report, printed, options) | _memory(printed)
+    observed = _observed(report, printed, options)
     problems = []
     if failed := reading.number(report.get("failed")):
         problems.append(f"{failed:g} requests failed")
+    if options is not None:
+        problems += _other_lengths(observed, options)
     complete = any(reading.known(metrics, name) for name in ("output_throughput_tok_s", "request_latency_mean_ms"))
     if not complete:
         problems.append("the report holds neither a rate of output tokens nor a latency")
-    return Answer(metrics, _observed(report, printed, options), complete=complete, problems=tuple(problems))
+    samples = _samples(report) if reading.known(metrics, "request_latency_mean_ms") else {}
+    return Answer(metrics, observed, complete=complete, problems=tuple(problems), samples=samples)
 
 
-def _serve(case: Case, model: str, options: VllmBenchOptions, engine: list[str]) -> Command:
-    """A driver starts the server, waits for it, runs the client and stops the server."""
-    address = {"--host": "127.0.0.1", "--port": options.port}
-    server = [model, *flags(address | {"--max-num-seqs": options.batch_size}), *engine]
-    client = flags({
-        "--model": model, **address, "--dataset-name": "random", "--num-prompts": options.requests,
-        "--seed": case.seed, "--random-input-len": options.input_tokens,
-        "--random-output-len": options.output_tokens, "--max-concurrency": options.concurrency, "--ignore-eos": True,
-        "--percentile-metrics": "ttft,tpot,itl,e2el", "--metric-percentiles": "50,90,95,99", "--save-result": True,
-        "--result-dir": WORKDIR, "--result-filename": _REPORT,
-    })  # fmt: skip
-    driver = (PYTHON, f"{WORKDIR}/{_DRIVER}", str(options.port), str(options.start_seconds))
-    argv = (*driver, "--", options.executable, "serve", *server, "--", options.executable, "bench", "serve", *client)
-    files = {_DRIVER: reading.payload(_DRIVER)}
-    return Command(argv, _SAID_AT_ONCE, files, {"report": _REPORT}, "Starting main benchmark run")
+def _other_lengths(observed: Observed, options: VllmBenchOptions) -> list[str]:
+    """Where requests were longer or shorter than asked for."""
+    lengths = (
+        ("prompts", observed.input_tokens_mean, options.input_tokens),
+        ("outputs", observed.output_tokens_mean, options.output_tokens),
+    )
+    return [
+        f"{what} had {seen:g} tokens on average instead of {asked}"
+        for what, seen, asked in lengths
+        if seen is not None and abs(seen - asked) > TOKENS_TOLERANCE * asked
+    ]
 
 
 def _metrics(report: Mapping[str, Any], printed: list[str], options: VllmBenchOptions | None) -> dict[str, MetricValue]:
     if "latencies" in report or "avg_latency" in report:
         return _latency(report, options)
     if "elapsed_time" in report:
-        rates = {"total_throughput_tok_s": "tokens_per_second", "request_throughput_req_s": "requests_per_second"}
-        found = reading.metrics_at(report, rates, "report")
-        found |= reading.metrics_at(report, {"measured_time_ms": "elapsed_time"}, "report", scale=1e3)
-        output = reading.search(printed, rf"Throughput:.*?{_NUMBER} output tokens/s")
-        if output is not None:
-            found["output_throughput_tok_s"] = reading.metric("output_throughput_tok_s", output, "log")
-        return found
+        return _throughput(report, printed)
     stems = {"ttft": "ttft", "tpot": "tpot", "itl": "itl", "request_latency": "e2el"}
     paths = {
         "output_throughput_tok_s": "output_throughput",
@@ -136,6 +221,17 @@ def _metrics(report: Mapping[str, Any], printed: list[str], options: VllmBenchOp
     return found | reading.metrics_at(report, {"measured_time_ms": "duration"}, "report", scale=1e3)
 
 
+def _throughput(report: Mapping[str, Any], printed: list[str]) -> dict[str, MetricValue]:
+    """The report counts prompt and output tokens together; only a printed line counts the output alone."""
+    found = {}
+    output = reading.search(printed, rf"Throughput:.*?{_NUMBER} output tokens/s")
+    if output is not None:
+        found["output_throughput_tok_s"] = reading.metric("output_throughput_tok_s", output, "log")
+    rates = {"total_throughput_tok_s": "tokens_per_second", "request_throughput_req_s": "requests_per_second"}
+    found |= reading.metrics_at(report, rates, "report")
+    return found | reading.metrics_at(report, {"measured_time_ms": "elapsed_time"}, "report", scale=1e3)
+
+
 def _latency(report: Mapping[str, Any], options: VllmBenchOptions | None) -> dict[str, MetricValue]:
     """Seconds per batch. The rate needs the size of the batch, which only the matrix knows."""
     seconds = [value for value in reading.numbers(report.get("latencies")) if value]
@@ -146,6 +242,12 @@ def _latency(report: Mapping[str, Any], options: VllmBenchOptions | None) -> dic
         rate = options.batch_size * options.output_tokens * len(seconds) / sum(seconds)
         found["output_throughput_tok_s"] = reading.metric("output_throughput_tok_s", rate, "report")
     return found
+
+
+def _samples(report: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:
+    """The latency of each batch of mode latency, in ms."""
+    batches = reading.durations([1e3 * seconds for seconds in reading.numbers(report.get("latencies")) if seconds])
+    return {"request_latency_mean_ms": tuple(batches)} if len(batches) > 1 else {}
 
 
 def _memory(printed: list[str]) -> dict[str, MetricValue]:
@@ -170,10 +272,13 @@ def _observed(report: Mapping[str, Any], printed: list[str], options: VllmBenchO
         name: reading.search(printed, rf"\b{name}=['\"]?([\w.-]+)")
         for name in ("load_format", "enforce_eager", "tensor_parallel_size", "max_seq_len")
     }
-    path = reading.search(printed, r"with config: model='([^']+)'") or reading.word(report.get("model_id"))
+    loaded = reading.search(printed, r"with config: model='([^']+)'")
+    path = loaded or reading.word(report.get("model_id"))
+    # A client's report alone does not say what served it, unless it used vLLM's own protocol.
+    is_vllm = loaded is not None or "elapsed_time" in report or "latencies" in report or report.get("backend") == "vllm"
     return reading.observed(
         {
-            "engine": "vLLM" if report or path else None,
+            "engine": "vLLM" if is_vllm else None,
             "engine_version": reading.search(printed, r"LLM engine \(v([^)\s]+)\)"),
             "model_path": path,
             "random_weights": None if load_format is None else load_format.lower() == "dummy",
@@ -183,8 +288,34 @@ def _observed(report: Mapping[str, Any], printed: list[str], options: VllmBenchO
             "kv_cache_dtype": reading.search(printed, r"\bkv_cache_dtype=(\w+)"),
             "quantization": reading.word(reading.search(printed, r"\bquantization=(\w+)")),
             "requests": requests,
-            "batch_size": options.batch_size if options else None,
+            **_tokens(report, printed, requests),
+            "batch_size": _batch_size(printed, options),
             "measured_seconds": reading.number(report.get("duration", report.get("elapsed_time"))),
             "settings": {name: value for name, value in settings.items() if value is not None},
         }
     )
+
+
+def _tokens(report: Mapping[str, Any], printed: list[str], requests: int | None) -> dict[str, float]:
+    """Tokens per request that were really processed: serve reports the sums, throughput prints them."""
+    if requests is None:
+        return {}
+    sums = {
+        "input_tokens_mean": report.get("total_input_tokens"),
+        "output_tokens_mean": report.get("total_output_tokens"),
+    }
+    if "elapsed_time" in report:
+        sums = {
+            "input_tokens_mean": reading.search(printed, rf"Total num prompt tokens:\s+{_NUMBER}"),
+            "output_tokens_mean": reading.search(printed, rf"Total num output tokens:\s+{_NUMBER}"),
+        }
+    found = {name: reading.number(total) for name, total in sums.items()}
+    return {name: total / requests for name, total in found.items() if total is not None}
+
+
+def _batch_size(printed: list[str], options: VllmBenchOptions | None) -> int | None:
+    """Most sequences that the engine ran together: as it said itself, else as it was told."""
+    said = reading.positive_int(reading.search(printed, r"'max_num_seqs': (\d+)"))
+    if said is not None or options is None:
+        return said
+    return options.batch_size if options.mode != "serve" or "batch_size" in options.model_fields_set else None

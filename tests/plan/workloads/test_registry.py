@@ -1,6 +1,7 @@
 """What holds for every workload of the registry."""
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,8 +65,8 @@ REPORTS: dict[str, tuple[Any, Any]] = {
         None,
     ),
     "llama-bench": (
-        [{"n_gen": 1, "n_prompt": 0, "avg_ts": 1.0, "samples_ns": [1], "model_size": 1, "model_n_params": 1,
-          "build_commit": "a", "build_number": 1, "type_k": "f16", "gpu_info": "x", "n_threads": 4}],
+        [{"n_gen": 1, "n_prompt": 0, "avg_ts": 1.0, "samples_ns": [1], "samples_ts": [1.0, 2.0],
+          "model_size": 1, "model_n_params": 1, "build_commit": "a", "build_number": 1, "type_k": "f16", "gpu_info": "x", "n_threads": 4}],
         None,
     ),
 }  # fmt: skip
@@ -94,3 +95,5 @@ def test_no_damage_to_a_report_makes_a_parser_raise(name: str) -> None:
         answer = WORKLOADS[name].parse(b"", files, None)
         for metric, value in answer.metrics.items():
             assert not metric_problems(metric, value), (one, two)
+        assert answer.samples.keys() <= answer.metrics.keys()
+        assert all(math.isfinite(value) for values in answer.samples.values() for value in values)

@@ -1,4 +1,8 @@
-"""`vllm bench` from the files and lines that vLLM documents; the numbers are chosen, the arithmetic stands beside."""
+"""`vllm bench`: what the real tool left, and what it documents.
+
+Logs and reports under `tests/data/logs/vllm-bench` are of vLLM 0.24.0 on an NVIDIA H200. The other reports here have
+numbers that are chosen, with the arithmetic beside them.
+"""
 
 import json
 import re
@@ -10,8 +14,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from sparkpub.plan.environments import Server
 from sparkpub.plan.workloads import reading, vllm_bench
-from sparkpub.plan.workloads.base import Case
+from sparkpub.plan.workloads.base import Answer, Case
 from sparkpub.plan.workloads.vllm_bench import VllmBenchOptions
 from sparkpub.record.errors import WorkloadError
 
@@ -96,24 +101,130 @@ def test_serve_also_as_appended_lines() -> None:
     assert failed.problems == ("3 requests failed",)
 
 
-def test_commands() -> None:
+LOGS = Path(__file__).parents[2] / "data/logs/vllm-bench"
+
+
+def real(mode: str, options: VllmBenchOptions | None = None) -> Answer:
+    report = (LOGS / f"0.24-{mode}.report.json").read_bytes()
+    return vllm_bench.parse((LOGS / f"0.24-{mode}.log").read_bytes(), {"report": report}, options)
+
+
+def test_a_real_run_in_mode_throughput() -> None:
+    """It asked for 512 tokens with `--input-len`, and got `--random-input-len`'s default of 1024."""
+    answer = real("throughput", VllmBenchOptions(requests=50))
+    value = {name: metric.value for name, metric in answer.metrics.items()}
+    assert next(iter(value)) == "output_throughput_tok_s"
+    # Printed: 8.52 requests/s, 9816.66 total tokens/s, 1090.61 output tokens/s.
+    assert value["output_throughput_tok_s"] == 1090.61
+    assert answer.metrics["output_throughput_tok_s"].source == "log"
+    assert value["total_throughput_tok_s"] == 9816.655838762492
+    assert value["request_throughput_req_s"] == 8.52036717652585
+    assert value["measured_time_ms"] == pytest.approx(5868.291702)
+    # Printed: Total num prompt tokens: 51207, Total num output tokens: 6400, of 50 requests.
+    assert answer.observed.input_tokens_mean == pytest.approx(51207 / 50)
+    assert answer.observed.output_tokens_mean == 128
+    assert answer.problems == ("prompts had 1024.14 tokens on average instead of 512",)
+    assert (answer.observed.engine, answer.observed.engine_version) == ("vLLM", "0.24.0")
+    assert answer.observed.batch_size == 8
+    assert answer.observed.random_weights is True
+
+
+def test_a_real_run_in_mode_latency() -> None:
+    answer = real("latency", VllmBenchOptions(mode="latency", requests=5))
+    value = {name: metric.value for name, metric in answer.metrics.items()}
+    assert value["request_latency_mean_ms"] == pytest.approx(726.4679242)  # printed: Avg latency: 0.7264679242000056
+    assert value["request_latency_p50_ms"] == pytest.approx(727.887174999978)
+    assert value["request_latency_p99_ms"] == pytest.approx(730.6692010800202)
+    # 8 sequences x 128 tokens in the mean time of a batch.
+    assert value["output_throughput_tok_s"] == pytest.approx(8 * 128 / 0.7264679242)
+    first, *rest = answer.samples["request_latency_mean_ms"]
+    assert (first, len(rest)) == (pytest.approx(725.564286), 4)
+    assert value["weights_gib"] == 14.29
+
+
+def test_a_real_run_in_mode_serve() -> None:
+    answer = real("serve", VllmBenchOptions(mode="serve", concurrency=8))
+    value = {name: metric.value for name, metric in answer.metrics.items()}
+    assert next(iter(value)) == "output_throughput_tok_s"
+    printed = {
+        "output_throughput_tok_s": 1191.75, "total_throughput_tok_s": 5960.60, "request_throughput_req_s": 9.31,
+        "ttft_mean_ms": 135.54, "ttft_p50_ms": 88.96, "ttft_p90_ms": 451.63, "ttft_p95_ms": 452.32,
+        "ttft_p99_ms": 452.74, "tpot_mean_ms": 5.09, "tpot_p50_ms": 5.02, "tpot_p99_ms": 5.54, "itl_p95_ms": 5.63,
+        "request_latency_mean_ms": 781.49, "request_latency_p50_ms": 724.04, "request_latency_p99_ms": 1092.73,
+        "measured_time_ms": 5370.0, "weights_gib": 14.29, "kv_cache_gib": 112.89, "kv_cache_tokens": 2_113_888.0,
+    }  # fmt: skip
+    assert {name: value[name] for name in printed} == pytest.approx(printed, rel=1e-3)
+    observed = answer.observed
+    # Printed: Total input tokens: 25610, Total generated tokens: 6400, of 50 requests.
+    assert (observed.requests, observed.input_tokens_mean, observed.output_tokens_mean) == (50, 25610 / 50, 128)
+    assert (observed.batch_size, observed.random_weights, observed.measured_seconds) == (8, True, 5.370263500999954)
+    assert not answer.problems
+    shorter = real("serve", VllmBenchOptions(mode="serve", output_tokens=256))
+    assert shorter.problems == ("outputs had 128 tokens on average instead of 256",)
+
+
+def test_the_report_of_a_client_alone_names_no_engine() -> None:
+    report = json.loads((LOGS / "0.24-serve.report.json").read_text())
+    assert vllm_bench.parse(b"", {"report": json.dumps(report).encode()}, None).observed.engine is None
+    own = json.dumps(report | {"backend": "vllm"}).encode()
+    assert vllm_bench.parse(b"", {"report": own}, None).observed.engine == "vLLM"
+
+
+def test_the_engine_is_asked_for_the_lengths_that_are_declared() -> None:
     throughput = vllm_bench.command(case(random_weights=True), VllmBenchOptions(extra_args=("--x", "0.5"))).argv
     assert throughput[:5] == ("vllm", "bench", "throughput", "--model", "/models/tiny")
     assert throughput[throughput.index("--load-format") + 1] == "dummy"
+    assert throughput[throughput.index("--random-input-len") + 1] == "512"
+    assert "--input-len" not in throughput  # it would be ignored
     assert throughput[-2:] == ("--x", "0.5")
     latency = vllm_bench.command(case(), VllmBenchOptions(mode="latency", requests=30, warmup=10)).argv
+    assert latency[latency.index("--input-len") + 1] == "512"
     assert latency[latency.index("--num-iters") + 1] == "30"
     assert latency[latency.index("--num-iters-warmup") + 1] == "10"
-    serve = vllm_bench.command(case(), VllmBenchOptions(mode="serve", concurrency=4))
+    with pytest.raises(WorkloadError):
+        vllm_bench.command(case(model_path=None), VllmBenchOptions())
+
+
+def test_a_server_of_its_own() -> None:
+    options = VllmBenchOptions(mode="serve", concurrency=4, request_rate=2.5, warmup=16)
+    serve = vllm_bench.command(case(random_weights=True), options)
     assert serve.argv[:2] == ("{python}", "{workdir}/vllm_serve.py")
     assert [str(name) for name in serve.files] == ["vllm_serve.py"]
     server, client = " ".join(serve.argv).split(" -- ")[1:]
-    assert server.startswith("vllm serve /models/tiny")
-    assert "--max-concurrency 4" in client
-    with pytest.raises(WorkloadError):
-        vllm_bench.command(case(model_path=None), VllmBenchOptions())
-    with pytest.raises(ValidationError, match="concurrency is for mode serve"):
-        VllmBenchOptions(concurrency=4)
+    assert server == (
+        "vllm serve /models/tiny --host 127.0.0.1 --port 8137 --max-num-seqs 8 --seed 42 --load-format dummy"
+    )
+    for words in ("--max-concurrency 4", "--request-rate 2.5", "--num-warmups 16", "--temperature 0.0", "--seed 42"):
+        assert words in client
+    assert "--base-url http://127.0.0.1:8137" in client
+
+
+def test_the_server_of_the_environment() -> None:
+    served = case(server=Server(argv=("vllm", "serve"), port=8200), workload_key="c4")
+    options = VllmBenchOptions(mode="serve", concurrency=4, extra_args=("--burstiness", "2"))
+    client = vllm_bench.command(served, options)
+    assert client.argv[:7] == (
+        "vllm",
+        "bench",
+        "serve",
+        "--model",
+        "/models/tiny",
+        "--base-url",
+        "http://127.0.0.1:8200",
+    )
+    assert client.argv[client.argv.index("--seed") + 1] == str(served.prompt_seed) != "42"
+    assert client.argv[-2:] == ("--burstiness", "2")
+    assert client.files == {}
+    with pytest.raises(WorkloadError, match="batch_size is said by the arguments"):
+        vllm_bench.command(served, VllmBenchOptions(mode="serve", batch_size=4))
+    with pytest.raises(WorkloadError, match="mode throughput has an engine of its own"):
+        vllm_bench.command(served, VllmBenchOptions())
+
+
+@pytest.mark.parametrize("option", [{"concurrency": 4}, {"request_rate": 1.0}, {"temperature": 1}, {"warmup": 1}])
+def test_options_of_another_mode_are_refused(option: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match=f"{next(iter(option))} is for mode"):
+        VllmBenchOptions(**option)
 
 
 @pytest.mark.parametrize(
