@@ -66,7 +66,8 @@ REPORTS: dict[str, tuple[Any, Any]] = {
     ),
     "llama-bench": (
         [{"n_gen": 1, "n_prompt": 0, "avg_ts": 1.0, "samples_ns": [1], "samples_ts": [1.0, 2.0],
-          "model_size": 1, "model_n_params": 1, "build_commit": "a", "build_number": 1, "type_k": "f16", "gpu_info": "x", "n_threads": 4}],
+          "model_size": 1, "model_n_params": 1, "build_commit": "a", "build_number": 1,
+          "type_k": "f16", "gpu_info": "x", "n_threads": 4}],
         None,
     ),
 }  # fmt: skip
