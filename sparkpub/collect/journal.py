@@ -83,12 +83,23 @@ def recover(folder: Path, redactor: Redactor) -> Stored | None:
 class Log:
     """A run's log: takes chunks as they come, redacts whole lines, keeps the beginning and the end.
 
-    `came` is when the first line that the regular expression `awaited` matches was printed, on the monotonic clock.
+    `began` is when the first text that the regular expression `begins` matches was printed, `ended` when the last line
+    that `ends` matches was, on the monotonic clock.
     """
 
-    def __init__(self, path: Path, redactor: Redactor, cap: int = EVIDENCE_CAP, awaited: str | None = None) -> None:
-        self.came: float | None = None
-        self._awaited = None if awaited is None else re.compile(awaited.encode())
+    def __init__(
+        self,
+        path: Path,
+        redactor: Redactor,
+        cap: int = EVIDENCE_CAP,
+        *,
+        begins: str | None = None,
+        ends: str | None = None,
+    ) -> None:
+        self.began: float | None = None
+        self.ended: float | None = None
+        self._begins = None if begins is None else re.compile(begins.encode())
+        self._ends = None if ends is None else re.compile(ends.encode())
         self._file = path.open("wb")
         self._redactor = redactor
         self._rest = b""
@@ -106,6 +117,9 @@ class Log:
         if self._file.closed:
             return
         self._rest += chunk
+        # A progress bar ends its first line only with its second: the beginning is looked for before that.
+        if self.began is None and self._begins is not None and self._begins.search(self._rest):
+            self.began = time.monotonic()
         cut = max(self._rest.rfind(b"\n"), self._rest.rfind(b"\r")) + 1
         if cut == 0 and len(self._rest) > _LINE:
             cut = self._rest.rfind(b" ") + 1 or len(self._rest)
@@ -114,8 +128,8 @@ class Log:
             self._rest = self._rest[cut:]
 
     def _keep(self, content: bytes) -> None:
-        if self.came is None and self._awaited is not None and self._awaited.search(content):
-            self.came = time.monotonic()
+        if self._ends is not None and self._ends.search(content):
+            self.ended = time.monotonic()
         if self._written + len(content) <= self._head and not self._tail:
             self._file.write(content)
             self._file.flush()

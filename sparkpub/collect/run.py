@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from sparkpub import __version__
-from sparkpub.collect import journal, sampling
+from sparkpub.collect import journal, phases, sampling
 from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.collect.environments.base import Environment, Exit, Launch, Obstacle, Running
 from sparkpub.collect.gates import Passed, floor_gib
@@ -30,6 +30,7 @@ from sparkpub.record.record import (
     Architecture,
     Event,
     Machine,
+    MetricValue,
     Moment,
     Phase,
     Plan,
@@ -155,13 +156,18 @@ class Followed:
     exit: Exit | None = None
     launched_epoch: float = 0.0
     duration: float = 0.0
+    measuring_began: float | None = None
+    """When the line that begins the measurement was printed, in seconds since the launch."""
+    measuring_ended: float | None = None
+    """Likewise for the line that ends it."""
     log_cut: bool = False
     readings: sampling.Readings = field(default_factory=lambda: sampling.Readings(Telemetry({})))
 
 
 def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
     """Launch and watch a run until it ends or must be ended."""
-    log = Log(place / "log", _for_run(bench, job, place), awaited=job.command.measured_from)
+    redactor = _for_run(bench, job, place)
+    log = Log(place / "log", redactor, begins=job.command.measured_from, ends=job.command.measured_until)
     clocks = [card.clock_max_sm_mhz for card in bench.machine.gpus if card.clock_max_sm_mhz is not None]
     lowest = min(clocks, default=None)
     watch = Watch(bench.redactor, lowest, lambda text: bench.progress.line(f"{job.label}: {text}"))
@@ -188,11 +194,13 @@ def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
         readings = sampling.Readings(sampling.read(place / "telemetry.csv"))
         watch.left_behind(readings)
         watch.kernel(took)
-        if log.came is None:
+        if log.began is None:
             watch.unavailable["leaks"] = "nothing that was printed says where the measurement began"
         return Followed(
             running.argv, watch.events, watch.unavailable, at, stopped,
             exit=ended, launched_epoch=epoch, duration=took, log_cut=log.truncated, readings=readings,
+            measuring_began=None if log.began is None else log.began - launched,
+            measuring_ended=None if log.ended is None else log.ended - launched,
         )  # fmt: skip
     finally:
         log.close()
@@ -209,7 +217,7 @@ def _watched(
     while True:
         ended = running.wait(TICK)
         elapsed = time.monotonic() - launched
-        measured_from = None if log.came is None else log.came - launched
+        measured_from = None if log.began is None else log.began - launched
         for row in sampler.fresh():
             watch.sample(row, measured_from)
             temperature = f"{row['gpu_temp_celsius']} °C" if row["gpu_temp_celsius"] else ""
@@ -316,7 +324,8 @@ def _reproducibility(bench: Bench, job: Job) -> Reproducibility:
 def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: Sealed) -> Record:
     files = {role: content for role, content in sealed.content.items() if role != "log"}
     answer = job.workload.parse(sealed.content.get("log", b""), files, job.workload_options)
-    sampled = sampling.metrics(followed.readings)
+    stretches = _phases(answer, followed)
+    sampled = _sampled(answer, followed, stretches)
     status, reason = _status(followed, answer)
     notes = [*answer.problems] if status == "ok" else []
     odd = contradictions(draft.requested, answer.observed, answer.metrics)
@@ -334,7 +343,7 @@ def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: S
         "observed": answer.observed,
         "metrics": dict(answer.metrics) | sampled,
         "samples": dict(answer.samples),
-        "phases": _shifted(answer, followed.launched_epoch),
+        "phases": stretches,
         "events": (*followed.events, *noted),
         "container": container,
         "memory": sampling.ledger(followed.readings, bench.machine.memory_total_gib or 0.0),
@@ -351,13 +360,17 @@ def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: S
         )
 
 
-def _shifted(answer: Answer, launched_epoch: float) -> tuple[Phase, ...]:
-    """The phases on the run's clock: a payload counts from its own start, which is later than the launch."""
-    shift = 0.0 if answer.phases_epoch is None else max(0.0, answer.phases_epoch - launched_epoch)
-    return tuple(
-        Phase(name=phase.name, start_seconds=phase.start_seconds + shift, end_seconds=phase.end_seconds + shift)
-        for phase in answer.phases
-    )
+def _phases(answer: Answer, followed: Followed) -> tuple[Phase, ...]:
+    """The phases of a run: as its payload timed them, else by what was printed."""
+    if answer.phases:
+        return phases.timed_by_payload(answer, followed.launched_epoch)
+    return phases.seen_in_log(answer, followed.measuring_began, followed.measuring_ended, followed.duration)
+
+
+def _sampled(answer: Answer, followed: Followed, stretches: tuple[Phase, ...]) -> dict[str, MetricValue]:
+    """The sampler's metrics over the measured phase, or why they are not known."""
+    why = phases.why_unknown(answer, followed.measuring_began, followed.measuring_ended)
+    return sampling.metrics(followed.readings, followed.duration, phases.measured(stretches) or why)
 
 
 def _status(followed: Followed, answer: Answer) -> tuple[Status, str | None]:

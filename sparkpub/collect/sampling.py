@@ -7,16 +7,19 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import pairwise
 from pathlib import Path
+
+import numpy as np
 
 from sparkpub.record.errors import CollectError
 from sparkpub.record.metrics import METRICS
-from sparkpub.record.record import Memory, MemoryLedger, MetricValue
+from sparkpub.record.record import Memory, MemoryLedger, MetricValue, Phase
 from sparkpub.record.telemetry import Telemetry, parse
 
 LOAD_PERCENT = 10.0
 """From this utilisation on a sample counts as under load."""
+LEAST_SAMPLES = 2
+"""Samples in the measured phase that energy needs: with fewer most of it would be interpolated from outside."""
 
 
 class Sampling:
@@ -96,7 +99,7 @@ def read(path: Path) -> Telemetry:
 
 
 class Readings:
-    """The numbers of a run's telemetry, split at launch."""
+    """The numbers of a run's telemetry, split at launch. Times are in seconds since the launch."""
 
     def __init__(self, telemetry: Telemetry) -> None:
         self._telemetry = telemetry
@@ -105,6 +108,10 @@ class Readings:
     def during(self, column: str) -> list[float]:
         """Values from the launch on."""
         return [value for time, value in self.timed(column) if time >= 0]
+
+    def within(self, column: str, phase: Phase) -> list[float]:
+        """Values of the samples taken in a phase."""
+        return [value for time, value in self.timed(column) if phase.start_seconds <= time <= phase.end_seconds]
 
     def before(self, column: str) -> float | None:
         """The last value before the launch, else the first at all."""
@@ -116,20 +123,36 @@ class Readings:
         timed = self.timed(column)
         return timed[-1][1] if timed else None
 
-    def under_load(self, column: str) -> list[float]:
-        """Values of samples in which the GPU was busy."""
-        busy = {time for time, use in self.timed("gpu_utilization_percent") if use >= LOAD_PERCENT}
-        return [value for time, value in self.timed(column) if time >= 0 and time in busy]
+    def under_load(self, column: str, phase: Phase) -> list[float]:
+        """Values of samples of a phase in which the GPU was busy."""
+        use = dict(self.timed("gpu_utilization_percent"))
+        return [
+            value
+            for time, value in self.timed(column)
+            if phase.start_seconds <= time <= phase.end_seconds and use.get(time, 0.0) >= LOAD_PERCENT
+        ]
 
-    def energy(self) -> float | None:
-        """Joule: the counter's difference over the run, else the integral of power by the trapezoidal rule."""
+    def energy(self, start: float, end: float) -> float | None:
+        """Joule between two moments: the difference of the counter, else the integral of power.
+
+        Between samples both are interpolated linearly, and before the first and after the last they stay as they are.
+        """
         counter = self.timed("gpu_energy_joule")
         if len(counter) >= 2:
-            start = next((value for time, value in reversed(counter) if time <= 0), counter[0][1])
-            return max(0.0, counter[-1][1] - start)
-        power = [(time, value) for time, value in self.timed("gpu_power_watt") if time >= 0]
-        pairs = pairwise(power)
-        return sum((b - a) * (p + q) / 2 for (a, p), (b, q) in pairs) if len(power) >= 2 else None
+            times, joule = zip(*counter, strict=True)
+            at_start, at_end = np.interp([start, end], times, joule)
+            return max(0.0, float(at_end - at_start))
+        power = self.timed("gpu_power_watt")
+        if len(power) < 2:
+            return None
+        times, watt = zip(*power, strict=True)
+        inside = [time for time in times if start < time < end]
+        moments = [start, *inside, end]
+        return float(np.trapezoid(np.interp(moments, times, watt), moments))
+
+    def has_counter(self) -> bool:
+        """Whether the driver counts energy."""
+        return len(self.timed("gpu_energy_joule")) >= 2
 
     def reason(self, column: str) -> str:
         """Why a column has no values."""
@@ -141,37 +164,91 @@ class Readings:
         return [(time, value) for time, value in pairs if value is not None and math.isfinite(value)]
 
 
-def metrics(readings: Readings) -> dict[str, MetricValue]:
-    """The sampler's metrics; null with the reason where a sensor gave nothing."""
+def metrics(readings: Readings, duration: float, phase: Phase | str) -> dict[str, MetricValue]:
+    """The sampler's metrics of a run that took `duration` seconds; null with the reason where there is no value.
+
+    `phase` is the measured phase, or why it is not known.
+    """
+    found = _of_run(readings, duration)
+    if isinstance(phase, str):
+        found |= {name: _null(name, phase) for name in OF_MEASURED_PHASE}
+    else:
+        found |= _of_phase(readings, phase)
+    return found
+
+
+OF_MEASURED_PHASE = (
+    "startup_seconds", "startup_energy_joule", "gpu_power_mean_watt", "gpu_energy_joule",
+    "gpu_utilization_mean_percent", "gpu_clock_sm_mean_mhz",
+)  # fmt: skip
+"""Metrics that cannot be had without knowing when the measured phase was."""
+
+
+def _of_run(readings: Readings, duration: float) -> dict[str, MetricValue]:
+    """Peaks, temperatures and energy from the launch to the end."""
     available = readings.during("mem_available_gib")
     baseline = readings.before("mem_available_gib")
-    load = readings.under_load("gpu_clock_sm_mhz")
+    drop = max(0.0, baseline - min(available)) if available and baseline is not None else None
+    charged = readings.during("cgroup_peak_gib") or readings.during("cgroup_current_gib")
     found: dict[str, tuple[float | None, str]] = {
         "gpu_memory_peak_gib": (max(readings.during("gpu_memory_used_gib"), default=None), "gpu_memory_used_gib"),
-        "system_peak_gib": (
-            max(0.0, baseline - min(available)) if available and baseline is not None else None,
-            "mem_available_gib",
-        ),
-        "cgroup_peak_gib": (
-            max(readings.during("cgroup_peak_gib") or readings.during("cgroup_current_gib"), default=None),
-            "cgroup_peak_gib",
-        ),
+        "system_peak_gib": (drop, "mem_available_gib"),
+        "cgroup_peak_gib": (max(charged, default=None), "cgroup_peak_gib"),
         "gpu_temp_start_celsius": (readings.before("gpu_temp_celsius"), "gpu_temp_celsius"),
         "gpu_temp_end_celsius": (readings.last("gpu_temp_celsius"), "gpu_temp_celsius"),
         "gpu_temp_max_celsius": (max(readings.during("gpu_temp_celsius"), default=None), "gpu_temp_celsius"),
-        "gpu_power_mean_watt": (_mean(readings.during("gpu_power_watt")), "gpu_power_watt"),
-        "gpu_energy_joule": (readings.energy(), "gpu_energy_joule"),
-        "gpu_utilization_mean_percent": (_mean(readings.during("gpu_utilization_percent")), "gpu_utilization_percent"),
-        "gpu_clock_sm_mean_mhz": (_mean(load), "gpu_clock_sm_mhz"),
+        "run_energy_joule": (readings.energy(0.0, duration), "gpu_power_watt"),
     }
-    values = {}
-    for name, (value, column) in found.items():
-        unit = METRICS[name].unit
-        reason = None if value is not None else readings.reason(column)
-        if name == "gpu_clock_sm_mean_mhz" and not load and readings.last("gpu_clock_sm_mhz") is not None:
-            reason = "no sample was taken under load"
-        values[name] = MetricValue(value=value, unit=unit, source="sampler", reason=reason)
-    return values
+    return {name: _value(name, value, readings.reason(column)) for name, (value, column) in found.items()}
+
+
+def _of_phase(readings: Readings, phase: Phase) -> dict[str, MetricValue]:
+    """Means and energy over the measured phase, and what came before it."""
+    start, end = phase.start_seconds, phase.end_seconds
+    energy_column = "gpu_energy_joule" if readings.has_counter() else "gpu_power_watt"
+    energy = None
+    mean_power = None
+    if len(readings.within(energy_column, phase)) >= LEAST_SAMPLES:
+        energy = readings.energy(start, end)
+    if energy is not None:
+        mean_power = energy / (end - start)
+    utilisation = readings.within("gpu_utilization_percent", phase)
+    clocks = readings.under_load("gpu_clock_sm_mhz", phase)
+    why_no_energy = _why_empty(readings, energy_column, phase)
+    found = {
+        "startup_seconds": (start, ""),
+        "startup_energy_joule": (readings.energy(0.0, start), why_no_energy),
+        "gpu_power_mean_watt": (mean_power, why_no_energy),
+        "gpu_energy_joule": (energy, why_no_energy),
+        "gpu_utilization_mean_percent": (_mean(utilisation), _why_empty(readings, "gpu_utilization_percent", phase)),
+        "gpu_clock_sm_mean_mhz": (_mean(clocks), _why_no_clock(readings, phase)),
+    }
+    return {name: _value(name, value, reason) for name, (value, reason) in found.items()}
+
+
+def _why_empty(readings: Readings, column: str, phase: Phase) -> str:
+    """Why a column has no value in a phase."""
+    if readings.timed(column):
+        length = phase.end_seconds - phase.start_seconds
+        return f"too few samples were taken in the measured phase of {length:.3g} s"
+    return readings.reason(column)
+
+
+def _why_no_clock(readings: Readings, phase: Phase) -> str:
+    if readings.within("gpu_clock_sm_mhz", phase):
+        return "no sample was taken under load"
+    return _why_empty(readings, "gpu_clock_sm_mhz", phase)
+
+
+def _value(name: str, value: float | None, reason: str) -> MetricValue:
+    """A known metric of the sampler; `reason` is why it has no value."""
+    if value is None:
+        return _null(name, reason)
+    return MetricValue(value=value, unit=METRICS[name].unit, source="sampler")
+
+
+def _null(name: str, reason: str) -> MetricValue:
+    return MetricValue(value=None, unit=METRICS[name].unit, source="sampler", reason=reason)
 
 
 def ledger(readings: Readings, total_gib: float) -> MemoryLedger | None:

@@ -29,6 +29,8 @@ from sparkpub.review.statistics.outliers import grubbs
 
 VARIATION_PERCENT = 5.0
 """Coefficient of variation above which the source's methodology calls a cell's data poor."""
+CAPACITY_UNITS = frozenset({"GiB", "tokens", "B/token"})
+"""Units of what a run needs, not of what it achieves."""
 
 
 @dataclass(frozen=True)
@@ -291,9 +293,15 @@ class Session:
 
 
 def _headline(records: Sequence[Record]) -> str:
-    """The first metric that the workload itself gave."""
-    given = (name for record in records for name, item in record.metrics.items() if item.source != "sampler")
-    return next(given, "")
+    """The first metric that the workload itself gave, memory and counts of tokens last: a run is not about those."""
+    given = [
+        (name, item)
+        for record in records
+        for name, item in record.metrics.items()
+        if item.source != "sampler" and item.value is not None
+    ]
+    given.sort(key=lambda pair: pair[1].unit in CAPACITY_UNITS)
+    return given[0][0] if given else ""
 
 
 def _slot(record: Record) -> tuple[str, str, str, int]:

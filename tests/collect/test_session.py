@@ -83,6 +83,22 @@ def test_only_restricts_the_axes(tmp_path: Path) -> None:
     assert [(record.environment, record.iteration) for record in records(tmp_path)] == [("other", 2)]
 
 
+def test_the_line_of_a_run_leads_with_what_it_achieved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An engine prints its memory first, and nobody runs a benchmark for that."""
+    metrics = {
+        "weights_gib": {"regex": "weights ([0-9.]+)"},
+        "kv_cache_tokens": {"regex": "cache ([0-9.]+)"},
+        "ttft_mean_ms": {"regex": "ttft ([0-9.]+)", "optional": True},
+        "output_throughput_tok_s": {"regex": "rate ([0-9.]+)"},
+    }
+    workload = a_command("echo weights 14.29; echo cache 2113888; echo rate 1191.7", metrics=metrics)
+    run(a_matrix(workloads={"w": workload}, iterations=3), tmp_path)
+    said = capsys.readouterr().out
+    assert ", output_throughput_tok_s 1191.7\n" in said
+    assert "m/native/w: output_throughput_tok_s mean 1191.7 over 3 runs" in said
+    assert "weights_gib" not in said
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [("model=z", "there are: m"), ("colour=red", "axis=value"), ("model", "axis=value"), ("iteration=9", "1 to 2")],

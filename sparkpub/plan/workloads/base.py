@@ -94,8 +94,9 @@ class Command:
     measured_from: str | None = None
     """Regular expression of the line with which the tool says that loading and warming up are over."""
     measured_until: str | None = None
-    """Regular expression of the first line that the tool prints when the measurement is over; None: it says nothing
-    then, and the measured phase ends with the command, or after `Observed.measured_seconds`."""
+    """Regular expression of the line that the tool prints when the measurement, or a part of it, is over: the last one
+    counts. None: it says nothing then, and the measured phase ends after `Observed.measured_seconds`, else with the
+    command."""
 
 
 def flags(values: Mapping[str, object]) -> list[str]:
