@@ -1,13 +1,15 @@
 """The benchmark tools sparkpub knows. Adding one = a module here, a line below, a fixture in tests."""
 
-from sparkpub.plan.workloads import command, generate, llama_bench, matmul, trtllm_bench, vllm_bench
+from sparkpub.plan.workloads import command, generate, llama_bench, matmul, trtllm_answer, trtllm_bench, vllm_bench
 from sparkpub.plan.workloads.base import Workload
 
 WORKLOADS: dict[str, Workload] = {
-    "matmul": Workload(matmul.MatmulOptions, matmul.command, matmul.parse),
-    "generate": Workload(generate.GenerateOptions, generate.command, generate.parse),
+    "matmul": Workload(matmul.MatmulOptions, matmul.command, matmul.parse, matmul.printed),
+    "generate": Workload(generate.GenerateOptions, generate.command, generate.parse, generate.printed),
     "command": Workload(command.CommandOptions, command.command, command.parse),
-    "trtllm-bench": Workload(trtllm_bench.TrtllmBenchOptions, trtllm_bench.command, trtllm_bench.parse),
-    "vllm-bench": Workload(vllm_bench.VllmBenchOptions, vllm_bench.command, vllm_bench.parse),
+    "trtllm-bench": Workload(
+        trtllm_bench.TrtllmBenchOptions, trtllm_bench.command, trtllm_bench.parse, trtllm_answer.printed
+    ),
+    "vllm-bench": Workload(vllm_bench.VllmBenchOptions, vllm_bench.command, vllm_bench.parse, vllm_bench.printed),
     "llama-bench": Workload(llama_bench.LlamaBenchOptions, llama_bench.command, llama_bench.parse),
 }

@@ -132,3 +132,6 @@ class Workload:
     options: type[Options]
     command: Callable[[Case, Any], Command]
     parse: Callable[[bytes, Mapping[str, bytes], Any | None], Answer]
+    printed: Callable[[bytes], Mapping[str, tuple[float, float]]] | None = None
+    """What the log says besides the report: metric to value and half a unit of its last digit. Where a report is
+    edited and its log is not, they differ."""

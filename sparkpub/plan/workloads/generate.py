@@ -80,6 +80,11 @@ def parse(log: bytes, files: Mapping[str, bytes], options: GenerateOptions | Non
     return reading.own_answer(report, metrics, report.get("observed"), problems)
 
 
+def printed(log: bytes) -> dict[str, tuple[float, float]]:
+    """What the payload's last line says."""
+    return reading.printed(log, {"output_throughput_tok_s": r"batch \d+: ([\d.]+) output tokens/s"})
+
+
 def _times(document: Mapping[str, Any] | None) -> dict[str, MetricValue]:
     """Distributions over requests; between tokens, over all steps of all batches."""
     if document is None:

@@ -58,3 +58,8 @@ def parse(log: bytes, files: Mapping[str, bytes], options: MatmulOptions | None)
     measured = sum(reading.numbers(report.get("times_ms"))) / 1e3 or None
     metrics = reading.metrics_at(report, paths, "report")
     return reading.own_answer(report, metrics, report | {"measured_seconds": measured}, problems)
+
+
+def printed(log: bytes) -> dict[str, tuple[float, float]]:
+    """What the payload's last line says."""
+    return reading.printed(log, {"matmul_gflop_s": r": ([\d.]+) GFLOP/s"})

@@ -145,7 +145,8 @@ def distribution(stem: str, values: Sequence[float], source: Source) -> dict[str
     if not array.size:
         return {}
     found = {"mean": array.mean(), "min": array.min(), "max": array.max()}
-    found |= {f"p{q}": np.percentile(array, q) for q in (50, 90, 95, 99)}
+    percents = (50, 90, 95, 99)
+    found |= {f"p{q}": value for q, value in zip(percents, np.percentile(array, percents), strict=True)}
     return {f"{stem}_{key}_ms": metric(f"{stem}_{key}_ms", float(value), source) for key, value in found.items()}
 
 
@@ -180,6 +181,19 @@ def observed(document: Any) -> Observed:
     except ValidationError as error:
         wrong = {item["loc"][0] for item in error.errors()}
         return Observed.model_validate({name: value for name, value in read.items() if name not in wrong})
+
+
+def printed(log: bytes, patterns: Mapping[str, str], scale: float = 1.0) -> dict[str, tuple[float, float]]:
+    """Figures in a log, by metric: the value of the last match of each pattern, and half a unit of its last digit."""
+    said = lines(log)
+    found = {}
+    for name, pattern in patterns.items():
+        digits = search(said, pattern)
+        value = number(digits)
+        if digits is not None and value is not None:
+            decimals = len(digits.partition(".")[2])
+            found[name] = (scale * value, scale * 0.5 * 10.0**-decimals)
+    return found
 
 
 def own_answer(

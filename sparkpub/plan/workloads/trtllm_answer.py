@@ -123,6 +123,13 @@ def _printed(printed: Mapping[str, str]) -> dict[str, MetricValue]:
     return found | reading.metrics_at(printed, seconds, "log", scale=1e3)
 
 
+def printed(log: bytes) -> dict[str, tuple[float, float]]:
+    """The figures of the overview that trtllm-bench prints, four decimals each."""
+    labels = {name: label for name, (_, (label, *_)) in _FIGURES.items() if name in _TWICE}
+    patterns = {name: rf"^{re.escape(label)}\s*:\s*([\d.]+)$" for name, label in labels.items()}
+    return reading.printed(log, patterns)
+
+
 def _milliseconds(requests: Sequence[Mapping[str, Any]], key: str) -> list[float]:
     values = (reading.number(item.get(key)) for item in requests)
     return [value / 1e6 for value in values if value is not None and value > 0]

@@ -232,6 +232,16 @@ def _throughput(report: Mapping[str, Any], printed: list[str]) -> dict[str, Metr
     return found | reading.metrics_at(report, {"measured_time_ms": "elapsed_time"}, "report", scale=1e3)
 
 
+def printed(log: bytes) -> dict[str, tuple[float, float]]:
+    """The table that `vllm bench serve` prints."""
+    rates = {
+        "output_throughput_tok_s": rf"Output token throughput \(tok/s\):\s+{_NUMBER}",
+        "request_throughput_req_s": rf"Request throughput \(req/s\):\s+{_NUMBER}",
+    }
+    duration = {"measured_time_ms": rf"Benchmark duration \(s\):\s+{_NUMBER}"}
+    return reading.printed(log, rates) | reading.printed(log, duration, scale=1e3)
+
+
 def _latency(report: Mapping[str, Any], options: VllmBenchOptions | None) -> dict[str, MetricValue]:
     """Seconds per batch. The rate needs the size of the batch, which only the matrix knows."""
     seconds = [value for value in reading.numbers(report.get("latencies")) if value]

@@ -1,6 +1,7 @@
 """The hostile review: named checks over campaigns, one registry, findings with evidence."""
 
-from sparkpub.review.checks.finding import Check, Finding, Severity
+from sparkpub.review.checks.check import Check
+from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.registry import CHECKS
 from sparkpub.review.checks.reviewing import Review, review
 

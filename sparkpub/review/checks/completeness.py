@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from sparkpub.record.store import Stored
+from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.view import View, ids, label
 
@@ -54,3 +55,29 @@ def unbalanced(view: View) -> Iterator[Finding]:
             yield view.finding("unbalanced", "warning",
                                f"{label(cell)} has {number} good runs and {against} {declared}.",
                                cell=cell, good=number, declared=declared)  # fmt: skip
+
+
+CHECKS = (
+    Check(
+        "duplicate-iteration",
+        "meaning",
+        ("error",),
+        "Does each iteration stand once?",
+        duplicate_iteration,
+        implies=frozenset({"unbalanced"}),
+    ),
+    Check(
+        "missing-cell",
+        "meaning",
+        ("warning",),
+        "Was every declared cell run?",
+        missing_cell,
+    ),
+    Check(
+        "unbalanced",
+        "meaning",
+        ("warning",),
+        "Has every cell the declared number of runs?",
+        unbalanced,
+    ),
+)

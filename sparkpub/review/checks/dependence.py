@@ -1,6 +1,5 @@
 """Metrics that are one measurement under two names: exact functions of each other, undeclared."""
 
-import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,10 +10,32 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sparkpub.review.checks import thresholds
+from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import View, label
 from sparkpub.review.statistics import describe
+
+DEPENDENCE_R_SQUARED = Threshold(
+    "dependence r squared",
+    0.99999,
+    "Share of one metric's variation that another explains over all runs of a workload, from which they are one.",
+)
+DEPENDENCE_R_SQUARED_WITHIN = Threshold(
+    "dependence r squared within",
+    0.999,
+    "The same within cells, so that two metrics are not called one because both grow with the model.",
+)
+DEPENDENCE_ROUNDING = Threshold(
+    "dependence rounding",
+    1.5,
+    "Or: no run further from the line than this many times what the rounding of both figures explains.",
+)
+DEPENDENCE_RUNS = Threshold(
+    "dependence runs",
+    8,
+    "Runs below which a fit says nothing about exactness.",
+)
 
 Floats = NDArray[np.float64]
 
@@ -65,16 +86,15 @@ class Fit:
     def exact(self) -> bool:
         """Whether y is a function of x, for all that these runs can tell: what is left is next to nothing, or
         rounding."""
-        rounded = float(np.abs(self.residuals).max()) <= thresholds.DEPENDENCE_ROUNDING * self.rounding
-        enough = thresholds.DEPENDENCE_R_SQUARED_WITHIN if rounded else thresholds.DEPENDENCE_R_SQUARED
-        return self.r_squared >= enough and self.r_squared_within >= thresholds.DEPENDENCE_R_SQUARED_WITHIN
+        rounded = float(np.abs(self.residuals).max()) <= DEPENDENCE_ROUNDING * self.rounding
+        enough = DEPENDENCE_R_SQUARED_WITHIN if rounded else DEPENDENCE_R_SQUARED
+        return self.r_squared >= enough and self.r_squared_within >= DEPENDENCE_R_SQUARED_WITHIN
 
 
 def _cell_means(values: Floats, cells: NDArray[np.int64]) -> Floats:
     return (np.bincount(cells, values) / np.bincount(cells))[cells]
 
 
-@functools.lru_cache(maxsize=8)
 def restated(view: View) -> list[tuple[str, str, str, Fit]]:
     """Every pair of results that are one measurement: workload, the two names, and the fit."""
     found = []
@@ -91,16 +111,15 @@ def restated(view: View) -> list[tuple[str, str, str, Fit]]:
     return found
 
 
-@functools.lru_cache(maxsize=8)
 def independent(view: View) -> tuple[str, ...]:
     """The results of a campaign without those that restate another, so that no fault is counted twice."""
-    again = {other for _, _, other, _ in restated(view)}
+    again = {other for _, _, other, _ in view.once(restated)}
     return tuple(name for name in view.results if name not in again)
 
 
 def _varies(column: Floats) -> bool:
     known = column[~np.isnan(column)]
-    return len(known) >= thresholds.DEPENDENCE_RUNS and bool(known.max() > known.min())
+    return len(known) >= DEPENDENCE_RUNS and bool(known.max() > known.min())
 
 
 def _exact(x: Floats, y: Floats, cells: NDArray[np.int64], models: NDArray[np.str_]) -> Fit | None:
@@ -119,7 +138,7 @@ def _exact(x: Floats, y: Floats, cells: NDArray[np.int64], models: NDArray[np.st
 
 def dependent_metrics(view: View) -> Iterator[Finding]:
     """Two headline metrics that are one."""
-    for workload, one, other, fit in restated(view):
+    for workload, one, other, fit in view.once(restated):
         x, y = view.metrics[one], view.metrics[other]
         slope, intercept = fit.line
         evidence: dict[str, Any] = {"x": one, "y": other, "form": fit.form, "slope": slope, "intercept": intercept,
@@ -149,3 +168,15 @@ def _zeros(fit: Fit) -> dict[str, float]:
         for name in dict.fromkeys(fit.models.tolist())
         if (own := fit.models == name).any()
     }
+
+
+CHECKS = (
+    Check(
+        "dependent-metrics",
+        "meaning",
+        ("warning",),
+        "Is each metric a measurement of its own?",
+        dependent_metrics,
+        thresholds=(DEPENDENCE_R_SQUARED, DEPENDENCE_R_SQUARED_WITHIN, DEPENDENCE_ROUNDING, DEPENDENCE_RUNS),
+    ),
+)

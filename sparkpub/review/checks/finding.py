@@ -1,19 +1,10 @@
-"""What a check finds, and what a check is."""
+"""What a check finds."""
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
-
-if TYPE_CHECKING:
-    from sparkpub.review.checks.view import View
+from typing import Any, Literal
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
-
-Kind = Literal["happened", "meaning", "evidence", "prose"]
-"""What follows from a finding. `happened`: the run did not happen properly, it leaves the pooled figures.
-`meaning`: the figures stay and carry a flag, and an error voids the claims about the world that rest on them.
-`evidence`: the figures stay and carry a flag. `prose`: a sentence of the site is at fault, no run."""
 
 
 @dataclass(frozen=True)
@@ -46,20 +37,3 @@ class Finding:
     def document(self) -> dict[str, Any]:
         """The finding as `sparkpub check --json` prints it."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-
-@dataclass(frozen=True)
-class Check:
-    """A named question put to every campaign.
-
-    `severities` are those it can raise. `implies` names checks that trip with it by their nature, when a single
-    fault is planted in clean data. `run` yields findings of one campaign; it reads, and changes nothing. It is
-    None for checks of kind `prose`, which read pages (`checks.prose`).
-    """
-
-    name: str
-    kind: Kind
-    severities: tuple[Severity, ...]
-    question: str
-    run: Callable[["View"], Iterable[Finding]] | None = None
-    implies: frozenset[str] = frozenset()

@@ -1,22 +1,24 @@
 """Whether a run properly happened and its evidence is whole: damage, exit status, log, report."""
 
-import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
-from pydantic import ValidationError
-
-from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import metric_of
-from sparkpub.record.store import Stored, file_sha256
+from sparkpub.record.store import Stored
+from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
-from sparkpub.review.checks.thresholds import RELATIVE_TOLERANCE
+from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import View
-from sparkpub.review.dataset import read_cached
 
+RELATIVE_TOLERANCE = Threshold(
+    "relative tolerance",
+    1e-06,
+    "A recorded figure and the same figure read again from its evidence: floats printed and parsed, nothing else.",
+)
+
+_NO_RUN = frozenset({"unbalanced", "missing-cell"})
+"""A run that did not happen is missing from its cell."""
 _UNIT_DAMAGE = re.compile(r"metrics\.\w+\.(?:unit|value)")
 
 
@@ -39,31 +41,17 @@ def checksum(view: View) -> Iterator[Finding]:
     """Evidence that is gone or differs from the sum that its record carries."""
     for stored in view.runs:
         for item in stored.record.evidence:
-            path = stored.evidence_path(item)
-            size, sha256 = fingerprint(path)
+            lies = view.evidence.of(stored).sums[item.path]
+            size, sha256 = lies.size, lies.sha256
             if size is None:
                 yield view.finding("checksum", "error", f"The {item.role} {item.path} of this run is gone.", run=stored,
                                    file=item.path, expected=item.sha256, found=None)  # fmt: skip
-            elif sha256 != item.sha256 or size != item.bytes:
+            elif not lies.is_of(item):
                 same = size == item.bytes
                 how = "other content of the same size" if same else f"{size:,} bytes instead of {item.bytes:,}"
                 text = f"The {item.role} {item.path} is not the file that was recorded: {how}."
                 yield view.finding("checksum", "error", text, run=stored, file=item.path,
                                    expected=item.sha256, found=sha256, bytes=size)  # fmt: skip
-
-
-def fingerprint(path: Path) -> tuple[int | None, str]:
-    """Size and SHA-256 of a file, computed again only when it changed; (None, "") where there is none."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None, ""
-    return status.st_size, _sha256(path, status.st_size, status.st_mtime_ns)
-
-
-@functools.lru_cache(maxsize=500_000)
-def _sha256(path: Path, _size: int, _modified: int) -> str:
-    return file_sha256(path)
 
 
 def exit_status(view: View) -> Iterator[Finding]:
@@ -112,7 +100,7 @@ def missing_report(view: View) -> Iterator[Finding]:
         if record.status != "ok" or published_only(stored):
             continue
         reported = any(value.source == "report" for value in record.metrics.values())
-        answer = reread(stored)
+        answer = view.evidence.of(stored).answer
         if all(value.value is None for value in record.metrics.values()):
             text = "The run ended with exit code 0 and has no figure at all: its result is missing."
         elif reported and record.file("report") is None:
@@ -127,7 +115,7 @@ def missing_report(view: View) -> Iterator[Finding]:
 def metric_mismatch(view: View) -> Iterator[Finding]:
     """Recorded figures that their own log or report contradicts. Figures with a checksum fault are not read."""
     for stored in view.standing:
-        answer = reread(stored) if stored.record.status == "ok" else None
+        answer = view.evidence.of(stored).answer if stored.record.status == "ok" else None
         if answer is None or not (answer.complete or answer.truncated):
             continue
         for name, value in stored.record.metrics.items():
@@ -154,38 +142,50 @@ def _same(recorded: float | None, found: float | None) -> bool:
     return abs(recorded - found) <= RELATIVE_TOLERANCE * max(abs(recorded), abs(found))
 
 
-@dataclass(frozen=True)
-class Reread:
-    """What the workload's parser reads today in a run's evidence. `truncated` where not all of it was kept."""
-
-    values: Mapping[str, float | None]
-    complete: bool
-    problems: tuple[str, ...]
-    truncated: bool
-
-
-def reread(stored: Stored) -> Reread | None:
-    """The evidence read again, when it or the record changed; None without a log or a parser, or where damaged."""
-    record = stored.record
-    if record.file("log") is None or record.requested.workload.get("type") not in WORKLOADS:
-        return None
-    if any(fingerprint(stored.evidence_path(item)) != (item.bytes, item.sha256) for item in record.evidence):
-        return None
-    return _reread(stored.path, stored.sha256)
-
-
-@functools.lru_cache(maxsize=20_000)
-def _reread(path: Path, _sha256: str) -> Reread:
-    stored = read_cached(path)
-    record = stored.record
-    items = [item for item in record.evidence if item.role != "telemetry"]
-    contents = {str(item.role): stored.evidence_path(item).read_bytes() for item in items}
-    workload = WORKLOADS[str(record.requested.workload["type"])]
-    options = {name: value for name, value in record.requested.workload.items() if name != "type"}
-    try:
-        parsed = workload.options.model_validate(options)
-    except ValidationError:
-        parsed = None  # an import that knows only some of the options
-    answer = workload.parse(contents.pop("log"), contents, parsed)
-    values = {name: value.value for name, value in answer.metrics.items()}
-    return Reread(values, answer.complete, answer.problems, any(item.truncated for item in items))
+CHECKS = (
+    Check(
+        "schema",
+        "happened",
+        ("error",),
+        "Can every record be read?",
+        schema,
+        implies=_NO_RUN,
+    ),
+    Check(
+        "checksum",
+        "happened",
+        ("error",),
+        "Is every piece of evidence the one that was recorded?",
+        checksum,
+    ),
+    Check(
+        "exit-status",
+        "happened",
+        ("warning", "info"),
+        "Did every run end well?",
+        exit_status,
+        implies=_NO_RUN,
+    ),
+    Check(
+        "missing-report",
+        "happened",
+        ("error",),
+        "Did the engine give its result?",
+        missing_report,
+    ),
+    Check(
+        "missing-log",
+        "happened",
+        ("error", "warning"),
+        "Is there a log to check the figures against?",
+        missing_log,
+    ),
+    Check(
+        "metric-mismatch",
+        "happened",
+        ("error",),
+        "Do log and report say what the record says?",
+        metric_mismatch,
+        thresholds=(RELATIVE_TOLERANCE,),
+    ),
+)

@@ -1,6 +1,5 @@
 """Whether time shows in the figures: drift within cells, first runs that stand out, environments apart in time."""
 
-import functools
 import math
 from collections import defaultdict
 from collections.abc import Iterator
@@ -8,11 +7,33 @@ from itertools import combinations
 from statistics import fmean
 from typing import NamedTuple
 
-from sparkpub.review.checks import thresholds
+from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.dependence import independent
 from sparkpub.review.checks.finding import Finding
-from sparkpub.review.checks.view import Cell, View, ids, label
+from sparkpub.review.checks.threshold import Threshold
+from sparkpub.review.checks.view import MATERIAL_SHARE_OF_MARGIN, Cell, View, ids, label
 from sparkpub.review.statistics import compare, describe, drift
+
+DRIFT_ALPHA = Threshold(
+    "drift alpha",
+    0.02,
+    "Chance that any metric of any cell of a clean campaign is said to drift (Mann-Kendall, Holm).",
+)
+TRANSIENT_ALPHA = Threshold(
+    "transient alpha",
+    0.015,
+    "Chance that the first runs of a clean campaign are said to stand out (exact permutation test, Holm).",
+)
+CONFOUND_RUNS = Threshold(
+    "confound runs",
+    3,
+    "Runs on each side below which separate blocks of time are unavoidable.",
+)
+CONFOUND_ALPHA = Threshold(
+    "confound alpha",
+    0.001,
+    "A seeded random order may separate environments by chance; it is reported only where that chance is below this.",
+)
 
 
 class Drifting(NamedTuple):
@@ -26,23 +47,22 @@ class Drifting(NamedTuple):
     n_effective: float
 
 
-@functools.lru_cache(maxsize=8)
 def drifting(view: View) -> list[Drifting]:
     """Every trend that is beyond chance in the campaign as a whole and large enough to matter."""
-    tests = [(cell, name, values) for cell in view.ran for name in independent(view)
+    tests = [(cell, name, values) for cell in view.ran for name in view.once(independent)
              if len(set(values := view.figures(cell, name, ran=True))) > 1]  # fmt: skip
     trends = [drift.trend(values) for *_, values in tests]
     adjusted = compare.holm([item.p_value for item in trends])
     return [
         Drifting(cell, name, values, item, p, describe.effective_n(len(values), item.lag1))
         for (cell, name, values), item, p in zip(tests, trends, adjusted, strict=True)
-        if p is not None and p < thresholds.DRIFT_ALPHA and view.matters(values, (item.slope or 0) * (len(values) - 1))
+        if p is not None and p < DRIFT_ALPHA and view.matters(values, (item.slope or 0) * (len(values) - 1))
     ]
 
 
 def drifts(view: View) -> Iterator[Finding]:
     """Trends within cells, then transients across them."""
-    for item in drifting(view):
+    for item in view.once(drifting):
         metric = view.metrics[item.metric]
         change = (item.trend.slope or 0) * (len(item.values) - 1)
         text = (
@@ -62,14 +82,14 @@ def _transients(view: View) -> Iterator[Finding]:
     groups: dict[tuple[str, str], dict[Cell, tuple[float, ...]]] = defaultdict(dict)
     environments = {cell[1] for cell in view.ran}
     for cell in view.ran:
-        for name in independent(view):
+        for name in view.once(independent):
             values = view.figures(cell, name, ran=True)
             for where in ("*", cell[1])[: len(environments)] if len(values) >= 3 else ():
                 groups[where, name][cell] = values
     tests = {group: drift.first_runs(list(blocks.values())) for group, blocks in groups.items()}
     adjusted = compare.holm([test.p_value for test in tests.values()])
     for ((where, name), test), p in zip(tests.items(), adjusted, strict=True):
-        if p is not None and p < thresholds.TRANSIENT_ALPHA:
+        if p is not None and p < TRANSIENT_ALPHA:
             yield from _transient(view, where, name, groups[where, name], test.ranks, test.p_value, p)
 
 
@@ -93,7 +113,7 @@ def order_confound(view: View) -> Iterator[Finding]:
     """Environments of one model that were measured in separate blocks of time."""
     groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
     for cell, runs in view.counted.items():
-        if len(runs) >= thresholds.CONFOUND_RUNS:
+        if len(runs) >= CONFOUND_RUNS:
             groups[cell[0], cell[2]].append(cell)
     times = {cell: [run.record.started.value for run in runs] for cell, runs in view.counted.items()}
     for (model, workload), cells in groups.items():
@@ -111,4 +131,25 @@ def order_confound(view: View) -> Iterator[Finding]:
 def _by_lot(view: View, cell: Cell, one: int, other: int) -> bool:
     """Whether a random order, drawn beforehand, explains the separation."""
     drawn = all(run.record.plan.order == "random" for run in view.counted[cell])
-    return drawn and 2 / math.comb(one + other, one) > thresholds.CONFOUND_ALPHA
+    return drawn and 2 / math.comb(one + other, one) > CONFOUND_ALPHA
+
+
+CHECKS = (
+    Check(
+        "drift",
+        "meaning",
+        ("warning",),
+        "Are the runs of a cell alike whenever they ran?",
+        drifts,
+        implies=frozenset({"small-sample"}),
+        thresholds=(DRIFT_ALPHA, TRANSIENT_ALPHA, MATERIAL_SHARE_OF_MARGIN),
+    ),
+    Check(
+        "order-confound",
+        "meaning",
+        ("error",),
+        "Did the environments take turns?",
+        order_confound,
+        thresholds=(CONFOUND_RUNS, CONFOUND_ALPHA),
+    ),
+)

@@ -11,12 +11,47 @@ from sparkpub.record.identity import expected
 from sparkpub.record.metrics import GIB
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
-from sparkpub.review.checks import thresholds
+from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Severity
+from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.values import memory_gib
 from sparkpub.review.checks.view import Cell, View, ids, label
 from sparkpub.review.statistics import compare, physics
 from sparkpub.review.statistics.describe import ALPHA
+
+IDENTITY_TOLERANCE = Threshold(
+    "identity tolerance",
+    identities.TOLERANCE,
+    "Relative difference in parameters or KV bytes per token that rounding in logs explains.",
+)
+WEIGHTS_TOLERANCE = Threshold(
+    "weights tolerance",
+    identities.WEIGHTS_TOLERANCE,
+    "Relative difference in weight bytes that padding and unquantised layers explain: TensorRT-LLM loads "
+    "4 % more than the files of gpt-oss-120b hold.",
+)
+ROOFLINE_SUSPICIOUS = Threshold(
+    "roofline suspicious",
+    0.85,
+    "Share of nominal bandwidth from which a figure needs explaining: good engines reach 60 to 85 %.",
+)
+SAME_NUMBERS_MARGIN_PERCENT = Threshold(
+    "same numbers margin percent",
+    2.0,
+    "Two models whose throughput is equivalent within this margin have the same number.",
+)
+SAME_NUMBERS_BYTES_RATIO = Threshold(
+    "same numbers bytes ratio",
+    1.5,
+    "Bytes read per step that differ by more than this should show in a throughput that memory bounds.",
+)
+SAME_NUMBERS_BOUND_BY_MEMORY = Threshold(
+    "same numbers bound by memory",
+    0.5,
+    "Share of the machine's bandwidth that the larger model implies, from which equal numbers are an "
+    "error and not only a warning: below it both models may wait for something else, such as kernel "
+    "launches.",
+)
 
 THROUGHPUT = "output_throughput_tok_s"
 _BATCH_OPTIONS = ("max_batch_size", "max_num_seqs", "batch_size")
@@ -128,7 +163,7 @@ def roofline(view: View) -> Iterator[Finding]:
         if not flows or limit is None:
             continue
         least, likely = fmean(flow[0] for flow in flows), fmean(flow[1] for flow in flows)
-        if least <= limit and likely < thresholds.ROOFLINE_SUSPICIOUS * limit:
+        if least <= limit and likely < ROOFLINE_SUSPICIOUS * limit:
             continue
         severity: Severity = "error" if least > limit else "warning"
         needed = least if least > limit else likely
@@ -153,7 +188,7 @@ def same_numbers(view: View) -> Iterator[Finding]:
         values = {model: view.figures((model, environment, workload), THROUGHPUT) for model in sizes}
         for group in _equivalent(values):
             ratio = max(sizes[model] for model in group) / min(sizes[model] for model in group)
-            if ratio > thresholds.SAME_NUMBERS_BYTES_RATIO:
+            if ratio > SAME_NUMBERS_BYTES_RATIO:
                 yield _same(view, [(model, environment, workload) for model in group], values, sizes, ratio)
 
 
@@ -167,7 +202,7 @@ def _equivalent(values: Mapping[str, Sequence[float]]) -> list[list[str]]:
     """Groups of models, each joined to another of its group by equivalence within the margin (TOST at 5 %)."""
     groups = [{model} for model in values]
     for one, other in combinations(values, 2):
-        p = compare.equivalence(values[one], values[other], thresholds.SAME_NUMBERS_MARGIN_PERCENT)
+        p = compare.equivalence(values[one], values[other], SAME_NUMBERS_MARGIN_PERCENT)
         if p is not None and p < ALPHA:
             joined = [group for group in groups if one in group or other in group]
             groups = [group for group in groups if group not in joined] + [set().union(*joined)]
@@ -180,15 +215,50 @@ def _same(view: View, cells: list[Cell], values: Mapping[str, Sequence[float]], 
     largest = max(cells, key=lambda cell: sizes[cell[0]])
     record = view.counted[largest][0].record
     flow, limit = traffic(record), bandwidth(record)
-    bound = flow is None or limit is None or flow[1] >= thresholds.SAME_NUMBERS_BOUND_BY_MEMORY * limit
+    bound = flow is None or limit is None or flow[1] >= SAME_NUMBERS_BOUND_BY_MEMORY * limit
     listed = ", ".join(f"{model} {mean:.1f}" for model, mean in means.items())
     environment, workload = cells[0][1:]
     text = (
         f"{len(cells)} models have the same output throughput in {environment}/{workload} ({listed} tok/s, equivalent "
-        f"within {thresholds.SAME_NUMBERS_MARGIN_PERCENT:g} %), although one reads {ratio:.1f} times the bytes of "
+        f"within {SAME_NUMBERS_MARGIN_PERCENT:g} %), although one reads {ratio:.1f} times the bytes of "
         "another in every step. "
     )
     text += "They are probably one model." if bound else "Something other than memory may bound them all."
     return view.finding("same-numbers", "error" if bound else "warning", text, cells=[label(cell) for cell in cells],
                         mean_tok_s=means, bytes_per_step={cell[0]: sizes[cell[0]] for cell in cells},
-                        margin_percent=thresholds.SAME_NUMBERS_MARGIN_PERCENT)  # fmt: skip
+                        margin_percent=SAME_NUMBERS_MARGIN_PERCENT)  # fmt: skip
+
+
+CHECKS = (
+    Check(
+        "identity",
+        "meaning",
+        ("error", "warning"),
+        "Does the run show the model that was asked for?",
+        identity,
+        thresholds=(IDENTITY_TOLERANCE, WEIGHTS_TOLERANCE),
+    ),
+    Check(
+        "does-not-fit",
+        "meaning",
+        ("error",),
+        "Do weights and KV cache fit the machine?",
+        does_not_fit,
+    ),
+    Check(
+        "roofline",
+        "meaning",
+        ("error", "warning"),
+        "Can the machine's memory be that fast?",
+        roofline,
+        thresholds=(ROOFLINE_SUSPICIOUS,),
+    ),
+    Check(
+        "same-numbers",
+        "meaning",
+        ("error", "warning"),
+        "Do different models give different numbers?",
+        same_numbers,
+        thresholds=(SAME_NUMBERS_MARGIN_PERCENT, SAME_NUMBERS_BYTES_RATIO, SAME_NUMBERS_BOUND_BY_MEMORY),
+    ),
+)

@@ -128,7 +128,7 @@ def _review_campaign(data: CampaignData, damage: tuple[str, ...]) -> tuple[list[
             if finding.severity == "error" or check.name == "exit-status":
                 for run in finding.runs:
                     out.setdefault(run, f"{check.name}: {finding.message}")
-    second = View(data, out, damage)
+    second = View(data, out, damage, first.evidence)
     for check in CHECKS.values():
         findings += check.run(second) if check.run is not None and check.kind != "happened" else ()
     doubles = {run: f"duplicate-iteration: {kept} counts for this iteration" for run, kept in second.doubles.items()}

@@ -1,20 +1,51 @@
 """How far runs of one cell lie apart: outliers, variation, and samples too small for what is said of them."""
 
-import functools
 from collections.abc import Iterator
 
 from sparkpub.record.metrics import Metric
-from sparkpub.review.checks import thresholds
+from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.dependence import independent
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.order import drifting
-from sparkpub.review.checks.view import Cell, View, ids, label
+from sparkpub.review.checks.threshold import Threshold
+from sparkpub.review.checks.view import MATERIAL_SHARE_OF_MARGIN, Cell, View, ids, label
 from sparkpub.review.statistics import compare, describe, outliers
+
+OUTLIER_ALPHA = Threshold(
+    "outlier alpha",
+    0.01,
+    "Chance that any run of a clean campaign is called an outlier (Grubbs or generalised ESD, Bonferroni).",
+)
+TOO_MANY_OUTLIERS_PERCENT = Threshold(
+    "too many outliers percent",
+    5.0,
+    "More than 5 % outliers, asked from 20 runs on: one of 20 is 5 %.",
+)
+TOO_MANY_OUTLIERS_RUNS = Threshold(
+    "too many outliers runs",
+    20,
+    "More than 5 % outliers, asked from 20 runs on: one of 20 is 5 %.",
+)
+HIGH_VARIATION_PERCENT = Threshold(
+    "high variation percent",
+    5.0,
+    "Coefficient of variation that the methodology accepts as repeatable.",
+)
+EFFECTIVE_RUNS = Threshold(
+    "effective runs",
+    4.0,
+    "Runs, or runs' worth under autocorrelation, that carry a statement (`analysis.describe.MINIMUM_RUNS`).",
+)
+POWER = Threshold(
+    "power",
+    0.8,
+    "Power against a 10 % difference that the methodology asks for.",
+)
 
 
 def outlier(view: View) -> Iterator[Finding]:
     """Runs that a test able to fire at their n calls outliers, corrected for every cell and metric tested."""
-    for (cell, name), flagged in outlying(view).items():
+    for (cell, name), flagged in view.once(outlying).items():
         metric, values = view.metrics[name], view.figures(cell, name)
         runs = [run for run in view.counted[cell] if run.record.value(name) is not None]
         for index in flagged:
@@ -28,12 +59,11 @@ def outlier(view: View) -> Iterator[Finding]:
                                mean_of_others=rest.mean, sd_of_others=rest.sd, n=len(values))  # fmt: skip
 
 
-@functools.lru_cache(maxsize=8)
 def outlying(view: View) -> dict[tuple[Cell, str], tuple[int, ...]]:
     """(cell, metric) to the places of its outliers among the counted runs."""
-    series = {(cell, name): values for cell in view.counted for name in independent(view)
+    series = {(cell, name): values for cell in view.counted for name in view.once(independent)
               if len(set(values := view.figures(cell, name))) > 1}  # fmt: skip
-    alpha = thresholds.OUTLIER_ALPHA / max(1, len(series))
+    alpha = OUTLIER_ALPHA / max(1, len(series))
     found = {}
     for key, values in series.items():
         flagged = outliers.grubbs(values, alpha)
@@ -46,10 +76,10 @@ def outlying(view: View) -> dict[tuple[Cell, str], tuple[int, ...]]:
 
 def too_many_outliers(view: View) -> Iterator[Finding]:
     """Cells in which outliers are no longer rare: then they are part of what is measured."""
-    for (cell, name), flagged in outlying(view).items():
+    for (cell, name), flagged in view.once(outlying).items():
         n = len(view.figures(cell, name))
         share = 100 * len(flagged) / n
-        if n >= thresholds.TOO_MANY_OUTLIERS_RUNS and share > thresholds.TOO_MANY_OUTLIERS_PERCENT:
+        if n >= TOO_MANY_OUTLIERS_RUNS and share > TOO_MANY_OUTLIERS_PERCENT:
             words = view.metrics[name].label
             text = f"{len(flagged)} of {n} runs of {label(cell)} are outliers in {words} ({share:.0f} %)."
             yield view.finding("too-many-outliers", "warning", text, cell=cell, metric=name, outliers=len(flagged), n=n)
@@ -61,10 +91,10 @@ def high_variation(view: View) -> Iterator[Finding]:
         for name in view.results:
             values = view.figures(cell, name)
             cv = describe.describe(values).cv_percent if len(values) > 1 else None
-            if cv is not None and cv > thresholds.HIGH_VARIATION_PERCENT:
+            if cv is not None and cv > HIGH_VARIATION_PERCENT:
                 text = (
                     f"{view.metrics[name].label} of {label(cell)} varies by {cv:.1f} % between runs (coefficient of "
-                    f"variation, n = {len(values)}); up to {thresholds.HIGH_VARIATION_PERCENT:g} % count as repeatable."
+                    f"variation, n = {len(values)}); up to {HIGH_VARIATION_PERCENT:g} % count as repeatable."
                 )
                 yield view.finding("high-variation", "warning", text, cell=cell, metric=name, cv_percent=cv,
                                    values=list(values))  # fmt: skip
@@ -73,14 +103,14 @@ def high_variation(view: View) -> Iterator[Finding]:
 def small_sample(view: View) -> Iterator[Finding]:
     """Cells with too few runs, or too few independent ones, and comparisons without power."""
     for cell, runs in view.counted.items():
-        if 0 < len(runs) < thresholds.EFFECTIVE_RUNS:
+        if 0 < len(runs) < EFFECTIVE_RUNS:
             text = (
                 f"{label(cell)} has {len(runs)} {'run' if len(runs) == 1 else 'runs'}; below "
-                f"{thresholds.EFFECTIVE_RUNS:g} nothing can be said of its spread."
+                f"{EFFECTIVE_RUNS:g} nothing can be said of its spread."
             )
             yield view.finding("small-sample", "warning", text, cell=cell, n=len(runs), runs=ids(runs))
-    for item in drifting(view):
-        if item.n_effective < thresholds.EFFECTIVE_RUNS:
+    for item in view.once(drifting):
+        if item.n_effective < EFFECTIVE_RUNS:
             text = (
                 f"{len(item.values)} runs of {label(item.cell)} are worth about {item.n_effective:.0f} independent "
                 f"ones for {view.metrics[item.metric].label}: each resembles the one before (lag-1 autocorrelation "
@@ -100,10 +130,10 @@ def _powerless(view: View) -> Iterator[Finding]:
 
 def _power(view: View, base: Cell, cell: Cell, metric: Metric) -> Iterator[Finding]:
     samples = [view.figures(place, metric.name) for place in (base, cell)]
-    if min(map(len, samples)) < thresholds.EFFECTIVE_RUNS or not any(len(set(sample)) > 1 for sample in samples):
+    if min(map(len, samples)) < EFFECTIVE_RUNS or not any(len(set(sample)) > 1 for sample in samples):
         return
     power = compare.compare(*samples, margin_percent=view.campaign.margin_percent, unit=metric.unit).power_10_percent
-    if power is not None and power < thresholds.POWER:
+    if power is not None and power < POWER:
         text = (
             f"A difference of 10 % in {metric.label} between {label(base)} and {label(cell)} would be missed in "
             f"{100 * (1 - power):.0f} of 100 such campaigns: the runs vary too much for their number "
@@ -111,3 +141,40 @@ def _power(view: View, base: Cell, cell: Cell, metric: Metric) -> Iterator[Findi
         )
         yield view.finding("small-sample", "warning", text, cells=[label(base), label(cell)], metric=metric.name,
                            power_10_percent=power, n=[len(sample) for sample in samples])  # fmt: skip
+
+
+CHECKS = (
+    Check(
+        "outlier",
+        "meaning",
+        ("warning",),
+        "Does any run stand apart from its cell?",
+        outlier,
+        thresholds=(OUTLIER_ALPHA, MATERIAL_SHARE_OF_MARGIN),
+    ),
+    Check(
+        "too-many-outliers",
+        "meaning",
+        ("warning",),
+        "Are outliers rare?",
+        too_many_outliers,
+        implies=frozenset({"outlier"}),
+        thresholds=(TOO_MANY_OUTLIERS_PERCENT, TOO_MANY_OUTLIERS_RUNS),
+    ),
+    Check(
+        "high-variation",
+        "meaning",
+        ("warning",),
+        "Do runs repeat within 5 %?",
+        high_variation,
+        thresholds=(HIGH_VARIATION_PERCENT,),
+    ),
+    Check(
+        "small-sample",
+        "meaning",
+        ("warning",),
+        "Are there runs enough for what is said?",
+        small_sample,
+        thresholds=(EFFECTIVE_RUNS, POWER),
+    ),
+)

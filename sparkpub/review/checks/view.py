@@ -6,14 +6,25 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeVar
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import metric_of
 from sparkpub.record.store import Stored
-from sparkpub.review.checks import thresholds
+from sparkpub.review.checks.evidence import EvidenceReader
 from sparkpub.review.checks.finding import Finding, Severity
+from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.dataset import CampaignData
+
+MATERIAL_SHARE_OF_MARGIN = Threshold(
+    "material share of margin",
+    0.5,
+    "A drift from first to last run, or an outlier's distance, matters from this share of the equivalence "
+    "margin on: three identical readings and a fourth 0.01 % away are remarkable to a test and to nobody "
+    "else.",
+)
+
+Made = TypeVar("Made")
 
 Cell = tuple[str, str, str]
 """(model, environment, workload)."""
@@ -36,6 +47,15 @@ class View:
     campaign: CampaignData
     out: Mapping[str, str] = field(default_factory=dict)
     damage: tuple[str, ...] = ()
+    evidence: EvidenceReader = field(default_factory=EvidenceReader)
+    _made: dict[Callable[["View"], Any], Any] = field(default_factory=dict, repr=False)
+
+    def once(self, make: Callable[["View"], Made]) -> Made:
+        """What a function makes of this view, made at its first use: several checks share it."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        found: Made = self._made[make]
+        return found
 
     @property
     def runs(self) -> tuple[Stored, ...]:
@@ -119,7 +139,7 @@ class View:
     def matters(self, values: Sequence[float], change: float) -> bool:
         """Whether a change is large enough to matter beside the equivalence margin of these values' mean."""
         margin = self.campaign.margin_percent / 100 * abs(fmean(values))
-        return abs(change) >= thresholds.MATERIAL_SHARE_OF_MARGIN * margin
+        return abs(change) >= MATERIAL_SHARE_OF_MARGIN * margin
 
     def figures(self, cell: Cell, metric: str, *, ran: bool = False) -> tuple[float, ...]:
         """The values of a metric over the runs that count, in order of time; with `ran` over all that happened."""

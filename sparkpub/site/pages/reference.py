@@ -1,8 +1,6 @@
 """Reference text made from the registries, so that documentation cannot fall behind the code."""
 
-import ast
 import html
-import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -19,7 +17,7 @@ from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import GIB, METRICS
 from sparkpub.record.record import Declared
 from sparkpub.record.telemetry import COLUMNS
-from sparkpub.review.checks import CHECKS, thresholds
+from sparkpub.review.checks import CHECKS
 from sparkpub.review.claims.facts import Fact, FactSource
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import STATISTICS
@@ -68,16 +66,10 @@ def _checks() -> str:
 
 
 def _thresholds() -> str:
-    """Every constant of `checks.thresholds` with the string that stands under it in the source."""
-    parts, pending = [], list[tuple[str, object]]()
-    for node in ast.parse(inspect.getsource(thresholds)).body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            pending.append((node.targets[0].id, getattr(thresholds, node.targets[0].id)))
-        elif pending and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            names = ", ".join(f"`{name}` = {value}" for name, value in pending)
-            parts.append(f"- {names}: {plain(' '.join(str(node.value.value).split()))}")
-            pending.clear()
-    return "\n".join(parts)
+    """The numbers that checks decide by, with the reason for each; one that several checks share stands once."""
+    found = {threshold.name: threshold for check in CHECKS.values() for threshold in check.thresholds}
+    lines = [f"- {plain(name)}: {number:g}. {plain(number.reason)}" for name, number in found.items()]
+    return "\n".join(lines)
 
 
 def _telemetry() -> str:

@@ -1,0 +1,32 @@
+"""What a check is: a named question, the function that answers it, and the numbers it decides by."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from sparkpub.review.checks.finding import Finding, Severity
+from sparkpub.review.checks.threshold import Threshold
+from sparkpub.review.checks.view import View
+
+Kind = Literal["happened", "meaning", "evidence", "prose"]
+"""What follows from a finding. `happened`: the run did not happen properly, it leaves the pooled figures.
+`meaning`: the figures stay and carry a flag, and an error voids the claims about the world that rest on them.
+`evidence`: the figures stay and carry a flag. `prose`: a sentence of the site is at fault, no run."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A named question put to every campaign.
+
+    `severities` are those it can raise. `implies` names checks that trip with it by their nature, when a single
+    fault is planted in clean data. `run` yields findings of one campaign; it reads, and changes nothing. It is
+    None for checks of kind `prose`, which read pages, and for `unjudged`, which the other checks raise.
+    """
+
+    name: str
+    kind: Kind
+    severities: tuple[Severity, ...]
+    question: str
+    run: Callable[[View], Iterable[Finding]] | None = None
+    implies: frozenset[str] = frozenset()
+    thresholds: tuple[Threshold, ...] = ()

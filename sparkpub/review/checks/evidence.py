@@ -1,0 +1,270 @@
+"""What lies beside a record, read once per review: sums of files, what the parser finds, and the samples in short."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean, median
+
+from pydantic import ValidationError
+
+from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.record import telemetry
+from sparkpub.record.record import Evidence
+from sparkpub.record.store import Stored
+from sparkpub.record.telemetry import Telemetry
+from sparkpub.review.checks.threshold import Threshold
+
+LOAD_PERCENT = Threshold(
+    "load percent",
+    50.0,
+    "GPU utilisation from which a sample counts as under load.",
+)
+
+POWER_CAP = 0x4
+"""NVML's bit for a clock held by the power limit."""
+_SLOWDOWN = sum(telemetry.THROTTLES) - POWER_CAP
+
+
+@dataclass(frozen=True)
+class FileSum:
+    """A piece of evidence as it lies on disk; both are None where it is gone."""
+
+    size: int | None
+    sha256: str | None
+
+    def is_of(self, item: Evidence) -> bool:
+        """Whether it is the file that was recorded."""
+        return self.size == item.bytes and self.sha256 == item.sha256
+
+
+@dataclass(frozen=True)
+class Reread:
+    """What the workload's parser finds today in a run's evidence.
+
+    `truncated` where not all of it was kept. `printed` holds what the log says in digits of its own, each with half
+    a unit of the last digit. `series` holds one measurement per batch or repetition, in order, where the tool kept
+    them (milliseconds). `epoch` is the UNIX time at which the tool itself says that it began.
+    """
+
+    values: Mapping[str, float | None]
+    complete: bool
+    problems: tuple[str, ...]
+    truncated: bool
+    epoch: float | None
+    series: tuple[float, ...]
+    printed: Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A run's telemetry in short; None where it has no such column. Times in seconds since the launch, memory in GiB.
+
+    `metrics` holds the figures that records take from the sampler, computed again. `trace` is a digest of the power
+    that was drawn, sample by sample: no two runs draw the same.
+    """
+
+    samples: int
+    start: float
+    end: float
+    times: tuple[float, ...]
+    widest_gap: float
+    widest_gap_at: float
+    interval: float
+    slowed_share: float | None
+    capped_share: float | None
+    clock_under_load_mhz: float | None
+    foreign_processes: int | None
+    gpu_used_before_gib: float | None
+    available_before_gib: float | None
+    load_before_percent: float | None
+    energy_start_joule: float | None
+    energy_end_joule: float | None
+    metrics: Mapping[str, float]
+    trace: str | None
+
+
+@dataclass(frozen=True)
+class Examined:
+    """The evidence of one run: sums by file name, the parser's answer and the samples; None where there is none."""
+
+    sums: Mapping[str, FileSum]
+    answer: Reread | None
+    samples: Samples | None
+
+
+class EvidenceReader:
+    """Reads the evidence of each run once and keeps what it found for as long as the review lasts."""
+
+    def __init__(self) -> None:
+        self._examined: dict[str, Examined] = {}
+
+    def of(self, stored: Stored) -> Examined:
+        """The evidence of a run."""
+        run = stored.record.run_id
+        if run not in self._examined:
+            self._examined[run] = _examine(stored)
+        return self._examined[run]
+
+
+def _examine(stored: Stored) -> Examined:
+    contents: dict[str, bytes] = {}
+    sums: dict[str, FileSum] = {}
+    for item in stored.record.evidence:
+        try:
+            content = stored.evidence_path(item).read_bytes()
+        except OSError:
+            sums[item.path] = FileSum(None, None)
+            continue
+        contents.setdefault(item.role, content)
+        sums[item.path] = FileSum(len(content), hashlib.sha256(content).hexdigest())
+    whole = all(sums[item.path].is_of(item) for item in stored.record.evidence)
+    sampled = contents.pop("telemetry", None)
+    answer = _reread(stored, contents) if whole else None
+    samples = None if sampled is None else _samples(telemetry.parse(sampled.decode("utf-8", errors="replace")))
+    return Examined(sums, answer, samples)
+
+
+def _reread(stored: Stored, contents: Mapping[str, bytes]) -> Reread | None:
+    record = stored.record
+    kind = record.requested.workload.get("type")
+    if "log" not in contents or kind not in WORKLOADS:
+        return None
+    workload = WORKLOADS[str(kind)]
+    given = {name: value for name, value in record.requested.workload.items() if name != "type"}
+    try:
+        options = workload.options.model_validate(given)
+    except ValidationError:
+        options = None  # an import that knows only some of the options
+    files = {role: content for role, content in contents.items() if role != "log"}
+    answer = workload.parse(contents["log"], files, options)
+    return Reread(
+        values={name: value.value for name, value in answer.metrics.items()},
+        complete=answer.complete,
+        problems=answer.problems,
+        truncated=any(item.truncated for item in record.evidence if item.role != "telemetry"),
+        epoch=answer.phases_epoch,
+        series=_series(files),
+        printed={} if workload.printed is None else workload.printed(contents["log"]),
+    )
+
+
+def _series(files: Mapping[str, bytes]) -> tuple[float, ...]:
+    """Milliseconds per batch from the requests of `generate`, or per product from the report of `matmul`."""
+    requests = _document(files.get("requests")).get("requests")
+    if isinstance(requests, list):
+        return tuple(_by_batch(requests).values())
+    times = _document(files.get("report")).get("times_ms")
+    if isinstance(times, list):
+        return tuple(float(time) for time in times if isinstance(time, int | float))
+    return ()
+
+
+def _by_batch(requests: Sequence[object]) -> dict[int, float]:
+    """Batch to the latency of its slowest request."""
+    slowest: dict[int, float] = {}
+    for request in requests:
+        if not isinstance(request, dict):
+            continue
+        batch, latency = request.get("batch"), request.get("latency_ms")
+        if isinstance(batch, int) and isinstance(latency, int | float):
+            slowest[batch] = max(slowest.get(batch, 0.0), float(latency))
+    return slowest
+
+
+def _document(content: bytes | None) -> Mapping[str, object]:
+    with suppress(ValueError):
+        document = json.loads(content or b"{}")
+        if isinstance(document, dict):
+            return document
+    return {}
+
+
+def _samples(table: Telemetry) -> Samples:
+    times = tuple(time for time in table.numbers("elapsed_seconds") if time is not None)
+    gaps = [(later - earlier, earlier) for earlier, later in pairwise(times)] or [(0.0, 0.0)]
+    widest, widest_at = max(gaps)
+    load = table.numbers("gpu_utilization_percent")
+    busy = {place for place, percent in enumerate(load) if percent is not None and percent >= LOAD_PERCENT}
+    texts = table.columns.get("gpu_throttle_reasons", ())
+    masks = [_mask(text) for place, text in enumerate(texts) if place in busy]
+    reasons = [mask for mask in masks if mask is not None]
+    speeds = enumerate(table.numbers("gpu_clock_sm_mhz"))
+    clocks = [clock for place, clock in speeds if place in busy and clock is not None]
+    foreign = [value for value in table.numbers("gpu_foreign_processes") if value is not None]
+    energy = _timed(table, "gpu_energy_joule")
+    idle = [value for time, value in _timed(table, "gpu_utilization_percent") if time < 0]
+    return Samples(
+        samples=len(times),
+        start=times[0] if times else 0.0,
+        end=times[-1] if times else 0.0,
+        times=times,
+        widest_gap=widest,
+        widest_gap_at=widest_at,
+        interval=median(gap for gap, _ in gaps),
+        slowed_share=_share(reasons, _SLOWDOWN),
+        capped_share=_share(reasons, POWER_CAP),
+        clock_under_load_mhz=median(clocks) if clocks else None,
+        foreign_processes=int(max(foreign)) if foreign else None,
+        gpu_used_before_gib=_before(_timed(table, "gpu_memory_used_gib")),
+        available_before_gib=_before(_timed(table, "mem_available_gib")),
+        load_before_percent=median(idle) if idle else None,
+        energy_start_joule=energy[0][1] if energy else None,
+        energy_end_joule=energy[-1][1] if energy else None,
+        metrics=dict(_sampled_metrics(table)),
+        trace=_trace(table),
+    )
+
+
+def _timed(table: Telemetry, column: str) -> list[tuple[float, float]]:
+    """(seconds since the launch, value) of every sample that has both."""
+    pairs = zip(table.numbers("elapsed_seconds"), table.numbers(column), strict=False)
+    return [(time, value) for time, value in pairs if time is not None and value is not None]
+
+
+def _before(samples: Sequence[tuple[float, float]]) -> float | None:
+    """The last value before the launch, else the first at all."""
+    earlier = [value for time, value in samples if time < 0]
+    if earlier:
+        return earlier[-1]
+    return samples[0][1] if samples else None
+
+
+def _sampled_metrics(table: Telemetry) -> Iterator[tuple[str, float]]:
+    """The figures that a record takes from the sampler, by the definitions of `metrics.toml`."""
+    for name, column in (("gpu_memory_peak_gib", "gpu_memory_used_gib"), ("gpu_temp_max_celsius", "gpu_temp_celsius")):
+        during = [value for time, value in _timed(table, column) if time >= 0]
+        if during:
+            yield name, max(during)
+    power = [value for time, value in _timed(table, "gpu_power_watt") if time >= 0]
+    if power:
+        yield "gpu_power_mean_watt", fmean(power)
+    start = _before(_timed(table, "gpu_temp_celsius"))
+    if start is not None:
+        yield "gpu_temp_start_celsius", start
+    energy = _timed(table, "gpu_energy_joule")
+    if len(energy) > 1:
+        earlier = [value for time, value in energy if time <= 0]
+        yield "gpu_energy_joule", max(0.0, energy[-1][1] - (earlier[-1] if earlier else energy[0][1]))
+
+
+def _trace(table: Telemetry) -> str | None:
+    power = [value for value in table.numbers("gpu_power_watt") if value is not None]
+    distinct = len(set(power))
+    if distinct < 20:
+        return None  # an idle or coarse sensor may well repeat itself
+    return hashlib.sha256(repr(power).encode()).hexdigest()
+
+
+def _mask(text: float | str | None) -> int | None:
+    with suppress(ValueError):
+        return int(str(text), 16)
+    return None
+
+
+def _share(masks: Sequence[int], bits: int) -> float | None:
+    if not masks:
+        return None
+    return sum(1 for mask in masks if mask & bits) / len(masks)
