@@ -1,6 +1,15 @@
 """The benchmark tools sparkpub knows. Adding one = a module here, a line below, a fixture in tests."""
 
-from sparkpub.plan.workloads import command, generate, llama_bench, matmul, trtllm_answer, trtllm_bench, vllm_bench
+from sparkpub.plan.workloads import (
+    command,
+    generate,
+    llama_bench,
+    matmul,
+    openai_endpoint,
+    trtllm_answer,
+    trtllm_bench,
+    vllm_bench,
+)
 from sparkpub.plan.workloads.base import Workload
 
 WORKLOADS: dict[str, Workload] = {
@@ -12,4 +21,7 @@ WORKLOADS: dict[str, Workload] = {
     ),
     "vllm-bench": Workload(vllm_bench.VllmBenchOptions, vllm_bench.command, vllm_bench.parse, vllm_bench.printed),
     "llama-bench": Workload(llama_bench.LlamaBenchOptions, llama_bench.command, llama_bench.parse),
+    "openai-endpoint": Workload(
+        openai_endpoint.OpenaiEndpointOptions, openai_endpoint.command, openai_endpoint.parse, vllm_bench.printed
+    ),
 }

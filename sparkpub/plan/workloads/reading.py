@@ -114,7 +114,7 @@ def metric(name: str, value: Any, source: Source, *, scale: float = 1.0, reason:
         why = reason or f"the {source} gives {value!r}"
         return MetricValue(value=None, unit=known.unit, source=source, reason=why)
     found *= scale
-    if not known.minimum <= found <= known.maximum:
+    if not math.isfinite(found) or not known.minimum <= found <= known.maximum:
         return MetricValue(value=None, unit=known.unit, source=source, reason=f"the {source} gives {value!r}")
     return MetricValue(value=found, unit=known.unit, source=source)
 

@@ -181,31 +181,43 @@ def parse(log: bytes, files: Mapping[str, bytes], options: VllmBenchOptions | No
     if failed := reading.number(report.get("failed")):
         problems.append(f"{failed:g} requests failed")
     if options is not None:
-        problems += _other_lengths(observed, options)
+        problems += other_lengths(observed, options.input_tokens, options.output_tokens)
     complete = any(reading.known(metrics, name) for name in ("output_throughput_tok_s", "request_latency_mean_ms"))
     if not complete:
         problems.append("the report holds neither a rate of output tokens nor a latency")
-    samples = _samples(report) if reading.known(metrics, "request_latency_mean_ms") else {}
+    samples: Mapping[str, tuple[float, ...]] = {}
+    if _kind(report) == "latency" and reading.known(metrics, "request_latency_mean_ms"):
+        samples = _samples(report)
     return Answer(metrics, observed, complete=complete, problems=tuple(problems), samples=samples)
 
 
-def _other_lengths(observed: Observed, options: VllmBenchOptions) -> list[str]:
-    """Where requests were longer or shorter than asked for."""
+def other_lengths(observed: Observed, input_tokens: int | None, output_tokens: int) -> list[str]:
+    """Where requests were longer or shorter than asked for; None asks for no length of prompts."""
     lengths = (
-        ("prompts", observed.input_tokens_mean, options.input_tokens),
-        ("outputs", observed.output_tokens_mean, options.output_tokens),
+        ("prompts", observed.input_tokens_mean, input_tokens),
+        ("outputs", observed.output_tokens_mean, output_tokens),
     )
     return [
         f"{what} had {seen:g} tokens on average instead of {asked}"
         for what, seen, asked in lengths
-        if seen is not None and abs(seen - asked) > TOKENS_TOLERANCE * asked
+        if seen is not None and asked is not None and abs(seen - asked) > TOKENS_TOLERANCE * asked
     ]
 
 
-def _metrics(report: Mapping[str, Any], printed: list[str], options: VllmBenchOptions | None) -> dict[str, MetricValue]:
-    if "latencies" in report or "avg_latency" in report:
-        return _latency(report, options)
+def _kind(report: Mapping[str, Any]) -> Literal["throughput", "latency", "serve"]:
+    """The mode that wrote a report. `latencies` are batches in mode latency, and requests in mode serve since 0.32."""
     if "elapsed_time" in report:
+        return "throughput"
+    if "completed" not in report and ("latencies" in report or "avg_latency" in report):
+        return "latency"
+    return "serve"
+
+
+def _metrics(report: Mapping[str, Any], printed: list[str], options: VllmBenchOptions | None) -> dict[str, MetricValue]:
+    kind = _kind(report)
+    if kind == "latency":
+        return _latency(report, options)
+    if kind == "throughput":
         return _throughput(report, printed)
     stems = {"ttft": "ttft", "tpot": "tpot", "itl": "itl", "request_latency": "e2el"}
     paths = {
@@ -285,7 +297,7 @@ def _observed(report: Mapping[str, Any], printed: list[str], options: VllmBenchO
     loaded = reading.search(printed, r"with config: model='([^']+)'")
     path = loaded or reading.word(report.get("model_id"))
     # A client's report alone does not say what served it, unless it used vLLM's own protocol.
-    is_vllm = loaded is not None or "elapsed_time" in report or "latencies" in report or report.get("backend") == "vllm"
+    is_vllm = loaded is not None or (bool(report) and _kind(report) != "serve") or report.get("backend") == "vllm"
     return reading.observed(
         {
             "engine": "vLLM" if is_vllm else None,
@@ -314,7 +326,7 @@ def _tokens(report: Mapping[str, Any], printed: list[str], requests: int | None)
         "input_tokens_mean": report.get("total_input_tokens"),
         "output_tokens_mean": report.get("total_output_tokens"),
     }
-    if "elapsed_time" in report:
+    if _kind(report) == "throughput":
         sums = {
             "input_tokens_mean": reading.search(printed, rf"Total num prompt tokens:\s+{_NUMBER}"),
             "output_tokens_mean": reading.search(printed, rf"Total num output tokens:\s+{_NUMBER}"),

@@ -15,7 +15,9 @@ from sparkpub.record.record import metric_problems
 
 
 def test_every_workload_is_registered() -> None:
-    assert set(WORKLOADS) == {"matmul", "generate", "command", "trtllm-bench", "vllm-bench", "llama-bench"}
+    assert set(WORKLOADS) == {
+        "matmul", "generate", "command", "trtllm-bench", "vllm-bench", "llama-bench", "openai-endpoint",
+    }  # fmt: skip
 
 
 PARTS = {
@@ -68,6 +70,12 @@ REPORTS: dict[str, tuple[Any, Any]] = {
         [{"n_gen": 1, "n_prompt": 0, "avg_ts": 1.0, "samples_ns": [1], "samples_ts": [1.0, 2.0],
           "model_size": 1, "model_n_params": 1, "build_commit": "a", "build_number": 1,
           "type_k": "f16", "gpu_info": "x", "n_threads": 4}],
+        None,
+    ),
+    "openai-endpoint": (
+        {"aiperf_version": "0.13.0", "request_latency": {"unit": "ms", "avg": 1.0}, "is_complete": True,
+         "output_token_throughput": {"unit": "tokens/sec", "avg": 1.0}, "request_count": {"avg": 1},
+         "benchmark_duration": {"unit": "sec", "avg": 1.0}},
         None,
     ),
 }  # fmt: skip

@@ -170,6 +170,14 @@ def test_the_report_of_a_client_alone_names_no_engine() -> None:
     assert vllm_bench.parse(b"", {"report": own}, None).observed.engine == "vLLM"
 
 
+def test_latencies_of_requests_are_not_taken_for_those_of_batches() -> None:
+    """Since 0.32 the report of mode serve lists the latency of each request, too."""
+    report = json.loads((LOGS / "0.24-serve.report.json").read_text()) | {"latencies": [0.7, 0.8]}
+    found = values(b"", report)
+    assert found["output_throughput_tok_s"] == 1191.7478534914176
+    assert found["request_latency_mean_ms"] == 781.4857745000029
+
+
 def test_the_engine_is_asked_for_the_lengths_that_are_declared() -> None:
     throughput = vllm_bench.command(case(random_weights=True), VllmBenchOptions(extra_args=("--x", "0.5"))).argv
     assert throughput[:5] == ("vllm", "bench", "throughput", "--model", "/models/tiny")
