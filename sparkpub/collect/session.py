@@ -22,15 +22,13 @@ from sparkpub.plan.matrix import Matrix, PlannedRun, plan
 from sparkpub.record import store
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import CollectError, UsageError
-from sparkpub.record.record import Gate, Origin, Record
+from sparkpub.record.record import Gate, Origin, Record, metric_of
 from sparkpub.record.redaction import Redactor
 from sparkpub.review.statistics.describe import describe
 from sparkpub.review.statistics.outliers import grubbs
 
 VARIATION_PERCENT = 5.0
 """Coefficient of variation above which the source's methodology calls a cell's data poor."""
-CAPACITY_UNITS = frozenset({"GiB", "tokens", "B/token"})
-"""Units of what a run needs, not of what it achieves."""
 
 
 @dataclass(frozen=True)
@@ -293,15 +291,17 @@ class Session:
 
 
 def _headline(records: Sequence[Record]) -> str:
-    """The first metric that the workload itself gave, memory and counts of tokens last: a run is not about those."""
+    """The first metric with which the workload itself answers a question of the study, memory last: a run is not
+    about that. Never a sensor's, nor what describes the model, such as its weights."""
     given = [
-        (name, item)
+        metric_of(name, item)
         for record in records
         for name, item in record.metrics.items()
         if item.source != "sampler" and item.value is not None
     ]
-    given.sort(key=lambda pair: pair[1].unit in CAPACITY_UNITS)
-    return given[0][0] if given else ""
+    answers = [metric for metric in given if metric.role == "primary"]
+    answers.sort(key=lambda metric: metric.memory_of is not None)
+    return answers[0].name if answers else ""
 
 
 def _slot(record: Record) -> tuple[str, str, str, int]:

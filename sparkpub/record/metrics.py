@@ -1,4 +1,4 @@
-"""Every metric sparkpub knows: the one place that knows units, directions and definitions (metrics.toml).
+"""Every metric sparkpub knows, as metrics.toml declares it: unit, direction, definition, and its part in a study.
 
 A unit is part of a metric's name, GiB is 2**30 bytes, and two definitions are two metrics: TensorRT-LLM's
 profiled peak, the sampler's and PyTorch's are never compared with each other.
@@ -6,23 +6,26 @@ profiled peak, the sampler's and PyTorch's are never compared with each other.
 
 import math
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
-from typing import Literal
+from typing import Any, Literal
+
+from sparkpub.record import text
 
 Direction = Literal["higher", "lower", "neither"]
+Role = Literal["primary", "secondary", "state", "derived"]
+MemoryOf = Literal["gpu", "host"]
 
 GIB = 2**30
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A quantity that a run can have.
+    """A quantity that a run can have. The comment at the top of metrics.toml says what each field means.
 
-    `direction` says which way is better. `decimals` is how many digits a reader needs. `derived_from`
-    names the metrics this one is computed from, so that it is never read as a second piece of evidence.
-    `minimum` and `maximum` bound what is physically possible, in `unit`.
+    A summary of a distribution over requests names both: `request_latency`, `p50`. `minimum` and `maximum` bound
+    what is physically possible, in `unit`.
     """
 
     name: str
@@ -31,16 +34,32 @@ class Metric:
     label: str
     definition: str
     decimals: int = 2
+    role: Role = "primary"
+    headline: int | None = None
+    memory_of: MemoryOf | None = None
     derived_from: tuple[str, ...] = ()
+    distribution: str = ""
+    summary: str = ""
     minimum: float = 0.0
     maximum: float = math.inf
 
     def format(self, value: float | None, *, unit: bool = True) -> str:
         """Text for a reader, e.g. `70.47 GiB`; "not available" where there is no value."""
         if value is None:
-            return "not available"
-        text = f"{value:z,.{self.decimals}f}".replace("-", "\N{MINUS SIGN}")
-        return f"{text} {self.unit}" if unit and self.unit else text
+            return text.NOT_AVAILABLE
+        return text.with_unit(text.number(value, self.decimals), self.unit if unit else "")
+
+    def signed(self, value: float, *, unit: bool = True) -> str:
+        """A difference for a reader: `+30.83 GiB`, with a true minus."""
+        sign = "+" if value >= 0 else ""
+        return sign + self.format(value, unit=unit)
+
+    @property
+    def within_sentence(self) -> str:
+        """The label within a sentence: `output throughput`, and `KV cache` as it is."""
+        if self.label[1:2].isupper():
+            return self.label
+        return self.label[:1].lower() + self.label[1:]
 
 
 _UNITS = {
@@ -51,9 +70,10 @@ _UNITS = {
 """End of a metric's name to its unit."""
 _BOUNDS = {"°C": (-40, 130), "W": (0, 5000), "%": (0, 100), "MHz": (0, 10000)}
 """Unit to what is physically possible; other units only know that nothing is below zero."""
-_SUMMARIES = {
+SUMMARIES = {
     "mean": "mean", "min": "minimum", "p50": "median", "p90": "P90", "p95": "P95", "p99": "P99", "max": "maximum",
 }  # fmt: skip
+"""Summary of a distribution over requests, as in a metric's name, to its word."""
 
 
 def unit_of(name: str) -> str:
@@ -61,19 +81,73 @@ def unit_of(name: str) -> str:
     return next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
 
 
+def declared(name: str, unit: str, direction: Direction, label: str) -> Metric:
+    """A metric that a campaign declares for a command of its own. It leads where either way is better: it is what
+    the command was measured for."""
+    answers = direction != "neither"
+    return Metric(
+        name,
+        unit,
+        direction,
+        label,
+        "Declared in the matrix of its campaign.",
+        role="primary" if answers else "state",
+        headline=0 if answers else None,
+        minimum=-math.inf,
+    )
+
+
 def _known() -> Iterator[Metric]:
-    """The metrics of metrics.toml; a distribution over requests is seven of them."""
-    text = resources.files(__package__).joinpath("metrics.toml").read_text(encoding="utf-8")
-    for name, entry in tomllib.loads(text).items():
+    declarations = resources.files(__package__).joinpath("metrics.toml").read_text(encoding="utf-8")
+    for name, entry in tomllib.loads(declarations).items():
         if entry.pop("distribution", False):
-            for key, word in _SUMMARIES.items():
-                definition = f"{entry['definition']}; {word} over the requests of a run."
-                yield Metric(f"{name}_{key}_ms", "ms", "lower", f"{entry['label']}, {word}", definition)
-            continue
-        unit = unit_of(name)
-        low, high = _BOUNDS.get(unit, (0.0, math.inf))
-        derived = tuple(entry.pop("derived_from", ()))
-        yield Metric(name, unit, entry.pop("better"), **entry, derived_from=derived, minimum=low, maximum=high)
+            yield from _summaries(name, **entry)
+        else:
+            yield _single(name, entry)
 
 
-METRICS: dict[str, Metric] = {metric.name: metric for metric in _known()}
+def _single(name: str, entry: dict[str, Any]) -> Metric:
+    unit = unit_of(name)
+    minimum, maximum = _BOUNDS.get(unit, (0.0, math.inf))
+    derived_from = tuple(entry.pop("derived_from", ()))
+    role = entry.pop("role", "derived" if derived_from else "primary")
+    direction = entry.pop("better")
+    return Metric(
+        name, unit, direction, **entry, role=role, derived_from=derived_from, minimum=minimum, maximum=maximum
+    )
+
+
+def _summaries(
+    name: str, *, label: str, definition: str, primary: list[str], headline: int | None = None
+) -> Iterator[Metric]:
+    """The seven metrics of a distribution over the requests of a run."""
+    for summary, word in SUMMARIES.items():
+        yield Metric(
+            f"{name}_{summary}_ms",
+            "ms",
+            "lower",
+            f"{label}, {word}",
+            f"{definition}; {word} over the requests of a run.",
+            role="primary" if summary in primary else "secondary",
+            headline=headline if summary == "p50" else None,
+            distribution=name,
+            summary=summary,
+        )
+
+
+METRICS: Mapping[str, Metric] = {metric.name: metric for metric in _known()}
+DISTRIBUTIONS: tuple[str, ...] = tuple(
+    dict.fromkeys(metric.distribution for metric in METRICS.values() if metric.distribution)
+)
+"""The distributions over requests that are measured: `request_latency`, `ttft`, ..."""
+
+
+def ranked(metrics: Iterable[Metric]) -> list[Metric]:
+    """Those that lead by their rank, then the others in the order of metrics.toml, then those it does not know."""
+    places = {name: place for place, name in enumerate(METRICS)}
+
+    def place(metric: Metric) -> tuple[float, int]:
+        rank = math.inf if metric.headline is None else metric.headline
+        return rank, places.get(metric.name, len(places))
+
+    return sorted(metrics, key=place)

@@ -25,7 +25,7 @@ from pydantic import (
     model_validator,
 )
 
-from sparkpub.record.metrics import METRICS, Metric
+from sparkpub.record.metrics import METRICS, Metric, declared
 
 SCHEMA_VERSION = 1
 MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
@@ -426,9 +426,7 @@ def metric_of(name: str, value: MetricValue) -> Metric:
     known = METRICS.get(name)
     if known is not None:
         return known
-    told = "Declared in the matrix of its campaign."
-    label, direction = value.label or name, value.direction or "neither"
-    return Metric(name, value.unit, direction, label, told, minimum=float("-inf"))
+    return declared(name, value.unit, value.direction or "neither", value.label or name)
 
 
 def migrate(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar
 
 from sparkpub.plan import coverage
 from sparkpub.record.errors import CollectError, UsageError
-from sparkpub.record.metrics import METRICS, Metric
+from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record, metric_of
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.statistics.compare import DETECTABLE_PERCENT, Comparison, adjust, compare, holm
@@ -31,8 +31,6 @@ Key = tuple[str, str, str, str]
 
 MAX_CV_PERCENT, MIN_POWER, REPEAT_PERCENT = 5.0, 0.8, 5.0
 """The methodology's success criteria."""
-_STATE = ("gpu_temp_", "gpu_power_", "gpu_clock_", "gpu_utilization_", "device_used_before_")
-_FURTHER_SUMMARIES = ("_mean_ms", "_min_ms", "_p90_ms", "_p95_ms", "_max_ms")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,10 +236,10 @@ def campaign_samples(data: CampaignData, excluded: Collection[str] = ()) -> dict
 
 def family_of(metric: Metric, present: Collection[str] = ()) -> Family:
     """The family a metric's tests belong to (see Families above); `present` are the metrics of the campaign."""
-    further = metric.name in METRICS and metric.name.endswith(_FURTHER_SUMMARIES)
-    restates = any(name in present for name in metric.derived_from)
-    state = metric.name.startswith(_STATE)
-    return "secondary" if further or restates or state or metric.direction == "neither" else "primary"
+    if metric.role == "derived":
+        restates = any(name in present for name in metric.derived_from)
+        return "secondary" if restates else "primary"
+    return "primary" if metric.role == "primary" else "secondary"
 
 
 def _about(campaign: str, key: Key, sample: Sample) -> dict[str, Any]:

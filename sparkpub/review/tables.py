@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from sparkpub.record.metrics import METRICS, Metric
-from sparkpub.review.statistics.compare import p_text
+from sparkpub.record.text import p_text, significant
 from sparkpub.review.summary import TABLES, Statistics, row_document
 
 Form = Literal["text", "markdown", "csv", "json"]
@@ -81,7 +81,7 @@ def _figure(row: Any, name: str, value: float | bool | None) -> str:
         metric = METRICS.get(row.metric) or Metric(row.metric, row.unit, "neither", row.metric, "")
         text = metric.format(value, unit=name in {"mean", "difference"})
     else:
-        text = f"{value:.3g}".replace("-", "\N{MINUS SIGN}")
+        text = significant(value)
     return "+" + text if name in _SIGNED and value > 0 else text
 
 

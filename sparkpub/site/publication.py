@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from sparkpub.plan.matrix import Matrix
-from sparkpub.record.metrics import METRICS, Metric
+from sparkpub.record.metrics import Metric, ranked
 from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.checks import Review
@@ -17,21 +17,8 @@ from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.pages.evidence import Published, published
 
-HEADLINES = (
-    "output_throughput_tok_s",
-    "peak_memory_gib",
-    "device_used_peak_gib",
-    "matmul_gflop_s",
-    "request_latency_p50_ms",
-    "ttft_p50_ms",
-    "kv_cache_gib",
-    "system_peak_gib",
-    "tpot_p50_ms",
-    "gpu_temp_end_celsius",
-    "gpu_power_mean_watt",
-    "gpu_energy_joule",
-)
-"""The metrics that lead, in this order, where a campaign has them."""
+LEADING = 6
+"""Metrics that lead the page of a campaign, at most."""
 
 
 @dataclass(frozen=True)
@@ -69,23 +56,22 @@ class Publication:
         return _grouped(self.statistics.comparisons, lambda row: (row.campaign, row.metric))
 
     def metrics(self, campaign: CampaignData) -> tuple[Metric, ...]:
-        """The metrics for which a campaign has values, headlines first."""
+        """The metrics for which a campaign has values: those that lead first, then in the order of metrics.toml."""
         if "metrics" not in campaign.kept:
-            found: dict[str, Metric] = {}
+            measured: dict[str, Metric] = {}
             for record in campaign.records:
                 for name, value in record.metrics.items():
-                    if value.value is not None and name not in found:
-                        found[name] = metric_of(name, value)
-            known = dict.fromkeys([*HEADLINES, *METRICS, *found])
-            campaign.kept["metrics"] = tuple(found[name] for name in known if name in found)
+                    if value.value is not None and name not in measured:
+                        measured[name] = metric_of(name, value)
+            campaign.kept["metrics"] = tuple(ranked(measured.values()))
         metrics: tuple[Metric, ...] = campaign.kept["metrics"]
         return metrics
 
     def headlines(self, campaign: CampaignData) -> tuple[Metric, ...]:
-        """Up to six leading metrics of a campaign."""
+        """The leading metrics of a campaign; where none of its metrics has a rank, its first ones."""
         metrics = self.metrics(campaign)
-        leading = [metric for metric in metrics if metric.name in HEADLINES] or list(metrics)
-        return tuple(leading[:6])
+        leading = [metric for metric in metrics if metric.headline is not None]
+        return tuple((leading or metrics)[:LEADING])
 
 
 def _grouped(items: Iterable[Any], key: Any) -> Mapping[Any, Sequence[Any]]:

@@ -1,40 +1,11 @@
 """What a chart or a page says in words: the difference, whether it is real, how many runs, what was left out."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from sparkpub.record.metrics import Metric
+from sparkpub.record.text import SPACE, counted, listed, span, spread
 from sparkpub.review.statistics.describe import ALPHA
 from sparkpub.review.summary import CellStatistic, ComparisonRow
-
-MINUS = "\N{MINUS SIGN}"
-SPACE = "\N{NO-BREAK SPACE}"
-"""Between a number and its unit."""
-
-
-def signed(metric: Metric, value: float, *, unit: bool = True) -> str:
-    """`+30.83 GiB`, with a true minus."""
-    return ("+" if value >= 0 else "") + metric.format(value, unit=unit)
-
-
-def inside(metric: Metric) -> str:
-    """The metric's name within a sentence: `output throughput`, and `KV cache` as it is."""
-    return metric.label if metric.label[1:2].isupper() else metric.label[:1].lower() + metric.label[1:]
-
-
-def percent(value: float, decimals: int = 1) -> str:
-    """`+43.8 %`, with a true minus."""
-    return f"{value:+z.{decimals}f}{SPACE}%".replace("-", MINUS)
-
-
-def listed(names: Iterable[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    *rest, last = list(dict.fromkeys(names)) or [""]
-    return f"{', '.join(rest)} and {last}" if rest else last
-
-
-def span(texts: Sequence[str]) -> str:
-    """`x`, or `x to y` of sorted texts."""
-    return texts[0] if len(set(texts)) == 1 else f"{texts[0]} to {texts[-1]}"
 
 
 def of_kind(kind: str, metric: Metric, rows: Sequence[ComparisonRow], cells: Sequence[CellStatistic]) -> str:
@@ -72,12 +43,7 @@ def _by_verdict(metric: Metric, verdict: str, rows: Sequence[ComparisonRow]) -> 
     if verdict == "equivalent":
         margin = f"±{mine[0].equivalence_margin_percent:g}{SPACE}%"
         return f"{metric.label} is equivalent within {margin} in {candidate} and {baseline} for {names}."
-    return f"For {names} these runs do not decide how {candidate} and {baseline} differ in {inside(metric)}."
-
-
-def spread(numbers: Sequence[str], unit: str) -> str:
-    """`20.0 to 30.8 GiB` of sorted numbers, or one of them; the unit stays on the line of the last."""
-    return SPACE.join(part for part in (span(numbers), unit) if part)
+    return f"For {names} these runs do not decide how {candidate} and {baseline} differ in {metric.within_sentence}."
 
 
 def _subject(row: ComparisonRow, rows: Sequence[ComparisonRow]) -> str:
@@ -87,12 +53,12 @@ def _subject(row: ComparisonRow, rows: Sequence[ComparisonRow]) -> str:
 def means(metric: Metric, cells: Sequence[CellStatistic]) -> str:
     """The range of the cells' means, for where nothing is compared."""
     if not cells:
-        return f"No run in the figures has a value for {inside(metric)}."
+        return f"No run in the figures has a value for {metric.within_sentence}."
     ordered = sorted(cells, key=lambda cell: cell.mean)
     if len(ordered) == 1:
-        return f"The mean of {inside(metric)} is {metric.format(ordered[0].mean)}."
+        return f"The mean of {metric.within_sentence} is {metric.format(ordered[0].mean)}."
     return (
-        f"Means of {inside(metric)} run from {metric.format(ordered[0].mean)} ({_cell(ordered[0])}) "
+        f"Means of {metric.within_sentence} run from {metric.format(ordered[0].mean)} ({_cell(ordered[0])}) "
         f"to {metric.format(ordered[-1].mean)} ({_cell(ordered[-1])})."
     )
 
@@ -109,8 +75,3 @@ def sample(cells: Sequence[CellStatistic], excluded: Mapping[str, str]) -> str:
         reasons = listed(reason.partition(":")[0] for reason in excluded.values())
         text += f" {len(excluded)} {'run is' if len(excluded) == 1 else 'runs are'} left out ({reasons}), drawn hollow."
     return text
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 run`, `2 runs`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -16,17 +16,16 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from sparkpub.record.documents import suggestion
 from sparkpub.record.errors import ClaimError, SparkpubError
 from sparkpub.record.record import Record
+from sparkpub.record.text import SPACE, p_text
 from sparkpub.review.checks import Finding, Review
 from sparkpub.review.claims.facts import Fact
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import STATISTICS, Group, Include, Quantity, Question, ask, select
 from sparkpub.review.dataset import CampaignData, Dataset
-from sparkpub.review.statistics.compare import p_text
 from sparkpub.review.summary import ComparisonRow, Statistics
 from sparkpub.site.pages import reference
 from sparkpub.site.pages.reference import plain
 from sparkpub.site.prose import UNITS
-from sparkpub.site.sentences import SPACE
 
 LEDGER, FACTS = "claims/index.md", "claims/facts.md"
 """The pages on which every claim and every fact has an anchor of its own."""

@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from sparkpub.collect.overview import status_document
-from sparkpub.collect.session import axes
+from sparkpub.collect.session import _headline, axes
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.store import file_sha256, read_campaign, to_json
 from sparkpub.record.telemetry import parse
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
+from tests.building import a_record
 from tests.collect.collecting import OPEN_GATES, a_command, a_matrix, records, run
 
 
@@ -267,3 +268,12 @@ def test_files_that_cannot_be_removed_never_pass_for_a_new_runs(
     monkeypatch.setattr("shutil.rmtree", lambda *_, **__: None)
     with pytest.raises(CollectError, match="cannot be removed"):
         run(a_matrix(iterations=1), tmp_path)
+
+
+def test_the_headline_is_what_the_workload_measured_and_not_its_weights_or_a_sensor() -> None:
+    energy = a_record({"gpu_energy_joule": 5}).metrics["gpu_energy_joule"].model_copy(update={"source": "sampler"})
+    report = a_record({"weights_gib": 14, "kv_cache_gib": 3, "ttft_p50_ms": 80, "output_throughput_tok_s": 60})
+    silent = a_record({"weights_gib": 14}).model_copy(update={"metrics": {"gpu_energy_joule": energy}})
+    assert _headline([silent, report]) == "ttft_p50_ms"
+    assert _headline([a_record({"weights_gib": 14, "kv_cache_gib": 3})]) == "kv_cache_gib"
+    assert _headline([silent]) == ""

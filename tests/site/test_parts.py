@@ -13,7 +13,6 @@ import pytest
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import METRICS
 from sparkpub.review.dataset import load
-from sparkpub.site import sentences
 from sparkpub.site.build import build
 from sparkpub.site.content import Content, SiteOptions, fill, placeholder, way_to_root
 from sparkpub.site.export import FORMATS, table
@@ -61,14 +60,6 @@ def test_thinning_keeps_every_peak() -> None:
     assert len(kept) <= 300
     assert {(5003.0, 9.0), (7771.0, -4.0)} <= set(kept)
     assert kept == sorted(kept)
-
-
-def test_words_for_numbers() -> None:
-    assert sentences.listed(["a", "b", "c"]) == "a, b and c"
-    assert sentences.percent(-43.75) == "\u221243.8\u00a0%"
-    assert sentences.signed(METRICS["peak_memory_gib"], 30.828) == "+30.83 GiB"
-    assert sentences.counted(1, "run") == "1 run"
-    assert sentences.counted(1200, "run") == "1,200 runs"
 
 
 def post(date: str, title: str, more: str = "") -> Content:

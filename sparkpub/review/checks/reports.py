@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from itertools import pairwise
 
-from sparkpub.record.metrics import METRICS
+from sparkpub.record.metrics import DISTRIBUTIONS, METRICS
 from sparkpub.record.record import Record
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
@@ -17,7 +17,6 @@ REPORT_TOLERANCE = Threshold(
     "Relative difference that identities within one report may show: its figures are rounded.",
 )
 
-_STEMS = ("request_latency", "ttft", "tpot", "itl")
 
 _RISING = ("min", "p50", "p90", "p95", "p99", "max")
 
@@ -31,7 +30,7 @@ def inconsistent_report(view: View) -> Iterator[Finding]:
         if problems:
             text = f"The figures of this run contradict each other: {'; '.join(problems)}."
             yield view.finding("inconsistent-report", "error", text, run=stored, problems=problems)
-        ends = [(record.value(f"{stem}_p99_ms"), record.value(f"{stem}_max_ms")) for stem in _STEMS]
+        ends = [(record.value(f"{stem}_p99_ms"), record.value(f"{stem}_max_ms")) for stem in DISTRIBUTIONS]
         asked = record.requested.workload.get("requests")
         requests = record.observed.requests or (asked if isinstance(asked, int) else 0)
         if requests <= 100 and any(p99 is not None and p99 == largest for p99, largest in ends):
@@ -68,7 +67,7 @@ def _identities(record: Record) -> Iterator[str]:
 
 def _percentiles(record: Record) -> Iterator[str]:
     """Percentiles in order, and the mean between minimum and maximum."""
-    for stem in _STEMS:
+    for stem in DISTRIBUTIONS:
         known = [(key, found) for key in _RISING if (found := record.value(f"{stem}_{key}_ms")) is not None]
         label = METRICS[f"{stem}_mean_ms"].label.removesuffix(", mean")
         for (one, low), (other, high) in pairwise(known):

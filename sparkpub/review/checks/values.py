@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from sparkpub.record.metrics import METRICS, Metric
+from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record, metric_of
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Severity
@@ -11,8 +11,6 @@ from sparkpub.review.checks.integrity import damaged
 from sparkpub.review.checks.view import View, ids
 
 _NEVER_ZERO = frozenset({"tok/s", "req/s", "GFLOP/s", "B/token"})
-_OF_THE_MACHINE = ("system_peak_gib", "cgroup_peak_gib")
-"""Metrics of main memory; all others in GiB are of the memory that the GPU uses."""
 
 
 def unit(view: View) -> Iterator[Finding]:
@@ -29,10 +27,12 @@ def unit(view: View) -> Iterator[Finding]:
 
 
 def _impossible(metric: Metric, value: float, record: Record) -> str | None:
-    total = record.machine.memory_total_gib if metric.name in _OF_THE_MACHINE else memory_gib(record)
     if value <= 0 and metric.unit in _NEVER_ZERO:
         return "a good run has more than nothing, and what is not available is null"
-    if metric.name in METRICS and metric.unit == "GiB" and total is not None and value > total:
+    if metric.memory_of is None:
+        return None
+    total = record.machine.memory_total_gib if metric.memory_of == "host" else memory_gib(record)
+    if total is not None and value > total:
         return f"the machine has {total:.2f} GiB; GB and GiB may have been mixed"
     return None
 

@@ -30,7 +30,6 @@ Cell = tuple[str, str, str]
 """(model, environment, workload)."""
 
 _HYPHEN_FOR_MINUS = re.compile(r"(?<=[ (])-(?=\d)")
-_PERCENTILE = re.compile(r"_(?:mean|min|p\d\d|max)_ms$")
 
 
 def label(cell: Cell) -> str:
@@ -121,20 +120,15 @@ class View:
 
     @cached_property
     def results(self) -> tuple[str, ...]:
-        """The metrics that a campaign is about: measured, not derived, not conditions such as temperatures, and one
-        of each family of percentiles (the median, else the mean)."""
+        """The metrics that a campaign is about: the primary ones, and one summary of each distribution over requests
+        (the median, else the mean)."""
+        return tuple(name for name, metric in self.metrics.items() if self._is_result(metric))
 
-        def represents(name: str) -> bool:
-            stem = _PERCENTILE.sub("", name)
-            median = f"{stem}_p50_ms"
-            return name in (stem, median if median in self.metrics else f"{stem}_mean_ms")
-
-        return tuple(
-            name
-            for name, metric in self.metrics.items()
-            if not metric.derived_from and metric.direction != "neither" and represents(name)
-            if metric.unit == "GiB" or not name.startswith("gpu_")
-        )
+    def _is_result(self, metric: Metric) -> bool:
+        if not metric.distribution:
+            return metric.role == "primary"
+        median = f"{metric.distribution}_p50_ms"
+        return metric.name == median or (metric.summary == "mean" and median not in self.metrics)
 
     def matters(self, values: Sequence[float], change: float) -> bool:
         """Whether a change is large enough to matter beside the equivalence margin of these values' mean."""

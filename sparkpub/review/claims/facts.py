@@ -12,8 +12,7 @@ from pydantic import Field, FiniteFloat
 from sparkpub.record import documents
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.record import Declared
-
-_MINUS = "\N{MINUS SIGN}"
+from sparkpub.record.text import number, with_unit
 
 
 class FactSource(Declared):
@@ -41,10 +40,10 @@ class Fact(documents.Part):
     @property
     def text(self) -> str:
         """As a reader sees it: `119.64 GiB`, `20–30 GB`."""
-        numbers = f"{self.value:,.{self.decimals}f}"
+        words = number(self.value, self.decimals)
         if self.upper is not None:
-            numbers += f"–{self.upper:,.{self.decimals}f}"
-        return numbers.replace("-", _MINUS) + (f" {self.unit}" if self.unit else "")
+            words += f"–{number(self.upper, self.decimals)}"
+        return with_unit(words, self.unit)
 
 
 def read(path: Path) -> dict[str, Fact]:

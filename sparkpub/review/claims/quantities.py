@@ -13,8 +13,9 @@ import numpy as np
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record, metric_of
+from sparkpub.record.text import NOT_AVAILABLE, number, p_text, with_unit
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.statistics.compare import Comparison, compare, p_text
+from sparkpub.review.statistics.compare import Comparison, compare
 from sparkpub.review.statistics.describe import Description, Interval, describe
 from sparkpub.review.statistics.drift import Trend, least_squares, trend
 
@@ -27,7 +28,6 @@ _DIGITS = {
     "minutes_apart": 1,
 }  # fmt: skip
 """Digits after the point for statistics without a metric's unit; counts have none, the others two."""
-_MINUS = "\N{MINUS SIGN}"
 
 
 @dataclass(frozen=True)
@@ -99,28 +99,29 @@ class Quantity:
 
     def text(self, decimals: int | None = None) -> str:
         """For a reader: `70.47 GiB`, `+30.83 GiB`, `43.7 %`, `p = 0.0002`."""
-        return "not available" if self.value is None else self.say(self.value, decimals)
+        return NOT_AVAILABLE if self.value is None else self.say(self.value, decimals)
 
     def interval(self, decimals: int | None = None) -> str:
         """The 95 % interval for a reader: `29.55 to 32.11 GiB`."""
         if self.ci95 is None:
             return "no interval"
         low, high = (self.say(bound, decimals, unit=False) for bound in self.ci95)
-        return f"{low} to {high}{self._suffix()}"
+        return with_unit(f"{low} to {high}", self.unit)
 
     def say(self, value: float, decimals: int | None = None, *, unit: bool = True) -> str:
         """A number in this quantity's unit and sign convention."""
         if self.statistic.unit == "p":
             return p_text(value)
         digits = self._digits(value) if decimals is None else decimals
-        rounded = round(value, digits) + 0.0  # no negative zero
-        text = f"{rounded:{'+' if self.statistic.signed and rounded else ''},.{digits}f}".replace("-", _MINUS)
-        return text + (self._suffix() if unit else "")
+        words = number(value, digits, signed=self.statistic.signed)
+        return with_unit(words, self.unit) if unit else words
 
-    def _suffix(self) -> str:
-        unit = self.statistic.unit
-        name = self.metric.unit if unit == "metric" and self.metric is not None else unit
-        return f" {name}" if name and name != "metric" else ""
+    @property
+    def unit(self) -> str:
+        """The unit of the value, empty for a plain number."""
+        if self.statistic.unit != "metric":
+            return self.statistic.unit
+        return "" if self.metric is None else self.metric.unit
 
     def _digits(self, value: float) -> int:
         if self.statistic.unit == "metric" and self.metric is not None:

@@ -13,6 +13,7 @@ import numpy as np
 import scipy
 
 from sparkpub.record.metrics import Direction
+from sparkpub.record.text import p_text
 from sparkpub.review.statistics.describe import (
     ALPHA,
     MINIMUM_RUNS,
@@ -303,13 +304,6 @@ def adjust(family: Sequence[C]) -> list[C]:
 
 def _significant(p: float | None) -> bool:
     return p is not None and p < ALPHA
-
-
-def p_text(p: float | None) -> str:
-    """`p = 0.012`, `p < 0.0001` or `no p`."""
-    if p is None:
-        return "no p"
-    return "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"
 
 
 def _ground(c: Comparison) -> str:

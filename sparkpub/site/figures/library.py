@@ -16,6 +16,7 @@ from typing import Any
 
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import Metric
+from sparkpub.record.text import listed, percent
 from sparkpub.review.checks import Finding
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.summary import CellStatistic, ComparisonRow
@@ -203,14 +204,14 @@ class Library:
             by_cell.setdefault(row["cell"], []).append(row["percent"])
             part = f"{row['model']} ({row['workload']})" if several else row["model"]
             farthest[part] = max(farthest.get(part, 0.0), abs(row["percent"]))
-        bounds = sentences.listed(f"{sentences.percent(far).lstrip('+')} for {part}" for part, far in farthest.items())
+        bounds = listed(f"{percent(far).lstrip('+')} for {part}" for part, far in farthest.items())
         return self._of(
             key, Chart("relative", (cut, metric, pair.baseline, margin)), rows, metric,
             title=f"{metric.label}: every run against {pair.baseline}",
             says=f"Single runs differ from the mean in {pair.baseline} by at most {bounds}; the band is ±{margin:g} %.",
             sample=sentences.sample(cells, self._excluded(rows["runs"], metric.name)),
             table=Table(("Cell", "n", "Least", "Mean", "Most"), [
-                [cell, str(len(found)), *(sentences.percent(value, 2)
+                [cell, str(len(found)), *(percent(value, 2)
                                           for value in (min(found), sum(found) / len(found), max(found)))]
                 for cell in cut.cells if (found := by_cell.get(cell))]),
             rows=shown,
@@ -222,8 +223,8 @@ class Library:
         derived = across.name in up.derived_from or up.name in across.derived_from
         return self._of(
             key, Chart("scatter", (cut, across, up)), rows,
-            title=f"{up.label} against {sentences.inside(across)}",
-            says=f"Each point is a run: {sentences.inside(across)} across, {sentences.inside(up)} up."
+            title=f"{up.label} against {across.within_sentence}",
+            says=f"Each point is a run: {across.within_sentence} across, {up.within_sentence} up."
             + (" One is computed from the other, so they are one piece of evidence." if derived else ""),
             sample=f"n = {len(both)} runs of campaign {data.name}.",
             table=Table(("Run", across.label, up.label), [
@@ -242,13 +243,13 @@ class Library:
             key, Chart("forest", (cut, data.margin_percent)), rows,
             narrow=Chart("forest", (cut, data.margin_percent, True)),
             title="Difference from the baseline",
-            says=f"Difference of each model in {sentences.listed(row['environment'] for row in shown)} from the"
+            says=f"Difference of each model in {listed(row['environment'] for row in shown)} from the"
             f" baseline, with 95 % interval: {count}. The band is ±{data.margin_percent:g} %: inside it the two are"
             " equivalent.",
             sample="Verdicts are corrected for the number of comparisons (Holm).",
             table=Table(("Comparison", "Difference", "95 % interval", "p, adjusted", "Verdict"), [
-                [row["label"], sentences.percent(row["percent"]),
-                 f"{sentences.percent(row['lo'])} to {sentences.percent(row['hi'])}",
+                [row["label"], percent(row["percent"]),
+                 f"{percent(row['lo'])} to {percent(row['hi'])}",
                  "n/a" if row["p"] is None else f"{row['p']:.2g}", row["verdict"]] for row in shown]),
             rows=shown,
         )  # fmt: skip
@@ -264,7 +265,7 @@ class Library:
             narrow=Chart("ledger", (cut, tuple(parts), True)),
             title="Where memory went",
             says="Memory of the whole machine at the peak of one run of each cell, the middle one by free memory."
-            + (f" These records do not say what was {sentences.listed(missing)}." if missing else ""),
+            + (f" These records do not say what was {listed(missing)}." if missing else ""),
             sample=f"{len(by_cell)} runs of campaign {data.name}, one of each cell.",
             table=Table(("Cell", "Run", *(f"{part} (GiB)" for part in parts)), [
                 [cell, Entry(row["run"], row["href"]), *(

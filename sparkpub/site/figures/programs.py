@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sparkpub.record.metrics import METRICS, Metric
+from sparkpub.record.metrics import METRICS, Metric, ranked
 from sparkpub.site.figures import Chart
 from sparkpub.site.figures.drawn import Figure, Table
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.samples import thinned, trace
-from sparkpub.site.publication import HEADLINES, Publication
+from sparkpub.site.publication import Publication
 
 EXPLORER, OVERLAY = "explorer", "overlay"
 DRAWN_SIGNALS, DRAWN_POINTS = 3, 80
@@ -18,8 +18,7 @@ DRAWN_SIGNALS, DRAWN_POINTS = 3, 80
 def metrics(publication: Publication) -> list[Metric]:
     """Every metric that a run has, those that lead first."""
     found = {metric.name: metric for campaign in publication.campaigns for metric in publication.metrics(campaign)}
-    leading = [found[name] for name in HEADLINES if name in found]
-    return [*leading, *(metric for metric in found.values() if metric not in leading)]
+    return ranked(found.values())
 
 
 def explorer(publication: Publication, library: Library) -> dict[str, Any] | None:

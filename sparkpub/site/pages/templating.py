@@ -20,7 +20,7 @@ from markupsafe import Markup
 from sparkpub import __version__
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import METRICS
-from sparkpub.site import sentences
+from sparkpub.record.text import counted, file_size, listed, percent
 from sparkpub.site.content import ROOT, Content, block_key, placeholder
 from sparkpub.site.figures.compile import drawing
 from sparkpub.site.figures.library import slug
@@ -39,15 +39,6 @@ def front_matter(**meta: Any) -> Markup:
     """YAML front matter; every value as JSON, which YAML reads."""
     lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in meta.items() if value is not None]
     return Markup("\n".join(["---", *lines, "---"]))  # noqa: S704 - JSON strings cannot leave their line
-
-
-def file_size(size: float) -> str:
-    """Bytes for a reader, in binary units."""
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} GiB"
 
 
 def bytecode(cache: Path) -> FileSystemBytecodeCache:
@@ -77,8 +68,7 @@ class Templates:
         self._environment.filters |= {"md": markdown_text, "size": file_size}
         self._environment.globals |= {
             "root": ROOT, "front": front_matter, "METRICS": METRICS, "slug": slug, "drawing": drawing,
-            "counted": sentences.counted, "listed": sentences.listed, "percent": sentences.percent,
-            "signed": sentences.signed,
+            "counted": counted, "listed": listed, "percent": percent,
         }  # fmt: skip
 
     def fingerprint(self) -> str:

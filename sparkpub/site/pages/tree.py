@@ -7,6 +7,7 @@ from typing import Any
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.store import CAMPAIGN_FILE
+from sparkpub.record.text import SPACE, listed, percent, spread
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.finding import SEVERITIES
 from sparkpub.review.dataset import CampaignData
@@ -130,7 +131,7 @@ class Pages:
         if rows:
             verdicts = Counter(row.verdict for row in rows)
             return {"metric": metric, "href": f"metrics/{slug(metric.name)}/", "value": _change(metric, rows),
-                    "verdicts": verdicts, "verdict": sentences.listed(f"{n} {word}" for word, n in verdicts.items()),
+                    "verdicts": verdicts, "verdict": listed(f"{n} {word}" for word, n in verdicts.items()),
                     "note": f"{rows[0].candidate} against {rows[0].baseline}"}  # fmt: skip
         if not cells:
             return None
@@ -274,10 +275,10 @@ def _change(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
     """The least and the largest difference, in per cent where the scale has a true zero."""
     shares = sorted(row.difference_percent for row in rows if row.difference_percent is not None)
     if shares:
-        texts = [sentences.percent(share).removesuffix(f"{sentences.SPACE}%") for share in (shares[0], shares[-1])]
-        return sentences.spread(texts, "%")
+        texts = [percent(share).removesuffix(f"{SPACE}%") for share in (shares[0], shares[-1])]
+        return spread(texts, "%")
     sizes = sorted(row.difference for row in rows)
-    return sentences.spread([sentences.signed(metric, size, unit=False) for size in (sizes[0], sizes[-1])], metric.unit)
+    return spread([metric.signed(size, unit=False) for size in (sizes[0], sizes[-1])], metric.unit)
 
 
 def anchor(campaign: str, check: str) -> str:

@@ -10,7 +10,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestIndPower
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW, ttost_ind, ttost_paired
 
-from sparkpub.review.statistics.compare import Comparison, adjust, compare, equivalence, holm, p_text
+from sparkpub.review.statistics.compare import Comparison, adjust, compare, equivalence, holm
 from tests.study.published import SLEEP_1, SLEEP_2
 
 
@@ -298,10 +298,3 @@ def test_no_sample_makes_a_figure_that_is_not_a_number(seed: int) -> None:
             assert not (name.endswith("_p") or name.startswith("p_")) or part is None or 0 <= part <= 1, name
     assert isinstance(found, Comparison)
     assert found.why
-
-
-@pytest.mark.parametrize(
-    ("p", "text"), [(None, "no p"), (0.00002, "p < 0.0001"), (0.0123, "p = 0.012"), (1.0, "p = 1")]
-)
-def test_p_values_for_a_reader(p: float | None, text: str) -> None:
-    assert p_text(p) == text

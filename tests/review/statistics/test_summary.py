@@ -10,7 +10,7 @@ import pytest
 
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import UsageError
-from sparkpub.record.metrics import METRICS, Metric
+from sparkpub.record.metrics import METRICS, declared
 from sparkpub.review import tables
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.statistics.compare import compare
@@ -93,8 +93,8 @@ def test_which_metrics_are_tests_of_the_study(name: str, present: list[str], fam
 
 
 def test_a_metric_of_ones_own_is_a_test_where_a_direction_is_better() -> None:
-    assert family_of(Metric("load_mean_ms", "ms", "lower", "Load", "")) == "primary"
-    assert family_of(Metric("load_mean_ms", "ms", "neither", "Load", "")) == "secondary"
+    assert family_of(declared("load_mean_ms", "ms", "lower", "Load")) == "primary"
+    assert family_of(declared("load_mean_ms", "ms", "neither", "Load")) == "secondary"
 
 
 def test_pairs_are_of_iterations_that_stand_once_on_each_side() -> None:

@@ -1,0 +1,72 @@
+"""The one place where a number becomes words: digits, signs, units, p-values, counts and lists for a reader."""
+
+from collections.abc import Iterable, Sequence
+
+MINUS = "\N{MINUS SIGN}"
+SPACE = "\N{NO-BREAK SPACE}"
+"""Between a number and its unit where a line must not break."""
+NOT_AVAILABLE = "not available"
+SMALLEST_P = 0.0001
+"""p-values below this are not told apart: `p < 0.0001`."""
+
+
+def number(value: float, decimals: int, *, signed: bool = False) -> str:
+    """`1,508.17`, `−0.50`; with `signed`, `+30.83` and `0.00`. A number that rounds to zero has no sign."""
+    rounded = round(value, decimals) + 0.0  # adding zero turns −0.0 into 0.0
+    sign = "+" if signed and rounded else ""
+    return f"{rounded:{sign},.{decimals}f}".replace("-", MINUS)
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """`0.0123`, `1.5`, `−3e-05`: as many significant digits as asked for at most."""
+    return f"{value:.{digits}g}".replace("-", MINUS)
+
+
+def with_unit(words: str, unit: str) -> str:
+    """`70.47 GiB`; the words alone where there is no unit."""
+    return f"{words} {unit}" if unit else words
+
+
+def percent(value: float, decimals: int = 1) -> str:
+    """`+43.8 %`, `−0.5 %`, `+0.0 %`: a change in percent, with its sign and a space at which no line breaks."""
+    return f"{value:+z.{decimals}f}{SPACE}%".replace("-", MINUS)
+
+
+def p_text(p: float | None) -> str:
+    """`p = 0.012`, `p < 0.0001` or `no p`."""
+    if p is None:
+        return "no p"
+    return "p < 0.0001" if p < SMALLEST_P else f"p = {p:.2g}"
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 run`, `2,000 runs`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def listed(names: Iterable[str]) -> str:
+    """`a`, `a and b`, `a, b and c`, each name once."""
+    *rest, last = list(dict.fromkeys(names)) or [""]
+    return f"{', '.join(rest)} and {last}" if rest else last
+
+
+def span(texts: Sequence[str]) -> str:
+    """`x`, or `x to y` of sorted texts."""
+    return texts[0] if len(set(texts)) == 1 else f"{texts[0]} to {texts[-1]}"
+
+
+def spread(numbers: Sequence[str], unit: str) -> str:
+    """`20.0 to 30.8 GiB` of sorted numbers, or one of them; the unit stays on the line of the last."""
+    numbers_as_text = span(numbers)
+    return f"{numbers_as_text}{SPACE}{unit}" if unit else numbers_as_text
+
+
+def file_size(size: float) -> str:
+    """Bytes in binary units: `512 B`, `1.5 KiB`, `3.0 GiB`."""
+    if size < 1024:
+        return f"{size:.0f} B"
+    for unit in ("KiB", "MiB"):
+        size /= 1024
+        if size < 1024:
+            return f"{size:.1f} {unit}"
+    return f"{size / 1024:.1f} GiB"
