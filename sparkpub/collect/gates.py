@@ -16,6 +16,7 @@ from typing import Any
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.machine import controls, proc
 from sparkpub.collect.machine.nvml import Gpus
+from sparkpub.collect.machine.tree import ProcessTree
 from sparkpub.plan.matrix import Gates
 from sparkpub.record.metrics import GIB
 from sparkpub.record.record import Gate, Reading
@@ -91,11 +92,20 @@ class Gatekeeper:
     def __init__(self, gates: Gates, why_no_gpu: str, data: Path) -> None:
         self._gates, self._why, self._data = gates, why_no_gpu, data
         self._gpus: Gpus | None = None
+        self._server: ProcessTree | None = None
         self._cpu = proc.CpuLoad()
 
-    def passed(self, gpus: Gpus | None, last_ended: datetime | None, interruption: Interruption, say: Say) -> Passed:
-        """Wait for everything that waiting helps, then read the rest. `gpus` are those of the run."""
-        self._gpus = gpus
+    def passed(
+        self,
+        gpus: Gpus | None,
+        last_ended: datetime | None,
+        interruption: Interruption,
+        say: Say,
+        server: ProcessTree | None = None,
+    ) -> Passed:
+        """Wait for everything that waiting helps, then read the rest. `gpus` are those of the run, and `server` is the
+        one that it will be a client of: neither its processes nor its memory stand in the run's way."""
+        self._gpus, self._server = gpus, server
         done = [self._cooldown(last_ended, interruption, say)]
         if interruption.finish:
             return Passed(tuple(done), interrupted=True)
@@ -148,12 +158,14 @@ class Gatekeeper:
         gates = self._gates
         state = gates.performance_state
         exclusive = True if gates.exclusive_gpu else None
+        # A server that holds its memory would never let a client start.
+        free_memory = gates.min_free_memory_percent if self._server is None else None
         conditions = [
             # The source's limits are strict: below 45 °C to start, below 80 °C at all.
             Condition("max_start_temp_celsius", gates.max_start_temp_celsius, "°C", self._temperature, operator.lt),
             Condition("max_gpu_temp_celsius", gates.max_gpu_temp_celsius, "°C", self._temperature, operator.lt),
             Condition("max_cpu_percent", gates.max_cpu_percent, "%", self._cpu_percent, operator.le),
-            Condition("min_free_memory_percent", gates.min_free_memory_percent, "%", self._free_memory, operator.ge),
+            Condition("min_free_memory_percent", free_memory, "%", self._free_memory, operator.ge),
             Condition("exclusive_gpu", exclusive, "", self._exclusive, operator.is_),
             Condition("min_free_disk_gib", gates.min_free_disk_gib, "GiB", self._free_disk, operator.ge, waits=False),
         ]
@@ -185,9 +197,18 @@ class Gatekeeper:
 
     def _exclusive(self) -> tuple[Value, str]:
         pids, reason = self._read("gpu_processes", Gpus.processes)
-        if not pids:
-            return None if pids is None else True, reason
-        return False, f"{len(set(pids))} other processes compute on the GPU"
+        if pids is None:
+            return None, reason
+        others = {pid for pid in pids if not self._is_servers(pid)}
+        if not others:
+            return True, reason
+        return False, f"{len(others)} other processes compute on the GPU"
+
+    def _is_servers(self, pid: int) -> bool:
+        """Whether a process is the server's; one of a process namespace that we cannot see is taken for it."""
+        if self._server is None:
+            return False
+        return not Path(f"/proc/{pid}").exists() or self._server.owns(pid)
 
     def _free_disk(self) -> tuple[Value, str]:
         return round(shutil.disk_usage(self._data).free / GIB, 2), ""

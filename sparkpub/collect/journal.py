@@ -8,6 +8,7 @@ started when; the draft then becomes the record.
 
 import re
 import shutil
+import threading
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -80,11 +81,15 @@ def recover(folder: Path, redactor: Redactor) -> Stored | None:
     return finish(folder, draft.model_copy(update=found))
 
 
+COMMAND, SERVER = "command", "server"
+"""Who prints to a log: the run's command, or the server that it is a client of."""
+
+
 class Log:
     """A run's log: takes chunks as they come, redacts whole lines, keeps the beginning and the end.
 
-    `began` is when the first text that the regular expression `begins` matches was printed, `ended` when the last line
-    that `ends` matches was, on the monotonic clock.
+    `began` is when the first text of the command that the regular expression `begins` matches was printed, `ended`
+    when the last line of it that `ends` matches was, on the monotonic clock. Several threads may write.
     """
 
     def __init__(
@@ -102,7 +107,8 @@ class Log:
         self._ends = None if ends is None else re.compile(ends.encode())
         self._file = path.open("wb")
         self._redactor = redactor
-        self._rest = b""
+        self._turn = threading.Lock()
+        self._rest: dict[str, bytes] = {}
         self._written, self._head = 0, cap - min(_TAIL, cap // 4)
         self._tail: deque[bytes] = deque()
         self._tail_bytes, self._tail_cap, self._cut = 0, cap - self._head - 200, 0
@@ -114,21 +120,31 @@ class Log:
 
     def write(self, chunk: bytes) -> None:
         """Take the next bytes of the command's output; what comes after the end is not the run's."""
+        with self._turn:
+            self._take(COMMAND, chunk)
+
+    def write_served(self, chunk: bytes) -> None:
+        """Take the next bytes of the server's output: its lines stand between those of the command."""
+        with self._turn:
+            self._take(SERVER, chunk)
+
+    def _take(self, source: str, chunk: bytes) -> None:
         if self._file.closed:
             return
-        self._rest += chunk
+        rest = self._rest.get(source, b"") + chunk
         # A progress bar ends its first line only with its second: the beginning is looked for before that.
-        if self.began is None and self._begins is not None and self._begins.search(self._rest):
+        if source == COMMAND and self.began is None and self._begins is not None and self._begins.search(rest):
             self.began = time.monotonic()
-        cut = max(self._rest.rfind(b"\n"), self._rest.rfind(b"\r")) + 1
-        if cut == 0 and len(self._rest) > _LINE:
-            cut = self._rest.rfind(b" ") + 1 or len(self._rest)
+        cut = max(rest.rfind(b"\n"), rest.rfind(b"\r")) + 1
+        if cut == 0 and len(rest) > _LINE:
+            cut = rest.rfind(b" ") + 1 or len(rest)
         if cut:
-            self._keep(self._redactor.content(self._rest[:cut]))
-            self._rest = self._rest[cut:]
+            self._keep(source, rest[:cut])
+        self._rest[source] = rest[cut:]
 
-    def _keep(self, content: bytes) -> None:
-        if self._ends is not None and self._ends.search(content):
+    def _keep(self, source: str, lines: bytes) -> None:
+        content = self._redactor.content(lines)
+        if source == COMMAND and self._ends is not None and self._ends.search(content):
             self.ended = time.monotonic()
         if self._written + len(content) <= self._head and not self._tail:
             self._file.write(content)
@@ -144,14 +160,16 @@ class Log:
 
     def close(self) -> None:
         """Write what was held back; a cut is marked where it is. Safe to call twice."""
-        if self._file.closed:
-            return
-        self._keep(self._redactor.content(self._rest))
-        self._rest = b""
-        if self._cut:
-            self._file.write(b"\n[sparkpub: %d bytes cut here: logs are capped]\n" % self._cut)
-        self._file.writelines(self._tail)
-        self._file.close()
+        with self._turn:
+            if self._file.closed:
+                return
+            if served := self._rest.pop(SERVER, b""):
+                self._keep(SERVER, served + b"\n")
+            self._keep(COMMAND, self._rest.pop(COMMAND, b""))
+            if self._cut:
+                self._file.write(b"\n[sparkpub: %d bytes cut here: logs are capped]\n" % self._cut)
+            self._file.writelines(self._tail)
+            self._file.close()
 
 
 @dataclass

@@ -19,6 +19,7 @@ from sparkpub.collect.git import own_commit
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.journal import Log, Sealed, seal
 from sparkpub.collect.progress import Progress, duration
+from sparkpub.collect.server import SERVER_START, LiveServer, Serves
 from sparkpub.collect.watch import Watch
 from sparkpub.plan import serving
 from sparkpub.plan.matrix import Matrix, Model, PlannedRun
@@ -81,6 +82,13 @@ class Job:
     """The command of the server that the run is a client of; see `sparkpub.plan.environments.Server`."""
 
     @property
+    def serves(self) -> Serves | None:
+        """The server that the run wants; None where it needs none."""
+        if self.server is None:
+            return None
+        return Serves(self.run.environment, self.environment_options, self.server)
+
+    @property
     def label(self) -> str:
         """For people."""
         kind = " repeat" if self.repeat_of else ""
@@ -127,8 +135,9 @@ def prepare(
     )
 
 
-def measure(bench: Bench, job: Job, passed: Passed) -> Stored:
-    """Run it. The record is written whatever the run does; raises CollectError where nothing could be started."""
+def measure(bench: Bench, job: Job, passed: Passed, server: LiveServer | None = None) -> Stored:
+    """Run it, as a client of `server` where there is one. The record is written whatever the run does; raises
+    CollectError where nothing could be started."""
     draft = _draft(bench, job, passed)
     place = journal.begin(bench.folder, draft)
     try:
@@ -136,12 +145,12 @@ def measure(bench: Bench, job: Job, passed: Passed) -> Stored:
             target = place / journal.WORK / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
-        followed = _followed(bench, job, draft, place)
+        followed = _followed(bench, job, draft, place, server)
     except BaseException:
         journal.drop(bench.folder)
         raise
     sealed = seal(place, bench.folder, draft.stem, job.command.outputs, bench.redactor, cut=followed.log_cut)
-    return journal.finish(bench.folder, _record(bench, job, draft, followed, sealed))
+    return journal.finish(bench.folder, _record(bench, job, draft, followed, sealed, server))
 
 
 @dataclass
@@ -164,7 +173,7 @@ class Followed:
     readings: sampling.Readings = field(default_factory=lambda: sampling.Readings(Telemetry({})))
 
 
-def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
+def _followed(bench: Bench, job: Job, draft: Record, place: Path, server: LiveServer | None) -> Followed:
     """Launch and watch a run until it ends or must be ended."""
     redactor = _for_run(bench, job, place)
     log = Log(place / "log", redactor, begins=job.command.measured_from, ends=job.command.measured_until)
@@ -175,7 +184,16 @@ def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
     running: Running | None = None
     stopped: tuple[Status, str] | None
     try:
-        with sampling.sampling(place / "telemetry.csv", bench.matrix.telemetry.interval, indices) as sampler:
+        if server is not None:
+            log.write_served(server.heard.start())
+            if server.problem is not None:
+                stopped = ("failed", server.problem)
+                return Followed(job.command.argv, watch.events, watch.unavailable, datetime.now(UTC), stopped)
+            server.heard.pass_on(log.write_served)
+        tree = None if server is None else server.tree
+        with sampling.sampling(
+            place / "telemetry.csv", bench.matrix.telemetry.interval, indices, None if tree is None else tree.pid
+        ) as sampler:
             for row in sampler.fresh():
                 watch.sample(row)
             launched, epoch = time.monotonic(), time.time()
@@ -188,11 +206,12 @@ def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
                 stopped = ("failed", error.lines()[0])
                 return Followed(job.command.argv, watch.events, watch.unavailable, datetime.now(UTC), stopped)
             sampler.launched(running.pid, launched)
-            ended, stopped = _watched(bench, job, running, sampler, watch, log, launched)
+            ended, stopped = _watched(bench, job, running, sampler, watch, log, launched, server)
             took, at = time.monotonic() - launched, datetime.now(UTC)
         log.close()
         readings = sampling.Readings(sampling.read(place / "telemetry.csv"))
-        watch.left_behind(readings)
+        if server is None:
+            watch.left_behind(readings)
         watch.kernel(took)
         if log.began is None:
             watch.unavailable["leaks"] = "nothing that was printed says where the measurement began"
@@ -203,6 +222,8 @@ def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
             measuring_ended=None if log.ended is None else log.ended - launched,
         )  # fmt: skip
     finally:
+        if server is not None:
+            server.quiet()
         log.close()
         watch.close()
         if running is not None:
@@ -210,7 +231,14 @@ def _followed(bench: Bench, job: Job, draft: Record, place: Path) -> Followed:
 
 
 def _watched(
-    bench: Bench, job: Job, running: Running, sampler: sampling.Sampling, watch: Watch, log: Log, launched: float
+    bench: Bench,
+    job: Job,
+    running: Running,
+    sampler: sampling.Sampling,
+    watch: Watch,
+    log: Log,
+    launched: float,
+    server: LiveServer | None,
 ) -> tuple[Exit, tuple[Status, str] | None]:
     floor = floor_gib(bench.matrix.gates, bench.machine.unified_memory)
     temperature = ""
@@ -227,6 +255,8 @@ def _watched(
         if not sampler.alive():
             watch.note("note", "the sampler ended before the run; telemetry stops there", elapsed)
         stopped = _must_stop(bench, watch, elapsed, floor)
+        if stopped is None and server is not None and (gone := server.ended()) is not None:
+            stopped = ("failed", gone)
         if stopped is not None:
             return running.stop(), stopped
         share = elapsed / job.expected_seconds if job.expected_seconds else None
@@ -321,11 +351,17 @@ def _reproducibility(bench: Bench, job: Job) -> Reproducibility:
     )
 
 
-def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: Sealed) -> Record:
+def _record(
+    bench: Bench, job: Job, draft: Record, followed: Followed, sealed: Sealed, server: LiveServer | None
+) -> Record:
     files = {role: content for role, content in sealed.content.items() if role != "log"}
     answer = job.workload.parse(sealed.content.get("log", b""), files, job.workload_options)
     stretches = _phases(answer, followed)
-    sampled = _sampled(answer, followed, stretches)
+    sampled = _sampled(answer, followed, stretches, server)
+    observed = answer.observed
+    not_there = {} if server is None else _not_of_this_run(server)
+    if server is not None:
+        observed = observed.model_copy(update={"settings": observed.settings | {"server": server.name}})
     status, reason = _status(followed, answer)
     notes = [*answer.problems] if status == "ok" else []
     odd = contradictions(draft.requested, answer.observed, answer.metrics)
@@ -340,7 +376,7 @@ def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: S
         "duration_seconds": round(followed.duration, 6),
         "argv": _for_run(bench, job, bench.folder / journal.FOLDER).argv(followed.argv),
         "exit_code": None if followed.exit is None else followed.exit.code,
-        "observed": answer.observed,
+        "observed": observed,
         "metrics": dict(answer.metrics) | sampled,
         "samples": dict(answer.samples),
         "phases": stretches,
@@ -348,7 +384,10 @@ def _record(bench: Bench, job: Job, draft: Record, followed: Followed, sealed: S
         "container": container,
         "memory": sampling.ledger(followed.readings, bench.machine.memory_total_gib or 0.0),
         "evidence": sealed.evidence,
-        "unavailable": followed.unavailable | sealed.unavailable | ({} if container is not None else no_container),
+        "unavailable": followed.unavailable
+        | sealed.unavailable
+        | ({} if container is not None else no_container)
+        | not_there,
     }
     try:
         return Record(**fields)
@@ -367,10 +406,23 @@ def _phases(answer: Answer, followed: Followed) -> tuple[Phase, ...]:
     return phases.seen_in_log(answer, followed.measuring_began, followed.measuring_ended, followed.duration)
 
 
-def _sampled(answer: Answer, followed: Followed, stretches: tuple[Phase, ...]) -> dict[str, MetricValue]:
-    """The sampler's metrics over the measured phase, or why they are not known."""
+def _sampled(
+    answer: Answer, followed: Followed, stretches: tuple[Phase, ...], server: LiveServer | None
+) -> dict[str, MetricValue]:
+    """The sampler's metrics over the measured phase, or why they are not known; in its first run the server's start."""
     why = phases.why_unknown(answer, followed.measuring_began, followed.measuring_ended)
-    return sampling.metrics(followed.readings, followed.duration, phases.measured(stretches) or why)
+    phase = phases.measured(stretches) or why
+    found = sampling.metrics(followed.readings, followed.duration, phase, served=server is not None)
+    if server is not None and server.first_run is None and server.start_seconds is not None:
+        found[SERVER_START] = MetricValue(value=server.start_seconds, unit="s", source="sampler")
+    return found
+
+
+def _not_of_this_run(server: LiveServer) -> dict[str, str]:
+    """Which run has the server's start, for all others."""
+    if server.first_run is None:
+        return {}
+    return {SERVER_START: f"measured once for this server, in run {server.first_run}"}
 
 
 def _status(followed: Followed, answer: Answer) -> tuple[Status, str | None]:

@@ -7,7 +7,6 @@ and ends when that is closed, which the death of the collector does too.
 
 import csv
 import json
-import os
 import select
 import sys
 import time
@@ -15,9 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sparkpub.collect.machine import cgroup, proc
+from sparkpub.collect.machine import proc
 from sparkpub.collect.machine.nvml import Gpus, NoGpuError
-from sparkpub.collect.machine.processes import RUN_VARIABLE, descendants, mark
+from sparkpub.collect.machine.tree import ProcessTree
 from sparkpub.record.telemetry import COLUMNS
 
 PSS_EVERY = 10.0
@@ -27,9 +26,10 @@ PSS_SHARE = 0.01
 
 
 class Sampler:
-    """Reads one row at a time; knows why a column is empty."""
+    """Reads one row at a time; knows why a column is empty. `server` is the root process of a server that lives for
+    several runs: it and the run's command are sampled together."""
 
-    def __init__(self, indices: list[int] | None = None) -> None:
+    def __init__(self, indices: list[int] | None = None, server: int | None = None) -> None:
         self.reasons: dict[str, str] = {}
         self._gpus: Gpus | None = None
         try:
@@ -38,42 +38,49 @@ class Sampler:
             self.reasons |= _for_columns("gpu_", str(error))
         self._cpu = proc.CpuLoad()
         self._at_baseline: set[int] = set()
-        self._ours: set[int] = set()
-        self._pid: int | None = None
-        self._run: str | None = None
-        self._folder: Path | None = None
+        self._server = None if server is None else ProcessTree(server)
+        self._run: ProcessTree | None = None
         self._pss_due = 0.0
         for start in ("cgroup_", "processes_"):
             self.reasons |= _for_columns(start, "the run ended before its processes could be read")
         self.reasons |= _for_columns("pressure_", "this kernel has no PSI")
+        if server is not None:
+            self.reasons["cgroup_peak_gib"] = "the server lives longer than the run, and so does the peak of its group"
 
     def attach(self, pid: int, now: float) -> None:
         """From here on, samples are of the run with this root process."""
-        self._pid, self._run = pid, mark(pid, RUN_VARIABLE)
+        self._run = ProcessTree(pid)
         self._pss_due = now + min(2.0, PSS_EVERY)
-        self._find_folder()
-
-    def _find_folder(self) -> None:
-        """Looked for again with each sample until found: a command enters its group just after it starts."""
-        if self._pid is None or self._folder is not None:
-            return
-        self._folder, reason = own_folder(self._pid)
-        if reason:
-            self.reasons |= _for_columns("cgroup_", reason)
 
     def row(self, now: float) -> dict[str, Any]:
         """One sample: column to value, None where a sensor gave nothing. `now` is monotonic."""
         row: dict[str, Any] = dict.fromkeys(COLUMNS)
         row |= proc.machine_columns() | proc.pressure_columns() | {"cpu_percent": self._cpu.percent()}
-        self._find_folder()
-        if self._folder is not None:
-            row |= proc.cgroup_columns(self._folder)
+        if self._run is not None:
+            row |= self._charged()
         if self._gpus is not None:
             row |= self._gpus.columns() | self._processes()
             self.reasons |= self._gpus.reasons
-        if self._pid is not None and now >= self._pss_due:
+        if self._run is not None and now >= self._pss_due:
             row["processes_pss_gib"] = self._pss()
         return row
+
+    def _trees(self) -> list[ProcessTree]:
+        return [tree for tree in (self._server, self._run) if tree is not None]
+
+    def _charged(self) -> dict[str, float]:
+        """Memory of the control groups, of command and server together; empty where one of them has none."""
+        total: dict[str, float] = {}
+        for tree in self._trees():
+            tree.find_folder()
+            if tree.folder is None:
+                self.reasons |= _for_columns("cgroup_", tree.reason)
+                return {}
+            for name, value in proc.cgroup_columns(tree.folder).items():
+                total[name] = total.get(name, 0.0) + value
+        if self._server is not None:
+            total.pop("cgroup_peak_gib", None)
+        return total
 
     def _processes(self) -> dict[str, int]:
         """Computing processes, and those among them that are not the run's.
@@ -86,45 +93,26 @@ class Sampler:
         if pids is None:
             self.reasons["gpu_foreign_processes"] = self._gpus.reasons["gpu_processes"]
             return {}
-        if self._pid is None:
-            self._at_baseline |= set(pids)
+        if self._run is None:
+            self._at_baseline |= {pid for pid in pids if self._server is None or self._is_foreign(pid)}
         foreign = {pid for pid in pids if pid in self._at_baseline or self._is_foreign(pid)}
         return {"gpu_processes": len(set(pids)), "gpu_foreign_processes": len(foreign)}
 
     def _is_foreign(self, pid: int) -> bool:
-        """A process once known as the run's stays so: while it exits, its mark and its group are gone before the
-        driver forgets it."""
-        if pid in self._ours or not Path(f"/proc/{pid}").exists():
+        if not Path(f"/proc/{pid}").exists():
             return False
-        if (self._run is not None and mark(pid, RUN_VARIABLE) == self._run) or pid in self._pids():
-            self._ours.add(pid)
-            return False
-        return True
-
-    def _pids(self) -> set[int]:
-        if self._pid is None:
-            return set()
-        return cgroup.members(self._folder) if self._folder is not None else descendants(self._pid)
+        return not any(tree.owns(pid) for tree in self._trees())
 
     def _pss(self) -> float | None:
         began = time.monotonic()
-        value = proc.pss(self._pids())
+        pids = {pid for tree in self._trees() for pid in tree.pids()}
+        value = proc.pss(pids)
         self._pss_due = began + max(PSS_EVERY, (time.monotonic() - began) / PSS_SHARE)
         return value
 
 
 def _for_columns(start: str, reason: str) -> dict[str, str]:
     return {name: reason for name in COLUMNS if name.startswith(start)}
-
-
-def own_folder(pid: int) -> tuple[Path | None, str]:
-    """The control group that charges only the run, or None and why there is none."""
-    folder, ours = cgroup.memory_folder(pid), cgroup.memory_folder(os.getpid())
-    if folder is None:
-        return None, "no memory control group on this machine, or the run ended before it could be read"
-    if folder == ours:
-        return None, "the run shares its control group with the collector"
-    return folder, ""
 
 
 class Table:
@@ -175,7 +163,8 @@ def _cell(value: Any) -> str:
 def main() -> None:
     """Sample until standard input is closed; one last sample then."""
     settings = json.loads(sys.argv[1])
-    sampler, table = Sampler(settings.get("gpus")), Table(Path(settings["path"]))
+    sampler = Sampler(settings.get("gpus"), settings.get("server"))
+    table = Table(Path(settings["path"]))
     interval = float(settings["interval"])
 
     def sample() -> float:

@@ -66,9 +66,13 @@ class Sampling:
 
 
 @contextmanager
-def sampling(path: Path, interval: float, gpus: Sequence[int] | None) -> Iterator[Sampling]:
-    """A sampler that has taken its first baseline sample. Raises CollectError where it does not start."""
-    settings = json.dumps({"path": str(path), "interval": interval, "gpus": None if gpus is None else list(gpus)})
+def sampling(path: Path, interval: float, gpus: Sequence[int] | None, server: int | None = None) -> Iterator[Sampling]:
+    """A sampler that has taken its first baseline sample. Raises CollectError where it does not start.
+
+    `server` is the root process of the server that the run will be a client of.
+    """
+    chosen = None if gpus is None else list(gpus)
+    settings = json.dumps({"path": str(path), "interval": interval, "gpus": chosen, "server": server})
     with subprocess.Popen(
         [sys.executable, "-m", "sparkpub.collect.sampler", settings],
         stdin=subprocess.PIPE,
@@ -164,12 +168,15 @@ class Readings:
         return [(time, value) for time, value in pairs if value is not None and math.isfinite(value)]
 
 
-def metrics(readings: Readings, duration: float, phase: Phase | str) -> dict[str, MetricValue]:
+def metrics(readings: Readings, duration: float, phase: Phase | str, *, served: bool = False) -> dict[str, MetricValue]:
     """The sampler's metrics of a run that took `duration` seconds; null with the reason where there is no value.
 
-    `phase` is the measured phase, or why it is not known.
+    `phase` is the measured phase, or why it is not known. `served`: a server was there before the run, so that the
+    memory of the machine before it is no baseline.
     """
     found = _of_run(readings, duration)
+    if served:
+        found["system_peak_gib"] = _null("system_peak_gib", "the server was loaded before the run")
     if isinstance(phase, str):
         found |= {name: _null(name, phase) for name in OF_MEASURED_PHASE}
     else:

@@ -17,6 +17,7 @@ from sparkpub.collect.machine import controls, inventory, nvml
 from sparkpub.collect.packages import installed
 from sparkpub.collect.progress import Progress, duration
 from sparkpub.collect.run import Bench, Job, gpu_indices, measure, prepare, refuse_obstacles
+from sparkpub.collect.server import LiveServer, Servers, clear_server
 from sparkpub.plan import coverage
 from sparkpub.plan.matrix import Matrix, PlannedRun, plan
 from sparkpub.record import store
@@ -117,6 +118,7 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
         # What a killed collector left on the machine: processes, mounts, containers, clocks.
         said = [line for environment in ENVIRONMENTS.values() for line in environment.reap()]
         said += controls.restore_after_crash()
+        clear_server(folder)
         recovered = journal.recover(folder, redactor) if folder.is_dir() else None
         if recovered is not None:
             said.append(f"recorded {recovered.record.run_id}, which a killed collector left, as interrupted")
@@ -136,7 +138,9 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
         facts = inventory.facts(gpus, controlled)
         bench = Bench(matrix, shown, folder, facts, redactor, interruption, progress)
         keeper = Gatekeeper(matrix.gates, why, choice.data)
-        outcome = Session(bench, keeper, controlled, committer, choice, records).run(wanted)
+        servers = Servers(folder, interruption, progress)
+        stack.callback(servers.stop)
+        outcome = Session(bench, keeper, controlled, servers, committer, choice, records).run(wanted)
         committer.finish()
         progress.line(outcome.summary)
         return outcome
@@ -155,6 +159,7 @@ class Session:
     bench: Bench
     keeper: Gatekeeper
     controlled: tuple[Gate, ...]
+    servers: Servers
     committer: Committer
     choice: Choice
     records: list[Record]
@@ -193,37 +198,66 @@ class Session:
         return coverage.state(self.bench.public, self.records, run) in ("missing", "retry")
 
     def _one(self, run: PlannedRun, repeat_of: str | None = None) -> None:
-        """Gates, the run, its record, its commit."""
+        """Gates, the server where the run needs one, the run, its record, its commit."""
         bench = self.bench
-        attempt = 1 + sum(1 for record in self.records if _slot(record) == run.slot and record.repeat_of == repeat_of)
-        took = [
-            seconds for record in self.records if record.cell == run.slot[:3] and (seconds := record.duration_seconds)
-        ]
-        job = prepare(bench.matrix, run, attempt, repeat_of, statistics.fmean(took) if took else None)
+        job = self._job(run, repeat_of)
         if run.environment not in bench.packages:
             bench.packages[run.environment] = installed(job.environment, job.environment_options, bench.interruption)
-
-        def waiting(text: str) -> None:
-            bench.progress.live(job.label, text.partition(",")[0].partition(" (")[0], text)
-
-        with nvml.opened(gpu_indices(job.environment_options)) as (gpus, _):
-            passed = self.keeper.passed(gpus, self._last_ended(), bench.interruption, waiting)
-        if passed.interrupted:
-            return
-        if not self._may_run(job, passed):
-            self.refused.add(run)
-            return
-        passed = Passed((*self.controlled, *passed.gates))
+        gates = self.controlled
+        server = self.servers.serving(job.serves)
+        if job.serves is not None and server is None:
+            # The idle machine's conditions first, then those of any run that a server serves.
+            passed = self._passed(job, None)
+            if passed is None:
+                return
+            gates += passed.gates
+            server = self.servers.start(job.serves, run.model, job.environment)
+            if bench.interruption.finish:
+                return
+        if server is None or server.problem is None:
+            passed = self._passed(job, server)
+            if passed is None:
+                return
+            gates += passed.gates
         try:
-            stored = measure(bench, job, passed)
+            stored = measure(bench, job, Passed(gates), server)
         except CollectError as error:
             # A reason that lasts would fail every later run: then the collection stops here, and can be resumed.
             refuse_obstacles(bench.matrix, [run])
             raise error from None
+        if server is not None:
+            server.served(stored.record)
+            if stored.record.status != "ok":
+                self.servers.stop()
         self.measured += 1
         self.records.append(stored.record)
         self._report(job, stored.record)
         self.committer.add_run(stored)
+
+    def _job(self, run: PlannedRun, repeat_of: str | None) -> Job:
+        """The next attempt at a run."""
+        attempt = 1 + sum(1 for record in self.records if _slot(record) == run.slot and record.repeat_of == repeat_of)
+        took = [
+            seconds for record in self.records if record.cell == run.slot[:3] and (seconds := record.duration_seconds)
+        ]
+        return prepare(self.bench.matrix, run, attempt, repeat_of, statistics.fmean(took) if took else None)
+
+    def _passed(self, job: Job, server: LiveServer | None) -> Passed | None:
+        """The gates before a run, or before its server starts; None where the run may not start."""
+        progress = self.bench.progress
+
+        def waiting(text: str) -> None:
+            progress.live(job.label, text.partition(",")[0].partition(" (")[0], text)
+
+        tree = None if server is None else server.tree
+        with nvml.opened(gpu_indices(job.environment_options)) as (gpus, _):
+            passed = self.keeper.passed(gpus, self._last_ended(server), self.bench.interruption, waiting, tree)
+        if passed.interrupted:
+            return None
+        if not self._may_run(job, passed):
+            self.refused.add(job.run)
+            return None
+        return passed
 
     def _may_run(self, job: Job, passed: Passed) -> bool:
         """What the matrix says of a gate that is not known to hold: run, skip or stop."""
@@ -236,10 +270,14 @@ class Session:
             self.bench.progress.line(f"{job.label}: {what}")
         return not unmet or action == "run"
 
-    def _last_ended(self) -> datetime | None:
-        """When the campaign's last run ended, whichever collector ran it."""
+    def _last_ended(self, server: LiveServer | None) -> datetime | None:
+        """When the machine was last at work: the end of the campaign's last run, whichever collector ran it, or of the
+        server's start."""
         ends = [record.ended.value for record in self.records if record.ended and record.ended.zone == "utc"]
-        return datetime.fromisoformat(max(ends)) if ends else None
+        moments = [datetime.fromisoformat(max(ends))] if ends else []
+        if server is not None and server.ready_at is not None:
+            moments.append(server.ready_at)
+        return max(moments, default=None)
 
     def _report(self, job: Job, record: Record) -> None:
         took = duration(record.duration_seconds or 0.0)

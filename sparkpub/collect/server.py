@@ -1,0 +1,237 @@
+"""A server that lives for several runs: started once, kept while consecutive runs are clients of it, then stopped.
+
+Its processes and containers carry the collector's marks as those of a run do, so that the next collector ends what a
+killed one left.
+"""
+
+import http.client
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sparkpub.collect.environments.base import Environment, Exit, Launch, Running
+from sparkpub.collect.interruption import Interruption
+from sparkpub.collect.machine.tree import ProcessTree
+from sparkpub.collect.progress import Progress, duration
+from sparkpub.plan.environments import Options, Server
+from sparkpub.plan.workloads.base import Command
+from sparkpub.record.errors import CollectError
+from sparkpub.record.record import Moment, Record
+
+SERVER_START = "server_start_seconds"
+FOLDER = ".server"
+"""The server's own folder, in that of the campaign."""
+HOST = "127.0.0.1"
+PACE = 0.1
+"""Seconds between questions whether it is ready."""
+ANSWER_SECONDS = 5.0
+"""How long one question may take."""
+KEPT = 1 << 22
+"""Bytes kept of what a server prints while it starts: half from the beginning, half up to the end."""
+
+
+class Heard:
+    """What the server prints: kept until its first run, and passed on to the log of the run that it serves."""
+
+    def __init__(self) -> None:
+        self._head = b""
+        self._tail = b""
+        self._cut = 0
+        self._sink: Callable[[bytes], object] = self._keep
+
+    def write(self, chunk: bytes) -> None:
+        """Take the next bytes, from the thread that reads them."""
+        self._sink(chunk)
+
+    def pass_on(self, sink: Callable[[bytes], object]) -> None:
+        """From here on `sink` takes what is printed."""
+        self._sink = sink
+
+    def start(self) -> bytes:
+        """What was printed before the first run, with a line end."""
+        content = self._head
+        if self._cut:
+            content += b"\n[sparkpub: %d bytes cut here: what a server prints at its start is capped]\n" % self._cut
+        content += self._tail
+        return content if not content or content.endswith(b"\n") else content + b"\n"
+
+    def _keep(self, chunk: bytes) -> None:
+        room = KEPT // 2 - len(self._head)
+        self._head += chunk[:room]
+        tail = self._tail + chunk[room:]
+        gone = max(0, len(tail) - KEPT // 2)
+        self._tail = tail[gone:]
+        self._cut += gone
+
+
+@dataclass(frozen=True)
+class Serves:
+    """What tells one server from another: where it runs, and with which command."""
+
+    environment: str
+    options: Options
+    command: Command
+
+    @property
+    def server(self) -> Server:
+        """The server as the matrix declares it."""
+        assert self.options.server is not None
+        return self.options.server
+
+
+class LiveServer:
+    """A server that was started. `problem` says why it cannot be used, and is None once it is ready."""
+
+    def __init__(self, serves: Serves, name: str, folder: Path) -> None:
+        self.serves = serves
+        self.name = name
+        self.problem: str | None = None
+        self.start_seconds: float | None = None
+        self.ready_at: datetime | None = None
+        self.first_run: str | None = None
+        """The run that has the server's start among its metrics."""
+        self.heard = Heard()
+        self.tree: ProcessTree | None = None
+        self._folder = folder
+        self._running: Running | None = None
+
+    def start(self, environment: Environment, interruption: Interruption, say: Callable[[str], object]) -> None:
+        """Launch it and wait until it is ready, has ended, took too long, or nothing new may be started any more."""
+        server = self.serves.server
+        if _listening(server):
+            self.problem = f"something else listens on port {server.port} of this machine already"
+            return
+        _clear(self._folder)
+        work = self._folder / "work"
+        work.mkdir(parents=True, exist_ok=True)
+        work.chmod(0o777)  # a container's user may not be ours
+        (self._folder / ".gitignore").write_text("*\n")
+        launch = Launch(self.serves.command, work, self.heard.write, self.name)
+        launched = time.monotonic()
+        try:
+            self._running = environment.launch(launch, self.serves.options)
+        except CollectError as error:
+            if environment.obstacles(self.serves.options):
+                raise  # a reason that lasts would fail every later run too
+            self.problem = error.lines()[0]
+            return
+        self.tree = ProcessTree(self._running.pid)
+        while (took := time.monotonic() - launched) < server.ready_timeout:
+            ended = self._running.wait(PACE)
+            if ended is not None:
+                self.problem = f"the server ended before it was ready: {_how(ended)}"
+                return
+            if _healthy(server):
+                self.start_seconds = round(time.monotonic() - launched, 3)
+                self.ready_at = datetime.now(UTC)
+                return
+            if interruption.finish:
+                self.problem = f"stopped by {interruption.reason} while the server started"
+                return
+            say(duration(took))
+        self.problem = f"the server was not ready after {duration(server.ready_timeout)}"
+
+    def quiet(self) -> None:
+        """Between runs nobody takes what it prints."""
+        self.heard.pass_on(lambda _: None)
+
+    def served(self, record: Record) -> None:
+        """A run has its record: the first one has the server's start."""
+        if SERVER_START in record.metrics:
+            self.first_run = record.run_id
+
+    def ended(self) -> str | None:
+        """How it ended, in words; None while it runs."""
+        if self._running is None:
+            return "the server did not start"
+        found = self._running.wait(0)
+        return None if found is None else f"the server ended: {_how(found)}"
+
+    def close(self) -> None:
+        """End its processes or container, and remove its folder. Safe to call twice."""
+        if self._running is not None:
+            self._running.stop()
+            self._running.close()
+            self._running = None
+        _clear(self._folder)
+
+
+class Servers:
+    """The one server that runs at a time."""
+
+    def __init__(self, folder: Path, interruption: Interruption, progress: Progress) -> None:
+        self._folder = folder / FOLDER
+        self._interruption, self._progress = interruption, progress
+        self.live: LiveServer | None = None
+
+    def serving(self, serves: Serves | None) -> LiveServer | None:
+        """The live server, where it is the one that a run wants and can be used; any other is stopped."""
+        live = self.live
+        if live is None:
+            return None
+        ended = live.ended()
+        if ended is not None:
+            self._progress.line(f"{live.name}: {ended}")
+        if ended is not None or live.problem is not None or live.serves != serves:
+            self.stop()
+        return self.live
+
+    def start(self, serves: Serves, model: str, environment: Environment) -> LiveServer:
+        """A new server, ready or with the problem that keeps it from being so."""
+        self.stop()
+        began = Moment.at(datetime.now(UTC)).compact
+        live = LiveServer(serves, f"{serves.environment}_{model}_server_{began}", self._folder)
+        self.live = live
+        label = f"{model}/{serves.environment}"
+        live.start(
+            environment, self._interruption, lambda took: self._progress.live(label, "starting the server", took)
+        )
+        if live.start_seconds is not None:
+            self._progress.line(f"{label}: server ready after {duration(live.start_seconds)}")
+        return live
+
+    def stop(self) -> None:
+        """End the live server, if there is one."""
+        live, self.live = self.live, None
+        if live is not None:
+            live.close()
+
+
+def clear_server(folder: Path) -> None:
+    """Remove what a killed collector left of a server's folder in that of a campaign."""
+    _clear(folder / FOLDER)
+
+
+def _clear(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _healthy(server: Server) -> bool:
+    """Whether the server says that it is ready. Asked directly: a proxy of the operator's is none of its."""
+    connection = http.client.HTTPConnection(HOST, server.port, timeout=ANSWER_SECONDS)
+    try:
+        connection.request("GET", server.health)
+        return connection.getresponse().status == http.HTTPStatus.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def _listening(server: Server) -> bool:
+    """Whether anything takes connections on the server's port."""
+    connection = http.client.HTTPConnection(HOST, server.port, timeout=ANSWER_SECONDS)
+    try:
+        connection.connect()
+    except OSError:
+        return False
+    finally:
+        connection.close()
+    return True
+
+
+def _how(ended: Exit) -> str:
+    return ended.error or f"exit status {ended.code}"

@@ -1,0 +1,298 @@
+"""A server that lives for several runs: a real one on this machine, with real clients."""
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sparkpub.collect import gates, server
+from sparkpub.collect.gates import Gatekeeper
+from sparkpub.collect.interruption import Interruption
+from sparkpub.collect.machine import nvml, processes
+from sparkpub.collect.machine.nvml import Gpus
+from sparkpub.collect.machine.processes import marked
+from sparkpub.collect.machine.tree import ProcessTree
+from sparkpub.collect.sampler import Sampler
+from sparkpub.collect.server import Heard
+from sparkpub.plan.matrix import Gates, Matrix
+from sparkpub.record.record import Record
+from tests.collect.collecting import OPEN_GATES, a_command, a_matrix, records, run
+from tests.collect.environments.launching import until
+from tests.collect.fake_nvml import FakeNvml
+from tests.collect.test_interruption import a_collector
+
+SERVER = """
+import http.server, os, sys
+port, behaviour = int(sys.argv[1]), sys.argv[2]
+print("loading weights", flush=True)
+if behaviour == "broken":
+    sys.exit("no such model")
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        if self.path == "/die":
+            print("fatal error", flush=True)
+            os._exit(3)
+        ready = behaviour != "never" or self.path != "/health"
+        self.send_response(200 if ready else 503)
+        self.end_headers()
+        self.wfile.write(str(os.getpid()).encode())
+    def log_message(self, *_):
+        if self.path != "/health":
+            print("answered", self.path, flush=True)
+print("listening", flush=True)
+http.server.HTTPServer(("127.0.0.1", port), Handler).serve_forever()
+"""
+CLIENT = """
+import sys, urllib.request
+print("rate", urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}{sys.argv[2]}").read().decode(), flush=True)
+"""
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def a_client(port: int, path: str = "/work", tail: str = "") -> dict[str, Any]:
+    """A workload whose rate is the id of the server's process."""
+    script = f"{sys.executable} -S -c '{CLIENT}' {port} {path}{tail}"
+    return a_command(script)
+
+
+def serving(port: int, *more: str, behaviour: str = "good", **options: Any) -> dict[str, Any]:
+    argv = [sys.executable, "-S", "-c", SERVER, "{port}", behaviour, *more]
+    return {"type": "host", "server": {"argv": argv, "port": port} | options}
+
+
+def served(port: int, environment: dict[str, Any] | None = None, **changes: Any) -> Matrix:
+    chosen = {"environments": {"native": environment or serving(port)}, "workloads": {"w": a_client(port)}}
+    return a_matrix(**(chosen | changes))
+
+
+def log_of(tmp_path: Path, record: Record) -> str:
+    item = record.file("log")
+    assert item is not None
+    return (tmp_path / "small" / item.path).read_text()
+
+
+def left_over() -> list[int]:
+    """Processes that this test's collector started and that still are."""
+    return [pid for pid, who in marked("SPARKPUB_COLLECTOR").items() if who.endswith(processes.me().rpartition(":")[2])]
+
+
+def test_one_start_serves_consecutive_runs_and_each_of_them_shows_it(tmp_path: Path, port: int) -> None:
+    workloads = {"w": a_client(port), "v": a_client(port, "/other")}
+    assert run(served(port, workloads=workloads), tmp_path).measured == 4
+    found = records(tmp_path)
+    assert [record.status for record in found] == ["ok"] * 4
+    assert len({record.value("rate") for record in found}) == 1  # one process answered all
+    assert len({record.observed.settings["server"] for record in found}) == 1
+    first, *others = found
+    start = first.metrics["server_start_seconds"]
+    assert start.value is not None
+    assert 0 < start.value < 60
+    for record in others:
+        assert "server_start_seconds" not in record.metrics
+        assert first.run_id in record.unavailable["server_start_seconds"]
+    for record in found:
+        log = log_of(tmp_path, record)
+        assert log.startswith("loading weights\nlistening\n")
+        path = "/work" if record.workload == "w" else "/other"
+        assert f"answered {path}\n" in log
+        assert log.count("answered") == 1  # and nothing of other runs
+        assert record.metrics["system_peak_gib"].reason == "the server was loaded before the run"
+    assert left_over() == []
+    assert list((tmp_path / "small").glob(".*")) == []
+
+
+def test_another_command_environment_or_none_stops_the_server(tmp_path: Path, port: int) -> None:
+    environments = {
+        "one": serving(port),
+        "two": serving(port, "--other"),
+        "without": {"type": "host", "env": {"PORT": str(port)}},
+    }
+    nobody = f"import socket; print('rate', socket.socket().connect_ex(('127.0.0.1', {port})))"
+    workloads = {"w": a_client(port), "alone": a_command(f'{sys.executable} -S -c "{nobody}"')}
+    exclude = [
+        {"environment": "without", "workload": "w"},
+        *({"environment": e, "workload": "alone"} for e in ("one", "two")),
+    ]
+    matrix = served(
+        port, environments=environments, workloads=workloads, exclude=exclude, iterations=1, order="blocked"
+    )
+    run(matrix, tmp_path)
+    one, two, without = records(tmp_path)
+    assert [record.status for record in (one, two, without)] == ["ok"] * 3
+    assert one.value("rate") != two.value("rate")
+    assert "server_start_seconds" in one.metrics
+    assert "server_start_seconds" in two.metrics
+    assert without.value("rate") != 0  # refused: no server listens any more
+    assert "server" not in without.observed.settings
+
+
+def test_the_iteration_in_its_command_gives_each_iteration_a_server(tmp_path: Path, port: int) -> None:
+    run(served(port, serving(port, "{iteration}")), tmp_path)
+    first, second = records(tmp_path)
+    assert first.value("rate") != second.value("rate")
+    assert "server_start_seconds" in second.metrics
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "reason"),
+    [
+        ("broken", "the server ended before it was ready: exit status 1"),
+        ("never", "the server was not ready after 1s"),
+    ],
+)
+def test_a_server_that_does_not_get_ready_fails_its_run(tmp_path: Path, port: int, behaviour: str, reason: str) -> None:
+    environment = serving(port, behaviour=behaviour, ready_timeout="60s" if behaviour == "broken" else "1s")
+    outcome = run(served(port, environment, iterations=1), tmp_path)
+    assert (outcome.measured, outcome.failed) == (1, 1)
+    (record,) = records(tmp_path)
+    assert (record.status, record.status_reason) == ("failed", reason)
+    assert record.exit_code is None
+    assert "server_start_seconds" not in record.metrics
+    log = log_of(tmp_path, record)
+    assert log.startswith("loading weights\n")
+    assert ("no such model" in log) == (behaviour == "broken")
+    assert left_over() == []
+
+
+def test_a_program_that_is_not_there_fails_the_run(tmp_path: Path, port: int) -> None:
+    run(served(port, {"type": "host", "server": {"argv": ["/no/such/server"], "port": port}}, iterations=1), tmp_path)
+    (record,) = records(tmp_path)
+    assert record.status == "failed"
+    assert "/no/such/server" in (record.status_reason or "")
+
+
+def test_somebody_elses_server_is_never_measured(tmp_path: Path, port: int) -> None:
+    with socket.create_server(("127.0.0.1", port)):
+        run(served(port, iterations=1), tmp_path)
+    (record,) = records(tmp_path)
+    assert record.status == "failed"
+    assert record.status_reason == f"something else listens on port {port} of this machine already"
+
+
+def test_a_server_that_ends_fails_the_run_and_the_next_gets_a_new_one(tmp_path: Path, port: int) -> None:
+    workloads = {"w": a_client(port, "/die", "; sleep 60"), "v": a_client(port)}
+    run(served(port, workloads=workloads, iterations=1), tmp_path)
+    died, after = records(tmp_path)
+    assert (died.status, died.status_reason) == ("failed", "the server ended: exit status 3")
+    assert "fatal error" in log_of(tmp_path, died)
+    assert after.status == "ok"
+    assert "server_start_seconds" in after.metrics
+    assert died.observed.settings["server"] != after.observed.settings["server"]
+
+
+def test_a_failed_run_and_a_timeout_end_the_server(tmp_path: Path, port: int) -> None:
+    workloads = {
+        "w": a_client(port, "/work", "; exit 7"),
+        "slow": a_client(port, "/work", "; sleep 60"),
+        "v": a_client(port),
+    }
+    run(served(port, workloads=workloads, iterations=1, timeout=5), tmp_path)
+    found = records(tmp_path)
+    assert [record.status for record in found] == ["failed", "timeout", "ok"]
+    assert len({record.observed.settings["server"] for record in found}) == 3
+    assert len({record.value("rate") for record in found}) == 3
+
+
+@pytest.fixture
+def waiting(tmp_path: Path, port: int) -> Iterator[Any]:
+    """A collector of its own whose run goes on for ever, and its server's process id."""
+    matrix = served(port, workloads={"w": a_client(port, "/work", "; exec sleep 600")}, iterations=1)
+    with a_collector(tmp_path, matrix) as collector:
+        log = tmp_path / "small" / ".run" / "log"
+        until(lambda: log.exists() and b"rate" in log.read_bytes())
+        pid = int(log.read_text().partition("rate ")[2].split()[0])
+        yield SimpleNamespace(collector=collector, pid=pid, matrix=matrix)
+
+
+def test_the_server_of_a_killed_collector_is_ended_by_the_next(tmp_path: Path, port: int, waiting: Any) -> None:
+    waiting.collector.send_signal(signal.SIGKILL)
+    waiting.collector.wait()
+    assert processes.start_ticks(waiting.pid) is not None
+    run(served(port, workloads={"v": a_client(port)}, iterations=1, campaign="another"), tmp_path)
+    assert processes.start_ticks(waiting.pid) is None
+    assert [record.status for record in records(tmp_path, "another")] == ["ok"]
+    run(waiting.matrix.model_copy(update={"timeout": 0.5}), tmp_path)
+    assert [record.status for record in records(tmp_path)] == ["interrupted", "timeout"]
+    assert list((tmp_path / "small").glob(".*")) == []
+
+
+def test_a_signal_ends_the_server_too(tmp_path: Path, waiting: Any) -> None:
+    waiting.collector.send_signal(signal.SIGTERM)
+    _, err = waiting.collector.communicate(timeout=30)
+    assert err == ""
+    assert [record.status for record in records(tmp_path)] == ["interrupted"]
+    assert processes.start_ticks(waiting.pid) is None
+
+
+def test_ctrl_c_while_the_server_starts_leaves_no_record(tmp_path: Path, port: int) -> None:
+    with a_collector(tmp_path, served(port, serving(port, behaviour="never"))) as collector:
+        assert collector.stdout is not None
+        while "starting the server" not in collector.stdout.readline():
+            assert collector.poll() is None
+        collector.send_signal(signal.SIGINT)
+        collector.communicate(timeout=30)
+    assert collector.returncode == 1
+    assert records(tmp_path) == []
+    assert not (tmp_path / "small" / server.FOLDER).exists()
+
+
+def test_what_a_server_prints_at_its_start_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "KEPT", 10)
+    heard = Heard()
+    for chunk in (b"abc", b"defg", b"hij", b"klmno"):
+        heard.write(chunk)
+    assert heard.start() == b"abcde\n[sparkpub: 5 bytes cut here: what a server prints at its start is capped]\nklmno\n"
+    later: list[bytes] = []
+    heard.pass_on(later.append)
+    heard.write(b"run")
+    assert later == [b"run"]
+    assert Heard().start() == b""
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> FakeNvml:
+    fake = FakeNvml()
+    monkeypatch.setattr(nvml, "library", lambda: fake)
+    return fake
+
+
+def test_the_servers_processes_are_no_strangers(driver: FakeNvml) -> None:
+    """This process stands for the server; its parent is somebody else; one id is of another process namespace."""
+    driver.pids = [os.getpid(), os.getppid(), 2**22 + 1]
+    sampler = Sampler(server=os.getpid())
+    assert sampler.row(0.0)["gpu_foreign_processes"] == 1
+    sampler.attach(os.getpid(), 0.0)
+    row = sampler.row(1.0)
+    assert (row["gpu_processes"], row["gpu_foreign_processes"]) == (3, 1)
+    assert row["cgroup_peak_gib"] is None
+
+
+def test_gates_do_not_wait_for_the_server_to_go(
+    driver: FakeNvml, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gates, "PACE", 0.02)
+    driver.memory = SimpleNamespace(total=100, used=92, free=8)
+    wanted = Gates.model_validate(OPEN_GATES | {"exclusive_gpu": True, "min_free_memory_percent": 90, "max_wait": 0.05})
+
+    def passed(tree: ProcessTree | None) -> tuple[str, ...]:
+        with Interruption() as interruption:
+            keeper = Gatekeeper(wanted, "", tmp_path)
+            return keeper.passed(Gpus(), None, interruption, lambda _: None, tree).unmet
+
+    driver.pids = [os.getpid(), 2**22 + 1]
+    assert passed(None) == ("min_free_memory_percent", "exclusive_gpu")
+    assert passed(ProcessTree(os.getpid())) == ()
+    driver.pids = [os.getpid(), os.getppid()]
+    assert passed(ProcessTree(os.getpid())) == ("exclusive_gpu",)
