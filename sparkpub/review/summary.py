@@ -3,14 +3,15 @@
 Families. Looking at many differences finds some by chance, so p-values are corrected (Holm) over a family, per
 campaign. Tests that answer a question of the study form the family `primary`. Metrics that restate another
 (`derived_from`), that no direction makes better, that describe the machine's state, or that are further summaries of
-a distribution (its median and P99 stay primary) form the family `secondary`, corrected among themselves: nothing goes
-uncorrected, and they do not weaken the primary tests. Trends and order effects are corrected over the primary metrics.
+a distribution (its median and P99 stay primary) form the family `secondary`: exploratory, uncorrected, and labelled so.
+Trends and order effects are corrected over the primary metrics.
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
@@ -21,6 +22,8 @@ from sparkpub.record.record import Record, metric_of
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.statistics.compare import DETECTABLE_PERCENT, Comparison, adjust, compare, holm
 from sparkpub.review.statistics.describe import ALPHA, MINIMUM_RUNS, RESAMPLES, SEED, Description, describe
+from sparkpub.review.statistics.design import Declared
+from sparkpub.review.statistics.design import Sample as Runs
 from sparkpub.review.statistics.drift import OrderEffect, Trend, order_effect, trend
 from sparkpub.review.statistics.outliers import far_from_median, grubbs
 
@@ -125,7 +128,7 @@ class Statistics:
         method = {
             "confidence": 1 - ALPHA,
             "minimum_runs": MINIMUM_RUNS,
-            "bootstrap": {"resamples": RESAMPLES, "seed": SEED, "interval": "percentile"},
+            "bootstrap": {"resamples": RESAMPLES, "seed": SEED, "interval": "bootstrap-t"},
         }
         out = [{"run": run, "reason": reason} for run, reason in self.excluded.items()]
         return {"include": self.include, "excluded": out, "method": method} | {
@@ -162,13 +165,9 @@ class Sample:
     values: list[float] = field(default_factory=list)
 
     @cached_property
-    def by_iteration(self) -> Mapping[int, float]:
-        """Values of iterations that stand here once, repeats apart."""
-        found: dict[int, list[float]] = defaultdict(list)
-        for record, value in zip(self.records, self.values, strict=True):
-            if record.repeat_of is None:
-                found[record.iteration].append(value)
-        return {iteration: values[0] for iteration, values in found.items() if len(values) == 1}
+    def in_time(self) -> Runs:
+        """The values with their rounds, repeats apart, and the times at which they started."""
+        return runs_of(self.records, self.values)
 
     @property
     def interleaved(self) -> bool:
@@ -287,13 +286,40 @@ def _places(records: Iterable[Record]) -> dict[str, int]:
     return places
 
 
-def _compared(base: Sample, sample: Sample, margin: float, *, pair: bool = False) -> dict[str, Any]:
-    pairs = None
-    if pair and base.interleaved and sample.interleaved:
-        both = [number for number in base.by_iteration if number in sample.by_iteration]
-        pairs = [(base.by_iteration[number], sample.by_iteration[number]) for number in both]
-    about: dict[str, Any] = {"direction": sample.metric.direction, "unit": sample.metric.unit, "pairs": pairs}
-    return vars(compare(base.values, sample.values, margin_percent=margin, **about))
+def runs_of(records: Sequence[Record], values: Sequence[float]) -> Runs:
+    """Values with the rounds and times of their records. A round is one iteration of a model and workload."""
+    rounds = [None if record.repeat_of else (record.model, record.workload, record.iteration) for record in records]
+    times = [datetime.fromisoformat(record.started.value).timestamp() for record in records]
+    return Runs(tuple(values), tuple(rounds), tuple(times))
+
+
+def declared_order(records: Iterable[Record]) -> Declared:
+    """The order that all of these records were planned in, `as-published` where they do not agree."""
+    orders = {record.plan.order for record in records}
+    return orders.pop() if len(orders) == 1 else "as-published"
+
+
+def _compared(base: Sample, sample: Sample, margin: float) -> dict[str, Any]:
+    order = declared_order([*base.records, *sample.records])
+    metric = sample.metric
+    found = compare(
+        base.in_time, sample.in_time, order=order, margin_percent=margin, direction=metric.direction, unit=metric.unit
+    )
+    return vars(found)
+
+
+def _repeated(base: Sample, sample: Sample) -> dict[str, Any]:
+    """A cell against the same cell of an earlier campaign: time is what they differ in, so blocks are no fault."""
+    metric = sample.metric
+    found = compare(
+        base.values,
+        sample.values,
+        order="as-published",
+        margin_percent=REPEAT_PERCENT,
+        direction=metric.direction,
+        unit=metric.unit,
+    )
+    return vars(found)
 
 
 def _comparisons(data: CampaignData, samples: Mapping[Key, Sample]) -> list[ComparisonRow]:
@@ -303,7 +329,7 @@ def _comparisons(data: CampaignData, samples: Mapping[Key, Sample]) -> list[Comp
         model, environment, workload, metric = key
         base = samples.get((model, baseline, workload, metric))
         if base is not None and environment != baseline:
-            figures = _about(data.name, key, sample) | _compared(base, sample, data.margin_percent, pair=True)
+            figures = _about(data.name, key, sample) | _compared(base, sample, data.margin_percent)
             rows.append(ComparisonRow(baseline=baseline, candidate=environment, **figures))
     return _by_family(rows)
 
@@ -316,7 +342,7 @@ def _repeats(
         sample, other = samples[key], others[key]
         specifications = {record.specification for record in (*sample.records, *other.records)}
         same = None if None in specifications else len(specifications) == 1
-        figures = _about(data.name, key, sample) | _compared(other, sample, REPEAT_PERCENT)
+        figures = _about(data.name, key, sample) | _repeated(other, sample)
         rows.append(RepeatRow(against=against, environment=key[1], same_specification=same, **figures))
     return _by_family(rows)
 
@@ -325,12 +351,9 @@ R = TypeVar("R", ComparisonRow, RepeatRow)
 
 
 def _by_family(rows: list[R]) -> list[R]:
-    """The rows with Holm's correction within each family, in their own order."""
-    done: dict[int, R] = {}
-    for family in ("primary", "secondary"):
-        places = [place for place, row in enumerate(rows) if row.family == family]
-        done |= zip(places, adjust([rows[place] for place in places]), strict=True)
-    return [done[place] for place in range(len(rows))]
+    """The rows in their own order, the primary ones with Holm's correction; the others are exploratory."""
+    primary = iter(adjust([row for row in rows if row.family == "primary"]))
+    return [next(primary) if row.family == "primary" else row for row in rows]
 
 
 def _criteria(found: Statistics) -> Iterator[Criterion]:

@@ -23,7 +23,6 @@ from mkdocs.structure.pages import Page
 from sparkpub.record.errors import SiteError, SparkpubError
 from sparkpub.record.store import DEFAULT_DATA, write_atomic
 from sparkpub.review.dataset import Dataset, load
-from sparkpub.review.statistics import remembered
 from sparkpub.site.browser import security
 from sparkpub.site.browser.runtime import begun
 from sparkpub.site.build import build, refuse
@@ -123,15 +122,14 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             templates=Path(self.config.templates) if self.config.templates else None,
             max_run_pages=self.config.max_run_pages,
         )
-        with remembered.kept(options.cache / "statistics.json"):
-            try:
-                refuse(dataset, options)
-            except SparkpubError as error:
-                if not self._serving:
-                    raise
-                for line in error.lines():
-                    log.info("a build would stop: %s", line)
-            return build(dataset, options)
+        try:
+            refuse(dataset, options)
+        except SparkpubError as error:
+            if not self._serving:
+                raise
+            for line in error.lines():
+                log.info("a build would stop: %s", line)
+        return build(dataset, options)
 
     def _load(self, data: list[Path]) -> Dataset:
         """The data; in a preview without what is damaged or half written, or as they last were whole."""

@@ -43,6 +43,11 @@ def _by_verdict(metric: Metric, verdict: str, rows: Sequence[ComparisonRow]) -> 
     if verdict == "equivalent":
         margin = f"±{mine[0].equivalence_margin_percent:g}{SPACE}%"
         return f"{metric.label} is equivalent within {margin} in {candidate} and {baseline} for {names}."
+    if verdict == "confounded":
+        return (
+            f"For {names}, {candidate} and {baseline} ran in separate blocks of time: these runs cannot tell a "
+            f"difference in {metric.within_sentence} from a change over time."
+        )
     return f"For {names} these runs do not decide how {candidate} and {baseline} differ in {metric.within_sentence}."
 
 

@@ -60,7 +60,7 @@ def test_there_are_many_and_their_outcomes_differ(verdicts: dict[str, ledger.Ver
         ("saving-20-to-44-percent", "refuted"),  # 22 to 30 % of the container's figure
         ("overhead-proportional", "refuted"),  # the same base, another overhead
         ("kv-steady", "refuted"),  # 8.8, 9.6 and 19.4 %
-        ("throughput-equal", "supported"),  # TOST within 1 %
+        ("throughput-equal", "undecided"),  # the environments ran in blocks
         ("kv-ceiling", "refuted"),
         ("cgroup-double-counting", "hypothesis"),
         ("memory-total-gib", "supported"),
@@ -71,8 +71,8 @@ def test_what_a_hostile_reader_finds(verdicts: dict[str, ledger.Verdict], name: 
 
 
 def test_intervals_are_those_of_the_reference(verdicts: dict[str, ledger.Verdict]) -> None:
-    """Container − native in tok/s, Welch: −0.82…+0.03 and −0.06…+0.42 for the two cells of ten."""
+    """Container − native in tok/s: −0.82…+0.03 and −0.06…+0.42 with every run in full, and wider with effective n."""
     units = {unit["unit"]: unit for unit in verdicts["throughput-equal"].evidence["units"]}
     for model, low, high, base in (("deepseek", -0.82, 0.03, 119.787), ("qwen72b", -0.06, 0.42, 119.3291)):
         percent = units[model]["ci95"]
-        assert percent == pytest.approx([100 * low / base, 100 * high / base], abs=0.006)
+        assert percent[0] < 100 * low / base < 100 * high / base < percent[1]

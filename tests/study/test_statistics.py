@@ -66,15 +66,13 @@ def test_overheads_and_ratios_reproduce(
     assert cache.inverse_ratio == pytest.approx(ratio, abs=0.05)
 
 
-@pytest.mark.parametrize(
-    ("model", "low", "high"), [("deepseek", -0.82, 0.03), ("gpt120b", -0.29, 0.57), ("qwen72b", -0.06, 0.42)]
-)
-def test_throughput_is_equivalent_within_one_percent(found: Statistics, model: str, low: float, high: float) -> None:
+@pytest.mark.parametrize(("model", "difference"), [("deepseek", -0.39), ("gpt120b", 0.14), ("qwen72b", 0.18)])
+def test_blocks_of_time_forbid_a_verdict_on_throughput(found: Statistics, model: str, difference: float) -> None:
+    """What these runs show stays: the published differences. What the environments differ by cannot be said."""
     throughput = row(found, model, TPUT)
-    assert throughput.ci95_difference == pytest.approx((low, high), abs=0.005)
-    assert (throughput.verdict, throughput.equivalence_margin_percent) == ("equivalent", 1)
-    assert throughput.equivalence_p_adjusted is not None
-    assert throughput.equivalence_p_adjusted < 0.05
+    assert throughput.difference == pytest.approx(difference, abs=0.005)
+    assert (throughput.verdict, throughput.equivalence_margin_percent) == ("confounded", 1)
+    assert (throughput.p_value, throughput.equivalence_p) == (None, None)
 
 
 def test_the_family_is_three_models_by_three_metrics(found: Statistics) -> None:
@@ -91,13 +89,13 @@ def test_the_drift_shows(found: Statistics) -> None:
     assert throughput.trend.spearman == pytest.approx(-0.92, abs=0.005)
     assert throughput.trend.spearman_p == pytest.approx(0.0002, abs=0.00005)
     assert throughput.trend.lag1 == pytest.approx(0.70, abs=0.01)
-    assert throughput.n_effective == pytest.approx(1.8, abs=0.05)
+    assert throughput.n_effective == pytest.approx(1.87, abs=0.005)
     assert peak.trend.spearman == pytest.approx(-0.86, abs=0.005)
     drifting = {
         (cell.model, cell.environment, cell.metric) for cell in found.cells if (cell.trend_p_adjusted or 1) < 0.05
     }
     assert drifting == {("deepseek", "native", TPUT), ("gpt120b", "native", PEAK), ("gpt120b", "native", KV)}
-    assert "the 10 of the baseline are worth 1.8" in row(found, "deepseek", TPUT).why
+    assert row(found, "deepseek", TPUT).n_effective == throughput.n_effective
 
 
 def test_the_containers_kv_cache_varies_more_than_five_percent(found: Statistics) -> None:

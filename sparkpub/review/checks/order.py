@@ -54,7 +54,7 @@ def drifting(view: View) -> list[Drifting]:
     trends = [drift.trend(values) for *_, values in tests]
     adjusted = compare.holm([item.p_value for item in trends])
     return [
-        Drifting(cell, name, values, item, p, describe.effective_n(len(values), item.lag1))
+        Drifting(cell, name, values, item, p, float(describe.effective_n(values)))
         for (cell, name, values), item, p in zip(tests, trends, adjusted, strict=True)
         if p is not None and p < DRIFT_ALPHA and view.matters(values, (item.slope or 0) * (len(values) - 1))
     ]

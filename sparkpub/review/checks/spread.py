@@ -132,7 +132,9 @@ def _power(view: View, base: Cell, cell: Cell, metric: Metric) -> Iterator[Findi
     samples = [view.figures(place, metric.name) for place in (base, cell)]
     if min(map(len, samples)) < EFFECTIVE_RUNS or not any(len(set(sample)) > 1 for sample in samples):
         return
-    power = compare.compare(*samples, margin_percent=view.campaign.margin_percent, unit=metric.unit).power_10_percent
+    margin = view.campaign.margin_percent
+    compared = compare.compare(*samples, order="random", margin_percent=margin, unit=metric.unit)
+    power = compared.power_10_percent
     if power is not None and power < POWER:
         text = (
             f"A difference of 10 % in {metric.label} between {label(base)} and {label(cell)} would be missed in "

@@ -18,6 +18,7 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.statistics.compare import Comparison, compare
 from sparkpub.review.statistics.describe import Description, Interval, describe
 from sparkpub.review.statistics.drift import Trend, least_squares, trend
+from sparkpub.review.summary import declared_order, runs_of
 
 AXES = ("model", "environment", "workload")
 Include = Literal["counted", "all"]
@@ -40,6 +41,10 @@ class Group:
     def values(self, metric: str) -> list[float]:
         """The values of a metric where it is available, in run order."""
         return [value for record in self.records if (value := record.value(metric)) is not None]
+
+    def measured(self, metric: str) -> list[Record]:
+        """The runs that have a value of a metric, in run order."""
+        return [record for record in self.records if record.value(metric) is not None]
 
     def definition(self, metric: str) -> Metric | None:
         """The metric's definition, None where no run has it."""
@@ -68,11 +73,21 @@ class Question:
     def comparison(self, metric: str = "") -> Comparison | None:
         """The group against its baseline; None where one side has no values."""
         name = metric or self.metric
-        about, b = self.group.definition(name), self.group.values(name)
-        a = [] if self.baseline is None else self.baseline.values(name)
-        if about is None or not a or not b:
+        about = self.group.definition(name)
+        if about is None or self.baseline is None:
             return None
-        return compare(a, b, margin_percent=self.margin_percent, direction=about.direction, unit=about.unit)
+        sides = [(side.measured(name), side.values(name)) for side in (self.baseline, self.group)]
+        if not all(values for _, values in sides):
+            return None
+        baseline, candidate = (runs_of(records, values) for records, values in sides)
+        return compare(
+            baseline,
+            candidate,
+            order=declared_order([*sides[0][0], *sides[1][0]]),
+            margin_percent=self.margin_percent,
+            direction=about.direction,
+            unit=about.unit,
+        )
 
 
 @dataclass(frozen=True)
@@ -262,10 +277,12 @@ _ALL = (
     _comparison("ratio", "", "mean of the candidate over mean of the baseline", lambda c: c.ci95_ratio),
     _comparison("inverse_ratio", "", "mean of the baseline over mean of the candidate"),
     _comparison("overhead_percent", "%", "increase of execution time, the inverse of a rate"),
-    _comparison("p_value", "p", "two-sided p of Welch's t"),
+    _comparison("p_value", "p", "two-sided p of no difference; none where environments ran in blocks"),
     _comparison("equivalence_p", "p", "p of TOST within the declared margin"),
     _comparison("effect_size", "", "Hedges' g"),
     _comparison("power_10_percent", "", "power against a difference of a tenth"),
+    _comparison("power", "", "power to show equivalence within the margin when there is no difference"),
+    _comparison("runs_required", "", "runs a side (or rounds) that show equivalence with a power of 0.8"),
     Statistic("gap", "comparison", "metric", "distance between the differences of two metrics, signs aside", _gap),
 )
 

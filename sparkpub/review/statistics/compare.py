@@ -1,16 +1,20 @@
-"""Two environments, one metric: how far apart, how sure, and whether the difference matters.
+"""Two environments, one metric: how far apart, how sure, and whether the order of the runs allows a verdict.
 
-Every comparison rests on Welch's t, which assumes neither equal spreads nor equal n. Rank tests and the paired
-analysis stand beside it and are named in `why` where they disagree; they do not choose the verdict.
+The analysis follows the order as it was really run:
+
+- interleaved: differences within complete rounds (paired t, TOST);
+- random, or mixed without a declaration: two independent samples (Welch, TOST);
+- blocked: a description only. Time and environment cannot be told apart, so there is no p, and the verdict is
+  `confounded` whatever the figures.
+
+Standard errors and degrees of freedom use the effective n; below four the verdict is `undecided`.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 import numpy as np
-import scipy
 
 from sparkpub.record.metrics import Direction
 from sparkpub.record.text import p_text
@@ -20,36 +24,32 @@ from sparkpub.review.statistics.describe import (
     Floats,
     Interval,
     around,
-    autocorrelation,
-    effective_n,
     resolution_of,
-    standard_error,
-    t_quantile,
+    rounding_variance,
 )
-from sparkpub.review.statistics.remembered import remembered
+from sparkpub.review.statistics.design import Declared, Order, Sample, complete_rounds, order_as_run
+from sparkpub.review.statistics.means import TwoMeans, of_independent, of_rounds
 
-Verdict = Literal["higher", "lower", "equivalent", "undecided"]
+Verdict = Literal["higher", "lower", "equivalent", "undecided", "confounded"]
+Analysis = Literal["paired", "welch", "description"]
 
 DETECTABLE_PERCENT = 10.0
 """The difference that a sample should be able to detect: success criterion 2 of the methodology."""
-_CERTAIN, _NO_LOWER_TAIL = 1e3, 5.0
-"""Shifts in standard errors beyond which the noncentral t's tails are 1 and 0 and cannot be evaluated."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Paired:
-    """Student's paired t on the differences within pairs (candidate - baseline of one iteration)."""
-
-    n: int
-    difference: float
-    ci95_difference: Interval
-    p_value: float
-    equivalence_p: float | None
+WANTED_POWER = 0.8
+"""The power for which `runs_required` is given (Cohen 1988)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """Candidate against baseline. None where n, the scale or a zero baseline does not carry a figure.
+
+    Means, difference and ratio are of the runs compared: those of complete rounds where the order was interleaved
+    (`n_baseline` = `n_candidate` = rounds; `left_out` counts the rest), else all. `n_effective` is what they are
+    worth (of the differences, or of the smaller side), `df` the degrees of freedom of the difference.
+
+    A confounded comparison is a description: its p-values and powers are None. Its interval shows the spread of these
+    runs and not what the environments differ by. `power` is that of showing equivalence within the margin when there
+    is no difference, and `runs_required` how many runs a side (or rounds) would show it with a power of 0.8.
 
     `overhead_percent` is the source's formula on execution times: 100 (T_candidate - T_baseline) / T_baseline
     with T the inverse of a rate; for times and memory it is their own relative increase. `effect_size` is Hedges' g.
@@ -57,10 +57,13 @@ class Comparison:
     Percentages and ratios are None on a scale without a true zero (°C).
     """
 
+    order: Order
+    analysis: Analysis
     n_baseline: int
     n_candidate: int
-    n_effective_baseline: float
-    n_effective_candidate: float
+    left_out: int
+    n_effective: float
+    df: float | None
     mean_baseline: float
     mean_candidate: float
     difference: float
@@ -68,214 +71,219 @@ class Comparison:
     ratio: float | None
     inverse_ratio: float | None
     ci95_ratio: Interval | None
+    ci90_ratio: Interval | None
     overhead_percent: float | None
     ci95_difference: Interval | None
+    ci90_difference: Interval | None
     p_value: float | None
     p_adjusted: float | None
-    mann_whitney_p: float | None
     effect_size: float | None
     equivalence_margin_percent: float
     equivalence_p: float | None
     equivalence_p_adjusted: float | None
+    power: float | None
+    runs_required: int | None
     power_10_percent: float | None
-    paired: Paired | None
     better: Literal["baseline", "candidate"] | None
 
     @property
     def verdict(self) -> Verdict:
-        """In a word. Equivalence within the declared margin comes first: what is negligible is not a difference."""
-        if min(self.n_baseline, self.n_candidate) < MINIMUM_RUNS:
-            return "undecided"
-        if _significant(self.equivalence_p_adjusted):
-            return "equivalent"
-        if _significant(self.p_adjusted):
-            return "higher" if self.difference > 0 else "lower"
-        return "undecided"
+        """In a word, with the corrected p-values."""
+        return verdict_of(
+            self.n_effective,
+            self.difference,
+            self.p_adjusted,
+            self.equivalence_p_adjusted,
+            confounded=self.order == "blocked",
+        )
+
+    @property
+    def deciding_level(self) -> float:
+        """Confidence of the interval that decides: 0.90 where TOST decides or was left open, else 0.95."""
+        asked = self.equivalence_p is not None and self.verdict in ("equivalent", "undecided")
+        return 1 - 2 * ALPHA if asked else 1 - ALPHA
+
+    @property
+    def deciding_difference(self) -> Interval | None:
+        """The interval of the difference that decides."""
+        return self.ci90_difference if self.deciding_level < 1 - ALPHA else self.ci95_difference
+
+    @property
+    def deciding_ratio(self) -> Interval | None:
+        """The interval of the ratio at the same level."""
+        return self.ci90_ratio if self.deciding_level < 1 - ALPHA else self.ci95_ratio
 
     @property
     def why(self) -> str:
-        """What the verdict rests on and what speaks against it, in one sentence."""
-        return "; ".join((_ground(self), *_doubts(self))) + "."
+        """What the verdict rests on, in one sentence or two."""
+        return _why(self)
 
 
-@remembered
+def verdict_of(
+    n_effective: float, difference: float, p_value: float | None, equivalence_p: float | None, *, confounded: bool
+) -> Verdict:
+    """The rule. Equivalence within the declared margin comes first: what is negligible is not a difference."""
+    if confounded:
+        return "confounded"
+    if n_effective < MINIMUM_RUNS:
+        return "undecided"
+    if significant(equivalence_p):
+        return "equivalent"
+    if significant(p_value):
+        return "higher" if difference > 0 else "lower"
+    return "undecided"
+
+
+def significant(p: float | None) -> bool:
+    """Whether a p-value is there and below 5 %."""
+    return p is not None and p < ALPHA
+
+
 def compare(
-    baseline: Sequence[float],
-    candidate: Sequence[float],
+    baseline: Sample | Sequence[float],
+    candidate: Sample | Sequence[float],
     *,
+    order: Declared,
     margin_percent: float,
     direction: Direction = "neither",
     unit: str = "",
-    pairs: Sequence[tuple[float, float]] | None = None,
+    resolution: float | None = None,
 ) -> Comparison:
-    """Compare two samples of one metric, each in run order. Raises ValueError where one is empty or not finite.
+    """Compare two samples of one metric. Raises ValueError where one is empty or not finite.
 
-    `margin_percent` is the equivalence margin in percent of the baseline's mean. `direction` says which way is
-    better, `unit` whether values are a rate (ends in /s) or lack a true zero (°C). `pairs` are (baseline,
-    candidate) values of the same iteration where the order of runs was interleaved.
+    `order` is the one declared; times in the samples show whether it was kept. `margin_percent` is the equivalence
+    margin in percent of the baseline's mean. `direction` says which way is better, `unit` whether values are a rate
+    (ends in /s) or lack a true zero (°C). `resolution` is the step to which the instrument rounds, read off the values
+    where it is not given.
     """
-    a, b = np.array(baseline, dtype=np.float64), np.array(candidate, dtype=np.float64)
-    if not len(a) or not len(b) or not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise ValueError("a comparison needs at least one value on each side, and finite ones")
-    welch, mean_a, mean_b = Welch.of(a, b), float(a.mean()), float(b.mean())
+    one, other = (side if isinstance(side, Sample) else Sample(tuple(side)) for side in (baseline, candidate))
+    as_run = order_as_run(order, one, other)
+    step = resolution_of([*one.values, *other.values]) if resolution is None else resolution
+    runs = _runs_compared(one, other, as_run, step)
+    mean_a, mean_b = float(runs.baseline.mean()), float(runs.candidate.mean())
     scaled = unit != "°C" and mean_a > 0
     ratio = mean_b / mean_a if scaled else None
     margin = margin_percent / 100 * mean_a if scaled else None
-    p_value, neither = None if welch is None else welch.p_value, direction == "neither" or mean_a == mean_b
-    equivalence_p = None if welch is None or margin is None else welch.tost(margin)
+    tenth = DETECTABLE_PERCENT / 100 * mean_a if scaled else None
+    means = runs.means
+    tested = None if runs.analysis == "description" else means
+    p_value = None if tested is None else float(tested.p_value)
+    equivalence_p = None if tested is None or margin is None else float(tested.equivalence_p(margin))
     return Comparison(
-        n_baseline=len(a),
-        n_candidate=len(b),
-        n_effective_baseline=effective_n(len(a), autocorrelation(a)),
-        n_effective_candidate=effective_n(len(b), autocorrelation(b)),
+        order=as_run,
+        analysis=runs.analysis,
+        n_baseline=len(runs.baseline),
+        n_candidate=len(runs.candidate),
+        left_out=len(one.values) + len(other.values) - len(runs.baseline) - len(runs.candidate),
+        n_effective=runs.n_effective,
+        df=None if means is None else float(means.df),
         mean_baseline=mean_a,
         mean_candidate=mean_b,
         difference=mean_b - mean_a,
         difference_percent=100 * (mean_b - mean_a) / mean_a if scaled else None,
         ratio=ratio,
         inverse_ratio=1 / ratio if ratio else None,
-        ci95_ratio=None if welch is None or not scaled else welch.ratio_interval(),
+        ci95_ratio=_ratio_interval(means, scaled, 1 - ALPHA),
+        ci90_ratio=_ratio_interval(means, scaled, 1 - 2 * ALPHA),
         overhead_percent=_overhead(ratio, direction, unit),
-        ci95_difference=None if welch is None else around(mean_b - mean_a, welch.error, welch.df),
+        ci95_difference=_difference_interval(means, 1 - ALPHA),
+        ci90_difference=_difference_interval(means, 1 - 2 * ALPHA),
         p_value=p_value,
         p_adjusted=p_value,
-        mann_whitney_p=mann_whitney(a, b),
-        effect_size=hedges_g(a, b),
+        effect_size=hedges_g(runs.baseline, runs.candidate, step),
         equivalence_margin_percent=margin_percent,
         equivalence_p=equivalence_p,
         equivalence_p_adjusted=equivalence_p,
-        power_10_percent=None if welch is None or not scaled else welch.power(DETECTABLE_PERCENT / 100 * mean_a),
-        paired=None if pairs is None else paired(pairs, margin),
-        better=None if neither else "candidate" if (mean_b > mean_a) == (direction == "higher") else "baseline",
+        power=None if tested is None or margin is None else tested.equivalence_power(margin),
+        runs_required=_runs_required(tested, margin, min(len(runs.baseline), len(runs.candidate))),
+        power_10_percent=None if tested is None or tenth is None else tested.detection_power(tenth),
+        better=_better(mean_a, mean_b, direction),
     )
 
 
-def _overhead(ratio: float | None, direction: Direction, unit: str) -> float | None:
-    time = ratio and (1 / ratio if unit.endswith("/s") else ratio if direction == "lower" else None)
-    return 100 * (time - 1) if time else None
-
-
 @dataclass(frozen=True)
-class Welch:
-    """Welch's (1947) approximation for two means: errors of both, and their difference's `error` and `df`."""
+class _Runs:
+    """The values that are compared, and their means where each side has two or more."""
 
-    mean_a: float
-    mean_b: float
-    error_a: float
-    error_b: float
-    df_a: int
-    df_b: int
+    analysis: Analysis
+    baseline: Floats
+    candidate: Floats
+    means: TwoMeans | None
+    n_effective: float
 
-    @classmethod
-    def of(cls, a: Floats, b: Floats) -> "Welch | None":
-        """From two samples of one instrument, whose rounding is the finer of both; None for fewer than two values."""
+
+def _runs_compared(one: Sample, other: Sample, order: Order, step: float) -> _Runs:
+    if order != "interleaved":
+        analysis: Analysis = "description" if order == "blocked" else "welch"
+        a, b = one.array, other.array
         if min(len(a), len(b)) < 2:
-            return None
-        shared = resolution_of(np.concatenate((a, b)))
-        error_a, error_b = (standard_error(values, shared) for values in (a, b))
-        return cls(float(a.mean()), float(b.mean()), error_a, error_b, len(a) - 1, len(b) - 1)
-
-    @property
-    def error(self) -> float:
-        """Standard error of the difference."""
-        return math.hypot(self.error_a, self.error_b)
-
-    @property
-    def df(self) -> float:
-        """Degrees of freedom of the difference."""
-        return self._df(1.0)
-
-    def _df(self, weight: float) -> float:
-        """Welch-Satterthwaite degrees of freedom of mean_b - weight × mean_a."""
-        va, vb = (weight * self.error_a) ** 2, self.error_b**2
-        return (va + vb) ** 2 / (va**2 / self.df_a + vb**2 / self.df_b)
-
-    @property
-    def p_value(self) -> float:
-        """Two-sided p of no difference."""
-        return _two_sided((self.mean_b - self.mean_a) / self.error, self.df)
-
-    def tost(self, margin: float) -> float:
-        """p of two one-sided tests that |difference| < margin (Schuirmann 1987), with Welch's error and df."""
-        return _tost(self.mean_b - self.mean_a, self.error, self.df, margin)
-
-    def power(self, difference: float) -> float:
-        """Probability that this test rejects at 5 % when the true difference is `difference` (noncentral t:
-        Cohen, Statistical Power Analysis, 1988), the spreads being those observed."""
-        critical, shift = t_quantile(1 - ALPHA / 2, self.df), abs(difference) / self.error
-        above = 1.0 if shift > _CERTAIN else float(1 - scipy.special.nctdtr(self.df, shift, critical))
-        below = float(scipy.special.nctdtr(self.df, shift, -critical)) if shift < _NO_LOWER_TAIL else 0.0
-        return min(1.0, above + below)
-
-    def ratio_interval(self) -> Interval | None:
-        """Fieller's (1954) 95 % interval of mean_b / mean_a; None where the baseline is not clear of zero."""
-        ratio = self.mean_b / self.mean_a
-        t = t_quantile(1 - ALPHA / 2, self._df(ratio))
-        g = (t * self.error_a / self.mean_a) ** 2
-        if g >= 1:
-            return None
-        half = t / abs(self.mean_a) * math.sqrt((1 - g) * self.error_b**2 + (ratio * self.error_a) ** 2)
-        return (ratio - half) / (1 - g), (ratio + half) / (1 - g)
+            return _Runs(analysis, a, b, None, float(min(len(a), len(b))))
+        means = of_independent(a, b, step)
+        return _Runs(analysis, a, b, means, float(means.n_effective))
+    rounds = complete_rounds(one, other)
+    if not rounds:
+        return _Runs("description", one.array, other.array, None, 0.0)
+    a = one.array[[place for place, _ in rounds]]
+    b = other.array[[place for _, place in rounds]]
+    if len(rounds) < 2:
+        return _Runs("paired", a, b, None, 1.0)
+    means = of_rounds(a, b, step)
+    return _Runs("paired", a, b, means, float(means.n_effective))
 
 
-def _two_sided(t: float, df: float) -> float:
-    return float(2 * scipy.special.stdtr(df, -abs(t)))
-
-
-def _tost(difference: float, error: float, df: float, margin: float) -> float:
-    above = scipy.special.stdtr(df, (difference - margin) / error)
-    below = scipy.special.stdtr(df, -(difference + margin) / error)
-    return float(max(above, below))
-
-
-@remembered
-def equivalence(baseline: Sequence[float], candidate: Sequence[float], margin_percent: float) -> float | None:
-    """p of TOST that two means differ by less than `margin_percent` of the baseline's; None where n < 2."""
-    welch = Welch.of(np.array(baseline, dtype=np.float64), np.array(candidate, dtype=np.float64))
-    return None if welch is None else welch.tost(margin_percent / 100 * abs(welch.mean_a))
-
-
-def mann_whitney(a: Floats, b: Floats) -> float | None:
-    """Two-sided p of the Mann-Whitney U test (exact without ties), None where even complete separation of n and
-    m values, 2 of C(n + m, n) arrangements, would not reject at 5 %."""
-    n, m = len(a), len(b)
-    if min(n, m) < MINIMUM_RUNS and 2 / math.comb(n + m, n) > ALPHA:
+def _difference_interval(means: TwoMeans | None, level: float) -> Interval | None:
+    if means is None:
         return None
-    distinct = len(np.unique(np.concatenate((a, b))))
-    exact = distinct == n + m and n * m <= 2500
-    if distinct == 1:
-        return 1.0
-    return float(scipy.stats.mannwhitneyu(a, b, method="exact" if exact else "asymptotic").pvalue)
+    return around(float(means.difference), float(means.error), float(means.df), level)
 
 
-def hedges_g(a: Floats, b: Floats) -> float | None:
+def _ratio_interval(means: TwoMeans | None, scaled: bool, level: float) -> Interval | None:
+    return means.ratio_interval(level) if means is not None and scaled else None
+
+
+def _runs_required(means: TwoMeans | None, margin: float | None, n: int) -> int | None:
+    if means is None or margin is None:
+        return None
+    return means.runs_for_equivalence(margin, n, WANTED_POWER)
+
+
+def _overhead(ratio: float | None, direction: Direction, unit: str) -> float | None:
+    if not ratio:
+        return None
+    if unit.endswith("/s"):
+        return 100 * (1 / ratio - 1)
+    return 100 * (ratio - 1) if direction == "lower" else None
+
+
+def _better(mean_a: float, mean_b: float, direction: Direction) -> Literal["baseline", "candidate"] | None:
+    if direction == "neither" or mean_a == mean_b:
+        return None
+    return "candidate" if (mean_b > mean_a) == (direction == "higher") else "baseline"
+
+
+def equivalence(baseline: Sequence[float], candidate: Sequence[float], margin_percent: float) -> float | None:
+    """p of TOST that two means differ by less than `margin_percent` of the baseline's; None where n < 2.
+
+    For samples that no order joins, such as those of two models; every run counts in full.
+    """
+    a, b = np.array(baseline, dtype=np.float64), np.array(candidate, dtype=np.float64)
+    if min(len(a), len(b)) < 2:
+        return None
+    means = of_independent(a, b, resolution_of([*baseline, *candidate]), serial=False)
+    return float(means.equivalence_p(margin_percent / 100 * abs(means.baseline)))
+
+
+def hedges_g(a: Floats, b: Floats, resolution: float) -> float | None:
     """(mean_b - mean_a) / pooled sd × (1 - 3 / (4 df - 1)): Hedges (1981). None where n < 2 on a side.
 
-    A spread below the readings' rounding counts as that rounding.
+    The rounding of the readings counts as spread.
     """
     if min(len(a), len(b)) < 2:
         return None
     df = len(a) + len(b) - 2
-    pooled = math.sqrt(((len(a) - 1) * a.var(ddof=1) + (len(b) - 1) * b.var(ddof=1)) / df)
-    spread = max(pooled, resolution_of(np.concatenate((a, b))) / math.sqrt(12))
+    squares = (len(a) - 1) * a.var(ddof=1) + (len(b) - 1) * b.var(ddof=1)
+    spread = float(np.sqrt(squares / df + rounding_variance(resolution)))
     return float(b.mean() - a.mean()) / spread * (1 - 3 / (4 * df - 1))
-
-
-def paired(pairs: Sequence[tuple[float, float]], margin: float | None) -> Paired | None:
-    """Student's t on differences; None for fewer than two pairs. `margin` in units."""
-    if len(pairs) < 2:
-        return None
-    table = np.array(pairs)
-    change = table[:, 1] - table[:, 0]
-    step, df, mean = resolution_of(table.ravel()), len(pairs) - 1, float(change.mean())
-    error = standard_error(change, step)
-    return Paired(
-        n=len(pairs),
-        difference=mean,
-        ci95_difference=around(mean, error, df),
-        p_value=_two_sided(mean / error, df),
-        equivalence_p=None if margin is None else _tost(mean, error, df, margin),
-    )
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -293,7 +301,10 @@ C = TypeVar("C", bound=Comparison)
 
 
 def adjust(family: Sequence[C]) -> list[C]:
-    """The comparisons of one family with Holm's correction of their tests of difference and, apart, of equivalence."""
+    """The comparisons of one family with Holm's correction of their tests of difference and, apart, of equivalence.
+
+    A family is the primary comparisons of a campaign. Exploratory ones are left uncorrected and labelled so.
+    """
     different = holm([item.p_value for item in family])
     equal = holm([item.equivalence_p for item in family])
     return [
@@ -302,43 +313,67 @@ def adjust(family: Sequence[C]) -> list[C]:
     ]
 
 
-def _significant(p: float | None) -> bool:
-    return p is not None and p < ALPHA
-
-
-def _ground(c: Comparison) -> str:
-    margin = f"±{c.equivalence_margin_percent:g} %"
-    if min(c.n_baseline, c.n_candidate) < MINIMUM_RUNS:
-        return f"n too small to decide: {c.n_baseline} and {c.n_candidate} runs, {MINIMUM_RUNS} on each side are needed"
+def _why(c: Comparison) -> str:
+    if c.order == "blocked":
+        return (
+            "The environments ran in separate blocks of time, so that a change over time cannot be told from a "
+            "difference between them. The figures describe these runs only."
+        )
+    if c.n_effective < MINIMUM_RUNS:
+        return _too_few(c)
     if c.verdict == "equivalent":
-        text = f"within {margin} of the baseline's mean (TOST, {_holm(c.equivalence_p, c.equivalence_p_adjusted)})"
-        return text + (f", and detectable within it ({p_text(c.p_adjusted)})" if _significant(c.p_adjusted) else "")
+        text = f"The difference lies within {_margin(c)} of the baseline ({_test(c)}, {_equivalence_text(c)})."
+        detectable = f" It is detectable within that margin ({p_text(c.p_adjusted)})."
+        return text + detectable if significant(c.p_adjusted) else text
     if c.verdict != "undecided":
-        return f"Welch t, {_holm(c.p_value, c.p_adjusted)}"
-    power = "" if c.power_10_percent is None else f"; power against a 10 % difference is {c.power_10_percent:.2f}"
-    different = _holm(c.p_value, c.p_adjusted)
+        return f"The difference is larger than chance explains ({_test(c)}, {_difference_text(c)})."
     if c.equivalence_p is None:
-        return f"no difference is shown ({different}){power}"
-    equal = _holm(c.equivalence_p, c.equivalence_p_adjusted)
-    return f"neither a difference ({different}) nor equivalence within {margin} ({equal}) is shown{power}"
+        return f"No difference is shown ({_test(c)}, {_difference_text(c)})."
+    return (
+        f"Neither a difference ({_difference_text(c)}) nor equivalence within {_margin(c)} ({_equivalence_text(c)}) "
+        f"is shown ({_test(c)}).{_power_text(c)}"
+    )
 
 
-def _holm(plain: float | None, adjusted: float | None) -> str:
-    return ("" if plain == adjusted else "adjusted ") + p_text(adjusted)
+def _too_few(c: Comparison) -> str:
+    few = min(c.n_baseline, c.n_candidate) < MINIMUM_RUNS
+    if c.order == "interleaved" and (few or c.analysis == "description"):
+        rounds = c.n_baseline if c.analysis == "paired" else 0
+        return f"Too few complete rounds to decide: {rounds}, and {MINIMUM_RUNS} are needed."
+    if few:
+        return f"Too few runs to decide: {c.n_baseline} and {c.n_candidate}, and {MINIMUM_RUNS} a side are needed."
+    what = f"{c.n_baseline} rounds" if c.analysis == "paired" else f"{c.n_baseline} and {c.n_candidate} runs"
+    return (
+        f"Neighbouring runs are alike: the {what} are worth {c.n_effective:.1f} independent ones, and {MINIMUM_RUNS} "
+        "are needed."
+    )
 
 
-def _doubts(c: Comparison) -> list[str]:
-    """Tests that see it otherwise than Welch's t before correction, and runs that are not independent."""
-    others = [("Mann-Whitney", c.mann_whitney_p)]
-    if c.paired is not None:
-        others.append((f"the paired analysis of {c.paired.n} iterations", c.paired.p_value))
-    sides = (("baseline", c.n_baseline, c.n_effective_baseline), ("candidate", c.n_candidate, c.n_effective_candidate))
-    return [
-        f"{name} disagrees ({p_text(p)} against {p_text(c.p_value)})"
-        for name, p in others
-        if p is not None and _significant(p) != _significant(c.p_value)
-    ] + [
-        f"neighbouring runs are alike: the {n} of the {name} are worth {worth:.1f} independent ones"
-        for name, n, worth in sides
-        if worth < MINIMUM_RUNS <= n
-    ]
+def _margin(c: Comparison) -> str:
+    return f"±{c.equivalence_margin_percent:g} %"
+
+
+def _test(c: Comparison) -> str:
+    if c.analysis == "paired":
+        return f"paired within {c.n_baseline} rounds"
+    return f"Welch, {c.n_baseline} and {c.n_candidate} runs"
+
+
+def _difference_text(c: Comparison) -> str:
+    return _corrected(c.p_value, c.p_adjusted)
+
+
+def _equivalence_text(c: Comparison) -> str:
+    return f"TOST {_corrected(c.equivalence_p, c.equivalence_p_adjusted)}"
+
+
+def _corrected(plain: float | None, adjusted: float | None) -> str:
+    return p_text(adjusted) if plain == adjusted else f"adjusted {p_text(adjusted)}"
+
+
+def _power_text(c: Comparison) -> str:
+    if c.power is None:
+        return ""
+    each = "rounds" if c.analysis == "paired" else "runs a side"
+    needed = "no number of runs would" if c.runs_required is None else f"{c.runs_required:,} {each} would"
+    return f" The power to show equivalence was {c.power:.2f}; {needed} raise it to {WANTED_POWER:g}."

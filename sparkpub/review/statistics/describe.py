@@ -1,35 +1,41 @@
-"""What a set of repeated measurements says by itself: location, spread, percentiles, intervals, effective n.
+"""What a set of repeated measurements shows by itself: location, spread, percentiles, intervals, effective n.
 
-Rounding. A spread smaller than the readings' own rounding is not evidence of precision. Readings rounded to a
-step r carry a standard uncertainty of r/√12 that averaging does not reduce (JCGM 100:2008, F.2.2.1), so where the
-standard deviation is below r/√12 the standard error is r/√12. Elsewhere it is the textbook s/√n.
+Rounding. Readings rounded to a step r carry a standard uncertainty of r/√12 that averaging does not reduce
+(JCGM 100:2008, F.2.2.1). It is added to the spread of the readings: se² = s²/n + r²/12.
+
+Dependence. Runs that resemble the run before are worth fewer than they are. Standard errors and degrees of freedom
+use the effective n (Zwiers and von Storch 1995, Journal of Climate 8, 336-351).
+
+Functions that take arrays work on the last axis, so that many samples can be described at once.
 """
 
-import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
-
-from sparkpub.review.statistics.remembered import remembered
 
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]
 
 ALPHA = 0.05
 MINIMUM_RUNS = 4
-"""Fewest runs that carry a statement: with three against three not even a complete separation of the ranks is
-significant at 5 % (2 of 20 arrangements), so at n ≤ 3 everything would rest on the assumption of normality."""
+"""Fewest independent runs that carry a statement: with three against three not even a complete separation of the ranks
+is significant at 5 % (2 of 20 arrangements), so at n ≤ 3 everything would rest on the assumption of normality."""
 RESAMPLES = 2000
 """Bootstrap resamples: Efron and Tibshirani, An Introduction to the Bootstrap (1993), ask for 1,000 to 2,000."""
 SEED = 42
 _TOGETHER = 2_000_000
 """Values of resamples held at once: 16 MB."""
 _TRUSTED_DIGITS = 1e-9
+_MOST_ALIKE = 0.99
+"""Largest lag-1 autocorrelation that is used: at 1 no number of runs would be worth two."""
+_LEAST_DF = 0.5
+"""Fewest degrees of freedom that carry an interval; Student's 97.5 % quantile is 165 there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,9 +43,9 @@ class Description:
     """Summary of one sample in its own unit; None where n or the values do not carry the figure.
 
     `sd` divides by n - 1, `sd_population` by n. `p95_supported` and `p99_supported` are False where so few values
-    lie above the percentile that it is in effect the maximum. `ci95` is Student's interval of the mean for
-    independent runs, `ci95_bootstrap` the percentile bootstrap's; `n_effective` is what n is worth under the
-    lag-1 `autocorrelation` of the values in run order.
+    lie above the percentile that it is in effect the maximum. `ci95` is Student's interval of the mean with the
+    standard error and degrees of freedom of `n_effective`, which is what n is worth under the lag-1
+    `autocorrelation` of the values in run order. `ci95_bootstrap` is the bootstrap-t interval for independent runs.
     """
 
     n: int
@@ -65,19 +71,14 @@ def describe(values: Sequence[float]) -> Description:
 
     Percentiles interpolate linearly (Hyndman and Fan 1996, type 7: NumPy's default).
     """
-    return _describe(tuple(map(float, values)))
-
-
-@functools.lru_cache(maxsize=50_000)
-@remembered
-def _describe(values: tuple[float, ...]) -> Description:
-    if not values or not all(map(math.isfinite, values)):
+    array = np.array(values, dtype=np.float64)
+    if not array.size or not np.isfinite(array).all():
         raise ValueError("a description needs at least one value, and finite ones")
-    array = np.array(values)
-    n, mean = len(values), float(array.mean())
+    n = len(array)
+    mean = float(array.mean())
     sd = float(array.std(ddof=1)) if n > 1 else None
     p50, p95, p99 = np.percentile(array, (50, 95, 99)).tolist()
-    lag1 = autocorrelation(array)
+    worth = float(effective_n(array))
     return Description(
         n=n,
         mean=mean,
@@ -91,10 +92,10 @@ def _describe(values: tuple[float, ...]) -> Description:
         p95_supported=percentile_supported(n, 0.95),
         p99_supported=percentile_supported(n, 0.99),
         cv_percent=None if sd is None or mean == 0 else 100 * sd / abs(mean),
-        ci95=None if sd is None else around(mean, standard_error(array), n - 1),
+        ci95=None if sd is None else around(mean, standard_error(array, worth), worth - 1),
         ci95_bootstrap=bootstrap_interval(array),
-        autocorrelation=lag1,
-        n_effective=effective_n(n, lag1),
+        autocorrelation=autocorrelation(array),
+        n_effective=worth,
     )
 
 
@@ -106,62 +107,97 @@ def percentile_supported(n: int, q: float) -> bool:
 def resolution_of(values: Sequence[float] | Floats) -> float:
     """The decimal step to which values are rounded, at most 1, and never finer than nine significant digits."""
     exponent = min(int(Decimal(repr(float(value))).normalize().as_tuple().exponent) for value in values)
-    return max(10.0 ** min(exponent, 0), _TRUSTED_DIGITS * max(abs(float(value)) for value in values))
+    largest = max(abs(float(value)) for value in values)
+    return max(10.0 ** min(exponent, 0), _TRUSTED_DIGITS * largest)
 
 
-def standard_error(values: Floats, resolution: float | None = None) -> float:
-    """Standard error of the mean of two values or more, never zero: see Rounding above."""
-    sd = float(values.std(ddof=1))
-    floor = (resolution_of(values) if resolution is None else resolution) / math.sqrt(12)
-    return sd / math.sqrt(len(values)) if sd >= floor else floor
+def rounding_variance(resolution: float) -> float:
+    """Variance of a reading's rounding to steps of `resolution`, uniform within a step (JCGM 100:2008, F.2.2.1)."""
+    return resolution * resolution / 12
 
 
-@functools.lru_cache(maxsize=4096)
+def standard_error(values: Floats, n_effective: float | None = None) -> float:
+    """Standard error of the mean of two values or more, never zero: see Rounding above.
+
+    `n_effective` is what n is worth; n itself where it is not given.
+    """
+    worth = len(values) if n_effective is None else n_effective
+    return math.sqrt(float(values.var(ddof=1)) / worth + rounding_variance(resolution_of(values)))
+
+
 def t_quantile(q: float, df: float) -> float:
     """The q quantile of Student's t."""
     return float(scipy.special.stdtrit(df, q))
 
 
-def around(centre: float, error: float, df: float) -> Interval:
-    """Student's 95 % interval around an estimate with that standard error."""
-    half = t_quantile(1 - ALPHA / 2, df) * error
+def around(centre: float, error: float, df: float, level: float = 1 - ALPHA) -> Interval | None:
+    """Student's interval around an estimate with that standard error; None with too few degrees of freedom."""
+    if df < _LEAST_DF:
+        return None
+    half = t_quantile((1 + level) / 2, df) * error
     return centre - half, centre + half
 
 
 def bootstrap_interval(values: Floats) -> Interval | None:
-    """95 % percentile bootstrap interval of the mean (Efron and Tibshirani 1993, chapter 13), the same at every call.
+    """95 % bootstrap-t interval of the mean (Efron and Tibshirani 1993, section 12.5), the same at every call.
 
-    None below `MINIMUM_RUNS`, where resampling knows too few values to be honest. Identical values give their
-    rounding: half a step to either side.
+    It studentises each resample, so that a skewed sample gets a skewed interval. None below `MINIMUM_RUNS`, where
+    resampling knows too few values. Identical values give their rounding: half a step to either side.
     """
     n = len(values)
     if n < MINIMUM_RUNS:
         return None
+    mean = float(values.mean())
     if values.min() == values.max():
         half = resolution_of(values) / 2
-        return float(values[0]) - half, float(values[0]) + half
-    drawn = scipy.stats.bootstrap(
-        (values,), np.mean, n_resamples=RESAMPLES, confidence_level=1 - ALPHA, method="percentile",
-        batch=max(1, _TOGETHER // n), random_state=np.random.default_rng((SEED, n)),
-    )  # fmt: skip
-    return float(drawn.confidence_interval.low), float(drawn.confidence_interval.high)
+        return mean - half, mean + half
+    low, high = np.quantile(_studentised(values), (ALPHA / 2, 1 - ALPHA / 2)).tolist()
+    error = float(values.std(ddof=1)) / math.sqrt(n)
+    return mean - high * error, mean - low * error
+
+
+def _studentised(values: Floats) -> Floats:
+    """Student's t of resamples against the mean of `values`; resamples without spread have none and are left out."""
+    n = len(values)
+    generator = np.random.default_rng((SEED, n))
+    parts = []
+    at_once = max(1, _TOGETHER // n)
+    for start in range(0, RESAMPLES, at_once):
+        rows = min(at_once, RESAMPLES - start)
+        drawn = values[generator.integers(0, n, (rows, n))]
+        varied = drawn.min(axis=1) < drawn.max(axis=1)
+        errors = drawn[varied].std(axis=1, ddof=1) / math.sqrt(n)
+        parts.append((drawn[varied].mean(axis=1) - values.mean()) / errors)
+    return np.concatenate(parts)
 
 
 def autocorrelation(values: Sequence[float] | Floats) -> float | None:
     """Lag-1 autocorrelation r1 (NIST/SEMATECH e-Handbook, 1.3.5.12); None for n < 3 or without spread."""
-    array = np.asarray(values, dtype=np.float64)
-    centred = array - array.mean()
-    spread = float(centred @ centred)
-    if len(array) < 3 or spread <= (_TRUSTED_DIGITS * float(np.abs(array).max())) ** 2:
-        return None
-    return float(centred[:-1] @ centred[1:]) / spread
+    lag1 = float(_lag1(np.asarray(values, dtype=np.float64)))
+    return None if math.isnan(lag1) else lag1
 
 
-def effective_n(n: int, lag1: float | None) -> float:
-    """n (1 - r1) / (1 + r1), between 1 and n: Bayley and Hammersley (1946) for a first-order process.
+def _lag1(values: Floats) -> Any:
+    """Lag-1 autocorrelation along the last axis; NaN for n < 3 or without spread."""
+    centred = values - values.mean(axis=-1, keepdims=True)
+    spread = (centred**2).sum(axis=-1)
+    trusted = (_TRUSTED_DIGITS * np.abs(values).max(axis=-1)) ** 2
+    if values.shape[-1] < 3:
+        return np.full(spread.shape, np.nan)
+    products = (centred[..., :-1] * centred[..., 1:]).sum(axis=-1)
+    return np.divide(products, spread, out=np.full(spread.shape, np.nan), where=spread > trusted)
 
-    A negative r1 is not taken as extra evidence.
+
+def effective_n(values: Sequence[float] | Floats) -> Any:
+    """What n values in run order are worth as independent ones, along the last axis: between 1 and n.
+
+    Zwiers and von Storch (1995): n / (1 + 2 Σ (1 - k/n) ρᵏ) for a first-order process. ρ is r1 + 1/n, since r1 of
+    independent values is -1/n on average (Moran 1948, Biometrika 35, 255-260). A negative ρ is not taken as extra
+    evidence. Values without spread, and fewer than three, count in full.
     """
-    if lag1 is None or lag1 <= 0:
-        return float(n)
-    return max(1.0, n * (1 - lag1) / (1 + lag1))
+    array = np.asarray(values, dtype=np.float64)
+    n = array.shape[-1]
+    rho = np.clip(np.nan_to_num(_lag1(array) + 1 / n), 0.0, _MOST_ALIKE)
+    lags = np.arange(1, n)
+    shared = ((1 - lags / n) * rho[..., np.newaxis] ** lags).sum(axis=-1)
+    return n / (1 + 2 * shared)

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from sparkpub.review.statistics.compare import Welch
-from sparkpub.review.statistics.describe import Floats, autocorrelation
-from sparkpub.review.statistics.remembered import remembered
+from sparkpub.review.statistics.describe import Floats, autocorrelation, resolution_of
+from sparkpub.review.statistics.means import of_independent
 
 _SLOPE_RUNS = 1000
 _EXACT_BLOCKS = 8
@@ -34,7 +33,6 @@ class Trend:
     lag1: float | None = None
 
 
-@remembered
 def trend(values: Sequence[float]) -> Trend:
     """The trend of values in run order; a constant sample has slope 0 and p 1.
 
@@ -83,7 +81,6 @@ class Line:
     r_squared: float
 
 
-@remembered
 def least_squares(x: Sequence[float], y: Sequence[float]) -> Line:
     """The line of y on x, of three points or more that differ in x."""
     found = scipy.stats.linregress(x, y)
@@ -100,7 +97,6 @@ class OrderEffect:
     p_value: float
 
 
-@remembered
 def order_effect(values: Sequence[float], places: Sequence[int]) -> OrderEffect | None:
     """Does it matter to run first in a round of environments? `places` holds each value's place (0 = first).
 
@@ -108,11 +104,13 @@ def order_effect(values: Sequence[float], places: Sequence[int]) -> OrderEffect 
     effect of place shows here and cancels in the comparison. None where either side has fewer than two values.
     """
     array, first = np.array(values, dtype=np.float64), np.array(places) == 0
-    welch = Welch.of(array[first], array[~first])
-    if welch is None:
-        return None
     n = int(first.sum())
-    return OrderEffect(n_first=n, n_later=len(array) - n, difference=welch.mean_b - welch.mean_a, p_value=welch.p_value)
+    if min(n, len(array) - n) < 2:
+        return None
+    means = of_independent(array[first], array[~first], resolution_of(array), serial=False)
+    return OrderEffect(
+        n_first=n, n_later=len(array) - n, difference=float(means.difference), p_value=float(means.p_value)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +121,6 @@ class FirstRuns:
     p_value: float
 
 
-@remembered
 def first_runs(blocks: Sequence[Sequence[float]]) -> FirstRuns:
     """Do the first runs of blocks stand out? A permutation test that needs no distribution.
 

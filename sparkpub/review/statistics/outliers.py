@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from sparkpub.review.statistics.describe import ALPHA, resolution_of, t_quantile
-from sparkpub.review.statistics.remembered import remembered
 
 _ROUNDING_STEPS = 2.0
 _SMALLEST = 3
@@ -16,7 +15,6 @@ _SEVERAL_FROM = 15
 _MOST = 50
 
 
-@remembered
 def grubbs(values: Sequence[float], alpha: float = ALPHA) -> tuple[int, ...]:
     """Indices of outliers, the most extreme first.
 
@@ -53,7 +51,6 @@ def critical_value(n: int, alpha: float = ALPHA) -> float:
     return (n - 1) / math.sqrt(n) * math.sqrt(t * t / (n - 2 + t * t))
 
 
-@remembered
 def far_from_median(values: Sequence[float]) -> tuple[int, ...]:
     """Indices of values whose modified z-score, 0.6745 |x - median| / MAD, is above 3.5 (Iglewicz and Hoaglin 1993).
 

@@ -7,11 +7,19 @@ import altair as alt
 from sparkpub.site.figures import marks, theme
 from sparkpub.site.figures.scope import COVERAGE, PARTS, Scope
 
-SHAPES = {"higher": "triangle-right", "lower": "triangle-left", "equivalent": "circle", "undecided": "diamond"}
+SHAPES = {
+    "higher": "triangle-right",
+    "lower": "triangle-left",
+    "equivalent": "circle",
+    "undecided": "diamond",
+    "confounded": "cross",
+}
+OPEN = "datum.verdict === 'undecided' || datum.verdict === 'confounded'"
+"""What is drawn hollow: nothing is shown."""
 
 
 def forest(scope: Scope, margin_percent: float, narrow: bool = False) -> dict[str, Any]:
-    """Difference of each pair of cells in per cent of the baseline, with its 95 % interval.
+    """Difference of each pair of cells in per cent of the baseline, with the interval that decides.
 
     Rows `comparisons`: `label, model, environment, workload, percent, lo, hi, verdict`. The band is the margin
     within which the campaign calls two environments equivalent. Real differences are filled, others hollow.
@@ -30,7 +38,7 @@ def forest(scope: Scope, margin_percent: float, narrow: bool = False) -> dict[st
         x=x,
         y=y,
         shape=alt.Shape("verdict:N", title="Verdict", scale=alt.Scale(domain=list(SHAPES), range=[*SHAPES.values()])),
-        fillOpacity=alt.condition("datum.verdict === 'undecided'", alt.value(0), alt.value(1)),
+        fillOpacity=alt.condition(OPEN, alt.value(0), alt.value(1)),
         tooltip=[alt.Tooltip(f"{field}:N") for field in ("label", "percent", "lo", "hi", "verdict", "p")],
     )
     names = [marks.names(rows, y, "label")] if narrow else []

@@ -81,9 +81,9 @@ def _comparisons(publication: Publication, campaign: CampaignData) -> Iterator[R
     several = len(axes(campaign)[2]) > 1
     for metric in publication.headlines(campaign):
         for row in publication.comparisons.get((campaign.name, metric.name), ()):
-            if row.ratio is None or row.ci95_ratio is None:
+            if row.ratio is None or row.deciding_ratio is None:
                 continue
-            percent, low, high = (100 * (ratio - 1) for ratio in (row.ratio, *row.ci95_ratio))
+            percent, low, high = (100 * (ratio - 1) for ratio in (row.ratio, *row.deciding_ratio))
             yield {"campaign": campaign.name, "model": row.model, "environment": row.candidate,
                    "workload": row.workload,
                    "label": " · ".join([row.model, *([row.workload] if several else []), metric.label]),

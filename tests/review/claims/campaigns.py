@@ -17,10 +17,13 @@ Cells = Mapping[tuple[str, str], Sequence[float]]
 
 
 def a_dataset(cells: Cells, metric: str = "output_throughput_tok_s", **others: Cells) -> Dataset:
-    """Campaign `c`: one record per value, a minute apart; `others` maps further metrics to their values."""
+    """Campaign `c`: one record per value, a minute apart, cells in turn; `others` maps further metrics to values."""
     runs = []
-    for (model, environment), values in cells.items():
-        for index, value in enumerate(values):
+    for index in range(max(map(len, cells.values()))):
+        for (model, environment), values in cells.items():
+            if index >= len(values):
+                continue
+            value = values[index]
             metrics = {metric: value} | {name: cell[model, environment][index] for name, cell in others.items()}
             position = len(runs)
             record = a_record(
@@ -29,7 +32,7 @@ def a_dataset(cells: Cells, metric: str = "output_throughput_tok_s", **others: C
                 model=model,
                 environment=environment,
                 iteration=index + 1,
-                plan=Plan(position=position, order="interleaved"),
+                plan=Plan(position=position, order="random"),
                 started=Moment(value=f"2026-11-20T{10 + position // 60:02d}:{position % 60:02d}:00Z", zone="utc"),
             )
             runs.append(Stored(record, Path(f"c/{record.stem}.json")))

@@ -15,6 +15,7 @@ from sparkpub.review import tables
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.statistics.compare import compare
 from sparkpub.review.statistics.describe import describe
+from sparkpub.review.statistics.design import Sample
 from sparkpub.review.summary import Statistics, family_of, statistics
 from tests.review.statistics.campaigns import Cells, a_campaign, a_dataset
 
@@ -53,14 +54,13 @@ def test_every_other_environment_is_compared_with_the_baseline_where_both_measur
         ("native", "vm", TPUT),
     ]
     row, native = found.comparisons[0], CELLS["m", "native"][TPUT]
-    pairs = list(zip(native, CELLS["m", "container"][TPUT], strict=True))
-    alone = compare(
-        native, CELLS["m", "container"][TPUT], margin_percent=2, direction="higher", unit="tok/s", pairs=pairs
-    )
-    assert (row.p_value, row.paired, row.equivalence_margin_percent) == (alone.p_value, alone.paired, 2)
+    numbers = tuple(range(6))
+    one, other = (Sample(tuple(values), numbers) for values in (native, CELLS["m", "container"][TPUT]))
+    alone = compare(one, other, order="interleaved", margin_percent=2, direction="higher", unit="tok/s")
+    assert (row.p_value, row.analysis, row.equivalence_margin_percent) == (alone.p_value, "paired", 2)
 
 
-def test_families_are_corrected_apart() -> None:
+def test_primary_tests_are_corrected_and_the_others_are_exploratory() -> None:
     """Three primary tests (two of throughput, one of memory) and one temperature, which is a state and secondary."""
     found = statistics(a_dataset(a_campaign("c", CELLS)))
     primary = [row for row in found.comparisons if row.family == "primary"]
@@ -104,13 +104,12 @@ def test_pairs_are_of_iterations_that_stand_once_on_each_side() -> None:
     again = runs[0].record.model_copy(update={"run_id": "again", "repeat_of": runs[0].record.run_id})
     data = CampaignData(data.info, data.folder, (*runs, type(runs[0])(again, runs[0].path)))
     (row,) = statistics(a_dataset(data)).comparisons
-    assert row.paired is not None
-    assert (row.paired.n, row.n_baseline, row.n_candidate) == (5, 7, 5)
+    assert (row.analysis, row.n_baseline, row.n_candidate, row.left_out) == ("paired", 5, 5, 2)
 
 
-def test_blocks_are_not_paired() -> None:
+def test_blocks_are_confounded() -> None:
     (row, *_) = statistics(a_dataset(a_campaign("c", CELLS, order="blocked"))).comparisons
-    assert row.paired is None
+    assert (row.analysis, row.verdict) == ("description", "confounded")
 
 
 def test_running_first_shows_as_an_order_effect() -> None:
@@ -214,7 +213,7 @@ def test_a_figure_beyond_all_numbers_is_null_in_json() -> None:
 def test_criteria_are_judged_or_left_open() -> None:
     cells: Cells = {
         ("m", "native"): {TPUT: noise(1, 100), PEAK: [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]},
-        ("m", "container"): {TPUT: noise(2, 99)[:1], PEAK: [12.0, 22.0, 28.0, 41.0, 52.0, 59.0]},
+        ("m", "container"): {TPUT: noise(2, 99)[:1], PEAK: [52.0, 12.0, 41.0, 28.0, 59.0, 22.0]},
     }
     found = {
         (item.criterion, item.cell, item.metric): item
@@ -260,7 +259,7 @@ def test_json_has_the_promised_fields_and_plain_values() -> None:
     document = json.loads(tables.render(statistics(a_dataset(a_campaign("c", CELLS))), "json"))
     assert set(CELL_FIELDS.split(", ")) <= set(document["cells"][0])
     assert set(COMPARISON_FIELDS.split(", ")) <= set(document["comparisons"][0])
-    assert document["method"]["bootstrap"] == {"resamples": 2000, "seed": 42, "interval": "percentile"}
+    assert document["method"]["bootstrap"] == {"resamples": 2000, "seed": 42, "interval": "bootstrap-t"}
     assert without_numpy(statistics(a_dataset(a_campaign("c", CELLS))).document())
 
 
@@ -287,7 +286,7 @@ def test_csv_has_one_row_of_numbers_per_cell_comparison_and_criterion() -> None:
     assert (first["table"], first["metric"], float(first["ci95_low"])) == (
         "cells", TPUT, pytest.approx(found.cells[0].ci95[0] if found.cells[0].ci95 else None))  # fmt: skip
     assert {row["table"] for row in rows} == {"cells", "comparisons", "criteria"}
-    assert next(row["paired_n"] for row in rows if row["table"] == "comparisons") == "6"
+    assert next(row["analysis"] for row in rows if row["table"] == "comparisons") == "paired"
     assert len(rows) == len(found.cells) + len(found.comparisons) + len(found.criteria)
 
 

@@ -1,0 +1,198 @@
+"""Two means, their difference and ratio: errors, tests, intervals, power.
+
+Everything works on arrays with any number of leading axes, so that one call judges one comparison or thousands.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+
+from sparkpub.review.statistics.describe import ALPHA, MINIMUM_RUNS, Floats, effective_n, rounding_variance
+
+_CERTAIN, _NO_LOWER_TAIL = 1e3, 5.0
+"""Shifts in standard errors beyond which the noncentral t's tails are 1 and 0 and cannot be evaluated."""
+_QUADRATURE = 400
+"""Points over which the power of an equivalence test is averaged: its error stays below 0.001."""
+_MOST_RUNS = 100_000
+"""Beyond this many runs nothing is called decidable by more runs."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TwoMeans:
+    """Means of baseline and candidate, with the variances and the covariance of these means and of their difference.
+
+    `floor` is the part of the difference's variance that no further run reduces (rounding). `df_baseline` and
+    `df_candidate` are the degrees of freedom behind each variance; within rounds both are those of the differences.
+    `n_effective` is what the runs are worth: of the smaller side, or of the differences within rounds.
+    """
+
+    baseline: Any
+    candidate: Any
+    variance_baseline: Any
+    variance_candidate: Any
+    covariance: Any
+    variance_difference: Any
+    floor: float
+    df_baseline: Any
+    df_candidate: Any
+    n_effective: Any
+    paired: bool
+
+    @property
+    def difference(self) -> Any:
+        """Candidate minus baseline."""
+        return self.candidate - self.baseline
+
+    @property
+    def error(self) -> Any:
+        """Standard error of the difference."""
+        return np.sqrt(self.variance_difference)
+
+    @property
+    def df(self) -> Any:
+        """Degrees of freedom of the difference."""
+        return self._df(1.0)
+
+    def _df(self, weight: float) -> Any:
+        """Degrees of freedom of candidate - weight × baseline: Welch-Satterthwaite where the sides are independent."""
+        if self.paired:
+            return self.df_baseline
+        va, vb = weight**2 * self.variance_baseline, self.variance_candidate
+        return (va + vb) ** 2 / (va**2 / self.df_baseline + vb**2 / self.df_candidate)
+
+    @property
+    def p_value(self) -> Any:
+        """Two-sided p of no difference: Student's t within rounds, Welch's (1947) between independent samples."""
+        return 2 * scipy.special.stdtr(self.df, -np.abs(self.difference) / self.error)
+
+    def equivalence_p(self, margin: Any) -> Any:
+        """p of two one-sided tests that |difference| < margin (Schuirmann 1987), in the metric's unit."""
+        above = scipy.special.stdtr(self.df, (self.difference - margin) / self.error)
+        below = scipy.special.stdtr(self.df, -(self.difference + margin) / self.error)
+        return np.maximum(above, below)
+
+    def ratio_interval(self, level: float = 1 - ALPHA) -> tuple[float, float] | None:
+        """Fieller's (1954) interval of candidate / baseline; None where the baseline is not clear of zero.
+
+        Its ends are the ratios θ at which candidate - θ × baseline lies t of its own errors from zero.
+        """
+        ratio = self.candidate / self.baseline
+        t = float(scipy.special.stdtrit(self._df(ratio), (1 + level) / 2))
+        va, vb, cov = float(self.variance_baseline), float(self.variance_candidate), float(self.covariance)
+        g = t**2 * va / self.baseline**2
+        if not g < 1:
+            return None
+        spread = vb - 2 * ratio * cov + ratio**2 * va - g * (vb - cov**2 / va)
+        half = t / abs(self.baseline) * math.sqrt(max(0.0, spread))
+        centre = ratio - g * cov / va
+        return float((centre - half) / (1 - g)), float((centre + half) / (1 - g))
+
+    def detection_power(self, difference: float) -> float:
+        """Probability that the test of a difference rejects at 5 % when the true one is `difference`.
+
+        Noncentral t (Cohen, Statistical Power Analysis, 1988); the spreads are those observed.
+        """
+        df = float(self.df)
+        critical = float(scipy.special.stdtrit(df, 1 - ALPHA / 2))
+        shift = abs(difference) / float(self.error)
+        above = 1.0 if shift > _CERTAIN else float(1 - scipy.special.nctdtr(df, shift, critical))
+        below = float(scipy.special.nctdtr(df, shift, -critical)) if shift < _NO_LOWER_TAIL else 0.0
+        return min(1.0, above + below)
+
+    def equivalence_power(self, margin: float) -> float:
+        """Probability that TOST shows equivalence within `margin` when the true difference is zero."""
+        return equivalence_power(margin / float(self.error), float(self.df))
+
+    def runs_for_equivalence(self, margin: float, n: int, power: float) -> int | None:
+        """How many runs a side (or rounds) show equivalence with that power; None where no number would.
+
+        `n` is how many there were: error and degrees of freedom of another number follow from those observed.
+        """
+        spread = float(self.error) ** 2 - self.floor
+
+        def enough(runs: int) -> bool:
+            error = math.sqrt(spread * n / runs + self.floor)
+            df = (float(self.df) + 1) * runs / n - 1 if self.paired else (float(self.df) + 2) * runs / n - 2
+            return df > 0 and equivalence_power(margin / error, df) >= power
+
+        if enough(MINIMUM_RUNS):
+            return MINIMUM_RUNS
+        high = MINIMUM_RUNS
+        while not enough(high):
+            high *= 2
+            if high > _MOST_RUNS:
+                return None
+        low = high // 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if enough(middle) else (middle, high)
+        return high
+
+
+def equivalence_power(margin: float, df: float) -> float:
+    """Probability that TOST shows equivalence within `margin` standard errors when the true difference is zero.
+
+    The difference lies within margin - t × observed error of zero; averaged over the chi distribution of the observed
+    error (Phillips 1990, Journal of Pharmacokinetics and Biopharmaceutics 18, 137-144).
+    """
+    share = (np.arange(_QUADRATURE) + 0.5) / _QUADRATURE
+    observed = np.sqrt(2 * scipy.special.gammaincinv(df / 2, share) / df)
+    reach = margin - scipy.special.stdtrit(df, 1 - ALPHA) * observed
+    return float(np.where(reach > 0, scipy.special.erf(np.maximum(reach, 0) / math.sqrt(2)), 0.0).mean())
+
+
+def of_independent(baseline: Floats, candidate: Floats, resolution: float, *, serial: bool = True) -> TwoMeans:
+    """From two independent samples of two values or more each, along the last axis, in run order.
+
+    Each side counts with its effective n, unless `serial` is False: then every run counts in full.
+    """
+    rounding = rounding_variance(resolution)
+    worth = []
+    variances = []
+    for values in (baseline, candidate):
+        n = effective_n(values) if serial else np.float64(values.shape[-1])
+        worth.append(n)
+        variances.append(values.var(axis=-1, ddof=1) / n + rounding)
+    return TwoMeans(
+        baseline=baseline.mean(axis=-1),
+        candidate=candidate.mean(axis=-1),
+        variance_baseline=variances[0],
+        variance_candidate=variances[1],
+        covariance=np.zeros_like(variances[0]),
+        variance_difference=variances[0] + variances[1],
+        floor=2 * rounding,
+        df_baseline=worth[0] - 1,
+        df_candidate=worth[1] - 1,
+        n_effective=np.minimum(worth[0], worth[1]),
+        paired=False,
+    )
+
+
+def of_rounds(baseline: Floats, candidate: Floats, resolution: float) -> TwoMeans:
+    """From the two values of each of two rounds or more, along the last axis, in order of time.
+
+    The differences within rounds count with their effective n.
+    """
+    rounding = rounding_variance(resolution)
+    n = baseline.shape[-1]
+    differences = candidate - baseline
+    worth = effective_n(differences)
+    apart_a = baseline - baseline.mean(axis=-1, keepdims=True)
+    apart_b = candidate - candidate.mean(axis=-1, keepdims=True)
+    per_run = (n - 1) * worth
+    return TwoMeans(
+        baseline=baseline.mean(axis=-1),
+        candidate=candidate.mean(axis=-1),
+        variance_baseline=(apart_a**2).sum(axis=-1) / per_run + rounding,
+        variance_candidate=(apart_b**2).sum(axis=-1) / per_run + rounding,
+        covariance=(apart_a * apart_b).sum(axis=-1) / per_run,
+        variance_difference=differences.var(axis=-1, ddof=1) / worth + 2 * rounding,
+        floor=2 * rounding,
+        df_baseline=worth - 1,
+        df_candidate=worth - 1,
+        n_effective=worth,
+        paired=True,
+    )

@@ -1,0 +1,236 @@
+"""Tests, intervals and power of two means against SciPy, statsmodels, definitions and simulation."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.power import TTestIndPower, TTestPower
+from statsmodels.stats.weightstats import CompareMeans, DescrStatsW, ttost_ind, ttost_paired
+
+from sparkpub.review.statistics.describe import effective_n
+from sparkpub.review.statistics.means import TwoMeans, equivalence_power, of_independent, of_rounds
+from tests.review.statistics.samples import Floats, apart
+
+FINE = 1e-12
+"""A resolution that adds nothing."""
+
+
+def two_samples(seed: int, n: int = 10, m: int = 13, shift: float = 0.4) -> tuple[Floats, Floats]:
+    generator = np.random.default_rng(seed)
+    return apart(generator.normal(120, 0.5, n)), apart(generator.normal(120 + shift, 1.0, m))
+
+
+def rounds(seed: int, n: int = 10) -> tuple[Floats, Floats]:
+    """Baseline and candidate of rounds that share a drift; neighbouring differences are not alike."""
+    generator = np.random.default_rng(seed)
+    baseline = 120 + np.linspace(0, 3, n) + generator.normal(0, 0.5, n)
+    return baseline, baseline + apart(generator.normal(0.3, 0.4, n))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_welch_is_scipys(seed: int) -> None:
+    a, b = two_samples(seed)
+    found, expected = of_independent(a, b, FINE), stats.ttest_ind(b, a, equal_var=False)
+    assert found.p_value == pytest.approx(expected.pvalue, rel=1e-9)
+    assert found.df == pytest.approx(expected.df)
+    assert found.difference == pytest.approx(b.mean() - a.mean())
+    assert found.n_effective == 10
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_tost_between_samples_is_statsmodels(seed: int) -> None:
+    a, b = two_samples(seed)
+    expected = ttost_ind(b, a, -1.2, 1.2, usevar="unequal")[0]
+    assert of_independent(a, b, FINE).equivalence_p(1.2) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_error_between_samples_is_statsmodels() -> None:
+    a, b = two_samples(9)
+    found = of_independent(a, b, FINE)
+    low, high = CompareMeans(DescrStatsW(b), DescrStatsW(a)).tconfint_diff(usevar="unequal")
+    assert found.error * stats.t.ppf(0.975, found.df) == pytest.approx((high - low) / 2)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_paired_tests_are_scipys_and_statsmodels(seed: int) -> None:
+    a, b = rounds(seed)
+    found = of_rounds(a, b, FINE)
+    assert found.p_value == pytest.approx(stats.ttest_rel(b, a).pvalue, rel=1e-9)
+    assert found.equivalence_p(0.8) == pytest.approx(ttost_paired(b, a, -0.8, 0.8)[0], rel=1e-9)
+    assert found.df == 9
+    assert found.error == pytest.approx(stats.sem(b - a))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_tost_is_as_strict_on_either_side(sign: int) -> None:
+    a, b = rounds(1)
+    found = of_rounds(a, a + sign * (b - a), FINE)
+    assert found.equivalence_p(0.8) == pytest.approx(of_rounds(a, b, FINE).equivalence_p(0.8), rel=1e-6)
+
+
+def test_many_samples_at_once_are_each_judged_alone() -> None:
+    generator = np.random.default_rng(5)
+    a, b = generator.normal(100, 1, (2, 7, 9))
+    for make in (of_independent, of_rounds):
+        together = make(a, b, 0.01)
+        alone = [make(a[row], b[row], 0.01) for row in range(7)]
+        assert together.p_value == pytest.approx([float(one.p_value) for one in alone])
+        assert together.equivalence_p(1.0) == pytest.approx([float(one.equivalence_p(1.0)) for one in alone])
+        assert together.n_effective == pytest.approx([float(one.n_effective) for one in alone])
+
+
+def test_runs_that_are_alike_widen_the_error_and_take_degrees_of_freedom() -> None:
+    a = 100 + np.sin(np.arange(12) / 2)
+    b = apart(np.random.default_rng(0).normal(100, 1, 12))
+    worth = float(effective_n(a))
+    found = of_independent(a, b, FINE)
+    va, vb = a.var(ddof=1) / worth, b.var(ddof=1) / 12
+    assert worth < 6
+    assert found.error == pytest.approx(math.sqrt(va + vb))
+    assert found.df == pytest.approx((va + vb) ** 2 / (va**2 / (worth - 1) + vb**2 / 11))
+    assert found.n_effective == worth
+    assert of_independent(b, a, FINE).n_effective == worth
+    plain = of_independent(a, b, FINE, serial=False)
+    assert plain.p_value == pytest.approx(stats.ttest_ind(b, a, equal_var=False).pvalue)
+
+
+def test_differences_that_are_alike_widen_the_error_within_rounds() -> None:
+    a, wave = np.zeros(12) + 100.0, np.sin(np.arange(12) / 2)
+    found = of_rounds(a, a + wave, FINE)
+    worth = float(effective_n(wave))
+    assert found.error == pytest.approx(wave.std(ddof=1) / math.sqrt(worth))
+    assert (found.df, found.n_effective) == pytest.approx((worth - 1, worth))
+
+
+def test_rounding_enters_smoothly() -> None:
+    """se² = s²/n + r²/12 on each side, so twice r²/12 for the difference, whatever the spread."""
+    a, b = two_samples(3)
+    plain, rounded = of_independent(a, b, FINE), of_independent(a, b, 0.6)
+    assert rounded.error**2 == pytest.approx(plain.error**2 + 2 * 0.6**2 / 12)
+    assert rounded.floor == pytest.approx(2 * 0.6**2 / 12)
+    one, other = rounds(3)
+    plain, rounded = of_rounds(one, other, FINE), of_rounds(one, other, 0.6)
+    assert rounded.error**2 == pytest.approx(plain.error**2 + 2 * 0.6**2 / 12)
+    assert rounded.variance_baseline == pytest.approx(plain.variance_baseline + 0.6**2 / 12)
+    assert rounded.variance_candidate == pytest.approx(plain.variance_candidate + 0.6**2 / 12)
+    assert rounded.floor == pytest.approx(2 * 0.6**2 / 12)
+
+
+@pytest.mark.parametrize("make", [of_independent, of_rounds])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_ratios_interval_is_fiellers(make: object, seed: int) -> None:
+    """Fieller's ends are the ratios θ at which mean_b - θ mean_a lies exactly t of its own errors from zero."""
+    a, b = (40 * side / 120 for side in rounds(seed))
+    found = of_rounds(a, b, FINE) if make is of_rounds else of_independent(a, b, FINE)
+    interval = found.ratio_interval()
+    assert interval is not None
+    ratio = b.mean() / a.mean()
+    n = len(a)
+    if make is of_rounds:
+        t = stats.t.ppf(0.975, found.n_effective - 1)
+    else:
+        va, vb = ratio**2 * found.variance_baseline, found.variance_candidate
+        t = stats.t.ppf(0.975, (va + vb) ** 2 / (va**2 / found.df_baseline + vb**2 / found.df_candidate))
+    assert interval[0] < ratio < interval[1]
+    for end in interval:
+        if make is of_rounds:
+            variance = (b - end * a).var(ddof=1) / n
+        else:
+            variance = found.variance_candidate + end**2 * found.variance_baseline
+        assert (b.mean() - end * a.mean()) ** 2 == pytest.approx(t**2 * variance, rel=1e-6)
+
+
+def test_the_level_of_the_ratios_interval_is_the_one_asked_for() -> None:
+    a, b = rounds(0)
+    wide, narrow = of_rounds(a, b, FINE).ratio_interval(0.95), of_rounds(a, b, FINE).ratio_interval(0.90)
+    assert wide is not None
+    assert narrow is not None
+    # Far from zero Fieller's interval is the difference's in units of the baseline, to first order.
+    shares = stats.t.ppf(0.975, 9) / stats.t.ppf(0.95, 9)
+    assert (wide[1] - wide[0]) / (narrow[1] - narrow[0]) == pytest.approx(shares, rel=1e-3)
+
+
+def test_the_ratios_interval_covers_as_often_as_it_says() -> None:
+    generator = np.random.default_rng(8)
+    hits = []
+    for _ in range(800):
+        a, b = generator.normal(40, 4, 8), generator.normal(100, 15, 8)
+        found = of_independent(a, b, FINE, serial=False).ratio_interval()
+        hits.append(found is not None and found[0] <= 2.5 <= found[1])
+    assert np.mean(hits) == pytest.approx(0.95, abs=4 * math.sqrt(0.95 * 0.05 / 800))
+
+
+def test_a_baseline_not_clear_of_zero_has_no_interval_of_its_ratio() -> None:
+    a, b = np.array([-3.0, 5.0, -2.0, 4.0]), np.array([1.0, 3.0, 2.0, 4.0])
+    assert of_independent(a, b, FINE).ratio_interval() is None
+    shifted = of_independent(a + 12, b, FINE).ratio_interval()
+    assert shifted is not None
+
+
+def standard(sd: float, n: int = 8) -> Floats:
+    shape = apart(np.linspace(-1, 1, n))
+    return 100 + sd * shape / shape.std(ddof=1)
+
+
+@pytest.mark.parametrize("sd", [6.0, 12.0, 24.0])
+def test_the_power_to_detect_is_statsmodels(sd: float) -> None:
+    """With equal n and equal spread Welch's df is 2n - 2, and the power that of the classical test."""
+    a = standard(sd)
+    expected = TTestIndPower().power(10 / sd, len(a), 0.05)
+    assert of_independent(a, a, FINE).detection_power(10) == pytest.approx(expected, abs=1e-6)
+    assert of_independent(a, a, FINE).detection_power(-10) == pytest.approx(expected, abs=1e-6)
+    differences = standard(sd) - 100
+    flat = np.full(8, 100.0)
+    expected = TTestPower().power(10 / sd, 8, 0.05)
+    assert of_rounds(flat, flat + differences, FINE).detection_power(10) == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_power_to_detect_the_obvious_is_one() -> None:
+    a = standard(1e-3)
+    assert of_independent(a, a, FINE).detection_power(50) == 1
+
+
+@pytest.mark.parametrize(("margin", "df"), [(2.0, 4), (3.0, 9), (4.0, 9), (2.5, 18), (1.5, 9)])
+def test_the_power_of_equivalence_is_the_share_of_simulated_campaigns(margin: float, df: int) -> None:
+    """100,000 differences and errors drawn from their own distributions: normal, and chi on df degrees of freedom."""
+    generator = np.random.default_rng(df)
+    difference = generator.normal(size=100_000)
+    error = np.sqrt(generator.chisquare(df, 100_000) / df)
+    critical = stats.t.ppf(0.95, df)
+    share = np.mean(np.abs(difference) < margin - critical * error)
+    assert equivalence_power(margin, df) == pytest.approx(share, abs=4 * 0.5 / math.sqrt(100_000))
+
+
+def test_a_margin_below_the_error_has_no_power() -> None:
+    assert equivalence_power(0.0, 9) == 0
+    assert equivalence_power(50.0, 9) == pytest.approx(1)
+    assert of_rounds(*rounds(2), FINE).equivalence_power(1e6) == pytest.approx(1)
+
+
+def power_with(found: TwoMeans, margin: float, n: int, runs: int) -> float:
+    """Power with another number of runs: the error shrinks with its root, n - 1 (or 2n - 2) degrees are left."""
+    error = float(found.error) * math.sqrt(n / runs)
+    return equivalence_power(margin / error, runs - 1 if found.paired else 2 * runs - 2)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("margin", [2.0, 5.0, 9.0])
+def test_the_runs_required_are_the_fewest_that_reach_the_power(paired: bool, margin: float) -> None:
+    flat, a = np.full(8, 100.0), standard(6.0)
+    found = of_rounds(flat, a, FINE) if paired else of_independent(a, a, FINE)
+    needed = found.runs_for_equivalence(margin, 8, 0.8)
+    assert needed is not None
+    assert needed > 4
+    assert power_with(found, margin, 8, needed) >= 0.8
+    assert power_with(found, margin, 8, needed - 1) < 0.8
+
+
+def test_no_fewer_runs_are_required_than_carry_a_verdict() -> None:
+    assert of_independent(standard(0.01), standard(0.01), FINE).runs_for_equivalence(5, 8, 0.8) == 4
+
+
+def test_no_number_of_runs_reduces_rounding() -> None:
+    """Readings to the next 3 with a margin of 2: the error of the difference never falls below 3 √(2/12) = 1.22."""
+    assert of_independent(standard(0.5), standard(0.5), 3).runs_for_equivalence(2, 8, 0.8) is None
+    assert of_independent(standard(0.5), standard(0.5), 0.1).runs_for_equivalence(2, 8, 0.8) == 4
