@@ -1,4 +1,4 @@
-"""Does the order of runs show in their values? Trends within a cell, transients at the start of blocks; and lines."""
+"""Does the order of runs show in their values? Trends, changes of level, transients at the start of blocks; lines."""
 
 import math
 from collections.abc import Sequence
@@ -8,26 +8,33 @@ from typing import Any
 import numpy as np
 import scipy
 
-from sparkpub.review.statistics.describe import Floats, autocorrelation, resolution_of
+from sparkpub.review.statistics.describe import ALPHA, MINIMUM_RUNS, SEED, Floats, autocorrelation, resolution_of
 from sparkpub.review.statistics.means import of_independent
 
 _SLOPE_RUNS = 1000
 _EXACT_BLOCKS = 8
 _GRID = 1000
+_TRUSTED_DIGITS = 9
+_ORDERS = 9999
+"""Random orders against which a change of level is held: the smallest p is 1/10,000."""
+_ORDERS_UP_TO = 200
+"""Values up to which orders are drawn; beyond, Pettitt's own limit is close enough."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trend:
     """A sample against its run order. `slope` is in units per run; None where n is too small to say.
 
-    `p_value` is two-sided, of the Mann-Kendall test (exact for small n without ties); `tau` and `spearman` are
-    rank correlations with run order, `lag1` the autocorrelation of neighbours.
+    `p_value` is two-sided, of the Mann-Kendall test, with Hamed and Rao's variance where runs that follow each other
+    are alike around the trend: `inflation` is the factor on the variance, 1 where they are not. `tau` and `spearman`
+    are rank correlations with run order, `lag1` the autocorrelation of neighbours.
     """
 
     n: int
     slope: float | None = None
     tau: float | None = None
     p_value: float | None = None
+    inflation: float | None = None
     spearman: float | None = None
     spearman_p: float | None = None
     lag1: float | None = None
@@ -36,25 +43,104 @@ class Trend:
 def trend(values: Sequence[float]) -> Trend:
     """The trend of values in run order; a constant sample has slope 0 and p 1.
 
-    Theil (1950) and Sen (1968) for the slope, Mann (1945) and Kendall (1975) for the test. Beyond 1,000 values
-    the slope is that of 1,000 evenly spaced ones, so that cost grows with n and not with its square.
+    Theil (1950) and Sen (1968) for the slope, Mann (1945) and Kendall (1975) for the test (exact for small n without
+    ties), Hamed and Rao (1998, Journal of Hydrology 204, 182-196) for its variance. Beyond 1,000 values the slope is
+    that of 1,000 evenly spaced ones, so that cost grows with n and not with its square.
     """
     array, n = np.array(values, dtype=np.float64), len(values)
     if n < 3:
         return Trend(n=n)
     if array.min() == array.max():
-        return Trend(n=n, slope=0.0, tau=0.0, p_value=1.0, spearman=0.0, spearman_p=1.0)
+        return Trend(n=n, slope=0.0, tau=0.0, p_value=1.0, inflation=1.0, spearman=0.0, spearman_p=1.0)
+    slope = theil_sen(array)
+    inflation = variance_inflation(array - slope * np.arange(n))
     kendall = scipy.stats.kendalltau(np.arange(n), array)
     rho = float(np.corrcoef(np.arange(n), scipy.stats.rankdata(array))[0, 1])
     return Trend(
         n=n,
-        slope=theil_sen(array),
+        slope=slope,
         tau=float(kendall.statistic),
-        p_value=float(kendall.pvalue),
+        p_value=float(kendall.pvalue) if inflation == 1 else _corrected_p(float(kendall.statistic), array, inflation),
+        inflation=inflation,
         spearman=rho,
         spearman_p=_correlation_p(rho, n),
         lag1=autocorrelation(array),
     )
+
+
+def variance_inflation(around_trend: Floats) -> float:
+    """Hamed and Rao's (1998) factor on the variance of Kendall's S, from the ranks of values without their trend.
+
+    The trend runs through two of the values, whose distances from it are equal but for arithmetic: digits beyond the
+    ninth are not trusted. Only autocorrelations beyond chance (5 %) count, and together they never count as extra evidence: the factor is at
+    least 1.
+    """
+    n = len(around_trend)
+    largest = float(np.abs(around_trend).max()) or 1.0
+    ranks = scipy.stats.rankdata(np.round(around_trend / largest, _TRUSTED_DIGITS))
+    centred = ranks - ranks.mean()
+    if not centred.any():
+        return 1.0
+    spectrum = np.abs(np.fft.rfft(centred, 2 * n)) ** 2
+    correlations = np.fft.irfft(spectrum)[1:n] / float(centred @ centred)
+    lags = np.arange(1, n)
+    beyond_chance = np.abs(correlations) > scipy.special.ndtri(1 - ALPHA / 2) / math.sqrt(n)
+    weights = (n - lags) * (n - lags - 1) * (n - lags - 2)
+    total = float((weights * correlations)[beyond_chance].sum())
+    return max(1.0, 1 + 2 * total / (n * (n - 1) * (n - 2)))
+
+
+def _corrected_p(tau: float, values: Floats, inflation: float) -> float:
+    """Two-sided p of Kendall's S by its normal limit, with ties, continuity, and a variance larger by `inflation`."""
+    n = len(values)
+    ties = np.unique(values, return_counts=True)[1].astype(np.float64)
+    pairs = n * (n - 1) / 2
+    untied = pairs - float((ties * (ties - 1)).sum()) / 2
+    score = abs(tau) * math.sqrt(pairs * untied)
+    variance = (n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())) / 18
+    return float(2 * scipy.special.ndtr(-max(0.0, score - 1) / math.sqrt(variance * inflation)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangePoint:
+    """Where a sample changes its level. `before` is the number of values before the change, `shift` by how much the
+    mean of those after it is higher, in the unit of the values. `p_value` is that of any change at all."""
+
+    before: int
+    shift: float
+    p_value: float
+
+
+def change_point(values: Sequence[float]) -> ChangePoint | None:
+    """Pettitt's (1979, Applied Statistics 28, 126-135) test for one change of level in run order.
+
+    The p-value is the share of random orders of the same values with a statistic at least as large (9,999 orders, the
+    same at every call); Pettitt's limit, which cannot reject at n = 10, only beyond 200 values. None for fewer than
+    four values and for values that are all equal.
+    """
+    array, n = np.array(values, dtype=np.float64), len(values)
+    if n < MINIMUM_RUNS or array.min() == array.max():
+        return None
+    ranks = scipy.stats.rankdata(array)
+    apart = _apart(ranks)
+    before = int(apart.argmax()) + 1
+    largest = float(apart.max())
+    if n <= _ORDERS_UP_TO:
+        orders = np.random.default_rng((SEED, n)).permuted(np.tile(ranks, (_ORDERS, 1)), axis=1)
+        as_large = int((_apart(orders).max(axis=-1) >= largest - 1e-9).sum())
+        p_value = (1 + as_large) / (1 + _ORDERS)
+    else:
+        p_value = min(1.0, 2 * math.exp(-6 * largest**2 / (n**3 + n**2)))
+    shift = float(array[before:].mean() - array[:before].mean())
+    return ChangePoint(before=before, shift=shift, p_value=p_value)
+
+
+def _apart(ranks: Floats) -> Floats:
+    """|U| of Pettitt's test for a change after the first value, after the second, …, along the last axis."""
+    n = ranks.shape[-1]
+    steps = np.arange(1, n)
+    scores: Floats = np.abs(2 * ranks.cumsum(axis=-1)[..., :-1] - steps * (n + 1))
+    return scores
 
 
 def theil_sen(values: Floats) -> float:

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sparkpub.review.statistics.drift import first_runs, order_effect, trend
+from sparkpub.review.statistics import drift
+from sparkpub.review.statistics.drift import (
+    change_point,
+    first_runs,
+    least_squares,
+    order_effect,
+    trend,
+    variance_inflation,
+)
 
 
 @pytest.mark.parametrize("n", [5, 10, 40])
@@ -111,3 +119,149 @@ def test_the_order_effect_is_welchs_on_places() -> None:
 
 def test_an_environment_that_is_always_first_has_no_order_effect() -> None:
     assert order_effect([1.0, 2.0, 3.0], [0, 0, 0]) is None
+
+
+def dependent(seed: int, n: int = 30, phi: float = 0.7) -> list[float]:
+    """A first-order process on a slope of 0.05 a run."""
+    drawn = np.random.default_rng(seed).normal(size=n)
+    values = [drawn[0]]
+    for shock in drawn[1:]:
+        values.append(phi * values[-1] + shock)
+    return list(np.array(values) + 0.05 * np.arange(n))
+
+
+@pytest.mark.parametrize(
+    ("seed", "p_value", "inflation", "slope"),
+    [
+        (0, 0.3574045123166618, 1.7377132290234818, 0.038303424074105884),
+        (2, 0.08793032265747391, 1.3226792221241992, 0.04499414602209947),
+        (3, 0.0020987133730101526, 1.718357810413885, 0.1379795861754188),
+        (5, 0.6081899673374798, 1.5695962432668842, 0.019068065751643326),
+    ],
+)
+def test_dependent_runs_widen_the_variance_as_in_pymannkendall(
+    seed: int, p_value: float, inflation: float, slope: float
+) -> None:
+    """pymannkendall 1.4.3, hamed_rao_modification_test: p, var_s over that of original_test, slope.
+
+    To 2 %, since two values lie equally far from the trend, and there arithmetic in the last digit ranks them.
+    """
+    found = trend(dependent(seed))
+    assert (found.p_value, found.inflation) == pytest.approx((p_value, inflation), rel=0.02)
+    assert found.slope == pytest.approx(slope, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", [1, 4])
+def test_runs_that_are_not_alike_keep_the_plain_test(seed: int) -> None:
+    """pymannkendall finds a factor of 1 for both."""
+    values = dependent(seed)
+    found = trend(values)
+    assert found.inflation == 1
+    assert found.p_value == pytest.approx(stats.kendalltau(np.arange(30), values).pvalue)
+
+
+def test_runs_that_swing_are_not_taken_as_extra_evidence() -> None:
+    """A wave around a line: pymannkendall's factor is 0.67 here, and its p four hundred times smaller."""
+    values = [1.3, 1.3, 2.1, 2.7, 4.9, 5.3, 5.3, 5.1, 4.4, 4.1, 3.2, 3.9]
+    values += [6.2, 7.7, 8.9, 9.1, 8.8, 7.3, 6.9, 7.4, 9.6, 11.3, 12.1, 11.9]
+    found = trend(values)
+    assert found.inflation == 1
+    assert found.p_value == pytest.approx(stats.kendalltau(np.arange(24), values).pvalue)
+    assert trend([60.0] * 8).inflation == 1
+    assert variance_inflation(np.array([2.0, 2.0, 2.0, 2.0])) == 1
+
+
+def test_the_corrected_p_counts_ties_and_continuity() -> None:
+    """1, 1, 2, 3, 3, 3: S = 11 and, with groups of two and three, var S = (6·5·17 - 2·1·9 - 3·2·11) / 18 = 23.667."""
+    values = np.array([1.0, 1.0, 2.0, 3.0, 3.0, 3.0])
+    tau = stats.kendalltau(np.arange(6), values).statistic
+    z = (11 - 1) / math.sqrt(426 / 18 * 1.5)
+    assert drift._corrected_p(float(tau), values, 1.5) == pytest.approx(2 * stats.norm.sf(z))
+    assert drift._corrected_p(-float(tau), values, 1.5) == pytest.approx(2 * stats.norm.sf(z))
+
+
+def test_a_score_within_the_continuity_correction_is_no_evidence() -> None:
+    assert drift._corrected_p(0.0, np.arange(5.0), 1.2) == 1
+
+
+def test_the_corrected_trend_raises_fewer_alarms_in_dependent_runs() -> None:
+    """300 processes of 40 runs with a coefficient of 0.5 and no trend: the plain test finds one in about 25 of 100."""
+    generator = np.random.default_rng(6)
+    plain = corrected = 0
+    for _ in range(300):
+        values = np.zeros(140)
+        for place in range(1, 140):
+            values[place] = 0.5 * values[place - 1] + generator.normal()
+        found = trend(list(values[100:]))
+        plain += stats.kendalltau(np.arange(40), values[100:]).pvalue < 0.05
+        corrected += (found.p_value or 1) < 0.05
+    assert plain / 300 > 0.15
+    assert corrected < 0.75 * plain
+
+
+def pettitt(values: tuple[float, ...]) -> list[float]:
+    """|U| by definition: the sum of signs over pairs across the change (Pettitt 1979, equation 2.2)."""
+    return [
+        abs(sum(np.sign(one - other) for one in values[:place] for other in values[place:]))
+        for place in range(1, len(values))
+    ]
+
+
+def test_a_change_of_level_is_found_where_it_is() -> None:
+    values = (3.0, 1.0, 2.0, 9.0, 8.0, 9.5)
+    found = change_point(values)
+    assert found is not None
+    scores = pettitt(values)
+    assert (found.before, max(scores)) == (3, scores[2])
+    assert found.shift == pytest.approx((9 + 8 + 9.5) / 3 - 2)
+    fell = change_point(values[::-1])
+    assert fell is not None
+    assert (fell.before, fell.shift) == (3, pytest.approx(-found.shift))
+
+
+@pytest.mark.parametrize("values", [(3.0, 1.0, 2.0, 9.0, 8.0, 9.5), (1.0, 5.0, 2.0, 2.0, 6.0, 3.0)])
+def test_its_p_is_the_share_of_all_orders(values: tuple[float, ...]) -> None:
+    largest = max(pettitt(values))
+    share = np.mean([max(pettitt(order)) >= largest for order in itertools.permutations(values)])
+    found = change_point(values)
+    assert found is not None
+    assert found.p_value == pytest.approx(share, abs=4 * 0.5 / math.sqrt(9999))
+    assert change_point(values) == found
+
+
+def test_beyond_two_hundred_values_pettitts_limit_holds() -> None:
+    values = np.random.default_rng(3).normal(size=201)
+    values[100:] += 0.4
+    found = change_point(list(values))
+    assert found is not None
+    largest = max(pettitt(tuple(values)))
+    assert found.p_value == pytest.approx(2 * math.exp(-6 * largest**2 / (201**3 + 201**2)))
+    shorter = change_point(list(values[:200]))
+    assert shorter is not None
+    assert shorter.p_value == pytest.approx(
+        2 * math.exp(-6 * max(pettitt(tuple(values[:200]))) ** 2 / (200**3 + 200**2)), abs=0.03
+    )
+    assert shorter.p_value != pytest.approx(found.p_value, rel=1e-6)
+    flat = change_point([0.0, 1.0] * 150)
+    assert flat is not None
+    assert flat.p_value == 1
+
+
+def test_too_few_values_and_equal_ones_have_no_level_to_change() -> None:
+    assert change_point([1.0, 2.0, 9.0]) is None
+    assert change_point([5.0] * 9) is None
+    assert change_point([1.0, 2.0, 9.0, 9.5]) is not None
+
+
+def test_changes_of_level_raise_no_more_alarms_than_allowed() -> None:
+    generator = np.random.default_rng(9)
+    found = [change_point(list(generator.normal(size=10))) for _ in range(200)]
+    alarms = np.mean([item is not None and item.p_value < 0.05 for item in found])
+    assert alarms <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / 200)
+
+
+def test_lines_are_scipys() -> None:
+    x, y = [1.0, 2.0, 3.0, 5.0], [2.0, 4.1, 5.9, 10.2]
+    found, expected = least_squares(x, y), stats.linregress(x, y)
+    assert (found.slope, found.intercept) == pytest.approx((expected.slope, expected.intercept))
+    assert found.r_squared == pytest.approx(expected.rvalue**2)
