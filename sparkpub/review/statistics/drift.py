@@ -72,8 +72,8 @@ def variance_inflation(around_trend: Floats) -> float:
     """Hamed and Rao's (1998) factor on the variance of Kendall's S, from the ranks of values without their trend.
 
     The trend runs through two of the values, whose distances from it are equal but for arithmetic: digits beyond the
-    ninth are not trusted. Only autocorrelations beyond chance (5 %) count, and together they never count as extra evidence: the factor is at
-    least 1.
+    ninth are not trusted. Only autocorrelations beyond chance (5 %) count, and together they never count as extra
+    evidence: the factor is at least 1.
     """
     n = len(around_trend)
     largest = float(np.abs(around_trend).max()) or 1.0
