@@ -158,19 +158,18 @@ def import_(kind: str, path: Path, campaign: str, data: Path, matrix_file: Path 
 @click.option("--github", is_flag=True, help="Print the findings as annotations of a GitHub workflow.")
 @click.option("--fail-on", type=click.Choice(["error", "warning"]), default="error", show_default=True,
               help="Exit 1 at findings of this severity or worse that campaign.json does not acknowledge.")  # fmt: skip
-@click.option("--sources", type=_PRESENT, default=None, help="Review the pages in this folder too.")
-def check(data: Path, as_json: bool, github: bool, fail_on: Literal["error", "warning"], sources: Path | None) -> None:
-    """Put every run, figure and sentence through the hostile review.
+@click.option("--sources", type=_FOLDER, default=Path("site_src"), show_default=True,
+              help="The folder of pages and claims, checked too where it exists.")  # fmt: skip
+def check(data: Path, as_json: bool, github: bool, fail_on: Literal["error", "warning"], sources: Path) -> None:
+    """Run the data-quality checks over runs, claims and pages.
 
     Example: sparkpub check --fail-on warning
     """
     from sparkpub.review.checks import reviewing
     from sparkpub.review.dataset import load
-    from sparkpub.site import proofreading
+    from sparkpub.site.build import SiteOptions, proofread
 
-    found = reviewing.review(load(data, skip=lambda _: None))
-    if sources is not None:
-        found = proofreading.with_prose(found, sources)
+    found = proofread(load(data, skip=lambda _: None), SiteOptions(sources))
     lines = (
         [reviewing.as_json(found)] if as_json else (reviewing.as_annotations if github else reviewing.as_text)(found)
     )

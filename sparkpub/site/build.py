@@ -15,7 +15,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from sparkpub.record.errors import SiteError
-from sparkpub.review.checks import review
+from sparkpub.review.checks import Review, review
 from sparkpub.review.claims import facts, ledger
 from sparkpub.review.dataset import Dataset
 from sparkpub.review.summary import statistics
@@ -73,10 +73,16 @@ def _tree(publication: Publication, drawings: Drawings) -> dict[str, Content]:
 def refuse(dataset: Dataset, options: SiteOptions) -> None:
     """Raise SiteError with every reason for which this must not be published: errors that nobody has answered,
     typed figures, links to evidence that is not there, claims whose verdict changed."""
-    found = proofreading.with_prose(review(dataset), options.sources).unacknowledged_errors
-    lines = [f"{finding.check}: {finding.message}" for finding in found]
+    found = proofread(dataset, options).unacknowledged_errors
+    lines = [f"{finding.check}: {finding.where}: {finding.message}" for finding in found]
     if lines:
-        raise SiteError(lines[0], others=lines[1:], remedy="mend it, or acknowledge it in campaign.json")
+        raise SiteError(lines[0], others=lines[1:], remedy="correct it, or acknowledge it in campaign.json")
+
+
+def proofread(dataset: Dataset, options: SiteOptions) -> Review:
+    """The review of the data and of the pages that people wrote."""
+    found = review(dataset)
+    return proofreading.with_prose(found, options.sources, lambda: words(publish(dataset, options)).values())
 
 
 def publish(dataset: Dataset, options: SiteOptions) -> Publication:

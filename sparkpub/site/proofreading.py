@@ -1,8 +1,9 @@
 """The sentences under review: typed figures, claims whose verdict changed, links to evidence that is not there."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from sparkpub.review.checks.finding import Finding
@@ -11,28 +12,99 @@ from sparkpub.review.checks.reviewing import Review
 from sparkpub.review.claims import ledger
 from sparkpub.review.dataset import Dataset
 from sparkpub.site import prose
+from sparkpub.site.prose import Passage, Typed
+from sparkpub.site.words import proof
 
 CLAIMS_FILE = "claims.yaml"
+_BRACES = re.compile(r"\{[^{}]*\}")
 _LINK = re.compile(r"\]\(\s*<?([^)\s>]+)|\bhref=[\"']([^\"']+)")
 _RUN = re.compile(r"(?:^|/)runs/([A-Za-z0-9][\w.-]*?)(?:\.md|/|$)")
 _EVIDENCE = re.compile(r"(?:^|/)evidence/([a-z0-9][a-z0-9.-]*)/([A-Za-z0-9][\w.-]*)$")
+_FRONT = re.compile(r"\A---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
+_TITLE = re.compile(r"^(?:title|description|summary):\s*(.+)$", re.MULTILINE)
+_ABOUT_RESULTS = re.compile(r"^campaign:", re.MULTILINE)
+
+Names = Callable[[], Sequence[tuple[str, str]]]
+"""Gives the expressions that an author can use, each with its present value."""
 
 
-def with_prose(review: Review, sources: Path) -> Review:
-    """The review with what is wrong in the pages, ledger.yaml included, of a folder."""
-    found = [finding for read in READERS.values() for finding in read(sources, review)]
+def with_prose(review: Review, sources: Path, names: Names = tuple) -> Review:
+    """The review with what is wrong in the pages, claims.yaml included, of a folder.
+
+    `names` is asked only where a typed figure was found, for the expression that gives it.
+    """
+    found = [finding for read in READERS.values() for finding in read(sources, review, cache(names))]
     return replace(review, findings=review.findings + tuple(found))
 
 
-def unbound_number(sources: Path, _review: Review) -> Iterator[Finding]:
-    """Figures with a unit that somebody typed: they go stale in silence."""
+def unbound_number(sources: Path, _review: Review, names: Names) -> Iterator[Finding]:
+    """Figures and verdicts that somebody typed: they go stale in silence."""
     for page in prose.pages(sources):
-        for number in prose.unbound_numbers(page):
-            text = f"{number.text!r} is typed into the text; {number.fix}."
-            yield _finding("unbound-number", page, number.line, text)
+        source = page.read_text(encoding="utf-8")
+        strict = about_results(page.relative_to(sources), source)
+        for passage in read_page(source, page.relative_to(sources).as_posix()):
+            for said in prose.typed(passage, strict=strict):
+                text = f"{said.text!r} is typed into the text; {_advice(said, names)}."
+                yield _finding("unbound-number", page, prose.line_of(source, said), text)
+    path = sources / CLAIMS_FILE
+    for statement in ledger.read(path) if path.is_file() else ():
+        for said in prose.typed(Passage(_BRACES.sub(prose.JUDGED, statement.says)), strict=True):
+            line = prose.line_of(path.read_text(encoding="utf-8"), said)
+            text = f"{said.text!r} is typed into claim {statement.id}; name the figure of its expectation in braces."
+            yield _finding("unbound-number", path, line, text)
 
 
-def claim(sources: Path, review: Review) -> Iterator[Finding]:
+def about_results(page: Path, source: str) -> bool:
+    """Whether a page speaks of results: a post, or a page that names its campaign."""
+    front = _FRONT.match(source)
+    return "posts" in page.parts or (front is not None and _ABOUT_RESULTS.search(front[1]) is not None)
+
+
+def read_page(source: str, uri: str) -> list[Passage]:
+    """What a reader sees of a page, title and description included. Raises ClaimError with file and line."""
+    front = _FRONT.match(source)
+    filled = proof(source, uri)
+    head = "" if front is None else filled[: filled.index("\n---\n", 3) + 5]
+    titles = [Passage(found[1]) for found in _TITLE.finditer(head)]
+    return titles + prose.passages(prose.to_html(filled[len(head) :]))
+
+
+def _advice(said: Typed, names: Names) -> str:
+    """What to write instead: the expression that gives this number, where there is one."""
+    if said.kind == "verdict":
+        return "a verdict comes from a claim: write {{ claim(…) }} or {{ verdict(…) }} in the same sentence"
+    if said.number is None:
+        return "write what was computed: {{ value(…) }}, {{ compare(…) }} or {{ fact(…) }}"
+    exact, near = _matches(said, names())
+    if exact:
+        return f"write {{{{ {exact[0]} }}}}"
+    number = f"{said.number:g}" + (f" {said.unit}" if said.unit else "")
+    nearest = "; ".join(f"{{{{ {name} }}}} = {value}" for name, value in near)
+    what = f"no value is {number}; nearest: {nearest}" if nearest else f"no value is {number}"
+    return f"{what}. A figure from elsewhere belongs in facts.yaml with its source: {{{{ fact(…) }}}}"
+
+
+_VALUE = re.compile(r"([+−-]?\d[\d,]*(?:\.\d+)?)\s*(\S.*)?$")
+
+
+def _matches(said: Typed, names: Sequence[tuple[str, str]]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Expressions whose value is the number as typed, and the two that come nearest to it in the same unit."""
+    assert said.number is not None
+    exact: list[str] = []
+    near: list[tuple[float, str, str]] = []
+    decimals = len(said.text.partition(".")[2].split(" ")[0].rstrip("%GiBtok/s"))
+    for name, value in names:
+        found = _VALUE.fullmatch(value)
+        if found is None or (said.unit is not None and (found[2] or "") != said.unit):
+            continue
+        number = abs(float(found[1].replace(",", "").replace("−", "-")))
+        if round(number, decimals) == said.number:
+            exact.append(name)
+        near.append((abs(number - said.number), name, value))
+    return exact, [(name, value) for _, name, value in sorted(near)[:2]]
+
+
+def claim(sources: Path, review: Review, _names: Names) -> Iterator[Finding]:
     """Claims that the data now judge otherwise than when the text was written, with the places to reread."""
     path = sources / CLAIMS_FILE
     for verdict in ledger.judge(ledger.read(path), review.dataset, review) if path.is_file() else ():
@@ -46,7 +118,7 @@ def claim(sources: Path, review: Review) -> Iterator[Finding]:
                            recorded=verdict.claim.recorded, verdict=verdict.verdict, places=places)  # fmt: skip
 
 
-def dead_evidence(sources: Path, review: Review) -> Iterator[Finding]:
+def dead_evidence(sources: Path, review: Review, _names: Names) -> Iterator[Finding]:
     """Links to runs that are not among the data, and to files that do not exist."""
     for page in prose.pages(sources):
         text = page.read_text(encoding="utf-8")
@@ -70,7 +142,7 @@ def _finding(check: str, page: Path, line: int, message: str, *, campaign: str =
     return Finding(check, CHECKS[check].severities[0], campaign, None, None, message, where | evidence)
 
 
-READERS: dict[str, Callable[[Path, Review], Iterator[Finding]]] = {
+READERS: dict[str, Callable[[Path, Review, Names], Iterator[Finding]]] = {
     "unbound-number": unbound_number,
     "claim": claim,
     "dead-evidence": dead_evidence,

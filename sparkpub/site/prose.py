@@ -1,80 +1,316 @@
-"""Figures typed into prose: found by file and line, since a typed figure goes stale in silence."""
+"""What a reader reads on a page that people wrote, and which figures and verdicts in it nobody computed.
+
+A page is read as it is shown: its expressions are filled in (each by a mark in place of its result), Markdown becomes
+HTML, and the text of the HTML is searched. So a figure is found in a heading, a table, a caption or an alternative
+text, whatever markup stands between the number and its unit.
+
+Some numbers are no results and may be typed: dates, versions, names of models and machines, numbering, code blocks.
+"""
 
 import re
+import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
 from pathlib import Path
+from typing import Literal
+
+import markdown
+
+BOUND, JUDGED = "\N{OBJECT REPLACEMENT CHARACTER}", "\N{INTERLINEAR ANNOTATION TERMINATOR}"
+"""In the text of a page: the result of an expression, and of one that gives a verdict. Typed, they are blanks."""
+EXTENSIONS = (
+    "abbr",
+    "admonition",
+    "attr_list",
+    "footnotes",
+    "md_in_html",
+    "tables",
+    "pymdownx.details",
+    "pymdownx.superfences",
+)
+"""Of the Markdown in mkdocs.yml, what decides which text a reader sees."""
+
+# -- words of measurement --------------------------------------------------------------------------------------
 
 UNITS = (
-    *("GiB", "GB", "GiB/s", "GB/s", "MiB", "MB", "KiB", "kB", "TiB", "TB", "TB/s", "B/s", "B/token"),
-    *("tok/s", "tokens/s", "tokens/sec", "tokens/second", "req/s", "requests/s"),
-    *("ns", "µs", "μs", "ms", "s", "sec", "seconds", "min", "minutes", "h", "hours"),
-    *("°C", "celsius", "W", "kW", "watts", "J", "kJ", "joules", "MHz", "GHz", "GFLOP/s", "TFLOP/s"),
-    *("%", "percent", "per cent", "×", "x", "times"),
+    *("GiB", "GB", "GiB/s", "GB/s", "MiB", "MB", "KiB", "kB", "TiB", "TB", "TB/s", "B/s", "B/token", "bytes"),
+    *("tok/s", "tokens/s", "tokens/sec", "tokens/second", "req/s", "requests/s", "tokens per second"),
+    *("gibibytes", "gigabytes", "mebibytes", "megabytes", "terabytes"),
+    *("ns", "µs", "μs", "ms", "s", "sec", "seconds", "min", "minutes", "h", "hours", "milliseconds", "days"),
+    *("°C", "celsius", "degrees", "W", "kW", "watts", "J", "kJ", "joules", "MHz", "GHz", "GFLOP/s", "TFLOP/s"),
+    *("%", "percent", "per cent", "percentage points", "×", "x", "times", "fold", "-fold"),
 )
-"""Units that make a number a figure. `x` and `×` count only directly behind the number."""
-_TIGHT = frozenset({"x", "×"})
-_DIGITS = r"\d+(?:[,\u00a0\u202f]\d{3})*(?:\.\d+)?"
-_NUMBER = rf"[+\-−~≈±<>≤≥]?{_DIGITS}(?:\s?[–—-]\s?{_DIGITS})?"
+_UNIT = "|".join(re.escape(unit) for unit in sorted(UNITS, key=len, reverse=True))
+_WORD_UNIT = "|".join(re.escape(unit) for unit in sorted(UNITS, key=len, reverse=True) if len(unit) > 1 or unit == "%")
+"""Units that may follow a number in words: `one s` is no second."""
+_SMALL = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+"""Words that count things, and are figures only before a unit."""
+_LARGE = (
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty", "thirty", "forty"),
+    *("fifty", "sixty", "seventy", "eighty", "ninety", "hundred", "hundreds", "thousand", "thousands", "million"),
+    *("millions", "billion", "billions", "dozen", "dozens"),
+)
+_DIGITS = r"\d+(?:[,\u202f ]\d{3})*(?:\.\d+)?"
+_NUMBER = rf"[+\-~≈±<>≤≥]?\s?{_DIGITS}(?:\s?[–—-]\s?{_DIGITS}|\s?[/⁄]\s?{_DIGITS})?"
+_FIGURE = re.compile(rf"(?<![\w.^])({_NUMBER})(?:[\s-]?({_UNIT})(?![\w/])|([kKMGT])(?!\w))?")
+_SPELLED = re.compile(
+    rf"\b(?:(?:{'|'.join(_SMALL)})[\s-]?(?:{_WORD_UNIT})(?![\w/])"
+    rf"|(?:{'|'.join(_LARGE)})\b(?:[\s-](?:{_WORD_UNIT})(?![\w/]))?"
+    rf"|(?:{'|'.join(_SMALL)})[\s-]?fold|factor\sof\s(?:{'|'.join(_SMALL)})"
+    rf"|(?:{'|'.join(_SMALL)})\s(?:in|out\sof)\s(?:every\s)?(?:{'|'.join(_SMALL)})"
+    r"|twice|thrice|halve[sd]?|halving|tripl(?:e[sd]?|ing)|quadrupl(?:e[sd]?|ing)"
+    r"|doubl(?:e[sd]?|ing)(?![\s-](?:count|precision|quote|click))"
+    r"|(?:a|one|the other|by)[\s-]half|half(?=\s(?:of|the|as|that|its|again|more|less)\b)"
+    r"|(?:a|one|two|three)[\s-](?:third|quarter|fifth|tenth)s?(?=\s(?:of|more|less|as|slower|faster)\b|[.,;:)]|$))",
+    re.IGNORECASE,
+)
+_IN_CODE = re.compile(rf"{_DIGITS}(?:\s+(?:{_UNIT})|%|GiB|GB|tok/s|°C)(?![\w/])")
+"""In code within a sentence a figure has a unit; other numbers there are settings and names."""
+_VERDICT = re.compile(
+    r"\b(?:faster|slower|quicker|equivalent|outperforms?|outperformed|supported|refuted|undecided|confounded"
+    r"|(?:statistically )?significant(?:ly)?|no (?:measurable |real |significant )?difference|makes no difference)\b",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"|«[^»]*»")
+
+# -- numbers that are no results -------------------------------------------------------------------------------
+
+_MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+_SOFTWARE = (
+    r"(?:CUDA|Python|PyTorch|torch|kernel|Linux|Ubuntu|Debian|driver|Docker|MkDocs|Material|Vega|Vega-Lite|Altair|NumPy"
+    r"|SciPy|vLLM|SGLang|TensorRT-LLM|TensorRT|llama\.cpp|transformers|NVML|Node(?:\.js)?|Chromium|Firefox|WebKit|version"
+    r"|release|build|cgroups?|control groups|schema|CTranslate2|aiperf|RFC|ISO|PCIe|Llama|Qwen|Phi|Gemma|GPT|MIT)"
+)
+_NUMBERED = (
+    r"(?:parts?|sections?|chapters?|steps?|issues?|questions?|figures?|tables?|pages?|phases?|iterations?|lines?|items?|proposals?"
+    r"|appendix|tests?|versions?|no\.|#)"
+)
+_NAMING = re.compile(
+    "|".join(
+        (
+            r"\b\d{4}-\d{2}(?:-\d{2})?(?:[T ]\d{2}:\d{2}(?::\d{2})?Z?)?\b",
+            rf"\b(?:\d{{1,2}} )?{_MONTH}(?: \d{{1,2}},)?(?: \d{{4}})?",
+            r"(?<![\d.,])(?:1[89]\d\d|20[0-3]\d)(?![\d.,]*\d|\s?(?:tok|GiB|GB|MiB|MB|ms|%|req|×))",
+            r"\bv?\d+\.\d+\.\d+[\w.+-]*",
+            rf"\b{_SOFTWARE}[ /-]v?\d[\w.+-]*\b(?! ?(?:{_UNIT})(?!\w))",
+            rf"(?i:\b{_NUMBERED})\s?\d+(?:(?:\s?[–-]\s?|\sto\s|\sand\s|\sof\s|, )\d+)*",
+            r"(?<![\w=])[A-Za-z_](?:\w|[-./:](?=\w))*",
+            r"\b\d+(?:\.\d+)?[BbM](?:-[A-Za-z]\w*)*(?![\w/])",
+            r"\b\d+(?:st|nd|rd|th)\b",
+            r"\b\d+-bit\b",
+            r"\b(?:90|95|99) ?% (?=confidence|interval|CI\b)",
+            r"^\s*\(?\d{1,2}[.)](?=\s)|\(\d\)",
+        )
+    ),
+    re.MULTILINE,
+)
+"""Dates, versions, numbering, words with a digit in them, sizes of models (`7B`), ordinals, names of intervals."""
 
 
-def _pattern() -> re.Pattern[str]:
-    loose = "|".join(re.escape(unit) for unit in sorted(UNITS, key=len, reverse=True) if unit not in _TIGHT)
-    return re.compile(rf"(?<![\w.#/-])({_NUMBER})(?:[\s\u00a0\u202f-]?({loose})|([x×]))(?![\w/])")
-
-
-_FIGURE = _pattern()
-_FENCE = re.compile(r"^\s*(```+|~~~+)")
-_SKIPPED = re.compile(r"`[^`\n]*`|\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|<!--.*?-->|\]\([^)]*\)|</?[a-zA-Z][^>]*>", re.DOTALL)
-
-_INDENT = ("    ", "\t")
-_CONTAINER = re.compile(r"\s{0,3}(?:[-*+]\s|\d+[.)]\s|!!!|\?\?\?|===|\[\^)")
-"""Lines whose indented continuation is prose: list items, admonitions, tabs, footnotes."""
+# -- a page as it is read --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class UnboundNumber:
-    """A figure with a unit that somebody typed. `line` is 1-based; `fix` says what to write instead."""
+class Passage:
+    """A piece of text that is read as one: a paragraph, a heading, a cell, an alternative text, a title.
 
-    path: Path
-    line: int
+    `code` is what of it is set as code.
+    """
+
     text: str
-    fix: str
+    code: tuple[str, ...] = ()
 
 
-def unbound_numbers(path: Path) -> list[UnboundNumber]:
-    """Typed figures of one Markdown file, outside code, front matter and template expressions."""
-    text = _prose(path.read_text(encoding="utf-8"))
-    return [
-        UnboundNumber(path, text.count("\n", 0, found.start()) + 1, found[0].strip(), _fix(found[2] or found[3]))
-        for found in _FIGURE.finditer(text)
-    ]
+@dataclass(frozen=True)
+class Typed:
+    """A figure or a verdict that somebody typed. `number` and `unit` are None for words and verdicts."""
+
+    kind: Literal["figure", "verdict"]
+    text: str
+    before: str
+    """The words in front of it, to find its line."""
+    number: float | None = None
+    unit: str | None = None
 
 
-def _fix(unit: str) -> str:
-    return (
-        f'take it from the data with {{{{ value(…) }}}} or {{{{ compare(…) }}}}, or name it in facts.yaml ("{unit}") '
-        "with its source and write {{ fact(…) }}"
+def passages(html: str) -> list[Passage]:
+    """The text of a page, block by block, with texts of attributes; without code blocks."""
+    reader = _Reader()
+    reader.feed(html)
+    reader.close()
+    return reader.finished()
+
+
+def to_html(text: str) -> str:
+    """Markdown as the site converts it."""
+    converted: str = markdown.markdown(text, extensions=list(EXTENSIONS))
+    return converted
+
+
+def typed(passage: Passage, *, strict: bool) -> Iterator[Typed]:
+    """What of a passage is typed and should be bound.
+
+    Strict is for pages about results: any number, numbers in words, and words of a verdict where no verdict stands.
+    Elsewhere only numbers with a unit of measurement count.
+    """
+    if strict:
+        yield from _typed(passage)
+        return
+    for said in _typed(passage):
+        if said.kind == "figure" and said.number is not None and said.unit not in (None, "×", "x", "times"):
+            yield said
+
+
+def _typed(passage: Passage) -> Iterator[Typed]:
+    text = _plain(passage.text)
+    for code in passage.code:
+        for found in _IN_CODE.finditer(_plain(code)):
+            yield _figure(found, _plain(code))
+    for code in sorted(passage.code, key=len, reverse=True):
+        text = text.replace(_plain(code), " " * len(_plain(code)))
+    prose = _NAMING.sub(_blank_names, text)
+    spelled = list(_SPELLED.finditer(text))
+    for found in spelled:
+        yield Typed("figure", found[0].strip(), text[: found.start()])
+    for found in _FIGURE.finditer(prose):
+        if not any(other.start() <= found.start() < other.end() for other in spelled):
+            yield _figure(found, text)
+    if JUDGED not in text:
+        for found in _VERDICT.finditer(_QUOTED.sub(lambda quote: " " * len(quote[0]), text)):
+            yield Typed("verdict", found[0], text[: found.start()])
+
+
+def _blank_names(found: re.Match[str]) -> str:
+    """Blanks for a name; a word without a digit stays, since it may be a unit."""
+    return " " * len(found[0]) if any(c.isdigit() for c in found[0]) else found[0]
+
+
+def _figure(found: re.Match[str], text: str) -> Typed:
+    whole = found[0].strip()
+    digits = re.search(_DIGITS, whole)
+    assert digits is not None
+    number = float(digits[0].replace(",", "").replace("\u202f", "").replace(" ", ""))
+    unit = whole[digits.end() :].strip(" -–—") or None
+    return Typed("figure", text[found.start() : found.end()].strip(), text[: found.start()], number, unit)
+
+
+def _plain(text: str) -> str:
+    """Compatibility forms as plain ones (`７０`, `½`), invisible characters gone, one kind of blank and of minus."""
+    text = unicodedata.normalize("NFKC", text)
+    text = "".join(c for c in text if c in (BOUND, JUDGED) or unicodedata.category(c) != "Cf")
+    text = re.sub(r"[\u00a0\u2000-\u200a\u3000\t]", " ", text)
+    return text.replace("\N{MINUS SIGN}", "-").replace("μ", "µ")
+
+
+_BLOCKS = frozenset(
+    (
+        *("p", "li", "td", "th", "h1", "h2", "h3", "h4", "h5", "h6", "div", "dt", "dd", "tr", "ul", "ol", "table"),
+        *("figure", "figcaption", "caption", "details", "summary", "blockquote", "section", "article", "header"),
+        *("footer", "text", "title", "desc", "option", "button", "label", "legend"),
     )
+)
+_SAID_BY_ATTRIBUTES = ("alt", "title", "aria-label", "aria-description", "content", "placeholder", "value")
+_UNREAD = frozenset({"pre", "script", "style", "template"})
 
 
-def _prose(text: str) -> str:
-    """`text` with everything that is not prose blanked out; lines keep their numbers."""
-    kept, fence, front, nested = [], "", text.startswith("---\n"), False
-    for number, line in enumerate(text.split("\n")):
+@dataclass
+class _Block:
+    text: list[str] = field(default_factory=list)
+    code: list[str] = field(default_factory=list)
+
+
+class _Reader(HTMLParser):
+    """Collects passages. Inline markup (`<b>`, `<span>`, `<sup>`) does not part a number from its unit."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self._passages: list[Passage] = []
+        self._block = _Block()
+        self._unread = 0
+        self._code: list[str] | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Begin a passage at a block; keep texts of attributes."""
+        for name, value in attrs:
+            if name in _SAID_BY_ATTRIBUTES and value:
+                self._passages.append(Passage(value))
+        if tag in _UNREAD:
+            self._unread += 1
+        elif tag in _BLOCKS:
+            self._end_block()
+        elif tag == "br":
+            self._block.text.append(" ")
+        elif tag == "sup":
+            self._block.text.append("^")
+        elif tag == "code" and not self._unread:
+            self._code = []
+
+    def handle_endtag(self, tag: str) -> None:
+        """End a passage at the end of a block."""
+        if tag in _UNREAD:
+            self._unread = max(0, self._unread - 1)
+        elif tag in _BLOCKS:
+            self._end_block()
+        elif tag == "code" and self._code is not None:
+            self._block.code.append("".join(self._code))
+            self._code = None
+
+    def handle_data(self, data: str) -> None:
+        """Text of the current passage."""
+        if self._unread:
+            return
+        self._block.text.append(data)
+        if self._code is not None:
+            self._code.append(data)
+
+    def finished(self) -> list[Passage]:
+        """Every passage that holds text."""
+        self._end_block()
+        return self._passages
+
+    def _end_block(self) -> None:
+        text = "".join(self._block.text)
+        if text.strip():
+            self._passages.append(Passage(text, tuple(self._block.code)))
+        self._block = _Block()
+
+
+# -- where it stands -------------------------------------------------------------------------------------------
+
+
+def line_of(source: str, said: Typed) -> int:
+    """The line of a page's source (1-based) at which something typed stands, as near as the text tells."""
+    lines = _without_code_blocks(source).split("\n")
+    last_word = (said.before.split() or [""])[-1].strip(BOUND + JUDGED)
+    holding = [number for number, line in enumerate(lines, 1) if said.text in _plain(line)]
+    exact = [number for number in holding if last_word and last_word in _plain(lines[number - 1])]
+    if exact or holding:
+        return (exact or holding)[0]
+    digits = re.search(_DIGITS, said.text)
+    partly = [number for number, line in enumerate(lines, 1) if digits is not None and digits[0] in _plain(line)]
+    nearby = [number for number, line in enumerate(lines, 1) if last_word and last_word in _plain(line)]
+    return (partly or nearby or [1])[0]
+
+
+_FENCE = re.compile(r"^\s*(```+|~~~+)")
+
+
+def _without_code_blocks(text: str) -> str:
+    """The text with fenced code blanked out; lines keep their numbers."""
+    kept, fence = [], ""
+    for line in text.split("\n"):
         mark = _FENCE.match(line)
-        prose = not (front or fence or mark)
-        if front:
-            front = number == 0 or line.strip() != "---"
-        elif fence:
-            fence = "" if mark and mark[1].startswith(fence) else fence
+        if fence:
+            if mark and mark[1].startswith(fence):
+                fence = ""
+            kept.append("")
         elif mark:
             fence = mark[1]
-        elif line.strip() and not line.startswith(_INDENT):
-            nested = _CONTAINER.match(line) is not None
-        indented_code = line.startswith(_INDENT) and not nested
-        kept.append(line if prose and not indented_code else "")
-    return _SKIPPED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), "\n".join(kept))
+            kept.append("")
+        else:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def pages(sources: Path) -> Iterator[Path]:
@@ -84,11 +320,11 @@ def pages(sources: Path) -> Iterator[Path]:
 
 def uses(sources: Path, claim: str) -> list[str]:
     """`file:line` of every place whose text names a claim, for rereading when its verdict changed."""
-    name = re.compile(rf"""\b(?:claim|evidence|says)\(\s*(["']){re.escape(claim)}\1""")
-    places = (
-        f"{page.relative_to(sources)}:{text.count(chr(10), 0, found.start()) + 1}"
-        for page in pages(sources)
-        for text in [page.read_text(encoding="utf-8")]
-        for found in name.finditer(text)
-    )
+    name = re.compile(rf"""\b(?:claim|verdict|evidence|says)\(\s*(["']){re.escape(claim)}\1""")
+    places: list[str] = []
+    for page in pages(sources):
+        text = page.read_text(encoding="utf-8")
+        for found in name.finditer(text):
+            line = text.count("\n", 0, found.start()) + 1
+            places.append(f"{page.relative_to(sources)}:{line}")
     return list(dict.fromkeys(places))

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError
+from jinja2 import Environment, StrictUndefined, TemplateError, TemplateSyntaxError, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sparkpub.record.documents import suggestion
@@ -25,7 +25,7 @@ from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.summary import ComparisonRow, Statistics
 from sparkpub.site.pages import reference
 from sparkpub.site.pages.reference import plain
-from sparkpub.site.prose import UNITS
+from sparkpub.site.prose import BOUND, JUDGED, UNITS
 
 LEDGER, FACTS = "claims/index.md", "claims/facts.md"
 """The pages on which every claim and every fact has an anchor of its own."""
@@ -33,11 +33,62 @@ _FRONT = re.compile(r"\A---\n.*?^---\n", re.DOTALL | re.MULTILINE)
 _BEFORE_UNIT = re.compile(rf"(?<=\d) (?=(?:{'|'.join(map(re.escape, UNITS))})(?![\w/]))")
 _CAMPAIGN = re.compile(r"^campaign:\s*([a-z0-9][a-z0-9.-]*)\s*$", re.MULTILINE)
 _NAMES = (
-    "value", "interval", "extent", "compare", "predict", "claim", "says", "evidence", "fact", "model", "machine",
-    "ceiling", "finding", "findings", "coverage", "verdicts", "ledger", "facts",
+    "value", "interval", "extent", "compare", "predict", "claim", "verdict", "says", "evidence", "fact", "model",
+    "machine", "ceiling", "finding", "findings", "coverage", "verdicts", "ledger", "facts",
 )  # fmt: skip
 """The methods of `Words` that prose may call, besides `figure` and `reference`."""
 _SHOWN = ("mean", "sd", "sd_population", "p50", "min", "max", "cv_percent", "n", "spearman", "trend_p")
+
+
+_GIVE_VERDICTS = frozenset({"claim", "verdict", "evidence", "verdicts", "findings", "ledger"})
+
+
+def only_calls(template: nodes.Template) -> None:
+    """Raise TemplateSyntaxError for what is more than a call: an author's arithmetic would be a typed figure.
+
+    Allowed are the names of this module with plain arguments, and loops over plain lists.
+    """
+    for node in template.find_all(nodes.Node):
+        if not isinstance(node, _PLAIN):
+            raise TemplateSyntaxError(f"{type(node).__name__} is not allowed: write the call alone", node.lineno)
+        printed = node.nodes if isinstance(node, nodes.Output) else []
+        for part in printed:
+            if isinstance(part, nodes.Const | nodes.List | nodes.Tuple):
+                raise TemplateSyntaxError("an expression prints what was typed: write a call", part.lineno)
+
+
+_PLAIN = (
+    nodes.Template,
+    nodes.Output,
+    nodes.TemplateData,
+    nodes.Call,
+    nodes.Name,
+    nodes.Const,
+    nodes.Keyword,
+    nodes.For,
+    nodes.List,
+    nodes.Tuple,
+)
+"""The parts of a template that a page may consist of."""
+
+
+def proof(text: str, uri: str) -> str:
+    """A page with a mark in place of each result, to be read for what was typed.
+
+    Raises ClaimError with file and line.
+    """
+    text = text.replace(BOUND, " ").replace(JUDGED, " ")
+    environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
+    environment.globals = {name: _marks(name) for name in (*_NAMES, "figure", "reference")}
+    return _render(environment, text, uri, 0)
+
+
+def _marks(name: str) -> Callable[..., str]:
+    def mark(*given: object, **_: object) -> str:
+        judges = name in _GIVE_VERDICTS or (name == "compare" and given[:1] == ("verdict",))
+        return JUDGED if judges else BOUND
+
+    return mark
 
 
 class Words:
@@ -69,26 +120,9 @@ class Words:
         self._uri, self._default = uri, campaign[1] if campaign else ""
         split = front.end() if front else 0
         self._links = False
-        head = self._rendered(text[:split], uri, 0)
+        head = _render(self._environment, text[:split], uri, 0)
         self._links = True
-        return head + self._rendered(text[split:], uri, text.count("\n", 0, split))
-
-    def _rendered(self, text: str, uri: str, offset: int) -> str:
-        try:
-            code = self._environment.compile(text, name=uri, filename=uri)
-            return self._environment.template_class.from_code(
-                self._environment, code, self._environment.globals
-            ).render()
-        except TemplateSyntaxError as error:
-            what, line, remedy = str(error.message), error.lineno, "mend the expression there"
-        except TemplateError as error:
-            what, line, remedy = str(error), _line(error, uri), "sparkpub values lists the names there are"
-        except SparkpubError as error:
-            what, line, remedy = error.what, _line(error, uri), error.remedy
-        except (TypeError, ValueError, ArithmeticError) as error:
-            what, line = str(error).removeprefix("Words."), _line(error, uri)
-            remedy = "see the page on writing for the arguments"
-        raise ClaimError(what, where=f"{uri}:{line + offset}", remedy=remedy)
+        return head + _render(self._environment, text[split:], uri, text.count("\n", 0, split))
 
     def value(self, statistic: str, metric: str = "", *, decimals: int | None = None, **scope: Any) -> str:
         """A statistic over the runs of a scope: `value("mean", "peak_memory_gib", model="deepseek",
@@ -127,6 +161,10 @@ class Words:
         return intercept.say(intercept.value + slope.value * self._fact(at).value, decimals)
 
     def claim(self, name: str) -> str:
+        """A claim in its own sentence, with the verdict behind it: it cannot say something else than it tests."""
+        return f"{self.says(name)} ({self.verdict(name)})"
+
+    def verdict(self, name: str) -> str:
         """The verdict on a claim in a word, linked to its place in the ledger; said so where it changed."""
         verdict = self._verdict(name)
         text = f"{verdict.verdict}, written for {verdict.claim.recorded}" if verdict.changed else verdict.verdict
@@ -134,7 +172,7 @@ class Words:
 
     def says(self, name: str) -> str:
         """What a claim says, in our words."""
-        return plain(self._verdict(name).claim.says)
+        return plain(self._verdict(name).claim.sentence)
 
     def evidence(self, name: str) -> str:
         """The figures behind a verdict, in one sentence."""
@@ -195,7 +233,7 @@ class Words:
         self._default, self._links = "", False
         rows = [*self._cell_values(), *self._comparison_values()]
         rows += [(f'fact("{name}")', fact.text) for name, fact in self._facts.items()]
-        return rows + [(f'claim("{name}")', verdict.verdict) for name, verdict in self._verdicts.items()]
+        return rows + [(f'verdict("{name}")', verdict.verdict) for name, verdict in self._verdicts.items()]
 
     def _cell_values(self) -> Iterator[tuple[str, str]]:
         for campaign in self._dataset.campaigns.values():
@@ -299,6 +337,24 @@ class Words:
         if not self._links:
             return text
         return f"[{text}]({posixpath.relpath(target, posixpath.dirname(self._uri) or '.')}){{ {classes} }}"
+
+
+def _render(environment: Environment, text: str, uri: str, offset: int) -> str:
+    """A template's text; `offset` lines of the file stand before it. Raises ClaimError with file and line."""
+    try:
+        only_calls(environment.parse(text))
+        code = environment.compile(text, name=uri, filename=uri)
+        return environment.template_class.from_code(environment, code, environment.globals).render()
+    except TemplateSyntaxError as error:
+        what, line, remedy = str(error.message), error.lineno, "correct the expression there"
+    except TemplateError as error:
+        what, line, remedy = str(error), _line(error, uri), "sparkpub values lists the names there are"
+    except SparkpubError as error:
+        what, line, remedy = error.what, _line(error, uri), error.remedy
+    except (TypeError, ValueError, ArithmeticError) as error:
+        what, line = str(error).removeprefix("Words."), _line(error, uri)
+        remedy = "see the page on writing for the arguments"
+    raise ClaimError(what, where=f"{uri}:{line + offset}", remedy=remedy)
 
 
 def _line(error: BaseException, uri: str) -> int:

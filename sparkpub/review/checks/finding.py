@@ -34,6 +34,13 @@ class Finding:
         """The cells concerned; empty for the whole campaign."""
         return (self.cell,) if self.cell is not None else tuple(self.evidence.get("cells", ()))
 
+    @property
+    def where(self) -> str:
+        """What it is about: file and line of a page, else campaign, cell and run."""
+        if "line" in self.evidence and "file" in self.evidence:
+            return f"{self.evidence['file']}:{self.evidence['line']}"
+        return " ".join(part for part in (self.campaign, self.cell, self.run) if part)
+
     def document(self) -> dict[str, Any]:
         """The finding as `sparkpub check --json` prints it."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}

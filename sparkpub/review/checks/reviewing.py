@@ -157,9 +157,8 @@ def as_json(review: Review) -> str:
 def as_text(review: Review) -> Iterator[str]:
     """One line per finding, then the reason of each acknowledged one, then a summary."""
     for finding in review.findings:
-        where = " ".join(part for part in (finding.campaign, finding.cell, finding.run) if part)
         known = review.acknowledgement(finding)
-        yield f"{finding.severity:<8}{finding.check:<20} {where}: {finding.message}"
+        yield f"{finding.severity:<8}{finding.check:<20} {finding.where}: {finding.message}"
         if known is not None:
             yield f"{'':<8}{'':<20} acknowledged: {known.reason}"
     severities = [finding.severity for finding in review.findings]

@@ -56,6 +56,21 @@ class Expect(Declared):
         return next(iter(self.model_fields_set))
 
     @property
+    def figures(self) -> Mapping[str, str]:
+        """The figures of the expectation by the names that a statement may use, without signs."""
+        if self.equivalent_within_percent is not None:
+            return {"within": f"{self.equivalent_within_percent:g}"}
+        if self.holds is not None:
+            return {"number": self.condition[2].removeprefix("-")}
+        if self.published is not None:
+            return {unit: f"{abs(figure):g}" for unit, figure in self.published.items()}
+        bounds = self.ratio or self.difference or self.difference_percent or self.spans
+        if bounds is None:
+            return {}
+        low, high = sorted(map(abs, bounds))
+        return {"low": f"{low:g}", "high": f"{high:g}"}
+
+    @property
     def condition(self) -> tuple[str, str, str]:
         """`holds` as (statistic, operator, number as written)."""
         found = _CONDITION.fullmatch(self.holds or "")
@@ -87,6 +102,8 @@ class Asked:
     questions: Sequence[Question]
     statistic: str
     decimals: int
+    world: bool = False
+    """Whether it is about more than these runs: then an estimate without an interval decides nothing."""
 
     def read(self) -> list["Reading"]:
         """What each unit says. Raises ClaimError for a unit or statistic that is not there."""
@@ -146,18 +163,23 @@ def _read_condition(asked: Asked) -> list[Reading]:
         adjusted = holm([quantity.value for quantity in quantities])
         quantities = [replace(quantity, value=p) for quantity, p in zip(quantities, adjusted, strict=True)]
     return [
-        Reading(question.group.label, found, _condition(found, sign, number), _with_interval(found))
+        Reading(question.group.label, found, _condition(found, sign, number, world=asked.world), _with_interval(found))
         for question, found in zip(asked.questions, quantities, strict=True)
     ]
 
 
-def _condition(quantity: Quantity, sign: str, number: str) -> Decided:
+def _condition(quantity: Quantity, sign: str, number: str, *, world: bool) -> Decided:
     """`=` holds at the digits written; an inequality is read with the 95 % interval where there is one."""
     bound = float(number)
     if quantity.value is None:
         return "undecided"
+    if world and quantity.ci95 is None and quantity.statistic.kind != "runs":
+        return "undecided"
     if sign == "=":
         return _word(_agrees(quantity, bound, len(number.partition(".")[2])))
+    if quantity.statistic.unit == "p" and sign.startswith(">"):
+        # A test that finds nothing shows nothing: a large p refutes no effect and supports none.
+        return "refuted" if not _OPERATORS[sign](quantity.value, bound) else "undecided"
     if quantity.ci95 is None:
         return _word(_OPERATORS[sign](quantity.value, bound))
     return _inside(quantity, *((-math.inf, bound) if sign.startswith("<") else (bound, math.inf)))

@@ -6,6 +6,7 @@ to reread.
 """
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ VerdictWord = Literal["supported", "refuted", "undecided", "void", "hypothesis"]
 BEYOND_DOUBT = frozenset({"identity", "order-confound", "missing-cell", "mixed-machines"})
 """Checks whose warnings, too, void a claim about the world: identity, order and coverage."""
 _SCOPE = r"^((each|any) (cell|model|environment)|pooled)$"
+_BRACES = re.compile(r"\{([a-z0-9/._-]+)\}")
+"""A figure of a statement, by name."""
 _COMPARE = r"^[a-z0-9][a-z0-9.-]* / [a-z0-9][a-z0-9.-]*$"
 
 
@@ -37,6 +40,8 @@ class Claim(documents.Part):
     beyond doubt, and is void where findings of the review cast doubt on them."""
 
     says: Annotated[str, Field(min_length=1)]
+    """The statement. Its figures are those of `expect`, in braces: `{within}`, `{low}` and `{high}`, `{number}`, or the
+    name of a unit that was published."""
     source: FactSource
     about: Literal["data", "world"]
     campaign: Key
@@ -65,7 +70,20 @@ class Claim(documents.Part):
             raise ValueError("a claim has expect:, or decided_by: where it is a hypothesis")
         if self.compare is not None and "cell" in self.scope:
             raise ValueError("a comparison has scope each model, any model or pooled")
+        unknown = set(_BRACES.findall(self.says)) - self._figures.keys()
+        if unknown:
+            there = ", ".join(f"{{{name}}}" for name in self._figures) or "none"
+            raise ValueError(f"says names {{{min(unknown)}}}, and its expectation has {there}")
         return self
+
+    @property
+    def _figures(self) -> Mapping[str, str]:
+        return {} if self.expect is None else self.expect.figures
+
+    @property
+    def sentence(self) -> str:
+        """The statement with the figures that are tested."""
+        return _BRACES.sub(lambda found: self._figures[found[1]], self.says)
 
 
 @dataclass(frozen=True)
@@ -85,8 +103,13 @@ class Verdict:
 
     def document(self) -> dict[str, Any]:
         """The verdict as in `sparkpub claims --json`."""
-        told = self.claim.model_dump(include={"id", "says", "source", "about", "recorded"}, exclude_none=True)
-        return told | {"verdict": self.verdict, "text": self.text, "evidence": dict(self.evidence)}
+        told = self.claim.model_dump(include={"id", "source", "about", "recorded"}, exclude_none=True)
+        return told | {
+            "says": self.claim.sentence,
+            "verdict": self.verdict,
+            "text": self.text,
+            "evidence": dict(self.evidence),
+        }
 
 
 def read(path: Path) -> list[Claim]:
@@ -113,7 +136,8 @@ def _judge(claim: Claim, campaign: CampaignData | None, review: "Review") -> Ver
     chosen = {"model": claim.models, "environment": claim.environments, "workload": claim.workloads}
     records = select(campaign, review.excluded, claim.include, **chosen)
     statistic = claim.statistic or ("mean" if claim.compare is None else "difference")
-    readings = Asked(claim.expect, _questions(claim, campaign, records), statistic, claim.decimals).read()
+    world = claim.about == "world"
+    readings = Asked(claim.expect, _questions(claim, campaign, records), statistic, claim.decimals, world).read()
     evidence: dict[str, Any] = {"include": claim.include, "units": [reading.document() for reading in readings]}
     figures = _sentence(claim.expect, readings)
     doubts = _doubts(claim, records, review) if claim.about == "world" else {}
@@ -138,15 +162,24 @@ def _questions(claim: Claim, campaign: CampaignData, records: Sequence[Record]) 
     """One question per unit of the claim's scope. Workloads that do not have the metric at all hold no unit."""
     unit = claim.scope.rpartition(" ")[2]
     axes = {"cell": AXES, "model": ("model", "workload"), "environment": ("environment", "workload")}.get(unit, ())
-    margin = campaign.margin_percent
-    if claim.expect is not None and claim.expect.equivalent_within_percent is not None:
-        margin = claim.expect.equivalent_within_percent
+    margin = _margin(claim, campaign)
     measured = {record.workload for record in records if claim.metric in record.metrics}
     return [
         Question(candidate, claim.metric or "", claim.against or "", baseline, margin)
         for group in grouped(campaign, [r for r in records if not measured or r.workload in measured], axes)
         for candidate, baseline in [_sides(claim, group)]
     ]
+
+
+def _margin(claim: Claim, campaign: CampaignData) -> float:
+    """The margin of a claim, in percent: its own or the campaign's. Raises ClaimError where it differs unexplained."""
+    asked = None if claim.expect is None else claim.expect.equivalent_within_percent
+    if asked is None:
+        return campaign.margin_percent
+    if asked != campaign.margin_percent and claim.note is None:
+        what = f"its margin of {asked:g} % is not the campaign's {campaign.margin_percent:g} %"
+        raise ClaimError(what, remedy="say why in note:")
+    return asked
 
 
 def _sides(claim: Claim, group: Group) -> tuple[Group, Group | None]:
@@ -199,7 +232,8 @@ def as_text(verdicts: Sequence[Verdict], uses: Callable[[str], Sequence[str]]) -
     """
     lines = []
     for verdict in verdicts:
-        lines += [f"{verdict.verdict:<10} {verdict.claim.id}: {verdict.claim.says}", f"{'':<11}{verdict.text}"]
+        lines.append(f"{verdict.verdict:<10} {verdict.claim.id}: {verdict.claim.sentence}")
+        lines.append(f"{'':<11}{verdict.text}")
         if verdict.changed:
             places = ", ".join(uses(verdict.claim.id)) or "no page"
             lines.append(f"{'':<11}CHANGED: recorded as {verdict.claim.recorded}; reread {places}")

@@ -195,7 +195,7 @@ def _entry(verdict: Verdict) -> str:
     scope = "about the world" if claim.about == "world" else "about these runs"
     changed = f" The text was written for: {claim.recorded}." if verdict.changed else ""
     lines = [
-        f"### {plain(claim.says)} {{ #{claim.id} }}",
+        f"### {plain(claim.sentence)} {{ #{claim.id} }}",
         f"**{word}**{{ .sp-verdict .sp-{word} }} {scope}, campaign `{claim.campaign}`. "
         f"Published in {source(claim.source)}.{changed}",
         plain(verdict.text),

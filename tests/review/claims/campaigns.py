@@ -52,6 +52,7 @@ def verdict_on(dataset: Dataset, review: Any = None, **fields: Any) -> Verdict:
         "source": {"document": "somewhere"},
         "about": "data",
         "campaign": "c",
+        "note": "A margin of its own.",
         "recorded": "supported",
     }
     claim = Claim.model_validate(chosen | fields)

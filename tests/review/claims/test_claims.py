@@ -10,6 +10,7 @@ import pytest
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.store import Stored
 from sparkpub.review.claims import ledger
+from sparkpub.review.claims.ledger import Claim
 from tests.building import a_record
 from tests.review.claims.campaigns import a_dataset, a_review, verdict_on
 
@@ -110,7 +111,7 @@ def test_three_runs_decide_nothing_however_clear_they_look() -> None:
         ({"ratio": [0.99, 1.01]}, "supported"),
         ({"ratio": [1.1, 1.2]}, "refuted"),
         ({"direction": "higher"}, "undecided"),
-        ({"holds": "p_value > 0.05"}, "supported"),
+        ({"holds": "p_value > 0.05"}, "undecided"),  # a test that finds nothing shows nothing
         ({"holds": "n = 10"}, None),
     ],
 )
@@ -140,7 +141,7 @@ def test_intervals_decide(expect: dict[str, Any], verdict: str | None) -> None:
         ("with_log >= 1", "refuted"),
         ("minutes_apart = 1", "supported"),
         ("hours = 0.15", "supported"),  # nine minutes
-        ("trend_p > 0.05", "supported"),
+        ("trend_p > 0.05", "undecided"),
     ],
 )
 def test_conditions(condition: str, verdict: str) -> None:
@@ -154,7 +155,7 @@ def test_trends_are_corrected_over_the_units_of_a_claim() -> None:
     rising: dict[tuple[str, str], list[float]] = {("m", "e"): [1.0, 2.0, 3.0, 4.0, 5.0]}
     assert verdict_on(a_dataset(rising), **fields).verdict == "refuted"
     steady = {(f"m{index}", "e"): [3.0, 1.0, 4.0, 2.0, 3.5] for index in range(3)}
-    assert verdict_on(a_dataset(rising | steady), **fields).verdict == "supported"
+    assert verdict_on(a_dataset(rising | steady), **fields).verdict == "undecided"
 
 
 def test_figures_as_published_are_read_at_their_digits() -> None:
@@ -269,3 +270,45 @@ def test_text_and_json_carry_the_verdict_and_where_to_reread() -> None:
     document = found.document()
     assert (document["verdict"], document["recorded"]) == ("refuted", "supported")
     assert document["evidence"]["units"][0]["value"] == 20
+
+
+def test_a_margin_that_is_not_the_campaigns_says_why() -> None:
+    data = a_dataset({("m", "native"): TEN, ("m", "container"): TEN})
+    asked: dict[str, Any] = {"metric": METRIC, "compare": "container / native", "scope": "each model", "note": None}
+    assert verdict_on(data, **asked, expect={"equivalent_within_percent": 1}).verdict == "supported"
+    with pytest.raises(ClaimError, match=r"its margin of 2 % is not the campaign's 1 %"):
+        verdict_on(data, **asked, expect={"equivalent_within_percent": 2})
+
+
+def test_an_estimate_without_an_interval_decides_nothing_about_the_world() -> None:
+    data = a_dataset({("m", "native"): TEN})
+    asked: dict[str, Any] = {"metric": METRIC, "scope": "each cell"}
+    for condition, of_these, of_the_world in (
+        ("max <= 101", "supported", "undecided"),
+        ("mean < 101", "supported", "supported"),
+        ("runs = 10", "supported", "supported"),
+    ):
+        expect = {"holds": condition}
+        assert verdict_on(data, **asked, expect=expect).verdict == of_these
+        assert verdict_on(data, **asked, expect=expect, about="world").verdict == of_the_world
+
+
+@pytest.mark.parametrize(
+    ("says", "expect", "sentence"),
+    [
+        ("Within {within} %.", {"equivalent_within_percent": 0.5}, "Within 0.5 %."),
+        ("{low} to {high}.", {"spans": [-44, -20]}, "20 to 44."),
+        ("{low} to {high}.", {"ratio": [1.7, 2.7]}, "1.7 to 2.7."),
+        ("Below {number}.", {"holds": "max < 45"}, "Below 45."),
+        ("{deepseek} and {a/b}.", {"published": {"deepseek": -3.5, "a/b": 2}}, "3.5 and 2."),
+    ],
+)
+def test_a_statement_takes_its_figures_from_what_is_tested(says: str, expect: dict[str, Any], sentence: str) -> None:
+    fields = {"id": "it", "says": says, "source": {"document": "d"}, "about": "data", "campaign": "c"}
+    assert Claim.model_validate(fields | {"expect": expect, "recorded": "supported"}).sentence == sentence
+
+
+def test_a_statement_names_no_figure_that_is_not_tested() -> None:
+    fields = {"id": "it", "says": "Within {within} %.", "source": {"document": "d"}, "about": "data", "campaign": "c"}
+    with pytest.raises(ValueError, match=r"says names \{within\}, and its expectation has \{number\}"):
+        Claim.model_validate(fields | {"expect": {"holds": "runs = 1"}, "recorded": "supported"})

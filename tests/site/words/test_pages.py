@@ -18,7 +18,8 @@ from sparkpub.review.claims.ledger import judge
 from sparkpub.review.claims.ledger import read as read_claims
 from sparkpub.review.claims.quantities import STATISTICS
 from sparkpub.review.summary import statistics
-from sparkpub.site.prose import pages, unbound_numbers
+from sparkpub.site.proofreading import unbound_number
+from sparkpub.site.prose import pages
 from sparkpub.site.words import Words
 
 ROOT = Path(__file__).parents[3]
@@ -37,7 +38,8 @@ def rendered() -> dict[str, str]:
 
 
 def test_no_page_types_a_figure() -> None:
-    assert [f"{n.path}:{n.line} {n.text}" for page in pages(SOURCES) for n in unbound_numbers(page)] == []
+    found = unbound_number(SOURCES, review(dataset.load(ROOT / "data" / "comprehensive")), tuple)
+    assert [f"{item.where}: {item.message}" for item in found] == []
 
 
 @pytest.mark.parametrize(
@@ -78,5 +80,6 @@ def test_the_series_is_complete_and_in_order(rendered: dict[str, str]) -> None:
 
 
 def test_posts_take_their_figures_from_the_data() -> None:
+    call = re.compile(r"\{\{ (?:value|compare|interval|extent|fact|claim|verdict|predict)\(")
     for post in sorted((SOURCES / "blog" / "posts").glob("part-*.md")):
-        assert len(re.findall(r"\{\{ (?:value|compare|interval|extent|fact|claim|predict)\(", post.read_text())) >= 5
+        assert len(call.findall(post.read_text())) >= 5

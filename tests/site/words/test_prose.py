@@ -1,76 +1,208 @@
-"""Typed figures: found by line in prose, left alone in code, front matter and expressions."""
+"""What is typed into a page is found wherever a reader meets it; what is no result may be typed."""
 
 from pathlib import Path
 
 import pytest
 
-from sparkpub.site.prose import unbound_numbers, uses
+from sparkpub.record.errors import ClaimError
+from sparkpub.site import prose
+from sparkpub.site.proofreading import read_page
+from sparkpub.site.prose import Passage, line_of, typed, uses
+
+HEAD = "---\ntitle: A post\ncampaign: c\n---\n\n"
 
 
-def found(tmp_path: Path, text: str) -> list[tuple[int, str]]:
-    path = tmp_path / "page.md"
-    path.write_text(text)
-    return [(number.line, number.text) for number in unbound_numbers(path)]
+def found(text: str, *, strict: bool = True) -> list[str]:
+    """What is typed into a page with this body."""
+    page = text if text.startswith("---\n") else HEAD + text
+    return [said.text for passage in read_page(page, "page.md") for said in typed(passage, strict=strict)]
 
 
-@pytest.mark.parametrize(
-    ("text", "figure"),
-    [
-        ("It took 70.47 GiB.", "70.47 GiB"),
-        ("It took 70.47GiB.", "70.47GiB"),
-        ("It took 70.47\u00a0GiB.", "70.47\u00a0GiB"),
-        ("30 GB consistently", "30 GB"),
-        ("**+30.83 GiB** more", "+30.83 GiB"),
-        ("20-30 GB", "20-30 GB"),
-        ("119.40 - 120.51 tokens/sec", "119.40 - 120.51 tokens/sec"),
-        ("1,234.5 tok/s", "1,234.5 tok/s"),
-        ("44% overhead", "44%"),
-        ("0.3 percent", "0.3 percent"),
-        ("60.6°C", "60.6°C"),
-        ("1.7-2.7x more", "1.7-2.7x"),
-        ("2.7 times", "2.7 times"),
-        ("a 5-minute wait of 5 min", "5 min"),
-        ("12 ms", "12 ms"),
-        ("at 2400 MHz", "2400 MHz"),
-        ("| a | 5 GiB |", "5 GiB"),
-        ("> quoted: 5 GiB", "5 GiB"),
-        ("[5 GiB](page.md)", "5 GiB"),
-        ("it is < 5 % and more", "5 %"),
-    ],
-)
-def test_a_figure_with_a_unit_is_found(tmp_path: Path, text: str, figure: str) -> None:
-    assert found(tmp_path, f"# Title\n\n{text}\n") == [(3, figure)]
+TYPED = [
+    "It took 70.47 GiB.",
+    "It took 70.47GiB.",
+    "It took 70.47\u00a0GiB.",
+    "It took 70.47&nbsp;GiB.",
+    "It took 70.47&#160;GiB.",
+    "It took &#55;&#48; GiB.",
+    "It took ７０ GiB.",
+    "It took 7\u200b0 GiB.",
+    "It took 70 gibibytes.",
+    "It took 70 gigabytes.",
+    "30 GB consistently",
+    "**+30.83 GiB** more",
+    "**30.83** GiB more",
+    "<b>30.83</b> <i>GiB</i> more",
+    "30<sub>.83</sub> GiB more",
+    "<span title='70 GiB'>much</span>",
+    "20-30 GB",
+    "20–30 GB",
+    "between 20 and 30 GB",
+    "119.40 - 120.51 tokens/sec",
+    "119.4 tokens per second",
+    "1,234.5 tok/s",
+    "1 234.5 tok/s",
+    "44% overhead",
+    "44 percent overhead",
+    "44 per cent overhead",
+    "forty percent overhead",
+    "forty per cent overhead",
+    "Five percent more",
+    "five gigabytes",
+    "twice as fast as before",
+    "half of the memory",
+    "half the memory",
+    "a third of the memory",
+    "two thirds of the runs",
+    "a quarter of the time",
+    "It doubles the load.",
+    "memory doubled",
+    "tripled the cost",
+    "a tenfold increase",
+    "a four-fold increase",
+    "by a factor of two",
+    "nine out of ten runs",
+    "one in ten failed",
+    "three quarters of the memory",
+    "a 10-fold increase",
+    "ten times the load",
+    "sixty runs",
+    "thousands of tokens",
+    "a dozen failures",
+    "60.6°C",
+    "60.6 degrees",
+    "1.7-2.7x more",
+    "2.7× more",
+    "2.7 times",
+    "½ of it",
+    "12 ms",
+    "at 2400 MHz",
+    "p = 0.03",
+    "n = 10",
+    "The mean is 119.8.",
+    "There were 63 records.",
+    "about ~120 of them",
+    "it is < 5 % and more",
+    "| tok/s |\n|---|\n| 119.8 |",
+    "| a | 5 GiB |\n|---|---|\n| b | c |",
+    "## 70 GiB less",
+    "> quoted: 5 GiB",
+    "[5 GiB](page.md)",
+    "![a chart of 5 GiB](chart.png)",
+    '![a chart](chart.png "5 GiB")',
+    "`5 GiB` in code",
+    "- item\n\n    7 GiB in a list",
+    "!!! note\n\n    8 GiB inside",
+    "text[^1]\n\n[^1]: 5 GiB in a footnote",
+    '{{ value("mean") }}5 GiB',
+    '9{{ value("mean") }}',
+    "<svg><text>5 GiB</text></svg>",
+    "---\ntitle: 5 GiB less\ncampaign: c\n---\n\ntext",
+    "---\ntitle: A post\ndescription: It saves 44 %.\ncampaign: c\n---\n\ntext",
+    '{% for size in ["5 GiB"] %}{{ size }}{% endfor %}',
+]
+VERDICTS = [
+    "The container is faster.",
+    "Both are equivalent.",
+    "There is no difference.",
+    "It makes no difference.",
+    "The claim is supported.",
+    "a significant loss",
+]
+NOT_TYPED = [
+    "the 7B model and Qwen2.5-72B-Instruct on an H200",
+    "Eight requests, ten runs, three models, part 4 of 6, see parts 1 to 3 and issue 57.",
+    "CUDA 12.9 on GB10, sm_121, kernel 6.11.0-1016-nvidia, Python 3.12, vLLM 0.24, version 2",
+    "On 2025-11-08, in November 2025, on 8 November 2025, since 2024; at 2025-11-08 23:56Z.",
+    "The 1st and the 2nd run, and the 4th proposal.",
+    "1. first\n2. second",
+    "(1) first, (2) second",
+    "P99, T1 to T6, bf16, 4-bit weights, SHA-256, x86-64",
+    "a 95 % interval",
+    "`sm_121`, `--batch 8`, `cooldown: 5m` and `int8`",
+    '{{ value("mean", "peak_memory_gib") }} of them, {{ compare("ratio", "x") }} times',
+    "<!-- 5 GiB -->",
+    "![chart](charts/5%20GiB.png)",
+    "```text\n5 GiB\n```",
+    "~~~\n5 GiB\n~~~",
+    "para\n\n    5 GiB in an indented block\n",
+    "double counting and double precision",
+    "three dependent ones, once and again",
+    'It is equivalent {{ verdict("x") }}, and that {{ claim("y") }} is supported.',
+    '| a | b |\n|---|---|\n| x | {{ compare("verdict", "m") }} |',
+    "The report says “no difference”.",
+    "Mann and Whitney (1947)",
+]
+
+
+@pytest.mark.parametrize("text", TYPED)
+def test_a_typed_figure_is_found(text: str) -> None:
+    assert found(text) != []
+
+
+@pytest.mark.parametrize("text", VERDICTS)
+def test_a_verdict_without_a_claim_is_found(text: str) -> None:
+    assert len(found(text)) == 1
+
+
+@pytest.mark.parametrize("text", NOT_TYPED)
+def test_what_is_no_result_may_be_typed(text: str) -> None:
+    assert found(text) == []
+
+
+def test_a_mark_that_somebody_types_binds_nothing() -> None:
+    assert found(f"{prose.JUDGED} It is equivalent to {prose.BOUND} 5 GiB.") == ["5 GiB", "equivalent"]
+
+
+def test_elsewhere_only_measurements_count() -> None:
+    text = "A half of ten runs, n = 10, 2 × 3 times faster, but 5 GiB."
+    assert found(text, strict=False) == ["5 GiB"]
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "the 7B model and Qwen2.5-72B-Instruct",
-        "Eight requests, 128 output tokens, 10 runs, part 4 of 6.",
-        "CUDA 12.9 on GB10, sm_121, kernel 6.11.0-1016-nvidia",
-        "3 × 2 × 10 runs",
-        "`5 GiB` in code",
-        '{{ value("mean", "peak_memory_gib") }} of 5 things',
-        "<!-- 5 GiB -->",
-        "![chart](charts/5%20GiB.png)",
-        "```text\n5 GiB\n```",
-        "~~~\n5 GiB\n~~~",
-        "para\n\n    5 GiB in an indented block\n",
+        '{{ "5 GiB" }}',
+        "{{ 2 * 3 }}",
+        '{{ value("mean") | replace("1", "2") }}',
+        '{{ value("mean") ~ "5" }}',
+        '{% set x = "5" %}{{ x }}',
+        '{{ "5" if true else "6" }}',
+        '{{ [value("mean")][0] }}',
+        '{{ value("mean").upper() }}',
+        "{% macro m() %}5{% endmacro %}{{ m() }}",
     ],
 )
-def test_what_is_no_typed_figure_is_left_alone(tmp_path: Path, text: str) -> None:
-    assert found(tmp_path, f"---\ndescription: 5 GiB\n---\n\n{text}\n") == []
+def test_an_expression_is_a_call_and_nothing_more(text: str) -> None:
+    with pytest.raises(ClaimError) as error:
+        found(f"\nfirst\n{text}")
+    assert "page.md:8" in error.value.lines()[0]
 
 
-def test_lines_count_from_the_top_of_the_file(tmp_path: Path) -> None:
-    text = (
-        "---\ntitle: 5 GiB\n---\n\n```\n6 GiB\n```\n\n- item\n\n    7 GiB in a list\n\n!!! note\n\n    8 GiB inside\n"
-    )
-    assert found(tmp_path, text) == [(11, "7 GiB"), (15, "8 GiB")]
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("# Title\n\nIt is 70 GiB.\n", 3),
+        ("```\n70 GiB\n```\n\nIt is 70 GiB.\n", 5),
+        ("It is **70** GiB.\n", 1),
+        ("Before.\n\n| tok/s |\n|---|\n| 119.8 |\n", 5),
+        ("Before.\n\nIt took &#55;&#48; GiB.\n", 3),
+        ("70 apples\n\nThe mean is 70 GiB.\n", 3),
+    ],
+)
+def test_the_line_is_that_of_the_source(text: str, line: int) -> None:
+    said = [said for passage in read_page(text, "page.md") for said in typed(passage, strict=False)]
+    said = said or [said for passage in read_page(text, "page.md") for said in typed(passage, strict=True)]
+    assert [line_of(text, one) for one in said] == [line]
+
+
+def test_number_and_unit_are_read() -> None:
+    (one,) = typed(Passage("It ran at 1,234.5 tok/s."), strict=True)
+    assert (one.number, one.unit, one.text) == (1234.5, "tok/s", "1,234.5 tok/s")
 
 
 def test_uses_name_every_place(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text('x\n{{ claim("one") }} {{ claim("two") }}\n')
-    (tmp_path / "b.md").write_text("{{ evidence('one') }}\n\n{{ says( \"one\" ) }}")
+    (tmp_path / "a.md").write_text('x\n{{ claim("one") }} {{ verdict("two") }}\n')
+    (tmp_path / "b.md").write_text("{{ evidence('one') }}\n\n{{ verdict( \"one\" ) }}")
     assert uses(tmp_path, "one") == ["a.md:2", "b.md:1", "b.md:3"]
     assert uses(tmp_path, "on") == []

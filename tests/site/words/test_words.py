@@ -77,7 +77,8 @@ def test_a_number_stays_on_the_line_of_its_unit(words: Words) -> None:
         ('machine("dgx-spark", "bandwidth_bytes_s")', "273 GB/s"),
         ('ceiling("qwen72b", batch=8)', "15.3 tok/s"),  # 8 × 273e9 / 142.9e9
         ('fact("early-native-peak")', "[78.31 GiB](../../claims/facts.md#early-native-peak){ .sp-fact }"),
-        ('claim("sixty")', "[refuted](../../claims/index.md#sixty){ .sp-verdict .sp-refuted }"),
+        ('claim("sixty")', "It is so. ([refuted](../../claims/index.md#sixty){ .sp-verdict .sp-refuted })"),
+        ('verdict("sixty")', "[refuted](../../claims/index.md#sixty){ .sp-verdict .sp-refuted }"),
         ('verdicts("refuted")', "1"),
         ('finding("order-confound")', "3"),
         ('figure("peak-memory", campaign="phase1")', "[peak-memory [('campaign', 'phase1')]]"),
@@ -92,11 +93,11 @@ def test_a_changed_verdict_is_shown_in_place(words: Words) -> None:
     data = words._dataset
     stale = verdict_on(data, words._review, id="old", campaign="phase1", include="all", expect={"holds": "runs = 60"})
     other = Words(data, words._statistics, words._review, [stale], {}, lambda *_, **__: "")
-    assert other.render('{{ claim("old") }}', "a.md").startswith("[refuted, written for supported](")
+    assert other.render('{{ verdict("old") }}', "a.md").startswith("[refuted, written for supported](")
 
 
 def test_front_matter_gets_the_words_without_links(words: Words) -> None:
-    text = words.render("---\ncampaign: phase1\ndescription: {{ claim('sixty') }}\n---\n", "a.md")
+    text = words.render("---\ncampaign: phase1\ndescription: {{ verdict('sixty') }}\n---\n", "a.md")
     assert "description: refuted\n" in text
 
 
@@ -114,8 +115,8 @@ def test_front_matter_gets_the_words_without_links(words: Words) -> None:
         ('fact("unheard-of")', "no fact 'unheard-of'"),
         ('reference("unheard-of")', "no reference 'unheard-of'"),
         ('value("mean" "peak_memory_gib"', "unexpected"),
-        ("1 / 0", "division by zero"),
-        ('"".__class__.__mro__', "unsafe"),
+        ("1 / 0", "Div is not allowed"),
+        ('"".__class__.__mro__', "Getattr is not allowed"),
         ("range(9)", "'range' is undefined"),
     ],
 )

@@ -19,6 +19,7 @@ CLAIM = """\
   compare: container / native
   scope: each model
   expect: {equivalent_within_percent: 2}
+  note: A margin of the post.
   recorded: RECORDED
 """
 
@@ -41,7 +42,7 @@ def test_sound_pages_have_no_finding(data: Path, tmp_path: Path) -> None:
     run = sorted(load(data).by_id)[0]
     log = next((data / "clean").glob("*.log")).name
     text = f"See [the run](runs/{run}.md), [its log](../evidence/clean/{log}.txt), [all](runs/index.md), [x](https://example.org/runs/no/)."
-    assert findings(data, tmp_path, page=f"{text}\n\n    `in code: 70 GiB`\n\n`70 GiB`\n") == []
+    assert findings(data, tmp_path, page=f"{text}\n\n    `in code: 70 GiB`\n") == []
 
 
 def test_a_typed_figure_is_found_by_file_and_line(data: Path, tmp_path: Path) -> None:
@@ -51,9 +52,42 @@ def test_a_typed_figure_is_found_by_file_and_line(data: Path, tmp_path: Path) ->
     assert "70.47 GiB" in found.message
 
 
+def test_the_expression_that_gives_the_number_is_offered(data: Path, tmp_path: Path) -> None:
+    names = [('value("mean", "a")', "60.24 tok/s"), ('value("max", "a")', "61.00 tok/s"), ('value("n", "a")', "60")]
+    (tmp_path / "page.md").write_text("It ran at 60.2 tok/s, then at 60.9 tok/s.\n")
+    exact, other = (item.message for item in with_prose(review(load(data)), tmp_path, lambda: names).findings)
+    assert '; write {{ value("mean", "a") }}.' in exact
+    assert 'no value is 60.9 tok/s; nearest: {{ value("max", "a") }} = 61.00 tok/s; {{ value("mean", "a") }} =' in other
+
+
+def test_the_names_are_asked_only_where_something_is_typed(data: Path, tmp_path: Path) -> None:
+    def names() -> list[tuple[str, str]]:
+        raise AssertionError
+
+    (tmp_path / "page.md").write_text("Nothing typed.\n")
+    assert with_prose(review(load(data)), tmp_path, names).findings == review(load(data)).findings
+
+
+def test_a_figure_typed_into_a_claim_is_found(data: Path, tmp_path: Path) -> None:
+    text = CLAIM.replace("RECORDED", "supported")
+    (tmp_path / "claims.yaml").write_text(text.replace("in both environments", "within 2 percent"))
+    (found,) = findings(data, tmp_path)
+    assert (found.check, found.evidence["line"]) == ("unbound-number", 2)
+    (tmp_path / "claims.yaml").write_text(text.replace("in both environments", "within {within} percent"))
+    assert findings(data, tmp_path) == []
+
+
+def test_a_page_outside_the_results_may_count(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "posts").mkdir()
+    for name in ("guide.md", "posts/post.md"):
+        (tmp_path / name).write_text("It takes 10 runs.\n")
+    (found,) = findings(data, tmp_path)
+    assert found.where == f"{tmp_path}/posts/post.md:1"
+
+
 def test_a_changed_verdict_names_the_places_to_reread(data: Path, tmp_path: Path) -> None:
     (tmp_path / "claims.yaml").write_text(CLAIM.replace("RECORDED", "refuted"))
-    (found,) = findings(data, tmp_path, page='Nothing changed: {{ claim("equal") }}\n')
+    (found,) = findings(data, tmp_path, page='Nothing changed: {{ verdict("equal") }}\n')
     assert (found.check, found.severity) == ("claim", "error")
     assert (found.evidence["recorded"], found.evidence["verdict"]) == ("refuted", "supported")
     assert found.evidence["places"] == ["page.md:1"]
