@@ -16,7 +16,8 @@ from sparkpub.collect.git import GitError, Repository
 from sparkpub.collect.machine import cgroup, controls, inventory, nvml, proc
 from sparkpub.collect.run import obstacles, unprepared
 from sparkpub.collect.session import Choice, collect, known_records
-from sparkpub.plan.matrix import Gates, Matrix, plan
+from sparkpub.plan.matrix import Gates, Matrix
+from sparkpub.plan.plan import plan
 from sparkpub.record.errors import CollectError
 from sparkpub.record.metrics import GIB
 

@@ -9,7 +9,8 @@ from typing import Any
 from sparkpub.collect.progress import current, duration
 from sparkpub.collect.session import known_records, public
 from sparkpub.plan import coverage
-from sparkpub.plan.matrix import Matrix, PlannedRun
+from sparkpub.plan.matrix import Matrix
+from sparkpub.plan.plan import PlannedRun
 from sparkpub.record import store
 from sparkpub.record.record import Record
 

@@ -22,8 +22,10 @@ from sparkpub.collect.progress import Progress, duration
 from sparkpub.collect.server import SERVER_START, LiveServer, Serves
 from sparkpub.collect.watch import Watch
 from sparkpub.plan import serving
-from sparkpub.plan.matrix import Matrix, Model, PlannedRun
-from sparkpub.plan.workloads import WORKLOADS, architecture
+from sparkpub.plan.environments import EnvironmentOptions
+from sparkpub.plan.matrix import Matrix, Model
+from sparkpub.plan.plan import PlannedRun
+from sparkpub.plan.workloads import WORKLOADS, WorkloadOptions, architecture
 from sparkpub.plan.workloads.base import Answer, Case, Command, Workload
 from sparkpub.record.errors import CollectError, SparkpubError, WorkloadError, field_problems
 from sparkpub.record.identity import contradictions
@@ -71,10 +73,10 @@ class Job:
     run: PlannedRun
     attempt: int
     repeat_of: str | None
-    workload: Workload
-    workload_options: Any
+    workload: Workload[Any]
+    workload_options: WorkloadOptions
     environment: Environment
-    environment_options: Any
+    environment_options: EnvironmentOptions
     command: Command
     expected_seconds: float | None
     """What earlier runs of the cell took, for the progress bar."""
@@ -104,9 +106,10 @@ def prepare(
 ) -> Job:
     """The command of a run, and where it goes. Raises WorkloadError where the options do not make a command."""
     model = matrix.models[run.model]
-    workload = WORKLOADS[matrix.workloads[run.workload]["type"]]
-    environment = ENVIRONMENTS[matrix.environments[run.environment]["type"]]
-    options = matrix.environment_options(run.environment)
+    workload_options = matrix.workloads[run.workload]
+    options = matrix.environments[run.environment]
+    workload = WORKLOADS[workload_options.type]
+    environment = ENVIRONMENTS[options.type]
     case = Case(
         model_key=run.model,
         model_id=model.id,
@@ -119,7 +122,6 @@ def prepare(
         attempt=attempt,
         server=options.server,
     )
-    workload_options = matrix.workload_options(run.workload)
     command = workload.command(case, workload_options)
     return Job(
         run,
@@ -315,7 +317,7 @@ def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
             random_weights=model.random_weights or model.config is not None,
             architecture=declared_architecture(model),
             workload=public.declared_workload(run.workload),
-            environment=public.environments[run.environment],
+            environment=public.declared_environment(run.environment),
         ),
         metrics={},
         gates=passed.gates,
@@ -449,9 +451,10 @@ def obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[tuple[str, Obs
     found = []
     for name in dict.fromkeys(run.environment for run in runs):
         models = dict.fromkeys(matrix.models[run.model].path for run in runs if run.environment == name)
-        member = ENVIRONMENTS[matrix.environments[name]["type"]]
+        options = matrix.environments[name]
+        member = ENVIRONMENTS[options.type]
         paths = [path for path in models if path is not None]
-        found += [(name, item) for item in member.obstacles(matrix.environment_options(name), paths)]
+        found += [(name, item) for item in member.obstacles(options, paths)]
     return found
 
 

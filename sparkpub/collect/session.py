@@ -19,7 +19,9 @@ from sparkpub.collect.progress import Progress, duration
 from sparkpub.collect.run import Bench, Job, gpu_indices, measure, prepare, refuse_obstacles
 from sparkpub.collect.server import LiveServer, Servers, clear_server
 from sparkpub.plan import coverage
-from sparkpub.plan.matrix import Matrix, PlannedRun, plan
+from sparkpub.plan.matrix import Matrix
+from sparkpub.plan.plan import PlannedRun, plan
+from sparkpub.plan.workloads.command import CommandOptions
 from sparkpub.record import store
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import CollectError, UsageError
@@ -92,11 +94,12 @@ def axes(texts: Sequence[str], matrix: Matrix) -> dict[str, frozenset[str]]:
 def public(matrix: Matrix) -> tuple[Matrix, Redactor]:
     """The matrix as it may be published, and what redacts everything else."""
     variables: dict[str, str] = {}
-    for options in (*matrix.environments.values(), *matrix.workloads.values()):
-        for part in ("env", "variables"):
-            inner = options.get(part)
-            variables |= inner if isinstance(inner, dict) else {}
-    redactor = Redactor().also({name: str(value) for name, value in variables.items()})
+    for environment in matrix.environments.values():
+        variables |= environment.env
+    for workload in matrix.workloads.values():
+        if isinstance(workload, CommandOptions):
+            variables |= workload.variables
+    redactor = Redactor().also(variables)
     return Matrix.model_validate(redactor.options(matrix.document())), redactor
 
 

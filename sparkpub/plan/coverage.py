@@ -5,7 +5,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sparkpub.plan.matrix import Matrix, PlannedRun, plan
+from sparkpub.plan.matrix import Matrix
+from sparkpub.plan.plan import PlannedRun, plan
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Record
 

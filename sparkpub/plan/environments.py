@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from sparkpub.plan.durations import Seconds
+from sparkpub.plan.options import TypedOptions
 from sparkpub.record.record import Declared
 
 _BIND = re.compile(r"(?P<source>/[^:]*):(?P<target>/[^:]*)(?::(?P<mode>ro|rw))?")
@@ -83,7 +84,7 @@ class Server(Declared):
         return f"http://127.0.0.1:{self.port}"
 
 
-class Options(Declared):
+class Options(TypedOptions):
     """An environment's options in the matrix; an unknown key is an error. Every option has an effect."""
 
     env: Mapping[Variable, str] = Field(default_factory=dict)
@@ -97,10 +98,13 @@ class Options(Declared):
 class HostOptions(Options):
     """Options of `type: host`. The command inherits the collector's variables; `env` is added to them."""
 
+    type: Literal["host"] = "host"
+
 
 class ChrootOptions(Options):
     """Options of `type: chroot`."""
 
+    type: Literal["chroot"] = "chroot"
     rootfs: Annotated[str, Field(pattern=r"^/.+")]
     """The folder that becomes `/`, for instance an unpacked container image."""
     binds: tuple[Bind, ...] = ()
@@ -122,6 +126,7 @@ def _device(text: str) -> str:
 class DockerOptions(Options):
     """Options of `type: docker`: the flags of `docker run` under their own names."""
 
+    type: Literal["docker"] = "docker"
     image: Annotated[str, Field(min_length=1)]
     """The image, by tag, digest or id. It has to be on this machine: it is never pulled."""
     gpus: Literal["all"] | Annotated[int, Field(ge=1)] | tuple[str, ...] | None = None
@@ -160,5 +165,7 @@ class DockerOptions(Options):
     """`--security-opt`, e.g. `seccomp=unconfined`."""
 
 
+EnvironmentOptions = Annotated[HostOptions | ChrootOptions | DockerOptions, Field(discriminator="type")]
+"""The options of any environment, told apart by `type`."""
 OPTIONS: dict[str, type[Options]] = {"host": HostOptions, "chroot": ChrootOptions, "docker": DockerOptions}
 """`type:` in the matrix -> the options it takes."""

@@ -1,22 +1,19 @@
-"""What we intend to measure: YAML -> Matrix -> plan, an ordered list of runs.
+"""What we intend to measure: YAML -> Matrix.
 
 All mistakes of a matrix are reported at once, each with its line and, for a name, the nearest right one.
 """
 
 import hashlib
-import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PositiveFloat, PositiveInt, ValidationError
 
-from sparkpub.plan import environments
 from sparkpub.plan.durations import Seconds, seconds
-from sparkpub.plan.environments import Options as EnvironmentOptions
-from sparkpub.plan.workloads import WORKLOADS
-from sparkpub.plan.workloads.base import Options as WorkloadOptions
+from sparkpub.plan.environments import EnvironmentOptions
+from sparkpub.plan.workloads import WorkloadOptions
+from sparkpub.plan.workloads.command import CommandOptions
 from sparkpub.record import documents
 from sparkpub.record.documents import Lines, suggestion
 from sparkpub.record.errors import MatrixError, field_problems
@@ -25,8 +22,6 @@ from sparkpub.record.record import Architecture, Declared, Key, MetricName
 from sparkpub.record.store import canonical_json
 
 Order = Literal["interleaved", "random", "blocked"]
-Slot = tuple[str, str, str, int]
-"""(model, environment, workload, iteration)."""
 Percent = Annotated[float, Field(ge=0, le=100)]
 
 
@@ -99,13 +94,13 @@ class Exclusion(Declared):
 
 
 class Matrix(Declared):
-    """A campaign as declared. `environments` and `workloads` hold validated options, by name."""
+    """A campaign as declared. `environments` and `workloads` hold their options by name, each of its own type."""
 
     campaign: Key
     title: Annotated[str, Field(min_length=1)]
     models: Annotated[dict[Key, Model], Field(min_length=1)]
-    environments: Annotated[dict[Key, dict[str, Any]], Field(min_length=1)]
-    workloads: Annotated[dict[Key, dict[str, Any]], Field(min_length=1)]
+    environments: Annotated[dict[Key, EnvironmentOptions], Field(min_length=1)]
+    workloads: Annotated[dict[Key, WorkloadOptions], Field(min_length=1)]
     baseline: Key | None = None
     iterations: Annotated[int, Field(ge=1, le=10000)] = 10
     order: Order = "interleaved"
@@ -125,35 +120,30 @@ class Matrix(Declared):
     origin: dict[str, str] | None = None
     licence: str | None = None
 
-    def environment_options(self, name: str) -> EnvironmentOptions:
-        """The validated options of one environment."""
-        declared = self.environments[name]
-        return environments.OPTIONS[declared["type"]].model_validate(_without_type(declared))
-
-    def workload_options(self, name: str) -> WorkloadOptions:
-        """The validated options of one workload."""
-        declared = self.workloads[name]
-        return WORKLOADS[declared["type"]].options.model_validate(_without_type(declared))
+    def declared_environment(self, name: str) -> dict[str, Any]:
+        """The options of an environment as they were written."""
+        return dict(self.environments[name].declared)
 
     def declared_workload(self, name: str) -> dict[str, Any]:
-        """What of a workload decides what a run measures: its options but the number of runs."""
-        return {option: value for option, value in self.workloads[name].items() if option != "runs"}
+        """What of a workload decides what a run measures, as it was written: its options but the number of runs."""
+        declared = self.workloads[name].declared
+        return {option: value for option, value in declared.items() if option != "runs"}
 
     @property
     def own_metrics(self) -> frozenset[str]:
         """Metrics that workloads of the matrix declare themselves."""
-        declared = (options.get("metrics") for options in self.workloads.values())
-        return frozenset(name for metrics in declared if isinstance(metrics, dict) for name in metrics)
+        commands = [options for options in self.workloads.values() if isinstance(options, CommandOptions)]
+        return frozenset(name for options in commands for name in options.metrics)
 
     @property
     def keeps_servers(self) -> bool:
         """Whether an environment has a server that lives for several runs."""
-        return any(options.get("server") is not None for options in self.environments.values())
+        return any(options.server is not None for options in self.environments.values())
 
     def iterations_of(self, workload: str) -> int:
         """How many iterations the cells of a workload have: its own `runs`, else the matrix's `iterations`."""
-        runs = self.workloads[workload].get("runs")
-        return runs if isinstance(runs, int) else self.iterations
+        runs = self.workloads[workload].runs
+        return self.iterations if runs is None else runs
 
     @property
     def most_iterations(self) -> int:
@@ -196,7 +186,7 @@ class Matrix(Declared):
         """SHA-256 of a cell's canonical specification: everything declared that decides what is measured."""
         cell = {
             "model": self.models[model].model_dump(mode="json", exclude_defaults=True),
-            "environment": self.environments[environment],
+            "environment": self.declared_environment(environment),
             "workload": self.declared_workload(workload),
             "seed": self.seed,
         }
@@ -205,63 +195,6 @@ class Matrix(Declared):
     def document(self) -> dict[str, Any]:
         """The matrix as data, for campaign.json."""
         return self.model_dump(mode="json", exclude_defaults=True)
-
-
-def _without_type(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in options.items() if key != "type"}
-
-
-@dataclass(frozen=True, order=True)
-class PlannedRun:
-    """One run in the order of the plan; `position` is 0-based."""
-
-    position: int
-    model: str
-    environment: str
-    workload: str
-    iteration: int
-
-    @property
-    def slot(self) -> Slot:
-        """(model, environment, workload, iteration)."""
-        return (self.model, self.environment, self.workload, self.iteration)
-
-
-def plan(matrix: Matrix) -> tuple[PlannedRun, ...]:
-    """Every run of the matrix in the order it shall run.
-
-    Unless runs are blocked, the order of environments is reversed in every second iteration, so that whatever drifts
-    with time falls on each environment alike. A random order shuffles runs, or, where a server lives for several runs,
-    the groups of runs that one server start serves.
-    """
-    counts = {workload: matrix.iterations_of(workload) for workload in matrix.workloads}
-    if matrix.order == "blocked":
-        slots = [(*cell, iteration) for cell in matrix.cells() for iteration in range(1, counts[cell[2]] + 1)]
-    else:
-        slots = [
-            (*cell, iteration)
-            for iteration in range(1, matrix.most_iterations + 1)
-            for cell in matrix.cells(backwards=iteration % 2 == 0)
-            if iteration <= counts[cell[2]]
-        ]
-    if matrix.order == "random":
-        slots = _shuffled(slots, matrix)
-    return tuple(PlannedRun(position, *slot) for position, slot in enumerate(slots))
-
-
-def _shuffled(slots: list[Slot], matrix: Matrix) -> list[Slot]:
-    """The slots in a random order that the seed of the matrix reproduces."""
-    draw = random.Random(matrix.seed)  # noqa: S311 - an order to reproduce, not a secret
-    if not matrix.keeps_servers:
-        draw.shuffle(slots)
-        return slots
-    served: dict[tuple[str, str, int], list[Slot]] = {}
-    for slot in slots:
-        model, environment, _, iteration = slot
-        served.setdefault((model, environment, iteration), []).append(slot)
-    groups = list(served.values())
-    draw.shuffle(groups)
-    return [slot for group in groups for slot in group]
 
 
 def read(path: Path) -> Matrix:
@@ -278,7 +211,7 @@ def parse(text: str, name: str = "matrix") -> Matrix:
             where=f"{name}:1",
             remedy="see matrix/demo.yaml for a small one",
         )
-    problems = [*lines.duplicates, *_part_problems(document, lines)]
+    problems = [*lines.duplicates]
     matrix: Matrix | None = None
     try:
         matrix = Matrix.model_validate(document)
@@ -297,31 +230,6 @@ def from_document(document: Mapping[str, Any], where: str) -> Matrix:
     except ValidationError as error:
         problem = f"matrix.{field_problems(error)[0]}"
         raise MatrixError(problem, where=f"{where}/campaign.json", remedy="restore the file from git") from None
-
-
-def _part_problems(document: dict[str, Any], lines: Lines) -> list[str]:
-    """Mistakes in the options of environments and workloads, whose vocabulary their type decides."""
-    problems: list[str] = []
-    workload_options = {name: workload.options for name, workload in WORKLOADS.items()}
-    for section, registry in (("environments", environments.OPTIONS), ("workloads", workload_options)):
-        parts = document.get(section)
-        for name, options in parts.items() if isinstance(parts, dict) else ():
-            if not isinstance(options, dict):
-                continue
-            path, kind = (section, str(name)), options.get("type")
-            member = registry.get(str(kind))
-            if kind is None:
-                what = f"{section}.{name}.type is missing"
-                problems.append(lines.problem(path, what, f"add type: {' | '.join(registry)}"))
-            elif member is None:
-                what = f"unknown type {kind!r} of {section}.{name}"
-                problems.append(lines.problem((*path, "type"), what, suggestion(str(kind), list(registry))))
-            else:
-                try:
-                    member.model_validate(_without_type(options))
-                except ValidationError as error:
-                    problems += lines.described(error, path, member, "matrix")
-    return problems
 
 
 def _name_problems(matrix: Matrix, lines: Lines) -> list[str]:

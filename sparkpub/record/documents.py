@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
@@ -69,13 +69,24 @@ class Lines:
         """
         texts = []
         for item in error.errors():
-            path = (*prefix, *(str(part) for part in item["loc"] if part != "[key]"))
+            loc = [part for part in item["loc"] if part != "[key]"]
+            inside, part = _located(model, loc)
+            path = (*prefix, *inside)
             name = ".".join(path) or document
+            context = item.get("ctx", {})
             if item["type"] == "extra_forbidden":
-                near = suggestion(path[-1], list(_part_at(model, item["loc"][:-1]).model_fields))
+                near = suggestion(path[-1], list(part.model_fields))
                 texts.append(self.problem(path, f"unknown key {name}", near))
             elif item["type"] == "missing":
                 texts.append(self.problem(path[:-1], f"{name} is missing", f"add {path[-1]}:"))
+            elif item["type"] == "union_tag_not_found":
+                tag = _unquoted(context["discriminator"])[0]
+                known = " | ".join(_tags(model, loc))
+                texts.append(self.problem(path, f"{name}.{tag} is missing", f"add {tag}: {known}"))
+            elif item["type"] == "union_tag_invalid":
+                tag = _unquoted(context["discriminator"])[0]
+                near = suggestion(context["tag"], _unquoted(context["expected_tags"]))
+                texts.append(self.problem((*path, tag), f"unknown {tag} {context['tag']!r} of {name}", near))
             else:
                 message = item["msg"].removeprefix("Value error, ")
                 what = f"{name}: {message[:1].lower()}{message[1:]}"
@@ -83,18 +94,59 @@ class Lines:
         return texts
 
 
-def _part_at(model: type[BaseModel], loc: Sequence[int | str]) -> type[BaseModel]:
+def _unquoted(text: str) -> list[str]:
+    """The words of `'host', 'docker'`, as pydantic lists tags."""
+    return re.findall(r"'([^']+)'", text)
+
+
+def _located(model: type[BaseModel], loc: Sequence[int | str]) -> tuple[list[str], type[BaseModel]]:
+    """Where an error lies in the document, and the innermost model around it.
+
+    pydantic names the member of a discriminated union in an error's path, and the document does not.
+    """
+    path: list[str] = []
+    members: list[type[BaseModel]] = []
+    keys_ahead = 0
     for key in loc:
-        known = model.model_fields.get(str(key))
-        model = (known and _model_in(known.annotation)) or model
-    return model
+        member = next((member for member in members if _tag(member) == key), None)
+        if keys_ahead == 0 and member is not None:
+            model, members = member, []
+            continue
+        path.append(str(key))
+        if keys_ahead:
+            keys_ahead -= 1
+            continue
+        field = model.model_fields.get(str(key))
+        if field is None:
+            continue
+        members = _models_in(field.annotation)
+        keys_ahead = 1 if get_origin(field.annotation) in (dict, tuple, list) else 0
+        if len(members) == 1:
+            model, members = members[0], []
+    return path, model
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """The first model that a type mentions: `Model` of `dict[Key, Model]`."""
+def _tags(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
+    """The tags of the members of the union at `loc`."""
+    for key in loc:
+        field = model.model_fields.get(str(key))
+        found = [tag for member in _models_in(field.annotation) if (tag := _tag(member))] if field else []
+        if found:
+            return found
+    return []
+
+
+def _tag(model: type[BaseModel]) -> str | None:
+    """What a member of a union is told by: the only value of its `type`."""
+    field = model.model_fields.get("type")
+    return None if field is None else str(field.default)
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    """The models that a type mentions, in order: `Model` of `dict[Key, Model]`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((found for part in get_args(annotation) if (found := _model_in(part))), None)
+        return [annotation]
+    return [found for part in get_args(annotation) for found in _models_in(part)]
 
 
 def suggestion(name: str, known: Collection[str]) -> str:

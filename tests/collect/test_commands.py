@@ -12,7 +12,8 @@ import pytest
 from sparkpub.collect import progress
 from sparkpub.collect.overview import estimate
 from sparkpub.collect.progress import Progress, duration
-from sparkpub.plan.matrix import Matrix, plan
+from sparkpub.plan.matrix import Matrix
+from sparkpub.plan.plan import plan
 from tests.building import a_record
 from tests.collect.collecting import OPEN_GATES, a_matrix, records, run
 
@@ -110,7 +111,7 @@ def test_doctor_names_what_stands_in_the_way(tmp_path: Path, matrix_file: Path) 
 
 def test_doctor_runs_each_cell_once_and_keeps_nothing(tmp_path: Path) -> None:
     workloads: dict[str, Any] = {
-        name: a_matrix(script).workloads["w"] | {"runs": 3}
+        name: a_matrix(script).declared_workload("w") | {"runs": 3}
         for name, script in (("good", "echo rate 5"), ("bad", "exit 4"))
     }
     file = write(tmp_path, a_matrix(workloads=workloads, gates={"cooldown": 600}))

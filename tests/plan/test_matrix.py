@@ -3,13 +3,17 @@
 import json
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.coverage import by_cell, states
 from sparkpub.plan.durations import seconds
-from sparkpub.plan.matrix import Matrix, plan
+from sparkpub.plan.matrix import Matrix
+from sparkpub.plan.plan import plan
+from sparkpub.plan.workloads import WORKLOADS, WorkloadOptions
+from sparkpub.plan.workloads.vllm_bench import VllmBenchOptions
 from sparkpub.record.errors import CollectError, MatrixError
 from tests.building import a_record
 
@@ -107,15 +111,26 @@ def test_the_number_of_runs_is_no_part_of_a_specification() -> None:
     assert matrix.fingerprint("a", "native", "w") == matrix.fingerprint("a", "native", "few")
 
 
-def test_the_committed_records_still_are_of_their_cells() -> None:
-    """The fingerprints that lie on disk, made before a workload could have a number of runs of its own."""
-    folder = Path(__file__).parents[2] / "data/comprehensive/h200"
-    matrix = matrices.from_document(json.loads((folder / "campaign.json").read_text())["matrix"], "h200")
-    found = [json.loads(path.read_text()) for path in sorted(folder.glob("*_iter*Z.json"))]
-    assert len(found) >= 60
-    for record in found:
+COMPREHENSIVE = Path(__file__).parents[2] / "data/comprehensive"
+MEASURED = sorted(path.parent.name for path in COMPREHENSIVE.glob("*/campaign.json"))
+
+
+@pytest.mark.parametrize("campaign", MEASURED)
+def test_the_committed_records_still_are_of_their_cells(campaign: str) -> None:
+    """The fingerprints that lie on disk are older than much of what reads them."""
+    folder = COMPREHENSIVE / campaign
+    document = json.loads((folder / "campaign.json").read_text())["matrix"]
+    matrix = matrices.from_document(document, campaign)
+    assert matrix.document() == document
+    found = [json.loads(path.read_text()) for path in sorted(folder.glob("*_iter*.json"))]
+    records = [record for record in found if record.get("specification")]
+    for record in records:
         cell = (record["model"], record["environment"], record["workload"])
         assert record["specification"] == matrix.fingerprint(*cell)
+
+
+def test_there_are_committed_records_with_a_specification() -> None:
+    assert {"h200"} <= set(MEASURED)
 
 
 WRONG = """\
@@ -170,6 +185,62 @@ def test_primary_metrics_and_the_reason_of_the_margin_are_no_part_of_a_specifica
     cell = ("a", "native", "w")
     declared = a_matrix(primary=["ttft_p50_ms"], margin_reason="A pilot.", equivalence_margin_percent=2)
     assert declared.fingerprint(*cell) == a_matrix().fingerprint(*cell)
+
+
+PARTS_WRONG = """\
+campaign: c
+title: t
+models: {m: {id: x/y}}
+environments:
+  docker:
+    type: docker
+    image: i
+    ulimit: {memlock: -1}
+  native:
+    server: {argv: [serve], prt: 8000}
+    type: host
+workloads:
+  w:
+    requests: 5
+  v:
+    type: vllm-bench
+    batch_size: 0
+"""
+
+
+def test_mistakes_in_options_are_named_as_the_document_has_them() -> None:
+    """An environment may be called as its type is; what is nested in options is found, too."""
+    with pytest.raises(MatrixError) as caught:
+        matrices.parse(PARTS_WRONG, "m.yaml")
+    types = "command | generate | llama-bench | matmul | openai-endpoint | trtllm-bench | vllm-bench"
+    assert caught.value.lines() == [
+        "unknown key environments.docker.ulimit, m.yaml:8; did you mean ulimits?",
+        "unknown key environments.native.server.prt, m.yaml:10; did you mean port?",
+        f"workloads.w.type is missing, m.yaml:13; add type: {types}",
+        "workloads.v.batch_size: input should be greater than 0, m.yaml:17; correct batch_size",
+    ]
+
+
+def test_options_have_the_type_that_is_declared_and_are_written_as_declared() -> None:
+    environments = {"native": {"type": "host", "env": {"A": "b"}}}
+    workloads = {"w": {"type": "vllm-bench", "requests": 5, "runs": 3}}
+    matrix = a_matrix(environments=environments, workloads=workloads)
+    options = matrix.workloads["w"]
+    assert isinstance(options, VllmBenchOptions)
+    assert (options.requests, options.input_tokens) == (5, 512)
+    document = matrix.document()
+    assert (document["environments"], document["workloads"]) == (environments, workloads)
+    assert Matrix.model_validate(document) == matrix
+    assert matrix.declared_workload("w") == {"type": "vllm-bench", "requests": 5}
+    assert matrix.declared_environment("native") == environments["native"]
+
+
+def test_every_workload_can_be_declared() -> None:
+    """The union of options that a matrix takes and the registry have the same members."""
+    members = get_args(get_args(WorkloadOptions)[0])
+    assert {member.model_fields["type"].default: member for member in members} == {
+        name: workload.options for name, workload in WORKLOADS.items()
+    }
 
 
 @pytest.mark.parametrize(

@@ -82,13 +82,14 @@ class _Run:
             missing["started"] = "the evidence holds no date; the time is the file's last modification"
         else:
             moment = Moment(value=self.local, zone="unknown")
-        answer, options = self.answer, given.matrix.environments if given.matrix else {}
+        answer = self.answer
+        options = given.matrix.environments.get(given.environment) if given.matrix else None
         return Draft(
             source=self.stem,
             model=model,
             model_id=answer.observed.settings.get("model"),
             environment=given.environment,
-            environment_type=str(options.get(given.environment, {}).get("type", "unknown")),
+            environment_type="unknown" if options is None else options.type,
             iteration=int(named[1]) if named and int(named[1]) > 0 else number,
             started=moment,
             metrics=answer.metrics,

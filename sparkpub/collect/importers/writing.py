@@ -179,8 +179,8 @@ def _requested(draft: Draft, given: Given, redactor: Redactor) -> Requested:
         model_path=None if path is None else redactor.text(path),
         random_weights=model.random_weights,
         architecture=model.architecture,
-        workload=matrix.workloads[given.workload_key] if matrix else {"type": "trtllm-bench"},
-        environment=matrix.environments[draft.environment] if matrix else {"type": draft.environment_type},
+        workload=dict(matrix.workloads[given.workload_key].declared) if matrix else {"type": "trtllm-bench"},
+        environment=matrix.declared_environment(draft.environment) if matrix else {"type": draft.environment_type},
         disputed=given.about.disputed,
     )
 

@@ -1,4 +1,8 @@
-"""The benchmark tools sparkpub knows. Adding one = a module here, a line below, a fixture in tests."""
+"""The benchmark tools sparkpub knows. Adding one = a module here, a line in each list below, a fixture in tests."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from sparkpub.plan.workloads import (
     command,
@@ -12,7 +16,19 @@ from sparkpub.plan.workloads import (
 )
 from sparkpub.plan.workloads.base import Workload
 
-WORKLOADS: dict[str, Workload] = {
+WorkloadOptions = Annotated[
+    command.CommandOptions
+    | generate.GenerateOptions
+    | llama_bench.LlamaBenchOptions
+    | matmul.MatmulOptions
+    | openai_endpoint.OpenaiEndpointOptions
+    | trtllm_bench.TrtllmBenchOptions
+    | vllm_bench.VllmBenchOptions,
+    Field(discriminator="type"),
+]
+"""The options of any workload, told apart by `type`."""
+
+WORKLOADS: dict[str, Workload[Any]] = {
     "matmul": Workload(matmul.MatmulOptions, matmul.command, matmul.parse, matmul.printed),
     "generate": Workload(generate.GenerateOptions, generate.command, generate.parse, generate.printed),
     "command": Workload(command.CommandOptions, command.command, command.parse),

@@ -8,13 +8,14 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import Field
 
 from sparkpub.plan.environments import Server
+from sparkpub.plan.options import TypedOptions
 from sparkpub.record.errors import WorkloadError
-from sparkpub.record.record import Declared, MetricValue, Observed, Phase
+from sparkpub.record.record import MetricValue, Observed, Phase
 
 WORKDIR = "{workdir}"
 """Stands in `Command.argv` and `Command.variables` for the run's folder as the environment sees it."""
@@ -26,7 +27,7 @@ MEASURING = "sparkpub: measuring"
 """The line that our own payloads print when loading and warming up are over."""
 
 
-class Options(Declared):
+class Options(TypedOptions):
     """A workload's options in the matrix; an unknown key is an error. Every option has an effect."""
 
     runs: Annotated[int, Field(ge=1, le=10000)] | None = None
@@ -34,7 +35,7 @@ class Options(Declared):
 
     def flags(self) -> dict[str, object]:
         """The options as our own payloads take them: `batch_size` as `--batch-size`."""
-        return {f"--{name.replace('_', '-')}": value for name, value in self if name != "runs"}
+        return {f"--{name.replace('_', '-')}": value for name, value in self if name not in ("type", "runs")}
 
 
 @dataclass(frozen=True)
@@ -121,17 +122,20 @@ class Answer:
     """Metric to its repeated measurements within the run, in the order they were made, in the metric's unit."""
 
 
+AnyOptions = TypeVar("AnyOptions", bound=Options)
+
+
 @dataclass(frozen=True)
-class Workload:
+class Workload(Generic[AnyOptions]):
     """One tool: its options in the matrix, the command of one run, and the reader of what it left.
 
     `parse` takes merged stdout and stderr, the output files (role to content), and the options, None for imports. It
     never raises for what a tool may print: what cannot be read is said in `Answer.problems`.
     """
 
-    options: type[Options]
-    command: Callable[[Case, Any], Command]
-    parse: Callable[[bytes, Mapping[str, bytes], Any | None], Answer]
+    options: type[AnyOptions]
+    command: Callable[[Case, AnyOptions], Command]
+    parse: Callable[[bytes, Mapping[str, bytes], AnyOptions | None], Answer]
     printed: Callable[[bytes], Mapping[str, tuple[float, float]]] | None = None
     """What the log says besides the report: metric to value and half a unit of its last digit. Where a report is
     edited and its log is not, they differ."""

@@ -58,6 +58,7 @@ class Extraction(Declared):
 class CommandOptions(Options):
     """Any program, and where its metrics stand."""
 
+    type: Literal["command"] = "command"
     argv: Annotated[tuple[str, ...], Field(min_length=1)]
     """The program and its arguments, word by word; no shell is involved. `{workdir}`, `{python}`, `{model_path}`,
     `{model_id}`, `{seed}` and `{iteration}` are filled in."""

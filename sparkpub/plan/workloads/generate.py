@@ -23,6 +23,7 @@ _SCRIPT, _CONFIG, _REPORT, _REQUESTS = "generate.py", "config.json", "report.jso
 class GenerateOptions(Options):
     """A fixed amount of work: `batches` × `batch_size` requests, after `warmup` batches that do not count."""
 
+    type: Literal["generate"] = "generate"
     batch_size: PositiveInt = 1
     """Requests computed together."""
     batches: PositiveInt = 20

@@ -56,6 +56,7 @@ class LlamaBenchOptions(Options):
     """Prompt processing of `input_tokens` and generation of `output_tokens`, each measured by itself at batch 1, both
     behind `depth` tokens that are in the KV cache already. The quantisation is that of the model's file."""
 
+    type: Literal["llama-bench"] = "llama-bench"
     input_tokens: NonNegativeInt = 512
     """Tokens of the prompt that is processed (`--n-prompt`); 0 leaves the test out."""
     output_tokens: NonNegativeInt = 128

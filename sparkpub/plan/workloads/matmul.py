@@ -14,6 +14,7 @@ _SCRIPT, _REPORT = "matmul.py", "report.json"
 class MatmulOptions(Options):
     """A product of two `size` × `size` matrices of normal random numbers, `iterations` times."""
 
+    type: Literal["matmul"] = "matmul"
     size: PositiveInt = 10_000
     """Rows and columns of both matrices; 10,000 as in the methodology."""
     iterations: PositiveInt = 10

@@ -40,6 +40,7 @@ class OpenaiEndpointOptions(Options):
     The client takes a key for the server from the variable `OPENAI_API_KEY` of its environment, if it needs one.
     """
 
+    type: Literal["openai-endpoint"] = "openai-endpoint"
     url: Annotated[str, Field(pattern=r"^https?://[^/]+(/.*)?$")] | None = None
     """Address of the server without `/v1`, e.g. `http://127.0.0.1:8000`; none: the server of the environment."""
     model: str | None = None

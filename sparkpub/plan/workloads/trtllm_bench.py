@@ -28,6 +28,7 @@ class TrtllmBenchOptions(Options):
     reads NVML memory, which GB10 does not offer.
     """
 
+    type: Literal["trtllm-bench"] = "trtllm-bench"
     mode: Literal["throughput", "latency"] = "throughput"
     """`throughput` serves `requests` as fast as it can; `latency` one after the other, at batch 1."""
     requests: PositiveInt = 50

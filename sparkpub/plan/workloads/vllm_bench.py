@@ -33,6 +33,7 @@ class VllmBenchOptions(Options):
     the client alone; elsewhere each run starts a server, waits until it is healthy, measures, and stops it.
     """
 
+    type: Literal["vllm-bench"] = "vllm-bench"
     mode: Literal["throughput", "latency", "serve"] = "throughput"
     """`throughput` and `latency` run in one process; `serve` is a server and a client."""
     requests: PositiveInt = 100

@@ -89,6 +89,7 @@ def _fields(model: type[BaseModel]) -> str:
             " ".join((field.description or "").split()),
         )
         for name, field in model.model_fields.items()
+        if name != "type"
     )
     return table(("option", "default", "meaning"), rows)
 

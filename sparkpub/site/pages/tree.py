@@ -221,7 +221,8 @@ class Pages:
         if campaign.matrix is None:
             return {}
         if "environment" in part:
-            return campaign.matrix.environments.get(part["environment"], {})
+            options = campaign.matrix.environments.get(part["environment"])
+            return {} if options is None else options.declared
         model = campaign.matrix.models.get(part["model"])
         return {} if model is None else model.model_dump(mode="json", exclude_defaults=True, exclude={"config"})
 
@@ -298,7 +299,8 @@ def _model_id(model: str, campaign: CampaignData) -> str:
 
 
 def _environment_type(name: str, campaign: CampaignData) -> str:
-    options = campaign.matrix.environments.get(name, {}) if campaign.matrix else {}
+    declared = campaign.matrix.environments.get(name) if campaign.matrix else None
+    options = declared.declared if declared else {}
     return " ".join(str(part) for part in (options.get("type"), options.get("image") or options.get("rootfs")) if part)
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.plan.matrix import Matrix, plan, read
+from sparkpub.plan.matrix import Matrix, read
+from sparkpub.plan.plan import plan
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.plan.workloads.base import Case
 from sparkpub.plan.workloads.trtllm_bench import TrtllmBenchOptions
@@ -24,8 +25,8 @@ def case(matrix: Matrix, model: str) -> Case:
 def test_every_cell_of_a_shipped_matrix_has_a_command(name: str) -> None:
     matrix = read(MATRICES / f"{name}.yaml")
     for model, _, workload in matrix.cells():
-        tool = WORKLOADS[matrix.workloads[workload]["type"]]
-        command = tool.command(case(matrix, model), matrix.workload_options(workload))
+        options = matrix.workloads[workload]
+        command = WORKLOADS[options.type].command(case(matrix, model), options)
         assert command.argv
 
 
@@ -33,7 +34,7 @@ def test_the_published_matrix_says_what_it_lacks_to_be_run() -> None:
     """No document says how long its prompts were."""
     matrix = read(MATRICES / "phase1.yaml")
     with pytest.raises(WorkloadError, match="input_tokens"):
-        WORKLOADS["trtllm-bench"].command(case(matrix, "deepseek"), matrix.workload_options("throughput"))
+        WORKLOADS["trtllm-bench"].command(case(matrix, "deepseek"), matrix.workloads["throughput"])
 
 
 def test_the_methodology_is_its_table() -> None:
@@ -43,7 +44,7 @@ def test_the_methodology_is_its_table() -> None:
         "t6": (32, 512, 128),
     }  # fmt: skip
     for name, shape in table.items():
-        options = matrix.workload_options(name)
+        options = matrix.workloads[name]
         assert isinstance(options, TrtllmBenchOptions)
         batch = options.max_batch_size
         assert (batch, options.input_tokens, options.output_tokens) == shape
@@ -55,15 +56,15 @@ def test_the_methodology_is_its_table() -> None:
 
 def test_phase_two_changes_one_thing_at_a_time() -> None:
     matrix = read(MATRICES / "phase2.yaml")
-    container = matrix.environments["container"]
+    container = matrix.environments["container"].declared
     changed = {
-        name: {key for key in options.keys() | container.keys() if options.get(key) != container.get(key)}
-        for name, options in matrix.environments.items()
-        if options["type"] == "docker" and name != "container"
+        name: {key for key in declared.keys() | container.keys() if declared.get(key) != container.get(key)}
+        for name, declared in ((name, options.declared) for name, options in matrix.environments.items())
+        if declared["type"] == "docker" and name != "container"
     }
     assert changed["no-limit"] == {"memory", "memory_swap"}
     assert changed["root-cgroup"] == {"memory", "memory_swap", "cgroup_parent"}
-    assert matrix.environments["root-cgroup"]["cgroup_parent"] == "/"
+    assert matrix.environments["root-cgroup"].declared["cgroup_parent"] == "/"
     assert changed["shm-1g"] == changed["shm-60g"] == {"ipc", "shm_size"}
     assert changed["network-host"] == {"network"}
     assert changed["cpus-0-9"] == {"cpuset"}
