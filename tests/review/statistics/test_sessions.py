@@ -28,7 +28,7 @@ def test_sessions_that_differ_by_more_than_their_errors_count_once_each() -> Non
     student = stats.t.interval(0.95, 3, np.mean(differences), stats.sem(differences))
     assert found.ci95_percent == pytest.approx(student)
     model = combine_effects(np.array(differences), np.full(4, 0.05**2), method_re="dl")
-    *_, random_effects = model.conf_int(use_t=True, nobs=np.full(4, 5))
+    *_, random_effects = model.conf_int(use_t=True)
     assert found.ci95_percent == pytest.approx(random_effects, rel=1e-6)
     assert found.between_sd == pytest.approx(math.sqrt(model.tau2), rel=1e-6)
     assert found.within_sd == pytest.approx(0.05)
