@@ -64,8 +64,8 @@ def times(data: Path) -> dict[str, float]:
     found["load"] = harness.seconds(lambda: load(data))
     dataset = load(data)
     found["review"] = harness.seconds(lambda: review(dataset))
-    excluded = review(dataset).excluded
-    found["statistics"] = harness.seconds(lambda: statistics(dataset, excluded=excluded))
+    frames = review(dataset).frames
+    found["statistics"] = harness.seconds(lambda: statistics(dataset, frames))
     found["together"] = found["load"] + found["review"] + found["statistics"]
     return found
 

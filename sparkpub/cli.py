@@ -252,7 +252,7 @@ def stats(data: Path, form: Literal["json", "markdown", "csv"] | None, **asked: 
     from sparkpub.review.summary import statistics
 
     dataset = load(data)
-    found = statistics(dataset, excluded=review(dataset).excluded, **asked)
+    found = statistics(dataset, review(dataset).frames, **asked)
     click.echo(tables.render(found, form or "text"), nl=False)
 
 
@@ -269,10 +269,11 @@ def export(data: Path, form: str, output: Path) -> None:
 
     Example: sparkpub export --format parquet -o runs.parquet
     """
+    from sparkpub.review.checks import review
     from sparkpub.review.dataset import load
-    from sparkpub.site.export import FORMATS, table
+    from sparkpub.review.export import FORMATS, table
 
-    write_atomic(output, FORMATS[form](table(load(data))))
+    write_atomic(output, FORMATS[form](table(review(load(data)))))
 
 
 @cli.command()

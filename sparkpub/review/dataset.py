@@ -1,4 +1,4 @@
-"""Data folders -> validated records -> one tidy frame.
+"""Data folders -> validated records, by campaign.
 
 `load` is strict: one damaged record stops it, unless the caller asks to skip (the preview does, with a line in
 its log). Parsed records are cached by path, size and modification time, so a rebuild reads only what changed.
@@ -9,22 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import RecordError
-from sparkpub.record.record import Record, metric_of
+from sparkpub.record.record import Record
 from sparkpub.record.store import Stored, campaign_folders, read_campaign, read_record, record_paths
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-COLUMNS = (
-    "run", "campaign", "model", "environment", "workload", "iteration", "position", "started", "status",
-    "repeat_of", "quarantined", "metric", "value", "unit", "source", "reason",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -98,29 +90,6 @@ class Dataset:
             raise RecordError(f"no campaign {name!r}", where=str(self.folder),
                               remedy=f"there are: {', '.join(self.campaigns) or 'none'}")  # fmt: skip
         return self.campaigns[name]
-
-    @cached_property
-    def rows(self) -> list[tuple[object, ...]]:
-        """One row per run and metric, with `COLUMNS`; `value` is None where a metric is not available."""
-        return [row for campaign in self.campaigns.values() for row in _rows(campaign)]
-
-    @cached_property
-    def frame(self) -> "pd.DataFrame":
-        """The same as a table, with NaN where a metric is not available."""
-        import pandas as pd  # noqa: PLC0415 - half a second, for which only the tidy table shall wait
-
-        return pd.DataFrame(self.rows, columns=list(COLUMNS))
-
-
-def _rows(campaign: CampaignData) -> list[tuple[object, ...]]:
-    rows: list[tuple[object, ...]] = []
-    for record in campaign.records:
-        out = record.run_id in campaign.quarantined
-        run = (record.run_id, record.campaign, *record.cell, record.iteration, record.plan.position)
-        end = (record.started.value, record.status, record.repeat_of, out)
-        for name, value in record.metrics.items():
-            rows.append((*run, *end, name, value.value, metric_of(name, value).unit, value.source, value.reason))
-    return rows
 
 
 @functools.lru_cache(maxsize=200_000)

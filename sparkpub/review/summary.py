@@ -4,33 +4,26 @@ Families. Looking at many differences finds some by chance, so p-values are corr
 campaign. Tests that answer a question of the study form the family `primary`. Metrics that restate another
 (`derived_from`), that no direction makes better, that describe the machine's state, or that are further summaries of
 a distribution (its median and P99 stay primary) form the family `secondary`: exploratory, uncorrected, and labelled so.
-Trends and order effects are corrected over the primary metrics.
+Trends are corrected over the primary metrics. A matrix that names its `primary` metrics decides itself which they are.
 """
 
 import math
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
-from datetime import datetime
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 from sparkpub.plan import coverage
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.metrics import Metric
-from sparkpub.record.record import Record, metric_of
 from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.frame import Frame, Group, Series
 from sparkpub.review.statistics.compare import DETECTABLE_PERCENT, Comparison, adjust, compare, holm
-from sparkpub.review.statistics.describe import ALPHA, MINIMUM_RUNS, RESAMPLES, SEED, Description, describe
-from sparkpub.review.statistics.design import Declared
-from sparkpub.review.statistics.design import Sample as Runs
-from sparkpub.review.statistics.drift import OrderEffect, Trend, order_effect, trend
-from sparkpub.review.statistics.outliers import far_from_median, grubbs
+from sparkpub.review.statistics.describe import ALPHA, MINIMUM_RUNS, RESAMPLES, SEED, Description
+from sparkpub.review.statistics.drift import Trend
 
 Family = Literal["primary", "secondary"]
 Include = Literal["counted", "all"]
-Key = tuple[str, str, str, str]
-"""(model, environment, workload, metric)."""
 
 MAX_CV_PERCENT, MIN_POWER, REPEAT_PERCENT = 5.0, 0.8, 5.0
 """The methodology's success criteria."""
@@ -50,17 +43,13 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class CellStatistic(Description, Row):
-    """One metric of one cell. `runs` (in order of time), `outliers` (Grubbs at 5 %, most extreme first) and
-    `far_from_median` are run ids. Adjusted p-values are None in the secondary family."""
+    """One metric of one cell. `runs` are run ids in order of time. `trend_p_adjusted` is None in the secondary
+    family."""
 
     environment: str
     runs: tuple[str, ...]
-    outliers: tuple[str, ...]
-    far_from_median: tuple[str, ...]
     trend: Trend
     trend_p_adjusted: float | None = None
-    order_effect: OrderEffect | None = None
-    order_effect_p_adjusted: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,35 +144,16 @@ def _json(value: Any) -> Any:
     return row_document(value) if is_dataclass(value) else value
 
 
-@dataclass(frozen=True)
-class Sample:
-    """One metric of one cell: its values in order of time, and the records they stand in."""
-
-    metric: Metric
-    family: Family
-    records: list[Record] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
-
-    @cached_property
-    def in_time(self) -> Runs:
-        """The values with their rounds, repeats apart, and the times at which they started."""
-        return runs_of(self.records, self.values)
-
-    @property
-    def interleaved(self) -> bool:
-        """Whether the order of environments was reversed in every second iteration."""
-        return all(record.plan.order == "interleaved" for record in self.records)
-
-
 def statistics(
     dataset: Dataset,
+    frames: Mapping[str, Frame] | None = None,
     *,
     include: Include = "counted",
-    excluded: Mapping[str, str] | None = None,
     campaign: str | None = None,
     against: str | None = None,
 ) -> Statistics:
-    """Statistics of one campaign or all, without the runs in `excluded` (run id to reason) unless `include` is "all".
+    """Statistics of one campaign or all, over the runs that count in `frames` (those of a review, by campaign) or, with
+    `include` "all", over every recorded run.
 
     `against` names a campaign that repeats `campaign`. Raises UsageError for a campaign that is not there, and where
     `against` leaves open what is compared.
@@ -191,159 +161,114 @@ def statistics(
     for name in (campaign, against):
         if name is not None and name not in dataset.campaigns:
             raise UsageError(f"no campaign {name!r}", remedy=f"there are: {', '.join(dataset.campaigns) or 'none'}")
-    chosen = tuple(
-        data for name, data in dataset.campaigns.items() if (name != against if campaign is None else name == campaign)
-    )
+    known = frames or {name: Frame(data) for name, data in dataset.campaigns.items()}
+    chosen = [frame for name, frame in known.items() if (name != against if campaign is None else name == campaign)]
     if against is not None and (len(chosen) != 1 or campaign == against):
         raise UsageError("--against compares one campaign with another", remedy="name the first with --campaign")
-    out = dict(excluded or {}) if include == "counted" else {}
-    samples = [campaign_samples(data, out) for data in chosen]
-    used = chosen if against is None else (*chosen, dataset.campaign(against))
-    here = {stored.record.run_id for data in used for stored in data.runs}
-    repeats: list[RepeatRow] = []
-    if against is not None:
-        repeats = _repeats(chosen[0], samples[0], against, campaign_samples(dataset.campaign(against), out))
+    used = [*chosen, known[against]] if against is not None else chosen
     return Statistics(
-        include,
-        {run: reason for run, reason in out.items() if run in here},
-        chosen,
-        tuple(row for data, found in zip(chosen, samples, strict=True) for row in _cells(data, found)),
-        tuple(row for data, found in zip(chosen, samples, strict=True) for row in _comparisons(data, found)),
-        against,
-        tuple(repeats),
+        include=include,
+        excluded={} if include == "all" else {run: why for frame in used for run, why in frame.excluded.items()},
+        campaigns=tuple(frame.campaign for frame in chosen),
+        cells=tuple(row for frame in chosen for row in _cells(frame, include)),
+        comparisons=tuple(row for frame in chosen for row in _comparisons(frame, include)),
+        against=against,
+        repeats=() if against is None else tuple(_repeats(chosen[0], known[against], include)),
     )
 
 
-def campaign_samples(data: CampaignData, excluded: Collection[str] = ()) -> dict[Key, Sample]:
-    """The values of every cell and metric that has any, cells in the order of the matrix."""
-    present = {name for record in data.records for name in record.metrics}
-    order = {} if data.matrix is None else {cell: rank for rank, cell in enumerate(data.matrix.cells())}
-    found: dict[Key, Sample] = {}
-    for record in sorted(data.records, key=lambda record: order.get(record.cell, len(order))):
-        if record.run_id in excluded:
-            continue
-        for name, value in record.metrics.items():
-            if value.value is not None:
-                sample = found.get((*record.cell, name))
-                if sample is None:
-                    metric = metric_of(name, value)
-                    sample = found[(*record.cell, name)] = Sample(metric, family_of(metric, present))
-                sample.records.append(record)
-                sample.values.append(value.value)
-    return found
-
-
-def family_of(metric: Metric, present: Collection[str] = ()) -> Family:
-    """The family a metric's tests belong to (see Families above); `present` are the metrics of the campaign."""
+def family_of(metric: Metric, frame: Frame) -> Family:
+    """The family a metric's tests belong to (see Families above)."""
+    matrix = frame.campaign.matrix
+    if matrix is not None and matrix.primary:
+        return "primary" if metric.name in matrix.primary else "secondary"
     if metric.role == "derived":
-        restates = any(name in present for name in metric.derived_from)
+        restates = any(name in frame.metrics for name in metric.derived_from)
         return "secondary" if restates else "primary"
     return "primary" if metric.role == "primary" else "secondary"
 
 
-def _about(campaign: str, key: Key, sample: Sample) -> dict[str, Any]:
-    model, _, workload, metric = key
-    return {"campaign": campaign, "model": model, "workload": workload, "metric": metric,
-            "unit": sample.metric.unit, "family": sample.family}  # fmt: skip
+def _measured(frame: Frame, include: Include) -> Iterator[tuple[Group, Series]]:
+    """Every metric of every cell that has values, cells in the order of the matrix."""
+    for cell in frame.recorded:
+        group = Group(frame, (cell,), include)
+        for metric in group.metrics:
+            series = group.series(metric)
+            if series is not None and series.values:
+                yield group, series
 
 
-def _cells(data: CampaignData, samples: Mapping[Key, Sample]) -> list[CellStatistic]:
-    places = _places(data.records)
-    rows = [_cell(data.name, key, sample, places) for key, sample in samples.items()]
-    trends = holm([row.trend.p_value if row.family == "primary" else None for row in rows])
-    effects = (row.order_effect if row.family == "primary" else None for row in rows)
-    orders = holm([None if effect is None else effect.p_value for effect in effects])
-    adjusted = zip(rows, trends, orders, strict=True)
-    return [replace(row, trend_p_adjusted=p, order_effect_p_adjusted=q) for row, p, q in adjusted]
+def _about(group: Group, series: Series) -> dict[str, Any]:
+    ((model, _, workload),) = group.cells
+    return {
+        "campaign": group.frame.campaign.name,
+        "model": model,
+        "workload": workload,
+        "metric": series.metric.name,
+        "unit": series.metric.unit,
+        "family": family_of(series.metric, group.frame),
+    }
 
 
-def _cell(campaign: str, key: Key, sample: Sample, places: Mapping[str, int]) -> CellStatistic:
-    figures = vars(describe(sample.values))
-    if sample.metric.unit == "°C":  # no true zero, so no relative spread
-        figures = figures | {"cv_percent": None}
-    runs = tuple(record.run_id for record in sample.records)
+def _cells(frame: Frame, include: Include) -> list[CellStatistic]:
+    rows = [_cell(group, series) for group, series in _measured(frame, include)]
+    adjusted = holm([row.trend.p_value if row.family == "primary" else None for row in rows])
+    return [replace(row, trend_p_adjusted=p) for row, p in zip(rows, adjusted, strict=True)]
+
+
+def _cell(group: Group, series: Series) -> CellStatistic:
+    figures = dict(vars(series.description))
+    if series.metric.unit == "°C":  # no true zero, so no relative spread
+        figures["cv_percent"] = None
     return CellStatistic(
-        **_about(campaign, key, sample),
-        environment=key[1],
-        runs=runs,
-        outliers=tuple(runs[index] for index in grubbs(sample.values)),
-        far_from_median=tuple(runs[index] for index in far_from_median(sample.values)),
-        trend=trend(sample.values),
-        order_effect=order_effect(sample.values, [places[run] for run in runs]) if sample.interleaved else None,
+        **_about(group, series),
+        environment=group.cells[0][1],
+        runs=tuple(record.run_id for record in series.records),
+        trend=series.trend,
         **figures,
     )
 
 
-def _places(records: Iterable[Record]) -> dict[str, int]:
-    """Run id to the place (0 = first) of its environment in the round of its model, workload and iteration."""
-    rounds: dict[tuple[str, str, int], list[str]] = defaultdict(list)
-    places = {}
-    for record in records:
-        order = rounds[record.model, record.workload, record.iteration]
-        if record.environment not in order:
-            order.append(record.environment)
-        places[record.run_id] = order.index(record.environment)
-    return places
-
-
-def runs_of(records: Sequence[Record], values: Sequence[float]) -> Runs:
-    """Values with the rounds and times of their records. A round is one iteration of a model and workload."""
-    rounds = [None if record.repeat_of else (record.model, record.workload, record.iteration) for record in records]
-    times = [datetime.fromisoformat(record.started.value).timestamp() for record in records]
-    return Runs(tuple(values), tuple(rounds), tuple(times))
-
-
-def declared_order(records: Iterable[Record]) -> Declared:
-    """The order that all of these records were planned in, `as-published` where they do not agree."""
-    orders = {record.plan.order for record in records}
-    return orders.pop() if len(orders) == 1 else "as-published"
-
-
-def _compared(base: Sample, sample: Sample, margin: float) -> dict[str, Any]:
-    order = declared_order([*base.records, *sample.records])
-    metric = sample.metric
-    found = compare(
-        base.in_time, sample.in_time, order=order, margin_percent=margin, direction=metric.direction, unit=metric.unit
-    )
-    return vars(found)
-
-
-def _repeated(base: Sample, sample: Sample) -> dict[str, Any]:
-    """A cell against the same cell of an earlier campaign: time is what they differ in, so blocks are no fault."""
-    metric = sample.metric
-    found = compare(
-        base.values,
-        sample.values,
-        order="as-published",
-        margin_percent=REPEAT_PERCENT,
-        direction=metric.direction,
-        unit=metric.unit,
-    )
-    return vars(found)
-
-
-def _comparisons(data: CampaignData, samples: Mapping[Key, Sample]) -> list[ComparisonRow]:
-    baseline = data.baseline
+def _comparisons(frame: Frame, include: Include) -> list[ComparisonRow]:
+    baseline = frame.campaign.baseline
+    margin = frame.campaign.margin_percent
     rows = []
-    for key, sample in samples.items():
-        model, environment, workload, metric = key
-        base = samples.get((model, baseline, workload, metric))
-        if base is not None and environment != baseline:
-            figures = _about(data.name, key, sample) | _compared(base, sample, data.margin_percent)
-            rows.append(ComparisonRow(baseline=baseline, candidate=environment, **figures))
+    for group, series in _measured(frame, include):
+        ((model, environment, workload),) = group.cells
+        if environment == baseline:
+            continue
+        base = Group(frame, ((model, baseline, workload),), include)
+        found = frame.compared(base, group, series.metric.name, margin)
+        if found is not None:
+            rows.append(ComparisonRow(baseline=baseline, candidate=environment, **_about(group, series), **vars(found)))
     return _by_family(rows)
 
 
-def _repeats(
-    data: CampaignData, samples: Mapping[Key, Sample], against: str, others: Mapping[Key, Sample]
-) -> list[RepeatRow]:
+def _repeats(frame: Frame, against: Frame, include: Include) -> list[RepeatRow]:
+    """A cell against the same cell of an earlier campaign: time is what they differ in, so blocks are no fault."""
     rows = []
-    for key in [key for key in samples if key in others]:
-        sample, other = samples[key], others[key]
-        specifications = {record.specification for record in (*sample.records, *other.records)}
-        same = None if None in specifications else len(specifications) == 1
-        figures = _about(data.name, key, sample) | _repeated(other, sample)
-        rows.append(RepeatRow(against=against, environment=key[1], same_specification=same, **figures))
+    for group, series in _measured(frame, include):
+        other = against.series(group.cells, series.metric.name, include)
+        if other is None or not other.values:
+            continue
+        specifications = {record.specification for record in (*series.records, *other.records)}
+        found = compare(
+            other.values,
+            series.values,
+            order="as-published",
+            margin_percent=REPEAT_PERCENT,
+            direction=series.metric.direction,
+            unit=series.metric.unit,
+        )
+        rows.append(
+            RepeatRow(
+                against=against.campaign.name,
+                environment=group.cells[0][1],
+                same_specification=None if None in specifications else len(specifications) == 1,
+                **_about(group, series),
+                **vars(found),
+            )
+        )
     return _by_family(rows)
 
 

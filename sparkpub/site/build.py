@@ -88,8 +88,8 @@ def proofread(dataset: Dataset, options: SiteOptions) -> Review:
 def publish(dataset: Dataset, options: SiteOptions) -> Publication:
     """The dataset with its review, its statistics and the verdicts on its claims."""
     found = review(dataset)
-    figures = statistics(dataset, excluded=found.excluded)
-    verdicts = ledger.judge(ledger.read(options.sources / CLAIMS), dataset, found)
+    figures = statistics(dataset, found.frames)
+    verdicts = ledger.judge(ledger.read(options.sources / CLAIMS), found)
     return Publication(dataset, options, figures, found, verdicts)
 
 

@@ -107,7 +107,7 @@ def _matches(said: Typed, names: Sequence[tuple[str, str]]) -> tuple[list[str], 
 def claim(sources: Path, review: Review, _names: Names) -> Iterator[Finding]:
     """Claims that the data now judge otherwise than when the text was written, with the places to reread."""
     path = sources / CLAIMS_FILE
-    for verdict in ledger.judge(ledger.read(path), review.dataset, review) if path.is_file() else ():
+    for verdict in ledger.judge(ledger.read(path), review) if path.is_file() else ():
         if verdict.verdict != verdict.claim.recorded:
             places = prose.uses(sources, verdict.claim.id)
             text = (

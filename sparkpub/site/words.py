@@ -15,13 +15,13 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sparkpub.record.documents import suggestion
 from sparkpub.record.errors import ClaimError, SparkpubError
-from sparkpub.record.record import Record
 from sparkpub.record.text import SPACE, p_text
 from sparkpub.review.checks import Finding, Review
 from sparkpub.review.claims.facts import Fact
 from sparkpub.review.claims.ledger import Verdict
-from sparkpub.review.claims.quantities import STATISTICS, Group, Include, Quantity, Question, ask, select
+from sparkpub.review.claims.quantities import STATISTICS, Quantity, Question, ask
 from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.frame import Frame, Group, Include
 from sparkpub.review.summary import ComparisonRow, Statistics
 from sparkpub.site.pages import reference
 from sparkpub.site.pages.reference import plain
@@ -135,8 +135,8 @@ class Words:
 
     def extent(self, statistic: str, metric: str, *, over: str, decimals: int | None = None, **scope: Any) -> str:
         """The smallest and largest value over an axis: `extent("mean", …, over="model", environment="native")`."""
-        records = self._select(**{key: item for key, item in scope.items() if key not in {"candidate", "baseline"}})
-        names = dict.fromkeys(getattr(record, over) for record in records)
+        chosen = self._select(**{key: item for key, item in scope.items() if key not in {"candidate", "baseline"}})
+        names = dict.fromkeys(getattr(record, over) for record in chosen.records)
         found = [self._ask(statistic, metric, **scope, **{over: name}) for name in names]
         known = sorted((item for item in found if item.value is not None), key=lambda item: item.value or 0.0)
         if not known:
@@ -210,7 +210,7 @@ class Words:
         return reference.ceiling(self._model_id(name, scope), machine, batch)
 
     def _model_id(self, name: str, scope: Mapping[str, Any]) -> str:
-        return self._select(**scope, model=name, include="all")[0].requested.model_id
+        return self._select(**scope, model=name, include="all").records[0].requested.model_id
 
     def coverage(self, **scope: Any) -> str:
         """Runs per cell as a table."""
@@ -240,8 +240,8 @@ class Words:
             for model, environment, workload in dict.fromkeys(record.cell for record in campaign.records):
                 axes = {"model": model, "environment": environment, "workload": workload, "campaign": campaign.name}
                 shown = ", ".join(f'{axis}="{name}"' for axis, name in axes.items())
-                group = Group("", tuple(self._select(include="counted", **axes)))
-                for metric in dict.fromkeys(name for record in group.records for name in record.metrics):
+                group = self._select(include="counted", **axes)
+                for metric in group.metrics:
                     for statistic in _SHOWN:
                         answer = ask(statistic, Question(group, metric))
                         if answer.value is not None:
@@ -274,22 +274,25 @@ class Words:
         environment: str = "",
         workload: str = "",
         include: Include = "counted",
-    ) -> list[Record]:
+    ) -> Group:
         axes = {"model": model, "environment": environment, "workload": workload}
         chosen = {axis: (name,) if name else () for axis, name in axes.items()}
-        return select(self._campaign(campaign=campaign), self._review.excluded, include, **chosen)
+        return self._frame(campaign=campaign).group(include, **chosen)
+
+    def _frame(self, **scope: Any) -> Frame:
+        return self._review.frames[self._campaign(**scope).name]
 
     def _ask(
         self, statistic: str, metric: str, *, against: str = "", candidate: str = "", baseline: str = "", **scope: Any
     ) -> Quantity:
         if not candidate:
-            group, other = Group("", tuple(self._select(**scope))), None
+            group, other = self._select(**scope), None
         else:
-            group, other = (Group("", tuple(self._select(environment=name, **scope))) for name in (candidate, baseline))
+            group, other = (self._select(environment=name, **scope) for name in (candidate, baseline))
         for name in filter(None, (metric, against)):
-            if group.definition(name) is None:
-                known = sorted({name for record in group.records for name in record.metrics})
-                raise ClaimError(f"no run of this scope has the metric {name!r}", remedy=suggestion(name, known))
+            if group.series(name) is None:
+                remedy = suggestion(name, sorted(group.metrics))
+                raise ClaimError(f"no run of this scope has the metric {name!r}", remedy=remedy)
         return ask(statistic, Question(group, metric, against, other, self._campaign(**scope).margin_percent))
 
     def _sides(self, scope: Mapping[str, Any]) -> dict[str, Any]:

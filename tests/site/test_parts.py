@@ -12,10 +12,11 @@ import pytest
 
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import METRICS
+from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
+from sparkpub.review.export import FORMATS, table
 from sparkpub.site.build import build
 from sparkpub.site.content import Content, SiteOptions, fill, placeholder, way_to_root
-from sparkpub.site.export import FORMATS, table
 from sparkpub.site.figures.library import slug
 from sparkpub.site.figures.samples import thinned
 from sparkpub.site.pages import blog
@@ -91,7 +92,7 @@ def test_a_post_without_its_front_matter_is_named(text: str, said: str) -> None:
 
 
 def test_exports_agree_in_every_format(data: Path) -> None:
-    frame = table(load(data))
+    frame = table(review(load(data)))
     read = {
         "csv": pd.read_csv(io.BytesIO(FORMATS["csv"](frame))),
         "parquet": pd.read_parquet(io.BytesIO(FORMATS["parquet"](frame))),

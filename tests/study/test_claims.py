@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def verdicts() -> dict[str, ledger.Verdict]:
     data = dataset.load(ROOT / "data" / "comprehensive")
-    found = ledger.judge(ledger.read(ROOT / "site_src" / "claims.yaml"), data, review(data))
+    found = ledger.judge(ledger.read(ROOT / "site_src" / "claims.yaml"), review(data))
     return {verdict.claim.id: verdict for verdict in found}
 
 

@@ -10,7 +10,7 @@ from sparkpub.review.checks.view import View, ids, label
 
 
 def duplicate_iteration(view: View) -> Iterator[Finding]:
-    """An iteration that stands more than once in a cell. The first good record counts, see `View.doubles`."""
+    """An iteration that stands more than once in a cell. The first good record counts, see `Frame.doubles`."""
     for cell, runs in view.ran.items():
         by_iteration: dict[int, list[Stored]] = defaultdict(list)
         for stored in runs:

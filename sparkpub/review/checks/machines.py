@@ -8,7 +8,8 @@ from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.values import memory_gib
-from sparkpub.review.checks.view import Cell, View, ids, label
+from sparkpub.review.checks.view import View, ids, label
+from sparkpub.review.frame import Cell
 
 _Read = Callable[[Record], object]
 _POOLED: dict[str, tuple[bool, _Read]] = {

@@ -11,7 +11,8 @@ from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.dependence import independent
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import MATERIAL_SHARE_OF_MARGIN, Cell, View, ids, label
+from sparkpub.review.checks.view import MATERIAL_SHARE_OF_MARGIN, View, ids, label
+from sparkpub.review.frame import Cell
 from sparkpub.review.statistics import compare, describe, drift
 
 DRIFT_ALPHA = Threshold(

@@ -15,7 +15,8 @@ from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.values import memory_gib
-from sparkpub.review.checks.view import Cell, View, ids, label
+from sparkpub.review.checks.view import View, ids, label
+from sparkpub.review.frame import Cell
 from sparkpub.review.statistics import compare, physics
 from sparkpub.review.statistics.describe import ALPHA
 

@@ -15,6 +15,7 @@ from sparkpub.review.checks.integrity import damaged
 from sparkpub.review.checks.registry import CHECKS
 from sparkpub.review.checks.view import View, label
 from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.frame import Frame
 
 _LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 _NAMES: dict[Severity, str] = {"error": "errors", "warning": "warnings", "info": "notes"}
@@ -28,6 +29,8 @@ class Review:
     dataset: Dataset
     findings: tuple[Finding, ...]
     excluded: Mapping[str, str]
+    frames: Mapping[str, Frame]
+    """Campaign to its table, from which every figure is taken."""
 
     @cached_property
     def by_run(self) -> Mapping[str, tuple[Finding, ...]]:
@@ -102,22 +105,22 @@ def review(dataset: Dataset) -> Review:
     Pages are another matter: `checks.prose.with_prose` adds what is wrong in them.
     """
     findings: list[Finding] = []
-    excluded: dict[str, str] = {}
+    frames: dict[str, Frame] = {}
     damage = _damage(dataset)
     for data in dataset.campaigns.values():
         harm = damage.pop(data.name, ())
         if ("review", harm) not in data.kept:
             data.kept["review", harm] = _review_campaign(data, harm)
-        found, out = data.kept["review", harm]
+        found, frames[data.name] = data.kept["review", harm]
         findings += found
-        excluded |= out
     for name, lines in damage.items():
         findings += damaged(name, lines, units=False)
     findings.sort(key=lambda finding: (finding.campaign, SEVERITIES.index(finding.severity)))
-    return Review(dataset, tuple(findings), excluded)
+    excluded = {run: reason for frame in frames.values() for run, reason in frame.excluded.items()}
+    return Review(dataset, tuple(findings), excluded, frames)
 
 
-def _review_campaign(data: CampaignData, damage: tuple[str, ...]) -> tuple[list[Finding], dict[str, str]]:
+def _review_campaign(data: CampaignData, damage: tuple[str, ...]) -> tuple[list[Finding], Frame]:
     """First whether each run happened; then, on those that did, what they mean."""
     findings: list[Finding] = []
     out = {run: f"quarantined: {reason}" for run, reason in data.quarantined.items()}
@@ -131,8 +134,7 @@ def _review_campaign(data: CampaignData, damage: tuple[str, ...]) -> tuple[list[
     second = View(data, out, damage, first.evidence)
     for check in CHECKS.values():
         findings += check.run(second) if check.run is not None and check.kind != "happened" else ()
-    doubles = {run: f"duplicate-iteration: {kept} counts for this iteration" for run, kept in second.doubles.items()}
-    return findings, doubles | out
+    return findings, second.frame
 
 
 def _damage(dataset: Dataset) -> dict[str, tuple[str, ...]]:

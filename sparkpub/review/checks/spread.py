@@ -8,7 +8,8 @@ from sparkpub.review.checks.dependence import independent
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.order import drifting
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import MATERIAL_SHARE_OF_MARGIN, Cell, View, ids, label
+from sparkpub.review.checks.view import MATERIAL_SHARE_OF_MARGIN, View, ids, label
+from sparkpub.review.frame import Cell
 from sparkpub.review.statistics import compare, describe, outliers
 
 OUTLIER_ALPHA = Threshold(

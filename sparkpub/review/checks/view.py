@@ -9,12 +9,12 @@ from statistics import fmean
 from typing import Any, TypeVar
 
 from sparkpub.record.metrics import Metric
-from sparkpub.record.record import metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.evidence import EvidenceReader
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.frame import Cell, Frame, Series
 
 MATERIAL_SHARE_OF_MARGIN = Threshold(
     "material share of margin",
@@ -25,9 +25,6 @@ MATERIAL_SHARE_OF_MARGIN = Threshold(
 )
 
 Made = TypeVar("Made")
-
-Cell = tuple[str, str, str]
-"""(model, environment, workload)."""
 
 _HYPHEN_FOR_MINUS = re.compile(r"(?<=[ (])-(?=\d)")
 
@@ -62,18 +59,29 @@ class View:
         return self.campaign.runs
 
     @cached_property
+    def frame(self) -> Frame:
+        """The campaign as a table: which runs count, and the figures of every selection."""
+        return Frame(self.campaign, self.out)
+
+    @property
     def recorded(self) -> Mapping[Cell, tuple[Stored, ...]]:
         """All runs by cell, in order of time; cells that the matrix declares and nobody ran are there, empty."""
-        declared = () if self.campaign.matrix is None else self.campaign.matrix.cells()
-        cells: dict[Cell, list[Stored]] = {cell: [] for cell in declared}
-        for stored in self.runs:
-            cells.setdefault(stored.record.cell, []).append(stored)
-        return {cell: tuple(runs) for cell, runs in cells.items()}
+        return self.frame.recorded
 
-    @cached_property
+    @property
     def ran(self) -> Mapping[Cell, tuple[Stored, ...]]:
         """Runs that happened properly, further records of one iteration included: what the machine did."""
-        return _without(self.recorded, self.out)
+        return self.frame.ran
+
+    @property
+    def counted(self) -> Mapping[Cell, tuple[Stored, ...]]:
+        """The runs that enter the figures, by cell."""
+        return self.frame.counted
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """Every metric recorded in the campaign, by name, in the order met."""
+        return self.frame.metrics
 
     @property
     def standing(self) -> tuple[Stored, ...]:
@@ -84,39 +92,6 @@ class View:
     def happened(self) -> tuple[Stored, ...]:
         """The runs of `ran`, cell by cell."""
         return tuple(stored for runs in self.ran.values() for stored in runs)
-
-    @cached_property
-    def doubles(self) -> Mapping[str, str]:
-        """Further records of an iteration that already has a good one: run id to the run id that counts.
-
-        The first good record of an iteration counts. Whoever may measure again and keep the later figure may
-        choose the result; the first one was there before anybody could. Repeats that name what they repeat
-        (`repeat_of`) are declared and count.
-        """
-        doubles: dict[str, str] = {}
-        for runs in self.ran.values():
-            first: dict[int, str] = {}
-            for record in (stored.record for stored in runs):
-                if record.repeat_of is None:
-                    kept = first.setdefault(record.iteration, record.run_id)
-                    if kept != record.run_id:
-                        doubles[record.run_id] = kept
-        return doubles
-
-    @cached_property
-    def counted(self) -> Mapping[Cell, tuple[Stored, ...]]:
-        """The runs that enter the figures, by cell."""
-        return _without(self.ran, self.doubles)
-
-    @cached_property
-    def metrics(self) -> Mapping[str, Metric]:
-        """Every metric recorded in the campaign, by name, in the order met."""
-        found: dict[str, Metric] = {}
-        for stored in self.runs:
-            for name, value in stored.record.metrics.items():
-                if name not in found:
-                    found[name] = metric_of(name, value)
-        return found
 
     @cached_property
     def results(self) -> tuple[str, ...]:
@@ -135,10 +110,14 @@ class View:
         margin = self.campaign.margin_percent / 100 * abs(fmean(values))
         return abs(change) >= MATERIAL_SHARE_OF_MARGIN * margin
 
+    def series(self, cell: Cell, metric: str, *, ran: bool = False) -> Series | None:
+        """A metric over the runs of a cell that count; with `ran` over all that happened."""
+        return self.frame.series((cell,), metric, "ran" if ran else "counted")
+
     def figures(self, cell: Cell, metric: str, *, ran: bool = False) -> tuple[float, ...]:
-        """The values of a metric over the runs that count, in order of time; with `ran` over all that happened."""
-        runs = (self.ran if ran else self.counted)[cell]
-        return tuple(value for run in runs if (value := run.record.value(metric)) is not None)
+        """The values of `series`, in order of time."""
+        series = self.series(cell, metric, ran=ran)
+        return () if series is None else series.values
 
     def finding(self, check: str, severity: Severity, message: str, *, cell: Cell | None = None,
                 run: Stored | None = None, **evidence: Any) -> Finding:  # fmt: skip
@@ -175,7 +154,3 @@ class View:
 def ids(runs: Iterable[Stored]) -> list[str]:
     """The run ids, for evidence."""
     return [stored.record.run_id for stored in runs]
-
-
-def _without(cells: Mapping[Cell, tuple[Stored, ...]], out: Mapping[str, str]) -> dict[Cell, tuple[Stored, ...]]:
-    return {cell: tuple(run for run in runs if run.record.run_id not in out) for cell, runs in cells.items()}

@@ -20,8 +20,9 @@ from sparkpub.record.errors import ClaimError
 from sparkpub.record.record import Key, MetricName, Record
 from sparkpub.review.claims.expectations import Asked, Decided, Expect, Reading
 from sparkpub.review.claims.facts import FactSource
-from sparkpub.review.claims.quantities import AXES, Group, Include, Question, grouped, select
-from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.claims.quantities import Question
+from sparkpub.review.dataset import CampaignData
+from sparkpub.review.frame import AXES, Frame, Group
 
 if TYPE_CHECKING:
     from sparkpub.review.checks import Finding, Review
@@ -56,7 +57,7 @@ class Claim(documents.Part):
     models: tuple[Key, ...] = ()
     environments: tuple[Key, ...] = ()
     workloads: tuple[Key, ...] = ()
-    include: Include = "counted"
+    include: Literal["counted", "all"] = "counted"
     decimals: Annotated[int, Field(ge=0, le=6)] = 2
     expect: Expect | None = None
     decided_by: str | None = None
@@ -117,30 +118,29 @@ def read(path: Path) -> list[Claim]:
     return documents.read_parts(path, Claim, ClaimError)
 
 
-def judge(claims: Sequence[Claim], dataset: Dataset, review: "Review") -> list[Verdict]:
+def judge(claims: Sequence[Claim], review: "Review") -> list[Verdict]:
     """The verdict of each claim. Raises ClaimError for a claim that names what its campaign does not have."""
     verdicts = []
     for claim in claims:
         try:
-            verdicts.append(_judge(claim, dataset.campaigns.get(claim.campaign), review))
+            verdicts.append(_judge(claim, review.frames.get(claim.campaign), review))
         except ClaimError as error:
             raise ClaimError(error.what, where=f"claim {claim.id}", remedy=error.remedy) from None
     return verdicts
 
 
-def _judge(claim: Claim, campaign: CampaignData | None, review: "Review") -> Verdict:
+def _judge(claim: Claim, frame: Frame | None, review: "Review") -> Verdict:
     if claim.expect is None:
         return Verdict(claim, "hypothesis", f"What would decide it: {claim.decided_by}")
-    if campaign is None:
+    if frame is None:
         return Verdict(claim, "undecided", f"The campaign {claim.campaign} is not among these data.")
-    chosen = {"model": claim.models, "environment": claim.environments, "workload": claim.workloads}
-    records = select(campaign, review.excluded, claim.include, **chosen)
+    chosen = frame.group(claim.include, model=claim.models, environment=claim.environments, workload=claim.workloads)
     statistic = claim.statistic or ("mean" if claim.compare is None else "difference")
     world = claim.about == "world"
-    readings = Asked(claim.expect, _questions(claim, campaign, records), statistic, claim.decimals, world).read()
+    readings = Asked(claim.expect, _questions(claim, chosen), statistic, claim.decimals, world).read()
     evidence: dict[str, Any] = {"include": claim.include, "units": [reading.document() for reading in readings]}
     figures = _sentence(claim.expect, readings)
-    doubts = _doubts(claim, records, review) if claim.about == "world" else {}
+    doubts = _doubts(claim, chosen.records, review) if claim.about == "world" else {}
     if doubts:
         evidence["findings"] = list(doubts.values())
         text = f"These runs cannot carry it ({', '.join(doubts)}). The figures by themselves: {figures}."
@@ -158,17 +158,20 @@ def _sentence(expect: Expect, readings: Sequence[Reading]) -> str:
     return lead + "; ".join(f"{reading.unit}: {reading.shown}" if named else reading.shown for reading in readings)
 
 
-def _questions(claim: Claim, campaign: CampaignData, records: Sequence[Record]) -> list[Question]:
+def _questions(claim: Claim, chosen: Group) -> list[Question]:
     """One question per unit of the claim's scope. Workloads that do not have the metric at all hold no unit."""
     unit = claim.scope.rpartition(" ")[2]
     axes = {"cell": AXES, "model": ("model", "workload"), "environment": ("environment", "workload")}.get(unit, ())
-    margin = _margin(claim, campaign)
-    measured = {record.workload for record in records if claim.metric in record.metrics}
-    return [
-        Question(candidate, claim.metric or "", claim.against or "", baseline, margin)
-        for group in grouped(campaign, [r for r in records if not measured or r.workload in measured], axes)
-        for candidate, baseline in [_sides(claim, group)]
-    ]
+    margin = _margin(claim, chosen.frame.campaign)
+    measured = {record.workload for record in chosen.records if claim.metric in record.metrics}
+    if measured:
+        cells = tuple(cell for cell in chosen.cells if cell[2] in measured)
+        chosen = Group(chosen.frame, cells, chosen.include)
+    questions = []
+    for unit_group in chosen.frame.split(chosen, axes):
+        candidate, baseline = _sides(claim, unit_group)
+        questions.append(Question(candidate, claim.metric or "", claim.against or "", baseline, margin))
+    return questions
 
 
 def _margin(claim: Claim, campaign: CampaignData) -> float:
@@ -186,11 +189,8 @@ def _sides(claim: Claim, group: Group) -> tuple[Group, Group | None]:
     """The group asked about, and its baseline where the claim compares."""
     if claim.compare is None:
         return group, None
-    candidate, baseline = (
-        Group(group.label, tuple(record for record in group.records if record.environment == name))
-        for name in claim.compare.split(" / ")
-    )
-    return candidate, baseline
+    candidate, baseline = claim.compare.split(" / ")
+    return group.of_environment(candidate), group.of_environment(baseline)
 
 
 def _doubts(claim: Claim, records: Sequence[Record], review: "Review") -> dict[str, dict[str, Any]]:

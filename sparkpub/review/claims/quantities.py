@@ -1,9 +1,9 @@
 """Named statistics over groups of runs: the closed vocabulary of claims and of prose.
 
-`analysis` computes; here stands which name means which number, in which unit, and which runs it is taken over.
+Here stands which name means which number and in which unit. The frame selects the runs and works the number out.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -12,16 +12,13 @@ import numpy as np
 
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import Metric
-from sparkpub.record.record import Record, metric_of
+from sparkpub.record.record import Record
 from sparkpub.record.text import NOT_AVAILABLE, number, p_text, with_unit
-from sparkpub.review.dataset import CampaignData
-from sparkpub.review.statistics.compare import Comparison, compare
-from sparkpub.review.statistics.describe import Description, Interval, describe
-from sparkpub.review.statistics.drift import Trend, least_squares, trend
-from sparkpub.review.summary import declared_order, runs_of
+from sparkpub.review.frame import Group
+from sparkpub.review.statistics.compare import Comparison
+from sparkpub.review.statistics.describe import Interval
+from sparkpub.review.statistics.drift import least_squares
 
-AXES = ("model", "environment", "workload")
-Include = Literal["counted", "all"]
 Kind = Literal["runs", "sample", "order", "relation", "comparison"]
 Estimate = tuple[float | None, Interval | None]
 _DIGITS = {
@@ -29,26 +26,6 @@ _DIGITS = {
     "minutes_apart": 1,
 }  # fmt: skip
 """Digits after the point for statistics without a metric's unit; counts have none, the others two."""
-
-
-@dataclass(frozen=True)
-class Group:
-    """Runs that are taken together, in the order in which they ran."""
-
-    label: str
-    records: tuple[Record, ...]
-
-    def values(self, metric: str) -> list[float]:
-        """The values of a metric where it is available, in run order."""
-        return [value for record in self.records if (value := record.value(metric)) is not None]
-
-    def measured(self, metric: str) -> list[Record]:
-        """The runs that have a value of a metric, in run order."""
-        return [record for record in self.records if record.value(metric) is not None]
-
-    def definition(self, metric: str) -> Metric | None:
-        """The metric's definition, None where no run has it."""
-        return next((metric_of(metric, r.metrics[metric]) for r in self.records if metric in r.metrics), None)
 
 
 @dataclass(frozen=True)
@@ -61,33 +38,11 @@ class Question:
     baseline: Group | None = None
     margin_percent: float = 1.0
 
-    def description(self) -> Description | None:
-        """The sample described; None where nothing was measured."""
-        values = self.group.values(self.metric)
-        return describe(values) if values else None
-
-    def trend(self) -> Trend:
-        """The sample against its run order."""
-        return trend(self.group.values(self.metric))
-
     def comparison(self, metric: str = "") -> Comparison | None:
         """The group against its baseline; None where one side has no values."""
-        name = metric or self.metric
-        about = self.group.definition(name)
-        if about is None or self.baseline is None:
+        if self.baseline is None:
             return None
-        sides = [(side.measured(name), side.values(name)) for side in (self.baseline, self.group)]
-        if not all(values for _, values in sides):
-            return None
-        baseline, candidate = (runs_of(records, values) for records, values in sides)
-        return compare(
-            baseline,
-            candidate,
-            order=declared_order([*sides[0][0], *sides[1][0]]),
-            margin_percent=self.margin_percent,
-            direction=about.direction,
-            unit=about.unit,
-        )
+        return self.group.frame.compared(self.baseline, self.group, metric or self.metric, self.margin_percent)
 
 
 @dataclass(frozen=True)
@@ -206,14 +161,19 @@ def _phase(name: str) -> Statistic:
 
 def _sample(name: str, unit: str, definition: str) -> Statistic:
     def compute(question: Question) -> Estimate:
-        found = question.description()
+        series = question.group.series(question.metric)
+        found = None if series is None else series.description
         return _of(found, name, found.ci95 if found is not None and name == "mean" else None)
 
     return Statistic(name, "sample", unit, definition, compute)
 
 
 def _order(name: str, unit: str, definition: str, attribute: str) -> Statistic:
-    return Statistic(name, "order", unit, definition, lambda asked: _of(asked.trend(), attribute), signed=unit != "p")
+    def compute(question: Question) -> Estimate:
+        series = question.group.series(question.metric)
+        return _of(None if series is None else series.trend, attribute)
+
+    return Statistic(name, "order", unit, definition, compute, signed=unit != "p")
 
 
 def _relation(name: str, unit: str, definition: str) -> Statistic:
@@ -302,53 +262,15 @@ def ask(name: str, question: Question) -> Quantity:
         need = "two environments to compare" if statistic.kind == "comparison" else "no comparison"
         raise ClaimError(f"{name} needs {need}", remedy="see the list of statistics on the method page")
     sides = [side for side in (question.baseline, question.group) if side is not None]
-    n = tuple(len(side.values(question.metric)) if question.metric else len(side.records) for side in sides)
+    n = tuple(_size(side, question.metric) for side in sides)
     value, ci95 = statistic.compute(question)
-    return Quantity(statistic, question.group.definition(question.metric), value, ci95, n)
+    series = question.group.series(question.metric) if question.metric else None
+    return Quantity(statistic, None if series is None else series.metric, value, ci95, n)
 
 
-def select(
-    campaign: CampaignData, excluded: Iterable[str] = (), include: Include = "counted", **axes: Sequence[str]
-) -> list[Record]:
-    """Records in run order whose `model`, `environment` and `workload` are among those named; all where none is.
-
-    `counted` leaves out failed and excluded runs, `all` keeps every record. Raises ClaimError for a name that
-    the campaign does not have.
-    """
-    for axis, names in axes.items():
-        known = {getattr(record, axis) for record in campaign.records}
-        for name in names:
-            if name not in known:
-                raise ClaimError(f"campaign {campaign.name} has no {axis} {name!r}",
-                                 remedy=f"there are {', '.join(sorted(known)) or 'none'}")  # fmt: skip
-    out = frozenset(excluded) | frozenset(campaign.quarantined)
-    return [
-        record
-        for record in campaign.records
-        if all(not names or getattr(record, axis) in names for axis, names in axes.items())
-        and (include == "all" or (record.status == "ok" and record.run_id not in out))
-    ]
-
-
-def grouped(campaign: CampaignData, records: Iterable[Record], axes: Sequence[str]) -> list[Group]:
-    """Records by the values of `axes`, in the order of the matrix. A label names them in that order; the workload
-    is named where there are several."""
-    workloads = {record.workload for record in campaign.records}
-    names = [axis for axis in axes if axis != "workload" or len(workloads) > 1]
-    parts: dict[str, list[Record]] = {}
-    for record in sorted(records, key=_place(campaign)):
-        parts.setdefault("/".join(getattr(record, axis) for axis in names) or "all runs", []).append(record)
-    position = {record.run_id: index for index, record in enumerate(campaign.records)}
-    return [Group(label, tuple(sorted(part, key=lambda r: position[r.run_id]))) for label, part in parts.items()]
-
-
-def _place(campaign: CampaignData) -> Callable[[Record], tuple[int, ...]]:
-    """Where a record's cell stands in the matrix: workload, model, environment; what is not declared comes last."""
-    matrix = campaign.matrix
-    declared = [list(getattr(matrix, f"{axis}s")) if matrix else [] for axis in ("workload", "model", "environment")]
-
-    def place(record: Record) -> tuple[int, ...]:
-        names = (record.workload, record.model, record.environment)
-        return tuple(d.index(n) if n in d else len(d) for n, d in zip(names, declared, strict=True))
-
-    return place
+def _size(group: Group, metric: str) -> int:
+    """Runs of a group, or those that have a value of the metric."""
+    if not metric:
+        return len(group.runs)
+    series = group.series(metric)
+    return 0 if series is None else len(series.values)

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from sparkpub.review.statistics.describe import ALPHA, MINIMUM_RUNS, SEED, Floats, autocorrelation, resolution_of
-from sparkpub.review.statistics.means import of_independent
+from sparkpub.review.statistics.describe import ALPHA, MINIMUM_RUNS, SEED, Floats, autocorrelation
 
 _SLOPE_RUNS = 1000
 _EXACT_BLOCKS = 8
@@ -171,32 +170,6 @@ def least_squares(x: Sequence[float], y: Sequence[float]) -> Line:
     """The line of y on x, of three points or more that differ in x."""
     found = scipy.stats.linregress(x, y)
     return Line(float(found.slope), float(found.intercept), float(found.rvalue**2))
-
-
-@dataclass(frozen=True, kw_only=True)
-class OrderEffect:
-    """Runs that were not the first of their round against those that were: `difference` of means and Welch's p."""
-
-    n_first: int
-    n_later: int
-    difference: float
-    p_value: float
-
-
-def order_effect(values: Sequence[float], places: Sequence[int]) -> OrderEffect | None:
-    """Does it matter to run first in a round of environments? `places` holds each value's place (0 = first).
-
-    An order that is reversed in every second iteration puts each environment first as often as last, so that an
-    effect of place shows here and cancels in the comparison. None where either side has fewer than two values.
-    """
-    array, first = np.array(values, dtype=np.float64), np.array(places) == 0
-    n = int(first.sum())
-    if min(n, len(array) - n) < 2:
-        return None
-    means = of_independent(array[first], array[~first], resolution_of(array), serial=False)
-    return OrderEffect(
-        n_first=n, n_later=len(array) - n, difference=float(means.difference), p_value=float(means.p_value)
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

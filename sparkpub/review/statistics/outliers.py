@@ -10,7 +10,6 @@ from sparkpub.review.statistics.describe import ALPHA, resolution_of, t_quantile
 
 _ROUNDING_STEPS = 2.0
 _SMALLEST = 3
-_FAR = 3.5
 _SEVERAL_FROM = 15
 _MOST = 50
 
@@ -49,17 +48,3 @@ def critical_value(n: int, alpha: float = ALPHA) -> float:
     """Two-sided critical value of Grubbs' G for n values (NIST/SEMATECH e-Handbook, 1.3.5.17.1)."""
     t = t_quantile(1 - alpha / (2 * n), n - 2)
     return (n - 1) / math.sqrt(n) * math.sqrt(t * t / (n - 2 + t * t))
-
-
-def far_from_median(values: Sequence[float]) -> tuple[int, ...]:
-    """Indices of values whose modified z-score, 0.6745 |x - median| / MAD, is above 3.5 (Iglewicz and Hoaglin 1993).
-
-    Median and MAD hold still where several outliers hide each other from a test. Where more than half the values are
-    equal MAD is 0, and 1.2533 × the mean absolute deviation stands for σ in its place. A reason to look, not a test:
-    no error rate is promised. The rounding rule of `grubbs` holds here too.
-    """
-    array = np.array(values, dtype=np.float64)
-    distance = np.abs(array - np.median(array))
-    scale = float(np.median(distance)) / 0.6745 or 1.253314 * float(distance.mean())
-    far = distance > max(_FAR * scale, _ROUNDING_STEPS * resolution_of(array))
-    return tuple(int(index) for index in np.flatnonzero(far))

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from sparkpub.record.record import json_schema
-from sparkpub.site import export
+from sparkpub.review import export
 from sparkpub.site.content import Content
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages.templating import Templates
@@ -23,7 +23,7 @@ def contents(publication: Publication, library: Library, templates: Templates) -
         "claims": {"claims": [verdict.document() for verdict in publication.verdicts]},
         "record.schema": json_schema(),
     }  # fmt: skip
-    tables = export.files(dataset, publication.options.cache)
+    tables = export.files(review, publication.options.cache)
     files = {f"data/runs.{name}": data for name, data in tables.items()}
     files |= {f"data/{name}.json": _json(document) for name, document in documents.items()}
     proofs = [item for files in publication.evidence.values() for item in files]

@@ -10,6 +10,7 @@ from sparkpub.record.record import Moment, Plan
 from sparkpub.record.store import Stored
 from sparkpub.review.claims.ledger import Claim, Verdict, judge
 from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.frame import Frame
 from tests.building import a_record
 
 Cells = Mapping[tuple[str, str], Sequence[float]]
@@ -40,8 +41,10 @@ def a_dataset(cells: Cells, metric: str = "output_throughput_tok_s", **others: C
     return Dataset(Path(), MappingProxyType({"c": campaign}))
 
 
-def a_review(*findings: Any, excluded: Mapping[str, str] = MappingProxyType({})) -> Any:
-    return SimpleNamespace(findings=findings, excluded=dict(excluded))
+def a_review(dataset: Dataset, *findings: Any, excluded: Mapping[str, str] = MappingProxyType({})) -> Any:
+    """What the checks found, without asking them."""
+    frames = {name: Frame(data, excluded) for name, data in dataset.campaigns.items()}
+    return SimpleNamespace(dataset=dataset, findings=findings, excluded=dict(excluded), frames=frames)
 
 
 def verdict_on(dataset: Dataset, review: Any = None, **fields: Any) -> Verdict:
@@ -56,4 +59,4 @@ def verdict_on(dataset: Dataset, review: Any = None, **fields: Any) -> Verdict:
         "recorded": "supported",
     }
     claim = Claim.model_validate(chosen | fields)
-    return judge([claim], dataset, review or a_review())[0]
+    return judge([claim], review or a_review(dataset))[0]

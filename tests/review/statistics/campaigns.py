@@ -8,10 +8,15 @@ from sparkpub.record.campaign import Campaign
 from sparkpub.record.record import Plan
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.frame import Frame
 from tests.building import a_record
 
 Cells = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
 """(model, environment) to metric to the values of iterations 1, 2, …"""
+
+
+FOUND = {"regex": "rate (.*)"}
+"""Where a workload prints its metric."""
 
 
 def a_campaign(
@@ -40,12 +45,21 @@ def a_campaign(
         "title": name,
         "models": {model: {"id": model} for model in models},
         "environments": {environment: {"type": "host"} for environment in environments},
-        "workloads": {"w": {"type": "command", "argv": ["true"]}},
+        "workloads": {"w": {"type": "command", "argv": ["true"], "metrics": {"output_throughput_tok_s": FOUND}}},
         "iterations": iterations,
         "equivalence_margin_percent": 2,
     }
     info = Campaign(campaign=name, title=name, matrix=document if matrix else None)
     return CampaignData(info, Path(name), tuple(runs))
+
+
+def frames_of(dataset: Dataset, out: Mapping[str, str]) -> dict[str, Frame]:
+    """The tables of all campaigns, without the runs in `out` (run id to reason)."""
+    frames = {}
+    for name, data in dataset.campaigns.items():
+        own = {record.run_id for record in data.records}
+        frames[name] = Frame(data, {run: reason for run, reason in out.items() if run in own})
+    return frames
 
 
 def a_dataset(*campaigns: CampaignData) -> Dataset:

@@ -12,7 +12,6 @@ from sparkpub.review.statistics.drift import (
     change_point,
     first_runs,
     least_squares,
-    order_effect,
     trend,
     variance_inflation,
 )
@@ -102,23 +101,6 @@ def test_first_runs_raise_no_more_alarms_than_allowed() -> None:
     generator = np.random.default_rng(2)
     alarms = np.mean([first_runs(generator.normal(size=(3, 6)).tolist()).p_value < 0.05 for _ in range(400)])
     assert alarms <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / 400)
-
-
-def test_the_order_effect_is_welchs_on_places() -> None:
-    values, places = [10.0, 12.0, 10.2, 12.3, 9.9, 12.1], [0, 1, 0, 1, 0, 2]
-    found = order_effect(values, places)
-    assert found is not None
-    expected = stats.ttest_ind(values[1::2], values[::2], equal_var=False)
-    # Readings to 0.1 add 2 × 0.1²/12 to the variance of the difference.
-    error = found.difference / expected.statistic
-    t = found.difference / math.sqrt(error**2 + 0.01 / 6)
-    assert found.p_value == pytest.approx(2 * stats.t.sf(t, expected.df), rel=0.05)
-    assert found.difference == pytest.approx(np.mean(values[1::2]) - np.mean(values[::2]))
-    assert (found.n_first, found.n_later) == (3, 3)
-
-
-def test_an_environment_that_is_always_first_has_no_order_effect() -> None:
-    assert order_effect([1.0, 2.0, 3.0], [0, 0, 0]) is None
 
 
 def dependent(seed: int, n: int = 30, phi: float = 0.7) -> list[float]:

@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -13,11 +13,12 @@ from sparkpub.record.errors import UsageError
 from sparkpub.record.metrics import METRICS, declared
 from sparkpub.review import tables
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.frame import Frame
 from sparkpub.review.statistics.compare import compare
 from sparkpub.review.statistics.describe import describe
 from sparkpub.review.statistics.design import Sample
 from sparkpub.review.summary import Statistics, family_of, statistics
-from tests.review.statistics.campaigns import Cells, a_campaign, a_dataset
+from tests.review.statistics.campaigns import Cells, a_campaign, a_dataset, frames_of
 
 TPUT, PEAK = "output_throughput_tok_s", "peak_memory_gib"
 
@@ -73,6 +74,12 @@ def test_primary_tests_are_corrected_and_the_others_are_exploratory() -> None:
     assert temperature.p_adjusted == temperature.p_value
 
 
+def a_frame(present: Sequence[str] = ()) -> Frame:
+    """A campaign that records these metrics."""
+    values = {name: [1.0] for name in present or ["weights_gib"]}
+    return Frame(a_campaign("c", {("m", "native"): values}, matrix=False))
+
+
 @pytest.mark.parametrize(
     ("name", "present", "family"),
     [
@@ -89,12 +96,24 @@ def test_primary_tests_are_corrected_and_the_others_are_exploratory() -> None:
     ],
 )
 def test_which_metrics_are_tests_of_the_study(name: str, present: list[str], family: str) -> None:
-    assert family_of(METRICS[name], present) == family
+    assert family_of(METRICS[name], a_frame(present)) == family
 
 
 def test_a_metric_of_ones_own_is_a_test_where_a_direction_is_better() -> None:
-    assert family_of(declared("load_mean_ms", "ms", "lower", "Load")) == "primary"
-    assert family_of(declared("load_mean_ms", "ms", "neither", "Load")) == "secondary"
+    assert family_of(declared("load_mean_ms", "ms", "lower", "Load"), a_frame()) == "primary"
+    assert family_of(declared("load_mean_ms", "ms", "neither", "Load"), a_frame()) == "secondary"
+
+
+def test_a_matrix_that_names_its_primary_metrics_decides_itself() -> None:
+    """Peak memory alone is named: throughput, primary by default, is exploratory and stays uncorrected."""
+    data = a_campaign("c", CELLS)
+    assert data.info.matrix is not None
+    matrix = data.info.matrix | {"primary": [PEAK], "margin_reason": "the source's"}
+    named = CampaignData(data.info.model_copy(update={"matrix": matrix}), data.folder, data.runs)
+    found = statistics(a_dataset(named))
+    assert {row.metric for row in found.comparisons if row.family == "primary"} == {PEAK}
+    throughput = [row for row in found.comparisons if row.metric == TPUT]
+    assert [row.p_adjusted for row in throughput] == [row.p_value for row in throughput]
 
 
 def test_pairs_are_of_iterations_that_stand_once_on_each_side() -> None:
@@ -112,25 +131,11 @@ def test_blocks_are_confounded() -> None:
     assert (row.analysis, row.verdict) == ("description", "confounded")
 
 
-def test_running_first_shows_as_an_order_effect() -> None:
-    """Native runs first in odd iterations; being second costs 10 tok/s."""
-    native = [value - 10 * (number % 2) for number, value in enumerate(noise(1, 100, 10))]
-    container = [value - 10 * (number % 2 == 0) for number, value in enumerate(noise(2, 100, 10))]
-    cells: Cells = {("m", "native"): {TPUT: native}, ("m", "container"): {TPUT: container}}
-    found = statistics(a_dataset(a_campaign("c", cells)))
-    for row in found.cells:
-        assert row.order_effect is not None
-        assert row.order_effect.difference == pytest.approx(-10, abs=1.5)
-        assert row.order_effect_p_adjusted is not None
-        assert row.order_effect_p_adjusted < 0.001
-    assert all(row.order_effect is None for row in statistics(a_dataset(a_campaign("c", cells, order="blocked"))).cells)
-
-
 def test_runs_left_out_are_named_and_do_not_count_unless_all_are_wanted() -> None:
     data = a_dataset(a_campaign("c", CELLS), a_campaign("d", CELLS))
     out = {"c-native_m_w_01": "quarantined: hot", "d-native_m_w_01": "quarantined: hot"}
     counted, everything = (
-        statistics(data, excluded=out, include=include, campaign="c") for include in ("counted", "all")
+        statistics(data, frames_of(data, out), include=include, campaign="c") for include in ("counted", "all")
     )
     assert counted.excluded == {"c-native_m_w_01": "quarantined: hot"}
     assert everything.excluded == {}
@@ -190,18 +195,6 @@ def test_runs_of_another_specification_leave_completeness_open() -> None:
     (judged,) = [item for item in statistics(a_dataset(data)).criteria if item.criterion == "completeness"]
     assert judged.met is None
     assert "another specification" in judged.why
-
-
-def test_a_retried_or_repeated_run_keeps_its_place_in_the_round() -> None:
-    """A failed first attempt and a repeat at the end do not make their environment run later in its round."""
-    native, container = noise(1, 100, 6), noise(2, 99, 6)
-    data = a_campaign("c", {("m", "native"): {TPUT: native}, ("m", "container"): {TPUT: container}})
-    again = data.runs[0].record.model_copy(update={"run_id": "again", "repeat_of": data.runs[0].record.run_id})
-    more = CampaignData(data.info, data.folder, (*data.runs, type(data.runs[0])(again, data.runs[0].path)))
-    row = statistics(a_dataset(more)).cell("c", "m", "native", "w", TPUT)
-    assert row is not None
-    assert row.order_effect is not None
-    assert (row.order_effect.n_first, row.order_effect.n_later) == (4, 3)
 
 
 def test_a_figure_beyond_all_numbers_is_null_in_json() -> None:
@@ -291,7 +284,8 @@ def test_csv_has_one_row_of_numbers_per_cell_comparison_and_criterion() -> None:
 
 
 def test_markdown_marks_percentiles_that_n_cannot_carry_and_says_what_was_left_out() -> None:
-    text = tables.render(statistics(a_dataset(a_campaign("c", CELLS)), excluded={"c-native_m_w_01": "hot"}), "markdown")
+    data = a_dataset(a_campaign("c", CELLS))
+    text = tables.render(statistics(data, frames_of(data, {"c-native_m_w_01": "hot"})), "markdown")
     (line,) = [
         line for line in text.splitlines() if line.startswith("| c | m | vm | w | output_throughput_tok_s | 6 |")
     ]

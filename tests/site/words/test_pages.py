@@ -30,9 +30,9 @@ SOURCES = ROOT / "site_src"
 def rendered() -> dict[str, str]:
     data = dataset.load(ROOT / "data" / "comprehensive")
     found = review(data)
-    verdicts = judge(read_claims(SOURCES / "claims.yaml"), data, found)
+    verdicts = judge(read_claims(SOURCES / "claims.yaml"), found)
     known = facts.read(SOURCES / "facts.yaml")
-    words = Words(data, statistics(data, excluded=found.excluded), found, verdicts, known, lambda *_, **__: "")
+    words = Words(data, statistics(data, found.frames), found, verdicts, known, lambda *_, **__: "")
     uris = [path.relative_to(SOURCES).as_posix() for path in pages(SOURCES)]
     return {uri: words.render((SOURCES / uri).read_text(encoding="utf-8"), uri) for uri in uris}
 

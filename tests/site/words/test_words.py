@@ -25,7 +25,7 @@ def words() -> Words:
     )
     return Words(
         data,
-        statistics(data, excluded=found.excluded),
+        statistics(data, found.frames),
         found,
         [verdict],
         known,
@@ -150,5 +150,5 @@ def test_a_changed_digit_changes_the_page(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("69.28", "79.28"))
     data = dataset.load(tmp_path)
     found = review(data)
-    words = Words(data, statistics(data, excluded=found.excluded), found, [], {}, lambda *_, **__: "")
+    words = Words(data, statistics(data, found.frames), found, [], {}, lambda *_, **__: "")
     assert said(words, 'value("mean", "peak_memory_gib", model="deepseek", environment="native")') == "71.47 GiB"

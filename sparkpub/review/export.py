@@ -9,19 +9,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparkpub.record.store import write_atomic
-from sparkpub.review.checks import review
-from sparkpub.review.dataset import Dataset
+from sparkpub.review.checks import Review
+from sparkpub.review.frame import FIELDS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def table(dataset: Dataset) -> "pd.DataFrame":
-    """`Dataset.frame` with `excluded`: why a run is not in the pooled figures, empty where it is."""
-    excluded = review(dataset).excluded
-    frame = dataset.frame.copy()
-    frame["excluded"] = frame["run"].map(excluded)
-    return frame
+def table(review: Review) -> "pd.DataFrame":
+    """The rows of every campaign's frame, with NaN where a metric is not available."""
+    import pandas as pd  # noqa: PLC0415 - half a second, for which only the exports shall wait
+
+    return pd.DataFrame(_rows(review), columns=list(FIELDS))
+
+
+def _rows(review: Review) -> list[tuple[object, ...]]:
+    return [row for frame in review.frames.values() for row in frame.rows()]
 
 
 def csv(frame: "pd.DataFrame") -> bytes:
@@ -47,9 +50,9 @@ FORMATS: Mapping[str, Callable[["pd.DataFrame"], bytes]] = {"csv": csv, "parquet
 """Name of a format to what writes it."""
 
 
-def files(dataset: Dataset, cache: Path) -> Mapping[str, bytes]:
-    """The table in every format, from `cache` where the dataset is as it was: pandas takes longer to load than this."""
-    content = repr((dataset.rows, review(dataset).excluded, metadata.version("pandas"), metadata.version("pyarrow")))
+def files(review: Review, cache: Path) -> Mapping[str, bytes]:
+    """The table in every format, from `cache` where the rows are as they were: loading pandas takes longer."""
+    content = repr((_rows(review), metadata.version("pandas"), metadata.version("pyarrow")))
     key = hashlib.sha256(content.encode()).hexdigest()
     folder = cache / "tables"
     places = {name: folder / f"{key}.{name}" for name in FORMATS}
@@ -57,7 +60,7 @@ def files(dataset: Dataset, cache: Path) -> Mapping[str, bytes]:
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.iterdir():
             old.unlink()
-        frame = table(dataset)
+        frame = table(review)
         for name, place in places.items():
             write_atomic(place, FORMATS[name](frame), durable=False)
     return {name: place.read_bytes() for name, place in places.items()}

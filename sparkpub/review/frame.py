@@ -1,0 +1,302 @@
+"""What counts, and what was measured: runs are selected in one place, and the figures of a selection worked out once.
+
+A frame is a campaign as a table, a row per run and metric (`rows`), with what counts and why the rest does not. Checks,
+statistics, claims, prose and pages take their values from it, so that all of them mean the same runs and none computes
+a figure again.
+
+The rows are plain tuples and the groups are indices of them. pandas, which the exports use, would have to be loaded by
+every `check` and `stats` (0.4 s of 2 s), on measuring machines too, which do not have it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Literal
+
+from sparkpub.record.errors import ClaimError
+from sparkpub.record.metrics import Metric
+from sparkpub.record.record import Record, metric_of
+from sparkpub.record.store import Stored
+from sparkpub.review.dataset import CampaignData
+from sparkpub.review.statistics.compare import Comparison, compare
+from sparkpub.review.statistics.describe import Description, describe
+from sparkpub.review.statistics.design import Declared, Sample
+from sparkpub.review.statistics.drift import Trend, trend
+
+Cell = tuple[str, str, str]
+"""(model, environment, workload)."""
+AXES = ("model", "environment", "workload")
+Include = Literal["counted", "ran", "all"]
+"""Which runs: those in the figures; those that happened properly, further records of one iteration included; or every
+recorded run."""
+
+FIELDS = (
+    "run", "campaign", "model", "environment", "workload", "iteration", "position", "started", "status",
+    "repeat_of", "quarantined", "metric", "value", "unit", "source", "reason", "excluded",
+)  # fmt: skip
+"""`reason` says why there is no value, `excluded` why the run is not in the figures."""
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """The values of one metric over runs that are taken together, in the order in which they ran.
+
+    `records` are the runs that have a value, one for each of `values`.
+    """
+
+    metric: Metric
+    records: tuple[Record, ...]
+    values: tuple[float, ...]
+
+    @cached_property
+    def description(self) -> Description | None:
+        """The values described; None where there are none."""
+        return describe(self.values) if self.values else None
+
+    @cached_property
+    def trend(self) -> Trend:
+        """The values against their run order."""
+        return trend(self.values)
+
+    @cached_property
+    def sample(self) -> Sample:
+        """The values with their rounds and times, for comparisons. Raises ValueError where there are none.
+
+        A round is one iteration of a model and workload; a repeat stands outside of the rounds.
+        """
+        rounds = [None if record.repeat_of else (record.model, record.workload, record.iteration)
+                  for record in self.records]  # fmt: skip
+        times = [datetime.fromisoformat(record.started.value).timestamp() for record in self.records]
+        return Sample(self.values, tuple(rounds), tuple(times))
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Runs that are taken together: those of `cells` that `include` asks for."""
+
+    frame: "Frame"
+    cells: tuple[Cell, ...]
+    include: Include = "counted"
+    label: str = ""
+
+    @cached_property
+    def runs(self) -> tuple[Stored, ...]:
+        """The runs, in order of time."""
+        return self.frame.runs_of(self.cells, self.include)
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """The records of the runs, in the same order."""
+        return tuple(stored.record for stored in self.runs)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The names of the metrics that any of the runs has, in the order met."""
+        return tuple(dict.fromkeys(name for record in self.records for name in record.metrics))
+
+    def series(self, metric: str) -> Series | None:
+        """The values of a metric; None where no run has the metric."""
+        return self.frame.series(self.cells, metric, self.include)
+
+    def of_environment(self, name: str) -> "Group":
+        """The part that ran in one environment."""
+        return Group(self.frame, tuple(cell for cell in self.cells if cell[1] == name), self.include, self.label)
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A campaign with what counts in it. `out` says which runs did not properly happen or are quarantined, and why.
+
+    Whatever is worked out is kept as long as the frame: it is equal to itself alone.
+    """
+
+    campaign: CampaignData
+    out: Mapping[str, str] = field(default_factory=dict)
+    _runs: dict[tuple[tuple[Cell, ...], Include], tuple[Stored, ...]] = field(default_factory=dict, repr=False)
+    _series: dict[tuple[tuple[Cell, ...], str, Include], Series | None] = field(default_factory=dict, repr=False)
+    _compared: dict[tuple[object, ...], Comparison | None] = field(default_factory=dict, repr=False)
+
+    # -- what counts -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def recorded(self) -> Mapping[Cell, tuple[Stored, ...]]:
+        """All runs by cell, in order of time; cells that the matrix declares and nobody ran are there, empty."""
+        declared = () if self.campaign.matrix is None else self.campaign.matrix.cells()
+        cells: dict[Cell, list[Stored]] = {cell: [] for cell in declared}
+        for stored in self.campaign.runs:
+            cells.setdefault(stored.record.cell, []).append(stored)
+        return {cell: tuple(runs) for cell, runs in cells.items()}
+
+    @cached_property
+    def ran(self) -> Mapping[Cell, tuple[Stored, ...]]:
+        """Runs that happened properly, further records of one iteration included: what the machine did."""
+        return _without(self.recorded, self.out)
+
+    @cached_property
+    def doubles(self) -> Mapping[str, str]:
+        """Further records of an iteration that already has a good one: run id to the run id that counts.
+
+        The first good record of an iteration counts. Whoever may measure again and keep the later figure may
+        choose the result; the first one was there before anybody could. Repeats that name what they repeat
+        (`repeat_of`) are declared and count.
+        """
+        doubles: dict[str, str] = {}
+        for runs in self.ran.values():
+            first: dict[int, str] = {}
+            for stored in runs:
+                record = stored.record
+                if record.repeat_of is not None:
+                    continue
+                counts = first.setdefault(record.iteration, record.run_id)
+                if counts != record.run_id:
+                    doubles[record.run_id] = counts
+        return doubles
+
+    @cached_property
+    def excluded(self) -> Mapping[str, str]:
+        """Run id to the reason why a run is not in the figures."""
+        doubles = {run: f"duplicate-iteration: {counts} counts for this iteration" for run, counts in
+                   self.doubles.items()}  # fmt: skip
+        return {**doubles, **self.out}
+
+    @cached_property
+    def counted(self) -> Mapping[Cell, tuple[Stored, ...]]:
+        """The runs that enter the figures, by cell."""
+        return _without(self.ran, self.doubles)
+
+    @cached_property
+    def metrics(self) -> Mapping[str, Metric]:
+        """Every metric recorded in the campaign, by name, in the order met."""
+        found: dict[str, Metric] = {}
+        for record in self.campaign.records:
+            for name, value in record.metrics.items():
+                if name not in found:
+                    found[name] = metric_of(name, value)
+        return found
+
+    def rows(self) -> Iterator[tuple[object, ...]]:
+        """One row per run and metric, with `FIELDS`; `value` is None where a metric is not available."""
+        for record in self.campaign.records:
+            quarantined = record.run_id in self.campaign.quarantined
+            run = (record.run_id, record.campaign, *record.cell, record.iteration, record.plan.position)
+            state = (record.started.value, record.status, record.repeat_of, quarantined)
+            excluded = self.excluded.get(record.run_id)
+            for name, value in record.metrics.items():
+                measured = (name, value.value, self.metrics[name].unit, value.source, value.reason)
+                yield (*run, *state, *measured, excluded)
+
+    # -- what is taken together ------------------------------------------------------------------------------
+
+    def group(self, include: Include = "counted", **axes: Sequence[str]) -> Group:
+        """The runs whose `model`, `environment` and `workload` are among those named; all where none is.
+
+        Raises ClaimError for a name that the campaign does not have.
+        """
+        records = self.campaign.records
+        for axis, names in axes.items():
+            known = {getattr(record, axis) for record in records}
+            for name in names:
+                if name not in known:
+                    raise ClaimError(
+                        f"campaign {self.campaign.name} has no {axis} {name!r}",
+                        remedy=f"there are {', '.join(sorted(known)) or 'none'}",
+                    )
+        wanted = [axes.get(axis, ()) for axis in AXES]
+        cells = [cell for cell, runs in self.recorded.items() if runs and _matches(cell, wanted)]
+        return Group(self, tuple(cells), include)
+
+    def split(self, group: Group, axes: Sequence[str]) -> list[Group]:
+        """A group by the values of `axes`, in the order of the matrix, parts without runs left out.
+
+        A label names the values in that order; the workload is named where there are several.
+        """
+        workloads = {record.workload for record in self.campaign.records}
+        places = [AXES.index(axis) for axis in axes if axis != "workload" or len(workloads) > 1]
+        parts: dict[str, list[Cell]] = {}
+        for cell in sorted(group.cells, key=self._place):
+            if self.runs_of((cell,), group.include):
+                parts.setdefault("/".join(cell[place] for place in places) or "all runs", []).append(cell)
+        return [Group(self, tuple(cells), group.include, label) for label, cells in parts.items()]
+
+    def _place(self, cell: Cell) -> tuple[int, ...]:
+        """Where a cell stands in the matrix: workload, model, environment; what is not declared comes last."""
+        model, environment, workload = cell
+        matrix = self.campaign.matrix
+        if matrix is None:
+            return (0, 0, 0)
+        declared = (list(matrix.workloads), list(matrix.models), list(matrix.environments))
+        names = (workload, model, environment)
+        return tuple(known.index(name) if name in known else len(known)
+                     for known, name in zip(declared, names, strict=True))  # fmt: skip
+
+    def runs_of(self, cells: tuple[Cell, ...], include: Include = "counted") -> tuple[Stored, ...]:
+        """The runs of some cells together, in order of time."""
+        by_cell = {"counted": self.counted, "ran": self.ran, "all": self.recorded}[include]
+        if len(cells) == 1:
+            return by_cell.get(cells[0], ())
+        if (cells, include) not in self._runs:
+            runs = {stored.record.run_id for cell in cells for stored in by_cell.get(cell, ())}
+            self._runs[cells, include] = tuple(run for run in self.campaign.runs if run.record.run_id in runs)
+        return self._runs[cells, include]
+
+    def series(self, cells: tuple[Cell, ...], metric: str, include: Include = "counted") -> Series | None:
+        """The values of a metric over the runs of some cells; None where no run has the metric."""
+        key = (cells, metric, include)
+        if key not in self._series:
+            self._series[key] = _series(metric, self.runs_of(cells, include))
+        return self._series[key]
+
+    # -- what differs ----------------------------------------------------------------------------------------
+
+    def compared(self, baseline: Group, candidate: Group, metric: str, margin_percent: float) -> Comparison | None:
+        """A metric of one group against another, p-values uncorrected; None where one side has no values."""
+        key = (baseline.cells, baseline.include, candidate.cells, candidate.include, metric, margin_percent)
+        if key not in self._compared:
+            sides = baseline.series(metric), candidate.series(metric)
+            self._compared[key] = compared(*sides, margin_percent)
+        return self._compared[key]
+
+
+def compared(baseline: Series | None, candidate: Series | None, margin_percent: float) -> Comparison | None:
+    """One series against another as the order of their runs allows; None where one side has no values."""
+    if baseline is None or candidate is None or not baseline.values or not candidate.values:
+        return None
+    metric = candidate.metric
+    return compare(
+        baseline.sample,
+        candidate.sample,
+        order=declared_order([*baseline.records, *candidate.records]),
+        margin_percent=margin_percent,
+        direction=metric.direction,
+        unit=metric.unit,
+    )
+
+
+def declared_order(records: Sequence[Record]) -> Declared:
+    """The order that all of these records were planned in, `as-published` where they do not agree."""
+    orders = {record.plan.order for record in records}
+    return orders.pop() if len(orders) == 1 else "as-published"
+
+
+def _series(name: str, runs: Sequence[Stored]) -> Series | None:
+    metric = None
+    records, values = list[Record](), list[float]()
+    for stored in runs:
+        item = stored.record.metrics.get(name)
+        if item is None:
+            continue
+        metric = metric or metric_of(name, item)
+        if item.value is not None:
+            records.append(stored.record)
+            values.append(item.value)
+    return None if metric is None else Series(metric, tuple(records), tuple(values))
+
+
+def _matches(cell: Cell, wanted: Sequence[Sequence[str]]) -> bool:
+    """Whether every part of a cell is among the names wanted for its axis; no names want all."""
+    return all(not names or part in names for part, names in zip(cell, wanted, strict=True))
+
+
+def _without(cells: Mapping[Cell, tuple[Stored, ...]], out: Mapping[str, str]) -> dict[Cell, tuple[Stored, ...]]:
+    return {cell: tuple(run for run in runs if run.record.run_id not in out) for cell, runs in cells.items()}
