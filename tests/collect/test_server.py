@@ -24,6 +24,7 @@ from sparkpub.plan.matrix import Gates, Matrix
 from sparkpub.record.record import Record
 from tests.collect.collecting import OPEN_GATES, a_command, a_matrix, records, run
 from tests.collect.environments.launching import until
+from tests.collect.environments.rootfs import BINDS, IMAGE, a_tar
 from tests.collect.fake_nvml import FakeNvml
 from tests.collect.test_interruption import a_collector
 
@@ -296,3 +297,41 @@ def test_gates_do_not_wait_for_the_server_to_go(
     assert passed(ProcessTree(os.getpid())) == ()
     driver.pids = [os.getpid(), os.getppid()]
     assert passed(ProcessTree(os.getpid())) == ("exclusive_gpu",)
+
+
+@pytest.mark.docker
+def test_server_and_client_in_containers_of_their_own(tmp_path: Path, port: int) -> None:
+    """Both on the host's network; the next collector removes a server's container that a killed one left."""
+    import docker
+
+    engine = docker.from_env()
+    engine.api.import_image_from_data(a_tar(), repository=IMAGE.partition(":")[0], tag="latest")
+    interpreter = "/usr/bin/python3"
+    argv = [interpreter, "-S", "-c", SERVER, "{port}", "good"]
+    environment = {
+        "type": "docker",
+        "image": IMAGE,
+        "binds": list(BINDS),
+        "network": "host",
+        "server": {"argv": argv, "port": port},
+    }
+    workloads = {"w": a_command(f"{interpreter} -S -c '{CLIENT}' {port} /work")}
+    run(served(port, environment, workloads=workloads), tmp_path)
+    first, second = records(tmp_path)
+    assert [first.status, second.status] == ["ok", "ok"]
+    assert first.value("rate") == second.value("rate")
+    assert log_of(tmp_path, second).startswith("loading weights\nlistening\n")
+    assert "answered /work\n" in log_of(tmp_path, second)
+    assert second.container is not None
+    assert second.metrics["cgroup_peak_gib"].value is not None
+    assert engine.containers.list(all=True, filters={"label": "sparkpub.collector"}) == []
+    workloads = {"w": a_command(f"{interpreter} -S -c '{CLIENT}' {port} /work; exec sleep 600")}
+    with a_collector(tmp_path, served(port, environment, workloads=workloads, campaign="killed")) as collector:
+        log = tmp_path / "killed" / ".run" / "log"
+        until(lambda: log.exists() and b"rate" in log.read_bytes())
+        collector.kill()
+        collector.wait()
+    assert len(engine.containers.list(filters={"label": "sparkpub.collector"})) == 2
+    run(a_matrix(iterations=1, campaign="after"), tmp_path)
+    assert engine.containers.list(all=True, filters={"label": "sparkpub.collector"}) == []
+    engine.close()
