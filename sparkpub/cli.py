@@ -80,14 +80,22 @@ def plan(matrix_file: Path, data: Path, as_json: bool) -> None:
 @_DATA
 @click.option("--only", multiple=True, metavar="AXIS=VALUE", help="Run only these; may be given several times.")
 @click.option("--max-runs", type=click.IntRange(min=1), default=None, help="Stop after this many runs.")
+@click.option("--retry-failed", is_flag=True, help="Give runs that failed for good as many attempts again.")
 @click.option("--no-commit", is_flag=True, help="Write records without committing them to git.")
 @click.option("--push", is_flag=True, help="Push each commit to the branch's upstream.")
 def collect(
-    matrix_file: Path, data: Path, only: tuple[str, ...], max_runs: int | None, no_commit: bool, push: bool
+    matrix_file: Path,
+    data: Path,
+    only: tuple[str, ...],
+    max_runs: int | None,
+    retry_failed: bool,
+    no_commit: bool,
+    push: bool,
 ) -> None:
-    """Run what is missing of a matrix. Safe to interrupt and to start again.
+    """Run the benchmarks of a matrix that are not done yet. Safe to interrupt and to start again.
 
-    Ctrl-C once finishes the run in hand, twice stops it and records it as interrupted.
+    Ctrl-C once finishes the current run, twice stops it and records it as interrupted. Exit status 1 while a planned
+    run has no good record.
 
     Example: sparkpub collect matrix/demo.yaml --data local --only environment=native
     """
@@ -97,7 +105,14 @@ def collect(
     if push and no_commit:
         raise click.UsageError("--push pushes commits, and --no-commit makes none")
     declared = matrix.read(matrix_file)
-    choice = session.Choice(data, session.axes(only, declared), max_runs, commit=not no_commit, push=push)
+    choice = session.Choice(
+        data,
+        session.axes(only, declared),
+        max_runs,
+        commit=not no_commit,
+        push=push,
+        retry_failed=retry_failed,
+    )
     sys.exit(session.collect(declared, choice).exit_code)
 
 

@@ -3,9 +3,10 @@
 Commits and pushes leave the operator's index, work tree and branch as they were.
 """
 
+import json
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,14 +52,33 @@ class Repository:
         try:
             self._run("commit", "--quiet", "--only", "--message", message, "--", *names)
         except GitError:
+            if not self._run("status", "--porcelain", "--", *names):
+                return  # somebody else has committed them
             if new:
                 self._code("rm", "--quiet", "--cached", "--", *new)
             raise
 
     def uncommitted(self, folder: Path) -> list[Path]:
-        """Files below `folder` that git does not know, besides ignored ones."""
-        said = self._run("ls-files", "-z", "--others", "--exclude-standard", "--", str(folder.resolve()))
-        return [self.root / name for name in said.split("\0") if name]
+        """Files below `folder` that no commit has, besides ignored ones: unknown to git, or only noted in the index, as
+        a collector leaves them that is killed just before it commits. Files that were edited since are not among them.
+        """
+        said = self._run("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", _literal(folder))
+        return [self.root / entry[3:] for entry in said.split("\0") if entry[:2] in ("??", " A", "A ", "AM")]
+
+    def committed(self, path: Path) -> str | None:
+        """The text of a file in the last commit; None where it has none."""
+        name = path.resolve().relative_to(self.root)
+        try:
+            return self._run("show", f"HEAD:{name}")
+        except GitError:
+            return None
+
+    def branch(self) -> str:
+        """The branch that commits go to. Raises GitError where HEAD is detached."""
+        try:
+            return self._run("symbolic-ref", "--quiet", "--short", "HEAD").strip()
+        except GitError:
+            raise GitError("HEAD is detached, so that commits belong to no branch; git switch to one") from None
 
     def push(self) -> None:
         """Push the branch to its upstream. A remote that moved is merged in without touching the work tree.
@@ -66,7 +86,9 @@ class Repository:
         The merge is made of trees alone and only pushed: the local branch stays where it is, an ancestor of the
         remote's, so that the operator's next pull is a fast-forward. Raises GitError.
         """
-        branch = self._run("symbolic-ref", "--short", "HEAD").strip()
+        branch = self.branch()
+        if self.upstream() is None:
+            raise GitError(f"branch {branch} has no upstream; set it once with git push --set-upstream origin {branch}")
         remote = self._run("config", f"branch.{branch}.remote").strip()
         target = self._run("config", f"branch.{branch}.merge").strip()
         problem = GitError("the remote moves faster than it can be pushed to")
@@ -109,9 +131,23 @@ class Repository:
 def _git(place: Path, *arguments: str) -> str:
     ended = _started(place, *arguments)
     if ended.returncode != 0:
-        lines = [line for line in (ended.stderr or ended.stdout).splitlines() if line.strip()]
-        raise GitError(f"git {arguments[0]}: {lines[-1] if lines else f'exit status {ended.returncode}'}")
+        raise GitError(f"git {arguments[0]}: {_reason(ended)}")
     return ended.stdout
+
+
+def _literal(path: Path) -> str:
+    """A path as git takes it for a name and not for a pattern."""
+    return f":(literal){path.resolve()}"
+
+
+def _reason(ended: "subprocess.CompletedProcess[str]") -> str:
+    """Why git ended: its own error, which names a stale lock and hints at it in later lines, else the last line, which
+    is that of a hook."""
+    lines = [line.strip() for line in (ended.stderr or ended.stdout).splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith(("fatal: ", "error: "))]
+    if errors:
+        return errors[0].partition(": ")[2]
+    return lines[-1] if lines else f"exit status {ended.returncode}"
 
 
 def _started(place: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -154,18 +190,51 @@ class Committer:
             except GitError as error:
                 progress.line(f"not committing: {error}; records are written all the same")
 
+        if self._repository is not None:
+            self._look_ahead(self._repository)
+
+    def _look_ahead(self, repository: Repository) -> None:
+        """Say now what would make commits or pushes useless in the morning."""
+        try:
+            branch = repository.branch()
+        except GitError as error:
+            self._progress.line(f"git: {error}")
+            return
+        if self._push and repository.upstream() is None:
+            self._progress.line(f"git: branch {branch} has no upstream, so that nothing can be pushed")
+
     def catch_up(self) -> None:
-        """Commit runs that an earlier collector wrote and could not commit."""
+        """Commit what no commit has yet: campaign.json, and runs of this collector or an earlier one."""
         if self._repository is None:
             return
         try:
             loose = set(self._repository.uncommitted(self._folder))
+            declared = self._declared_anew(self._repository, loose)
         except GitError as error:
             self._progress.line(f"git: {error}")
             return
+        if declared:
+            self.add([self._folder / store.CAMPAIGN_FILE], f"Declare campaign {self._folder.name}")
         for path in store.record_paths(self._folder):
-            if path.resolve() in loose:
-                self.add_run(store.read_record(path))
+            stored = store.read_record(path)
+            files = [path, *(stored.evidence_path(item) for item in stored.record.evidence)]
+            if any(file.resolve() in loose for file in files):
+                self.add_run(stored)
+
+    def _declared_anew(self, repository: Repository, loose: Collection[Path]) -> bool:
+        """Whether campaign.json is in no commit, or declares another matrix than the last one there. What people edit
+        in it besides is theirs to commit."""
+        path = self._folder / store.CAMPAIGN_FILE
+        if path.resolve() in loose:
+            return True
+        committed = repository.committed(path)
+        if committed is None:
+            return path.is_file()
+        try:
+            known = json.loads(committed)
+        except ValueError:
+            return False
+        return isinstance(known, dict) and known.get("matrix") != store.read_json(path).get("matrix")
 
     def add(self, paths: Sequence[Path], message: str) -> None:
         """Commit these files, after whatever is still waiting."""

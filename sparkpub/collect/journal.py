@@ -1,4 +1,4 @@
-"""The run in hand, on disk before it starts, so that a run which never finished still becomes a record.
+"""The current run, on disk before it starts, so that a run which never finished still becomes a record.
 
 `<campaign>/.run/` holds `journal.json`, a complete record of status `interrupted`, the log and telemetry as they
 grow, and `work/`, the command's folder. A run is finished by writing its record and removing the folder. What a
@@ -25,13 +25,26 @@ from sparkpub.record.store import EVIDENCE_CAP, Stored, file_sha256, to_json, wr
 
 OUTPUT_ROLES = ("report", "requests", "iterations", "output")
 FOLDER, DRAFT, WORK = ".run", "journal.json", "work"
+OUTPUT_CAP = EVIDENCE_CAP - 2**20
+"""Bytes read of a file that a command wrote; redaction may lengthen it a little."""
 _TAIL = EVIDENCE_CAP // 4
 _LINE = 1 << 16
 
 
+KILLED = "the collector was killed while the run was on"
+"""Why a draft is interrupted where nobody could say more."""
+
+
 def begin(folder: Path, draft: Record) -> Path:
-    """Note a run that is about to start; returns its own folder. The campaign's folder exists."""
+    """Note a run that is about to start; returns its own folder. The campaign's folder exists.
+
+    Raises CollectError where another run lies there that has no record yet, or files that cannot be removed.
+    """
     place = folder / FOLDER
+    unfinished = _unfinished(folder)
+    if unfinished is not None:
+        what = f"run {unfinished.run_id} has no record yet"
+        raise CollectError(what, where=str(place), remedy="start the collector again: it records what is there")
     shutil.rmtree(place, ignore_errors=True)
     if (place / WORK).exists():
         # A container's root may leave files that are not ours to remove; an old report must never pass for a new one.
@@ -49,7 +62,7 @@ def begin(folder: Path, draft: Record) -> Path:
 
 
 def finish(folder: Path, record: Record) -> Stored:
-    """Write the record, its evidence being in place, and forget the run in hand."""
+    """Write the record, its evidence being in place, and forget the current run."""
     path = folder / f"{record.stem}.json"
     for item in record.evidence:
         invoker.give(folder / item.path)
@@ -60,25 +73,39 @@ def finish(folder: Path, record: Record) -> Stored:
 
 
 def drop(folder: Path) -> None:
-    """Remove the run's own folder."""
+    """Remove the folder of a run that has its record, or that never started."""
     shutil.rmtree(folder / FOLDER, ignore_errors=True)
 
 
-def recover(folder: Path, redactor: Redactor) -> Stored | None:
-    """What a killed collector left: its draft as a record of status `interrupted`, or None."""
-    place = folder / FOLDER
+def recover(folder: Path, redactor: Redactor, reason: str = KILLED) -> Stored | None:
+    """What a collector left that was killed or failed: its draft as a record of status `interrupted`, or None.
+
+    A run that has its record keeps it.
+    """
     for torn in folder.glob(".*.tmp"):  # files that were being written; the machine's lock says nobody writes now
         torn.unlink()
-    draft = None
-    with suppress(OSError, ValueError):  # none, torn, or of another version
-        draft = Record.model_validate_json((place / DRAFT).read_text(encoding="utf-8"))
-    if draft is None or (folder / f"{draft.stem}.json").exists():
+    draft = _unfinished(folder)
+    if draft is None:
         drop(folder)
         return None
     sealed_before = {role: "" for role in OUTPUT_ROLES if (folder / f"{draft.stem}.{role}.json").is_file()}
-    sealed = seal(place, folder, draft.stem, sealed_before, redactor, cut=False)
-    found = {"evidence": sealed.evidence, "unavailable": draft.unavailable | sealed.unavailable}
+    sealed = seal(folder / FOLDER, folder, draft.stem, sealed_before, redactor, cut=False)
+    found = {
+        "status_reason": reason,
+        "evidence": sealed.evidence,
+        "unavailable": draft.unavailable | sealed.unavailable,
+    }
     return finish(folder, draft.model_copy(update=found))
+
+
+def _unfinished(folder: Path) -> Record | None:
+    """The draft of a run that has no record; None where there is no draft, or a torn one, or one of another version."""
+    draft = None
+    with suppress(OSError, ValueError):
+        draft = Record.model_validate_json((folder / FOLDER / DRAFT).read_text(encoding="utf-8"))
+    if draft is None or (folder / f"{draft.stem}.json").exists():
+        return None
+    return draft
 
 
 COMMAND, SERVER = "command", "server"
@@ -112,6 +139,8 @@ class Log:
         self._written, self._head = 0, cap - min(_TAIL, cap // 4)
         self._tail: deque[bytes] = deque()
         self._tail_bytes, self._tail_cap, self._cut = 0, cap - self._head - 200, 0
+        self.problem: str | None = None
+        """Why the log could not be written, in the operating system's words."""
 
     @property
     def truncated(self) -> bool:
@@ -147,8 +176,7 @@ class Log:
         if source == COMMAND and self._ends is not None and self._ends.search(content):
             self.ended = time.monotonic()
         if self._written + len(content) <= self._head and not self._tail:
-            self._file.write(content)
-            self._file.flush()
+            self._append(content)
             self._written += len(content)
             return
         self._tail.append(content)
@@ -167,9 +195,22 @@ class Log:
                 self._keep(SERVER, served + b"\n")
             self._keep(COMMAND, self._rest.pop(COMMAND, b""))
             if self._cut:
-                self._file.write(b"\n[sparkpub: %d bytes cut here: logs are capped]\n" % self._cut)
-            self._file.writelines(self._tail)
-            self._file.close()
+                self._append(b"\n[sparkpub: %d bytes cut here: logs are capped]\n" % self._cut)
+            self._append(b"".join(self._tail))
+            self._tail.clear()
+            with suppress(OSError):
+                self._file.close()
+
+    def _append(self, content: bytes) -> None:
+        """Write at once. A disk that is full ends the log and not the thread that reads the command's output: the
+        command would block on a pipe that nobody empties."""
+        if self.problem is not None:
+            return
+        try:
+            self._file.write(content)
+            self._file.flush()
+        except OSError as error:
+            self.problem = error.strerror or str(error)
 
 
 @dataclass
@@ -202,25 +243,43 @@ def seal(
         else:
             sealed.unavailable[role] = "the run ended before it was written"
     for role, name in outputs.items():
-        content = _output(run_folder / "work", name)
+        output = _output(run_folder / WORK, name)
         target = folder / f"{stem}.{role}.json"
-        if content is None and target.is_file():  # sealed already, by a collector that was killed right after
-            content = target.read_bytes()
-        if content is None:
+        if output is None and target.is_file():  # sealed already, by a collector that was killed right after
+            output = Output(target.read_bytes())
+        if output is None:
             sealed.unavailable[role] = "the command did not write it"
             continue
-        sealed.content[role] = redactor.content(content)
-        if len(sealed.content[role]) > EVIDENCE_CAP:
-            sealed.unavailable[role] = f"{len(content)} bytes are over the cap of {EVIDENCE_CAP}"
-            continue
-        write_atomic(target, sealed.content[role])
-        sealed.add(role, target)
+        content = redactor.content(output.content)
+        write_atomic(target, content)
+        sealed.add(role, target, truncated=output.cut > 0)
+        if output.cut:
+            sealed.unavailable[f"{role}_content"] = f"{output.cut} bytes in its middle were cut: files are capped"
+        else:
+            sealed.content[role] = content
     return sealed
 
 
-def _output(work: Path, name: str) -> bytes | None:
-    """A file the command wrote. Links are not followed: the command may be anybody's."""
+@dataclass(frozen=True)
+class Output:
+    """A file that a command wrote; `cut` bytes of its middle are left out."""
+
+    content: bytes
+    cut: int = 0
+
+
+def _output(work: Path, name: str) -> Output | None:
+    """A file the command wrote, of a large one the beginning and the end. Links are not followed: the command may be
+    anybody's."""
     path = work / name
     if path.is_symlink() or not path.is_file() or not path.resolve().is_relative_to(work.resolve()):
         return None
-    return path.read_bytes()
+    size = path.stat().st_size
+    with path.open("rb") as handle:
+        if size <= OUTPUT_CAP:
+            return Output(handle.read(OUTPUT_CAP))
+        head = handle.read(OUTPUT_CAP // 2)
+        handle.seek(size - OUTPUT_CAP // 2)
+        tail = handle.read(OUTPUT_CAP // 2)
+    cut = size - len(head) - len(tail)
+    return Output(head + b"\n[sparkpub: %d bytes cut here: files are capped]\n" % cut + tail, cut)

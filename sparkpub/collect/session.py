@@ -1,13 +1,14 @@
 """The loop: what is missing is measured, each run is committed, and everything survives an end at any instant."""
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from sparkpub.collect import invoker, journal
+from sparkpub.collect.bench import Bench, Job, gpu_indices, prepare, refuse_obstacles
 from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.collect.gates import Gatekeeper, Passed, Say
 from sparkpub.collect.git import Committer
@@ -16,7 +17,7 @@ from sparkpub.collect.lock import locked
 from sparkpub.collect.machine import controls, inventory, nvml
 from sparkpub.collect.packages import installed
 from sparkpub.collect.progress import Progress, duration
-from sparkpub.collect.run import Bench, Job, gpu_indices, measure, prepare, refuse_obstacles
+from sparkpub.collect.run import measure
 from sparkpub.collect.server import LiveServer, Servers, clear_server
 from sparkpub.plan import coverage
 from sparkpub.plan.matrix import Matrix
@@ -44,6 +45,8 @@ class Choice:
     max_runs: int | None = None
     commit: bool = True
     push: bool = False
+    retry_failed: bool = False
+    """Whether runs that have used up their retries get as many attempts again."""
 
     def wants(self, run: PlannedRun) -> bool:
         """Whether a planned run is among those chosen."""
@@ -52,22 +55,27 @@ class Choice:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a collection came to. `left` counts chosen runs that are still to do."""
+    """What a collection came to. `left` counts chosen runs that are still to do, `lacking` those that have no good
+    record: these, and those whose retries are used up."""
 
     measured: int
     failed: int
     left: int
     stopped: str | None
+    lacking: int = 0
 
     @property
     def exit_code(self) -> int:
-        """1 where something failed, was left undone by a gate, or was interrupted."""
-        return 1 if self.failed or self.stopped else 0
+        """1 while a chosen run has no good record, and where something was interrupted or skipped."""
+        return 1 if self.lacking or self.stopped else 0
 
     @property
     def summary(self) -> str:
         """One line for people."""
         end = f"; {self.stopped}" if self.stopped else ""
+        given_up = self.lacking - self.left
+        if given_up:
+            end = f", {given_up} given up after their retries (try again with --retry-failed){end}"
         return f"{self.measured} runs measured, {self.failed} failed, {self.left} to do{end}"
 
 
@@ -127,14 +135,15 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
             said.append(f"recorded {recovered.record.run_id}, which a killed collector left, as interrupted")
         records = known_records(folder)
         wanted = [run for run in plan(matrix) if choice.wants(run)]
-        to_do = missing(shown, records, wanted)
+        given_up = _failed_before(shown, records, wanted) if choice.retry_failed else frozenset()
+        to_do = missing(shown, _without(records, given_up), wanted)
         refuse_obstacles(matrix, to_do)
         progress = Progress(matrix.campaign, len(wanted), len(wanted) - len(to_do), say)
         stack.callback(progress.close)
         for line in said:
             progress.line(line)
         committer = Committer(folder, choice.commit, choice.push, progress)
-        committer.add(_campaign(folder, shown), "Declare campaign " + matrix.campaign)
+        _declare(folder, shown)
         committer.catch_up()
         gpus, why = stack.enter_context(nvml.opened())
         controlled = stack.enter_context(controls.applied(matrix.gates, gpus, why))
@@ -143,7 +152,8 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
         keeper = Gatekeeper(matrix.gates, why, choice.data)
         servers = Servers(folder, interruption, progress)
         stack.callback(servers.stop)
-        outcome = Session(bench, keeper, controlled, servers, committer, choice, records).run(wanted)
+        session = Session(bench, keeper, controlled, servers, committer, choice, records, given_up)
+        outcome = session.run(wanted)
         committer.finish()
         progress.line(outcome.summary)
         return outcome
@@ -153,6 +163,17 @@ def missing(shown: Matrix, records: Sequence[Record], runs: Sequence[PlannedRun]
     """Those of the runs that are still to do."""
     states = coverage.states(shown, records)
     return [run for run in runs if states[run] in ("missing", "retry")]
+
+
+def _failed_before(shown: Matrix, records: Sequence[Record], runs: Sequence[PlannedRun]) -> frozenset[str]:
+    """Ids of the runs whose failures used up the retries of their slot."""
+    states = coverage.states(shown, records)
+    slots = {run.slot for run in runs if states[run] == "failed"}
+    return frozenset(record.run_id for record in records if _slot(record) in slots)
+
+
+def _without(records: Sequence[Record], ids: Collection[str]) -> list[Record]:
+    return [record for record in records if record.run_id not in ids]
 
 
 @dataclass
@@ -166,6 +187,8 @@ class Session:
     committer: Committer
     choice: Choice
     records: list[Record]
+    given_up: frozenset[str] = frozenset()
+    """Runs of earlier collections that failed and do not count as attempts now."""
     measured: int = 0
     failed: int = 0
     refused: set[PlannedRun] = field(default_factory=set)
@@ -182,13 +205,16 @@ class Session:
                 if self._goes_on():
                     self._one(run, repeat_of=original)
         self._review()
-        left = len(missing(self.bench.public, self.records, wanted))
+        counted = _without(self.records, self.given_up)
+        left = len(missing(self.bench.public, counted, wanted))
+        states = coverage.states(self.bench.public, counted)
+        lacking = sum(1 for run in wanted if states[run] in ("missing", "retry", "failed"))
         stopped = None
         if self.bench.interruption.finish:
             stopped = f"stopped by {self.bench.interruption.reason}"
         elif self.refused:
             stopped = f"{len(self.refused)} runs skipped because a gate was not met"
-        return Outcome(self.measured, self.failed, left, stopped)
+        return Outcome(self.measured, self.failed, left, stopped, lacking)
 
     def _goes_on(self) -> bool:
         full = self.choice.max_runs is not None and self.measured >= self.choice.max_runs
@@ -198,7 +224,8 @@ class Session:
         return run not in self.refused and self._to_do(run)
 
     def _to_do(self, run: PlannedRun) -> bool:
-        return coverage.state(self.bench.public, self.records, run) in ("missing", "retry")
+        counted = _without(self.records, self.given_up)
+        return coverage.state(self.bench.public, counted, run) in ("missing", "retry")
 
     def _one(self, run: PlannedRun, repeat_of: str | None = None) -> None:
         """Gates, the server where the run needs one, the run, its record, its commit."""
@@ -349,8 +376,8 @@ def _slot(record: Record) -> tuple[str, str, str, int]:
     return (*record.cell, record.iteration)
 
 
-def _campaign(folder: Path, shown: Matrix) -> list[Path]:
-    """campaign.json with the matrix as run. What people decided stays; returns the files that are to be committed."""
+def _declare(folder: Path, shown: Matrix) -> None:
+    """Write campaign.json with the matrix as run. What people decided in it stays."""
     path = folder / store.CAMPAIGN_FILE
     document = shown.document()
     if path.exists():
@@ -359,7 +386,7 @@ def _campaign(folder: Path, shown: Matrix) -> list[Path]:
             what = f"campaign {shown.campaign} was imported without a matrix"
             raise CollectError(what, where=str(path), remedy="give the matrix another campaign: name")
         if known.matrix == document:
-            return []
+            return
         campaign = known.model_copy(update={"matrix": document, "title": shown.title})
     else:
         invoker.make_folder(folder)
@@ -369,4 +396,3 @@ def _campaign(folder: Path, shown: Matrix) -> list[Path]:
         )
     store.write_atomic(path, store.to_json(campaign))
     invoker.give(path)
-    return [path]

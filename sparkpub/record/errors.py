@@ -58,6 +58,10 @@ class CollectError(SparkpubError):
     """The machine, an environment or the journal stops a collection."""
 
 
+class NeverStartedError(CollectError):
+    """A run that an environment did not start, for a reason that would stop every other run, too."""
+
+
 class WorkloadError(SparkpubError):
     """A benchmark's answer that cannot be read."""
 

@@ -1,5 +1,6 @@
 """One commit per run of exactly its own files; the operator's index, work tree and branch stay as they were."""
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -160,9 +161,96 @@ def test_a_push_in_conflict_is_reported_and_stops_nothing(
     assert status(repository) == OPERATORS
 
 
-def test_a_repository_without_upstream_says_so(repository: Path) -> None:
-    with pytest.raises(GitError):
+def test_a_repository_without_upstream_says_so_before_the_runs(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(GitError, match="branch main has no upstream; set it once with git push --set-upstream"):
         Repository.of(repository).push()
+    run(a_matrix(iterations=1), repository / "data", commit=True, push=True)
+    said = capsys.readouterr().out
+    assert said.index("branch main has no upstream") < said.index("ok in")
+
+
+def test_a_detached_head_is_said_and_committed_to(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    git(repository, "checkout", "-q", "--detach")
+    run(a_matrix(iterations=1), repository / "data", commit=True)
+    said = capsys.readouterr().out
+    assert "git: HEAD is detached, so that commits belong to no branch; git switch to one" in said
+    assert commits(repository)[0] == "Measure m/native/w, iteration 1: ok"
+    with pytest.raises(GitError, match="HEAD is detached"):
+        Repository.of(repository).push()
+
+
+def test_a_stale_lock_is_named(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lock = repository / ".git" / "index.lock"
+    lock.touch()
+    run(a_matrix(iterations=1), repository / "data", commit=True)
+    assert f"Unable to create '{lock}': File exists." in capsys.readouterr().out
+    lock.unlink()
+    run(a_matrix(iterations=1), repository / "data", commit=True)
+    assert status(repository) == OPERATORS
+
+
+def test_a_declaration_that_was_not_committed_is_caught_up_with(repository: Path) -> None:
+    """At first, and when the matrix changed later; what people edit in it besides stays theirs."""
+    hook = repository / ".git" / "hooks" / "pre-commit"
+
+    def refuse() -> None:
+        hook.write_text("#!/bin/sh\nexit 1\n")
+        hook.chmod(0o755)
+
+    data = repository / "data"
+    refuse()
+    run(a_matrix(iterations=1), data, commit=True)
+    hook.unlink()
+    run(a_matrix(iterations=1), data, commit=True)
+    assert status(repository) == OPERATORS
+    assert "Declare campaign small" in commits(repository)
+    refuse()
+    run(a_matrix(iterations=2), data, commit=True, max_runs=0)
+    assert " M data/small/campaign.json\n" in status(repository)
+    hook.unlink()
+    run(a_matrix(iterations=2), data, commit=True, max_runs=0)
+    assert status(repository) == OPERATORS
+    assert commits(repository)[0] == "Declare campaign small"
+    campaign = data / "small" / "campaign.json"
+    document = json.loads(campaign.read_text())
+    campaign.write_text(json.dumps(document | {"title": "As people call it"}))
+    run(a_matrix(iterations=2, title="As people call it"), data, commit=True, max_runs=0)
+    before = commits(repository)
+    edited = json.loads(campaign.read_text()) | {"acknowledged": [{"check": "small-sample", "reason": "a trial"}]}
+    campaign.write_text(json.dumps(edited))
+    run(a_matrix(iterations=2, title="As people call it"), data, commit=True, max_runs=0)
+    assert commits(repository) == before
+    assert " M data/small/campaign.json\n" in status(repository)
+
+
+def test_a_collector_killed_between_noting_and_committing_leaves_no_run_out(repository: Path) -> None:
+    data = repository / "data"
+    run(a_matrix(iterations=1), data, commit=False)
+    git(repository, "add", "--intent-to-add", "data")
+    assert git(repository, "ls-files", "--others", "data") == ""  # where they would else be looked for
+    run(a_matrix(iterations=1), data, commit=True)
+    assert status(repository) == OPERATORS
+    assert commits(repository)[0] == "Measure m/native/w, iteration 1: ok"
+
+
+def test_evidence_that_was_left_out_is_committed(repository: Path) -> None:
+    data = repository / "data"
+    run(a_matrix(iterations=1), data, commit=False)
+    (record,) = records(data)
+    Repository.of(repository).commit([data / "small" / f"{record.stem}.json"], "The record alone")
+    run(a_matrix(iterations=1), data, commit=True)
+    assert status(repository) == OPERATORS
+
+
+def test_what_the_operator_committed_meanwhile_holds_up_nothing(repository: Path) -> None:
+    data = repository / "data"
+    run(a_matrix(iterations=1), data, commit=True)
+    (record,) = records(data)
+    head = commits(repository)
+    Repository.of(repository).commit([data / "small" / f"{record.stem}.json"], "Again")
+    assert commits(repository) == head
 
 
 def test_under_sudo_files_and_commits_are_the_invoking_users(

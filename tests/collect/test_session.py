@@ -123,6 +123,31 @@ def test_a_failing_command_is_recorded_and_retried(tmp_path: Path) -> None:
     assert run(matrix, tmp_path).measured == 0
 
 
+def test_the_exit_status_is_1_while_a_planned_run_has_no_good_record(tmp_path: Path) -> None:
+    fails_first = f'[ -e "{tmp_path}/repaired" ] && echo rate 5 || exit 7'
+    matrix = a_matrix(fails_first, iterations=1, retries=1)
+    first = run(matrix, tmp_path)
+    assert (first.measured, first.left, first.lacking, first.exit_code) == (2, 0, 1, 1)
+    again = run(matrix, tmp_path)
+    assert (again.measured, again.failed, again.exit_code) == (0, 0, 1)
+    assert "1 given up after their retries" in again.summary
+    still = run(matrix, tmp_path, retry_failed=True)
+    assert (still.measured, still.exit_code) == (2, 1)  # as many attempts again, and no more
+    (tmp_path / "repaired").touch()
+    good = run(matrix, tmp_path, retry_failed=True)
+    assert (good.measured, good.lacking, good.exit_code) == (1, 0, 0)
+    assert [record.plan.attempt for record in records(tmp_path)] == [1, 2, 3, 4, 5]
+    assert run(matrix, tmp_path, retry_failed=True).measured == 0
+    assert run(a_matrix(fails_first, iterations=2, retries=1), tmp_path, max_runs=1).exit_code == 0
+
+
+def test_a_run_left_for_later_is_no_success(tmp_path: Path) -> None:
+    assert run(a_matrix(), tmp_path, max_runs=1).exit_code == 1
+    assert (
+        run(a_matrix(), tmp_path, only={"iteration": frozenset({"1"})}).exit_code == 0
+    )  # of those chosen, none is left
+
+
 def test_measured_but_no_result_is_its_own_failure(tmp_path: Path) -> None:
     run(a_matrix("echo done", iterations=1), tmp_path)
     (record,) = records(tmp_path)

@@ -6,6 +6,7 @@ the night. Containers are labelled with their collector, so that only orphans of
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import threading
@@ -24,6 +25,8 @@ from sparkpub.collect.environments.base import (
     through_binds,
 )
 from sparkpub.collect.machine import processes
+from sparkpub.collect.machine.processes import end
+from sparkpub.collect.machine.tree import ProcessTree
 from sparkpub.plan.environments import DockerOptions, Place
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Container
@@ -33,6 +36,12 @@ if TYPE_CHECKING:
     from docker.models.containers import Container as DockerContainer
 
 RUN_LABEL, OWNER_LABEL = "sparkpub.run", "sparkpub.collector"
+ANSWER_SECONDS = 10
+"""How long the engine may take to answer a question. One that is frozen must not hold a campaign for long."""
+ENDING_SECONDS = 5
+"""How long the engine may take to notice that a container's processes are gone."""
+CREATE_SECONDS = 180
+"""How long it may take to create and start a container, for which it may have to unpack an image."""
 
 
 class Docker(Environment):
@@ -53,6 +62,8 @@ class Docker(Environment):
                 _image(client, options.image)
         except CollectError as error:
             found.append(Obstacle(error.what, error.remedy))
+        except _failures() as error:
+            found.append(Obstacle(f"the Docker engine does not answer: {_explained(error)}", "restart it"))
         return found
 
     def visible(self, path: str, options: DockerOptions) -> str:
@@ -65,12 +76,15 @@ class Docker(Environment):
         container = None
         try:
             image = _image(client, options.image)
+            client.api.timeout = CREATE_SECONDS
             argv, variables = resolved(launch, options, INSIDE_WORKDIR, "python3")
             container = client.containers.create(image.id, list(argv), **create_arguments(options, launch, variables))
             return DockerRun(client, container, launch, argv, options.image)
         except _failures() as error:
-            if container is not None:
-                container.remove(force=True)
+            client.api.timeout = ANSWER_SECONDS
+            with suppress(*_failures()):
+                if container is not None:
+                    container.remove(force=True)
             client.close()
             what, where = f"the container cannot be started: {_explained(error)}", f"image {options.image}"
             remedy = "correct the environment's options, or try the same flags with docker run"
@@ -82,7 +96,7 @@ class Docker(Environment):
     def reap(self) -> Sequence[str]:
         """Remove containers whose collector is dead; nobody else's."""
         said = []
-        with suppress(CollectError), closing(_client()) as client:
+        with suppress(CollectError, *_failures()), closing(_client()) as client:
             for container in client.containers.list(all=True, filters={"label": OWNER_LABEL}):
                 if processes.abandoned(container.labels[OWNER_LABEL]):
                     container.remove(force=True)
@@ -108,7 +122,9 @@ class DockerRun:
             _close(stream)
             raise
         container.reload()
+        client.api.timeout = ANSWER_SECONDS
         self.pid = int(container.attrs["State"]["Pid"])
+        self._tree = ProcessTree(self.pid)
         self._pump = threading.Thread(target=_pump, args=(stream, launch.log), daemon=True)
         self._pump.start()
         threading.Thread(target=self._watch, daemon=True).start()
@@ -129,14 +145,16 @@ class DockerRun:
         return self._exit
 
     def stop(self, grace: float = 10.0) -> Exit:
-        """`docker stop`: SIGTERM, and SIGKILL after `grace` seconds."""
+        """`docker stop`: SIGTERM, and SIGKILL after `grace` seconds. Where the engine does not do it, its processes are
+        ended without it."""
         self._stopping = True
         try:
             self._container.stop(timeout=round(grace))
-        except _failures():
-            with suppress(*_failures()):
-                self._container.remove(force=True)
-        return self.wait(30) or Exit(-9, "the container did not end after SIGKILL")
+        except _failures() as error:
+            end(self._tree.pids(), signal.SIGKILL)
+            ended = self.wait(ENDING_SECONDS)
+            return ended or Exit(-signal.SIGKILL, f"ended without the engine: {_explained(error)}")
+        return self.wait(30) or Exit(-signal.SIGKILL, "the container did not end after SIGKILL")
 
     def close(self) -> None:
         """Remove the container. Safe to call twice."""
@@ -147,18 +165,24 @@ class DockerRun:
             self._client.close()
 
     def _inspected(self) -> Exit:
-        """Exit status, out-of-memory flag and error as the engine keeps them."""
+        """Exit status, out-of-memory flag and error as the engine keeps them. One that is being stopped ends its
+        containers, and may no longer answer then."""
         try:
             self._container.reload()
+            ended = self._container.attrs["State"]
+            if ended.get("Running"):
+                return Exit(
+                    -signal.SIGKILL, "the engine lost the container: it was stopped or restarted during the run"
+                )
+            oom, said = bool(ended.get("OOMKilled")), ended.get("Error") or None
+            facts = _facts(self._client, self._container, self._image, oom, said)
         except _failures() as error:
-            return Exit(-9, f"the engine lost the container: {_explained(error)}")
-        ended = self._container.attrs["State"]
-        oom, said = bool(ended.get("OOMKilled")), ended.get("Error") or None
+            return Exit(-signal.SIGKILL, f"the engine lost the container: {_explained(error)}")
         reason = said or ("out of memory: ended by the kernel" if oom else None)
         code, limit = int(ended["ExitCode"]), self._container.attrs["HostConfig"].get("Memory")
         if code == 137 and limit and not (reason or self._stopping):
             reason = f"killed at a limit of {limit / 2**30:.3g} GiB: out of memory, though the engine did not note it"
-        return Exit(code, reason, _facts(self._client, self._container, self._image, oom, said))
+        return Exit(code, reason, facts)
 
 
 def _failures() -> tuple[type[Exception], ...]:
@@ -218,13 +242,13 @@ def _device_requests(options: DockerOptions) -> list[Any]:
 def _client() -> "DockerClient":
     """The engine that DOCKER_HOST names. Raises CollectError where none answers."""
     import docker  # noqa: PLC0415
-    import docker.errors  # noqa: PLC0415
 
+    failures: tuple[type[Exception], ...] = (*_failures(), OSError)
     try:
         _knock()
-        client = docker.from_env(timeout=60)
+        client = docker.from_env(timeout=ANSWER_SECONDS)
         client.ping()
-    except (docker.errors.DockerException, OSError) as error:
+    except failures as error:
         raise CollectError(
             f"no Docker engine answers: {_explained(error)}", remedy="start it, and check DOCKER_HOST and your rights"
         ) from None
@@ -245,6 +269,7 @@ def _knock() -> None:
     address = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
     if address.startswith("unix://"):
         with socket.socket(socket.AF_UNIX) as knocking:
+            knocking.settimeout(ANSWER_SECONDS)
             knocking.connect(address.removeprefix("unix://"))
 
 
@@ -327,6 +352,43 @@ def _close(stream: Any) -> None:
 
 
 def _explained(error: Exception) -> str:
-    """An engine's error in one line, without the library's wrapping."""
-    text = getattr(error, "explanation", None) or str(error)
-    return " ".join(str(text).split())
+    """An engine's error in one line: its own words, without the library's wrapping and without an address."""
+    text = getattr(error, "explanation", None)
+    if not text:
+        cause = _root_cause(error)
+        text = WORDS.get(type(cause).__name__) or str(cause) or type(cause).__name__
+    line = " ".join(str(text).split())
+    return line if len(line) <= LONGEST_ERROR else line[: LONGEST_ERROR - 1] + "…"
+
+
+LONGEST_ERROR = 300
+WORDS = {
+    "FileNotFoundError": "there is no socket",
+    "PermissionError": "its socket may not be used",
+    "ConnectionRefusedError": "nobody listens on its socket",
+    "ConnectionResetError": "it ended the connection",
+    "ConnectionAbortedError": "it ended the connection",
+    "RemoteDisconnected": "it ended the connection",
+    "ProtocolError": "it ended the connection",
+    "TimeoutError": "it does not answer in time",
+    "ReadTimeout": "it does not answer in time",
+    "ReadTimeoutError": "it does not answer in time",
+}
+"""What went wrong below the library, by the exception's name."""
+
+
+def _root_cause(error: BaseException) -> BaseException:
+    """The first of the exceptions that led to this one which has words of ours, else the first of all."""
+    found = error
+    seen: set[int] = set()
+    while id(error) not in seen:
+        seen.add(id(error))
+        if type(error).__name__ in WORDS:
+            return error
+        found = error
+        nested = next((part for part in error.args if isinstance(part, BaseException)), None)
+        following = error.__cause__ or nested or error.__context__
+        if following is None:
+            return found
+        error = following
+    return found

@@ -1,0 +1,148 @@
+"""What a run needs: the bench that holds for all of them, and the job that is one; what stands in their way."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sparkpub.collect.environments import ENVIRONMENTS
+from sparkpub.collect.environments.base import Environment, Obstacle
+from sparkpub.collect.interruption import Interruption
+from sparkpub.collect.progress import Progress
+from sparkpub.collect.server import Serves
+from sparkpub.plan import serving
+from sparkpub.plan.environments import EnvironmentOptions
+from sparkpub.plan.matrix import Matrix
+from sparkpub.plan.plan import PlannedRun
+from sparkpub.plan.workloads import WORKLOADS, WorkloadOptions
+from sparkpub.plan.workloads.base import Case, Command, Workload
+from sparkpub.record.errors import CollectError, WorkloadError
+from sparkpub.record.record import (
+    Machine,
+)
+from sparkpub.record.redaction import Redactor
+
+
+@dataclass
+class Bench:
+    """What holds for every run of a collection."""
+
+    matrix: Matrix
+    public: Matrix
+    """The matrix as records and campaign.json show it: without secrets, home folders and host names."""
+    folder: Path
+    machine: Machine
+    redactor: Redactor
+    interruption: Interruption
+    progress: Progress
+    packages: dict[str, "dict[str, str] | str"] = field(default_factory=dict)
+    """Environment to its packages, or to why they are not known."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run about to start."""
+
+    run: PlannedRun
+    attempt: int
+    repeat_of: str | None
+    workload: Workload[Any]
+    workload_options: WorkloadOptions
+    environment: Environment
+    environment_options: EnvironmentOptions
+    command: Command
+    expected_seconds: float | None
+    """What earlier runs of the cell took, for the progress bar."""
+    server: Command | None = None
+    """The command of the server that the run is a client of; see `sparkpub.plan.environments.Server`."""
+
+    @property
+    def serves(self) -> Serves | None:
+        """The server that the run wants; None where it needs none."""
+        if self.server is None:
+            return None
+        return Serves(self.run.environment, self.environment_options, self.server)
+
+    @property
+    def label(self) -> str:
+        """For people."""
+        kind = " repeat" if self.repeat_of else ""
+        return f"{self.run.model}/{self.run.environment}/{self.run.workload} {self.run.iteration}{kind}"
+
+
+def prepare(
+    matrix: Matrix,
+    run: PlannedRun,
+    attempt: int = 1,
+    repeat_of: str | None = None,
+    expected_seconds: float | None = None,
+) -> Job:
+    """The command of a run, and where it goes. Raises WorkloadError where the options do not make a command."""
+    model = matrix.models[run.model]
+    workload_options = matrix.workloads[run.workload]
+    options = matrix.environments[run.environment]
+    workload = WORKLOADS[workload_options.type]
+    environment = ENVIRONMENTS[options.type]
+    case = Case(
+        model_key=run.model,
+        model_id=model.id,
+        model_path=None if model.path is None else environment.visible(model.path, options),
+        model_config=model.config,
+        random_weights=model.random_weights or model.config is not None,
+        iteration=run.iteration,
+        seed=matrix.seed,
+        workload_key=run.workload,
+        attempt=attempt,
+        server=options.server,
+    )
+    command = workload.command(case, workload_options)
+    return Job(
+        run,
+        attempt,
+        repeat_of,
+        workload,
+        workload_options,
+        environment,
+        options,
+        command,
+        expected_seconds,
+        server=None if options.server is None else serving.command(case, options.server),
+    )
+
+
+def gpu_indices(options: Any) -> list[int] | None:
+    """The GPUs that a run may use where its options name them by index; None for all."""
+    gpus = getattr(options, "gpus", None)
+    named = gpus if isinstance(gpus, tuple) else options.env.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    return [int(name) for name in named if name.strip().isdigit()] or None
+
+
+def obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[tuple[str, Obstacle]]:
+    """Why environments of these runs cannot be measured in, as (environment, obstacle)."""
+    found = []
+    for name in dict.fromkeys(run.environment for run in runs):
+        models = dict.fromkeys(matrix.models[run.model].path for run in runs if run.environment == name)
+        options = matrix.environments[name]
+        member = ENVIRONMENTS[options.type]
+        paths = [path for path in models if path is not None]
+        found += [(name, item) for item in member.obstacles(options, paths)]
+    return found
+
+
+def refuse_obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> None:
+    """Raise CollectError with everything that stands in the way: before the night, not in it."""
+    lines = [f"{item.what}, environment {name}; {item.remedy}" for name, item in obstacles(matrix, runs)]
+    lines += unprepared(matrix, runs)
+    if lines:
+        raise CollectError(lines[0], others=lines[1:])
+
+
+def unprepared(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[str]:
+    """Cells whose options do not make a command, as lines."""
+    lines: list[str] = []
+    for run in {run.slot[:3]: run for run in runs}.values():
+        try:
+            prepare(matrix, run)
+        except WorkloadError as error:
+            lines += [line for line in error.lines() if line not in lines]
+    return lines

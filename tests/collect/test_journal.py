@@ -1,0 +1,226 @@
+"""The run on disk: what is kept, sealed and recovered, whatever ends the collector."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkpub.collect import following, journal
+from sparkpub.collect import run as runs
+from sparkpub.collect.journal import DRAFT, FOLDER, WORK
+from sparkpub.record.errors import CollectError
+from sparkpub.record.record import Record
+from sparkpub.record.redaction import Redactor
+from sparkpub.record.store import file_sha256, read_record
+from tests.building import a_record
+from tests.collect.collecting import a_command, a_matrix, records, run
+
+
+def a_draft(**changes: Any) -> Record:
+    known = {"campaign": "small", "status": "interrupted", "status_reason": journal.KILLED, "evidence": ()}
+    return a_record(**(known | changes))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "small"
+    place.mkdir()
+    return place
+
+
+def test_a_run_that_has_its_record_is_never_overwritten_as_interrupted(folder: Path) -> None:
+    """The collector died after it wrote the record and before it removed the run's folder."""
+    draft = a_draft()
+    place = journal.begin(folder, draft)
+    (place / "log").write_text("late\n")
+    finished = draft.model_copy(update={"status": "ok", "status_reason": None})
+    path = folder / f"{draft.stem}.json"
+    path.write_text(json.dumps(finished.model_dump(mode="json")))
+    before = path.read_bytes()
+    assert journal.recover(folder, Redactor()) is None
+    assert path.read_bytes() == before
+    assert read_record(path).record.status == "ok"
+    assert not place.exists()
+
+
+def test_a_draft_becomes_a_record_with_all_that_was_written(folder: Path) -> None:
+    place = journal.begin(folder, a_draft(unavailable={"container": "not a container"}))
+    (place / "log").write_text("half a lo")
+    stored = journal.recover(folder, Redactor())
+    assert stored is not None
+    record = stored.record
+    assert (record.status, record.status_reason) == ("interrupted", "the collector was killed while the run was on")
+    log = record.file("log")
+    assert log is not None
+    assert (folder / log.path).read_text() == "half a lo"
+    assert log.sha256 == file_sha256(folder / log.path)
+    assert record.unavailable["container"] == "not a container"
+    assert record.unavailable["telemetry"] == "the run ended before it was written"
+    assert not place.exists()
+    assert journal.recover(folder, Redactor()) is None
+
+
+@pytest.mark.parametrize("content", [None, "", '{"run_id": "tor', '{"schema_version": 99}'])
+def test_a_torn_draft_is_no_run(folder: Path, content: str | None) -> None:
+    (folder / FOLDER / WORK).mkdir(parents=True)
+    if content is not None:
+        (folder / FOLDER / DRAFT).write_text(content)
+    assert journal.recover(folder, Redactor()) is None
+    assert not (folder / FOLDER).exists()
+
+
+def test_a_run_without_a_record_is_not_swept_away_by_the_next(folder: Path) -> None:
+    first = a_draft()
+    journal.begin(folder, first)
+    with pytest.raises(CollectError, match=f"{first.run_id} has no record yet"):
+        journal.begin(folder, a_draft(iteration=2))
+    stored = journal.recover(folder, Redactor())
+    assert stored is not None
+    assert stored.record.run_id == first.run_id
+
+
+def test_what_an_earlier_run_left_is_gone_before_the_next(folder: Path) -> None:
+    place = journal.begin(folder, a_draft())
+    (place / WORK / "report.json").write_text("{}")
+    journal.finish(folder, a_draft())
+    place = journal.begin(folder, a_draft(iteration=2))
+    assert list((place / WORK).iterdir()) == []
+    assert (place / ".gitignore").read_text() == "*\n"
+
+
+OUTPUTS = {"report": "report.json"}
+
+
+def sealed(folder: Path, content: bytes) -> tuple[journal.Sealed, Path]:
+    place = journal.begin(folder, a_draft())
+    (place / WORK / "report.json").write_bytes(content)
+    return journal.seal(place, folder, "stem", OUTPUTS, Redactor(), cut=False), folder / "stem.report.json"
+
+
+def test_outputs_are_redacted_before_they_are_stored(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hush-hush-4711")
+    done, path = sealed(folder, b'{"token": "hush-hush-4711", "rate": 5}')
+    assert json.loads(path.read_bytes()) == {"token": "<secret>", "rate": 5}
+    assert done.content["report"] == path.read_bytes()
+    (item,) = done.evidence
+    assert (item.role, item.sha256, item.bytes) == ("report", file_sha256(path), path.stat().st_size)
+
+
+def test_the_middle_of_a_large_output_is_cut_and_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "OUTPUT_CAP", 20)
+    done, path = sealed(folder, b"a" * 30 + b"b" * 30)
+    assert path.read_bytes() == b"a" * 10 + b"\n[sparkpub: 40 bytes cut here: files are capped]\n" + b"b" * 10
+    assert done.evidence[0].truncated
+    assert "report" not in done.content  # half a document is not parsed
+    assert done.unavailable["report_content"] == "40 bytes in its middle were cut: files are capped"
+
+
+def test_an_output_of_exactly_the_cap_is_whole(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "OUTPUT_CAP", 20)
+    done, path = sealed(folder, b"a" * 20)
+    assert path.read_bytes() == done.content["report"] == b"a" * 20
+    assert not done.evidence[0].truncated
+
+
+def test_an_output_that_is_not_there_is_said(folder: Path) -> None:
+    place = journal.begin(folder, a_draft())
+    done = journal.seal(place, folder, "stem", OUTPUTS, Redactor(), cut=False)
+    assert done.unavailable["report"] == "the command did not write it"
+    assert done.evidence == ()
+
+
+@pytest.mark.parametrize("link", ["outside", "folder"])
+def test_links_of_a_command_are_not_followed(folder: Path, tmp_path: Path, link: str) -> None:
+    (tmp_path / "secret.json").write_text("{}")
+    place = journal.begin(folder, a_draft())
+    if link == "outside":
+        (place / WORK / "report.json").symlink_to(tmp_path / "secret.json")
+    else:
+        (place / WORK / "in").symlink_to(tmp_path)
+    name = "report.json" if link == "outside" else "in/secret.json"
+    done = journal.seal(place, folder, "stem", {"report": name}, Redactor(), cut=False)
+    assert done.evidence == ()
+
+
+def failing(message: str) -> Callable[..., Any]:
+    def fail(*_: object, **__: object) -> Any:
+        raise RuntimeError(message)
+
+    return fail
+
+
+@pytest.mark.parametrize("place", ["watching", "sealing", "recording"])
+def test_an_error_of_our_own_never_loses_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    """Wherever the collector itself fails, the run that was on becomes a record with its log."""
+    targets: dict[str, tuple[Any, str]] = {
+        "watching": (following._Run, "_must_stop"),
+        "sealing": (runs, "seal"),
+        "recording": (runs, "_record"),
+    }
+    with monkeypatch.context() as broken:
+        broken.setattr(*targets[place], failing("of our own"))
+        with pytest.raises(RuntimeError, match="of our own"):
+            run(a_matrix("echo rate 5; sleep 1", iterations=1), tmp_path)
+    (record,) = records(tmp_path)
+    assert (record.status, record.status_reason) == ("interrupted", "the collector failed: RuntimeError: of our own")
+    assert record.file("log") is not None
+    assert not (tmp_path / "small" / FOLDER).exists()
+    assert run(a_matrix("echo rate 5; sleep 1", iterations=1), tmp_path).measured == 1
+
+
+def test_a_full_disk_is_one_line_and_keeps_the_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing more can be written: the next collector finds the draft and makes the record of it."""
+
+    def full(path: Path, *_: object, **__: object) -> None:
+        if path.name != DRAFT and path.suffix == ".json" and path.name != "campaign.json":
+            raise OSError(28, "No space left on device", str(path))
+        write(path, *_, **__)  # type: ignore[arg-type]
+
+    write = journal.write_atomic
+    with monkeypatch.context() as broken:
+        broken.setattr(journal, "write_atomic", full)
+        with pytest.raises(CollectError) as caught:
+            run(a_matrix(iterations=1), tmp_path)
+    (line,) = caught.value.lines()
+    assert "cannot be written: No space left on device" in line
+    assert str(tmp_path / "small") in line
+    assert (tmp_path / "small" / FOLDER / DRAFT).exists()
+    assert run(a_matrix(iterations=1), tmp_path).left == 0
+    assert [record.status for record in records(tmp_path)] == ["interrupted", "ok"]
+
+
+def test_a_log_that_cannot_be_written_does_not_block_the_command(tmp_path: Path) -> None:
+    """/dev/full takes nothing: what is printed is read on all the same."""
+    log = journal.Log(Path("/dev/full"), Redactor(), begins="rate")
+    for _ in range(3):
+        log.write(b"rate 5\n" * 1000)
+    log.close()
+    assert log.problem == "No space left on device"
+    assert log.began is not None
+
+
+def test_two_writers_keep_their_lines_apart(tmp_path: Path) -> None:
+    log = journal.Log(tmp_path / "log", Redactor(), begins="go", ends="over")
+    log.write(b"client o")
+    log.write_served(b"server go over\nserver t")
+    assert (log.began, log.ended) == (None, None)  # the command's words count, not the server's
+    log.write(b"ne\n")
+    log.write_served(b"wo")
+    log.write(b"client go over")
+    log.close()
+    assert (tmp_path / "log").read_text() == "server go over\nclient one\nserver two\nclient go over"
+    assert log.began is not None
+    assert log.ended is not None
+
+
+def test_a_command_that_finds_its_files(tmp_path: Path) -> None:
+    """The draft is on disk while the command runs, and its own folder holds nothing else."""
+    script = f'ls "$0"; test -s "$0/../{DRAFT}" && echo noted; echo rate 1'
+    workload = a_command(script) | {"argv": ["sh", "-c", script, "{workdir}"]}
+    run(a_matrix(workloads={"w": workload}, iterations=1), tmp_path)
+    (record,) = records(tmp_path)
+    log = record.file("log")
+    assert log is not None
+    assert (tmp_path / "small" / log.path).read_text() == "noted\nrate 1\n"
