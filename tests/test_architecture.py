@@ -181,7 +181,9 @@ def test_the_lock_covers_what_is_declared() -> None:
     """Every dependency of pyproject.toml stands in its lock with a version that satisfies it, and a hash."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     core, extras = project["project"]["dependencies"], project["project"]["optional-dependencies"]
-    wanted = {"collect": core, "site": core + extras["site"], "dev": core + extras["site"] + extras["dev"]}
+    site = core + extras["site"]
+    demo = site + extras["demo"]
+    wanted = {"collect": core, "site": site, "demo": demo, "dev": demo + extras["dev"]}
     for kind, requirements in wanted.items():
         locked = _locked(ROOT / "requirements" / f"{kind}.txt")
         for requirement in map(Requirement, requirements + project["dependency-groups"]["build"]):

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from sparkpub.plan.workloads import (
     command,
+    ctranslate2,
     generate,
     llama_bench,
     matmul,
@@ -18,6 +19,7 @@ from sparkpub.plan.workloads.base import Workload
 
 WorkloadOptions = Annotated[
     command.CommandOptions
+    | ctranslate2.Ctranslate2Options
     | generate.GenerateOptions
     | llama_bench.LlamaBenchOptions
     | matmul.MatmulOptions
@@ -31,6 +33,7 @@ WorkloadOptions = Annotated[
 WORKLOADS: dict[str, Workload[Any]] = {
     "matmul": Workload(matmul.MatmulOptions, matmul.command, matmul.parse, matmul.printed),
     "generate": Workload(generate.GenerateOptions, generate.command, generate.parse, generate.printed),
+    "ctranslate2": Workload(ctranslate2.Ctranslate2Options, ctranslate2.command, generate.parse, generate.printed),
     "command": Workload(command.CommandOptions, command.command, command.parse),
     "trtllm-bench": Workload(
         trtllm_bench.TrtllmBenchOptions, trtllm_bench.command, trtllm_bench.parse, trtllm_answer.printed

@@ -63,7 +63,7 @@ def command(case: Case, options: GenerateOptions) -> Command:
     return Command((PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), variables, files, outputs, MEASURING)
 
 
-def parse(log: bytes, files: Mapping[str, bytes], options: GenerateOptions | None) -> Answer:
+def parse(log: bytes, files: Mapping[str, bytes], options: Options | None) -> Answer:
     """Metrics and identity from the report, times from the requests."""
     report = reading.json_object(files.get("report"))
     if report is None:

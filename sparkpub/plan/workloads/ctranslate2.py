@@ -1,0 +1,51 @@
+"""Text generation with CTranslate2 on the processor: a real engine that installs in seconds, for any small Llama.
+
+Our own payload makes the model with random weights from the configuration in the matrix. Its report has the form of
+that of `generate`, whose reader reads it.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, PositiveInt
+
+from sparkpub.plan.workloads import reading
+from sparkpub.plan.workloads.architecture import config_bytes
+from sparkpub.plan.workloads.base import MEASURING, PYTHON, WORKDIR, Case, Command, Options, flags
+from sparkpub.record.errors import WorkloadError
+
+_SCRIPT, _CONFIG, _REPORT, _REQUESTS = "ctranslate.py", "config.json", "report.json", "requests.json"
+
+
+class Ctranslate2Options(Options):
+    """`batches` × `batch_size` requests of random tokens, after `warmup` batches that do not count, on the processor.
+
+    The model is a `config` of type llama in the matrix. How many threads compute is the environment's:
+    `OMP_NUM_THREADS` in its `env`.
+    """
+
+    type: Literal["ctranslate2"] = "ctranslate2"
+    batch_size: PositiveInt = 1
+    """Requests computed together."""
+    batches: PositiveInt = 8
+    """Batches measured, one after the other."""
+    warmup: Annotated[int, Field(ge=0)] = 1
+    """Batches before the measured ones; they do not count."""
+    input_tokens: PositiveInt = 64
+    """Tokens of each prompt, drawn from the seed."""
+    output_tokens: Annotated[int, Field(ge=2)] = 32
+    """Tokens generated per request."""
+    compute_type: Literal["float32", "int16", "int8"] = "float32"
+    """Type that weights are stored and multiplied in."""
+
+
+def command(case: Case, options: Ctranslate2Options) -> Command:
+    """The payload with its options as flags. Raises WorkloadError for a model that is no Llama in the matrix."""
+    if case.model_config is None or case.model_config.get("model_type") != "llama":
+        where = f"models.{case.model_key}"
+        remedy = "add config: with model_type: llama"
+        raise WorkloadError("ctranslate2 needs the configuration of a Llama", where=where, remedy=remedy)
+    files = {_SCRIPT: reading.payload(_SCRIPT), _CONFIG: config_bytes(case.model_config)}
+    outputs = {"report": _REPORT, "requests": _REQUESTS}
+    written = {f"--{role}": f"{WORKDIR}/{name}" for role, name in outputs.items()}
+    argv = flags({"--config": f"{WORKDIR}/{_CONFIG}"} | options.flags() | {"--seed": case.seed} | written)
+    return Command((PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), {}, files, outputs, MEASURING)
