@@ -31,7 +31,7 @@ _A_TEST = r'"n_gen": \d'
 """The line with a test's result, which is printed when the test is over."""
 _MODEL_TYPE = re.compile(r"(?P<family>\S+) \S*(?:B|M|K|\?) (?P<format>.+)")
 """`llama 8B F16`, `qwen2 7B Q4_K - Medium`: family, size, and format of the weights."""
-_PLAIN_FORMATS = {"F32": "float32", "all F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+PLAIN_FORMATS = {"F32": "float32", "all F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 """Formats that are no quantisation, and their usual names."""
 _SETTINGS = (
     "model_type",
@@ -251,7 +251,7 @@ def _observed(tests: Sequence[Test], warmup: int) -> Observed:
     model_type = reading.word(first.get("model_type")) or ""
     known_type = _MODEL_TYPE.fullmatch(model_type)
     weights = known_type["format"] if known_type else None
-    plain = _PLAIN_FORMATS.get(weights or "")
+    plain = PLAIN_FORMATS.get(weights or "")
     return reading.observed(
         {
             "engine": "llama.cpp",

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
-from sparkpub.plan.workloads import aiperf, reading, vllm_bench
+from sparkpub.plan.workloads import aiperf, llama_bench, reading, vllm_bench
 from sparkpub.plan.workloads.base import PYTHON, WORKDIR, Answer, Case, Command, Options, flags
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import MetricValue, Observed
@@ -207,7 +207,7 @@ def parse(log: bytes, files: Mapping[str, bytes], options: OpenaiEndpointOptions
         metrics = dict(client.metrics)
         names = ("requests", "input_tokens_mean", "output_tokens_mean", "measured_seconds")
         load = {name: getattr(client.observed, name) for name in names}
-        problems = [problem for problem in client.problems if "failed" in problem]
+        problems = [problem for problem in client.problems if "request" in problem]
     metrics |= _cache(server)
     observed = reading.observed(_identity(server) | load)
     if options is not None:
@@ -255,8 +255,19 @@ def _identity(server: Mapping[str, Any]) -> dict[str, Any]:
         "model_path": reading.word(path) or reading.word(server.get("model")),
         "parameters": reading.positive_int(reading.at(entry, "meta.n_params")),
         "weight_bytes": reading.positive_int(reading.at(entry, "meta.size")),
+        **_weights_format(entry),
+        "batch_size": reading.positive_int(reading.at(properties, "total_slots")),
         "settings": {name: str(value) for name, value in settings.items() if value is not None},
     }
+
+
+def _weights_format(entry: Mapping[str, Any]) -> dict[str, str]:
+    """The format of the weights that llama-server says, as type or as quantisation."""
+    name = reading.word(reading.at(entry, "meta.ftype"))
+    if name is None:
+        return {}
+    plain = llama_bench.PLAIN_FORMATS.get(name)
+    return {"quantization": name} if plain is None else {"dtype": plain}
 
 
 def _model_entry(said: Any, name: Any) -> Mapping[str, Any]:

@@ -176,6 +176,9 @@ def parse(log: bytes, files: Mapping[str, bytes], options: VllmBenchOptions | No
     report = reading.json_object(files.get("report"))
     if report is None:
         return Answer({}, _observed({}, printed, options), complete=False, problems=("no report from vllm bench",))
+    if _kind(report) == "serve" and reading.number(report.get("completed")) == 0:
+        # The client ends with exit code 0 then, and reports zeros.
+        return Answer({}, _observed(report, printed, options), complete=False, problems=("no request succeeded",))
     metrics = _metrics(report, printed, options) | _memory(printed)
     observed = _observed(report, printed, options)
     problems = []
@@ -277,7 +280,7 @@ def _memory(printed: list[str]) -> dict[str, MetricValue]:
     patterns = {
         "weights_gib": rf"Model loading took {_NUMBER} GiB",
         "kv_cache_gib": rf"Available KV cache memory: {_NUMBER} GiB",
-        "kv_cache_tokens": rf"GPU KV cache size: {_NUMBER} tokens",
+        "kv_cache_tokens": rf"[GC]PU KV cache size: {_NUMBER} tokens",
     }
     found = {name: reading.search(printed, pattern) for name, pattern in patterns.items()}
     return {name: reading.metric(name, value, "log") for name, value in found.items() if value is not None}

@@ -111,19 +111,27 @@ def identity(said: dict[str, Any], metrics: str = "", model: str = "m") -> dict[
     return openai_endpoint.parse(b"", {"output": server}, None).observed.model_dump()
 
 
-def test_llama_server_and_sglang_are_known_by_their_pages() -> None:
-    """Pages as the servers document them: llama.cpp `tools/server/README.md`, SGLang's native API."""
-    meta = {"n_params": 8_030_261_248, "size": 4_912_898_304}
-    llama = identity(
-        {
-            "/v1/models": {"data": [{"id": "x"}, {"id": "m", "owned_by": "llamacpp", "meta": meta}]},
-            "/props": {"model_path": "/models/m.gguf", "build_info": "b6710-8e6f8bc8"},
-        }
+def test_what_a_real_llama_server_says() -> None:
+    """The pages of llama-server b11434, without its template for chats, around another client."""
+    server = (LOGS / "llama-server-b11434.server.json").read_bytes()
+    seen = openai_endpoint.parse(b"", {"output": server}, None).observed
+    assert (seen.engine, seen.engine_version) == ("llama.cpp", "b11434-unknown")
+    assert seen.model_path == "models/tiny-llama/tiny-llama-q8_0.gguf"
+    assert (seen.parameters, seen.weight_bytes) == (27_271_680, 29_001_728)
+    assert (seen.dtype, seen.quantization, seen.batch_size) == (None, "Q8_0", 4)
+    few = LOAD.model_copy(update={"requests": 2, "warmup": 0})
+    report = {"output_throughput": 1.0, "completed": 2, "total_input_tokens": 128, "total_output_tokens": 32}
+    files = {"output": server, "report": json.dumps(report).encode()}
+    # Its counter rose from 0 to 120; this run would have had 3 requests of 16 tokens.
+    assert openai_endpoint.parse(b"", files, few).problems == (
+        "the server generated 120 tokens and this run 48 at most: others used it meanwhile",
     )
-    assert (llama["engine"], llama["engine_version"], llama["model_path"]) == (
-        "llama.cpp", "b6710-8e6f8bc8", "/models/m.gguf",
-    )  # fmt: skip
-    assert (llama["parameters"], llama["weight_bytes"]) == (8_030_261_248, 4_912_898_304)
+    plain = identity({"/v1/models": {"data": [{"id": "x"}, {"id": "m", "meta": {"ftype": "F16"}}]}})
+    assert (plain["dtype"], plain["quantization"]) == ("float16", None)
+
+
+def test_sglang_is_known_by_its_pages() -> None:
+    """Its native interface, as it documents that."""
     sglang = identity({"/get_model_info": {"model_path": "/models/m"}}, 'sglang:num_running_reqs{model_name="m"} 0.0')
     assert (sglang["engine"], sglang["model_path"]) == ("SGLang", "/models/m")
     unknown = identity({"/v1/models": {"data": [{"id": "m", "owned_by": "somebody"}]}})

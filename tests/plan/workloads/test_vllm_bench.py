@@ -178,6 +178,38 @@ def test_latencies_of_requests_are_not_taken_for_those_of_batches() -> None:
     assert found["request_latency_mean_ms"] == 781.4857745000029
 
 
+def test_a_report_of_nothing_is_no_result() -> None:
+    """vLLM 0.32 against a server that had gone, and one that broke off: exit code 0 both times."""
+    report = (LOGS / "0.32-noserver.report.json").read_bytes()
+    answer = vllm_bench.parse(b"", {"report": report}, None)
+    assert not answer.complete
+    assert (answer.metrics, answer.problems) == ({}, ("no request succeeded",))
+    broken_off = vllm_bench.parse(b"", {"report": (LOGS / "0.32-failures.report.json").read_bytes()}, None)
+    assert broken_off.problems == ("8 requests failed",)
+    assert broken_off.observed.requests == 2
+
+
+def test_a_real_run_on_a_processor() -> None:
+    """vLLM 0.32 on two cores, on which it has a cache of keys and values, and says no size of the weights."""
+    log, report = (LOGS / "0.32-throughput.log").read_bytes(), (LOGS / "0.32-throughput.report.json").read_bytes()
+    answer = vllm_bench.parse(log, {"report": report}, None)
+    value = {name: metric.value for name, metric in answer.metrics.items()}
+    # Printed: 0.71 requests/s, 56.87 total tokens/s, 11.35 output tokens/s; 1027 + 256 tokens of 16 requests.
+    assert (value["output_throughput_tok_s"], value["total_throughput_tok_s"]) == (
+        11.35,
+        pytest.approx(56.87, abs=5e-3),
+    )
+    assert (value["kv_cache_tokens"], "weights_gib" in value) == (131_072, False)
+    seen = answer.observed
+    assert (seen.input_tokens_mean, seen.output_tokens_mean) == (1027 / 16, 16)
+    assert (seen.engine_version, seen.model_path) == ("0.32.0", "models/tiny-llama")
+    log, report = (LOGS / "0.32-latency.log").read_bytes(), (LOGS / "0.32-latency.report.json").read_bytes()
+    latency = vllm_bench.parse(log, {"report": report}, None).metrics
+    # Printed: Avg latency: 2.9672320689999956 seconds; 90% percentile latency: 5.105978035000135 seconds.
+    assert latency["request_latency_mean_ms"].value == pytest.approx(2967.232069)
+    assert latency["request_latency_p90_ms"].value == pytest.approx(5105.978035)
+
+
 def test_the_engine_is_asked_for_the_lengths_that_are_declared() -> None:
     throughput = vllm_bench.command(case(random_weights=True), VllmBenchOptions(extra_args=("--x", "0.5"))).argv
     assert throughput[:5] == ("vllm", "bench", "throughput", "--model", "/models/tiny")
