@@ -21,23 +21,23 @@ from sparkpub.plan.plan import plan
 from sparkpub.record.errors import CollectError
 from sparkpub.record.metrics import GIB
 
-State = Literal["ok", "warning", "missing"]
+Readiness = Literal["ok", "warning", "missing"]
 TOOLS = {"trtllm-bench": "trtllm-bench", "vllm": "vllm-bench", "llama-bench": "llama-bench"}
 """Program on PATH to the workload that needs it."""
 PACKAGES = ("torch", "transformers")
 
 
 @dataclass(frozen=True)
-class Finding:
+class Diagnosis:
     """One thing looked at. `missing` stands in the way of the matrix; `warning` only narrows what is measured."""
 
     name: str
-    state: State
+    state: Readiness
     detail: str
     remedy: str = ""
 
 
-def examine(matrix: Matrix | None, data: Path, *, smoke: bool = False) -> list[Finding]:
+def examine(matrix: Matrix | None, data: Path, *, smoke: bool = False) -> list[Diagnosis]:
     """Everything about the machine, and with a matrix about its cells; `smoke` runs each of them once."""
     found = [*_gpu(), *_machine(data), *_engines(), *_rights(), *_git(data)]
     if matrix is not None:
@@ -47,70 +47,70 @@ def examine(matrix: Matrix | None, data: Path, *, smoke: bool = False) -> list[F
     return found
 
 
-def document(found: Sequence[Finding]) -> dict[str, Any]:
+def document(found: Sequence[Diagnosis]) -> dict[str, Any]:
     """`{"checks": [{name, state, detail, remedy}]}`."""
     return {"checks": [asdict(item) for item in found]}
 
 
-def lines(found: Sequence[Finding]) -> list[str]:
+def lines(found: Sequence[Diagnosis]) -> list[str]:
     """The same for people."""
     return [f"{item.state:8}{item.name}: {item.detail}{'; ' + item.remedy if item.remedy else ''}" for item in found]
 
 
-def _gpu() -> Iterator[Finding]:
+def _gpu() -> Iterator[Diagnosis]:
     with nvml.opened() as (gpus, why):
         if gpus is None:
-            yield Finding("gpu", "warning", why, "install the NVIDIA driver, or measure on the CPU only")
+            yield Diagnosis("gpu", "warning", why, "install the NVIDIA driver, or measure on the CPU only")
             return
         facts = inventory.facts(gpus)
         for card in facts.gpus:
             size = "unified memory" if card.memory_total_gib is None else f"{card.memory_total_gib:.1f} GiB"
-            yield Finding("gpu", "ok", f"{card.name}, {size}, driver {facts.driver}, CUDA up to {facts.cuda_driver}")
+            yield Diagnosis("gpu", "ok", f"{card.name}, {size}, driver {facts.driver}, CUDA up to {facts.cuda_driver}")
         read = sorted(name for name, value in gpus.columns().items() if value is not None)
-        yield Finding("nvml", "ok", f"readable: {', '.join(read)}")
+        yield Diagnosis("nvml", "ok", f"readable: {', '.join(read)}")
         if others := gpus.processes():
-            yield Finding("gpu use", "warning", f"{len(others)} other processes compute on it", "stop them")
+            yield Diagnosis("gpu use", "warning", f"{len(others)} other processes compute on it", "stop them")
         for name, reason in sorted(gpus.reasons.items()):
             detail = f"{name} is not readable: {reason}"
-            yield Finding("nvml", "warning", detail, "it is null in records, with this reason")
+            yield Diagnosis("nvml", "warning", detail, "it is null in records, with this reason")
 
 
-def _machine(data: Path) -> Iterator[Finding]:
+def _machine(data: Path) -> Iterator[Diagnosis]:
     values = proc.meminfo()
-    yield Finding("memory", "ok", f"{values['MemAvailable']:.1f} of {values['MemTotal']:.1f} GiB available")
+    yield Diagnosis("memory", "ok", f"{values['MemAvailable']:.1f} of {values['MemTotal']:.1f} GiB available")
     place = next(path for path in (data.resolve(), *data.resolve().parents) if path.exists())
     free = shutil.disk_usage(place).free / GIB
-    yield Finding("disk", "ok" if free >= 5 else "warning", f"{free:.1f} GiB free", "" if free >= 5 else "make room")
+    yield Diagnosis("disk", "ok" if free >= 5 else "warning", f"{free:.1f} GiB free", "" if free >= 5 else "make room")
     if not os.access(place, os.W_OK):
-        yield Finding("disk", "missing", f"{data} cannot be written", "choose another --data, or correct its rights")
+        yield Diagnosis("disk", "missing", f"{data} cannot be written", "choose another --data, or correct its rights")
     group, version = cgroup.create(f"doctor-{os.getpid()}"), f"cgroup {cgroup.version()}"
     if group is None:
         detail = f"{version}; runs on the host get no group of their own"
-        yield Finding("cgroup", "warning", detail, "run as root, with the memory controller enabled")
+        yield Diagnosis("cgroup", "warning", detail, "run as root, with the memory controller enabled")
     else:
         cgroup.remove(group)
-        yield Finding("cgroup", "ok", f"{version}; each run is charged to a group of its own")
+        yield Diagnosis("cgroup", "ok", f"{version}; each run is charged to a group of its own")
     if (holder := lock.holder()) is not None:
         detail = f"process {holder.get('pid')} collects campaign {holder.get('campaign')} now"
-        yield Finding("collector", "warning", detail, "wait for it: two at once would measure each other")
+        yield Diagnosis("collector", "warning", detail, "wait for it: two at once would measure each other")
 
 
-def _engines() -> Iterator[Finding]:
+def _engines() -> Iterator[Diagnosis]:
     for tool, workload in TOOLS.items():
         there = shutil.which(tool) is not None
         detail = "on PATH" if there else f"not on PATH: {workload} cannot run on the host"
-        yield Finding(tool, "ok" if there else "warning", detail)
+        yield Diagnosis(tool, "ok" if there else "warning", detail)
     for name in PACKAGES:
         there = importlib.util.find_spec(name) is not None
         detail = "installed beside sparkpub" if there else "not installed beside sparkpub: generate needs it"
-        yield Finding(name, "ok" if there else "warning", detail)
+        yield Diagnosis(name, "ok" if there else "warning", detail)
     try:
-        yield Finding("docker", "ok", described())
+        yield Diagnosis("docker", "ok", described())
     except CollectError as error:
-        yield Finding("docker", "warning", error.what, error.remedy)
+        yield Diagnosis("docker", "warning", error.what, error.remedy)
 
 
-def _rights() -> Iterator[Finding]:
+def _rights() -> Iterator[Diagnosis]:
     root = "run as root: sudo sparkpub …"
     rights: Mapping[str, tuple[bool, str]] = {
         "chroot": (may_mount(), "mounting and chroot are not permitted"),
@@ -119,36 +119,38 @@ def _rights() -> Iterator[Finding]:
         "kernel log": (os.access(watch.KMSG, os.R_OK), "driver messages (Xid) cannot be seen"),
     }
     for name, (permitted, otherwise) in rights.items():
-        yield Finding(name, "ok", "permitted") if permitted else Finding(name, "warning", otherwise, root)
+        yield Diagnosis(name, "ok", "permitted") if permitted else Diagnosis(name, "warning", otherwise, root)
     mode = controls.power_mode()
-    yield Finding("power mode", "ok", mode or "this machine offers none that is known here")
+    yield Diagnosis("power mode", "ok", mode or "this machine offers none that is known here")
 
 
-def _git(data: Path) -> Iterator[Finding]:
+def _git(data: Path) -> Iterator[Diagnosis]:
     try:
         upstream = Repository.of(data).upstream()
     except GitError as error:
-        yield Finding("git", "warning", f"runs will not be committed: {error}", "collect with --no-commit, or git init")
+        yield Diagnosis(
+            "git", "warning", f"runs will not be committed: {error}", "collect with --no-commit, or git init"
+        )
         return
     target = f"--push goes to {upstream}" if upstream else "no upstream for --push"
-    yield Finding("git", "ok", f"runs are committed; {target}")
+    yield Diagnosis("git", "ok", f"runs are committed; {target}")
 
 
-def _matrix(matrix: Matrix, data: Path) -> Iterator[Finding]:
+def _matrix(matrix: Matrix, data: Path) -> Iterator[Diagnosis]:
     runs = plan(matrix)
     standing = obstacles(matrix, runs)
     for name, item in standing:
-        yield Finding(f"environment {name}", "missing", item.what, item.remedy)
+        yield Diagnosis(f"environment {name}", "missing", item.what, item.remedy)
     for name in dict.fromkeys(run.environment for run in runs):
         if name not in {place for place, _ in standing}:
-            yield Finding(f"environment {name}", "ok", "ready")
+            yield Diagnosis(f"environment {name}", "ok", "ready")
     for line in unprepared(matrix, runs):
-        yield Finding("workload", "missing", line)
+        yield Diagnosis("workload", "missing", line)
     done = len(known_records(data / matrix.campaign))
-    yield Finding("matrix", "ok", f"{len(runs)} runs planned, {done} recorded")
+    yield Diagnosis("matrix", "ok", f"{len(runs)} runs planned, {done} recorded")
 
 
-def _smoke(matrix: Matrix) -> Iterator[Finding]:
+def _smoke(matrix: Matrix) -> Iterator[Diagnosis]:
     """One iteration of each cell, without gates, into a folder that is thrown away."""
     gates = Gates(
         cooldown=0, max_start_temp_celsius=None, max_gpu_temp_celsius=None, max_cpu_percent=None,
@@ -162,6 +164,6 @@ def _smoke(matrix: Matrix) -> Iterator[Finding]:
         for record in known_records(Path(folder) / matrix.campaign):
             name, took = f"smoke {'/'.join(record.cell)}", f"{record.duration_seconds or 0:.1f} s"
             if record.status == "ok":
-                yield Finding(name, "ok", f"ok in {took}")
+                yield Diagnosis(name, "ok", f"ok in {took}")
             else:
-                yield Finding(name, "missing", f"{record.status} after {took}: {record.status_reason}")
+                yield Diagnosis(name, "missing", f"{record.status} after {took}: {record.status_reason}")

@@ -1,4 +1,8 @@
-"""One collector per machine: two at once would measure each other."""
+"""One collector per machine: two at once would measure each other.
+
+Not filelock's: the lock's file also says who holds it, is read while it is held, must not be opened with O_CREAT where
+it belongs to somebody else, and must never turn into a soft lock, which outlives a killed collector.
+"""
 
 import fcntl
 import json

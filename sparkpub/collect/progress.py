@@ -1,4 +1,7 @@
-"""What the operator sees: one live line on a terminal, plain lines in a log, and a note for `sparkpub status`."""
+"""What the operator sees: one live line on a terminal, plain lines in a log, and a note for `sparkpub status`.
+
+Not tqdm or rich: the line is also a note on disk, becomes plain lines in a log, and outlives a lost terminal.
+"""
 
 import json
 import os

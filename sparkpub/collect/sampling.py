@@ -14,10 +14,8 @@ import numpy as np
 from sparkpub.record.errors import CollectError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Memory, MemoryLedger, MetricValue, Phase
-from sparkpub.record.telemetry import Telemetry, parse
+from sparkpub.record.telemetry import LOAD_PERCENT, Telemetry, parse
 
-LOAD_PERCENT = 10.0
-"""From this utilisation on a sample counts as under load."""
 LEAST_SAMPLES = 2
 """Samples in the measured phase that energy needs: with fewer most of it would be interpolated from outside."""
 

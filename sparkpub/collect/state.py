@@ -1,6 +1,7 @@
 """The collector's own notes on this machine: what must be undone after a crash, and who collects now.
 
-They lie in `SPARKPUB_STATE`, else `/var/lib/sparkpub` for root and the state folder of the user for anybody else.
+They lie in `SPARKPUB_STATE`, else `/var/lib/sparkpub` for root and the state folder of the user for anybody else:
+two lines that need no platformdirs.
 """
 
 import os

@@ -9,12 +9,9 @@ from sparkpub.collect.leaks import FLOOR_GIB, LeakWatch
 from sparkpub.collect.sampling import Readings
 from sparkpub.record.record import Event
 from sparkpub.record.redaction import Redactor
-from sparkpub.record.telemetry import THROTTLES
+from sparkpub.record.telemetry import LOAD_PERCENT, THROTTLES, clock_is_stuck
 
-SLOW_CLOCK_SHARE = 0.5
-"""A clock under load below this share of the maximum is stuck. A Spark with a bad supply shows 500-850 of 2400 MHz."""
 SLOW_CLOCK_SAMPLES = 3
-BUSY_PERCENT = 50.0
 KMSG = "/dev/kmsg"
 _KERNEL = re.compile(
     r"NVRM|Xid|nvidia|Out of memory|oom[-_]kill|Machine check|Hardware Error|AER:|thermal", re.IGNORECASE
@@ -78,14 +75,9 @@ class Watch:
                 self.note("leak", text, at)
 
     def _look_at_clock(self, row: Mapping[str, str], at: float) -> None:
-        clock, busy = _number(row["gpu_clock_sm_mhz"]), _number(row["gpu_utilization_percent"])
-        slow = (
-            clock is not None
-            and busy is not None
-            and self._clock_max is not None
-            and busy >= BUSY_PERCENT
-            and clock < SLOW_CLOCK_SHARE * self._clock_max
-        )
+        clock, use = _number(row["gpu_clock_sm_mhz"]), _number(row["gpu_utilization_percent"])
+        under_load = use is not None and use >= LOAD_PERCENT
+        slow = under_load and clock_is_stuck(clock, self._clock_max)
         self._slow = self._slow + 1 if slow else 0
         if self._slow == SLOW_CLOCK_SAMPLES:
             self.note("slow-clock", f"SM clock {clock:.0f} MHz under load, of {self._clock_max:.0f} MHz possible", at)

@@ -12,8 +12,9 @@ import pytest
 from sparkpub.collect import gates
 from sparkpub.collect.gates import Gatekeeper, floor_gib
 from sparkpub.collect.interruption import Interruption
-from sparkpub.collect.machine import controls, nvml
+from sparkpub.collect.machine import controls, inventory, nvml
 from sparkpub.collect.machine.nvml import Gpus
+from sparkpub.collect.sampler import Sampler
 from sparkpub.plan.matrix import Gates
 from sparkpub.record.record import Gate
 from tests.collect.collecting import OPEN_GATES
@@ -197,3 +198,37 @@ def test_dropping_caches_says_whether_it_worked(tmp_path: Path, monkeypatch: pyt
     refused = controls.drop_caches()
     assert refused.met is False
     assert "not dropped" in (refused.reason or "")
+
+
+def test_locked_clocks_are_a_fact_of_the_machine(driver: FakeNvml) -> None:
+    """Only where they were really locked: the check for slow clocks takes them for the limit."""
+    with controls.applied(Gates(lock_clocks_mhz=1500), Gpus(), "") as done:
+        assert inventory.facts(Gpus(), done).clocks_locked_mhz == 1500
+    driver.may_lock = False
+    with controls.applied(Gates(lock_clocks_mhz=1500), Gpus(), "") as done:
+        assert inventory.facts(Gpus(), done).clocks_locked_mhz is None
+    with controls.applied(Gates(lock_clocks_mhz=1500), None, "no GPU can be read") as done:
+        assert (done[0].met, done[0].reason) == (False, "no GPU can be read")
+    assert inventory.facts(None).clocks_locked_mhz is None
+
+
+def test_a_driver_that_does_not_match_its_library_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """After an upgrade without a restart every sensor of the GPU is missing, and gates and records say why."""
+    fake = FakeNvml()
+
+    def mismatch() -> None:
+        raise NVMLError("Driver/library version mismatch")
+
+    monkeypatch.setattr(fake, "nvmlInit", mismatch)
+    monkeypatch.setattr(nvml, "library", lambda: fake)
+    with nvml.opened() as (gpus, why):
+        assert gpus is None
+        assert why == "no NVIDIA GPU can be read: Driver/library version mismatch"
+    wanted = Gates.model_validate(OPEN_GATES | {"max_start_temp_celsius": 45})
+    with Interruption() as interruption:
+        passed = Gatekeeper(wanted, why, tmp_path).passed(None, None, interruption, lambda _: None)
+    gate = next(gate for gate in passed.gates if gate.name == "max_start_temp_celsius")
+    assert (gate.met, gate.reason) == (None, why)
+    sampler = Sampler()
+    assert sampler.row(0.0)["gpu_power_watt"] is None
+    assert sampler.reasons["gpu_power_watt"] == why

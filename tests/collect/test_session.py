@@ -165,6 +165,33 @@ def test_a_timeout_ends_the_run_and_says_so(tmp_path: Path) -> None:
     assert (tmp_path / "small" / log.path).read_text() == "rate 5\n"
 
 
+def test_the_memory_floor_ends_a_run_before_the_machine_wedges(tmp_path: Path) -> None:
+    """No machine has so much memory: the first sample is below the floor."""
+    gates = OPEN_GATES | {"min_available_memory_gib": 1e6}
+    run(a_matrix("echo rate 5; exec sleep 600", iterations=1, gates=gates), tmp_path)
+    (record,) = records(tmp_path)
+    assert record.status == "failed"
+    assert [event.kind for event in record.events] == ["memory-floor"]
+    reason = record.status_reason or ""
+    assert reason.startswith("MemAvailable fell to ")
+    assert reason.endswith(" GiB, below the floor of 1e+06 GiB")
+    low = OPEN_GATES | {"min_available_memory_gib": 0}
+    run(a_matrix("echo rate 5; sleep 0.3", iterations=1, gates=low, campaign="low"), tmp_path)
+    assert [record.status for record in records(tmp_path, "low")] == ["ok"]
+
+
+def test_telemetry_that_stops_early_is_noted_on_the_run(tmp_path: Path) -> None:
+    """The command kills the sampler, which is a child of the collector as it is itself."""
+    script = "echo rate 5; sleep 0.5; pkill -KILL -P $PPID -f [s]parkpub.collect.sampler; sleep 1"
+    run(a_matrix(script, iterations=1), tmp_path)
+    (record,) = records(tmp_path)
+    assert record.status == "ok"
+    (note,) = [event for event in record.events if event.kind == "note"]
+    assert note.text == "the sampler ended before the run; telemetry stops there"
+    assert note.at_seconds is not None
+    assert 0.5 <= note.at_seconds < (record.duration_seconds or 0)
+
+
 def test_a_program_that_is_not_there_fails_its_runs_and_no_others(tmp_path: Path) -> None:
     workloads = {"gone": a_command("") | {"argv": ["/no/such/program"]}, "there": a_command("echo rate 1")}
     outcome = run(a_matrix(workloads=workloads, iterations=1), tmp_path)

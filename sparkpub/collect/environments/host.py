@@ -29,7 +29,7 @@ def reap() -> list[str]:
     deadline = time.monotonic() + 5
     while any(processes.start_ticks(pid) for pid in orphans) and time.monotonic() < deadline:
         time.sleep(0.02)
-    for folder in cgroup.leftovers():
+    for folder in cgroup.leftovers(f"{processes.notes()}-"):
         cgroup.remove(folder)
     return said
 
@@ -54,7 +54,7 @@ class HostProcess:
         self._meanings, self._undo = meanings, undo
         self.argv = tuple(recorded)
         self._run, self._owner = launch.run, launch.owner
-        self._group = cgroup.create(launch.run[-100:])
+        self._group = cgroup.create(f"{processes.notes()}-{launch.run[-100:]}")
         self._exit: Exit | None = None
         try:
             if shutil.which(argv[0], path=variables.get("PATH")) is None:

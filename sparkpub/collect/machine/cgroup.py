@@ -76,9 +76,10 @@ def remove(folder: Path) -> bool:
     return not folder.exists()
 
 
-def leftovers(root: Path = ROOT) -> list[Path]:
-    """Groups of earlier runs that hold no process any more."""
+def leftovers(start: str, root: Path = ROOT) -> list[Path]:
+    """Groups whose names begin so and that hold no process any more. Those of another collector are none of ours: one
+    that it just made is empty, too."""
     top = root if version(root) == "v2" else root / "memory"
     mine = memory_folder(os.getpid(), root)
     places = {top, mine.parent if mine is not None else top}
-    return [folder for place in places for folder in place.glob(f"{PREFIX}*") if not members(folder)]
+    return [folder for place in places for folder in place.glob(f"{PREFIX}{start}*") if not members(folder)]

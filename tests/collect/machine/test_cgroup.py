@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.collect.machine import cgroup
+from sparkpub.collect.machine import cgroup, processes
 
 
 def tree(root: Path, *files: str) -> Path:
@@ -38,3 +38,17 @@ def test_the_group_that_is_charged_is_found_in_every_hierarchy(
     (proc / "7" / "cgroup").write_text(lines)
     assert cgroup.version(root) == version
     assert cgroup.memory_folder(7, root, proc) == (None if folder is None else root / folder)
+
+
+def test_empty_groups_of_another_collector_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It made them a moment ago, and its run is about to enter. Two state folders are two collectors."""
+    root = tree(tmp_path, "cgroup.controllers")
+    names = []
+    for state in ("one", "two"):
+        monkeypatch.setenv("SPARKPUB_STATE", str(tmp_path / state))
+        names.append(f"{processes.notes()}-run")
+    for name, pids in ((names[0], ""), (names[1], ""), (f"{names[1]}-on", "4711\n")):
+        folder = root / f"sparkpub-{name}"
+        folder.mkdir()
+        (folder / "cgroup.procs").write_text(pids)
+    assert cgroup.leftovers(f"{processes.notes()}-", root) == [root / f"sparkpub-{names[1]}"]

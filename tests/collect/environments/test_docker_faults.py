@@ -1,0 +1,213 @@
+"""Engines that are frozen, stopped, remote, or Podman's: bounded, said in one line, and no run is lost."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sparkpub.collect.environments import docker
+from sparkpub.collect.environments.docker import Docker
+from sparkpub.plan.environments import DockerOptions
+from sparkpub.record.errors import CollectError
+from tests.collect.collecting import a_command, a_matrix, records, run
+from tests.collect.environments.launching import until
+from tests.collect.environments.rootfs import BINDS, IMAGE, a_tar
+
+
+def options(**others: object) -> DockerOptions:
+    return DockerOptions.model_validate({"type": "docker", "image": "an-image:1"} | others)
+
+
+class AnEngine:
+    """What the SDK's client says of an engine."""
+
+    def __init__(self, address: str = "http+docker://localhost", **answers: Any) -> None:
+        self.api = SimpleNamespace(base_url=address, timeout=None)
+        self.images = SimpleNamespace(get=lambda name: SimpleNamespace(id=name))
+        self._answers = {"version": {}, "info": {}} | answers
+
+    def version(self) -> Any:
+        return self._answers["version"]
+
+    def info(self) -> Any:
+        return self._answers["info"]
+
+    def close(self) -> None: ...
+
+
+def obstacles(monkeypatch: pytest.MonkeyPatch, engine: AnEngine, **others: object) -> list[str]:
+    monkeypatch.setattr(docker, "_client", lambda: engine)
+    return [item.what for item in Docker().obstacles(options(**others))]
+
+
+@pytest.mark.parametrize("address", ["http+docker://localhost", "http+unix:///run/docker.sock"])
+def test_an_engine_at_a_socket_of_this_machine_is_no_obstacle(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    assert obstacles(monkeypatch, AnEngine(address)) == []
+
+
+@pytest.mark.parametrize("address", ["http://10.0.0.7:2375", "https://engine.example.org:2376", "ssh://me@other"])
+def test_an_engine_that_may_be_elsewhere_is_an_obstacle(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    """The sensors are this machine's: figures of another's would be nonsense."""
+    assert obstacles(monkeypatch, AnEngine(address)) == [f"the engine at {address} may be on another machine"]
+
+
+PODMAN = {"Components": [{"Name": "Podman Engine", "Version": "5.2"}]}
+
+
+def test_podman_would_ignore_a_request_for_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    podman = AnEngine(version=PODMAN, info={"Runtimes": {"nvidia": {}}})
+    assert obstacles(monkeypatch, podman, gpus="all") == ["Podman ignores gpus: without a word"]
+    assert obstacles(monkeypatch, podman) == []
+    assert obstacles(monkeypatch, podman, devices=["nvidia.com/gpu=all"]) == []
+
+
+@pytest.mark.parametrize(
+    ("info", "found"),
+    [
+        ({}, ["the engine has no NVIDIA runtime"]),
+        ({"Runtimes": {"runc": {}}}, ["the engine has no NVIDIA runtime"]),
+        ({"Runtimes": {"nvidia": {}}}, []),
+        ({"CDISpecDirs": ["/etc/cdi"]}, []),
+    ],
+)
+def test_gpus_need_the_toolkit(monkeypatch: pytest.MonkeyPatch, info: dict[str, Any], found: list[str]) -> None:
+    assert obstacles(monkeypatch, AnEngine(info=info), gpus="all") == found
+
+
+@pytest.fixture
+def a_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "engine.sock"
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{path}")
+    return path
+
+
+def refusal() -> str:
+    (obstacle,) = Docker().obstacles(options())
+    return obstacle.what
+
+
+def test_an_engine_that_is_not_there_is_said_in_words(a_socket: Path) -> None:
+    assert refusal() == "no Docker engine answers: there is no socket"
+    with socket.socket(socket.AF_UNIX) as gone:
+        gone.bind(str(a_socket))
+    assert refusal() == "no Docker engine answers: nobody listens on its socket"
+
+
+def test_a_frozen_engine_is_asked_for_a_moment_only(a_socket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes connections, as its kernel does for it, and never answers."""
+    monkeypatch.setattr(docker, "ANSWER_SECONDS", 1)
+    with socket.socket(socket.AF_UNIX) as frozen:
+        frozen.bind(str(a_socket))
+        frozen.listen()
+        began = time.monotonic()
+        assert refusal() == "no Docker engine answers: it does not answer in time"
+        assert Docker().reap() == []
+        assert time.monotonic() - began < 30  # not a measurement: two questions, and not two minutes each
+
+
+def test_an_engine_that_hangs_up_is_said_in_words(a_socket: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as rude:
+        rude.bind(str(a_socket))
+        rude.listen()
+
+        def hang_up() -> None:
+            for _ in range(2):
+                rude.accept()[0].close()
+
+        threading.Thread(target=hang_up, daemon=True).start()
+        assert refusal() == "no Docker engine answers: it ended the connection"
+
+
+def test_an_engines_own_words_are_one_short_line() -> None:
+    error = Exception("500 Server Error for http+docker://localhost/v1.44/containers/create: Internal Server Error")
+    error.explanation = "driver failed\n  programming " + "x" * 1000  # type: ignore[attr-defined]
+    text = docker._explained(error)
+    assert text.startswith("driver failed programming xxx")
+    assert len(text) == docker.LONGEST_ERROR
+    assert text.endswith("…")
+
+
+# -- with an engine of the test's own, that it may freeze and stop ---------------------------------------------------
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
+    import docker as sdk
+
+    if os.geteuid() != 0 or shutil.which("dockerd") is None:
+        pytest.skip("needs root and dockerd")
+    place = Path("/tmp") / f"sparkpub-engine-{os.getpid()}"
+    script = Path(__file__).parents[3] / "scripts" / "docker-engine"
+
+    def control(what: str) -> None:
+        subprocess.run([script, what, place], check=True, capture_output=True)
+
+    control("start")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{place}/docker.sock")
+    with sdk.from_env() as client:
+        client.api.import_image_from_data(a_tar(), repository=IMAGE.partition(":")[0], tag="latest")
+    pid = int((place / "pid").read_text())
+    try:
+        yield SimpleNamespace(pid=pid, stop=lambda: control("stop"), log=place / "dockerd.log")
+    finally:
+        subprocess.run(["kill", "-CONT", str(pid)], check=False, capture_output=True)
+        control("stop")
+
+
+def in_container(script: str, **changes: Any) -> Any:
+    environment = {"type": "docker", "image": IMAGE, "binds": list(BINDS), "network": "none"}
+    changed = {"environments": {"container": environment}, "workloads": {"w": a_command(script)}, "iterations": 1}
+    return a_matrix(**(changed | changes))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["in order", "killed"])
+def test_an_engine_that_is_stopped_during_a_run_loses_no_record(tmp_path: Path, engine: Any, how: str) -> None:
+    log = tmp_path / "small" / ".run" / "log"
+
+    def stop() -> None:
+        until(lambda: log.exists() and b"rate" in log.read_bytes())
+        if how == "in order":
+            engine.stop()
+        else:
+            os.kill(engine.pid, signal.SIGKILL)
+
+    threading.Thread(target=stop, daemon=True).start()
+    matrix = in_container("echo rate 5; exec sleep 600", iterations=2)
+    with pytest.raises(CollectError, match="no Docker engine answers"):  # for the second run
+        run(matrix, tmp_path)
+    (record,) = records(tmp_path)
+    assert record.status == "failed"
+    assert record.file("log") is not None
+    assert "engine" in (record.status_reason or "") or record.exit_code != 0
+
+
+@pytest.mark.slow
+def test_a_frozen_engine_does_not_hold_a_run_beyond_its_timeout_for_long(
+    tmp_path: Path, engine: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(docker, "ANSWER_SECONDS", 3)
+    log = tmp_path / "small" / ".run" / "log"
+
+    def freeze() -> None:
+        until(lambda: log.exists() and b"rate" in log.read_bytes())
+        os.kill(engine.pid, signal.SIGSTOP)
+
+    threading.Thread(target=freeze, daemon=True).start()
+    began = time.monotonic()
+    run(in_container("echo rate 5; exec sleep 617", timeout=5), tmp_path)
+    took = time.monotonic() - began
+    (record,) = records(tmp_path)
+    assert record.status == "timeout"
+    assert took < 90  # not a measurement: it was seven minutes
+    listed = subprocess.run(["pgrep", "-f", "^sleep 617$"], capture_output=True, text=True, check=False).stdout
+    assert listed == ""
