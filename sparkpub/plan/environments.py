@@ -92,7 +92,8 @@ class Options(TypedOptions):
     python: str | None = None
     """The Python interpreter of the environment; None for its default."""
     server: Server | None = None
-    """A server that lives for several runs and that workloads are clients of; its options are those of `Server`."""
+    """A server that lives for several runs, and that workloads measure as its clients; its options stand under `server`
+    below."""
 
 
 class HostOptions(Options):

@@ -251,6 +251,14 @@ def _name_problems(matrix: Matrix, lines: Lines) -> list[str]:
         if name not in known_metrics:
             path = ("primary", str(index))
             problems.append(lines.problem(path, f"unknown metric {name!r} in primary", suggestion(name, known_metrics)))
+    idle = {
+        (environment, workload)
+        for _, environment, workload in matrix.cells()
+        if matrix.environments[environment].server is not None and not matrix.workloads[workload].measures_server
+    }
+    for environment, workload in sorted(idle):
+        what = f"workload {workload} would not measure the server of environment {environment}"
+        problems.append(lines.problem(("workloads", workload), what, "exclude these cells"))
     if not list(matrix.cells()):
         what = "every cell is excluded, so nothing would run"
         problems.append(lines.problem(("exclude",), what, "remove a rule of exclude:"))

@@ -62,7 +62,7 @@ SERVED = {
 
 def served(**changes: object) -> list[str]:
     """Iteration, model, first letter of the environment, and workload of each run of a matrix with two servers."""
-    workloads = {"c1": {"type": "matmul"}, "c8": {"type": "matmul"}}
+    workloads = {name: {"type": "vllm-bench", "mode": "serve"} for name in ("c1", "c8")}
     matrix = a_matrix(environments=SERVED, workloads=workloads, models={"a": {"id": "x/a"}}, iterations=2, **changes)
     return [f"{run.iteration}{run.environment[0]} {run.workload}" for run in plan(matrix)]
 
@@ -218,6 +218,35 @@ def test_mistakes_in_options_are_named_as_the_document_has_them() -> None:
         "unknown key environments.native.server.prt, m.yaml:10; did you mean port?",
         f"workloads.w.type is missing, m.yaml:13; add type: {types}",
         "workloads.v.batch_size: input should be greater than 0, m.yaml:17; correct batch_size",
+    ]
+
+
+IDLE = """\
+campaign: c
+title: t
+models: {m: {id: x/y}}
+environments:
+  alone: {type: host}
+  served: {type: host, server: {argv: [serve]}}
+workloads:
+  product: {type: matmul}
+  offline: {type: vllm-bench}
+  online: {type: vllm-bench, mode: serve}
+  elsewhere: {type: openai-endpoint, url: "http://127.0.0.1:8000"}
+  here: {type: openai-endpoint}
+  any: {type: command, argv: [x], metrics: {output_throughput_tok_s: {regex: "(.)"}}}
+exclude:
+  - {environment: served, workload: product}
+"""
+
+
+def test_a_server_is_not_started_for_a_workload_that_does_not_measure_it() -> None:
+    with pytest.raises(MatrixError) as caught:
+        matrices.parse(IDLE, "m.yaml")
+    said = "would not measure the server of environment served"
+    assert caught.value.lines() == [
+        f"workload offline {said}, m.yaml:9; exclude these cells",
+        f"workload elsewhere {said}, m.yaml:11; exclude these cells",
     ]
 
 

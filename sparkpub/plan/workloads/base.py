@@ -33,6 +33,11 @@ class Options(TypedOptions):
     runs: Annotated[int, Field(ge=1, le=10000)] | None = None
     """Iterations of each cell of this workload; none: as many as `iterations` of the matrix says."""
 
+    @property
+    def measures_server(self) -> bool:
+        """Whether a run can be a client of the server that an environment keeps."""
+        return False
+
     def flags(self) -> dict[str, object]:
         """The options as our own payloads take them: `batch_size` as `--batch-size`."""
         return {f"--{name.replace('_', '-')}": value for name, value in self if name not in ("type", "runs")}

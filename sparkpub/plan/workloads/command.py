@@ -75,6 +75,11 @@ class CommandOptions(Options):
     """Regular expression of the printed line with which the measurement begins: growing memory is a leak from there
     on. None: memory may grow as it likes."""
 
+    @property
+    def measures_server(self) -> bool:
+        """Any program may."""
+        return True
+
     @model_validator(mode="after")
     def _metrics_fit(self) -> Self:
         for name, item in self.metrics.items():

@@ -69,6 +69,11 @@ class OpenaiEndpointOptions(Options):
     extra_args: tuple[str, ...] = ()
     """Appended to the command of the client; needs `client`."""
 
+    @property
+    def measures_server(self) -> bool:
+        """Unless the address of another server is given."""
+        return self.url is None
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.extra_args and self.client is None:

@@ -64,6 +64,11 @@ class VllmBenchOptions(Options):
     executable: Annotated[str, Field(min_length=1)] = "vllm"
     """The program, by name or path."""
 
+    @property
+    def measures_server(self) -> bool:
+        """Mode serve does; the others have an engine of their own."""
+        return self.mode == "serve"
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
         for name in ("concurrency", "request_rate", "temperature", "port", "start_seconds"):
@@ -78,9 +83,6 @@ def command(case: Case, options: VllmBenchOptions) -> Command:
     """One command; in mode serve the client of a server. Raises WorkloadError where the options make none."""
     if options.mode == "serve":
         return _client_of_environment(case, options) if case.server else _server_and_client(case, options)
-    if case.server is not None:
-        what = f"mode {options.mode} has an engine of its own, beside the server of the environment"
-        raise WorkloadError(what, where=f"workloads.{case.workload_key}", remedy="use an environment without server:")
     model = case.folder("vllm-bench")
     if options.mode == "throughput":
         begins = "Processed prompts"

@@ -167,7 +167,7 @@ _REFERENCES: Mapping[str, Callable[[], str]] = {
     "models": lambda: _catalogue("models"),
     "machines": lambda: _catalogue("machines"),
     "workloads": lambda: _options({name: workload.options for name, workload in WORKLOADS.items()}),
-    "environments": lambda: _options(environments.OPTIONS),
+    "environments": lambda: _options({**environments.OPTIONS, "server": environments.Server}),
 }
 
 

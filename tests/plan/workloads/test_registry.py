@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sparkpub.plan.environments import OPTIONS
+from sparkpub.plan.environments import OPTIONS, Server
 from sparkpub.plan.matrix import Gates
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record.record import metric_problems
@@ -24,6 +24,7 @@ PARTS = {
     **{f"workload {name}": member.options for name, member in WORKLOADS.items()},
     **{f"environment {name}": options for name, options in OPTIONS.items()},
     "gates": Gates,
+    "server": Server,
 }
 
 

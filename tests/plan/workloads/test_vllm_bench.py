@@ -257,8 +257,6 @@ def test_the_server_of_the_environment() -> None:
     assert client.files == {}
     with pytest.raises(WorkloadError, match="batch_size is said by the arguments"):
         vllm_bench.command(served, VllmBenchOptions(mode="serve", batch_size=4))
-    with pytest.raises(WorkloadError, match="mode throughput has an engine of its own"):
-        vllm_bench.command(served, VllmBenchOptions())
 
 
 @pytest.mark.parametrize("option", [{"concurrency": 4}, {"request_rate": 1.0}, {"temperature": 1}, {"warmup": 1}])
