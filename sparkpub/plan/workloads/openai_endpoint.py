@@ -200,9 +200,11 @@ def parse(log: bytes, files: Mapping[str, bytes], options: OpenaiEndpointOptions
     """Figures from the client's report; who answered from what the server said."""
     report = reading.json_object(files.get("report"))
     server = reading.json_object(files.get("output")) or {}
+    loaded = _loaded(log)
+    said = _identity(server)
+    identity = loaded | said | {"settings": loaded.get("settings", {}) | said["settings"]}
     if report is None:
-        seen = reading.observed(_identity(server))
-        return Answer({}, seen, complete=False, problems=("no report from the client",))
+        return Answer({}, reading.observed(identity), complete=False, problems=("no report from the client",))
     if aiperf.is_report(report):
         metrics = aiperf.metrics(report)
         load = aiperf.load(report)
@@ -213,8 +215,8 @@ def parse(log: bytes, files: Mapping[str, bytes], options: OpenaiEndpointOptions
         names = ("requests", "input_tokens_mean", "output_tokens_mean", "measured_seconds")
         load = {name: getattr(client.observed, name) for name in names}
         problems = [problem for problem in client.problems if "request" in problem]
-    metrics |= _cache(server)
-    observed = reading.observed(_identity(server) | load)
+    metrics |= vllm_bench.memory(reading.lines(log)) | _cache(server)
+    observed = reading.observed(identity | load)
     if options is not None:
         problems += _other_load(observed, server, options)
     complete = reading.known(metrics, "output_throughput_tok_s")
@@ -240,6 +242,12 @@ def _other_load(observed: Observed, server: Mapping[str, Any], options: OpenaiEn
     return found
 
 
+def _loaded(log: bytes) -> dict[str, Any]:
+    """What vLLM printed about the model that it loaded, where the environment keeps the server: as its own workload
+    reads it."""
+    return vllm_bench.parse(log, {}, None).observed.model_dump(exclude_defaults=True)
+
+
 def _identity(server: Mapping[str, Any]) -> dict[str, Any]:
     """What the server's pages say of engine and model, as fields of `Observed`."""
     said = server.get("said")
@@ -254,7 +262,7 @@ def _identity(server: Mapping[str, Any]) -> dict[str, Any]:
         "client_version": server.get("client_version"),
         "max_model_len": entry.get("max_model_len"),
     }
-    return {
+    found = {
         "engine": _engine(entry, samples),
         "engine_version": version or reading.word(reading.at(properties, "build_info")),
         "model_path": reading.word(path) or reading.word(server.get("model")),
@@ -264,6 +272,7 @@ def _identity(server: Mapping[str, Any]) -> dict[str, Any]:
         "batch_size": reading.positive_int(reading.at(properties, "total_slots")),
         "settings": {name: str(value) for name, value in settings.items() if value is not None},
     }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _weights_format(entry: Mapping[str, Any]) -> dict[str, str]:

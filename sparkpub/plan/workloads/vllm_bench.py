@@ -181,7 +181,7 @@ def parse(log: bytes, files: Mapping[str, bytes], options: VllmBenchOptions | No
     if _kind(report) == "serve" and reading.number(report.get("completed")) == 0:
         # The client ends with exit code 0 then, and reports zeros.
         return Answer({}, _observed(report, printed, options), complete=False, problems=("no request succeeded",))
-    metrics = _metrics(report, printed, options) | _memory(printed)
+    metrics = _metrics(report, printed, options) | memory(printed)
     observed = _observed(report, printed, options)
     problems = []
     if failed := reading.number(report.get("failed")):
@@ -278,7 +278,8 @@ def _samples(report: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:
     return {"request_latency_mean_ms": tuple(batches)} if len(batches) > 1 else {}
 
 
-def _memory(printed: list[str]) -> dict[str, MetricValue]:
+def memory(printed: list[str]) -> dict[str, MetricValue]:
+    """What the engine printed about weights and KV cache."""
     patterns = {
         "weights_gib": rf"Model loading took {_NUMBER} GiB",
         "kv_cache_gib": rf"Available KV cache memory: {_NUMBER} GiB",
@@ -290,8 +291,8 @@ def _memory(printed: list[str]) -> dict[str, MetricValue]:
 
 def _observed(report: Mapping[str, Any], printed: list[str], options: VllmBenchOptions | None) -> Observed:
     """What the engine's first line and its memory lines say."""
-    memory = {name: value.value for name, value in _memory(printed).items()}
-    weights, cache, tokens = (memory.get(name) for name in ("weights_gib", "kv_cache_gib", "kv_cache_tokens"))
+    printed_memory = {name: value.value for name, value in memory(printed).items()}
+    weights, cache, tokens = (printed_memory.get(name) for name in ("weights_gib", "kv_cache_gib", "kv_cache_tokens"))
     load_format = reading.search(printed, r"\bload_format=(?:LoadFormat\.)?['\"]?(\w+)")
     requests = reading.positive_int(report.get("completed", report.get("num_requests")))
     if requests is None and options is not None:

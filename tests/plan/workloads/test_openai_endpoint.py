@@ -130,6 +130,20 @@ def test_what_a_real_llama_server_says() -> None:
     assert (plain["dtype"], plain["quantization"]) == ("float16", None)
 
 
+def test_what_a_server_of_the_environment_printed_is_read_too() -> None:
+    """The log of a run begins with what its server printed at its start: here of vLLM 0.24 on an H200."""
+    log = (LOGS.parent / "vllm-bench/0.24-serve.log").read_bytes()
+    report = {"output_throughput": 1.0, "completed": 2, "total_input_tokens": 128, "total_output_tokens": 32}
+    pages = {"model": "m", "client": "vllm", "said": {"/version": {"version": "0.24.0"}}}
+    files = {"report": json.dumps(report).encode(), "output": json.dumps(pages).encode()}
+    answer = openai_endpoint.parse(log, files, None)
+    seen = answer.observed
+    assert (seen.engine, seen.engine_version, seen.random_weights) == ("vLLM", "0.24.0", True)
+    assert (seen.dtype, seen.requests) == ("bfloat16", 2)
+    assert (seen.settings["load_format"], seen.settings["client"]) == ("dummy", "vllm")
+    assert values(answer)["weights_gib"] == 14.29
+
+
 def test_sglang_is_known_by_its_pages() -> None:
     """Its native interface, as it documents that."""
     sglang = identity({"/get_model_info": {"model_path": "/models/m"}}, 'sglang:num_running_reqs{model_name="m"} 0.0')
