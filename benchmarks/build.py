@@ -5,6 +5,7 @@ MkDocs with the same theme, the same number of pages and nothing of ours.
 """
 
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -85,7 +86,12 @@ def bare(folder: Path, project: Path, pages: int) -> Path:
 
 def builder(project: Path) -> Callable[[], object]:
     argv = [sys.executable, "-m", "mkdocs", "build", "--quiet"]
-    return lambda: subprocess.run(argv, cwd=project, check=True, capture_output=True)
+    return lambda: subprocess.run(argv, cwd=project, env=_with_cache_in(project), check=True, capture_output=True)
+
+
+def _with_cache_in(project: Path) -> dict[str, str]:
+    """Variables under which drawings are kept below the project, not with those of other builds."""
+    return {**os.environ, "XDG_CACHE_HOME": str(project / ".cache")}
 
 
 def cold(project: Path, build: Callable[[], object]) -> Callable[[], object]:
@@ -110,7 +116,9 @@ def edit_to_page(project: Path, *options: str) -> list[float]:
     argv = [sys.executable, "-m", "mkdocs", "serve", *options, "--quiet", "--dev-addr", f"127.0.0.1:{port}"]
     page = f"http://127.0.0.1:{port}/runs/{document['run_id']}/"
     times = []
-    with subprocess.Popen(argv, cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        argv, cwd=project, env=_with_cache_in(project), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
         try:
             _wait(page, document["run_id"], 300)
             for number in range(REPEATS):

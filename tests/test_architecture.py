@@ -43,7 +43,7 @@ HEAVY = ("pandas", "altair", "mkdocs", "jinja2", "vl_convert", "pyarrow")
 SENSORS = ("docker", "pynvml")
 STARTS_PROCESSES = {
     "site/history.py": "asks git for the commits that links to evidence name",
-    "site/figures/compile.py": "draws charts in worker processes",
+    "site/drawing/drawings.py": "draws charts in worker processes",
     "site/browser/runtime.py": "has Node.js make the bundle of the chart runtime",
 }
 """Right of the disk, and why each may."""

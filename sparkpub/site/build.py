@@ -5,11 +5,8 @@
 Two adapters hand the tree to a site generator: the MkDocs plugin as virtual files, `sparkpub render` on disk.
 """
 
-import functools
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic_core import to_json
@@ -21,12 +18,13 @@ from sparkpub.review.dataset import Dataset
 from sparkpub.review.summary import statistics
 from sparkpub.site import proofreading
 from sparkpub.site.browser import runtime
-from sparkpub.site.content import Content, SiteOptions, block_key, placeholders
-from sparkpub.site.figures.compile import Compiled, Drawings, image
-from sparkpub.site.figures.drawn import specification
+from sparkpub.site.cache import Cache
+from sparkpub.site.content import Content, SiteOptions
+from sparkpub.site.drawing.drawings import Drawings
+from sparkpub.site.figures import kinds, telemetry
 from sparkpub.site.figures.library import Library
-from sparkpub.site.figures.rows import Rows, rows
-from sparkpub.site.pages import blog, downloads
+from sparkpub.site.figures.rows import Tables
+from sparkpub.site.pages import blog, downloads, placing, programs
 from sparkpub.site.pages.runs import RunPages
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.pages.tree import Pages
@@ -36,38 +34,37 @@ from sparkpub.site.words import Words
 __all__ = ["Content", "SiteOptions", "build"]
 
 CLAIMS, FACTS = "claims.yaml", "facts.yaml"
-INLINE = 2
-"""Figures drawn within a page; those further down are images, which cost nothing until a reader comes near."""
 BLOG_INDEX = "blog/index.md"
 """Left as it is: the blog engine insists on a file of its own."""
 
 
 def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
     """The docs tree by address. Raises SiteError or ClaimError in one line each for what cannot be published."""
-    browser = runtime.begun(options.cache)
-    with Drawings(options.cache / "charts") as drawings:
-        tree = _tree(publish(dataset, options), drawings)
-        for address, data in browser.result().files.items():
-            _add(tree, address, Content(data=data))
+    cache = Cache(options.cache / "work")
+    with runtime.begun(cache) as browser, Drawings(cache) as drawings:
+        publication = publish(dataset, options)
+        tables = {**kinds.tables(publication), programs.COMPARED: programs.compared(publication)}
+        addresses, shared = publish_tables(tables)
+        library = Library(publication, tables, addresses, drawings)
+        templates = Templates(options.templates)
+
+        # What people wrote comes first, since pages of theirs take the place of generated ones.
+        written = _written(publication, library, templates)
+        pages = Pages(publication, library, templates, frozenset(written))
+        generated = [*pages.all(), *_run_pages(publication, library, templates)]
+
+        tree: dict[str, Content] = {}
+        _add(tree, shared)
+        _add(tree, _evidence(publication, library))
+        _add(tree, [(uri, page) for uri, page in generated if uri not in written])
+        _add(tree, written)
+        _add(tree, downloads.contents(publication, library, templates))
+        _add(tree, blog.previews(publication, pages, written, templates, cache))
+
+        tree = placing.with_figures(tree, library, templates, drawings.finished(), cache)
+        _add(tree, {address: Content(data=data) for address, data in browser.result().files.items()})
+    cache.prune()
     return tree
-
-
-def _tree(publication: Publication, drawings: Drawings) -> dict[str, Content]:
-    options, tables = publication.options, rows(publication)
-    shared = shared_data(tables)
-    library = Library(publication, tables, {name: address for name, (address, _) in shared.items()}, drawings)
-    templates = Templates(options.templates, options.cache)
-    tree: dict[str, Content] = {address: Content(data=data) for address, data in shared.values()}
-    written = _written(publication, library, templates)
-    pages = Pages(publication, library, templates, frozenset(written))
-    for uri, page in (*pages.all(), *_runs(publication, library, templates, tree)):
-        if uri not in written:
-            _add(tree, uri, page)
-    for uri, content in (*written.items(), *downloads.contents(publication, library, templates).items()):
-        _add(tree, uri, content)
-    for uri, content in blog.previews(publication, pages, written, templates).items():
-        _add(tree, uri, content)
-    return _with_figures(tree, library, templates, drawings.finished(), options.cache)
 
 
 def refuse(dataset: Dataset, options: SiteOptions) -> None:
@@ -107,25 +104,28 @@ def words(publication: Publication, figure: Any = None) -> Words:
 
 def names(publication: Publication, containing: str = "") -> Iterator[str]:
     """Every name that prose can use as a line `{{ name }} = value`, those with all words of `containing`."""
-    library = Library(publication, rows(publication), {})
-    figures = (
-        (f'figure("{name}", campaign="{campaign.name}")', library.figure(name, campaign.name).title)
-        for campaign in publication.campaigns
-        for name in library.makers(campaign)
-    )
-    for name, value in (*words(publication).values(), *figures):
+    wanted = containing.split()
+    for name, value in (*words(publication).values(), *_figure_names(publication)):
         line = f"{{{{ {name} }}}} = {value}"
-        if all(word in line for word in containing.split()):
+        if all(word in line for word in wanted):
             yield line
 
 
-def shared_data(tables: Rows) -> Mapping[str, tuple[str, bytes]]:
-    """Name of a table to its address, which changes with its content, and its JSON."""
-    found = {}
+def _figure_names(publication: Publication) -> Iterator[tuple[str, str]]:
+    library = Library(publication, kinds.tables(publication), {})
+    for campaign in publication.campaigns:
+        for name in library.makers(campaign):
+            yield f'figure("{name}", campaign="{campaign.name}")', library.figure(name, campaign.name).title
+
+
+def publish_tables(tables: Tables) -> tuple[Mapping[str, str], Mapping[str, Content]]:
+    """Name of a table to its address, which changes with its content; and the files at these addresses, as JSON."""
+    addresses, files = {}, {}
     for name, table in tables.items():
         text = to_json(table)
-        found[name] = (f"data/{name}.{hashlib.sha256(text).hexdigest()[:8]}.json", text)
-    return found
+        addresses[name] = f"data/{name}.{hashlib.sha256(text).hexdigest()[:8]}.json"
+        files[addresses[name]] = Content(data=text)
+    return addresses, files
 
 
 def _written(publication: Publication, library: Library, templates: Templates) -> dict[str, Content]:
@@ -145,63 +145,34 @@ def _written(publication: Publication, library: Library, templates: Templates) -
     return blog.with_series(found, publication.options, library, templates)
 
 
-def _runs(
-    publication: Publication, library: Library, templates: Templates, tree: dict[str, Content]
-) -> Sequence[tuple[str, Content]]:
-    """The page of every run, beyond the limit one that the browser completes, and the evidence of all."""
-    made = RunPages(publication, templates)
-    found: list[tuple[str, Content]] = []
+def _run_pages(publication: Publication, library: Library, templates: Templates) -> Iterator[tuple[str, Content]]:
+    """(address, page) of every run; beyond the limit the browser draws its figure and fetches its log."""
+    pages = RunPages(publication, templates)
+    left = publication.options.max_run_pages
     for campaign in publication.campaigns:
         for index, stored in enumerate(campaign.runs):
-            for item in publication.evidence[stored.record.run_id]:
-                if item.address:
-                    _add(tree, item.address, Content(copy_of=item.path))
-            drawn = len(found) < publication.options.max_run_pages
-            figure = made.figure(stored, drawn=drawn)
-            place = ""
-            if figure is not None:
-                place = library.add(figure)
-                for name, address in figure.sources.items():
-                    _add(tree, address, Content(data=to_json(figure.data[name])))
-            found.append((f"runs/{stored.record.run_id}.md", made.page(campaign, index, place, drawn=drawn)))
-    return found
+            drawn = left > 0
+            left -= 1
+            figure = telemetry.figure(stored, drawn=drawn)
+            place = "" if figure is None else library.add(figure)
+            yield f"runs/{stored.record.run_id}.md", pages.page(campaign, index, place, drawn=drawn)
 
 
-def _add(tree: dict[str, Content], uri: str, content: Content) -> None:
-    if uri in tree:
-        raise SiteError(f"two pages or files share the address {uri}", remedy="rename one of them")
-    tree[uri] = content
+def _evidence(publication: Publication, library: Library) -> Iterator[tuple[str, Content]]:
+    """The evidence of every run, and the samples of its telemetry that a chart shows."""
+    for files in publication.evidence.values():
+        for item in files:
+            if item.address:
+                yield item.address, Content(copy_of=item.path)
+    for figure in library.wanted.values():
+        if figure.key.startswith(telemetry.KEY):
+            for name, address in figure.sources.items():
+                yield address, Content(data=to_json(figure.data[name]))
 
 
-def _with_figures(
-    tree: Mapping[str, Content],
-    library: Library,
-    templates: Templates,
-    compiled: Mapping[str, Compiled],
-    cache: Path,
-) -> dict[str, Content]:
-    """The tree with every figure that its pages ask for, drawn, and with the figures' own files."""
-    figures = {figure.block: figure for figure in library.wanted.values()}
-    whole: dict[str, Content] = {}
-
-    @functools.cache
-    def drawn(key: str, *, inline: bool) -> str:
-        figure, chart = figures[key], compiled[figures[key].job.key]
-        images = {} if inline else {figure.address("wide.svg"): chart.svg_wide,
-                                    figure.address("narrow.svg"): chart.svg_narrow}  # fmt: skip
-        whole.update({address: Content(data=image(svg).encode()) for address, svg in images.items()})
-        return templates.text("figure.html.j2", figure=figure, compiled=chart, specification=specification(chart),
-                              picture=figure.key in library.pictures, images=images)  # fmt: skip
-
-    for uri, content in tree.items():
-        text = content.text or ""
-        within = [key for html in content.blocks.values() for key in placeholders(html) if key in figures]
-        asked = [key for key in placeholders(text) if key in figures]
-        blocks = {key: drawn(key, inline=True) for key in (*within, *asked[:INLINE])}
-        for key in asked[INLINE:]:
-            blocks[block_key(key)] = drawn(key, inline=False)
-            text = text.replace(key, block_key(key))
-        whole[uri] = replace(content, text=text, blocks={**content.blocks, **blocks}) if blocks else content
-    for figure in figures.values():
-        whole |= figure.files(compiled[figure.job.key], cache, picture=figure.key in library.pictures)
-    return whole
+def _add(tree: dict[str, Content], found: Mapping[str, Content] | Iterable[tuple[str, Content]]) -> None:
+    """Add files to the tree. Raises SiteError where an address is taken."""
+    for uri, content in found.items() if isinstance(found, Mapping) else found:
+        if uri in tree:
+            raise SiteError(f"two pages or files share the address {uri}", remedy="rename one of them")
+        tree[uri] = content

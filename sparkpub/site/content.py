@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sparkpub.site.cache import FOLDER
+
 ROOT = "\ue000/"
 """Stands in generated HTML for the way from a page back to the root of the site, e.g. `../../`."""
 
@@ -48,7 +50,7 @@ class SiteOptions:
     """
 
     sources: Path
-    cache: Path = Path(".cache/sparkpub")
+    cache: Path = FOLDER
     name: str = "sparkpub"
     url: str = ""
     repo_url: str | None = None

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from jinja2 import Environment
 from mkdocs.commands.build import build as build_docs
 from mkdocs.config import config_options as option
 from mkdocs.config.base import Config, load_config
@@ -24,12 +23,11 @@ from sparkpub.record.errors import SiteError, SparkpubError
 from sparkpub.record.store import DEFAULT_DATA, write_atomic
 from sparkpub.review.dataset import Dataset, load
 from sparkpub.site.browser import security
-from sparkpub.site.browser.runtime import begun
 from sparkpub.site.build import build, refuse
-from sparkpub.site.content import POSTS, Content, SiteOptions, fill
+from sparkpub.site.cache import FOLDER
+from sparkpub.site.content import POSTS, Content, SiteOptions, block_key, fill
 from sparkpub.site.disk import page_assets
 from sparkpub.site.history import last_commits
-from sparkpub.site.pages.templating import bytecode
 
 log = logging.getLogger("mkdocs.plugins.sparkpub")
 _IN_NAV = re.compile(r"^(index\.md|[a-z-]+/index\.md)$")
@@ -40,7 +38,8 @@ class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a
 
     folders = option.Type(str, default=str(DEFAULT_DATA))
     """Data folders, with `:` between them. The first must be there; the others are shown where they are."""
-    cache = option.Type(str, default=".cache/sparkpub")
+    cache = option.Type(str, default=str(FOLDER))
+    """Folder for drawings, so that they are made once."""
     templates = option.Optional(option.Dir(exists=True))
     max_run_pages = option.Type(int, default=1000)
 
@@ -107,7 +106,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def _build(self, config: MkDocsConfig) -> Mapping[str, Content]:
         folder = self._folder(config)
-        begun(folder / self.config.cache)  # other programs make the chart runtime while this one reads
         data = self._data(config)
         dataset = self._load(data)
         repo_url = (config.repo_url or "").rstrip("/") or None
@@ -150,7 +148,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             file = File.generated(config, uri, abs_src_path=str(content.copy_of), inclusion=inclusion)
         elif uri.startswith(POSTS):
             # The blog opens its posts itself, so they need a place on disk, outside every watched folder.
-            place = self._folder(config) / self.config.cache / "posts" / Path(uri).name
+            place = self._posts(config) / Path(uri).name
             text = (content.text or "").encode()
             if not place.is_file() or place.read_bytes() != text:
                 place.parent.mkdir(parents=True, exist_ok=True)
@@ -168,11 +166,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             return f"../{source.resolve().relative_to(self._folder(config)).as_posix()}"
         except ValueError:
             return None
-
-    def on_env(self, env: Environment, *, config: MkDocsConfig, files: Files) -> Environment:  # noqa: ARG002
-        """Keep the theme's templates compiled."""
-        env.bytecode_cache = bytecode(self._folder(config) / self.config.cache)
-        return env
 
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str:
         """Put figures and tables in, name preview picture and feed, and declare the page's policy."""
@@ -204,6 +197,11 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         if self.config.templates:
             server.watch(self.config.templates)
         return server
+
+    def _posts(self, config: MkDocsConfig) -> Path:
+        """Where this site's posts lie while they are read: a folder that no other site has."""
+        folder = self._folder(config)
+        return folder / self.config.cache / "posts" / block_key(str(folder))
 
     def _data(self, config: MkDocsConfig) -> list[Path]:
         first, *others = [self._folder(config) / name for name in self.config.folders.split(os.pathsep)]

@@ -1,5 +1,6 @@
 """Everything the pages speak of, computed once: the data, what was found out about them, and what people say."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,7 @@ from sparkpub.site.pages.evidence import Published, published
 
 LEADING = 6
 """Metrics that lead the page of a campaign, at most."""
+_UNIT = re.compile(r"_(gib|tok_s|req_s|gflop_s|ms|celsius|watt|joule|percent|mhz)$")
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,11 @@ class Publication:
         metrics = self.metrics(campaign)
         leading = [metric for metric in metrics if metric.headline is not None]
         return tuple((leading or metrics)[:LEADING])
+
+
+def slug(metric: str) -> str:
+    """What a metric is called in addresses and in prose: its name without the unit, `peak-memory`."""
+    return _UNIT.sub("", metric).replace("_", "-")
 
 
 def _grouped(items: Iterable[Any], key: Any) -> Mapping[Any, Sequence[Any]]:

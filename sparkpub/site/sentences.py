@@ -3,21 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from sparkpub.record.metrics import Metric
-from sparkpub.record.text import SPACE, counted, listed, span, spread
-from sparkpub.review.statistics.describe import ALPHA
+from sparkpub.record.text import SPACE, listed, span, spread
 from sparkpub.review.summary import CellStatistic, ComparisonRow
-
-
-def of_kind(kind: str, metric: Metric, rows: Sequence[ComparisonRow], cells: Sequence[CellStatistic]) -> str:
-    """What a kind of chart of a metric shows: the difference, the means, the spread of a cell, or its drift."""
-    if kind == "box" and (shares := sorted(c.cv_percent for c in cells if c.n > 1 and c.cv_percent is not None)):
-        return f"Runs of one cell vary by {spread([f'{share:.2g}' for share in shares], '%')} of their mean (sd)."
-    if kind == "order" and (tested := [cell for cell in cells if cell.trend_p_adjusted is not None]):
-        drifting = [f"{_cell(c)}, {c.workload}" for c in tested if c.trend_p_adjusted is not None
-                    and c.trend_p_adjusted < ALPHA]  # fmt: skip
-        which = f"{len(drifting)} of {counted(len(tested), 'cell')}: {'; '.join(drifting)}" if drifting else "no cell"
-        return f"{metric.label} drifts with the order of the runs in {which} (Mann-Kendall, adjusted)."
-    return ("" if kind == "bars" else differences(metric, rows)) or means(metric, cells)
 
 
 def differences(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
@@ -63,12 +50,13 @@ def means(metric: Metric, cells: Sequence[CellStatistic]) -> str:
     if len(ordered) == 1:
         return f"The mean of {metric.within_sentence} is {metric.format(ordered[0].mean)}."
     return (
-        f"Means of {metric.within_sentence} run from {metric.format(ordered[0].mean)} ({_cell(ordered[0])}) "
-        f"to {metric.format(ordered[-1].mean)} ({_cell(ordered[-1])})."
+        f"Means of {metric.within_sentence} run from {metric.format(ordered[0].mean)} ({cell_name(ordered[0])}) "
+        f"to {metric.format(ordered[-1].mean)} ({cell_name(ordered[-1])})."
     )
 
 
-def _cell(cell: CellStatistic) -> str:
+def cell_name(cell: CellStatistic) -> str:
+    """`deepseek, native`."""
     return f"{cell.model}, {cell.environment}"
 
 

@@ -126,7 +126,7 @@ TAIL = """
 site_name: tail
 docs_dir: docs
 theme: {{name: material, font: false}}
-plugins: [{{sparkpub: {{folders: {data}, cache: {cache}, max_run_pages: 0}}}}, blog]
+plugins: [{{sparkpub: {{folders: {data}, max_run_pages: 0}}}}, blog]
 markdown_extensions: [attr_list, md_in_html, tables, toc]
 """
 
@@ -138,7 +138,7 @@ def tail(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ho
     blog = project / "docs" / "blog"
     (blog / "posts").mkdir(parents=True)
     (blog / "index.md").write_text("# Blog\n", encoding="utf-8")
-    text = TAIL.format(data=campaign.write(project / "data"), cache=REPOSITORY / ".cache/sparkpub")
+    text = TAIL.format(data=campaign.write(project / "data"))
     (project / "mkdocs.yml").write_text(text, encoding="utf-8")
     argv = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder), "-f", project / "mkdocs.yml"]
     subprocess.run(argv, cwd=REPOSITORY, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, check=True)

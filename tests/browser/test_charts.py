@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from sparkpub.site.browser import runtime, security
+from sparkpub.site.cache import Cache
 from sparkpub.site.content import ROOT
-from sparkpub.site.figures.compile import FONT, compile_chart, drawing
+from sparkpub.site.drawing.chart import Chart
+from sparkpub.site.drawing.compile import Job, compile_chart
+from sparkpub.site.drawing.output import FONT, markup
 from tests.browser.conftest import Host, served
 
 ROWS = [
@@ -45,16 +48,16 @@ FORM = """<form class="sp-filters" hidden><fieldset><legend>Model</legend>
 
 
 def build(folder: Path, *, node: bool) -> None:
-    browser = runtime.files(folder.parent / "cache", node=node)
+    browser = runtime.files(Cache(folder.parent / "cache"), node=node)
     figures = ""
     for x in ("value", "position"):
-        chart = compile_chart(specification(x), {"runs": ROWS}, key=x)
+        chart = compile_chart(Job(x, Chart(specification, (x,)), {"runs": ROWS}))
         for suffix, text in (("", chart.vega_json), (".narrow", chart.vega_json_narrow)):
             target = folder / "charts" / f"{x}{suffix}.vega.json"
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text)
         figures += (
-            f'<figure id="{x}">{drawing(chart, specification=f"charts/{x}", sources={"runs": "runs.json"})}</figure>'
+            f'<figure id="{x}">{markup(chart, specification=f"charts/{x}", sources={"runs": "runs.json"})}</figure>'
         )
     (folder / "runs.json").write_text(json.dumps(ROWS))
     table = "".join(f'<tr data-sp-row data-model="{row["model"]}"><td>{row["run"]}</td></tr>' for row in ROWS)

@@ -406,11 +406,35 @@ def test_compare_lays_telemetry_of_two_cells_over_each_other(site: Host) -> None
     assert visit.errors == []
 
 
-def test_compare_of_single_runs_decides_nothing(site: Host) -> None:
-    page = site.open(f"compare/?a=run:{NAME}-native_m_w_iter01&b=run:{NAME}-container_m_w_iter01").page
+def test_compare_says_what_the_build_says(site: Host) -> None:
+    """The verdict, the difference and its interval are those of `data/statistics.json`, to the digit."""
+    page = site.open(f"compare/?a=cell:{NAME}/m/native/w&b=cell:{NAME}/m/container/w").page
     page.wait_for_selector("[data-sp-compare] tbody tr")
-    verdicts = set(page.locator("[data-sp-compare] .sp-verdict").all_inner_texts())
-    assert verdicts == {"undecided"}
+    row = page.locator("[data-sp-compare] tr", has_text="Output throughput").inner_text().replace("\u2212", "-")
+    statistics = json.loads((site.folder / "data" / "statistics.json").read_text())
+    (known,) = (found for found in statistics["comparisons"]
+                if found["campaign"] == NAME and found["metric"] == "output_throughput_tok_s")  # fmt: skip
+    assert known["verdict"] == "lower"
+    for text in (known["verdict"], known["why"], f"{known['difference']:.2f}", f"{known['difference_percent']:.2f} %",
+                 f"{known['mean_baseline']:.2f}", f"{known['mean_candidate']:.2f}"):  # fmt: skip
+        assert text in row
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "why"),
+    [
+        (f"run:{NAME}-native_m_w_iter01", f"run:{NAME}-container_m_w_iter01", "Not compared when the site was built"),
+        (f"cell:{NAME}/m/container/w", f"cell:{NAME}/m/native/w", "swap A and B"),
+    ],
+    ids=["runs", "turned round"],
+)
+def test_what_was_not_compared_has_values_and_no_verdict(site: Host, a: str, b: str, why: str) -> None:
+    page = site.open(f"compare/?a={a}&b={b}").page
+    page.wait_for_selector("[data-sp-compare] tbody tr")
+    row = page.locator("[data-sp-compare] tr", has_text="Output throughput")
+    assert why in row.inner_text()
+    assert row.locator("strong").count() == 2
+    assert page.locator("[data-sp-compare] .sp-verdict").count() == 0
 
 
 def test_compare_remembers_and_hides_what_is_not_shown_to_differ(site: Host) -> None:

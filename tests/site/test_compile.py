@@ -10,11 +10,17 @@ from xml.etree import ElementTree
 import pytest
 
 from sparkpub.record.errors import SiteError
+from sparkpub.site.cache import Cache
 from sparkpub.site.content import ROOT
-from sparkpub.site.figures import Chart
-from sparkpub.site.figures import compile as compiling
-from sparkpub.site.figures.drawn import as_png
-from sparkpub.site.figures.scope import COVERAGE
+from sparkpub.site.drawing import compile as compiling
+from sparkpub.site.drawing import drawings
+from sparkpub.site.drawing.chart import Chart
+from sparkpub.site.drawing.compile import Job
+from sparkpub.site.drawing.converter import converter, png
+from sparkpub.site.drawing.drawings import POOL_FROM, Drawings
+from sparkpub.site.drawing.output import FONT, image, standalone
+from sparkpub.site.figures import telemetry
+from sparkpub.site.figures.coverage import GLYPHS
 
 ROWS = [
     {"run": f"r{i}", "environment": "native" if i % 2 else "container", "value": 10 + i * 0.37, "href": f"runs/r{i}/"}
@@ -29,12 +35,20 @@ SPEC = {
         "color": {"field": "environment", "type": "nominal", "scale": {"range": ["var(--sp-c1)", "var(--sp-c2)"]}},
         "href": {"field": "href", "type": "nominal"},
     },
-    "config": {"background": None, "font": compiling.FONT, "aria": False},
+    "config": {"background": None, "font": FONT, "aria": False},
 }
 
 
+def specification(*changes: tuple[str, object]) -> dict[str, object]:
+    return {**SPEC, **dict(changes)}
+
+
+def chart(**changes: object) -> Chart:
+    return Chart(specification, tuple(changes.items()))
+
+
 def compiled(rows: list[dict[str, object]] = ROWS, **changes: object) -> compiling.Compiled:  # type: ignore[type-arg]
-    return compiling.compile_chart({**SPEC, **changes}, {"runs": rows}, key="strip")
+    return compiling.compile_chart(Job("strip", chart(**changes), {"runs": rows}))
 
 
 def parsed(svg: str) -> ElementTree.Element:
@@ -46,12 +60,12 @@ def links(svg: str) -> list[str]:
     return re.findall(r'href="([^"]*)"', svg)
 
 
-def compile_many(jobs: list[compiling.Job], cache: Path) -> list[compiling.Compiled]:
+def compile_many(jobs: list[Job], cache: Path) -> list[compiling.Compiled]:
     """As a build does it: all wanted, then all there."""
-    with compiling.Drawings(cache) as drawings:
+    with Drawings(Cache(cache)) as wanted:
         for job in jobs:
-            drawings.want(job)
-        found = drawings.finished()
+            wanted.want(job)
+        found = wanted.finished()
     return [found[job.key] for job in jobs]
 
 
@@ -106,8 +120,7 @@ def test_compiled_vega_holds_no_rows() -> None:
 
 
 def test_ids_of_two_charts_differ() -> None:
-    first = compiling.compile_chart(SPEC, {"runs": ROWS}, key="a")
-    second = compiling.compile_chart(SPEC, {"runs": ROWS}, key="b")
+    first, second = (compiling.compile_chart(Job(key, chart(), {"runs": ROWS})) for key in "ab")
     ids = [re.findall(r'id="([^"]+)"', svg) for svg in (first.svg_wide, first.svg_narrow, second.svg_wide)]
     assert all(ids)
     assert len({name for names in ids for name in names}) == sum(len(set(names)) for names in ids)
@@ -118,25 +131,26 @@ def test_ids_of_two_charts_differ() -> None:
 def test_panels_fit_the_page_and_the_phone_whatever_their_axes_say(largest: float) -> None:
     signals = (("SM clock", "MHz"), ("GPU power", "W"))
     samples = [{"signal": label, "t": t, "value": largest * t / 9} for label, _ in signals for t in range(10)]
-    chart = compiling.compile_chart(
-        Chart("telemetry", (signals,)),
-        {"samples": samples, "phases": []},
-        key="panels",
-        narrow=Chart("telemetry", (signals, compiling.NARROW)),
+    drawn = compiling.compile_chart(
+        Job(
+            "panels",
+            Chart(telemetry.draw, (signals,)),
+            {"samples": samples, "phases": []},
+            narrow=Chart(telemetry.draw, (signals, compiling.NARROW)),
+        )
     )
-    assert width(chart.svg_wide) == pytest.approx(compiling.WIDE, rel=0.03)
-    assert width(chart.svg_narrow) == pytest.approx(compiling.NARROW, rel=0.03)
+    assert width(drawn.svg_wide) == pytest.approx(compiling.WIDE, rel=0.03)
+    assert width(drawn.svg_narrow) == pytest.approx(compiling.NARROW, rel=0.03)
 
 
 def test_a_chart_of_its_own_for_the_phone() -> None:
-    chart = compiling.compile_chart(SPEC, {"runs": ROWS}, key="x", narrow={**SPEC, "height": 411})
-    assert '"height":411' in chart.vega_json_narrow
-    assert '"height":411' not in chart.vega_json
+    drawn = compiling.compile_chart(Job("x", chart(), {"runs": ROWS}, narrow=chart(height=411)))
+    assert '"height":411' in drawn.vega_json_narrow
+    assert '"height":411' not in drawn.vega_json
 
 
 def test_images_have_the_colours_of_both_modes_and_no_links() -> None:
-    chart = compiled()
-    style, drawing = compiling.image(chart.svg_narrow).split("</style>")
+    style, drawing = image(compiled().svg_narrow).split("</style>")
     parsed(style + "</style>" + drawing)
     light, dark = style.split("@media (prefers-color-scheme:dark)")
     assert "--sp-c1:#005fb8" in light  # as in sparkpub.css
@@ -145,12 +159,12 @@ def test_images_have_the_colours_of_both_modes_and_no_links() -> None:
     assert "href" not in drawing
 
 
-def test_files_have_real_colours_and_no_links(tmp_path: Path) -> None:
-    chart = compiled()
-    parsed(chart.svg_file)
-    assert "var(" not in chart.svg_file
-    assert "href" not in chart.svg_file
-    assert as_png(chart.svg_file, tmp_path).startswith(b"\x89PNG\r\n")
+def test_files_have_real_colours_and_no_links() -> None:
+    svg = standalone(compiled().svg_wide)
+    parsed(svg)
+    assert "var(" not in svg
+    assert "href" not in svg
+    assert png(svg).startswith(b"\x89PNG\r\n")
 
 
 def test_a_wrong_chart_is_one_line_that_names_it() -> None:
@@ -158,40 +172,57 @@ def test_a_wrong_chart_is_one_line_that_names_it() -> None:
         compiled(mark="pint")
 
 
-def test_cache_gives_the_same_and_heals(tmp_path: Path) -> None:
-    jobs = [compiling.Job("a", SPEC, {"runs": ROWS}), compiling.Job("b", SPEC, {"runs": ROWS[:5]})]
+def test_cache_gives_the_same_and_heals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = [Job("a", chart(), {"runs": ROWS}), Job("b", chart(), {"runs": ROWS[:5]})]
     first = compile_many(jobs, tmp_path)
-    assert [chart.key for chart in first] == ["a", "b"]
-    files = sorted(tmp_path.glob("*.json"))
-    files[0].write_text("{")
-    stamp = files[1].stat().st_mtime_ns
+    assert [drawn.key for drawn in first] == ["a", "b"]
+    damaged, _ = sorted(path for path in tmp_path.rglob("*") if path.is_file())
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    made: list[str] = []
+    real = drawings.compile_chart
+
+    def counting(job: Job) -> compiling.Compiled:
+        made.append(job.key)
+        return real(job)
+
+    monkeypatch.setattr(drawings, "compile_chart", counting)
     assert compile_many(jobs, tmp_path) == first
-    assert files[1].stat().st_mtime_ns == stamp
+    assert len(made) == 1
+    assert compile_many(jobs, tmp_path) == first
+    assert len(made) == 1
 
 
-def test_other_rows_are_another_chart(tmp_path: Path) -> None:
-    changed = [{**ROWS[0], "value": 99.5}, *ROWS[1:]]
-    a, b = (compiling.Job("a", SPEC, {"runs": rows}) for rows in (ROWS, changed))
-    assert a.fingerprint != b.fingerprint
-    (one,), (two,) = compile_many([a], tmp_path), compile_many([b], tmp_path)
-    assert one.svg_wide != two.svg_wide
+@pytest.mark.parametrize(
+    "other",
+    [
+        Job("a", chart(), {"runs": [{**ROWS[0], "value": 99.5}, *ROWS[1:]]}),
+        Job("a", chart(height=77), {"runs": ROWS}),
+        Job("a", chart(), {"runs": ROWS}, narrow=chart(height=77)),
+        Job("b", chart(), {"runs": ROWS}),
+    ],
+    ids=["rows", "chart", "narrow chart", "key"],
+)
+def test_what_decides_a_drawing_is_in_its_name(tmp_path: Path, other: Job) -> None:
+    (one,) = compile_many([Job("a", chart(), {"runs": ROWS})], tmp_path)
+    (two,) = compile_many([other], tmp_path)
+    assert one != two
 
 
-PACKAGE = Path(compiling.__file__).parents[2]
+PACKAGE = Path(compiling.__file__).parents[3]
 PROGRAM = """
 import hashlib, sys
 from pathlib import Path
-from sparkpub.site.figures import compile as compiling
+from sparkpub.site.drawing.compile import Job
 sys.path.insert(0, sys.argv[2])
-from test_compile import ROWS, SPEC, compile_many
+from test_compile import ROWS, chart, compile_many
 if __name__ == "__main__":
-    jobs = [compiling.Job(f"k{i}", SPEC, {"runs": ROWS[: i + 1]}) for i in range(int(sys.argv[3]))]
+    jobs = [Job(f"k{i}", chart(), {"runs": ROWS[: i + 1]}) for i in range(int(sys.argv[3]))]
     charts = compile_many(jobs, Path(sys.argv[1]))
     print(hashlib.sha256("".join(c.svg_wide + c.vega_json for c in charts[:3]).encode()).hexdigest())
 """
 
 
-@pytest.mark.parametrize("count", [3, pytest.param(compiling.POOL_FROM, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [3, pytest.param(POOL_FROM, marks=pytest.mark.slow)])
 def test_bytes_do_not_depend_on_hash_seed_or_processes(tmp_path: Path, count: int) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
@@ -212,20 +243,20 @@ def test_bytes_do_not_depend_on_hash_seed_or_processes(tmp_path: Path, count: in
 def picture(text: str, family: str) -> bytes:
     size = 'xmlns="http://www.w3.org/2000/svg" width="60" height="30"'
     svg = f'<svg {size}><text y="20" font-family="{family}">{text}</text></svg>'
-    return bytes(compiling.converter().svg_to_png(svg))
+    return bytes(converter().svg_to_png(svg))
 
 
 def test_no_font_of_the_machine_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FONTCONFIG_FILE", "as it was")
-    compiling.converter.cache_clear()
-    compiling.converter()
+    converter.cache_clear()
+    converter()
     assert os.environ["FONTCONFIG_FILE"] == "as it was"
     # Most Linux machines have DejaVu; the converter does not know it.
     assert picture("Width", "DejaVu Sans") == picture("", "DejaVu Sans")
-    assert picture("Width", compiling.FONT) == picture("Width", "Liberation Sans") != picture("", "Liberation Sans")
+    assert picture("Width", FONT) == picture("Width", "Liberation Sans") != picture("", "Liberation Sans")
 
 
-@pytest.mark.parametrize("glyph", COVERAGE.values())
+@pytest.mark.parametrize("glyph", GLYPHS.values())
 def test_the_shipped_font_has_every_sign_of_the_coverage_chart(glyph: str) -> None:
     missing = "\N{SNOWMAN}"
-    assert picture(glyph, compiling.FONT) != picture(missing, compiling.FONT)
+    assert picture(glyph, FONT) != picture(missing, FONT)

@@ -17,10 +17,10 @@ from sparkpub.review.dataset import load
 from sparkpub.review.export import FORMATS, table
 from sparkpub.site.build import build
 from sparkpub.site.content import Content, SiteOptions, fill, placeholder, way_to_root
-from sparkpub.site.figures.library import slug
 from sparkpub.site.figures.samples import thinned
 from sparkpub.site.pages import blog
 from sparkpub.site.pages.templating import markdown_text
+from sparkpub.site.publication import slug
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from sparkpub.site.browser import runtime
+from sparkpub.site.cache import Cache
 
 
 def test_without_node_the_converter_serves_and_the_log_says_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    runtime._converter.cache_clear()
     with caplog.at_level(logging.INFO, logger="mkdocs.plugins.sparkpub"):
-        browser = runtime.files(tmp_path, node=False)
+        browser = runtime.files(Cache(tmp_path), node=False)
     assert "converter's copy" in caplog.text
     assert any(b"makeView" in content for address, content in browser.files.items() if "vega" in address)
 
@@ -25,11 +25,11 @@ def test_a_bundle_that_fails_falls_back(tmp_path: Path, monkeypatch: pytest.Monk
         tool = tmp_path / name
         tool.write_text("#!/bin/sh\necho no network >&2\nexit 1\n")
         tool.chmod(0o755)
-    assert runtime.runtime(tmp_path / "cache").kind == "vl-convert"
+    assert runtime.runtime(Cache(tmp_path / "cache")).kind == "vl-convert"
 
 
 def test_modules_name_each_other_by_content(tmp_path: Path) -> None:
-    browser = runtime.files(tmp_path, node=False)
+    browser = runtime.files(Cache(tmp_path), node=False)
     assert browser.module in browser.files
     assert browser.stylesheet in browser.files
     names = {address.rpartition("/")[2] for address in browser.files}

@@ -3,15 +3,14 @@ and Mollon (1999), distance in CIELAB."""
 
 import itertools
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sparkpub.site.figures import compile as compiling
+from sparkpub.site.drawing.colours import STYLESHEET
 from sparkpub.site.figures import theme
 
-CSS = (Path(compiling.__file__).parents[1] / "browser" / "assets" / "sparkpub.css").read_text(encoding="utf-8")
+CSS = STYLESHEET.read_text(encoding="utf-8")
 SERIES = [f"--sp-c{index}" for index in range(1, 7)]
 TEXT = ["--sp-fg", "--sp-fg2", "--sp-link", "--sp-bad", "--sp-warn", "--sp-good"]
 

@@ -1,4 +1,4 @@
-"""The browser's side: our own module and style sheet, and the chart runtime that packages provide.
+"""The browser's side: our own modules and style sheet, and the chart runtime that packages provide.
 
     files(cache)     everything the browser needs, by address from the site's root, named by content
     runtime(cache)   the chart runtime alone
@@ -8,27 +8,38 @@ Without them the converter's own copy of Vega, Vega-Lite and vega-embed serves, 
 Both interpret the charts' expressions instead of compiling them, so no page needs `unsafe-eval`.
 """
 
-import functools
 import hashlib
 import logging
 import shutil
 import subprocess
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from sparkpub.record.store import write_atomic
-from sparkpub.site.figures.compile import converter
+from pydantic_core import from_json, to_json
+
+from sparkpub.site import cache as caching
+from sparkpub.site.cache import Cache
+from sparkpub.site.drawing.colours import STYLESHEET
+from sparkpub.site.drawing.converter import VEGA_LITE, converter
 
 log = logging.getLogger("mkdocs.plugins.sparkpub")
 ASSETS = Path(__file__).parent / "assets"
 BUNDLE = Path(__file__).parent / "bundle"
 FOLDER = "assets/sparkpub"
-MODULES = ("filters.js", "live.js", "welch.js", "explorer.js", "compare.js", "log.js", "sparkpub.js")
+MODULES = ("filters.js", "live.js", "explorer.js", "compare.js", "log.js", "sparkpub.js")
+"""In the order in which they import each other."""
 ICON = f"{FOLDER}/icon.svg"
 """Named in mkdocs.yml, so it keeps its address."""
+BUNDLE_SOURCES = ("package.json", "package-lock.json", "build.mjs", "entry.mjs")
+BUNDLE_STEPS = (
+    ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"),
+    ("node", "build.mjs", "out.js", "licenses.txt"),
+)
 NPM_TIMEOUT_SECONDS = 240
 
 
@@ -50,84 +61,88 @@ class Browser:
     stylesheet: str
 
 
-def begun(cache: Path) -> "Future[Browser]":
+@contextmanager
+def begun(cache: Cache) -> Iterator[Future[Browser]]:
     """`files` beside everything else: packages may have to be fetched and bundled first."""
-    return _ASIDE.submit(files, cache)
+    aside = ThreadPoolExecutor(1)
+    try:
+        yield aside.submit(files, cache)
+    finally:
+        aside.shutdown(wait=False, cancel_futures=True)
 
 
-_ASIDE = ThreadPoolExecutor(1)
-
-
-def files(cache: Path, *, node: bool = True) -> Browser:
+def files(cache: Cache, *, node: bool = True) -> Browser:
     """Our modules, style sheet and the chart runtime, each under a name that changes with its content."""
     chart = runtime(cache, node=node)
-    found = {_named("vega.js", chart.code): chart.code, f"{FOLDER}/licenses.txt": chart.licences.encode()}
-    vega = next(iter(found)).rpartition("/")[2]
-    names = {"vega.js": vega}
-    # In the order in which they import each other: a name in a later file is known by then.
+    vega = named("vega.js", chart.code)
+    found = {vega: chart.code, f"{FOLDER}/licenses.txt": chart.licences.encode()}
+    names = {"vega.js": vega.rpartition("/")[2]}
     for source in MODULES:
         text = (ASSETS / source).read_text(encoding="utf-8")
         for plain, hashed in names.items():
             text = text.replace(f"'./{plain}'", f"'./{hashed}'")
-        address = _named(source, text.encode())
+        address = named(source, text.encode())
         names[source] = address.rpartition("/")[2]
         found[address] = text.encode()
-    found.update([search()])
-    style = (ASSETS / "sparkpub.css").read_bytes()
-    found[_named("sparkpub.css", style)] = style
+    address, script = search()
+    found[address] = script
+    style = STYLESHEET.read_bytes() + b"\n" + (ASSETS / "sparkpub.css").read_bytes()
+    stylesheet = named("sparkpub.css", style)
+    found[stylesheet] = style
     found[ICON] = (ASSETS / "icon.svg").read_bytes()
-    return Browser(found, f"{FOLDER}/{names['sparkpub.js']}", _named("sparkpub.css", style))
+    return Browser(found, f"{FOLDER}/{names['sparkpub.js']}", stylesheet)
 
 
-@functools.cache
 def search() -> tuple[str, bytes]:
     """Address and text of the script that keeps the theme's search back until a reader turns to it."""
     text = (ASSETS / "search.js").read_bytes()
-    return _named("search.js", text), text
+    return named("search.js", text), text
 
 
-def _named(name: str, content: bytes) -> str:
+def named(name: str, content: bytes) -> str:
     """`assets/sparkpub/<stem>.<8 digits of SHA-256><suffix>`: a page never meets another build's file."""
     stem, _, suffix = name.rpartition(".")
     return f"{FOLDER}/{stem}.{hashlib.sha256(content).hexdigest()[:8]}.{suffix}"
 
 
-def runtime(cache: Path, *, node: bool = True) -> Runtime:
+def runtime(cache: Cache, *, node: bool = True) -> Runtime:
     """The chart runtime, from `cache` where its sources have not changed. Never raises for want of Node."""
     slim = _slim(cache) if node and shutil.which("node") and shutil.which("npm") else None
-    return slim or _converter()
+    return slim or _from_converter()
 
 
-def _slim(cache: Path) -> Runtime | None:
+def _slim(cache: Cache) -> Runtime | None:
     """The bundle built with Node from locked packages, or None where npm or esbuild fails."""
-    sources = [BUNDLE / name for name in ("package.json", "package-lock.json", "build.mjs", "entry.mjs")]
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
-    built, licences = cache / f"vega-{digest}.js", cache / f"vega-{digest}.txt"
-    if not built.is_file() or not licences.is_file():
-        work = cache / f"bundle-{digest}"
-        work.mkdir(parents=True, exist_ok=True)
-        for path in sources:
-            shutil.copyfile(path, work / path.name)
+    sources = {name: (BUNDLE / name).read_text(encoding="utf-8") for name in BUNDLE_SOURCES}
+    key = caching.key("bundle", sources)
+    entry = cache.get(key)
+    if entry is None:
         try:
-            for argv in (
-                ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
-                ["node", "build.mjs", "out.js", "licenses.txt"],
-            ):
-                subprocess.run(argv, cwd=work, check=True, capture_output=True, timeout=NPM_TIMEOUT_SECONDS)
+            code, licences = _bundled(sources)
         except (subprocess.SubprocessError, OSError) as error:
             reason = getattr(error, "stderr", None) or str(error).encode()
             log.info("the chart runtime cannot be bundled: %s", reason.decode(errors="replace").strip().split("\n")[0])
             return None
-        write_atomic(licences, (work / "licenses.txt").read_bytes(), durable=False)
-        write_atomic(built, (work / "out.js").read_bytes(), durable=False)
-        shutil.rmtree(work, ignore_errors=True)
-    return Runtime(built.read_bytes(), "slim", licences.read_text(encoding="utf-8"))
+        entry = to_json([code, licences])
+        cache.put(key, entry)
+    code, licences = from_json(entry)
+    return Runtime(code.encode(), "slim", licences)
 
 
-@functools.cache
-def _converter() -> Runtime:
+def _bundled(sources: Mapping[str, str]) -> tuple[str, str]:
+    """The bundle and the licences of what is in it."""
+    with tempfile.TemporaryDirectory(prefix="sparkpub-bundle-") as name:
+        work = Path(name)
+        for source, text in sources.items():
+            (work / source).write_text(text, encoding="utf-8")
+        for argv in BUNDLE_STEPS:
+            subprocess.run(argv, cwd=work, check=True, capture_output=True, timeout=NPM_TIMEOUT_SECONDS)
+        return (work / "out.js").read_text(encoding="utf-8"), (work / "licenses.txt").read_text(encoding="utf-8")
+
+
+def _from_converter() -> Runtime:
     log.info("the chart runtime is the converter's copy of Vega, twice as large; with Node and npm it is bundled anew")
-    bundle = converter().javascript_bundle("window.sparkpubEmbed = vegaEmbed;", vl_version="6.4")
+    bundle = converter().javascript_bundle("window.sparkpubEmbed = vegaEmbed;", vl_version=VEGA_LITE)
     return Runtime(f"{bundle}\n{_MAKE_VIEW}".encode(), "vl-convert", _CONVERTER_LICENCE)
 
 

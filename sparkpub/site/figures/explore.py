@@ -1,14 +1,35 @@
-"""Charts whose data the reader chooses: any metric against any other, and the telemetry of two runs."""
+"""Any metric against any other: the reader chooses, beginning with a view that is not empty."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import altair as alt
-
+from sparkpub.record.metrics import Metric
+from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import marks, theme
+from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.figure import Figure, Table
+from sparkpub.site.figures.rows import Row
+
+KEY = "explorer"
 
 
-def explore(across: str, up: str, environments: Sequence[str]) -> dict[str, Any]:
+def figure(rows: Sequence[Row], sources: Mapping[str, str], across: Metric, up: Metric) -> Figure:
+    """The figure with which the explorer begins; `rows` are the runs of all campaigns."""
+    environments = tuple(dict.fromkeys(row["environment"] for row in rows))
+    return Figure(
+        key=KEY,
+        title="Any metric against any other",
+        says=f"Each point is a run: {across.label} ({across.unit}) across, {up.label} ({up.unit}) up.",
+        sample=f"{len(rows)} runs of all campaigns. Drag over points to keep only those in the table.",
+        chart=Chart(draw, (across.name, up.name, environments)),
+        data={"runs": rows},
+        table=Table((), ()),
+        rows=rows,
+        sources={"runs": sources["runs"]},
+    )
+
+
+def draw(across: str, up: str, environments: Sequence[str]) -> dict[str, Any]:
     """Every run as a point. The signals `xfield` and `yfield` name its metrics, `brush` says what is dragged over.
 
     Rows `runs`: `run, campaign, cell, environment, state, start_temp, flags, href` and one column per metric.
@@ -32,22 +53,3 @@ def explore(across: str, up: str, environments: Sequence[str]) -> dict[str, Any]
     )
     fields = [alt.param(name="xfield", value=across), alt.param(name="yfield", value=up)]
     return theme.finish(alt.layer(points).add_params(*fields).properties(height=300))
-
-
-def overlay() -> dict[str, Any]:
-    """Two runs on one time axis, a panel per signal. Rows `samples`: `side, signal, t, value`; side is A or B."""
-    line = (
-        alt.Chart(alt.NamedData("samples"))
-        .mark_line(interpolate="step-after", clip=True)
-        .encode(
-            x=alt.X("t:Q", title="Seconds since launch", scale=alt.Scale(nice=False, zero=False)),
-            y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=4)),
-            color=theme.colour("side", ("A", "B"), "Run"),
-            strokeDash=theme.dash("side", ("A", "B")),
-            tooltip=[alt.Tooltip("side:N"), alt.Tooltip("t:Q", title="seconds"), alt.Tooltip("value:Q")],
-        )
-        .properties(width=theme.WIDE - 80, height=90)
-    )
-    header = alt.Header(title=None, labelAnchor="start", labelOrient="top", labelColor=theme.TEXT, labelFontSize=12)
-    panels = line.facet(row=alt.Row("signal:N", header=header, sort=None), spacing=14)
-    return theme.finish(panels.resolve_scale(y="independent"))

@@ -1,38 +1,94 @@
-"""What the charts of a scope are put together from: its rows, its axis of cells, its runs as points."""
+"""What the charts of a scope are put together from: its rows, its axes, its runs as points."""
 
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
-
+from sparkpub.record.metrics import Metric
 from sparkpub.site.figures import theme
-from sparkpub.site.figures.scope import STATES, Scope
+from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.scope import Scope
+
+STATES = ("counted", "excluded")
 
 
-def rows(scope: Scope, name: str, *more: str) -> alt.Chart:
+def rows(scope: Scope, name: str, *more: str) -> "alt.Chart":
     """A chart on the rows called `name`, cut to this scope."""
     return alt.Chart(alt.NamedData(name)).transform_filter(scope.where(*more))
 
 
-def y(scope: Scope, *, labels: bool = True) -> alt.Y:
+def about(metric: Metric) -> str:
+    """A Vega expression that keeps a metric's rows of `cells` and `trends`."""
+    return f"datum.metric === {metric.name!r}"
+
+
+def has(name: str) -> str:
+    """A Vega expression that keeps rows with a value in a column."""
+    return f"isValid(datum.{name})"
+
+
+def x(metric: Metric, field: str, *, zero: bool) -> "alt.X":
+    """A metric's values along the bottom."""
+    return alt.X(
+        f"{field}:Q",
+        title=theme.axis_title(metric.label, metric.unit),
+        scale=alt.Scale(zero=zero, nice=True),
+        axis=alt.Axis(labelOverlap="greedy", labelSeparation=8),
+    )
+
+
+def y(scope: Scope, *, labels: bool = True) -> "alt.Y":
     """The axis that lists the cells."""
-    return alt.Y("cell:N", sort=list(scope.cells), title=None, scale=alt.Scale(paddingInner=0.25),
-                 axis=alt.Axis(grid=True, labelColor=theme.TEXT, labels=labels))  # fmt: skip
+    return alt.Y(
+        "cell:N",
+        sort=list(scope.cells),
+        title=None,
+        scale=alt.Scale(paddingInner=0.25),
+        axis=alt.Axis(grid=True, labelColor=theme.TEXT, labels=labels),
+    )
 
 
-def names(rows: alt.Chart, y: alt.Y, field: str) -> alt.Chart:
+def height(scope: Scope, step: int = theme.ROW) -> int:
+    """Pixels for a chart with a row per cell."""
+    return max(2, len(scope.cells)) * step
+
+
+def names(rows: "alt.Chart", y: "alt.Y", field: str) -> "alt.Chart":
     """Names above the rows instead of beside them, for a phone: they leave the plot its whole width."""
     words = rows.transform_aggregate(count="count()", groupby=[field]).mark_text(align="left", dy=-18, fontSize=12)
-    found: alt.Chart = words.encode(x=alt.value(0), y=y, text=alt.Text(f"{field}:N"))
-    return found
+    named: alt.Chart = words.encode(x=alt.value(0), y=y, text=alt.Text(f"{field}:N"))
+    return named
 
 
-def environment_colour(scope: Scope, title: str | None = "Environment") -> alt.Color:
+def margin_band(once: "alt.Chart", margin_percent: float) -> "alt.Chart":
+    """The margin within which the campaign calls two environments equivalent."""
+    band: alt.Chart = once.mark_rect(opacity=0.14, color=theme.SERIES[2]).encode(
+        x=alt.XDatum(-margin_percent), x2=alt.X2Datum(margin_percent)
+    )
+    return band
+
+
+def zero_line(once: "alt.Chart") -> "alt.Chart":
+    """The place of no difference."""
+    line: alt.Chart = once.mark_rule(strokeDash=[3, 3]).encode(x=alt.XDatum(0))
+    return line
+
+
+def once(name: str) -> "alt.Chart":
+    """A chart with a single row, for what is drawn once."""
+    return alt.Chart(alt.NamedData(name)).transform_aggregate(count="count()")
+
+
+def environment_colour(scope: Scope, title: str | None = "Environment") -> "alt.Color":
     """Colour by environment, with a legend of that title."""
     return theme.colour("environment", scope.environments, title)
 
 
-def points(scope: Scope, rows: alt.Chart, title: str | None = "Environment", **channels: Any) -> alt.Chart:
+def environment_shape(scope: Scope, title: str | None = "Environment") -> "alt.Shape":
+    """Shape by environment, with a legend of that title."""
+    return theme.shape("environment", scope.environments, title)
+
+
+def points(scope: Scope, rows: "alt.Chart", title: str | None = "Environment", **channels: Any) -> "alt.Chart":
     """Runs as points that lead to their pages; of a run that is left out only the outline shows.
 
     `title` is the legend's; without one there is none, for where each row names its environment.
@@ -48,12 +104,7 @@ def points(scope: Scope, rows: alt.Chart, title: str | None = "Environment", **c
     return points
 
 
-def environment_shape(scope: Scope, title: str | None = "Environment") -> alt.Shape:
-    """Shape by environment, with a legend of that title."""
-    return theme.shape("environment", scope.environments, title)
-
-
-def run_tooltip(title: str, field: str, extra: Sequence[alt.Tooltip] = ()) -> list[alt.Tooltip]:
+def run_tooltip(title: str, field: str, extra: Sequence["alt.Tooltip"] = ()) -> list["alt.Tooltip"]:
     """What pointing at a run tells."""
     return [
         alt.Tooltip("run:N", title="run"),
@@ -63,3 +114,8 @@ def run_tooltip(title: str, field: str, extra: Sequence[alt.Tooltip] = ()) -> li
         alt.Tooltip("state:N", title="in the figures"),
         alt.Tooltip("flags:N", title="flags"),
     ]
+
+
+def tooltip(*fields: str) -> list["alt.Tooltip"]:
+    """What pointing at a mark tells: these columns as they are."""
+    return [alt.Tooltip(f"{field}:N") for field in fields]

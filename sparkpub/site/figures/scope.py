@@ -1,18 +1,6 @@
-"""Which part of the data a chart shows, and the rows that it reads.
-
-Charts hold no rows: they name them. `runs` has one row per run (`run, campaign, model, environment, workload, cell,
-iteration, order, state, flags, href, start_temp` and one column per metric), `cells` one per cell and metric
-(`campaign, model, environment, workload, cell, metric, n, mean, lo, hi`), `trends` two per cell and metric (the ends
-of the trend line). Units are those of the metric.
-"""
+"""Which part of the data a chart shows."""
 
 from dataclasses import dataclass
-
-STATES = ("counted", "excluded")
-COVERAGE = {"done": "●", "failed": "×", "quarantined": "◘", "missing": "○", "extra": "+"}
-"""State of a planned run to its sign."""
-PARTS = ("weights", "KV cache", "engine and other", "page cache", "free", "used, not broken down")
-"""Into which the machine's memory is divided."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +12,10 @@ class Scope:
     environments: tuple[str, ...]
     workloads: tuple[str, ...]
     cells: tuple[str, ...]
+
+    def holds(self, model: str, environment: str, workload: str) -> bool:
+        """Whether a cell of the campaign is in this part of it."""
+        return model in self.models and environment in self.environments and workload in self.workloads
 
     def where(self, *more: str) -> str:
         """A Vega expression that keeps this scope's rows."""

@@ -8,7 +8,7 @@ drawing's decides.
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
+from sparkpub.site.figures.altair import alt
 
 WIDE = 640
 """Width in pixels for which a chart of several views is laid out; other charts leave their width to the drawing."""
@@ -51,22 +51,22 @@ CONFIG: dict[str, Any] = {
 }  # fmt: skip
 
 
-def finish(chart: alt.LayerChart | alt.FacetChart | alt.VConcatChart) -> dict[str, Any]:
+def finish(chart: "alt.LayerChart | alt.FacetChart | alt.VConcatChart") -> dict[str, Any]:
     """The chart as a Vega-Lite specification; with the shared look; its data stay named, without rows."""
     return {**chart.to_dict(validate=False), "config": CONFIG}
 
 
-def series(domain: Sequence[str]) -> alt.Scale:
+def series(domain: Sequence[str]) -> "alt.Scale":
     """A scale that gives each name of the domain a colour of its own."""
     return alt.Scale(domain=list(domain), range=[SERIES[i % len(SERIES)] for i in range(len(domain))])
 
 
-def colour(field: str, domain: Sequence[str], title: str | None = None) -> alt.Color:
+def colour(field: str, domain: Sequence[str], title: str | None = None) -> "alt.Color":
     """A nominal colour scale with fixed places, so that a series keeps its colour in every chart; legend by title."""
     return alt.Color(f"{field}:N", scale=series(domain), legend=alt.Legend(title=title) if title else None)
 
 
-def shape(field: str, domain: Sequence[str], title: str | None = None) -> alt.Shape:
+def shape(field: str, domain: Sequence[str], title: str | None = None) -> "alt.Shape":
     """The shapes that go with `colour`; merged with its legend by the same title and domain."""
     return alt.Shape(
         f"{field}:N",
@@ -75,7 +75,7 @@ def shape(field: str, domain: Sequence[str], title: str | None = None) -> alt.Sh
     )
 
 
-def dash(field: str, domain: Sequence[str]) -> alt.StrokeDash:
+def dash(field: str, domain: Sequence[str]) -> "alt.StrokeDash":
     """The dashes that go with `colour`, for lines."""
     return alt.StrokeDash(
         f"{field}:N",

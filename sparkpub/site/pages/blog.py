@@ -8,8 +8,9 @@ from typing import Any
 import yaml
 
 from sparkpub.record.errors import SiteError
+from sparkpub.site.cache import Cache
 from sparkpub.site.content import POSTS, Content, SiteOptions
-from sparkpub.site.figures.drawn import as_png
+from sparkpub.site.figures.figure import as_png
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages.templating import Templates, front_matter
 from sparkpub.site.pages.tree import Pages
@@ -94,7 +95,7 @@ def _date(post: Post) -> str:
 
 
 def previews(
-    publication: Publication, pages: Pages, written: Mapping[str, Content], templates: Templates
+    publication: Publication, pages: Pages, written: Mapping[str, Content], templates: Templates, cache: Cache
 ) -> Mapping[str, Content]:
     """The feed, and a picture for each campaign and each post."""
     series = posts(written)
@@ -102,17 +103,19 @@ def previews(
     found = {FEED: Content(data=feed.encode())}
     for campaign in publication.campaigns:
         boxes = [b for metric in publication.headlines(campaign)[:3] if (b := pages.value_box(campaign, metric))]
-        found[f"cards/{campaign.name}.png"] = _card(templates, campaign.info.title, boxes, publication.options)
+        found[f"cards/{campaign.name}.png"] = _card(
+            templates, campaign.info.title, boxes, publication.options.name, cache
+        )
     for post in series:
         named = post.meta.get("campaign")
         chosen = [c for c in publication.campaigns if c.name == named] or list(publication.campaigns[:1])
         boxes = [b for campaign in chosen for metric in publication.headlines(campaign)[:3]
                  if (b := pages.value_box(campaign, metric))]  # fmt: skip
-        found[post.card] = _card(templates, post.title, boxes, publication.options)
+        found[post.card] = _card(templates, post.title, boxes, publication.options.name, cache)
     return found
 
 
-def _card(templates: Templates, title: str, boxes: Sequence[Mapping[str, Any]], options: SiteOptions) -> Content:
+def _card(templates: Templates, title: str, boxes: Sequence[Mapping[str, Any]], name: str, cache: Cache) -> Content:
     lines = textwrap.wrap(title, 38)[:3]
-    svg = templates.text("card.svg.j2", lines=lines, boxes=boxes, name=options.name)
-    return Content(data=as_png(svg, options.cache))
+    svg = templates.text("card.svg.j2", lines=lines, boxes=boxes, name=name)
+    return Content(data=as_png(svg, cache))

@@ -1,23 +1,15 @@
-"""The page of one run, kept on disk by the content of everything it shows."""
+"""The page of one run."""
 
-import hashlib
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record, metric_of
-from sparkpub.record.store import Stored, write_atomic
+from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.summary import CellStatistic
 from sparkpub.site.content import Content
-from sparkpub.site.figures import Chart
-from sparkpub.site.figures.compile import NARROW
-from sparkpub.site.figures.drawn import Figure, Table
-from sparkpub.site.figures.samples import Trace, trace
 from sparkpub.site.pages.evidence import Published
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.pages.tree import unique
@@ -51,11 +43,6 @@ class RunPages:
     publication: Publication
     templates: Templates
 
-    def figure(self, stored: Stored, *, drawn: bool) -> Figure | None:
-        """The run's telemetry as a figure, or None where it has none."""
-        found = trace(stored)
-        return None if found is None else _telemetry_figure(stored, found, drawn)
-
     def page(self, campaign: CampaignData, index: int, figure: str, *, drawn: bool) -> Content:
         """The page of the campaign's run number `index`; `figure` is the placeholder of its telemetry, or empty.
 
@@ -64,42 +51,25 @@ class RunPages:
         stored = campaign.runs[index]
         files = self.publication.evidence[stored.record.run_id]
         around = tuple(campaign.runs[at] if 0 <= at < len(campaign.runs) else None for at in (index - 1, index + 1))
-        context = {
-            "run": stored.record,
-            "stored": stored,
-            "campaign": campaign,
-            "place": index + 1,
-            "label": cell_label(campaign, stored.record.cell),
-            "standings": list(self._standings(stored)),
-            "files": files,
-            "findings": self._findings(stored),
-            "reason": self.publication.review.excluded.get(stored.record.run_id),
-            "figure": figure,
-            "drawn": drawn,
-            "log": _log_tail(files),
-            "plan": _plan(stored.record),
-            "previous": around[0],
-            "next": around[1],
-        }
-        key = self._key(context)
-        kept = _kept(key)
-        if kept is None:
-            kept = self.templates.page("run", **context)
-            key.parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(key, json.dumps({"text": kept.text, "blocks": dict(kept.blocks)}), durable=False)
-        return Content(text=kept.text, blocks=kept.blocks, source=stored.path)
-
-    def _key(self, context: Mapping[str, Any]) -> Path:
-        """Where the page is kept: named by a digest of all that the template is given, and of the template."""
-        seen = {name: value for name, value in context.items() if name not in ("run", "stored", "campaign")}
-        for name in ("previous", "next"):
-            seen[name] = seen[name] and seen[name].record.run_id
-        text = repr([self._code, context["stored"].sha256, context["campaign"].info.title, seen])
-        return self.publication.options.cache / "runs" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
-
-    @cached_property
-    def _code(self) -> str:
-        return self.templates.fingerprint()
+        page = self.templates.page(
+            "run",
+            run=stored.record,
+            stored=stored,
+            campaign=campaign,
+            place=index + 1,
+            label=cell_label(campaign, stored.record.cell),
+            standings=list(self._standings(stored)),
+            files=files,
+            findings=self._findings(stored),
+            reason=self.publication.review.excluded.get(stored.record.run_id),
+            figure=figure,
+            drawn=drawn,
+            log=_log_tail(files),
+            plan=_plan(stored.record),
+            previous=around[0],
+            next=around[1],
+        )
+        return Content(text=page.text, blocks=page.blocks, source=stored.path)
 
     def _standings(self, stored: Stored) -> Iterator[Standing]:
         record = stored.record
@@ -123,38 +93,6 @@ class RunPages:
         own = review.by_run.get(record.run_id, ())
         shared = review.by_cell.get((record.campaign, "/".join(record.cell)), ())
         return [*own, *unique(finding for finding in shared if not finding.runs and finding.severity != "info")]
-
-
-def _kept(path: Path) -> Content | None:
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        return Content(text=document["text"], blocks=document["blocks"])
-    except (OSError, ValueError, KeyError):
-        return None
-
-
-def _telemetry_figure(stored: Stored, found: Trace, drawn: bool) -> Figure:
-    run = stored.record.run_id
-    base = f"evidence/{stored.record.campaign}/{stored.path.stem}"
-    rows = {"samples": found.samples, "phases": found.phases}
-    last = max(row["t"] for row in found.samples)
-    ranges = [(label, unit, [row["value"] for row in found.samples if row["signal"] == label])
-              for label, unit in found.signals]  # fmt: skip
-    return Figure(
-        key=f"telemetry-{run}",
-        title="What the sensors saw",
-        says=f"{len(found.signals)} signals over {last:.3g} seconds from launch"
-        + (f"; shaded: {', '.join(phase['name'] for phase in found.phases)}." if found.phases else "."),
-        sample="Each stretch keeps its lowest and highest sample; the file of telemetry has all of them.",
-        chart=Chart("telemetry", (found.signals,)),
-        narrow=Chart("telemetry", (found.signals, NARROW)),
-        data=rows,
-        table=Table(("Signal", "Unit", "Least", "Most"), [
-            [label, unit, f"{min(values):.1f}", f"{max(values):.1f}"] for label, unit, values in ranges]),
-        rows=found.samples,
-        sources={name: f"{base}.{name}.json" for name in rows},
-        drawn=drawn,
-    )  # fmt: skip
 
 
 def _plan(record: Record) -> dict[str, Any]:

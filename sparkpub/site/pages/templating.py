@@ -1,6 +1,5 @@
 """Templates: everything that comes from data is escaped, in HTML and in Markdown."""
 
-import hashlib
 import json
 import re
 from collections.abc import Callable
@@ -10,20 +9,18 @@ from typing import Any
 from jinja2 import (
     ChoiceLoader,
     Environment,
-    FileSystemBytecodeCache,
     FileSystemLoader,
     StrictUndefined,
     TemplateError,
 )
 from markupsafe import Markup
 
-from sparkpub import __version__
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.text import counted, file_size, listed, percent
 from sparkpub.site.content import ROOT, Content, block_key, placeholder
-from sparkpub.site.figures.compile import drawing
-from sparkpub.site.figures.library import slug
+from sparkpub.site.drawing.output import markup
+from sparkpub.site.publication import slug
 
 SHIPPED = Path(__file__).parent / "templates"
 _SPECIAL = re.compile(r"[^\w\s.,]|_")
@@ -41,20 +38,10 @@ def front_matter(**meta: Any) -> Markup:
     return Markup("\n".join(["---", *lines, "---"]))  # noqa: S704 - JSON strings cannot leave their line
 
 
-def bytecode(cache: Path) -> FileSystemBytecodeCache:
-    """Where templates are kept compiled: a warm build spends no time on their text."""
-    folder = cache / "templates"
-    folder.mkdir(parents=True, exist_ok=True)
-    return FileSystemBytecodeCache(str(folder))
-
-
 class Templates:
-    """The page templates. Files in `override` win over the shipped ones of the same name.
+    """The page templates. Files in `override` win over the shipped ones of the same name."""
 
-    `cache` is a folder that keeps them compiled.
-    """
-
-    def __init__(self, override: Path | None = None, cache: Path | None = None) -> None:
+    def __init__(self, override: Path | None = None) -> None:
         folders = [folder for folder in (override, SHIPPED) if folder is not None]
         self._environment = Environment(
             loader=ChoiceLoader([FileSystemLoader(folder) for folder in folders]),
@@ -63,20 +50,18 @@ class Templates:
             trim_blocks=True,
             lstrip_blocks=True,
             keep_trailing_newline=True,
-            bytecode_cache=bytecode(cache) if cache else None,
         )
         self._environment.filters |= {"md": markdown_text, "size": file_size}
         self._environment.globals |= {
-            "root": ROOT, "front": front_matter, "METRICS": METRICS, "slug": slug, "drawing": drawing,
-            "counted": counted, "listed": listed, "percent": percent,
-        }  # fmt: skip
-
-    def fingerprint(self) -> str:
-        """SHA-256 of all templates: what a page kept on disk depends on besides its data."""
-        names = sorted(self._environment.list_templates())
-        assert self._environment.loader is not None
-        sources = [self._environment.loader.get_source(self._environment, name)[0] for name in names]
-        return hashlib.sha256("\0".join([*names, *sources, __version__]).encode()).hexdigest()
+            "root": ROOT,
+            "front": front_matter,
+            "METRICS": METRICS,
+            "slug": slug,
+            "drawing": markup,
+            "counted": counted,
+            "listed": listed,
+            "percent": percent,
+        }
 
     def page(self, template: str, **context: Any) -> Content:
         """A Markdown page whose HTML parts, written as `{% call html() %}…{% endcall %}`, are placeholders."""

@@ -14,10 +14,11 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.summary import ComparisonRow
 from sparkpub.site import sentences
 from sparkpub.site.content import Content
-from sparkpub.site.figures import programs
-from sparkpub.site.figures.library import Library, flags, slug
+from sparkpub.site.figures.library import Library
+from sparkpub.site.figures.selection import flags
+from sparkpub.site.pages import programs
 from sparkpub.site.pages.templating import Templates
-from sparkpub.site.publication import Publication, axes, batch_size, cell_keys, cell_label, scope
+from sparkpub.site.publication import Publication, axes, batch_size, cell_keys, cell_label, scope, slug
 
 METRIC_PAGE = ("", "-relative", "-bars", "-box", "-order", "-sweep")
 """The kinds of charts on the page of a metric that leads; others show every run, and the rest as a table."""

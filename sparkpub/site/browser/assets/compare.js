@@ -1,6 +1,5 @@
-// Any two cells, runs or campaigns side by side: the address says which.
+// Any two cells, runs or campaigns side by side: the address says which. Means and verdicts are those of the build.
 import {json, view} from './live.js';
-import {compare, judge} from './welch.js';
 
 const make = (tag, properties = {}, ...children) => {
   const element = Object.assign(document.createElement(tag), properties);
@@ -14,6 +13,8 @@ const signed = (value, digits) => {
   const text = (Number(value.toFixed(digits)) || 0).toFixed(digits);
   return minus((Number(text) > 0 ? '+' : '') + text);
 };
+
+const decided = ({known}) => known?.verdict === 'higher' || known?.verdict === 'lower';
 
 /** The sides that there are: id to label, group and runs. */
 function sides(rows) {
@@ -31,8 +32,13 @@ function sides(rows) {
 }
 
 class Compare {
-  constructor(element, rows, statistics, {metrics, margins}) {
-    Object.assign(this, {element, metrics, margins, statistics, sides: sides(rows)});
+  constructor(element, rows, cells, comparisons, {metrics}) {
+    Object.assign(this, {element, metrics, sides: sides(rows)});
+    const cell = (row, environment) => cellOf({...row, environment});
+    this.means = new Map(cells.map((row) => [[row.campaign, cellOf(row), row.metric].join('\n'), row]));
+    this.comparisons = new Map(
+      comparisons.map((row) => [[row.campaign, cell(row, row.baseline), cell(row, row.candidate), row.metric].join('\n'), row]),
+    );
     this.form = element.querySelector('form');
     this.table = element.querySelector('table');
     const query = new URLSearchParams(location.search);
@@ -56,75 +62,86 @@ class Compare {
     });
   }
 
-  /** Pairs of runs to compare: of one cell each, or of every cell that both campaigns have. */
-  pairs(a, b) {
-    if (a.group !== 'Campaigns' && b.group !== 'Campaigns') return [['', a.rows, b.rows]];
-    const names = [...new Set(a.rows.map(cellOf))].filter((name) => b.rows.some((row) => cellOf(row) === name));
-    return names.map((name) => [name, ...[a, b].map((side) => side.rows.filter((row) => cellOf(row) === name))]);
+  /** The cells of a side, by name: of a campaign all that have runs, of anything else the one there is. */
+  cells(side) {
+    if (side.group === 'Campaigns') return new Set(side.rows.map(cellOf));
+    return new Set(side.rows.slice(0, 1).map(cellOf));
   }
 
-  /** What the build has already published of this pair, with its correction over the whole campaign. */
-  published(a, b, metric) {
-    if (a.group !== 'Cells' || b.group !== 'Cells') return null;
-    const [one, two] = [a.rows[0], b.rows[0]];
-    if (!one || !two || one.campaign !== two.campaign) return null;
-    return this.statistics.comparisons.find(
-      (row) => row.campaign === one.campaign && row.metric === metric.name && row.model === one.model && row.model === two.model
-        && row.workload === one.workload && row.workload === two.workload && row.baseline === one.environment
-        && row.candidate === two.environment,
-    );
+  /** Names of the cells to compare, and for each the cell of A and of B. */
+  pairs(a, b) {
+    const [ours, theirs] = [this.cells(a), this.cells(b)];
+    if (a.group !== 'Campaigns' && b.group !== 'Campaigns') return [['', [...ours][0], [...theirs][0]]];
+    return [...ours].filter((name) => theirs.has(name)).map((name) => [name, name, name]);
+  }
+
+  /** The value of a side: of a run as recorded, of a cell the mean that the build has published. */
+  value(side, cell, metric) {
+    if (side.group === 'Runs') {
+      const value = side.rows[0]?.[metric.name];
+      return typeof value === 'number' ? {value, n: 1} : null;
+    }
+    const found = this.means.get([side.rows[0]?.campaign, cell, metric.name].join('\n'));
+    return found ? {value: found.mean, n: found.n} : null;
+  }
+
+  /** What the build has published of A as the baseline and B as the candidate. */
+  comparison(a, cellA, b, cellB, metric) {
+    if (a.group === 'Runs' || b.group === 'Runs' || a.rows[0]?.campaign !== b.rows[0]?.campaign) return null;
+    return this.comparisons.get([a.rows[0]?.campaign, cellA, cellB, metric.name].join('\n')) ?? null;
   }
 
   rows(a, b) {
-    const margin = a.rows[0]?.campaign === b.rows[0]?.campaign ? (this.margins[a.rows[0]?.campaign] ?? 1) : 5;
-    const family = [];
-    for (const [cell, one, two] of this.pairs(a, b)) {
+    const found = [];
+    for (const [name, cellA, cellB] of this.pairs(a, b)) {
       for (const metric of this.metrics) {
-        const values = [one, two].map((rows) => rows.map((row) => row[metric.name]).filter((value) => typeof value === 'number'));
-        if (!values[0].length || !values[1].length) continue;
-        const found = compare(...values, {margin, unit: metric.unit});
-        family.push({...found, cell, metric, known: this.published(a, b, metric)});
+        const sides = [this.value(a, cellA, metric), this.value(b, cellB, metric)];
+        if (!sides[0] || !sides[1]) continue;
+        const known = this.comparison(a, cellA, b, cellB, metric);
+        const turned = this.comparison(b, cellB, a, cellA, metric);
+        found.push({cell: name, metric, sides, known, turned});
       }
     }
-    return judge(family).map((row) =>
-      row.known ? {...row, verdict: row.known.verdict, interval: row.known.ci95_difference, why: row.known.why} : row,
-    );
+    return found;
   }
 
-  why(row) {
-    if (row.why) return row.why;
-    if (Math.min(...row.n) < 4) return `n = ${row.n.join(' and ')}: 4 runs on each side are needed to decide.`;
-    const text = (p) => (p === null ? 'none' : p < 0.0001 ? '< 0.0001' : p.toPrecision(2));
-    return `Adjusted p of a difference ${text(row.p)}, of equivalence ${text(row.equivalence)} (Welch, TOST, Holm over this table).`;
+  why({known, turned}) {
+    if (known) return known.why;
+    if (turned) return 'Compared the other way round: swap A and B.';
+    return 'Not compared when the site was built; no verdict.';
   }
 
   line(row) {
-    const {metric, means, n, difference, percent, interval, verdict} = row;
+    const {metric, sides, known} = row;
     const digits = metric.decimals;
+    const verdict = known?.verdict ?? 'none';
     const value = (index) =>
-      make('td', {className: 'sp-num'}, make('strong', {textContent: minus(means[index].toFixed(digits))}), make('small', {textContent: `n = ${n[index]}`}));
-    const shares = interval && percent !== null ? interval.map((end) => signed((100 * end) / means[0], 1)).join(' to ') + ' %' : '';
-    const line = make(
+      make('td', {className: 'sp-num'}, make('strong', {textContent: minus(sides[index].value.toFixed(digits))}), make('small', {textContent: `n = ${sides[index].n}`}));
+    const share = known && known.percent !== null ? `${signed(known.percent, 2)} %` : '';
+    const shares = known?.interval_percent ? `${known.interval_percent.map((end) => signed(end, 1)).join(' to ')} %` : '';
+    const word = known
+      ? make('span', {className: `sp-verdict sp-${verdict}`, textContent: verdict})
+      : make('span', {className: 'sp-none', textContent: 'not compared'});
+    return make(
       'tr',
-      {className: verdict === 'higher' || verdict === 'lower' ? '' : 'sp-quiet'},
+      {className: decided(row) ? '' : 'sp-quiet'},
       make('th', {scope: 'row', textContent: [row.cell.replaceAll('/', ' · '), metric.label].filter(Boolean).join(': ')}),
       make('td', {textContent: metric.unit}),
       value(0),
       value(1),
-      make('td', {className: 'sp-num', textContent: signed(difference, digits)}),
-      make('td', {className: 'sp-num', textContent: percent === null ? 'no true zero' : `${signed(percent, 2)} %`}),
+      make('td', {className: 'sp-num', textContent: known ? signed(known.difference, digits) : ''}),
+      make('td', {className: 'sp-num', textContent: known && known.percent === null ? 'no true zero' : share}),
       make('td', {className: 'sp-num', textContent: shares}),
-      make('td', {}, make('span', {className: `sp-verdict sp-${verdict}`, textContent: verdict})),
+      make('td', {}, word),
       make('td', {className: 'sp-wide-cell', textContent: this.why(row)}),
     );
-    return line;
   }
 
   show() {
     const {a, b, real} = this.form.elements;
     const [one, two] = [this.sides.get(a.value), this.sides.get(b.value)];
     const all = this.rows(one, two);
-    const rows = all.filter(({verdict}) => !real.checked || verdict === 'higher' || verdict === 'lower');
+    const rows = all.filter((row) => !real.checked || decided(row));
     const heads = ['Metric', 'Unit', 'A', 'B', 'B − A', 'In % of A', '95 % interval', 'Verdict', 'Why'];
     this.table.replaceChildren(
       make('caption', {textContent: `A: ${one.label}. B: ${two.label}.`}),
@@ -132,7 +149,10 @@ class Compare {
       make('tbody', {}, ...rows.map((row) => this.line(row))),
     );
     const common = this.pairs(one, two).length ? 'metric' : 'cell';
-    const said = all.length ? `${rows.length} of ${all.length} comparisons` : `The two have no ${common} in common.`;
+    const compared = all.filter(({known}) => known).length;
+    const said = all.length
+      ? `${rows.length} of ${all.length} metrics, ${compared} of them compared by the build`
+      : `The two have no ${common} in common.`;
     this.form.querySelector('output').textContent = said;
     this.table.parentElement.hidden = !rows.length;
     const url = new URL(location.href);
@@ -187,8 +207,9 @@ class Compare {
 export async function start(element) {
   const settings = JSON.parse(element.dataset.spCompare);
   const root = element.dataset.spRoot;
-  const [rows, statistics] = await Promise.all([json(root + settings.rows), json(`${root}data/statistics.json`)]);
-  const page = new Compare(element, rows, statistics, settings);
+  const addresses = [settings.rows, settings.cells, settings.comparisons];
+  const [rows, cells, comparisons] = await Promise.all(addresses.map((address) => json(root + address)));
+  const page = new Compare(element, rows, cells, comparisons, settings);
   page.show();
   document.querySelector('[data-sp-static]')?.remove();
   element.hidden = false;

@@ -1,22 +1,23 @@
-"""A figure: a chart with its sentence, its table, its files and its flags."""
+"""A figure as pages show and publish it."""
 
 import csv
-import hashlib
 import io
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from pydantic_core import to_json
 
-from sparkpub.record.store import write_atomic
 from sparkpub.review.checks import Finding
+from sparkpub.site import cache
+from sparkpub.site.cache import Cache
 from sparkpub.site.content import Content, block_key
-from sparkpub.site.figures import Chart
-from sparkpub.site.figures.compile import Compiled, Job, converter
-from sparkpub.site.figures.rows import Rows
+from sparkpub.site.drawing.chart import Chart
+from sparkpub.site.drawing.compile import Compiled, Job
+from sparkpub.site.drawing.converter import VERSION, png
+from sparkpub.site.drawing.output import standalone
+from sparkpub.site.figures.rows import Tables
 
 FOLDER = "charts"
 
@@ -55,7 +56,7 @@ class Figure:
     title: str
     says: str
     chart: Chart
-    data: Rows
+    data: Tables
     table: Table
     rows: Sequence[Mapping[str, Any]]
     sample: str = ""
@@ -75,23 +76,29 @@ class Figure:
         """The chart to compile."""
         if self.drawn:
             return Job(self.key, self.chart, self.data, self.narrow)
-        return Job(f"empty-{block_key(self.chart.identity)}", self.chart, dict.fromkeys(self.data, ()), self.narrow)
+        no_rows: Tables = dict.fromkeys(self.data, ())
+        return Job(f"empty-{block_key(self.chart.identity)}", self.chart, no_rows, self.narrow)
 
     def address(self, suffix: str) -> str:
         """Where a file of the figure is published, from the root of the site: stable across builds."""
         return f"{FOLDER}/{self.key}.{suffix}"
 
-    def files(self, compiled: Compiled, cache: Path, *, picture: bool) -> Mapping[str, Content]:
+    def files(self, compiled: Compiled, cache: Cache, *, picture: bool) -> Mapping[str, Content]:
         """The figure as SVG, CSV, JSON and compiled Vega, and as PNG where a post or a preview wants a picture."""
-        document = {"title": self.title, "says": self.says, "sample": self.sample, **self.about}
-        made = {"svg": compiled.svg_file.encode(), "csv": as_csv(self.rows), "json": as_json(document, self.rows)}
-        found = {self.address(suffix): Content(data=data) for suffix, data in made.items() if self.drawn}
         vega = specification(compiled)
-        found[f"{vega}.vega.json"] = Content(data=compiled.vega_json.encode())
-        found[f"{vega}.narrow.vega.json"] = Content(data=compiled.vega_json_narrow.encode())
+        files = {
+            f"{vega}.vega.json": compiled.vega_json.encode(),
+            f"{vega}.narrow.vega.json": compiled.vega_json_narrow.encode(),
+        }
+        svg = standalone(compiled.svg_wide) if self.drawn or picture else ""
+        if self.drawn:
+            document = {"title": self.title, "says": self.says, "sample": self.sample, **self.about}
+            files[self.address("svg")] = svg.encode()
+            files[self.address("csv")] = as_csv(self.rows)
+            files[self.address("json")] = as_json(document, self.rows)
         if picture:
-            found[self.address("png")] = Content(data=as_png(compiled.svg_file, cache, scale=2.0))
-        return found
+            files[self.address("png")] = as_png(svg, cache, scale=2.0)
+        return {address: Content(data=data) for address, data in files.items()}
 
 
 def specification(compiled: Compiled) -> str:
@@ -99,13 +106,14 @@ def specification(compiled: Compiled) -> str:
     return f"{FOLDER}/vega/{block_key(compiled.vega_json + compiled.vega_json_narrow)}"
 
 
-def as_png(svg: str, cache: Path, *, scale: float = 1.0) -> bytes:
-    """A drawing as PNG, from `cache` where it was made before."""
-    place = cache / "pictures" / f"{hashlib.sha256(f'{scale} {svg}'.encode()).hexdigest()}.png"
-    if not place.is_file():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(place, bytes(converter().svg_to_png(svg, scale=scale)), durable=False)
-    return place.read_bytes()
+def as_png(svg: str, kept: Cache, *, scale: float = 1.0) -> bytes:
+    """A drawing as PNG, from the cache where it was made before."""
+    name = cache.key("picture", VERSION, scale, svg)
+    picture = kept.get(name)
+    if picture is None:
+        picture = png(svg, scale=scale)
+        kept.put(name, picture)
+    return picture
 
 
 def as_json(document: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> bytes:
@@ -117,5 +125,8 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
     """Rows as CSV with a header; columns in order of first use, empty where a row has no value."""
     columns = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([columns, *([row.get(c) for c in columns] for row in rows)])
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([row.get(column) for column in columns])
     return text.getvalue().encode()

@@ -1,0 +1,1 @@
+"""Specifications of charts made into drawings and compiled Vega, at build time and without a browser."""

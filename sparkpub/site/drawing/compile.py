@@ -1,0 +1,185 @@
+"""A chart -> compiled Vega and two static drawings.
+
+A chart names its data (`{"name": "runs"}`) and holds none. Its widths are those of the wide drawing; the narrow one
+is the same chart with every width reduced alike, or a chart of its own (`Job.narrow`) where the shape must change.
+
+Colours are `var(--sp-…)`, which a browser resolves wherever an SVG attribute takes a colour; `colours.css` has their
+values. The `href` channel holds addresses from the site's root (`runs/<id>/`).
+"""
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sparkpub.record.errors import SiteError
+from sparkpub.record.store import canonical_json
+from sparkpub.site.drawing.chart import Chart, Specification
+from sparkpub.site.drawing.converter import VEGA_LITE, converter
+from sparkpub.site.drawing.svg import tidy
+
+WIDE, NARROW = 640, 344
+"""Total widths of the two drawings in CSS pixels: a column of the site, and a phone."""
+LEGEND_COLUMNS = 4
+NARROW_LEGEND_COLUMNS = 2
+_COMPOSED = frozenset({"facet", "hconcat", "vconcat", "concat", "repeat", "spec"})
+"""Members of a specification that hold other views."""
+
+Rows = Sequence[Mapping[str, Any]]
+Data = Mapping[str, Rows]
+"""Name of a data set to its rows."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One chart to compile. `narrow` replaces it on phones where a change of width is not enough.
+
+    `key` names the chart on the whole site: the ids within its drawings begin with it.
+    """
+
+    key: str
+    chart: Chart
+    data: Data
+    narrow: Chart | None = None
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A chart ready for pages.
+
+    `svg_wide` and `svg_narrow` need no script: colours are variables, links begin with `content.ROOT`. `vega_json` and
+    `vega_json_narrow` are Vega without rows: the browser fetches them once for all charts.
+    """
+
+    key: str
+    vega_json: str
+    vega_json_narrow: str
+    svg_wide: str
+    svg_narrow: str
+
+
+def compile_chart(job: Job) -> Compiled:
+    """Compile and draw one chart. Raises SiteError naming its key where Vega-Lite or Vega refuses it."""
+    try:
+        wide, narrow = translated(job.chart, job.narrow)
+        svg_wide, svg_narrow = _drawn(wide, job.data), _drawn(narrow, job.data)
+    except ValueError as error:
+        raise SiteError(
+            f"chart {job.key!r} does not compile: {_reason(error)}",
+            remedy="correct its specification or the data it names",
+        ) from None
+    return Compiled(
+        key=job.key,
+        vega_json=canonical_json(wide),
+        vega_json_narrow=canonical_json(narrow),
+        svg_wide=tidy(svg_wide, f"{job.key}-w-"),
+        # On a phone a finger needs the table or the live chart to choose a run, and the page is a third lighter.
+        svg_narrow=tidy(svg_narrow, f"{job.key}-n-", links=False),
+    )
+
+
+def _reason(error: ValueError) -> str:
+    """The line of the converter's message that says what is wrong."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    for line in lines:
+        if "Error:" in line:
+            return line
+    return lines[-1]
+
+
+@functools.lru_cache(maxsize=16)
+def translated(chart: Chart, narrow: Chart | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Vega of the wide and of the narrow drawing. Runs differ in their data alone, so theirs is translated once."""
+    wide, slim = specifications(chart, narrow)
+    return vega(wide), vega(slim)
+
+
+def specifications(chart: Chart, narrow: Chart | None) -> tuple[Specification, Specification]:
+    """Vega-Lite of the wide and of the narrow drawing."""
+    wide = chart.specification()
+    slim = _narrowed(wide) if narrow is None else narrow.specification()
+    return _fitted(wide, WIDE), _fitted(slim, NARROW)
+
+
+def vega(specification: Specification) -> dict[str, Any]:
+    """Vega of a Vega-Lite specification.
+
+    Both drawings of a single view have one: its width and the columns of its legend, all that differs, pass through
+    Vega-Lite as they are.
+    """
+    if "autosize" not in specification:
+        return _vega(canonical_json(specification))
+    config = specification.get("config", {})
+    legend = {**config.get("legend", {}), "columns": 0}
+    common = {**specification, "width": WIDE, "config": {**config, "legend": legend}}
+    found = _vega(canonical_json(common))
+    found["width"] = specification["width"]
+    found["config"]["legend"]["columns"] = config.get("legend", {}).get("columns", LEGEND_COLUMNS)
+    return found
+
+
+def _vega(specification: str) -> dict[str, Any]:
+    return dict(json.loads(_translated(specification)))
+
+
+@functools.lru_cache(maxsize=4)
+def _translated(specification: str) -> str:
+    return canonical_json(converter().vegalite_to_vega(specification, vl_version=VEGA_LITE))
+
+
+def _narrowed(wide: Specification) -> Specification:
+    """The chart for a phone: every width reduced alike, and a legend that has room for two columns."""
+    config = wide.get("config", {})
+    legend = {**config.get("legend", {}), "columns": NARROW_LEGEND_COLUMNS}
+    return {**_resized(wide, NARROW / WIDE), "config": {**config, "legend": legend}}
+
+
+def _resized(view: Specification, factor: float) -> Specification:
+    """A copy of a specification in which the width of every view is multiplied; marks keep theirs."""
+    resized = dict(view)
+    for name, value in view.items():
+        if name == "width" and isinstance(value, int | float):
+            resized[name] = round(value * factor)
+        elif name in _COMPOSED or name == "layer":
+            resized[name] = _resized_views(value, factor)
+    return resized
+
+
+def _resized_views(views: Any, factor: float) -> Any:
+    if isinstance(views, list):
+        return [_resized_views(view, factor) for view in views]
+    return _resized(views, factor) if isinstance(views, dict) else views
+
+
+def _fitted(specification: Specification, width: int) -> Specification:
+    """A single view is fitted by Vega to the total width; composed ones keep the widths of their views."""
+    faceted = {"row", "column", "facet"} & specification.get("encoding", {}).keys()
+    if faceted or _COMPOSED & specification.keys():
+        return dict(specification)
+    return {**specification, "autosize": {"type": "fit-x", "contains": "padding"}, "width": width}
+
+
+def _drawn(vega: Mapping[str, Any], data: Data) -> str:
+    """The drawing as SVG."""
+    # As text, which costs the converter less than objects do.
+    text = json.dumps(_with_rows(_without_tooltips(vega), data))
+    return str(converter().vega_to_svg(text, allowed_base_urls=[]))
+
+
+def _without_tooltips(vega: Any) -> Any:
+    """The Vega specification without tooltips: computed for every point, they take a fifth of the time to draw."""
+    if isinstance(vega, dict):
+        return {name: _without_tooltips(value) for name, value in vega.items() if name != "tooltip"}
+    if isinstance(vega, list):
+        return [_without_tooltips(item) for item in vega]
+    return vega
+
+
+def _with_rows(vega: Mapping[str, Any], data: Data) -> dict[str, Any]:
+    """The Vega specification with the rows of every data set that it names and does not define."""
+    sources = []
+    for item in vega.get("data", []):
+        wanted = item["name"] in data and "source" not in item
+        sources.append({**item, "values": data[item["name"]]} if wanted else item)
+    return {**vega, "data": sources}

@@ -1,0 +1,114 @@
+"""The drawings of a build: from the cache where they were made before, else compiled while pages are being made."""
+
+import concurrent.futures
+import multiprocessing
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple
+from importlib import metadata
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from pydantic_core import from_json, to_json
+
+from sparkpub.site import cache
+from sparkpub.site.cache import Cache
+from sparkpub.site.drawing.chart import Chart
+from sparkpub.site.drawing.compile import Compiled, Job, compile_chart
+from sparkpub.site.drawing.converter import VEGA_LITE, VERSION
+
+POOL_FROM = 24
+"""Cold charts from which other processes pay for their start."""
+CHUNK = 4
+"""Charts that travel to another process at once."""
+_CORES = os.cpu_count() or 1
+_SOURCES = (Path(__file__).parent, Path(__file__).parents[1] / "figures")
+"""Where the code is that decides a drawing."""
+
+
+class Drawings:
+    """Compiles charts while their pages are still being made.
+
+    What the cache holds is there at once. The first `POOL_FROM` others wait for the end, in case they are all; beyond
+    that, other processes begin to compile.
+
+        with Drawings(cache) as drawings:
+            drawings.want(job)  # as often as there are charts
+            compiled = drawings.finished()
+    """
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._versions = _versions()
+        self._names: dict[str, str] = {}
+        self._found: dict[str, Compiled] = {}
+        self._waiting: list[Job] = []
+        self._sent: list[concurrent.futures.Future[list[Compiled]]] = []
+        self._pool: concurrent.futures.ProcessPoolExecutor | None = None
+        if cache.empty and _CORES > 1:
+            self._start()  # with nothing known there will be work, and starting takes a second
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def want(self, job: Job) -> None:
+        """Have a chart compiled. Jobs of one key are one chart."""
+        if job.key in self._names:
+            return
+        self._names[job.key] = self._name(job)
+        entry = self._cache.get(self._names[job.key])
+        if entry is not None:
+            self._found[job.key] = Compiled(*from_json(entry))
+            return
+        self._waiting.append(job)
+        enough = POOL_FROM if self._pool is None else CHUNK
+        if len(self._waiting) >= enough and _CORES > 1:
+            self._send(self._pool or self._start())
+
+    def finished(self) -> Mapping[str, Compiled]:
+        """Key to chart, for every chart wanted. Raises SiteError naming one that cannot be compiled."""
+        if self._pool is not None:
+            self._send(self._pool)
+        made = compile_all(self._waiting)
+        for future in self._sent:
+            made += future.result()
+        for compiled in made:
+            self._found[compiled.key] = compiled
+            self._cache.put(self._names[compiled.key], to_json(astuple(compiled)))
+        return self._found
+
+    def _name(self, job: Job) -> str:
+        """The key in the cache: charts, data, and everything that compiles them."""
+        return cache.key("chart", job.key, _identity(job.chart), _identity(job.narrow), job.data, self._versions)
+
+    def _start(self) -> concurrent.futures.ProcessPoolExecutor:
+        # A forked process hangs once V8 has started in its parent, so processes are spawned.
+        context = multiprocessing.get_context("spawn")
+        self._pool = concurrent.futures.ProcessPoolExecutor(_CORES, mp_context=context)
+        self._sent += [self._pool.submit(compile_all, []) for _ in range(_CORES)]
+        return self._pool
+
+    def _send(self, pool: concurrent.futures.ProcessPoolExecutor) -> None:
+        for start in range(0, len(self._waiting), CHUNK):
+            self._sent.append(pool.submit(compile_all, self._waiting[start : start + CHUNK]))
+        self._waiting = []
+
+
+def compile_all(jobs: Sequence[Job]) -> list[Compiled]:
+    """Compile the jobs one after the other."""
+    return [compile_chart(job) for job in jobs]
+
+
+def _identity(chart: Chart | None) -> str:
+    return "" if chart is None else chart.identity
+
+
+def _versions() -> list[str]:
+    return [metadata.version("altair"), VERSION, VEGA_LITE, cache.code(*_SOURCES)]

@@ -1,0 +1,20 @@
+"""Altair, loaded when the first chart is drawn.
+
+A build that finds all drawings in its cache needs none of it, and would spend a tenth of its time on loading it.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+
+class _Lazily:
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module("altair"), name)
+
+
+if TYPE_CHECKING:
+    import altair as alt
+else:
+    alt = _Lazily()
+
+__all__ = ["alt"]

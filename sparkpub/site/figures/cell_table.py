@@ -1,0 +1,63 @@
+"""The table, the files and the sample that all figures of one metric over cells have."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from sparkpub.record.metrics import Metric
+from sparkpub.review.summary import CellStatistic
+from sparkpub.site import sentences
+from sparkpub.site.figures.figure import Entry, Table, Value
+from sparkpub.site.figures.rows import Row
+from sparkpub.site.figures.selection import Selection, published
+
+Runs = Literal["linked", "listed", "left out"]
+"""Whether the table has every run of a cell: charts of single runs do, and that of all runs leads to them."""
+
+
+def details(selection: Selection, metric: Metric, runs: Runs = "left out") -> dict[str, Any]:
+    """Members of a `Figure`: sample, table, rows and what its JSON says about the metric."""
+    rows = selection.runs_with(metric)
+    cells = selection.cells(metric)
+    return {
+        "flagged": metric,
+        "sample": sentences.sample(cells, selection.excluded(rows)),
+        "table": cell_table(metric, cells, rows, selection.scope.cells, runs),
+        "rows": published(rows, metric),
+        "about": {"metric": metric.name, "unit": metric.unit, "definition": metric.definition},
+    }
+
+
+def cell_table(
+    metric: Metric, cells: Sequence[CellStatistic], rows: Sequence[Row], labels: Sequence[str], runs: Runs
+) -> Table:
+    """A row per cell: n, mean with interval, spread, and the runs."""
+    mean = f"Mean ({metric.unit})" if metric.unit else "Mean"
+    head = ("Cell", "n", mean, "95 % interval", "sd", "Median", "Runs")
+    statistics = {(cell.model, cell.environment, cell.workload): cell for cell in cells}
+    body: list[Sequence[Value]] = []
+    for label in labels:
+        mine = [row for row in rows if row["cell"] == label]
+        cell = None
+        if mine:
+            cell = statistics.get((mine[0]["model"], mine[0]["environment"], mine[0]["workload"]))
+        links = [_entry(metric, row, linked=runs == "linked") for row in mine]
+        body.append([label, *_statistics(metric, cell), links])
+    if runs == "left out":
+        return Table(head[:-1], [row[:-1] for row in body])
+    return Table(head, body)
+
+
+def _entry(metric: Metric, row: Row, *, linked: bool) -> Entry:
+    return Entry(metric.format(row[metric.name], unit=False), row["href"] if linked else "")
+
+
+def _statistics(metric: Metric, cell: CellStatistic | None) -> list[str]:
+    """n, mean, interval, sd and median, without their unit."""
+    if cell is None:
+        return ["0", "not available", "", "", ""]
+    interval = "n too small"
+    if cell.ci95 is not None:
+        low, high = cell.ci95
+        interval = f"{metric.format(low, unit=False)} to {metric.format(high, unit=False)}"
+    spread = "n/a" if cell.sd is None else metric.format(cell.sd, unit=False)
+    return [str(cell.n), metric.format(cell.mean, unit=False), interval, spread, metric.format(cell.p50, unit=False)]

@@ -1,0 +1,31 @@
+"""What a kind of figure is: a module with a constant `KIND` that says which figures of it there are."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from sparkpub.record.metrics import Metric
+from sparkpub.site.figures.figure import Figure
+from sparkpub.site.figures.rows import MakeRows
+from sparkpub.site.figures.selection import Selection
+
+Make = Callable[[Selection, str], Figure]
+"""Makes a figure of a selection, with the key under which it is published."""
+Offer = tuple[str, Make]
+"""A figure by the name that pages and authors ask for, `peak-memory-box`, and what makes it."""
+
+
+def _none_of_metric(_selection: Selection, _metric: Metric) -> Iterator[Offer]:
+    yield from ()
+
+
+def _none_of_campaign(_selection: Selection) -> Iterator[Offer]:
+    yield from ()
+
+
+@dataclass(frozen=True)
+class Kind:
+    """`of_metric` and `of_campaign` offer what a campaign has; `tables` are the rows that the kind reads, by name."""
+
+    of_metric: Callable[[Selection, Metric], Iterator[Offer]] = _none_of_metric
+    of_campaign: Callable[[Selection], Iterator[Offer]] = _none_of_campaign
+    tables: Mapping[str, MakeRows] = field(default_factory=dict)

@@ -1,0 +1,48 @@
+"""Every kind of figure. A new one is a module beside this one and a line in `KINDS`."""
+
+from collections.abc import Mapping
+
+from sparkpub.site.figures import bars, box, coverage, forest, heat, ledger, order, relative, scatter, strip, sweep
+from sparkpub.site.figures.kind import Kind, Make
+from sparkpub.site.figures.rows import MakeRows, Row, Tables
+from sparkpub.site.figures.selection import Selection
+from sparkpub.site.publication import Publication
+
+KINDS: tuple[Kind, ...] = (
+    strip.KIND,
+    bars.KIND,
+    box.KIND,
+    order.KIND,
+    sweep.KIND,
+    relative.KIND,
+    scatter.KIND,
+    forest.KIND,
+    ledger.KIND,
+    coverage.KIND,
+    heat.KIND,
+)
+"""In the order in which their figures are listed. Figures of single pages (`telemetry`, `explore`, `overlay`) are asked
+for by those pages."""
+
+
+def offered(campaign: Selection) -> Mapping[str, Make]:
+    """Name to what makes the figure: all that a campaign has, those of its metrics first."""
+    makers: dict[str, Make] = {}
+    for metric in campaign.publication.metrics(campaign.campaign):
+        for kind in KINDS:
+            makers.update(kind.of_metric(campaign, metric))
+    for kind in KINDS:
+        makers.update(kind.of_campaign(campaign))
+    return makers
+
+
+def tables(publication: Publication) -> Tables:
+    """Every table that a kind reads, for the whole site."""
+    wanted: dict[str, MakeRows] = {}
+    for kind in KINDS:
+        wanted.update(kind.tables)
+    found: dict[str, list[Row]] = {name: [] for name in wanted}
+    for campaign in publication.campaigns:
+        for name, make in wanted.items():
+            found[name] += make(publication, campaign)
+    return found

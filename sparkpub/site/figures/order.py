@@ -1,0 +1,130 @@
+"""A metric against the order of the runs: does it drift?"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from sparkpub.record.metrics import Metric
+from sparkpub.record.text import counted
+from sparkpub.review.dataset import CampaignData
+from sparkpub.review.statistics.describe import ALPHA
+from sparkpub.review.summary import CellStatistic
+from sparkpub.site import sentences
+from sparkpub.site.drawing.chart import Chart
+from sparkpub.site.figures import cell_table, marks, rows, theme
+from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.figure import Figure
+from sparkpub.site.figures.kind import Kind, Offer
+from sparkpub.site.figures.rows import Row
+from sparkpub.site.figures.scope import Scope
+from sparkpub.site.figures.selection import Selection
+from sparkpub.site.publication import Publication, slug
+
+MINIMUM_RUNS = 3
+"""A line through fewer runs is no trend."""
+
+
+def offers(_campaign: Selection, metric: Metric) -> Iterator[Offer]:
+    """`peak-memory-order`."""
+    yield f"{slug(metric.name)}-order", partial(figure, metric)
+
+
+def trends(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
+    """Both ends of each cell's Theil-Sen line through the medians (Conover 1980), against place in the campaign.
+
+    Two rows per cell and metric: its cell, `metric, end` (first or last), `order, value`.
+    """
+    places = {stored.record.run_id: place for place, stored in enumerate(campaign.runs, 1)}
+    for metric in publication.metrics(campaign):
+        for cell in publication.cells.get((campaign.name, metric.name), ()):
+            if cell.trend.slope is None or cell.n < MINIMUM_RUNS:
+                continue
+            middle = (cell.n - 1) / 2
+            for end, index in (("first", 0), ("last", cell.n - 1)):
+                yield {
+                    **rows.cell_fields(campaign, (cell.model, cell.environment, cell.workload)),
+                    "metric": metric.name,
+                    "end": end,
+                    "order": places[cell.runs[index]],
+                    "value": cell.p50 + cell.trend.slope * (index - middle),
+                }
+
+
+def figure(metric: Metric, selection: Selection, key: str) -> Figure:
+    """The cells that drift; where none was tested, what differs."""
+    cells = selection.cells(metric)
+    differences = sentences.differences(metric, selection.comparisons(metric))
+    return selection.figure(
+        key,
+        Chart(draw, (selection.scope, metric)),
+        {name: selection.rows_about(name, metric) for name in ("runs", "trends")},
+        title=f"{metric.label} in run order",
+        says=_drift(metric, cells) or differences or sentences.means(metric, cells),
+        **cell_table.details(selection, metric, runs="listed"),
+    )
+
+
+def _drift(metric: Metric, cells: Sequence[CellStatistic]) -> str:
+    tested = [cell for cell in cells if cell.trend_p_adjusted is not None]
+    if not tested:
+        return ""
+    drifting = [
+        f"{sentences.cell_name(cell)}, {cell.workload}"
+        for cell in tested
+        if cell.trend_p_adjusted is not None and cell.trend_p_adjusted < ALPHA
+    ]
+    which = "no cell"
+    if drifting:
+        which = f"{len(drifting)} of {counted(len(tested), 'cell')}: {'; '.join(drifting)}"
+    return f"{metric.label} drifts with the order of the runs in {which} (Mann-Kendall, adjusted)."
+
+
+def draw(scope: Scope, metric: Metric) -> dict[str, Any]:
+    """Rows `runs` against their place in the campaign, and `trends`, the line of each cell."""
+    title = theme.axis_title(metric.label, metric.unit)
+    x = alt.X("order:Q", title="Run order in the campaign", scale=alt.Scale(nice=True, zero=False))
+    points = marks.points(
+        scope,
+        marks.rows(scope, "runs", marks.has(metric.name)),
+        x=x,
+        y=alt.Y(f"{metric.name}:Q", title=title, scale=alt.Scale(zero=False, nice=True)),
+        tooltip=[*marks.run_tooltip(metric.label, metric.name), alt.Tooltip("order:Q", title="place")],
+    )
+    trend = (
+        marks.rows(scope, "trends", marks.about(metric))
+        .transform_calculate(line="'trend in ' + datum.environment")  # a name shared would dash the points' legend
+        .mark_line(strokeWidth=2, opacity=0.8)
+        .encode(
+            x=x,
+            y=alt.Y("value:Q", title=title),
+            detail=alt.Detail("cell:N"),
+            color=marks.environment_colour(scope),
+            strokeDash=theme.dash("line", [f"trend in {name}" for name in scope.environments]),
+        )
+    )
+    # Neighbouring workloads have their names on different sides of their lines.
+    names = [_names(scope, metric, x, workload, below=place % 2 == 1) for place, workload in enumerate(scope.workloads)]
+    return theme.finish(alt.layer(trend, points, *names).properties(height=280))
+
+
+def _names(scope: Scope, metric: Metric, x: "alt.X", workload: str, *, below: bool) -> "alt.Chart":
+    """The models of a workload, at the first end of their lines: one name per pair of lines that lie close."""
+    name = "datum.model"
+    if len(scope.workloads) > 1:
+        name += " + ' · ' + datum.workload"
+    ends = marks.rows(
+        scope,
+        "trends",
+        marks.about(metric),
+        "datum.end === 'first'",
+        f"datum.environment === {scope.environments[0]!r}",
+        f"datum.workload === {workload!r}",
+    )
+    words = ends.transform_calculate(name=name).mark_text(
+        align="left", dy=14 if below else -10, fontSize=11, color=theme.FAINT
+    )
+    named: alt.Chart = words.encode(x=x, y=alt.Y("value:Q"), text=alt.Text("name:N"))
+    return named
+
+
+KIND = Kind(of_metric=offers, tables={"runs": rows.runs, "trends": trends})

@@ -1,0 +1,73 @@
+"""The telemetry of two runs on one time axis: the reader chooses which."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sparkpub.record.store import Stored
+from sparkpub.site.drawing.chart import Chart
+from sparkpub.site.figures import samples, theme
+from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.figure import Figure, Table
+from sparkpub.site.figures.rows import Row
+from sparkpub.site.figures.telemetry import trace
+
+KEY = "overlay"
+DRAWN_SIGNALS, DRAWN_POINTS = 3, 80
+"""How much of two runs is drawn before a reader chooses: a page for everybody stays light."""
+
+
+def figure(runs: Sequence[Stored]) -> Figure | None:
+    """Two of these runs, in two environments where there are such; None without telemetry of two."""
+    traces = {}
+    for run in _pair([run for run in runs if run.record.file("telemetry")]):
+        found = trace(run)
+        if found is not None:
+            traces[run.record.run_id] = found
+    if len(traces) < 2:
+        return None
+    first, second = traces.values()
+    other = dict(second.signals)
+    shared = [label for label, _ in first.signals if label in other][:DRAWN_SIGNALS]
+    rows: list[Row] = []
+    for side, found in (("A", first), ("B", second)):
+        for label in shared:
+            for time, value in samples.thinned(found.values(label), DRAWN_POINTS):
+                rows.append({"side": side, "signal": label, "t": time, "value": value})
+    name_a, name_b = traces
+    return Figure(
+        key=KEY,
+        title="Two runs on one time axis",
+        says="What the sensors saw, from the launch of each run.",
+        sample=f"A: {name_a}. B: {name_b}.",
+        chart=Chart(draw),
+        data={"samples": rows},
+        table=Table((), ()),
+        rows=rows,
+    )
+
+
+def _pair(runs: Sequence[Stored]) -> list[Stored]:
+    """The first run, and the first in another environment."""
+    if not runs:
+        return []
+    others = [run for run in runs if run.record.environment != runs[0].record.environment]
+    return [runs[0], *others[:1]]
+
+
+def draw() -> dict[str, Any]:
+    """A panel per signal. Rows `samples`: `side, signal, t, value`; side is A or B."""
+    line = (
+        alt.Chart(alt.NamedData("samples"))
+        .mark_line(interpolate="step-after", clip=True)
+        .encode(
+            x=alt.X("t:Q", title="Seconds since launch", scale=alt.Scale(nice=False, zero=False)),
+            y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=4)),
+            color=theme.colour("side", ("A", "B"), "Run"),
+            strokeDash=theme.dash("side", ("A", "B")),
+            tooltip=[alt.Tooltip("side:N"), alt.Tooltip("t:Q", title="seconds"), alt.Tooltip("value:Q")],
+        )
+        .properties(width=theme.WIDE - 80, height=90)
+    )
+    header = alt.Header(title=None, labelAnchor="start", labelOrient="top", labelColor=theme.TEXT, labelFontSize=12)
+    panels = line.facet(row=alt.Row("signal:N", header=header, sort=None), spacing=14)
+    return theme.finish(panels.resolve_scale(y="independent"))

@@ -1,0 +1,63 @@
+"""Two metrics of the same runs against each other."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from sparkpub.record.metrics import Metric
+from sparkpub.site.drawing.chart import Chart
+from sparkpub.site.figures import marks, rows, theme
+from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.figure import Entry, Figure, Table, Value
+from sparkpub.site.figures.kind import Kind, Offer
+from sparkpub.site.figures.scope import Scope
+from sparkpub.site.figures.selection import Selection, published
+from sparkpub.site.publication import slug
+
+
+def offers(campaign: Selection, metric: Metric) -> Iterator[Offer]:
+    """`kv-cache-against-peak-memory`: every other metric against this one."""
+    for other in campaign.publication.metrics(campaign.campaign):
+        if other is not metric:
+            yield f"{slug(other.name)}-against-{slug(metric.name)}", partial(figure, metric, other)
+
+
+def figure(across: Metric, up: Metric, selection: Selection, key: str) -> Figure:
+    """What lies across and what up; and whether the two are one piece of evidence."""
+    runs = selection.runs_with(across, up)
+    says = f"Each point is a run: {across.within_sentence} across, {up.within_sentence} up."
+    if across.name in up.derived_from or up.name in across.derived_from:
+        says += " One is computed from the other, so they are one piece of evidence."
+    table: list[list[Value]] = []
+    for row in runs:
+        table.append([Entry(row["run"], row["href"]), across.format(row[across.name]), up.format(row[up.name])])
+    return selection.figure(
+        key,
+        Chart(draw, (selection.scope, across, up)),
+        {"runs": selection.rows_about("runs", across, up)},
+        title=f"{up.label} against {across.within_sentence}",
+        says=says,
+        sample=f"n = {len(runs)} runs of campaign {selection.campaign.name}.",
+        table=Table(("Run", across.label, up.label), table),
+        rows=published(runs, across, up),
+    )
+
+
+def draw(scope: Scope, across: Metric, up: Metric) -> dict[str, Any]:
+    """Rows `runs`, those with both metrics."""
+    points = (
+        marks.rows(scope, "runs", marks.has(across.name), marks.has(up.name))
+        .mark_point(size=50, filled=True, opacity=0.75)
+        .encode(
+            x=marks.x(across, across.name, zero=False),
+            y=alt.Y(f"{up.name}:Q", title=theme.axis_title(up.label, up.unit), scale=alt.Scale(zero=False)),
+            color=marks.environment_colour(scope),
+            shape=marks.environment_shape(scope),
+            tooltip=marks.run_tooltip(across.label, across.name, [alt.Tooltip(f"{up.name}:Q", title=up.label)]),
+            href=alt.Href("href:N"),
+        )
+    )
+    return theme.finish(alt.layer(points).properties(height=300))
+
+
+KIND = Kind(of_metric=offers, tables={"runs": rows.runs})

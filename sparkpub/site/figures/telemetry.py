@@ -1,0 +1,166 @@
+"""What the sensors saw of one run: a panel per signal on one time axis."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sparkpub.record.record import Record
+from sparkpub.record.store import Stored
+from sparkpub.record.telemetry import COLUMNS
+from sparkpub.site.drawing.chart import Chart
+from sparkpub.site.drawing.compile import NARROW
+from sparkpub.site.figures import samples, theme
+from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.figure import Figure, Table
+from sparkpub.site.figures.rows import Row
+from sparkpub.site.figures.samples import Point
+
+KEY = "telemetry-"
+"""With which the keys of these figures begin; the id of the run follows."""
+POINTS = 160
+"""At most so many of a signal are drawn."""
+MARGIN = 52
+"""Room for the axis beside each panel, in pixels."""
+PANEL = 84
+"""Height of a panel, in pixels."""
+SIGNALS = {
+    "gpu_utilization_percent": "GPU utilisation",
+    "gpu_temp_celsius": "GPU temperature",
+    "gpu_power_watt": "GPU power",
+    "gpu_clock_sm_mhz": "SM clock",
+    "gpu_memory_used_gib": "GPU memory",
+    "mem_available_gib": "Available memory",
+    "cgroup_current_gib": "cgroup memory",
+    "processes_pss_gib": "Process memory",
+    "cpu_percent": "CPU",
+}
+"""Columns with a panel of their own, in this order, where a run has values for them."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A run over time. `signals` are (label, unit) of the panels; rows as `draw` reads them."""
+
+    signals: tuple[tuple[str, str], ...]
+    samples: list[Row]
+    phases: list[Row]
+
+    def values(self, signal: str) -> list[Point]:
+        """The points of one signal."""
+        return [(row["t"], row["value"]) for row in self.samples if row["signal"] == signal]
+
+
+def trace(stored: Stored) -> Trace | None:
+    """The run's telemetry, or None where there is none. Each signal keeps at most `POINTS` points."""
+    telemetry = samples.read(stored)
+    if telemetry is None:
+        return None
+    signals: list[tuple[str, str]] = []
+    rows: list[Row] = []
+    for column, label in SIGNALS.items():
+        points = samples.points(telemetry, column)
+        if len(points) < 2:
+            continue
+        signals.append((label, COLUMNS[column]))
+        for time, value in samples.thinned(points, POINTS):
+            rows.append({"signal": label, "t": round(time, 2), "value": round(value, 2)})
+    return Trace(tuple(signals), rows, phases(stored.record)) if signals else None
+
+
+def phases(record: Record) -> list[Row]:
+    """The named stretches of a run, in seconds since launch."""
+    return [
+        {"name": phase.name, "start": round(phase.start_seconds, 2), "end": round(phase.end_seconds, 2)}
+        for phase in record.phases
+    ]
+
+
+def figure(stored: Stored, *, drawn: bool) -> Figure | None:
+    """The run's telemetry as a figure, or None where it has none; not `drawn`, the browser puts the samples in."""
+    found = trace(stored)
+    if found is None:
+        return None
+    last = max(row["t"] for row in found.samples)
+    says = f"{len(found.signals)} signals over {last:.3g} seconds from launch"
+    if found.phases:
+        says += f"; shaded: {', '.join(phase['name'] for phase in found.phases)}"
+    rows = {"samples": found.samples, "phases": found.phases}
+    base = f"evidence/{stored.record.campaign}/{stored.path.stem}"
+    return Figure(
+        key=f"{KEY}{stored.record.run_id}",
+        title="What the sensors saw",
+        says=f"{says}.",
+        sample="Each stretch keeps its lowest and highest sample; the file of telemetry has all of them.",
+        chart=Chart(draw, (found.signals,)),
+        narrow=Chart(draw, (found.signals, NARROW)),
+        data=rows,
+        table=_table(found),
+        rows=found.samples,
+        sources={name: f"{base}.{name}.json" for name in rows},
+        drawn=drawn,
+    )
+
+
+def _table(found: Trace) -> Table:
+    body = []
+    for label, unit in found.signals:
+        values = [value for _, value in found.values(label)]
+        body.append([label, unit, f"{min(values):.1f}", f"{max(values):.1f}"])
+    return Table(("Signal", "Unit", "Least", "Most"), body)
+
+
+def draw(signals: tuple[tuple[str, str], ...], total: int = theme.WIDE) -> dict[str, Any]:
+    """One panel for each signal (label, unit), the phases shaded; `total` is the width in pixels.
+
+    Rows `samples`: `signal, t, value` with t in seconds since launch, and `phases`: `name, start, end`.
+    """
+    panels = []
+    for place, (label, unit) in enumerate(signals):
+        last = place == len(signals) - 1
+        seconds = alt.Axis(title="Seconds since launch", grid=False) if last else None
+        layers = [_shade(seconds)]
+        if place == 0:
+            layers.append(_phase_names(seconds))
+        layers.append(_line(label, unit, seconds, first=place == 0))
+        panels.append(alt.layer(*layers).properties(width=total - MARGIN, height=PANEL))
+    return theme.finish(alt.vconcat(*panels, spacing=12).resolve_scale(x="shared"))
+
+
+def _shade(seconds: "alt.Axis | None") -> "alt.Chart":
+    shade: alt.Chart = (
+        alt.Chart(alt.NamedData("phases"))
+        .mark_rect(opacity=0.12, color=theme.SERIES[0], stroke=theme.BACKGROUND)
+        .encode(x=alt.X("start:Q", axis=seconds), x2=alt.X2("end:Q"), tooltip="name:N")
+    )
+    return shade
+
+
+def _phase_names(seconds: "alt.Axis | None") -> "alt.Chart":
+    names: alt.Chart = (
+        alt.Chart(alt.NamedData("phases"))
+        .mark_text(align="left", baseline="bottom", fontSize=11, dy=-3, color=theme.FAINT)
+        .encode(x=alt.X("start:Q", axis=seconds), y=alt.value(0), text=alt.Text("name:N"))
+    )
+    return names
+
+
+def _line(label: str, unit: str, seconds: "alt.Axis | None", *, first: bool) -> "alt.Chart":
+    """A signal as steps. Its name stands above the axis; in the first panel above the names of the phases."""
+    axis = alt.Axis(
+        title=theme.axis_title(label, unit),
+        titleAngle=0,
+        titleAlign="left",
+        titleX=-40,
+        titleY=-22 if first else -8,
+        tickCount=3,
+    )
+    line: alt.Chart = (
+        alt.Chart(alt.NamedData("samples"))
+        .transform_filter(f"datum.signal === {label!r}")
+        .mark_line(color=theme.SERIES[0], interpolate="step-after", clip=True)
+        .encode(
+            x=alt.X("t:Q", axis=seconds, scale=alt.Scale(nice=False, zero=False)),
+            y=alt.Y("value:Q", scale=alt.Scale(zero=unit == "%"), axis=axis),
+            tooltip=[alt.Tooltip("t:Q", title="seconds"), alt.Tooltip("value:Q", title=label)],
+        )
+    )
+    return line

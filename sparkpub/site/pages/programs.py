@@ -1,0 +1,115 @@
+"""Pages that are programs in the browser, and plain tables without scripting: the explorer of runs, and compare."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sparkpub.record.metrics import METRICS, Metric, ranked
+from sparkpub.review.summary import ComparisonRow
+from sparkpub.site.figures import explore, overlay
+from sparkpub.site.figures.library import Library
+from sparkpub.site.figures.rows import Row
+from sparkpub.site.publication import Publication
+
+COMPARED = "compared"
+"""The table of comparisons that the page of compare reads."""
+FIELDS = ("campaign", "model", "environment", "workload", "state")
+"""By which the explorer filters, where runs differ in them."""
+
+
+def metrics(publication: Publication) -> list[Metric]:
+    """Every metric that a run has, those that lead first."""
+    found = {metric.name: metric for campaign in publication.campaigns for metric in publication.metrics(campaign)}
+    return ranked(found.values())
+
+
+def explorer(publication: Publication, library: Library) -> dict[str, Any] | None:
+    """What the explorer's template needs, or None where there is no run with a metric.
+
+    `settings` is read by `explorer.js`: addresses from the root of the site, and the metrics with unit and decimals.
+    """
+    known = metrics(publication)
+    if not known:
+        return None
+    rows = library.tables["runs"]
+    across = known[0]
+    up = _beside(publication, across, known)
+    fields = {axis: list(dict.fromkeys(row[axis] for row in rows)) for axis in FIELDS}
+    return {
+        "settings": {"rows": library.sources["runs"], "metrics": _described(known)},
+        "metrics": known,
+        "across": across,
+        "up": up,
+        "figure": library.add(explore.figure(rows, library.sources, across, up)),
+        "fields": {axis: values for axis, values in fields.items() if len(values) > 1},
+    }
+
+
+def _beside(publication: Publication, across: Metric, known: Sequence[Metric]) -> Metric:
+    """The first metric that half of the runs with `across` have too, so that the first view is not empty."""
+    runs = [run.record for run in publication.dataset.runs if run.record.value(across.name) is not None]
+    others = [metric for metric in known if metric != across] or [across]
+    for metric in others:
+        both = sum(run.value(metric.name) is not None for run in runs)
+        if 2 * both >= len(runs):
+            return metric
+    return others[0]
+
+
+def compared(publication: Publication) -> list[Row]:
+    """Every comparison of the build as `compare.js` reads it: `campaign, model, workload, metric, baseline, candidate,
+    difference, percent, interval_percent` (95 %, of the baseline's mean), `verdict, why`."""
+    return [
+        {
+            "campaign": row.campaign,
+            "model": row.model,
+            "workload": row.workload,
+            "metric": row.metric,
+            "baseline": row.baseline,
+            "candidate": row.candidate,
+            "difference": row.difference,
+            "percent": row.difference_percent,
+            "interval_percent": _in_percent(row),
+            "verdict": row.verdict,
+            "why": row.why,
+        }
+        for row in publication.statistics.comparisons
+    ]
+
+
+def _in_percent(row: ComparisonRow) -> list[float] | None:
+    """The interval of the difference in per cent of the baseline, where the scale has a true zero."""
+    if row.ci95_difference is None or row.difference_percent is None:
+        return None
+    return [100 * end / row.mean_baseline for end in row.ci95_difference]
+
+
+def compare(publication: Publication, library: Library) -> dict[str, Any] | None:
+    """What the template of compare needs, or None where there is nothing to compare."""
+    known = metrics(publication)
+    if not known:
+        return None
+    figure = overlay.figure([run for campaign in publication.campaigns for run in campaign.runs])
+    return {
+        "settings": {
+            "rows": library.sources["runs"],
+            "cells": library.sources["cells"],
+            "comparisons": library.sources[COMPARED],
+            "metrics": _described(known),
+        },
+        "figure": None if figure is None else library.add(figure),
+        "comparisons": [(row, METRICS.get(row.metric)) for row in publication.statistics.comparisons],
+    }
+
+
+def _described(known: Sequence[Metric]) -> list[dict[str, Any]]:
+    """The metrics as the browser reads them."""
+    return [
+        {
+            "name": metric.name,
+            "label": metric.label,
+            "unit": metric.unit,
+            "decimals": metric.decimals,
+            "direction": metric.direction,
+        }
+        for metric in known
+    ]
