@@ -137,6 +137,8 @@ def _written(publication: Publication, library: Library, templates: Templates) -
         uri = path.relative_to(sources).as_posix()
         if any(part.startswith(".") for part in path.parts) or uri in (CLAIMS, FACTS):
             continue
+        if not path.resolve().is_relative_to(sources.resolve()):
+            raise SiteError("a link leads out of the folder of pages", where=uri, remedy="put the file itself there")
         if path.suffix != ".md" or uri == BLOG_INDEX:
             found[uri] = Content(copy_of=path)
         else:

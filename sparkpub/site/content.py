@@ -9,7 +9,19 @@ from pathlib import Path
 from sparkpub.site.cache import FOLDER
 
 ROOT = "\ue000/"
-"""Stands in generated HTML for the way from a page back to the root of the site, e.g. `../../`."""
+"""Stands at the beginning of an address in generated HTML for the way from a page back to the root of the site, e.g.
+`../../`. Only there: text that happens to hold it stays as it is."""
+_ADDRESSES = (
+    'href="',
+    'src="',
+    'data-sp-chart="',
+    'data-sp-spec="',
+    'data-sp-log="',
+    'data-sp-raw="',
+    'data-sp-root="',
+)
+_JSON_ADDRESS = "&quot;"
+"""Before an address in an attribute that holds JSON. Quotes in text from outside are written `&#34;`."""
 
 _PLACEHOLDER = re.compile(r'<div data-sp-block="([0-9a-f]{16})"></div>')
 POSTS = "blog/posts/"
@@ -77,7 +89,23 @@ def placeholders(text: str) -> list[str]:
 
 def fill(text: str, blocks: Mapping[str, str], root: str) -> str:
     """`text` with each placeholder replaced by its HTML, links relative to `root`."""
-    return _PLACEHOLDER.sub(lambda found: fill(blocks[found[1]], blocks, root).replace(ROOT, root), text)
+    return _PLACEHOLDER.sub(lambda found: _filled(found, blocks, root), text)
+
+
+def _filled(found: re.Match[str], blocks: Mapping[str, str], root: str) -> str:
+    html = blocks.get(found[1])
+    if html is None:
+        return found[0]  # somebody wrote what looks like one
+    return relative(fill(html, blocks, root), root)
+
+
+def relative(html: str, root: str) -> str:
+    """Generated HTML with its addresses relative to `root`."""
+    if ROOT not in html:
+        return html
+    for before in (*_ADDRESSES, _JSON_ADDRESS):
+        html = html.replace(before + ROOT, before + root)
+    return html
 
 
 def way_to_root(uri: str) -> str:

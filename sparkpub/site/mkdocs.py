@@ -1,6 +1,5 @@
 """MkDocs adapter: the docs tree as virtual files, for `mkdocs serve` and `mkdocs build --strict`."""
 
-import gc
 import logging
 import os
 import re
@@ -8,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from jinja2 import Environment
 from mkdocs.commands.build import build as build_docs
 from mkdocs.config import config_options as option
 from mkdocs.config.base import Config, load_config
@@ -44,6 +44,19 @@ class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a
     max_run_pages = option.Type(int, default=1000)
 
 
+class TreeFile(File):
+    """A file of the docs tree. A preview that keeps what it built (`mkdocs serve --dirty`) keeps one that is the same
+    as in the tree before."""
+
+    unchanged = False
+
+    def is_modified(self) -> bool:
+        """Whether the page has to be built again."""
+        if self.unchanged:
+            return not Path(self.abs_dest_path).is_file()
+        return super().is_modified()
+
+
 class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-call]
     """Adds the docs tree, puts figures into finished pages, and watches what the tree is made from."""
 
@@ -52,19 +65,11 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         self._whole: Dataset | None = None
         self._tree: Mapping[str, Content] = {}
         self._blocks: dict[str, str] = {}
+        self._scripts: list[security.Script] = []
 
     def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:  # noqa: ARG002
-        """Keep this object, and so its caches, over the rebuilds of a preview.
-
-        A build makes many objects and few cycles, and ends: looking for those would cost a fourteenth of its time.
-        """
+        """Keep this object, and so what it built last, over the rebuilds of a preview."""
         self._serving = command == "serve"
-        if not self._serving:
-            gc.disable()
-
-    def on_shutdown(self) -> None:
-        """Let a process that goes on collect again."""
-        gc.enable()
 
     @event_priority(50)
     def on_files(self, files: Files, *, config: MkDocsConfig) -> Files:
@@ -97,8 +102,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             if known is not None:
                 files.remove(known)
             file = self._file(config, uri, content)
-            if before.get(uri) == content and not uri.startswith(POSTS):
-                _unchanged(file)
+            file.unchanged = before.get(uri) == content and not uri.startswith(POSTS)
             files.append(file)
         for uri in before.keys() - self._tree.keys():
             if not uri.startswith(POSTS):
@@ -140,32 +144,43 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         self._whole = None if dataset.skipped else dataset
         return dataset
 
-    def _file(self, config: MkDocsConfig, uri: str, content: Content) -> File:
+    def _file(self, config: MkDocsConfig, uri: str, content: Content) -> TreeFile:
         inclusion = InclusionLevel.UNDEFINED
-        if uri.endswith(".md") and not _IN_NAV.match(uri):
+        if uri.endswith(".md") and not _IN_NAV.match(uri) and not uri.startswith(POSTS):
             inclusion = InclusionLevel.NOT_IN_NAV
-        if content.copy_of is not None:
-            file = File.generated(config, uri, abs_src_path=str(content.copy_of), inclusion=inclusion)
-        elif uri.startswith(POSTS):
-            # The blog opens its posts itself, so they need a place on disk, outside every watched folder.
-            place = self._posts(config) / Path(uri).name
-            text = (content.text or "").encode()
-            if not place.is_file() or place.read_bytes() != text:
-                place.parent.mkdir(parents=True, exist_ok=True)
-                write_atomic(place, text, durable=False)
-            file = File.generated(config, uri, abs_src_path=str(place))
+        place = content.copy_of
+        if uri.startswith(POSTS) and place is None:
+            place = self._post(config, uri, content)
+        if place is not None:
+            file = TreeFile.generated(config, uri, abs_src_path=str(place), inclusion=inclusion)
         else:
-            body: str | bytes = content.data if content.data is not None else content.text or ""
-            file = File.generated(config, uri, content=body, inclusion=inclusion)
+            body = content.text or "" if content.data is None else content.data
+            file = TreeFile.generated(config, uri, content=body, inclusion=inclusion)
+        assert isinstance(file, TreeFile)
         if content.source is not None and config.repo_url and config.edit_uri:
             file.edit_uri = self._source_uri(config, content.source)
         return file
+
+    def _post(self, config: MkDocsConfig, uri: str, content: Content) -> Path:
+        """A post as a file: the blog opens its posts itself, so they need a place, outside every watched folder."""
+        folder = self._folder(config)
+        place = folder / self.config.cache / "posts" / block_key(str(folder)) / Path(uri).name
+        text = (content.text or "").encode()
+        if not place.is_file() or place.read_bytes() != text:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(place, text, durable=False)
+        return place
 
     def _source_uri(self, config: MkDocsConfig, source: Path) -> str | None:
         try:
             return f"../{source.resolve().relative_to(self._folder(config)).as_posix()}"
         except ValueError:
             return None
+
+    def on_env(self, env: Environment, *, config: MkDocsConfig, files: Files) -> Environment:  # noqa: ARG002
+        """Learn which inline scripts the theme brings: no other runs."""
+        self._scripts = security.theme_scripts(env)
+        return env
 
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str:
         """Put figures and tables in, name preview picture and feed, and declare the page's policy."""
@@ -174,11 +189,11 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         output = output.replace("</head>", self._head(page, config, root) + "</head>", 1)
         # Material would ask the repository's host for its stars; no page asks another host for anything.
         output = output.replace(' data-md-component="source"', "")
-        return security.finish(output)
+        return security.finish(output, self._scripts)
 
     def on_post_template(self, output_content: str, *, template_name: str, config: MkDocsConfig) -> str:  # noqa: ARG002
         """The page for addresses that do not exist is a page as well."""
-        return security.finish(output_content) if template_name == "404.html" else output_content
+        return security.finish(output_content, self._scripts) if template_name == "404.html" else output_content
 
     def _head(self, page: Page, config: MkDocsConfig, root: str) -> str:
         content = self._tree.get(page.file.src_uri)
@@ -198,22 +213,12 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             server.watch(self.config.templates)
         return server
 
-    def _posts(self, config: MkDocsConfig) -> Path:
-        """Where this site's posts lie while they are read: a folder that no other site has."""
-        folder = self._folder(config)
-        return folder / self.config.cache / "posts" / block_key(str(folder))
-
     def _data(self, config: MkDocsConfig) -> list[Path]:
         first, *others = [self._folder(config) / name for name in self.config.folders.split(os.pathsep)]
         return [first, *(folder for folder in others if folder.is_dir())]
 
     def _folder(self, config: MkDocsConfig) -> Path:
         return Path(config.config_file_path).resolve().parent
-
-
-def _unchanged(file: File) -> None:
-    """Tell a preview that keeps what it built (`mkdocs serve --dirty`) to keep this too, where it is still there."""
-    file.is_modified = lambda: not Path(file.abs_dest_path).is_file()  # type: ignore[method-assign]
 
 
 class _Problems(logging.Handler):

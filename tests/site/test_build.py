@@ -173,6 +173,20 @@ def test_one_digit_changes_what_rests_on_it_and_nothing_else(data: Path, options
     assert {f"runs/{RUN}.md", "charts/c-peak-memory-m.svg", "charts/c-output-throughput-m.csv"} & changed == set()
 
 
+def test_links_out_of_the_folders_are_not_followed(data: Path, options: SiteOptions, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    log = next((data / "c").glob("*.log"))
+    log.unlink()
+    log.symlink_to(secret)
+    tree = build(load(data), options)
+    assert not [uri for uri in tree if uri.endswith(".log.txt")]
+    assert b"secret" not in b"".join(content.inlined(uri) for uri, content in tree.items() if uri.startswith("runs/"))
+    (options.sources / "page.md").symlink_to(secret)
+    with pytest.raises(SiteError, match="leads out of the folder of pages"):
+        build(load(data), options)
+
+
 def test_two_pages_never_share_an_address(data: Path, options: SiteOptions) -> None:
     path = next((data / "c").glob("native_m_w_iter01_*.json"))
     path.write_text(path.read_text().replace(f'"{RUN}"', '"index"'))

@@ -107,6 +107,18 @@ def test_text_of_a_row_stays_text() -> None:
     assert name in "".join(parsed(svg).itertext())
 
 
+@pytest.mark.parametrize("text", ["a\x00b", "a\x1bb", "a\ud800b", "a\ufffeb"])
+def test_characters_that_cannot_be_drawn_are_replaced(text: str) -> None:
+    """The converter would end the whole process."""
+    svg = compiled([{**ROWS[0], "environment": text}]).svg_wide
+    assert "a\N{REPLACEMENT CHARACTER}b" in "".join(parsed(svg).itertext())
+
+
+def test_a_text_of_a_row_is_cut_to_what_can_be_drawn() -> None:
+    svg = compiled([{**ROWS[0], "environment": "x" * 100_000}]).svg_wide
+    assert len(svg) < 10_000
+
+
 def test_nothing_that_a_reader_sees_is_lost() -> None:
     svg = compiled().svg_wide
     words = set(parsed(svg).itertext())

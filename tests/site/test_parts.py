@@ -1,5 +1,6 @@
 """Small parts: ways, escapes, sentences, thinning, feed, export."""
 
+import html
 import io
 import json
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from xml.etree import ElementTree
 import markdown
 import pandas as pd
 import pytest
+import yaml
 
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import METRICS
@@ -19,7 +21,8 @@ from sparkpub.site.build import build
 from sparkpub.site.content import Content, SiteOptions, fill, placeholder, way_to_root
 from sparkpub.site.figures.samples import thinned
 from sparkpub.site.pages import blog
-from sparkpub.site.pages.templating import markdown_text
+from sparkpub.site.pages.evidence import inert
+from sparkpub.site.pages.templating import front_matter, markdown_text
 from sparkpub.site.publication import slug
 
 
@@ -33,14 +36,47 @@ def test_way_to_the_root(uri: str, way: str) -> None:
 
 def test_blocks_may_hold_blocks() -> None:
     inner, outer = "a" * 16, "b" * 16
-    blocks = {inner: "<a href='\ue000/x/'>", outer: f"<p>{placeholder(inner)}</p>"}
-    assert fill(placeholder(outer), blocks, "../") == "<p><a href='../x/'></p>"
+    blocks = {inner: '<a href="\ue000/x/">', outer: f"<p>{placeholder(inner)}</p>"}
+    assert fill(placeholder(outer), blocks, "../") == '<p><a href="../x/"></p>'
+
+
+@pytest.mark.parametrize(
+    "text", ["root: \ue000/\ue000/evil", '<p title="\ue000/x">', "&#34;\ue000/x", placeholder("c" * 16)]
+)
+def test_text_cannot_imitate_a_placeholder(text: str) -> None:
+    """Text from outside is escaped, so its quotes are never those before an address of ours."""
+    key = "a" * 16
+    assert fill(placeholder(key), {key: text}, "../") == text
+
+
+def test_titles_are_written_as_html_that_shows_them() -> None:
+    front = yaml.safe_load(str(front_matter(title='<b> & "x"', hide=["<"])).strip("-\n"))
+    assert front == {"title": "&lt;b&gt; &amp; &quot;x&quot;", "hide": ["<"]}
+    assert html.unescape(front["title"]) == '<b> & "x"'
+
+
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [
+        ("a.log", "a.log.txt"), ("a.html", "a.html.txt"), ("a.SVG", "a.SVG.txt"), ("a.js", "a.js.txt"), ("a", "a.txt"),
+        ("a.xml", "a.xml.txt"), ("a.telemetry.csv", "a.telemetry.csv"), ("a.json", "a.json"), ("a.txt", "a.txt"),
+    ],
+)  # fmt: skip
+def test_evidence_has_a_name_that_no_browser_runs(name: str, published: str) -> None:
+    assert inert(name) == published
+
+
+@pytest.mark.parametrize("slug", ["../../x", "/etc/x", "a/../b", "", "a b", ".hidden"])
+def test_a_post_stays_within_the_site(slug: str) -> None:
+    written = {"blog/posts/p q.md": post("2026-01-01", "x", f"slug: {json.dumps(slug)}\n")}
+    with pytest.raises(SiteError, match="is no address"):
+        blog.posts(written)
 
 
 @pytest.mark.parametrize("text", ["*a*", "[x](y)", "<b>", "`c`", "# h", "a_b_c", "&amp;", "![i](j)", "{: .x }", "|a|"])
 def test_text_stays_text_in_markdown(text: str) -> None:
-    html = markdown.markdown(f"start {markdown_text(text)}", extensions=["attr_list", "tables"])
-    shown = "".join(ElementTree.fromstring(f"<div>{html}</div>").itertext())
+    page = markdown.markdown(f"start {markdown_text(text)}", extensions=["attr_list", "tables"])
+    shown = "".join(ElementTree.fromstring(f"<div>{page}</div>").itertext())
     assert shown.strip() == f"start {text}"
 
 

@@ -1,18 +1,27 @@
 """What happens to a finished page: the policy that it declares, and the theme's defects that it must not keep.
 
-A page that cannot set headers declares its Content-Security-Policy in a meta element, so the policy is computed from
-the page itself: scripts of this site, and exactly the inline scripts that the theme put there.
+A page that cannot set headers declares its Content-Security-Policy in a meta element. It allows the files of this site
+and those inline scripts that stand in the theme's own templates; whatever else a page holds does not run.
 """
 
 import base64
 import hashlib
 import html
 import re
+from collections.abc import Iterable, Sequence
+
+from jinja2 import Environment
 
 from sparkpub.site.browser import runtime
 
+Script = re.Pattern[str]
+"""An inline script of the theme; what its template fills in is an address."""
+
 _INLINE = re.compile(r"<script(?P<attributes>[^>]*)>(?P<text>.*?)</script>", re.DOTALL | re.IGNORECASE)
 _BUNDLE = re.compile(r'<script src="([^"]*)assets/javascripts/bundle\.')
+_TEMPLATE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
+_EXPRESSION = re.compile(r"\{\{.*?\}\}")
+_ADDRESS = r"[\w./~%:+-]*"
 _KEPT = re.compile(r"(<(pre|script|textarea)\b.*?</\2>)", re.DOTALL)
 _CHARSET = re.compile(r'<meta charset="?utf-8"?>', re.IGNORECASE)
 
@@ -35,10 +44,29 @@ MENDS = (
 """What the theme writes, and what a reader of the screen needs instead."""
 
 
-def finish(page: str) -> str:
+def theme_scripts(environment: Environment) -> list[Script]:
+    """The inline scripts in the templates of a theme."""
+    loader = environment.loader
+    assert loader is not None
+    names = [name for name in environment.list_templates() if name.endswith(".html")]
+    return scripts_in(loader.get_source(environment, name)[0] for name in names)
+
+
+def scripts_in(templates: Iterable[str]) -> list[Script]:
+    """The inline scripts in the sources of templates, except those that a statement of the template cuts."""
+    found = []
+    for source in templates:
+        for text in _TEMPLATE_SCRIPT.findall(source):
+            if "{%" not in text:
+                parts = map(re.escape, _EXPRESSION.split(text))
+                found.append(re.compile(_ADDRESS.join(parts)))
+    return found
+
+
+def finish(page: str, known: Sequence[Script]) -> str:
     """A whole HTML page with its policy declared and the theme's defects mended; idempotent.
 
-    A page without a head is returned as it came.
+    `known` are the inline scripts that may run. A page without a head is returned as it came.
     """
     for defect, mended in MENDS:
         page = page.replace(defect, mended)
@@ -50,7 +78,7 @@ def finish(page: str) -> str:
     del parts[2::3]
     page = "".join(parts)
     page = _BUNDLE.sub(rf'<script src="\1{runtime.search()[0]}"></script>\g<0>', page, count=1)
-    meta = f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy(page))}">'
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy(page, known))}">'
     return _CHARSET.sub(lambda charset: charset[0] + meta, page, count=1)
 
 
@@ -60,15 +88,14 @@ def _dense(text: str) -> str:
     return "\n" * text[:1].isspace() + lines + "\n" * text[-1:].isspace()
 
 
-def policy(page: str) -> str:
-    """The Content-Security-Policy of a page: this site only, and the page's own inline scripts by their hash.
+def policy(page: str, known: Sequence[Script]) -> str:
+    """The Content-Security-Policy of a page: this site only, and the theme's inline scripts by their hash.
 
     Styles may be inline, since highlighted code and tables of the theme carry style attributes.
     """
-    scripts = ["'self'", *inline_hashes(page)]
     rules = {
         "default-src": "'self'",
-        "script-src": " ".join(scripts),
+        "script-src": " ".join(["'self'", *allowed_hashes(page, known)]),
         "style-src": "'self' 'unsafe-inline'",
         "img-src": "'self' data:",
         "object-src": "'none'",
@@ -78,12 +105,9 @@ def policy(page: str) -> str:
     return "; ".join(f"{name} {value}" for name, value in rules.items())
 
 
-def inline_hashes(page: str) -> list[str]:
-    """Policy sources of the page's inline scripts, in order, each once; data blocks are no scripts."""
-    found = [
-        match["text"]
-        for match in _INLINE.finditer(page)
-        if " src=" not in match["attributes"] and "json" not in match["attributes"]
-    ]
-    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in found]
-    return [f"'sha256-{digest}'" for digest in dict.fromkeys(digests)]
+def allowed_hashes(page: str, known: Sequence[Script]) -> list[str]:
+    """Policy sources of those inline scripts of the page that are known, in order, each once."""
+    texts = [match["text"] for match in _INLINE.finditer(page) if " src=" not in match["attributes"]]
+    allowed = [text for text in dict.fromkeys(texts) if any(script.fullmatch(text) for script in known)]
+    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in allowed]
+    return [f"'sha256-{digest}'" for digest in digests]

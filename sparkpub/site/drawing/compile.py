@@ -12,15 +12,18 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from xml.etree import ElementTree
 
 from sparkpub.record.errors import SiteError
 from sparkpub.record.store import canonical_json
 from sparkpub.site.drawing.chart import Chart, Specification
-from sparkpub.site.drawing.converter import VEGA_LITE, converter
+from sparkpub.site.drawing.converter import VEGA_LITE, converter, printable
 from sparkpub.site.drawing.svg import tidy
 
 WIDE, NARROW = 640, 344
 """Total widths of the two drawings in CSS pixels: a column of the site, and a phone."""
+MOST_LETTERS = 500
+"""Of a text in a row; far more than fit beside a chart."""
 LEGEND_COLUMNS = 4
 NARROW_LEGEND_COLUMNS = 2
 _COMPOSED = frozenset({"facet", "hconcat", "vconcat", "concat", "repeat", "spec"})
@@ -64,7 +67,7 @@ def compile_chart(job: Job) -> Compiled:
     try:
         wide, narrow = translated(job.chart, job.narrow)
         svg_wide, svg_narrow = _drawn(wide, job.data), _drawn(narrow, job.data)
-    except ValueError as error:
+    except (ValueError, ElementTree.ParseError) as error:
         raise SiteError(
             f"chart {job.key!r} does not compile: {_reason(error)}",
             remedy="correct its specification or the data it names",
@@ -79,7 +82,7 @@ def compile_chart(job: Job) -> Compiled:
     )
 
 
-def _reason(error: ValueError) -> str:
+def _reason(error: Exception) -> str:
     """The line of the converter's message that says what is wrong."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     for line in lines:
@@ -163,23 +166,30 @@ def _fitted(specification: Specification, width: int) -> Specification:
 def _drawn(vega: Mapping[str, Any], data: Data) -> str:
     """The drawing as SVG."""
     # As text, which costs the converter less than objects do.
-    text = json.dumps(_with_rows(_without_tooltips(vega), data))
+    text = json.dumps(_with_rows(_printed(vega), data))
     return str(converter().vega_to_svg(text, allowed_base_urls=[]))
 
 
-def _without_tooltips(vega: Any) -> Any:
+def _printed(vega: Any) -> Any:
     """The Vega specification without tooltips: computed for every point, they take a fifth of the time to draw."""
     if isinstance(vega, dict):
-        return {name: _without_tooltips(value) for name, value in vega.items() if name != "tooltip"}
+        return {name: _printed(value) for name, value in vega.items() if name != "tooltip"}
     if isinstance(vega, list):
-        return [_without_tooltips(item) for item in vega]
-    return vega
+        return [_printed(item) for item in vega]
+    return printable(vega) if isinstance(vega, str) else vega
+
+
+def _printed_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with texts that can be drawn: measuring one of a million letters takes gigabytes."""
+    return {name: printable(value[:MOST_LETTERS]) if isinstance(value, str) else value for name, value in row.items()}
 
 
 def _with_rows(vega: Mapping[str, Any], data: Data) -> dict[str, Any]:
     """The Vega specification with the rows of every data set that it names and does not define."""
     sources = []
     for item in vega.get("data", []):
-        wanted = item["name"] in data and "source" not in item
-        sources.append({**item, "values": data[item["name"]]} if wanted else item)
+        if item["name"] in data and "source" not in item:
+            sources.append({**item, "values": [_printed_row(row) for row in data[item["name"]]]})
+        else:
+            sources.append(item)
     return {**vega, "data": sources}

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -10,6 +11,7 @@ import vl_convert
 
 VEGA_LITE = "6.4"
 VERSION = metadata.version("vl-convert-python")
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _FONTS = Path(__file__).parent / "fonts.conf"
 
 
@@ -33,4 +35,9 @@ def converter() -> ModuleType:
 
 def png(svg: str, *, scale: float = 1.0) -> bytes:
     """A drawing as PNG."""
-    return bytes(converter().svg_to_png(svg, scale=scale))
+    return bytes(converter().svg_to_png(printable(svg), scale=scale))
+
+
+def printable(text: str) -> str:
+    """Text without the characters that XML has no way to write: they would end the converter, and the process."""
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

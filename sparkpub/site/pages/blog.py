@@ -1,5 +1,6 @@
 """The blog: series links under each post, an Atom feed, and preview pictures that show the actual result."""
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from sparkpub.site.publication import Publication
 
 FEED = "feed.xml"
 _FENCE = "---\n"
+_SLUG = re.compile(r"\w[\w-]*(?:/\w[\w-]*)*")
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ def _post(uri: str, text: str) -> Post:
     heading = next((line.removeprefix("# ") for line in body.splitlines() if line.startswith("# ")), None)
     title = str(meta.get("title") or heading or uri)
     slug = str(meta.get("slug") or uri.removeprefix(POSTS).removesuffix(".md"))
+    if not _SLUG.fullmatch(slug):
+        raise SiteError(f"slug {slug!r} is no address", where=uri, remedy="use letters, digits, - and _")
     return Post(uri, slug, title, str(meta.get("description", "")), str(created)[:10],
                 tuple(map(str, meta.get("tags", ()))), meta, body)  # fmt: skip
 

@@ -7,6 +7,8 @@ from sparkpub.record.store import Stored
 from sparkpub.site.content import SiteOptions
 
 FOLDER = "evidence"
+INERT = frozenset({".json", ".csv", ".txt", ".parquet", ".gz", ".zst", ".xz", ".zip", ".npz"})
+"""Files that keep their names: a server gives them a type that no browser takes for a page."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ def published(stored: Stored, options: SiteOptions) -> tuple[Published, ...]:
             sha256=sha256,
             size=size,
             path=path,
-            address=_address(stored.record.campaign, path) if path.is_file() else None,
+            address=_address(stored, path),
             repository=repository_address(path, options),
             truncated=truncated,
         )
@@ -46,10 +48,17 @@ def published(stored: Stored, options: SiteOptions) -> tuple[Published, ...]:
     )
 
 
-def _address(campaign: str, path: Path) -> str:
-    # Servers know what .txt is; a .log they offer for download, if they serve it at all.
-    name = f"{path.name}.txt" if path.suffix == ".log" else path.name
-    return f"{FOLDER}/{campaign}/{name}"
+def _address(stored: Stored, path: Path) -> str | None:
+    """Where a file is published, or None for what is not there, no plain file, or outside the campaign's folder."""
+    folder = stored.path.parent.resolve()
+    if not path.is_file() or not path.resolve().is_relative_to(folder):
+        return None
+    return f"{FOLDER}/{stored.record.campaign}/{inert(path.name)}"
+
+
+def inert(name: str) -> str:
+    """The name under which a browser shows or stores a file and never runs it: `run.log.txt`, `page.html.txt`."""
+    return name if Path(name).suffix.lower() in INERT else f"{name}.txt"
 
 
 def repository_address(path: Path, options: SiteOptions) -> str | None:

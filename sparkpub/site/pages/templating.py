@@ -23,6 +23,8 @@ from sparkpub.site.drawing.output import markup
 from sparkpub.site.publication import slug
 
 SHIPPED = Path(__file__).parent / "templates"
+_ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot"}
+_SIGNIFICANT = re.compile(f"[{''.join(_ENTITIES)}]")
 _SPECIAL = re.compile(r"[^\w\s.,]|_")
 
 
@@ -33,7 +35,13 @@ def markdown_text(text: Any) -> Markup:
 
 
 def front_matter(**meta: Any) -> Markup:
-    """YAML front matter; every value as JSON, which YAML reads."""
+    """YAML front matter; every value as JSON, which YAML reads.
+
+    Title and description are written as HTML: the theme puts them into pages, tabs and attributes as they are.
+    """
+    for name in ("title", "description"):
+        if isinstance(meta.get(name), str):
+            meta[name] = _SIGNIFICANT.sub(lambda sign: f"&{_ENTITIES[sign[0]]};", meta[name])
     lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in meta.items() if value is not None]
     return Markup("\n".join(["---", *lines, "---"]))  # noqa: S704 - JSON strings cannot leave their line
 
