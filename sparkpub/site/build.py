@@ -59,7 +59,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
         _add(tree, [(uri, page) for uri, page in generated if uri not in written])
         _add(tree, written)
         _add(tree, downloads.contents(publication, library, templates))
-        _add(tree, blog.previews(publication, pages, written, templates, cache))
+        _add(tree, blog.previews(publication, written, templates, cache))
 
         tree = placing.with_figures(tree, library, templates, drawings.finished(), cache)
         _add(tree, {address: Content(data=data) for address, data in browser.result().files.items()})

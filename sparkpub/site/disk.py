@@ -22,8 +22,11 @@ def write(tree: Mapping[str, Content], out: Path) -> int:
     """
     listing = out / MANIFEST
     if out.is_dir() and any(out.iterdir()) and not listing.is_file():
-        raise SiteError("the folder is not empty and was not written by sparkpub render", where=str(out),
-                        remedy="name an empty or new folder")  # fmt: skip
+        raise SiteError(
+            "the folder is not empty and was not written by sparkpub render",
+            where=str(out),
+            remedy="name an empty or new folder",
+        )
     before = set(json.loads(listing.read_text(encoding="utf-8"))) if listing.is_file() else set[str]()
     out.mkdir(parents=True, exist_ok=True)
     write_atomic(listing, json.dumps(sorted(before | set(tree)), indent=0))

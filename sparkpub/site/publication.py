@@ -10,7 +10,7 @@ from sparkpub.plan.matrix import Matrix
 from sparkpub.record.metrics import Metric, ranked
 from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import Stored
-from sparkpub.review.checks import Review
+from sparkpub.review.checks import Finding, Review
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.summary import CellStatistic, ComparisonRow, Statistics
@@ -56,6 +56,18 @@ class Publication:
     def comparisons(self) -> Mapping[tuple[str, str], Sequence[ComparisonRow]]:
         """(campaign, metric) to its comparisons."""
         return _grouped(self.statistics.comparisons, lambda row: (row.campaign, row.metric))
+
+    def cells_of(self, campaign: CampaignData, metric: Metric) -> Sequence[CellStatistic]:
+        """The statistics of a metric's cells in a campaign."""
+        return self.cells.get((campaign.name, metric.name), ())
+
+    def comparisons_of(self, campaign: CampaignData, metric: Metric) -> Sequence[ComparisonRow]:
+        """The comparisons of a metric in a campaign."""
+        return self.comparisons.get((campaign.name, metric.name), ())
+
+    def findings_of(self, campaign: CampaignData) -> list[Finding]:
+        """What the checks found in a campaign."""
+        return [finding for finding in self.review.findings if finding.campaign == campaign.name]
 
     def metrics(self, campaign: CampaignData) -> tuple[Metric, ...]:
         """The metrics for which a campaign has values: those that lead first, then in the order of metrics.toml."""
@@ -127,8 +139,9 @@ def cell_label(campaign: CampaignData, cell: tuple[str, str, str]) -> str:
     return " · ".join([model, environment, *([workload] if several else [])])
 
 
-def scope(campaign: CampaignData, *, model: str | None = None, environment: str | None = None,
-          workload: str | None = None) -> Scope:  # fmt: skip
+def scope(
+    campaign: CampaignData, *, model: str | None = None, environment: str | None = None, workload: str | None = None
+) -> Scope:
     """The scope of charts on a campaign, or on one model, environment or workload of it."""
     wanted = (model, environment, workload)
     cells = [c for c in cell_keys(campaign) if all(w in (None, part) for w, part in zip(wanted, c, strict=True))]
@@ -156,3 +169,11 @@ def run_address(run: Stored) -> str:
 def samples_address(run: Stored) -> str:
     """The run's telemetry as its chart draws it, from the root of the site."""
     return f"evidence/{run.record.campaign}/{run.path.stem}.samples.json"
+
+
+def one_of_each_check(findings: Iterable[Finding]) -> list[Finding]:
+    """The first finding of each check."""
+    first: dict[str, Finding] = {}
+    for finding in findings:
+        first.setdefault(finding.check, finding)
+    return list(first.values())

@@ -28,19 +28,26 @@ _CHARSET = re.compile(r'<meta charset="?utf-8"?>', re.IGNORECASE)
 MENDS = (
     # Material 9.8 names neither its search dialog nor its progress bar.
     ('data-md-component="search" role="dialog">', 'data-md-component="search" role="dialog" aria-label="Search">'),
-    ('data-md-component="progress" role="progressbar">',
-     'data-md-component="progress" role="progressbar" aria-label="Loading the page">'),
-    ('<div class="md-search__scrollwrap" tabindex="0"',
-     '<div class="md-search__scrollwrap" tabindex="0" role="region" aria-label="Search results"'),
+    (
+        'data-md-component="progress" role="progressbar">',
+        'data-md-component="progress" role="progressbar" aria-label="Loading the page">',
+    ),
+    (
+        '<div class="md-search__scrollwrap" tabindex="0"',
+        '<div class="md-search__scrollwrap" tabindex="0" role="region" aria-label="Search results"',
+    ),
     # On a list of posts each "continue reading" is a landmark of its own, and all of them have the same name: none.
     ('<nav class="md-post__action">', '<nav class="md-post__action" role="none">'),
     ('<nav class="md-nav md-nav--primary">', '<nav class="md-nav md-nav--primary" aria-label="About this post">'),
     ('<nav class="md-nav">', '<nav class="md-nav" role="none">'),
-    ("<h1>404 - Not found</h1>", "<h1>Nothing is here</h1><p>No page has this address. The run may have been "
-     "renamed or taken out; the tabs lead to all that there is, and the search finds words.</p>"),
+    (
+        "<h1>404 - Not found</h1>",
+        "<h1>Nothing is here</h1><p>No page has this address. The run may have been "
+        "renamed or taken out; the tabs lead to all that there is, and the search finds words.</p>",
+    ),
     # A table in Markdown has a header in every column, and the first is often empty.
     ("<th></th>", "<td></td>"),
-)  # fmt: skip
+)
 """What the theme writes, and what a reader of the screen needs instead."""
 
 

@@ -19,12 +19,33 @@ _LOCAL = re.compile(r"[A-Za-z0-9][\w./%-]*(?:\?[\w.=&%-]*)?(?:#[\w.-]*)?")
 _DROPPED = {"class", "role", "pointer-events", "version", "font-family", "target", "cursor"}
 _DEFAULTS = {"opacity": "1", "stroke-miterlimit": "10", "transform": "translate(0,0)", "stroke-width": "1"}
 _INHERITED = (
-    "fill", "stroke", "fill-opacity", "stroke-opacity", "stroke-dasharray", "stroke-width", "font-size", "font-weight",
+    "fill",
+    "stroke",
+    "fill-opacity",
+    "stroke-opacity",
+    "stroke-dasharray",
+    "stroke-width",
+    "font-size",
+    "font-weight",
     "text-anchor",
-)  # fmt: skip
+)
 _GEOMETRY = {
-    "d", "transform", "points", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "width", "height", "viewBox",
-}  # fmt: skip
+    "d",
+    "transform",
+    "points",
+    "x",
+    "y",
+    "x1",
+    "y1",
+    "x2",
+    "y2",
+    "cx",
+    "cy",
+    "r",
+    "width",
+    "height",
+    "viewBox",
+}
 _DECIMALS = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 _CIRCLE = re.compile(r"M([\d.]+),0A\1,\1,0,1,1,-\1,0A\1,\1,0,1,1,\1,0Z?")
 _RELATIVE = re.compile(r"M(-?[\d.]+),(-?[\d.]+)((?:[hv]-?[\d.]+)+Z)")
@@ -80,8 +101,10 @@ def _polyline(path: str) -> str:
         level = after and (before[0] == x == after[0] or before[1] == y == after[1])
         if not level or (after and sorted((before, (x, y), after))[1] != (x, y)):
             points.append((x, y))
-    words = [f"V{y:g}" if x == left else f"H{x:g}" if y == low else f"L{x:g},{y:g}"
-             for (left, low), (x, y) in itertools.pairwise(points)]  # fmt: skip
+    words = [
+        f"V{y:g}" if x == left else f"H{x:g}" if y == low else f"L{x:g},{y:g}"
+        for (left, low), (x, y) in itertools.pairwise(points)
+    ]
     return "M{:g},{:g}".format(*points[0]) + "".join(words)
 
 

@@ -40,7 +40,7 @@ def comparisons(publication: Publication, campaign: CampaignData) -> Iterator[Ro
     """
     several = len(axes(campaign)[2]) > 1
     for metric in publication.headlines(campaign):
-        for row in publication.comparisons.get((campaign.name, metric.name), ()):
+        for row in publication.comparisons_of(campaign, metric):
             if row.ratio is None or row.deciding_ratio is None:
                 continue
             names = [row.model, row.workload, metric.label] if several else [row.model, metric.label]
@@ -73,11 +73,11 @@ def figure(selection: Selection, key: str) -> Figure:
         {TABLE: rows},
         narrow=Chart(draw, (selection.scope, margin, True)),
         title="Difference from the baseline",
-        says=f"Difference of each model in {environments} from the baseline, with 95 % interval: {count}."
+        says=f"Difference of each model in {environments} from the baseline, with the interval that decides: {count}."
         f" The band is ±{margin:g} %: inside it the two are equivalent.",
         sample="Verdicts are corrected for the number of comparisons (Holm).",
         table=Table(
-            ("Comparison", "Difference", "95 % interval", "p, adjusted", "Verdict"),
+            ("Comparison", "Difference", "Deciding interval", "p, adjusted", "Verdict"),
             [_table_row(row) for row in rows],
         ),
         rows=rows,

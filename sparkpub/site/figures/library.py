@@ -9,7 +9,7 @@ comparison, memory-ledger, coverage, gpu-utilisation
 """
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from sparkpub.record.errors import SiteError
@@ -54,6 +54,11 @@ class Library:
         Raises SiteError naming what there is where the figure, the campaign or the part does not exist.
         """
         return self.add(self.figure(name, campaign, **part))
+
+    def place_known(self, campaign: CampaignData, names: Iterable[str], **part: str) -> list[str]:
+        """Placeholders of those of these figures that the campaign has."""
+        known = self.makers(campaign)
+        return [self.place(name, campaign.name, **part) for name in names if name in known]
 
     def add(self, figure: Figure) -> str:
         """The placeholder of a figure made elsewhere."""

@@ -36,7 +36,7 @@ def trends(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     """
     places = {stored.record.run_id: place for place, stored in enumerate(campaign.runs, 1)}
     for metric in publication.metrics(campaign):
-        for cell in publication.cells.get((campaign.name, metric.name), ()):
+        for cell in publication.cells_of(campaign, metric):
             if cell.trend.slope is None or cell.n < MINIMUM_RUNS:
                 continue
             middle = (cell.n - 1) / 2

@@ -60,7 +60,7 @@ def cells(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     """One row per cell and metric: its cell, `metric, n, mean, lo, hi` (95 % interval), `sd, p50, batch`."""
     batches = {record.cell: batch_size(record) for record in campaign.records}
     for metric in publication.metrics(campaign):
-        for cell in publication.cells.get((campaign.name, metric.name), ()):
+        for cell in publication.cells_of(campaign, metric):
             key = (cell.model, cell.environment, cell.workload)
             low, high = cell.ci95 or (None, None)
             yield {

@@ -64,7 +64,7 @@ class Selection:
 
     def cells(self, metric: Metric) -> list[CellStatistic]:
         """The statistics of a metric, a cell each."""
-        known = self.publication.cells.get((self.campaign.name, metric.name), ())
+        known = self.publication.cells_of(self.campaign, metric)
         return [cell for cell in known if self.scope.holds(cell.model, cell.environment, cell.workload)]
 
     def comparisons(self, metric: Metric) -> list[ComparisonRow]:
@@ -77,7 +77,7 @@ class Selection:
 
     def campaign_comparisons(self, metric: Metric) -> Sequence[ComparisonRow]:
         """The comparisons of a metric in the whole campaign, this part or not."""
-        return self.publication.comparisons.get((self.campaign.name, metric.name), ())
+        return self.publication.comparisons_of(self.campaign, metric)
 
     def excluded(self, rows: Sequence[Row]) -> Mapping[str, str]:
         """Those of these runs that are not in the pooled figures, with the reason."""

@@ -9,15 +9,18 @@ from typing import Any
 import yaml
 
 from sparkpub.record.errors import SiteError
+from sparkpub.review.dataset import CampaignData
 from sparkpub.site.cache import Cache
 from sparkpub.site.content import POSTS, Content, SiteOptions
 from sparkpub.site.figures.figure import as_png
 from sparkpub.site.figures.library import Library
+from sparkpub.site.pages.campaign_page import value_box
 from sparkpub.site.pages.templating import Templates, front_matter
-from sparkpub.site.pages.tree import Pages
 from sparkpub.site.publication import Publication
 
 FEED = "feed.xml"
+CARD_BOXES = 3
+"""Leading metrics on a preview picture."""
 _FENCE = "---\n"
 _SLUG = re.compile(r"\w[\w-]*(?:/\w[\w-]*)*")
 
@@ -69,8 +72,16 @@ def _post(uri: str, text: str) -> Post:
     slug = str(meta.get("slug") or uri.removeprefix(POSTS).removesuffix(".md"))
     if not _SLUG.fullmatch(slug):
         raise SiteError(f"slug {slug!r} is no address", where=uri, remedy="use letters, digits, - and _")
-    return Post(uri, slug, title, str(meta.get("description", "")), str(created)[:10],
-                tuple(map(str, meta.get("tags", ()))), meta, body)  # fmt: skip
+    return Post(
+        uri,
+        slug,
+        title,
+        str(meta.get("description", "")),
+        str(created)[:10],
+        tuple(map(str, meta.get("tags", ()))),
+        meta,
+        body,
+    )
 
 
 def with_series(
@@ -81,8 +92,16 @@ def with_series(
     series = posts(written)
     for index, post in enumerate(series):
         around = [series[at] if 0 <= at < len(series) else None for at in (index - 1, index + 1)]
-        end = templates.text("series.md.j2", post=post, place=index + 1, total=len(series), previous=around[0],
-                             next=around[1], options=options, campaigns=library.publication.campaigns)  # fmt: skip
+        end = templates.text(
+            "series.md.j2",
+            post=post,
+            place=index + 1,
+            total=len(series),
+            previous=around[0],
+            next=around[1],
+            options=options,
+            campaigns=library.publication.campaigns,
+        )
         kept = {name: value for name, value in post.meta.items() if name not in ("slug", "date")}
         front = front_matter(slug=post.slug, **kept).replace(f"{_FENCE}", f"{_FENCE}date: {_date(post)}\n", 1)
         found[post.uri] = Content(
@@ -99,24 +118,27 @@ def _date(post: Post) -> str:
 
 
 def previews(
-    publication: Publication, pages: Pages, written: Mapping[str, Content], templates: Templates, cache: Cache
+    publication: Publication, written: Mapping[str, Content], templates: Templates, cache: Cache
 ) -> Mapping[str, Content]:
     """The feed, and a picture for each campaign and each post."""
     series = posts(written)
+    name = publication.options.name
     feed = templates.text("feed.xml.j2", posts=series[::-1], options=publication.options)
     found = {FEED: Content(data=feed.encode())}
     for campaign in publication.campaigns:
-        boxes = [b for metric in publication.headlines(campaign)[:3] if (b := pages.value_box(campaign, metric))]
-        found[f"cards/{campaign.name}.png"] = _card(
-            templates, campaign.info.title, boxes, publication.options.name, cache
-        )
+        boxes = _boxes(publication, campaign)
+        found[f"cards/{campaign.name}.png"] = _card(templates, campaign.info.title, boxes, name, cache)
     for post in series:
-        named = post.meta.get("campaign")
-        chosen = [c for c in publication.campaigns if c.name == named] or list(publication.campaigns[:1])
-        boxes = [b for campaign in chosen for metric in publication.headlines(campaign)[:3]
-                 if (b := pages.value_box(campaign, metric))]  # fmt: skip
-        found[post.card] = _card(templates, post.title, boxes, publication.options.name, cache)
+        named = [campaign for campaign in publication.campaigns if campaign.name == post.meta.get("campaign")]
+        boxes = [box for campaign in named or publication.campaigns[:1] for box in _boxes(publication, campaign)]
+        found[post.card] = _card(templates, post.title, boxes, name, cache)
     return found
+
+
+def _boxes(publication: Publication, campaign: CampaignData) -> list[Mapping[str, Any]]:
+    """The first leading metrics of a campaign, those with a value."""
+    boxes = [value_box(publication, campaign, metric) for metric in publication.headlines(campaign)[:CARD_BOXES]]
+    return [box for box in boxes if box is not None]
 
 
 def _card(templates: Templates, title: str, boxes: Sequence[Mapping[str, Any]], name: str, cache: Cache) -> Content:

@@ -18,11 +18,14 @@ def contents(publication: Publication, library: Library, templates: Templates) -
     dataset, review = publication.dataset, publication.review
     documents: dict[str, Any] = {
         "statistics": publication.statistics.document(),
-        "review": {"findings": [finding.document() for finding in review.findings], "runs": len(dataset.runs),
-                   "excluded": dict(review.excluded)},
+        "review": {
+            "findings": [finding.document() for finding in review.findings],
+            "runs": len(dataset.runs),
+            "excluded": dict(review.excluded),
+        },
         "claims": {"claims": [verdict.document() for verdict in publication.verdicts]},
         "record.schema": json_schema(),
-    }  # fmt: skip
+    }
     tables = export.files(review, publication.options.cache)
     files = {f"data/runs.{name}": data for name, data in tables.items()}
     files |= {f"data/{name}.json": _json(document) for name, document in documents.items()}

@@ -57,7 +57,7 @@ def _beside(publication: Publication, across: Metric, known: Sequence[Metric]) -
 
 def compared(publication: Publication) -> list[Row]:
     """Every comparison of the build as `compare.js` reads it: `campaign, model, workload, metric, baseline, candidate,
-    difference, percent, interval_percent` (95 %, of the baseline's mean), `verdict, why`."""
+    difference, percent, interval_percent` (the one that decides, of the baseline's mean), `verdict, why`."""
     return [
         {
             "campaign": row.campaign,
@@ -78,9 +78,9 @@ def compared(publication: Publication) -> list[Row]:
 
 def _in_percent(row: ComparisonRow) -> list[float] | None:
     """The interval of the difference in per cent of the baseline, where the scale has a true zero."""
-    if row.ci95_difference is None or row.difference_percent is None:
+    if row.deciding_difference is None or row.difference_percent is None:
         return None
-    return [100 * end / row.mean_baseline for end in row.ci95_difference]
+    return [100 * end / row.mean_baseline for end in row.deciding_difference]
 
 
 def compare(publication: Publication, library: Library) -> dict[str, Any] | None:

@@ -12,8 +12,7 @@ from sparkpub.review.summary import CellStatistic
 from sparkpub.site.content import Content
 from sparkpub.site.pages.evidence import Published
 from sparkpub.site.pages.templating import Templates
-from sparkpub.site.pages.tree import unique
-from sparkpub.site.publication import Publication, cell_label
+from sparkpub.site.publication import Publication, cell_label, one_of_each_check
 
 LOG_LINES = 200
 
@@ -92,14 +91,24 @@ class RunPages:
         record, review = stored.record, self.publication.review
         own = review.by_run.get(record.run_id, ())
         shared = review.by_cell.get((record.campaign, "/".join(record.cell)), ())
-        return [*own, *unique(finding for finding in shared if not finding.runs and finding.severity != "info")]
+        return [
+            *own,
+            *one_of_each_check(finding for finding in shared if not finding.runs and finding.severity != "info"),
+        ]
 
 
 def _plan(record: Record) -> dict[str, Any]:
     """Where the run stood in its campaign, for a reader."""
     plan = record.plan
-    known = {"place in plan": plan.position + 1, "order": plan.order, "seed": plan.seed, "attempt": plan.attempt,
-             "run id": record.run_id, "specification": record.specification, "repeat of": record.repeat_of}  # fmt: skip
+    known = {
+        "place in plan": plan.position + 1,
+        "order": plan.order,
+        "seed": plan.seed,
+        "attempt": plan.attempt,
+        "run id": record.run_id,
+        "specification": record.specification,
+        "repeat of": record.repeat_of,
+    }
     return {name: value for name, value in known.items() if value is not None}
 
 

@@ -83,8 +83,11 @@ class Templates:
             return self._environment.get_template(template).render(**context)
         except TemplateError as error:
             line = getattr(error, "lineno", None)
-            raise SiteError(f"template {template}: {error.message or error}", where=f"line {line}" if line else "",
-                            remedy="correct the template") from error  # fmt: skip
+            raise SiteError(
+                f"template {template}: {error.message or error}",
+                where=f"line {line}" if line else "",
+                remedy="correct the template",
+            ) from error
 
 
 def _collector(blocks: dict[str, str]) -> Callable[..., Markup]:

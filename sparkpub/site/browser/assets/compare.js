@@ -142,7 +142,7 @@ class Compare {
     const [one, two] = [this.sides.get(a.value), this.sides.get(b.value)];
     const all = this.rows(one, two);
     const rows = all.filter((row) => !real.checked || decided(row));
-    const heads = ['Metric', 'Unit', 'A', 'B', 'B − A', 'In % of A', '95 % interval', 'Verdict', 'Why'];
+    const heads = ['Metric', 'Unit', 'A', 'B', 'B − A', 'In % of A', 'Deciding interval', 'Verdict', 'Why'];
     this.table.replaceChildren(
       make('caption', {textContent: `A: ${one.label}. B: ${two.label}.`}),
       make('thead', {}, make('tr', {}, ...heads.map((text) => make('th', {scope: 'col', textContent: text})))),
