@@ -49,6 +49,22 @@ class CampaignData:
         """The matrix as run, or None for an import without one."""
         return None if self.info.matrix is None else matrices.from_document(self.info.matrix, str(self.folder))
 
+    @cached_property
+    def axes(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """Models, environments and workloads in the order of the matrix, then of the runs."""
+        models: list[str] = []
+        environments: list[str] = []
+        workloads: list[str] = []
+        if self.matrix is not None:
+            models += self.matrix.models
+            environments += self.matrix.environments
+            workloads += self.matrix.workloads
+        for record in self.records:
+            models.append(record.model)
+            environments.append(record.environment)
+            workloads.append(record.workload)
+        return tuple(dict.fromkeys(models)), tuple(dict.fromkeys(environments)), tuple(dict.fromkeys(workloads))
+
     @property
     def baseline(self) -> str:
         """The environment that others are compared with: the matrix's, else `native`, else the first that ran."""

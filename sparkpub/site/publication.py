@@ -1,12 +1,12 @@
 """Everything the pages speak of, computed once: the data, what was found out about them, and what people say."""
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from sparkpub.plan.matrix import Matrix
 from sparkpub.record.metrics import Metric, ranked
 from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import Stored
@@ -71,21 +71,27 @@ class Publication:
 
     def metrics(self, campaign: CampaignData) -> tuple[Metric, ...]:
         """The metrics for which a campaign has values: those that lead first, then in the order of metrics.toml."""
-        if "metrics" not in campaign.kept:
-            measured: dict[str, Metric] = {}
-            for record in campaign.records:
-                for name, value in record.metrics.items():
-                    if value.value is not None and name not in measured:
-                        measured[name] = metric_of(name, value)
-            campaign.kept["metrics"] = tuple(ranked(measured.values()))
-        metrics: tuple[Metric, ...] = campaign.kept["metrics"]
-        return metrics
+        return self._metrics[campaign.name]
+
+    @cached_property
+    def _metrics(self) -> Mapping[str, tuple[Metric, ...]]:
+        return {campaign.name: tuple(ranked(_measured(campaign))) for campaign in self.campaigns}
 
     def headlines(self, campaign: CampaignData) -> tuple[Metric, ...]:
         """The leading metrics of a campaign; where none of its metrics has a rank, its first ones."""
         metrics = self.metrics(campaign)
         leading = [metric for metric in metrics if metric.headline is not None]
         return tuple((leading or metrics)[:LEADING])
+
+
+def _measured(campaign: CampaignData) -> Iterable[Metric]:
+    """Every metric of which a run of the campaign has a value."""
+    found: dict[str, Metric] = {}
+    for record in campaign.records:
+        for name, value in record.metrics.items():
+            if value.value is not None and name not in found:
+                found[name] = metric_of(name, value)
+    return found.values()
 
 
 def slug(metric: str) -> str:
@@ -100,42 +106,21 @@ def _grouped(items: Iterable[Any], key: Any) -> Mapping[Any, Sequence[Any]]:
     return groups
 
 
-def axes(campaign: CampaignData) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Models, environments and workloads of a campaign in the order of its matrix, then of its runs."""
-    if "axes" not in campaign.kept:
-        campaign.kept["axes"] = _axes(campaign)
-    found: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]] = campaign.kept["axes"]
-    return found
-
-
-def _axes(campaign: CampaignData) -> tuple[tuple[str, ...], ...]:
-    matrix: Matrix | None = campaign.matrix
-    declared: tuple[Iterable[str], ...] = (
-        ((), (), ()) if matrix is None else (matrix.models, matrix.environments, matrix.workloads)
-    )
-    seen: list[tuple[str, ...]] = list(zip(*(record.cell for record in campaign.records), strict=True)) or [(), (), ()]
-    return tuple(tuple(dict.fromkeys([*named, *found])) for named, found in zip(declared, seen, strict=True))
-
-
 def cell_keys(campaign: CampaignData) -> tuple[tuple[str, str, str], ...]:
     """(model, environment, workload) of every cell that is declared or was run, model by model."""
-    models, environments, workloads = axes(campaign)
+    models, environments, workloads = campaign.axes
     present = {record.cell for record in campaign.records}
     if campaign.matrix is not None:
         present |= set(campaign.matrix.cells())
-    return tuple(
-        (model, environment, workload)
-        for workload in workloads
-        for model in models
-        for environment in environments
-        if (model, environment, workload) in present
-    )
+    ordered = itertools.product(workloads, models, environments)
+    cells = [(model, environment, workload) for workload, model, environment in ordered]
+    return tuple(cell for cell in cells if cell in present)
 
 
 def cell_label(campaign: CampaignData, cell: tuple[str, str, str]) -> str:
     """What a row of a chart is called: `deepseek · native`, with the workload where there are several."""
     model, environment, workload = cell
-    several = len(axes(campaign)[2]) > 1
+    several = len(campaign.axes[2]) > 1
     return " · ".join([model, environment, *([workload] if several else [])])
 
 
@@ -143,13 +128,16 @@ def scope(
     campaign: CampaignData, *, model: str | None = None, environment: str | None = None, workload: str | None = None
 ) -> Scope:
     """The scope of charts on a campaign, or on one model, environment or workload of it."""
-    wanted = (model, environment, workload)
-    cells = [c for c in cell_keys(campaign) if all(w in (None, part) for w, part in zip(wanted, c, strict=True))]
-    models, environments, workloads = (
-        tuple(name for name in names if wanted[axis] in (None, name)) for axis, names in enumerate(axes(campaign))
+    models, environments, workloads = campaign.axes
+    part = Scope(
+        campaign.name,
+        tuple(name for name in models if model in (None, name)),
+        tuple(name for name in environments if environment in (None, name)),
+        tuple(name for name in workloads if workload in (None, name)),
+        cells=(),
     )
-    labels = tuple(cell_label(campaign, cell) for cell in cells)
-    return Scope(campaign.name, models, environments, workloads, labels)
+    labels = tuple(cell_label(campaign, cell) for cell in cell_keys(campaign) if part.holds(*cell))
+    return replace(part, cells=labels)
 
 
 def batch_size(record: Record) -> int | None:

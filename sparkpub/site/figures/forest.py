@@ -13,7 +13,7 @@ from sparkpub.site.figures.kind import Kind, Offer
 from sparkpub.site.figures.rows import Row
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.figures.selection import Selection
-from sparkpub.site.publication import Publication, axes
+from sparkpub.site.publication import Publication
 
 TABLE = "comparisons"
 SHAPES = {
@@ -38,7 +38,7 @@ def comparisons(publication: Publication, campaign: CampaignData) -> Iterator[Ro
 
     Its cell, `label, metric, percent, lo, hi` (the interval that decides), `verdict, p` (adjusted).
     """
-    several = len(axes(campaign)[2]) > 1
+    several = len(campaign.axes[2]) > 1
     for metric in publication.headlines(campaign):
         for row in publication.comparisons_of(campaign, metric):
             if row.ratio is None or row.deciding_ratio is None:

@@ -11,7 +11,7 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.summary import CellStatistic, ComparisonRow
 from sparkpub.site import sentences
 from sparkpub.site.figures.library import Library
-from sparkpub.site.publication import Publication, axes, cell_keys, cell_label, one_of_each_check, slug
+from sparkpub.site.publication import Publication, cell_keys, cell_label, one_of_each_check, slug
 
 ANSWERS = BOXES = 4
 """Leading metrics with a sentence, and with a value box."""
@@ -22,7 +22,7 @@ KINDS = ("meaning", "happened", "evidence", "prose")
 def context(publication: Publication, library: Library, campaign: CampaignData) -> dict[str, Any]:
     """What the template of a campaign needs."""
     headlines = publication.headlines(campaign)
-    models, environments, workloads = axes(campaign)
+    models, environments, workloads = campaign.axes
     boxes = [value_box(publication, campaign, metric) for metric in headlines[:BOXES]]
     return {
         "campaign": campaign,

@@ -9,7 +9,7 @@ from sparkpub.site import sentences
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.selection import flags
 from sparkpub.site.pages import campaign_page
-from sparkpub.site.publication import Publication, axes, scope, slug
+from sparkpub.site.publication import Publication, scope, slug
 
 Kind = Literal["model", "environment"]
 FIGURES = 2
@@ -33,7 +33,7 @@ def campaigns_by_name(publication: Publication, kind: Kind) -> Mapping[str, list
     axis = 0 if kind == "model" else 1
     found: dict[str, list[CampaignData]] = {}
     for campaign in publication.campaigns:
-        for name in axes(campaign)[axis]:
+        for name in campaign.axes[axis]:
             found.setdefault(name, []).append(campaign)
     return found
 
