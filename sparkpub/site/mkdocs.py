@@ -179,6 +179,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def on_env(self, env: Environment, *, config: MkDocsConfig, files: Files) -> Environment:  # noqa: ARG002
         """Learn which inline scripts the theme brings: no other runs."""
+        env.auto_reload = False  # every build has an environment of its own
         self._scripts = security.theme_scripts(env)
         return env
 

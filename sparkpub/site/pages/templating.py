@@ -58,6 +58,7 @@ class Templates:
             trim_blocks=True,
             lstrip_blocks=True,
             keep_trailing_newline=True,
+            auto_reload=False,  # a build has an environment of its own
         )
         self._environment.filters |= {"md": markdown_text, "size": file_size}
         self._environment.globals |= {
