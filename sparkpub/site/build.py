@@ -6,7 +6,7 @@ Two adapters hand the tree to a site generator: the MkDocs plugin as virtual fil
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic_core import to_json
@@ -49,7 +49,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
         templates = Templates(options.templates)
 
         # What people wrote comes first, since pages of theirs take the place of generated ones.
-        written = _written(publication, library, templates)
+        written, posts = _written(publication, library, templates)
         pages = Pages(publication, library, templates, frozenset(written))
         generated = [*pages.all(), *_run_pages(publication, library, templates)]
 
@@ -59,7 +59,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
         _add(tree, [(uri, page) for uri, page in generated if uri not in written])
         _add(tree, written)
         _add(tree, downloads.contents(publication, library, templates))
-        _add(tree, blog.previews(publication, written, templates, cache))
+        _add(tree, blog.previews(publication, posts, templates, cache))
 
         tree = placing.with_figures(tree, library, templates, drawings.finished(), cache)
         _add(tree, {address: Content(data=data) for address, data in browser.result().files.items()})
@@ -128,8 +128,10 @@ def publish_tables(tables: Tables) -> tuple[Mapping[str, str], Mapping[str, Cont
     return addresses, files
 
 
-def _written(publication: Publication, library: Library, templates: Templates) -> dict[str, Content]:
-    """What people wrote: Markdown with its figures bound to the data, everything else as it is."""
+def _written(
+    publication: Publication, library: Library, templates: Templates
+) -> tuple[dict[str, Content], Sequence[blog.Post]]:
+    """What people wrote: Markdown with its figures bound to the data, everything else as it is; and the posts in it."""
     sources = publication.options.sources
     spoken = words(publication, library.picture)
     found: dict[str, Content] = {}
@@ -144,7 +146,8 @@ def _written(publication: Publication, library: Library, templates: Templates) -
         else:
             text = spoken.render(path.read_text(encoding="utf-8"), uri)
             found[uri] = Content(text=text, source=path)
-    return blog.with_series(found, publication.options, library, templates)
+    posts = blog.posts(found)
+    return blog.with_series(found, posts, publication, templates), posts
 
 
 def _run_pages(publication: Publication, library: Library, templates: Templates) -> Iterator[tuple[str, Content]]:

@@ -11,9 +11,8 @@ import yaml
 from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site.cache import Cache
-from sparkpub.site.content import POSTS, Content, SiteOptions
+from sparkpub.site.content import POSTS, Content
 from sparkpub.site.figures.figure import as_png
-from sparkpub.site.figures.library import Library
 from sparkpub.site.pages.campaign_page import value_box
 from sparkpub.site.pages.templating import Templates, front_matter
 from sparkpub.site.publication import Publication
@@ -85,11 +84,10 @@ def _post(uri: str, text: str) -> Post:
 
 
 def with_series(
-    written: Mapping[str, Content], options: SiteOptions, library: Library, templates: Templates
+    written: Mapping[str, Content], series: Sequence[Post], publication: Publication, templates: Templates
 ) -> dict[str, Content]:
     """What people wrote, each post with its place in the series, links to its neighbours, and how to cite it."""
     found = dict(written)
-    series = posts(written)
     for index, post in enumerate(series):
         around = [series[at] if 0 <= at < len(series) else None for at in (index - 1, index + 1)]
         end = templates.text(
@@ -99,8 +97,8 @@ def with_series(
             total=len(series),
             previous=around[0],
             next=around[1],
-            options=options,
-            campaigns=library.publication.campaigns,
+            options=publication.options,
+            campaigns=publication.campaigns,
         )
         kept = {name: value for name, value in post.meta.items() if name not in ("slug", "date")}
         front = front_matter(slug=post.slug, **kept).replace(f"{_FENCE}", f"{_FENCE}date: {_date(post)}\n", 1)
@@ -118,10 +116,9 @@ def _date(post: Post) -> str:
 
 
 def previews(
-    publication: Publication, written: Mapping[str, Content], templates: Templates, cache: Cache
+    publication: Publication, series: Sequence[Post], templates: Templates, cache: Cache
 ) -> Mapping[str, Content]:
     """The feed, and a picture for each campaign and each post."""
-    series = posts(written)
     name = publication.options.name
     feed = templates.text("feed.xml.j2", posts=series[::-1], options=publication.options)
     found = {FEED: Content(data=feed.encode())}
