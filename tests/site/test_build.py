@@ -78,14 +78,14 @@ def test_figures_come_from_the_statistics(data: Path, options: SiteOptions, whol
     assert "\u221210.00 tok/s (\u221210.0\u00a0%)" in page
 
 
-def test_the_answer_on_the_published_runs_is_the_published_one(options: SiteOptions) -> None:
-    """Overheads of the source: 30.83, 21.71 and 19.99 GiB (44, 30 and 29 %)."""
+def test_the_answer_on_the_published_runs_is_what_their_order_can_bear(options: SiteOptions) -> None:
+    """All native runs came before all runs in the container, so no difference can be told from a change over time."""
     publication = publish(load(ROOT / "data" / "comprehensive"), options)
     metric = METRICS["peak_memory_gib"]
     answer = sentences.differences(metric, publication.comparisons["phase1", metric.name])
     assert answer == (
-        "Peak memory (engine-profiled) is higher in container than in native for all 3 models, "
-        "by 19.99 to 30.83\u00a0GiB (28.5 to 43.7\u00a0%)."
+        "For all 3 models, container and native ran in separate blocks of time: these runs cannot tell a difference in "
+        "peak memory (engine-profiled) from a change over time."
     )
 
 
