@@ -7,8 +7,9 @@ from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.evidence import LOAD_PERCENT, POWER_CAP
 from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.integrity import published_only
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import View
+from sparkpub.review.checks.view import Case, View
 
 START_TEMPERATURE_CELSIUS = Threshold(
     "start temperature celsius",
@@ -38,7 +39,7 @@ TELEMETRY_GAP_SECONDS = Threshold(
 )
 POWER_CAPPED_SHARE = Threshold(
     "power capped share",
-    0.5,
+    0.1,
     "Share of samples under load at the power limit from which it is worth a note.",
 )
 
@@ -59,95 +60,115 @@ def _unmet(stored: Stored, *words: str) -> list[str]:
 
 def thermal_gate(view: View) -> Iterator[Finding]:
     """Runs that started hot."""
+    hot: list[Case] = []
     for stored in view.happened:
         problems, start = _unmet(stored, "temp"), stored.record.value("gpu_temp_start_celsius")
         gated = any("temp" in gate.name for gate in stored.record.gates)
         if not gated and start is not None and start > START_TEMPERATURE_CELSIUS:
             problems = [f"the GPU had {start:.0f} °C, and {START_TEMPERATURE_CELSIUS:g} °C is the limit"]
         if problems:
-            yield view.finding("thermal-gate", "warning", f"This run started hot: {'; '.join(problems)}.", run=stored,
-                               start_celsius=start)  # fmt: skip
+            hot.append((stored, "; ".join(problems)))
+    yield from view.cases("thermal-gate", "warning", hot, "started hot")
 
 
 def throttled(view: View) -> Iterator[Finding]:
     """Runs that heat or hardware slowed down; a power cap, which is how a GPU is built to run, is only noted."""
-    capped, harmless = [], {telemetry.THROTTLES[POWER_CAP]}
+    harmless = {telemetry.THROTTLES[POWER_CAP]}
+    slowed: list[Case] = []
+    capped = []
+    unsampled = []
     for stored in view.happened:
         conditions = view.evidence.of(stored).samples
         events = [text for text in _events(stored, "throttle") if set(text.split(", ")) != harmless]
-        slowed = (conditions.slowed_share if conditions is not None else None) or 0.0
-        if slowed > THROTTLED_SHARE or events:
-            text = f"Heat or hardware held the GPU back in {100 * slowed:.0f} % of the samples under load"
-            yield view.finding("throttled", "warning", f"{text}{f': {events[0]}' if events else ''}.", run=stored,
-                               slowed_share=slowed, events=events)  # fmt: skip
-        elif conditions is not None and (conditions.capped_share or 0) > POWER_CAPPED_SHARE:
+        share = conditions.slowed_share if conditions is not None else None
+        if (share or 0.0) > THROTTLED_SHARE or events:
+            said = f": {events[0]}" if events else ""
+            slowed.append((stored, f"{100 * (share or 0.0):.0f} % of the samples under load{said}"))
+        elif conditions is not None and (conditions.capped_share or 0.0) > POWER_CAPPED_SHARE:
             capped.append(stored)
+        elif conditions is None and stored.record.machine.gpus and not published_only(stored):
+            unsampled.append(stored)
+    yield from view.cases("throttled", "warning", slowed, "ran while heat or hardware held the GPU back")
     yield from view.together("throttled", "info", capped, lambda runs: f"The power limit held the clock in {runs}.")
+    yield from view.unjudged("throttled", {"telemetry: whether heat slowed the GPU": unsampled})
 
 
 def slow_clock(view: View) -> Iterator[Finding]:
     """Runs whose SM clock under load stayed far below what the GPU can do and what the matrix set."""
+    stuck: list[Case] = []
+    unknown = []
     for stored in view.happened:
         record, conditions = stored.record, view.evidence.of(stored).samples
         clock = record.value("gpu_clock_sm_mean_mhz") if conditions is None else conditions.clock_under_load_mhz
         limits = [gpu.clock_max_sm_mhz for gpu in record.machine.gpus if gpu.clock_max_sm_mhz]
         limit = record.machine.clocks_locked_mhz or max(limits, default=None)
-        slow = clock is not None and limit is not None and clock < SLOW_CLOCK_SHARE * limit
         events = _events(stored, "slow-clock")
-        if slow or events:
-            text = f"The SM clock was {clock:.0f} MHz under load, of {limit:.0f} MHz." if slow else f"{events[0]}."
-            yield view.finding("slow-clock", "warning", text, run=stored, clock_mhz=clock, limit_mhz=limit)
+        if clock is not None and limit is not None and clock < SLOW_CLOCK_SHARE * limit:
+            stuck.append((stored, f"{clock:.0f} MHz under load, of {limit:.0f} MHz"))
+        elif events:
+            stuck.append((stored, events[0]))
+        elif clock is not None and limit is None:
+            unknown.append(stored)
+    yield from view.cases("slow-clock", "warning", stuck, "ran with a slow SM clock")
+    yield from view.unjudged("slow-clock", {"the highest SM clock of the GPU": unknown})
 
 
 def foreign_load(view: View) -> Iterator[Finding]:
     """Runs that shared the GPU, the CPU or the memory with somebody else."""
+    shared: list[Case] = []
     for stored in view.happened:
         conditions = view.evidence.of(stored).samples
         problems = _unmet(stored, "exclusive", "cpu", "memory") + _events(stored, "foreign-process")
         if conditions is not None and conditions.foreign_processes:
             problems.append(f"up to {conditions.foreign_processes} other processes were on the GPU")
         if problems:
-            yield view.finding("foreign-load", "warning", f"This run was not alone: {'; '.join(problems)}.", run=stored,
-                               problems=problems)  # fmt: skip
+            shared.append((stored, "; ".join(problems)))
+    yield from view.cases("foreign-load", "warning", shared, "shared the machine")
 
 
 def leak(view: View) -> Iterator[Finding]:
     """Runs whose memory kept growing while they were measured, or did not come back after them."""
-    for stored in view.happened:
-        if events := _events(stored, "leak"):
-            yield view.finding("leak", "warning", f"This run leaked: {'; '.join(events)}.", run=stored, events=events)
+    found = [(stored, "; ".join(events)) for stored in view.happened if (events := _events(stored, "leak"))]
+    yield from view.cases("leak", "warning", found, "leaked memory")
 
 
 def kernel_warning(view: View) -> Iterator[Finding]:
     """Runs during which kernel or driver complained."""
+    complained: list[Case] = []
     for stored in view.happened:
-        if events := _events(stored, "xid", "oom", "kernel", "memory-floor"):
-            times = f"{len(events)} times" if len(events) > 1 else "once"
-            text = f"Kernel or driver complained {times} during this run: {events[0]}."
-            yield view.finding("kernel-warning", "warning", text, run=stored, events=events)
+        events = _events(stored, "xid", "oom", "kernel", "memory-floor")
+        if events:
+            times = f"{len(events)} messages, the first: " if len(events) > 1 else ""
+            complained.append((stored, f"{times}{events[0]}"))
+    yield from view.cases("kernel-warning", "warning", complained, "ran while kernel or driver complained")
 
 
 def telemetry_gap(view: View) -> Iterator[Finding]:
     """Runs in which the sampler was silent for a while, or whose samples are gone."""
+    lost = []
+    silent: list[Case] = []
     for stored in view.happened:
         record, conditions = stored.record, view.evidence.of(stored).samples
         if conditions is None:
             if any(value.source == "sampler" and value.value is not None for value in record.metrics.values()):
-                yield view.finding("telemetry-gap", "warning", "Figures of this run come from the sampler, whose "
-                                   "samples were not kept.", run=stored)  # fmt: skip
+                lost.append(stored)
             continue
         matrix = view.campaign.matrix
         interval = conditions.interval if matrix is None else matrix.telemetry.interval
         allowed = max(TELEMETRY_GAP_INTERVALS * interval, TELEMETRY_GAP_SECONDS)
         late = (record.duration_seconds or 0.0) - conditions.end
-        silent, at = max((conditions.widest_gap, conditions.widest_gap_at), (late, conditions.end))
-        if silent > allowed:
-            text = (
-                f"The sampler was silent for {silent:.1f} s from second {at:.0f} of the run on; a sample every "
-                f"{interval:g} s was wanted. Peaks in between were not seen."
+        gap, at = max((conditions.widest_gap, conditions.widest_gap_at), (late, conditions.end))
+        if gap > allowed:
+            silent.append(
+                (stored, f"{gap:.1f} s from second {at:.0f} on, where a sample every {interval:g} s was wanted")
             )
-            yield view.finding("telemetry-gap", "warning", text, run=stored, gap_seconds=silent, at_seconds=at,
-                               interval_seconds=interval, samples=conditions.samples)  # fmt: skip
+    yield from view.together(
+        "telemetry-gap", "warning", lost,
+        lambda runs: f"Figures of {runs} come from the sampler, and its samples were not kept.",
+    )  # fmt: skip
+    yield from view.cases(
+        "telemetry-gap", "warning", silent, "had no samples for a while, and peaks in between were not seen"
+    )
 
 
 CHECKS = (

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
 
+import numpy as np
 from pydantic import ValidationError
 
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record import telemetry
-from sparkpub.record.record import Evidence
+from sparkpub.record.record import Evidence, Phase
 from sparkpub.record.store import Stored
 from sparkpub.record.telemetry import Telemetry
 from sparkpub.review.checks.threshold import Threshold
@@ -62,8 +63,8 @@ class Reread:
 class Samples:
     """A run's telemetry in short; None where it has no such column. Times in seconds since the launch, memory in GiB.
 
-    `metrics` holds the figures that records take from the sampler, computed again. `trace` is a digest of the power
-    that was drawn, sample by sample: no two runs draw the same.
+    `metrics` holds the figures that records take from the sampler, computed again by each of their definitions. `trace`
+    is a digest of the power that was drawn, sample by sample: no two runs draw the same.
     """
 
     samples: int
@@ -82,7 +83,7 @@ class Samples:
     load_before_percent: float | None
     energy_start_joule: float | None
     energy_end_joule: float | None
-    metrics: Mapping[str, float]
+    metrics: Mapping[str, tuple[float, ...]]
     trace: str | None
 
 
@@ -123,7 +124,10 @@ def _examine(stored: Stored) -> Examined:
     whole = all(sums[item.path].is_of(item) for item in stored.record.evidence)
     sampled = contents.pop("telemetry", None)
     answer = _reread(stored, contents) if whole else None
-    samples = None if sampled is None else _samples(telemetry.parse(sampled.decode("utf-8", errors="replace")))
+    samples = None
+    if sampled is not None:
+        phase = next((phase for phase in stored.record.phases if phase.name == "measure"), None)
+        samples = _samples(telemetry.parse(sampled.decode("utf-8", errors="replace")), phase)
     return Examined(sums, answer, samples)
 
 
@@ -182,7 +186,7 @@ def _document(content: bytes | None) -> Mapping[str, object]:
     return {}
 
 
-def _samples(table: Telemetry) -> Samples:
+def _samples(table: Telemetry, phase: Phase | None) -> Samples:
     times = tuple(time for time in table.numbers("elapsed_seconds") if time is not None)
     gaps = [(later - earlier, earlier) for earlier, later in pairwise(times)] or [(0.0, 0.0)]
     widest, widest_at = max(gaps)
@@ -213,7 +217,7 @@ def _samples(table: Telemetry) -> Samples:
         load_before_percent=median(idle) if idle else None,
         energy_start_joule=energy[0][1] if energy else None,
         energy_end_joule=energy[-1][1] if energy else None,
-        metrics=dict(_sampled_metrics(table)),
+        metrics=dict(_sampled_metrics(table, phase)),
         trace=_trace(table),
     )
 
@@ -232,22 +236,30 @@ def _before(samples: Sequence[tuple[float, float]]) -> float | None:
     return samples[0][1] if samples else None
 
 
-def _sampled_metrics(table: Telemetry) -> Iterator[tuple[str, float]]:
-    """The figures that a record takes from the sampler, by the definitions of `metrics.toml`."""
+def _sampled_metrics(table: Telemetry, phase: Phase | None) -> Iterator[tuple[str, tuple[float, ...]]]:
+    """The figures that a record takes from the sampler, by each definition that they have had: means and energy over
+    the whole run in older records, over the measured phase in newer ones."""
     for name, column in (("gpu_memory_peak_gib", "gpu_memory_used_gib"), ("gpu_temp_max_celsius", "gpu_temp_celsius")):
         during = [value for time, value in _timed(table, column) if time >= 0]
         if during:
-            yield name, max(during)
-    power = [value for time, value in _timed(table, "gpu_power_watt") if time >= 0]
-    if power:
-        yield "gpu_power_mean_watt", fmean(power)
+            yield name, (max(during),)
     start = _before(_timed(table, "gpu_temp_celsius"))
     if start is not None:
-        yield "gpu_temp_start_celsius", start
+        yield "gpu_temp_start_celsius", (start,)
+    power = [value for time, value in _timed(table, "gpu_power_watt") if time >= 0]
     energy = _timed(table, "gpu_energy_joule")
-    if len(energy) > 1:
-        earlier = [value for time, value in energy if time <= 0]
-        yield "gpu_energy_joule", max(0.0, energy[-1][1] - (earlier[-1] if earlier else energy[0][1]))
+    if not power or len(energy) < 2:
+        return
+    earlier = [value for time, value in energy if time <= 0]
+    joule = [energy[-1][1] - (earlier[-1] if earlier else energy[0][1])]
+    watt = [fmean(power)]
+    if phase is not None and phase.end_seconds > phase.start_seconds:
+        moments, counter = zip(*energy, strict=True)
+        at_start, at_end = np.interp([phase.start_seconds, phase.end_seconds], moments, counter)
+        joule.append(float(at_end - at_start))
+        watt.append(joule[-1] / (phase.end_seconds - phase.start_seconds))
+    yield "gpu_energy_joule", tuple(joule)
+    yield "gpu_power_mean_watt", tuple(watt)
 
 
 def _trace(table: Telemetry) -> str | None:

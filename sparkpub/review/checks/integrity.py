@@ -1,16 +1,24 @@
 """Whether a run properly happened and its evidence is whole: damage, exit status, log, report."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record.metrics import Metric
-from sparkpub.record.record import metric_of
+from sparkpub.record.record import MetricValue, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
+from sparkpub.review.checks.evidence import Reread
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import View
+from sparkpub.review.checks.view import Case, View
 
+PRINTED_TOLERANCE = Threshold(
+    "printed tolerance",
+    1e-6,
+    "A figure and the same figure as the log prints it, beyond half a unit of the last digit printed.",
+)
 RELATIVE_TOLERANCE = Threshold(
     "relative tolerance",
     1e-06,
@@ -85,7 +93,7 @@ def missing_log(view: View) -> Iterator[Finding]:
     yield from view.together(
         "missing-log", "warning", published,
         lambda runs: f"No log exists for {runs}: the figures are as published and nobody can check them.",
-        lambda runs: {"reasons": sorted({run.record.unavailable.get("log", "not given") for run in runs})},
+        reasons=sorted({run.record.unavailable.get("log", "not given") for run in published}),
     )  # fmt: skip
     yield from view.together(
         "missing-log", "error", [run for run in without if run not in published and run not in given],
@@ -95,6 +103,7 @@ def missing_log(view: View) -> Iterator[Finding]:
 
 def missing_report(view: View) -> Iterator[Finding]:
     """Runs that call themselves good although the engine never gave its result."""
+    without: list[Case] = []
     for stored in view.standing:
         record = stored.record
         if record.status != "ok" or published_only(stored):
@@ -102,34 +111,56 @@ def missing_report(view: View) -> Iterator[Finding]:
         reported = any(value.source == "report" for value in record.metrics.values())
         answer = view.evidence.of(stored).answer
         if all(value.value is None for value in record.metrics.values()):
-            text = "The run ended with exit code 0 and has no figure at all: its result is missing."
+            without.append((stored, "it ended with exit code 0 and has no figure at all"))
         elif reported and record.file("report") is None:
-            text = "Figures of this run are said to come from a report, and there is no report."
+            without.append((stored, "its figures are said to come from a report, and there is none"))
         elif answer is not None and not answer.complete and not answer.truncated:
-            text = f"The engine ended without its result: {'; '.join(answer.problems) or 'the report is incomplete'}."
-        else:
-            continue
-        yield view.finding("missing-report", "error", text, run=stored, exit_code=record.exit_code)
+            without.append((stored, "; ".join(answer.problems) or "the report is incomplete"))
+    yield from view.cases("missing-report", "error", without, "ended without a result")
 
 
 def metric_mismatch(view: View) -> Iterator[Finding]:
-    """Recorded figures that their own log or report contradicts. Figures with a checksum fault are not read."""
+    """Recorded figures that their own log or report contradicts, and reports that their own log contradicts. Figures
+    with a checksum fault are not read."""
+    wrong: dict[str, list[Case]] = defaultdict(list)
+    unread: dict[str, list[Stored]] = defaultdict(list)
     for stored in view.standing:
-        answer = view.evidence.of(stored).answer if stored.record.status == "ok" else None
-        if answer is None or not (answer.complete or answer.truncated):
+        record = stored.record
+        if record.status != "ok":
             continue
-        for name, value in stored.record.metrics.items():
-            if value.source not in ("log", "report"):
-                continue
-            found = answer.values.get(name)
-            if not _same(value.value, found) and not (found is None and answer.truncated):
-                metric: Metric = metric_of(name, value)
-                text = (
-                    f"{metric.label} is recorded as {_text(value.value, metric)}, "
-                    f"and the {value.source} of the run says {_text(found, metric)}."
-                )
-                yield view.finding("metric-mismatch", "error", text, run=stored, metric=name, recorded=value.value,
-                                   found=found, unit=metric.unit)  # fmt: skip
+        answer = view.evidence.of(stored).answer
+        if answer is None:
+            kind = record.requested.workload.get("type")
+            if record.file("log") is not None and kind not in WORKLOADS:
+                unread[f"a parser for the workload {kind!r}, to read log and report again"].append(stored)
+            continue
+        if not (answer.complete or answer.truncated):
+            continue
+        for name, value in record.metrics.items():
+            problem = _contradiction(answer, name, value)
+            if problem is not None:
+                wrong[name].append((stored, problem))
+    for name, cases in wrong.items():
+        what = f"differs from its own evidence in {view.metrics[name].label}"
+        if len(cases) > 1:
+            what = what.replace("differs from its", "differ from their", 1)
+        yield from view.cases("metric-mismatch", "error", cases, what, metric=name, unit=view.metrics[name].unit)
+    yield from view.unjudged("metric-mismatch", unread)
+
+
+def _contradiction(answer: Reread, name: str, value: MetricValue) -> str | None:
+    """What log or report say otherwise of one figure, in words."""
+    metric: Metric = metric_of(name, value)
+    if value.source in ("log", "report"):
+        found = answer.values.get(name)
+        if not _same(value.value, found) and not (found is None and answer.truncated):
+            recorded = _text(value.value, metric)
+            return f"the record has {recorded}, and the {value.source} has {_text(found, metric)}"
+    if name in answer.printed and value.value is not None:
+        printed, half_digit = answer.printed[name]
+        if abs(printed - value.value) > half_digit + PRINTED_TOLERANCE * abs(printed):
+            return f"the record has {_text(value.value, metric)}, and the log prints {_text(printed, metric)}"
+    return None
 
 
 def _text(value: float | None, metric: Metric) -> str:
@@ -186,6 +217,6 @@ CHECKS = (
         ("error",),
         "Do log and report say what the record says?",
         metric_mismatch,
-        thresholds=(RELATIVE_TOLERANCE,),
+        thresholds=(RELATIVE_TOLERANCE, PRINTED_TOLERANCE),
     ),
 )

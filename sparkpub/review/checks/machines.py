@@ -1,67 +1,279 @@
-"""Whether runs that are pooled or compared are of one machine and one software."""
+"""Whether runs that are pooled or compared are of one machine, one software and one treatment."""
 
+import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import fmean, variance
+from typing import Any
 
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
-from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.finding import Finding, Severity
+from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.values import memory_gib
-from sparkpub.review.checks.view import View, ids, label
+from sparkpub.review.checks.view import View, ids, label, listed
 from sparkpub.review.frame import Cell
 
-_Read = Callable[[Record], object]
-_POOLED: dict[str, tuple[bool, _Read]] = {
-    "machine": (True, lambda record: record.machine.id),
-    "GPU": (True, lambda record: ", ".join(gpu.name for gpu in record.machine.gpus) or None),
-    "memory": (True, lambda record: (total := memory_gib(record)) and round(total)),
-    "engine version": (True, lambda record: record.observed.engine_version),
-    "container image": (True, lambda record: record.container.image_id if record.container else None),
-    "driver": (False, lambda record: record.machine.driver),
-    "kernel": (False, lambda record: record.machine.kernel),
-    "power mode": (False, lambda record: record.machine.power_mode),
-    "locked clock": (False, lambda record: record.machine.clocks_locked_mhz),
-}  # fmt: skip
-"""What runs of one cell must share: whether another value forbids pooling (else casts doubt), and where it is."""
-_COMPARED = ("machine", "GPU", "memory", "engine version")
-"""What cells that are compared must share too."""
+START_DIFFERENCE_CELSIUS = Threshold(
+    "start difference celsius",
+    5.0,
+    "Mean start temperatures of environments that differ by more than this: the warmer one boosts less.",
+)
+CLOCK_DIFFERENCE_SHARE = Threshold(
+    "clock difference share",
+    0.02,
+    "Mean SM clocks under load of environments that differ by more than this: throughput that computing bounds "
+    "follows the clock.",
+)
+CONDITION_SD = Threshold(
+    "condition standard errors",
+    4.0,
+    "Standard errors that two means of a condition must lie apart: below 1 in 10,000 by chance.",
+)
+
+Read = Callable[[Record], object]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something that runs must share. `pooled` and `compared` say how bad it is where those of one cell, or those of
+    environments that are compared, do not: an error where the figures are of two things, a warning where they are open
+    to doubt, a note where a reader should know, None where it is by design."""
+
+    name: str
+    read: Read
+    pooled: Severity | None
+    compared: Severity | None
+
+
+def _gpus(record: Record) -> str | None:
+    return ", ".join(gpu.name for gpu in record.machine.gpus) or None
+
+
+def _gpu_ids(record: Record) -> str | None:
+    return ", ".join(gpu.id for gpu in record.machine.gpus if gpu.id is not None) or None
+
+
+def _power_limits(record: Record) -> str | None:
+    limits = [f"{gpu.power_limit_watt:g} W" for gpu in record.machine.gpus if gpu.power_limit_watt is not None]
+    return ", ".join(limits) or None
+
+
+def _firmware(record: Record) -> str | None:
+    return ", ".join(gpu.vbios for gpu in record.machine.gpus if gpu.vbios is not None) or record.machine.firmware
+
+
+def _memory(record: Record) -> int | None:
+    total = memory_gib(record)
+    return None if total is None else round(total)
+
+
+def _collector(record: Record) -> str | None:
+    known = record.reproducibility
+    if known is None:
+        return None
+    return f"{known.sparkpub_version} ({known.sparkpub_commit})" if known.sparkpub_commit else known.sparkpub_version
+
+
+def _modified(record: Record) -> str | None:
+    known = record.reproducibility
+    if known is None or known.sparkpub_clean is None:
+        return None
+    return "as committed" if known.sparkpub_clean else "modified"
+
+
+def _image(record: Record) -> str | None:
+    return None if record.container is None else record.container.image_id
+
+
+def _limits(record: Record) -> str:
+    """Limits of memory and processors that the environment sets: its own doing, and still not like for like."""
+    given = {name: record.requested.environment.get(name) for name in ("memory", "cpuset")}
+    limits = [f"{name} {value}" for name, value in given.items() if value not in (None, "unlimited")]
+    return ", ".join(limits) or "none"
+
+
+FACTS = (
+    Fact("machine", lambda record: record.machine.id, "error", "error"),
+    Fact("GPU", _gpus, "error", "error"),
+    Fact("GPU id", _gpu_ids, "error", "error"),
+    Fact("memory", _memory, "error", "error"),
+    Fact("engine version", lambda record: record.observed.engine_version, "error", "warning"),
+    Fact("container image", _image, "error", None),
+    Fact("driver", lambda record: record.machine.driver, "warning", "warning"),
+    Fact("CUDA driver", lambda record: record.machine.cuda_driver, "warning", "warning"),
+    Fact("firmware", _firmware, "warning", "warning"),
+    Fact("kernel", lambda record: record.machine.kernel, "warning", "warning"),
+    Fact("number of processors", lambda record: record.machine.cpu_count, "warning", "warning"),
+    Fact("power mode", lambda record: record.machine.power_mode or "not set", "warning", "warning"),
+    Fact("power limit", _power_limits, "warning", "warning"),
+    Fact("locked clock", lambda record: record.machine.clocks_locked_mhz or "none", "warning", "warning"),
+    Fact("number format", lambda record: record.observed.dtype, "error", "error"),
+    Fact("quantization", lambda record: record.observed.quantization, "error", "error"),
+    Fact("KV cache format", lambda record: record.observed.kv_cache_dtype, "error", "warning"),
+    Fact("limits of memory and processors", _limits, "warning", "warning"),
+    Fact("collector version", _collector, "info", "warning"),
+    Fact("state of the collector's source", _modified, "info", "warning"),
+)  # fmt: skip
+"""What is asked of every run, in the order of its weight."""
 
 
 def mixed_machines(view: View) -> Iterator[Finding]:
-    """Cells that pool runs of different machines or software, and comparisons that are also between those."""
+    """Cells that pool runs of different machines or software, one finding per fact."""
+    for fact in FACTS:
+        mixed: dict[Cell, list[str]] = {}
+        for cell, runs in view.counted.items():
+            values = _distinct(runs, fact.read)
+            if len(values) > 1:
+                mixed[cell] = values
+        if mixed and fact.pooled is not None:
+            cells = [label(cell) for cell in mixed]
+            values = sorted({value for own in mixed.values() for value in own})
+            text = f"Runs of {listed(cells, 'cells')} were pooled although their {fact.name} differs: {_and(values)}."
+            concerned = [run for cell in mixed for run in ids(view.counted[cell])]
+            where: dict[str, Any] = {"cells": cells}
+            if len(mixed) == 1:
+                where = {"cell": next(iter(mixed))}
+            yield view.finding("mixed-machines", fact.pooled, text, **where, runs=concerned, what=fact.name,
+                               values=values)  # fmt: skip
+
+
+def unequal_environments(view: View) -> Iterator[Finding]:
+    """Comparisons that are not only between environments: what else differs, one finding per fact."""
+    groups = _compared(view)
+    for fact in FACTS:
+        unequal: dict[tuple[str, str], list[str]] = {}
+        cells: list[str] = []
+        for group, places in groups.items():
+            each = {cell: _distinct(runs, fact.read) for cell, runs in places.items()}
+            known = [values for values in each.values() if values]
+            if any(values != known[0] for values in known):
+                unequal[group] = sorted({value for values in known for value in values})
+                cells += [label(cell) for cell, values in each.items() if values]
+        if unequal and fact.compared is not None:
+            values = sorted({value for own in unequal.values() for value in own})
+            yield _unequal(view, fact.name, fact.compared, list(unequal), cells, _and(values), values)
+    yield from _software(view, groups)
+    yield from _conditions(view, groups)
+
+
+def _compared(view: View) -> dict[tuple[str, str], dict[Cell, Sequence[Stored]]]:
+    """(model, workload) to the cells of its environments, where there are several with runs."""
     groups: dict[tuple[str, str], dict[Cell, Sequence[Stored]]] = defaultdict(dict)
     for cell, runs in view.counted.items():
-        groups[cell[0], cell[2]][cell] = runs
-        for what, (fatal, read) in _POOLED.items():
-            values = _distinct(runs, read)
-            if len(values) > 1:
-                text = f"The runs of {label(cell)} were pooled although their {what} differs: {' and '.join(values)}."
-                yield view.finding("mixed-machines", "error" if fatal else "warning", text, cell=cell, runs=ids(runs),
-                                   what=what, values=values)  # fmt: skip
-    for (model, workload), cells in groups.items():
-        for what in _COMPARED:
-            each = {cell: _distinct(runs, _POOLED[what][1]) for cell, runs in cells.items()}
-            values = sorted({value for own in each.values() for value in own})
-            if len(values) > 1 and all(len(own) <= 1 for own in each.values()):
-                text = (
-                    f"The environments of {model}/{workload} differ in more than the environment: {what} is "
-                    f"{' and '.join(values)}. The comparison is between those, too."
-                )
-                yield view.finding("mixed-machines", "warning", text, cells=[label(cell) for cell in each], what=what,
-                                   values=values)  # fmt: skip
+        if runs:
+            groups[cell[0], cell[2]][cell] = runs
+    return {group: cells for group, cells in groups.items() if len(cells) > 1}
 
 
-def _distinct(runs: Sequence[Stored], read: _Read) -> list[str]:
+def _unequal(view: View, what: str, severity: Severity, groups: Sequence[tuple[str, str]], cells: Sequence[str],
+             words: str, values: Sequence[str]) -> Finding:  # fmt: skip
+    which = listed(["/".join(group) for group in groups], "comparisons")
+    text = (
+        f"The environments of {which} differ in more than the environment: {what} is {words}. The comparison is "
+        "between those, too."
+    )
+    return view.finding("unequal-environments", severity, text, cells=list(cells), what=what, values=list(values))
+
+
+def _software(view: View, groups: Mapping[tuple[str, str], Mapping[Cell, Sequence[Stored]]]) -> Iterator[Finding]:
+    """Packages of which every run of one environment has another version than every run of the other."""
+    unequal: dict[str, list[str]] = {}
+    concerned: dict[tuple[str, str], None] = {}
+    cells: dict[str, None] = {}
+    for group, places in groups.items():
+        for one, other in combinations(places, 2):
+            first, then = (_packages(places[cell]) for cell in (one, other))
+            for name in first.keys() & then.keys():
+                if first[name] != then[name]:
+                    unequal[name] = [f"{first[name]} ({one[1]})", f"{then[name]} ({other[1]})"]
+                    concerned[group] = None
+                    cells |= {label(one): None, label(other): None}
+    if unequal:
+        name = sorted(unequal)[0]
+        others = "" if len(unequal) == 1 else f", and {len(unequal) - 1} more packages differ"
+        words = f"{name} {_and(unequal[name])}{others}"
+        values = [f"{package} {_and(versions)}" for package, versions in sorted(unequal.items())]
+        yield _unequal(view, "software", "warning", list(concerned), list(cells), words, values)
+
+
+def _packages(runs: Sequence[Stored]) -> dict[str, str]:
+    """Package to version, of those that all runs have in one version."""
+    lists = [run.record.reproducibility.packages for run in runs if run.record.reproducibility is not None]
+    if not lists:
+        return {}
+    shared = set(lists[0].items())
+    for packages in lists[1:]:
+        shared &= set(packages.items())
+    return dict(shared)
+
+
+def _conditions(view: View, groups: Mapping[tuple[str, str], Mapping[Cell, Sequence[Stored]]]) -> Iterator[Finding]:
+    """Start temperatures and clocks under load whose means lie apart."""
+
+    def start(stored: Stored) -> float | None:
+        return stored.record.value("gpu_temp_start_celsius")
+
+    def clock(stored: Stored) -> float | None:
+        samples = view.evidence.of(stored).samples
+        return stored.record.value("gpu_clock_sm_mean_mhz") if samples is None else samples.clock_under_load_mhz
+
+    for name, unit, read in (("start temperature", "°C", start), ("SM clock under load", "MHz", clock)):
+        unequal: dict[tuple[str, str], str] = {}
+        cells: list[str] = []
+        for group, places in groups.items():
+            means = {cell: [value for run in runs if (value := read(run)) is not None] for cell, runs in places.items()}
+            for one, other in combinations(means, 2):
+                least = float(START_DIFFERENCE_CELSIUS)
+                if unit == "MHz":
+                    least = CLOCK_DIFFERENCE_SHARE * fmean(means[one] or [0.0])
+                if _lie_apart(means[one], means[other], least):
+                    sides = (f"{fmean(means[cell]):.0f} {unit} on average in {cell[1]}" for cell in (one, other))
+                    unequal[group] = " and ".join(sides)
+                    cells += [label(one), label(other)]
+        if unequal:
+            words = next(iter(unequal.values()))
+            yield _unequal(view, name, "warning", list(unequal), cells, words, list(unequal.values()))
+
+
+def _lie_apart(one: Sequence[float], other: Sequence[float], least: float) -> bool:
+    """Whether two means differ by more than `least` and by several standard errors."""
+    if min(len(one), len(other)) < 3:
+        return False
+    difference = abs(fmean(one) - fmean(other))
+    error = math.sqrt(variance(one) / len(one) + variance(other) / len(other))
+    return difference > least and difference > CONDITION_SD * error
+
+
+def _distinct(runs: Sequence[Stored], read: Read) -> list[str]:
     return sorted({str(value) for stored in runs if (value := read(stored.record)) is not None})
+
+
+def _and(values: Sequence[str]) -> str:
+    """Up to four values, else the first and the last of them."""
+    if len(values) > 4:
+        return f"{values[0]} to {values[-1]} ({len(values)} values)"
+    return " and ".join(values)
 
 
 CHECKS = (
     Check(
         "mixed-machines",
         "meaning",
-        ("error", "warning"),
-        "Is what was pooled and compared of one machine?",
+        ("error", "warning", "info"),
+        "Same machine and software in all runs of a cell?",
         mixed_machines,
+        implies=frozenset({"unequal-environments"}),
+    ),
+    Check(
+        "unequal-environments",
+        "meaning",
+        ("error", "warning"),
+        "Do compared environments differ in nothing else?",
+        unequal_environments,
+        thresholds=(START_DIFFERENCE_CELSIUS, CLOCK_DIFFERENCE_SHARE, CONDITION_SD),
     ),
 )

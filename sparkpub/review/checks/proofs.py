@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from statistics import fmean
+from typing import Any, NamedTuple
 
 from sparkpub.record import catalogue
 from sparkpub.record import identity as identities
@@ -15,7 +16,7 @@ from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.values import memory_gib
-from sparkpub.review.checks.view import View, ids, label
+from sparkpub.review.checks.view import View, ids, label, listed
 from sparkpub.review.frame import Cell
 from sparkpub.review.statistics import compare, physics
 from sparkpub.review.statistics.describe import ALPHA
@@ -94,18 +95,31 @@ def _strangers(view: View) -> Iterator[Finding]:
 
 
 def does_not_fit(view: View) -> Iterator[Finding]:
-    """Cells whose weights and KV cache exceed the memory of the machine."""
+    """Models whose weights and KV cache exceed the memory of the machine."""
+    too_large: dict[str, dict[Cell, tuple[float, float, float]]] = defaultdict(dict)
+    unknown = []
     for cell, runs in view.counted.items():
         needs = [need for run in runs if (need := _memory_need(run.record)) is not None]
+        unknown += [
+            run for run in runs if run.record.value(THROUGHPUT) is not None and _memory_need(run.record) is None
+        ]
         weights, kv, memory = max(needs, key=lambda need: need[0] + need[1] - need[2], default=(0.0, 0.0, 0.0))
         if weights + kv > memory:
-            beside = f" with a KV cache of {kv / GIB:.1f} GiB" if weights <= memory else ""
-            text = (
-                f"{runs[0].record.requested.model_id} cannot have run here: its weights take {weights / GIB:.1f} GiB"
-                f"{beside}, and the machine has {memory / GIB:.1f} GiB."
-            )
-            yield view.finding("does-not-fit", "error", text, cell=cell, runs=ids(runs), weight_bytes=weights,
-                               kv_bytes=kv, memory_bytes=memory)  # fmt: skip
+            too_large[runs[0].record.requested.model_id][cell] = (weights, kv, memory)
+    for model, cells in too_large.items():
+        weights, kv, memory = max(cells.values(), key=lambda need: need[0] + need[1] - need[2])
+        beside = f" with a KV cache of {kv / GIB:.1f} GiB" if weights <= memory else ""
+        text = (
+            f"{model} cannot have run here: its weights take {weights / GIB:.1f} GiB{beside}, and the machine has "
+            f"{memory / GIB:.1f} GiB."
+        )
+        about: dict[str, Any] = {"cells": [label(cell) for cell in cells]}
+        if len(cells) == 1:
+            about = {"cell": next(iter(cells))}
+        yield view.finding("does-not-fit", "error", text, **about, weight_bytes=weights, kv_bytes=kv,
+                           memory_bytes=memory,
+                           runs=[run for cell in cells for run in ids(view.counted[cell])])  # fmt: skip
+    yield from view.unjudged("does-not-fit", {"the model's weights in bytes, or the machine's memory": unknown})
 
 
 def _memory_need(record: Record) -> tuple[float, float, float] | None:
@@ -158,24 +172,75 @@ def traffic(record: Record) -> tuple[float, float] | None:
 
 def roofline(view: View) -> Iterator[Finding]:
     """Cells whose throughput implies more memory traffic than the machine can carry, or nearly all of it."""
+    unknown: dict[str, list[Stored]] = defaultdict(list)
+    loads: dict[Severity, dict[Cell, Load]] = defaultdict(dict)
     for cell, runs in view.counted.items():
+        for run in runs:
+            missing = _missing(run.record)
+            if missing is not None:
+                unknown[missing].append(run)
         flows = [flow for run in runs if (flow := traffic(run.record)) is not None]
         limit = bandwidth(runs[0].record) if runs else None
         if not flows or limit is None:
             continue
-        least, likely = fmean(flow[0] for flow in flows), fmean(flow[1] for flow in flows)
-        if least <= limit and likely < ROOFLINE_SUSPICIOUS * limit:
-            continue
-        severity: Severity = "error" if least > limit else "warning"
-        needed = least if least > limit else likely
-        end = "Something other than the model named ran" if least > limit else "Engines do not usually come that close"
-        text = (
-            f"The throughput of {label(cell)} would need {needed / 1e9:,.0f} GB/s of memory traffic, "
-            f"{100 * needed / limit:,.0f} % of the {limit / 1e9:,.0f} GB/s that the machine has. {end}."
-        )
-        yield view.finding("roofline", severity, text, cell=cell, n=len(flows), batch=batch_of(runs[0].record),
-                           bytes_per_second_at_least=least, bytes_per_second_expected=likely,
-                           bandwidth_bytes_per_second=limit)  # fmt: skip
+        load = Load(fmean(flow[0] for flow in flows), fmean(flow[1] for flow in flows), limit, len(flows))
+        if load.at_least > limit:
+            loads["error"][cell] = load
+        elif load.expected >= ROOFLINE_SUSPICIOUS * limit:
+            loads["warning"][cell] = load
+    for severity, cells in loads.items():
+        yield _overload(view, severity, cells)
+    yield from view.unjudged("roofline", unknown)
+
+
+class Load(NamedTuple):
+    """Memory traffic of a cell in bytes per second: at least, as expected, and what the machine has; `n` runs."""
+
+    at_least: float
+    expected: float
+    limit: float
+    n: int
+
+    def share(self, severity: Severity) -> float:
+        """Of the bandwidth: the bound that cannot be doubted for an error, the expected traffic for a warning."""
+        return (self.at_least if severity == "error" else self.expected) / self.limit
+
+
+def _overload(view: View, severity: Severity, cells: Mapping[Cell, Load]) -> Finding:
+    worst = max(cells, key=lambda cell: cells[cell].share(severity))
+    load = cells[worst]
+    share = load.share(severity)
+    end = "Engines do not usually come that close"
+    if severity == "error":
+        end = "Something other than the model named ran"
+    also = "" if len(cells) == 1 else f" This concerns {listed([label(cell) for cell in cells], 'cells')}."
+    text = (
+        f"The throughput of {label(worst)} would need {share * load.limit / 1e9:,.0f} GB/s of memory traffic, "
+        f"{100 * share:,.0f} % of the {load.limit / 1e9:,.0f} GB/s that the machine has. {end}.{also}"
+    )
+    about: dict[str, Any] = {"cells": [label(cell) for cell in cells]} if len(cells) > 1 else {"cell": worst}
+    return view.finding(
+        "roofline", severity, text, **about, n=load.n, batch=batch_of(view.counted[worst][0].record),
+        bytes_per_second_at_least=load.at_least, bytes_per_second_expected=load.expected,
+        bandwidth_bytes_per_second=load.limit,
+        share_by_cell={label(cell): cells[cell].share(severity) for cell in cells},
+    )  # fmt: skip
+
+
+def _missing(record: Record) -> str | None:
+    """The fact without which the memory traffic of a language model's run cannot be judged; None where none is."""
+    if record.value(THROUGHPUT) is None:
+        return None
+    if bandwidth(record) is None:
+        return "the memory bandwidth of the machine, which is not in the catalogue"
+    if record.observed.speculative_decoding:
+        return "the number of decode steps, which speculative decoding hides"
+    if batch_of(record) is None:
+        return "the batch size"
+    known = expected(record.requested)
+    if known is None or physics.bytes_per_step(known, 1) is None:
+        return "the bytes that the model reads per step"
+    return None
 
 
 def same_numbers(view: View) -> Iterator[Finding]:

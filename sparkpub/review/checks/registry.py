@@ -1,17 +1,27 @@
 """Every check by name. A new check is a module with `CHECKS`, and its line here."""
 
 from sparkpub.review.checks import (
+    bookkeeping,
     completeness,
     conditions,
+    copies,
     dependence,
     integrity,
     machines,
     order,
     pages,
     proofs,
+    ratios,
     reports,
+    requested,
+    samples,
     spread,
+    steps,
+    tenants,
+    timing,
+    unjudged,
     values,
+    warmup,
 )
 from sparkpub.review.checks.check import Check
 
@@ -22,10 +32,20 @@ _MODULES = (
     proofs,
     dependence,
     order,
+    steps,
     spread,
     reports,
-    conditions,
+    copies,
+    timing,
+    requested,
+    bookkeeping,
+    ratios,
     machines,
+    conditions,
+    tenants,
+    warmup,
+    samples,
+    unjudged,
     pages,
 )
 """In the order in which a reader would ask."""

@@ -9,7 +9,7 @@ from sparkpub.record.record import Record
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import View
+from sparkpub.review.checks.view import Case, View
 
 REPORT_TOLERANCE = Threshold(
     "report tolerance",
@@ -24,17 +24,21 @@ _RISING = ("min", "p50", "p90", "p95", "p99", "max")
 def inconsistent_report(view: View) -> Iterator[Finding]:
     """Reports whose figures cannot all be true; and, as a note, P99 that is only the maximum."""
     few = []
+    wrong: list[Case] = []
     for stored in view.happened:
         record = stored.record
-        problems = [*_identities(record), *_percentiles(record)]
+        answer = view.evidence.of(stored).answer
+        told = answer.problems if answer is not None and answer.complete else ()
+        problems = [*_identities(record), *_percentiles(record), *told]
         if problems:
-            text = f"The figures of this run contradict each other: {'; '.join(problems)}."
-            yield view.finding("inconsistent-report", "error", text, run=stored, problems=problems)
+            wrong.append((stored, "; ".join(problems)))
         ends = [(record.value(f"{stem}_p99_ms"), record.value(f"{stem}_max_ms")) for stem in DISTRIBUTIONS]
         asked = record.requested.workload.get("requests")
         requests = record.observed.requests or (asked if isinstance(asked, int) else 0)
         if requests <= 100 and any(p99 is not None and p99 == largest for p99, largest in ends):
             few.append(stored)
+    has = "has figures that contradict each other" if len(wrong) == 1 else "have figures that contradict each other"
+    yield from view.cases("inconsistent-report", "error", wrong, has)
     yield from view.together(
         "inconsistent-report", "info", few,
         lambda runs: f"P99 is the maximum in {runs}: with 100 requests or fewer no other is left above it.",

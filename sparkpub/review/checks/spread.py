@@ -1,6 +1,9 @@
 """How far runs of one cell lie apart: outliers, variation, and samples too small for what is said of them."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from statistics import fmean
+from typing import Any
 
 from sparkpub.record.metrics import Metric
 from sparkpub.review.checks.check import Check
@@ -8,7 +11,7 @@ from sparkpub.review.checks.dependence import independent
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.order import drifting
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import MATERIAL_SHARE_OF_MARGIN, View, ids, label
+from sparkpub.review.checks.view import MATERIAL_SHARE_OF_MARGIN, Case, View, capital, floor, ids, label, listed
 from sparkpub.review.frame import Cell
 from sparkpub.review.statistics import compare, describe, outliers
 
@@ -46,18 +49,21 @@ POWER = Threshold(
 
 def outlier(view: View) -> Iterator[Finding]:
     """Runs that a test able to fire at their n calls outliers, corrected for every cell and metric tested."""
+    apart: dict[str, list[Case]] = defaultdict(list)
     for (cell, name), flagged in view.once(outlying).items():
         metric, values = view.metrics[name], view.figures(cell, name)
         runs = [run for run in view.counted[cell] if run.record.value(name) is not None]
+        rest = describe.describe([value for place, value in enumerate(values) if place not in flagged])
         for index in flagged:
-            rest = describe.describe([value for place, value in enumerate(values) if place not in flagged])
-            text = (
-                f"{metric.label} of this run is {metric.format(values[index])}; the other runs of {label(cell)} "
-                f"have {metric.format(rest.mean)} ± {metric.format(rest.sd)} (mean ± sample standard deviation, "
-                f"n = {rest.n})."
+            detail = (
+                f"{metric.format(values[index])}; the other runs of {label(cell)} have {metric.format(rest.mean)} ± "
+                f"{metric.format(rest.sd)} (mean ± sample standard deviation, n = {rest.n})"
             )
-            yield view.finding("outlier", "warning", text, run=runs[index], metric=name, value=values[index],
-                               mean_of_others=rest.mean, sd_of_others=rest.sd, n=len(values))  # fmt: skip
+            apart[name].append((runs[index], detail))
+    for name, cases in apart.items():
+        stands = "stands" if len(cases) == 1 else "stand"
+        what = f"{stands} apart from the other runs in {view.metrics[name].label}"
+        yield from view.cases("outlier", "warning", cases, what, metric=name)
 
 
 def outlying(view: View) -> dict[tuple[Cell, str], tuple[int, ...]]:
@@ -69,7 +75,9 @@ def outlying(view: View) -> dict[tuple[Cell, str], tuple[int, ...]]:
     for key, values in series.items():
         flagged = outliers.grubbs(values, alpha)
         middle = describe.describe([value for place, value in enumerate(values) if place not in flagged]).mean
-        material = tuple(place for place in flagged if view.matters(values, values[place] - middle))
+        material = tuple(
+            place for place in flagged if view.matters(view.metrics[key[1]], values, values[place] - middle)
+        )
         if material:
             found[key] = material
     return found
@@ -88,28 +96,49 @@ def too_many_outliers(view: View) -> Iterator[Finding]:
 
 def high_variation(view: View) -> Iterator[Finding]:
     """Cells whose runs differ more than repeatable ones do."""
-    for cell in view.counted:
-        for name in view.results:
+    for name in view.results:
+        metric = view.metrics[name]
+        spreads = {}
+        for cell in view.counted:
             values = view.figures(cell, name)
-            cv = describe.describe(values).cv_percent if len(values) > 1 else None
-            if cv is not None and cv > HIGH_VARIATION_PERCENT:
-                text = (
-                    f"{view.metrics[name].label} of {label(cell)} varies by {cv:.1f} % between runs (coefficient of "
-                    f"variation, n = {len(values)}); up to {HIGH_VARIATION_PERCENT:g} % count as repeatable."
-                )
-                yield view.finding("high-variation", "warning", text, cell=cell, metric=name, cv_percent=cv,
-                                   values=list(values))  # fmt: skip
+            found = describe.describe(values) if len(values) > 1 else None
+            if found is None or found.cv_percent is None or found.sd is None:
+                continue
+            if found.cv_percent > HIGH_VARIATION_PERCENT and found.sd >= floor(metric):
+                spreads[cell] = found.cv_percent
+        if spreads:
+            yield _variation(view, metric, spreads)
+
+
+def _variation(view: View, metric: Metric, spreads: Mapping[Cell, float]) -> Finding:
+    worst = max(spreads, key=lambda cell: spreads[cell])
+    values = view.figures(worst, metric.name)
+    cells = [label(cell) for cell in spreads]
+    also = "" if len(cells) == 1 else f" So it does in {listed(cells, 'cells')}."
+    text = (
+        f"{metric.label} of {label(worst)} varies by {spreads[worst]:.1f} % between runs (coefficient of variation, "
+        f"n = {len(values)}); up to {HIGH_VARIATION_PERCENT:g} % count as repeatable.{also}"
+    )
+    about: dict[str, Any] = {"cell": worst} if len(cells) == 1 else {"cells": cells}
+    return view.finding("high-variation", "warning", text, **about, metric=metric.name, cv_percent=spreads[worst],
+                        cv_percent_by_cell={label(cell): cv for cell, cv in spreads.items()},
+                        values=list(values))  # fmt: skip
 
 
 def small_sample(view: View) -> Iterator[Finding]:
     """Cells with too few runs, or too few independent ones, and comparisons without power."""
-    for cell, runs in view.counted.items():
-        if 0 < len(runs) < EFFECTIVE_RUNS:
-            text = (
-                f"{label(cell)} has {len(runs)} {'run' if len(runs) == 1 else 'runs'}; below "
-                f"{EFFECTIVE_RUNS:g} nothing can be said of its spread."
-            )
-            yield view.finding("small-sample", "warning", text, cell=cell, n=len(runs), runs=ids(runs))
+    small = {cell: runs for cell, runs in view.counted.items() if 0 < len(runs) < EFFECTIVE_RUNS}
+    if small:
+        cells = [label(cell) for cell in small]
+        fewest = min(len(runs) for runs in small.values())
+        who = f"{listed(cells, 'cells')} {'has' if len(cells) == 1 else 'have'}"
+        text = (
+            f"{capital(who)} fewer than {EFFECTIVE_RUNS:g} runs (the smallest number is {fewest}): nothing can be said "
+            "of the spread."
+        )
+        about: dict[str, Any] = {"cell": next(iter(small))} if len(cells) == 1 else {"cells": cells}
+        runs = [run for some in small.values() for run in ids(some)]
+        yield view.finding("small-sample", "warning", text, **about, n=fewest, runs=runs)
     for item in view.once(drifting):
         if item.n_effective < EFFECTIVE_RUNS:
             text = (
@@ -123,27 +152,37 @@ def small_sample(view: View) -> Iterator[Finding]:
 
 
 def _powerless(view: View) -> Iterator[Finding]:
-    for cell in sorted(view.counted, key=lambda cell: (cell[2], cell[0])):
-        base = (cell[0], view.campaign.baseline, cell[2])
-        for name in view.results if base in view.counted and cell != base else ():
-            yield from _power(view, base, cell, view.metrics[name])
+    """Comparisons with the baseline that would miss a difference of 10 %, one finding per metric."""
+    for name in view.results:
+        metric = view.metrics[name]
+        weak = {}
+        for cell in sorted(view.counted, key=lambda cell: (cell[2], cell[0])):
+            base = (cell[0], view.campaign.baseline, cell[2])
+            power = _power(view, base, cell, metric) if base in view.counted and cell != base else None
+            if power is not None and power < POWER:
+                weak[base, cell] = power
+        if weak:
+            base, cell = worst = min(weak, key=lambda pair: weak[pair])
+            n = [len(view.figures(place, name)) for place in worst]
+            also = "" if len(weak) == 1 else f" It is below {100 * POWER:g} % in {len(weak)} comparisons."
+            text = (
+                f"The power to detect a difference of 10 % in {metric.label} between {label(base)} and {label(cell)} "
+                f"is {100 * weak[worst]:.0f} % (n = {n[0]} and {n[1]}): the runs vary too much for their number.{also}"
+            )
+            cells = dict.fromkeys(label(place) for pair in weak for place in pair)
+            yield view.finding("small-sample", "warning", text, cells=list(cells), metric=name,
+                               power_10_percent=weak[worst], n=n)  # fmt: skip
 
 
-def _power(view: View, base: Cell, cell: Cell, metric: Metric) -> Iterator[Finding]:
+def _power(view: View, base: Cell, cell: Cell, metric: Metric) -> float | None:
+    """Power against 10 %; None where there are too few values, all are alike, or 10 % of them is next to nothing."""
     samples = [view.figures(place, metric.name) for place in (base, cell)]
     if min(map(len, samples)) < EFFECTIVE_RUNS or not any(len(set(sample)) > 1 for sample in samples):
-        return
-    margin = view.campaign.margin_percent
-    compared = compare.compare(*samples, order="random", margin_percent=margin, unit=metric.unit)
-    power = compared.power_10_percent
-    if power is not None and power < POWER:
-        text = (
-            f"A difference of 10 % in {metric.label} between {label(base)} and {label(cell)} would be missed in "
-            f"{100 * (1 - power):.0f} of 100 such campaigns: the runs vary too much for their number "
-            f"({len(samples[0])} and {len(samples[1])})."
-        )
-        yield view.finding("small-sample", "warning", text, cells=[label(base), label(cell)], metric=metric.name,
-                           power_10_percent=power, n=[len(sample) for sample in samples])  # fmt: skip
+        return None
+    if 0.1 * abs(fmean(samples[0])) < floor(metric):
+        return None
+    found = compare.compare(*samples, order="random", margin_percent=view.campaign.margin_percent, unit=metric.unit)
+    return found.power_10_percent
 
 
 CHECKS = (

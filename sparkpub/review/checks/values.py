@@ -8,7 +8,7 @@ from sparkpub.record.record import Record, metric_of
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.integrity import damaged
-from sparkpub.review.checks.view import View, ids
+from sparkpub.review.checks.view import Case, View, ids
 
 _NEVER_ZERO = frozenset({"tok/s", "req/s", "GFLOP/s", "B/token"})
 
@@ -16,14 +16,18 @@ _NEVER_ZERO = frozenset({"tok/s", "req/s", "GFLOP/s", "B/token"})
 def unit(view: View) -> Iterator[Finding]:
     """Figures outside what is physically possible, whatever their unit says."""
     yield from damaged(view.campaign.name, view.damage, units=True)
+    impossible: dict[str, list[Case]] = defaultdict(list)
     for stored in view.happened:
         record = stored.record
         for name, value in record.metrics.items():
             metric = metric_of(name, value)
             problem = None if value.value is None else _impossible(metric, value.value, record)
             if problem is not None:
-                yield view.finding("unit", "error", f"{metric.label} is {metric.format(value.value)}: {problem}.",
-                                   run=stored, metric=name, value=value.value, unit=metric.unit)  # fmt: skip
+                impossible[name].append((stored, f"{metric.format(value.value)}, and {problem}"))
+    for name, cases in impossible.items():
+        metric = view.metrics[name]
+        yield from view.cases("unit", "error", cases, f"cannot have the {metric.label} that is recorded",
+                              metric=name, unit=metric.unit)  # fmt: skip
 
 
 def _impossible(metric: Metric, value: float, record: Record) -> str | None:

@@ -1,8 +1,7 @@
 """A campaign as the checks see it: runs by cell in order of time, series of figures, and how findings are worded."""
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
@@ -23,9 +22,25 @@ MATERIAL_SHARE_OF_MARGIN = Threshold(
     "margin on: three identical readings and a fourth 0.01 % away are remarkable to a test and to nobody "
     "else.",
 )
+FLOORS = {
+    "GiB": Threshold(
+        "least change in GiB", 0.1, "Memory: page cache and allocators move by some tens of MiB from run to run."
+    ),
+    "ms": Threshold("least change in ms", 0.05, "Times: the clocks and schedulers of a busy machine are no finer."),
+    "J": Threshold(
+        "least change in J", 20.0, "Energy: counters are read some milliseconds early or late, at up to 700 W."
+    ),
+    "s": Threshold("least change in s", 0.5, "Times of start-up, which are taken from printed lines."),
+}
+"""Metrics near zero are judged on an absolute floor, by unit."""
 
 Made = TypeVar("Made")
 
+LISTED_NAMES = 3
+"""Longer lists are a number."""
+
+Case = tuple[Stored, str]
+"""A run, and what is wrong with it in words."""
 _HYPHEN_FOR_MINUS = re.compile(r"(?<=[ (])-(?=\d)")
 
 
@@ -105,10 +120,11 @@ class View:
         median = f"{metric.distribution}_p50_ms"
         return metric.name == median or (metric.summary == "mean" and median not in self.metrics)
 
-    def matters(self, values: Sequence[float], change: float) -> bool:
-        """Whether a change is large enough to matter beside the equivalence margin of these values' mean."""
+    def matters(self, metric: Metric, values: Sequence[float], change: float) -> bool:
+        """Whether a change is large enough to matter: beside the equivalence margin of these values' mean, and at
+        all."""
         margin = self.campaign.margin_percent / 100 * abs(fmean(values))
-        return abs(change) >= MATERIAL_SHARE_OF_MARGIN * margin
+        return abs(change) >= max(MATERIAL_SHARE_OF_MARGIN * margin, floor(metric))
 
     def series(self, cell: Cell, metric: str, *, ran: bool = False) -> Series | None:
         """A metric over the runs of a cell that count; with `ran` over all that happened."""
@@ -128,27 +144,78 @@ class View:
         return Finding(check, severity, self.campaign.name, *about, words, evidence)
 
     def together(self, check: str, severity: Severity, runs: Sequence[Stored], say: Callable[[str], str],
-                 evidence: Callable[[Sequence[Stored]], Mapping[str, Any]] = lambda _: {},
-                 ) -> Iterable[Finding]:  # fmt: skip
-        """The same fault in several runs, as few findings as say it: one for a whole campaign, else one per
-        cell. `say` makes the message from words for the runs concerned."""
+                 **evidence: Any) -> Iterator[Finding]:  # fmt: skip
+        """The same fault in several runs as one finding; nothing for no run. `say` makes the message from words for
+        the runs concerned."""
         if not runs:
             return
-        if len(runs) == len(self.runs) > 1:
-            yield self.finding(check, severity, say(f"all {len(runs)} runs of the campaign"),
-                               runs=ids(runs), **evidence(runs))  # fmt: skip
-            return
-        by_cell: dict[Cell, list[Stored]] = defaultdict(list)
-        for stored in runs:
-            by_cell[stored.record.cell].append(stored)
-        for cell, some in by_cell.items():
-            if len(some) == 1:
-                words = f"iteration {some[0].record.iteration} of {label(cell)}"
-                yield self.finding(check, severity, say(words), run=some[0], **evidence(some))
-                continue
-            total = len(self.recorded[cell])
-            words = f"{'all' if len(some) == total else f'{len(some)} of'} {total} runs of {label(cell)}"
-            yield self.finding(check, severity, say(words), cell=cell, runs=ids(some), **evidence(some))
+        words, cells = self.where(runs)
+        about: dict[str, Any] = {}
+        if len(runs) == 1:
+            about["run"] = runs[0]
+        elif len(cells) == 1:
+            about |= {"cell": cells[0], "runs": ids(runs)}
+        elif len(runs) == len(self.runs):
+            about["runs"] = ids(runs)
+        else:
+            about |= {"cells": [label(cell) for cell in cells], "runs": ids(runs)}
+        yield self.finding(check, severity, capital(say(words)), **about, **evidence)
+
+    def where(self, runs: Sequence[Stored]) -> tuple[str, list[Cell]]:
+        """Some runs in words (`iteration 4 of a/b/c`, `all 10 runs of a/b/c`, `30 runs of 3 cells`); their cells."""
+        cells = list(dict.fromkeys(stored.record.cell for stored in runs))
+        if len(runs) == 1:
+            return f"iteration {runs[0].record.iteration} of {label(cells[0])}", cells
+        if len(runs) == len(self.runs):
+            return f"all {len(runs)} runs of the campaign", cells
+        if len(cells) == 1:
+            total = len(self.recorded[cells[0]])
+            number = f"all {total}" if len(runs) == total else f"{len(runs)} of {total}"
+            return f"{number} runs of {label(cells[0])}", cells
+        return f"{len(runs)} runs of {listed([label(cell) for cell in cells], 'cells')}", cells
+
+    def cases(self, check: str, severity: Severity, cases: Sequence[Case], happened: str,
+              **evidence: Any) -> Iterator[Finding]:  # fmt: skip
+        """One finding for runs with the same fault, each with a detail of its own: `… started hot: 51 °C.`"""
+        runs = [stored for stored, _ in cases]
+        details = {stored.record.run_id: detail for stored, detail in cases}
+
+        def say(words: str) -> str:
+            if len(cases) == 1:
+                return f"{words} {happened}: {cases[0][1]}."
+            first = self.where(runs[:1])[0]
+            return f"{words} {happened}. For example {first}: {cases[0][1]}."
+
+        yield from self.together(check, severity, runs, say, details=details, **evidence)
+
+    def unjudged(self, check: str, missing: Mapping[str, Sequence[Stored]]) -> Iterator[Finding]:
+        """What a check could not judge: the fact that is missing, with what would settle it, to the runs without it."""
+        lacking = {fact: runs for fact, runs in missing.items() if runs}
+        if lacking:
+            parts = [f"{fact} ({self.where(runs)[0]})" for fact, runs in lacking.items()]
+            runs = list({stored.record.run_id: stored for some in lacking.values() for stored in some}.values())
+            cells = dict.fromkeys(label(stored.record.cell) for stored in runs)
+            text = f"The check {check} could not judge everything. Missing: {'; '.join(parts)}."
+            yield self.finding("unjudged", "info", text, cells=list(cells), about=check, missing=list(lacking))
+
+
+def listed(names: Sequence[str], what: str) -> str:
+    """Up to three names, else their number: `a, b and c`, `12 cells`."""
+    if len(names) > LISTED_NAMES:
+        return f"{len(names)} {what}"
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def capital(text: str) -> str:
+    """The text with a capital letter first."""
+    return text[:1].upper() + text[1:]
+
+
+def floor(metric: Metric) -> float:
+    """The smallest change of a metric that can matter, in its unit: near zero every relative change is large."""
+    return float(FLOORS.get(metric.unit, 0.0))
 
 
 def ids(runs: Iterable[Stored]) -> list[str]:

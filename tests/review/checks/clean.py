@@ -27,6 +27,7 @@ from sparkpub.record.record import (  # fmt: skip
     MetricValue,
     Moment,
     Observed,
+    Phase,
     Plan,
     Record,
     Requested,
@@ -71,6 +72,8 @@ class Run:
     machine: Machine = MACHINE
     columns: dict[str, str] = field(default_factory=dict)
     """Telemetry column to the value that all samples get instead."""
+    before: dict[str, str] = field(default_factory=dict)
+    """The same for the samples before the launch."""
     silent: tuple[float, float] = (0.0, 0.0)
     """Seconds between which there are no samples."""
     change_report: Callable[[dict[str, Any]], None] = lambda _: None
@@ -124,10 +127,14 @@ class Run:
     def telemetry(self) -> bytes:
         usual = {"gpu_utilization_percent": "96", "gpu_temp_celsius": "62", "gpu_clock_sm_mhz": "2411",
                  "gpu_throttle_reasons": "0x0000000000000000", "gpu_foreign_processes": "0"}  # fmt: skip
-        row = ",".join((usual | self.columns).values())
+        idle = {"gpu_utilization_percent": "0", "gpu_temp_celsius": "40"}
+        busy = usual | self.columns
+        rows = {True: ",".join((busy | idle | self.before).values()), False: ",".join(busy.values())}
         times = np.arange(-10, self.seconds + 20, INTERVAL)
         kept = [time for time in times if not self.silent[0] < time < self.silent[1]]
-        return "\n".join([f"elapsed_seconds,{','.join(usual)}", *(f"{time:.1f},{row}" for time in kept), ""]).encode()
+        power = np.random.default_rng(int(self.started.timestamp())).normal(200, 5, len(kept))
+        samples = [f"{time:.1f},{watt:.3f},{rows[bool(time < 0)]}" for time, watt in zip(kept, power, strict=True)]
+        return "\n".join([f"elapsed_seconds,gpu_power_watt,{','.join(busy)}", *samples, ""]).encode()
 
     def write(self, folder: Path) -> Path:
         """Record and evidence, into the campaign's folder."""
@@ -154,8 +161,10 @@ class Run:
         record = Record(
             run_id=self.run_id, campaign=folder.name, model=self.model, environment=self.environment, workload="w",
             iteration=self.iteration, status=self.status, plan=Plan(position=self.position, order="interleaved"),
-            started=Moment(value=f"{self.started:%Y-%m-%dT%H:%M:%SZ}", zone="utc"), exit_code=0 if self.status == "ok"
-            else 137, duration_seconds=self.seconds + 15, gates=self.gates, events=self.events, machine=self.machine,
+            started=Moment.at(self.started), ended=Moment.at(self.started + timedelta(seconds=self.seconds + 15)),
+            phases=(Phase(name="measure", start_seconds=10, end_seconds=10 + self.seconds),),
+            exit_code=0 if self.status == "ok" else 137, duration_seconds=self.seconds + 15, gates=self.gates,
+            events=self.events, machine=self.machine,
             **(usual | self.fields),
         )  # fmt: skip
         for item in record.evidence:

@@ -72,7 +72,18 @@ def no_weights(metrics: dict[str, MetricValue]) -> None:
 
 def twice(runs: list[Run]) -> None:
     again = cell(runs)[3]
-    runs.append(Run(**(vars(again) | {"started": again.started + timedelta(days=1), "tok_s": again.tok_s * 1.001})))
+    runs.append(
+        Run(
+            **(
+                vars(again)
+                | {
+                    "started": again.started + timedelta(days=1),
+                    "tok_s": again.tok_s * 1.001,
+                    "p50_factor": again.p50_factor * 1.001,
+                }
+            )
+        )
+    )
 
 
 def without_a_cell(runs: list[Run]) -> None:
@@ -129,12 +140,12 @@ def disorder(report: dict[str, Any]) -> None:
 
 
 def faster(runs: list[Run]) -> None:
-    for run in cell(runs):
+    for run in cell(runs) + cell(runs, environment="container"):
         run.tok_s *= 1.8
 
 
 def full(runs: list[Run]) -> None:
-    for run in cell(runs):
+    for run in cell(runs) + cell(runs, environment="container"):
         run.peak_gib *= 122 / 90
 
 
@@ -143,6 +154,42 @@ def heavy(runs: list[Run]) -> None:
     asked = Requested(model_id="example/dense-3b", architecture=large, workload=WORKLOAD, environment={"type": "host"})
     for run in cell(runs):
         run.weights_gib, run.fields = 0.0, {"requested": asked}
+
+
+def overlapping(runs: list[Run]) -> None:
+    later = sorted(runs, key=lambda run: run.started)[5]
+    later.started -= timedelta(minutes=9, seconds=30)
+
+
+def copied(runs: list[Run]) -> None:
+    one, other = cell(runs)[3:5]
+    other.tok_s, other.peak_gib, other.p50_factor = one.tok_s, one.peak_gib, one.p50_factor
+
+
+def longer(report: dict[str, Any]) -> None:
+    report["request_info"]["avg_input_length"] = 1024.0
+
+
+def other_driver(runs: list[Run]) -> None:
+    for run in cell(runs):
+        run.machine = MACHINE.model_copy(update={"driver": "590.10"})
+
+
+def lower_level(runs: list[Run]) -> None:
+    for run in cell(runs)[5:]:
+        run.tok_s *= 0.96
+
+
+def in_gigabytes(metrics: dict[str, MetricValue]) -> None:
+    weights = metrics["weights_gib"]
+    assert weights.value is not None
+    metrics["weights_gib"] = MetricValue(value=weights.value * 2**30 / 1e9, unit="GiB", source="sampler")
+
+
+def half_as_much(runs: list[Run]) -> None:
+    for run in runs:
+        if run.environment == "container":
+            run.peak_gib /= 1.5
 
 
 HOT = Gate(name="max_start_temp_celsius", wanted=45.0, unit="°C", met=False, waited_seconds=1800.0,
@@ -182,6 +229,17 @@ FAULTS = [
     Fault("inconsistent-report", "P90 and P95 of a report are exchanged", setting(change_report=disorder)),
     Fault("mixed-machines", "one run of a cell is from another machine",
           setting(machine=MACHINE.model_copy(update={"id": "m2"}))),
+    Fault("time-consistency", "a run began while the one before it was on", overlapping),
+    Fault("copied-evidence", "a run has the times of the run before it", copied),
+    Fault("not-as-requested", "prompts were twice as long as asked for", setting(change_report=longer)),
+    Fault("unequal-environments", "one environment ran with another driver", other_driver),
+    Fault("foreign-tenant", "the GPU was busy before a run", setting(before={"gpu_utilization_percent": "60"})),
+    Fault("step", "the second half of a cell is 4 % slower", lower_level),
+    Fault("foreign-telemetry", "the samples begin at another temperature", setting(before={"gpu_temp_celsius": "44"})),
+    Fault("memory-bookkeeping", "the weights are in GB", setting(change_metrics=in_gigabytes)),
+    Fault("implausible-ratio", "the container needs two thirds of the memory", half_as_much),
+    Fault("unjudged", "a run used speculative decoding, which hides its steps",
+          setting(shown={"speculative_decoding": True})),
     Fault("unit", "peak memory of a cell exceeds the machine", full),
     Fault("null-metric", "a metric is null in every run",
           lambda runs: [setattr(run, "change_metrics", no_weights) for run in runs]),

@@ -8,6 +8,10 @@ from sparkpub.review.checks import CHECKS, Review, review
 from sparkpub.review.dataset import load
 from tests.review.checks.clean import clean_runs, write
 from tests.review.checks.faults import FAULTS, Fault
+from tests.review.checks.planted import PLANTED
+
+UNJUDGED = {"warmed-up"}
+"""What the clean campaign cannot show: trtllm-bench keeps no times of single batches."""
 
 
 def reviewed(data: Path) -> Review:
@@ -25,14 +29,14 @@ def planted(fault: Fault, data: Path) -> Review:
 def test_the_clean_campaign_has_no_finding(tmp_path: Path, iterations: int) -> None:
     write(tmp_path, clean_runs(seed=7, iterations=iterations), iterations)
     found = reviewed(tmp_path)
-    assert found.findings == ()
+    assert [(finding.check, finding.evidence["about"]) for finding in found.findings] == [("unjudged", "warmed-up")]
     assert found.excluded == {}
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.check}: {fault.what}")
 def test_a_fault_trips_its_check_and_what_that_implies(tmp_path: Path, fault: Fault) -> None:
     found = planted(fault, tmp_path)
-    tripped = {finding.check for finding in found.findings}
+    tripped = {finding.check for finding in found.findings if finding.evidence.get("about") not in UNJUDGED}
     assert fault.check in tripped
     assert tripped - {fault.check} <= CHECKS[fault.check].implies
     for finding in found.findings:
@@ -42,7 +46,9 @@ def test_a_fault_trips_its_check_and_what_that_implies(tmp_path: Path, fault: Fa
 
 
 def test_every_check_of_data_has_a_fault() -> None:
-    assert {fault.check for fault in FAULTS} == {name for name, check in CHECKS.items() if check.kind != "prose"}
+    assert {fault.check for fault in (*FAULTS, *PLANTED) if fault.check is not None} == {
+        name for name, check in CHECKS.items() if check.kind != "prose"
+    }
 
 
 def test_what_a_check_implies_is_a_check() -> None:

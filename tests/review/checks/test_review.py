@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,14 @@ from sparkpub.review.dataset import load
 from tests.review.checks import faults
 from tests.review.checks.clean import MACHINE, Run, clean_runs, write
 
+NO_PAGES = ("--sources", "no-such-folder")
+
 
 def reviewed(data: Path) -> Review:
-    return review(load(data, skip=lambda _: None))
+    """The review without what the clean campaign cannot show: trtllm-bench keeps no times of single batches."""
+    found = review(load(data, skip=lambda _: None))
+    judged = tuple(finding for finding in found.findings if finding.evidence.get("about") != "warmed-up")
+    return replace(found, findings=judged)
 
 
 def test_a_campaign_with_known_faults_has_exactly_these_findings(tmp_path: Path) -> None:
@@ -40,6 +46,8 @@ def test_a_campaign_with_known_faults_has_exactly_these_findings(tmp_path: Path)
         ("error", "order-confound", both[::-1], None),
         ("warning", "exit-status", ("sparse/container/w",), sparse[0].run_id),
         ("warning", "unbalanced", ("sparse/container/w",), None),
+        # Blocks of time called interleaved: every run but those of the last place began too early for its place.
+        ("warning", "order-confound", ("dense/container/w", "sparse/native/w", "sparse/container/w"), None),
         ("warning", "outlier", ("dense/native/w",), native[5].run_id),  # by its throughput
         ("warning", "outlier", ("dense/native/w",), native[5].run_id),  # and by its latency
         ("warning", "slow-clock", ("dense/native/w",), native[3].run_id),
@@ -50,14 +58,14 @@ def test_a_campaign_with_known_faults_has_exactly_these_findings(tmp_path: Path)
 
 def test_the_clean_campaign_passes_at_every_threshold(tmp_path: Path) -> None:
     write(tmp_path, clean_runs(seed=7))
-    done = CliRunner().invoke(cli, ["check", str(tmp_path), "--fail-on", "warning"])
-    assert (done.exit_code, done.output) == (
+    done = CliRunner().invoke(cli, ["check", str(tmp_path), *NO_PAGES, "--fail-on", "warning"])
+    assert (done.exit_code, done.output.splitlines()[-1] + "\n") == (
         0,
-        "40 runs, 0 of them out of the figures: 0 errors, 0 warnings, 0 notes\n",
+        "40 runs, 0 of them out of the figures: 0 errors, 0 warnings, 1 notes\n",
     )
 
 
-@pytest.mark.parametrize(("used_gib", "problems"), [(200.0, 0), (1200.0, 40)])
+@pytest.mark.parametrize(("used_gib", "problems"), [(200.0, 0), (1200.0, 1)])
 def test_main_memory_is_held_against_main_memory(tmp_path: Path, used_gib: float, problems: int) -> None:
     """A GPU of 119.7 GiB in a machine of 1,000: what the whole machine used may be more than the GPU has."""
     runs = clean_runs(seed=7)
@@ -80,26 +88,27 @@ def hot(tmp_path: Path, **fields: object) -> Run:
 
 def test_check_prints_json_and_nothing_else(tmp_path: Path) -> None:
     run = hot(tmp_path)
-    done = CliRunner().invoke(cli, ["check", str(tmp_path), "--json"])
+    done = CliRunner().invoke(cli, ["check", str(tmp_path), *NO_PAGES, "--json"])
     assert done.exit_code == 0, "a warning does not fail unless asked to"
     document = json.loads(done.output)
     assert document["runs"] == 40
-    (finding,) = document["findings"]
+    unjudged, finding = sorted(document["findings"], key=lambda item: str(item["severity"]))
+    assert unjudged["check"] == "unjudged"
     assert set(finding) == {"check", "severity", "campaign", "cell", "run", "message", "evidence"}
     assert (finding["check"], finding["campaign"], finding["run"]) == ("thermal-gate", "clean", run.run_id)
 
 
 def test_check_fails_at_the_threshold_asked_for(tmp_path: Path) -> None:
     hot(tmp_path)
-    assert CliRunner().invoke(cli, ["check", str(tmp_path), "--fail-on", "warning"]).exit_code == 1
+    assert CliRunner().invoke(cli, ["check", str(tmp_path), *NO_PAGES, "--fail-on", "warning"]).exit_code == 1
 
 
 def test_annotations_name_the_file_and_cannot_be_broken_out_of(tmp_path: Path) -> None:
     run = hot(tmp_path)
-    done = CliRunner().invoke(cli, ["check", str(tmp_path), "--github"])
-    (line,) = done.output.splitlines()
+    done = CliRunner().invoke(cli, ["check", str(tmp_path), *NO_PAGES, "--github"])
+    (line,) = [line for line in done.output.splitlines() if "title=thermal-gate" in line]
     assert line.startswith(f"::warning file={tmp_path}/clean/native_dense_w_iter04_")
-    assert ",title=thermal-gate::This run started hot" in line
+    assert ",title=thermal-gate::Iteration 4 of dense/native/w started hot" in line
     assert run.run_id not in line.split("::")[1]
 
 
@@ -111,7 +120,7 @@ def test_an_acknowledgement_covers_its_cells_and_stays_visible(tmp_path: Path, c
     hot(tmp_path, acknowledged=(Acknowledgement(check="thermal-gate", cell=cell, reason="summer"),))
     found = reviewed(tmp_path)
     assert (found.unacknowledged("warning") == ()) is known
-    done = CliRunner().invoke(cli, ["check", str(tmp_path), "--fail-on", "warning"])
+    done = CliRunner().invoke(cli, ["check", str(tmp_path), *NO_PAGES, "--fail-on", "warning"])
     assert done.exit_code == (0 if known else 1)
     assert ("acknowledged: summer" in done.output) is known
     assert "started hot" in done.output
@@ -141,7 +150,10 @@ def test_quarantine_takes_a_run_out_and_undo_puts_it_back(tmp_path: Path) -> Non
     before = (tmp_path / "clean" / CAMPAIGN_FILE).read_text()
     command = ["quarantine", run.run_id, "--data", str(tmp_path)]
     done = CliRunner().invoke(cli, [*command, "--reason", "the fan\nwas blocked"])
-    assert (done.exit_code, done.output) == (0, f"{run.run_id} is out of the figures of clean\n")
+    assert (done.exit_code, done.output.splitlines()[-1] + "\n") == (
+        0,
+        f"{run.run_id} is out of the figures of clean\n",
+    )
     assert read_campaign(tmp_path / "clean").quarantined == (Quarantine(run=run.run_id, reason="the fan was blocked"),)
     found = reviewed(tmp_path)
     assert found.excluded == {run.run_id: "quarantined: the fan was blocked"}
@@ -210,11 +222,11 @@ def test_small_campaigns_are_reviewed_and_called_small(tmp_path: Path, iteration
     if not declared:
         info = read_campaign(folder).model_copy(update={"matrix": None})
         (folder / CAMPAIGN_FILE).write_text(to_json(info))
-    checks = [finding.check for finding in reviewed(tmp_path).findings]
+    checks = [finding.check for finding in reviewed(tmp_path).findings if finding.check != "unjudged"]
     if iterations == 0:
         assert checks == (["missing-cell"] * 4 if declared else [])
     else:
-        assert checks == ["small-sample"] * 4
+        assert checks == ["small-sample"]
 
 
 def test_without_a_matrix_cells_are_held_against_each_other(tmp_path: Path) -> None:
@@ -222,8 +234,12 @@ def test_without_a_matrix_cells_are_held_against_each_other(tmp_path: Path) -> N
     runs.remove(faults.cell(runs)[9])
     folder = write(tmp_path, runs)
     (folder / CAMPAIGN_FILE).write_text(to_json(read_campaign(folder).model_copy(update={"matrix": None})))
-    (finding,) = reviewed(tmp_path).findings
-    assert (finding.check, finding.cell) == ("unbalanced", "dense/native/w")
+    found = {finding.check: finding for finding in reviewed(tmp_path).findings}
+    assert set(found) == {"unbalanced", "time-consistency", "unjudged"}
+    assert found["unjudged"].evidence["missing"] == ["a matrix that says what was wanted"]
+    assert found["time-consistency"].evidence["missing"] == [faults.cell(clean_runs(seed=7))[9].position]
+    finding = found["unbalanced"]
+    assert finding.cell == "dense/native/w"
     assert "9 good runs and other cells have 10" in finding.message
 
 
@@ -256,7 +272,8 @@ def test_one_metric_as_a_power_of_another_is_one_measurement(tmp_path: Path) -> 
     for run in runs:
         run.p50_factor = 1.01
     write(tmp_path, runs)
-    (finding,) = reviewed(tmp_path).findings
+    copies, finding = reviewed(tmp_path).findings
+    assert copies.check == "copied-evidence", "all runs have the same proportions, as they were made up"
     assert (finding.check, finding.evidence["form"]) == ("dependent-metrics", "power")
     assert finding.evidence["slope"] == pytest.approx(-1, abs=1e-6)
 

@@ -80,7 +80,7 @@ def test_a_number_stays_on_the_line_of_its_unit(words: Words) -> None:
         ('claim("sixty")', "It is so. ([refuted](../../claims/index.md#sixty){ .sp-verdict .sp-refuted })"),
         ('verdict("sixty")', "[refuted](../../claims/index.md#sixty){ .sp-verdict .sp-refuted }"),
         ('verdicts("refuted")', "1"),
-        ('finding("order-confound")', "3"),
+        ('finding("order-confound")', "1"),
         ('figure("peak-memory", campaign="phase1")', "[peak-memory [('campaign', 'phase1')]]"),
     ],
 )

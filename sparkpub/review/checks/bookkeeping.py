@@ -1,0 +1,108 @@
+"""Whether figures of memory add up: parts within wholes, bytes that are said twice, GB taken for GiB."""
+
+import math
+from collections.abc import Iterator
+
+from sparkpub.record.metrics import GIB
+from sparkpub.record.record import Record
+from sparkpub.review.checks.check import Check
+from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.threshold import Threshold
+from sparkpub.review.checks.values import memory_gib
+from sparkpub.review.checks.view import Case, View
+
+MEMORY_TOLERANCE = Threshold(
+    "memory tolerance",
+    0.01,
+    "Relative difference between two figures of the same memory: logs round to two decimals.",
+)
+MEMORY_SLACK_GIB = Threshold(
+    "memory slack gib",
+    0.05,
+    "What a part may exceed its whole by: the two are read at different moments.",
+)
+
+GB_PER_GIB = GIB / 1e9
+_WITHIN = (
+    ("weights_gib", "allocated_peak_gib"),
+    ("allocated_peak_gib", "reserved_peak_gib"),
+    ("reserved_peak_gib", "device_used_peak_gib"),
+    ("device_used_before_gib", "device_used_loaded_gib"),
+    ("device_used_loaded_gib", "device_used_peak_gib"),
+    ("device_used_peak_gib", "gpu_memory_peak_gib"),
+)
+"""A part, and the whole that it lies in."""
+_SAMPLED_SLACK_GIB = 1.0
+"""A peak between two samples is not seen."""
+
+
+def memory_bookkeeping(view: View) -> Iterator[Finding]:
+    """Runs whose figures of memory cannot all be true."""
+    wrong: list[Case] = []
+    for stored in view.happened:
+        problems = list(_problems(stored.record))
+        if problems:
+            wrong.append((stored, "; ".join(problems)))
+    has = "has figures of memory" if len(wrong) == 1 else "have figures of memory"
+    yield from view.cases("memory-bookkeeping", "error", wrong, f"{has} that do not add up")
+
+
+def _problems(record: Record) -> Iterator[str]:
+    value = record.value
+    for part, whole in _WITHIN:
+        small, large = value(part), value(whole)
+        slack = _SAMPLED_SLACK_GIB if whole == "gpu_memory_peak_gib" else MEMORY_SLACK_GIB
+        if small is not None and large is not None and small > large + slack:
+            yield f"{part} is {small:.2f} GiB, more than {whole} of {large:.2f} GiB{_mixed(small, large)}"
+    total = memory_gib(record)
+    for name in ("allocated_peak_gib", "reserved_peak_gib", "device_used_peak_gib"):
+        used = value(name)
+        if used is not None and total is not None and used > total:
+            yield f"{name} is {used:.2f} GiB of {total:.2f} GiB{_mixed(used, total)}"
+    yield from _sums(record)
+    yield from _said_twice(record)
+
+
+def _sums(record: Record) -> Iterator[str]:
+    """Weights and KV cache lie side by side in what was allocated."""
+    weights, cache = record.value("weights_gib"), record.value("kv_cache_gib")
+    held = record.value("allocated_peak_gib")
+    if weights is not None and cache is not None and held is not None and weights + cache > held + MEMORY_SLACK_GIB:
+        yield (
+            f"weights of {weights:.2f} GiB and a KV cache of {cache:.2f} GiB are more than the {held:.2f} GiB "
+            f"allocated{_mixed(weights + cache, held)}"
+        )
+
+
+def _said_twice(record: Record) -> Iterator[str]:
+    """The same memory in two figures: bytes and GiB, tokens and GiB."""
+    weights, weight_bytes = record.value("weights_gib"), record.observed.weight_bytes
+    pairs = []
+    if weights is not None and weight_bytes is not None:
+        pairs.append(("weights_gib", weights, "the weights' bytes", weight_bytes / GIB))
+    cache, tokens = record.value("kv_cache_gib"), record.value("kv_cache_tokens")
+    per_token = record.value("kv_bytes_per_token") or record.observed.kv_bytes_per_token
+    if cache is not None and tokens is not None and per_token is not None:
+        pairs.append(("kv_cache_gib", cache, "tokens × bytes per token", tokens * per_token / GIB))
+    for name, said, other, counted in pairs:
+        if not math.isclose(said, counted, rel_tol=MEMORY_TOLERANCE, abs_tol=float(MEMORY_SLACK_GIB)):
+            yield f"{name} is {said:.2f} GiB, and {other} are {counted:.2f} GiB{_mixed(said, counted)}"
+
+
+def _mixed(one: float, other: float) -> str:
+    """A hint where two figures lie apart by what GB and GiB lie apart."""
+    ratio = max(one, other) / min(one, other) if min(one, other) > 0 else 0.0
+    return " (GB was taken for GiB)" if math.isclose(ratio, GB_PER_GIB, rel_tol=0.005) else ""
+
+
+CHECKS = (
+    Check(
+        "memory-bookkeeping",
+        "meaning",
+        ("error",),
+        "Do the figures of memory add up?",
+        memory_bookkeeping,
+        implies=frozenset({"unit"}),
+        thresholds=(MEMORY_TOLERANCE, MEMORY_SLACK_GIB),
+    ),
+)

@@ -1,0 +1,109 @@
+"""Whether a run is a copy: evidence or figures that no two runs can share."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+
+from sparkpub.record.record import Record
+from sparkpub.record.store import Stored
+from sparkpub.review.checks.check import Check
+from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.threshold import Threshold
+from sparkpub.review.checks.view import View, ids, label
+
+DIGITS = Threshold(
+    "copied digits",
+    9,
+    "Significant digits from which two runs do not agree by chance: with a spread of 0.1 % there are a million values.",
+)
+RATIOS = Threshold(
+    "copied ratios",
+    4,
+    "Ratios between the times of one run that must agree with those of another, to eight digits, before one is called "
+    "a multiple of the other.",
+)
+LOG_BYTES = Threshold(
+    "copied log bytes",
+    2048,
+    "Size from which a log holds times and addresses of its own; a line or two may well be the same twice.",
+)
+
+_TIMED_UNITS = frozenset({"ms", "tok/s", "req/s", "GFLOP/s"})
+_OWN_TO_A_RUN = frozenset({"report", "requests", "iterations", "telemetry"})
+
+
+def copied_evidence(view: View) -> Iterator[Finding]:
+    """Runs that share a file, a trace of power, a figure of many digits, or all their proportions."""
+    copies: dict[str, dict[str, list[Stored]]] = defaultdict(lambda: defaultdict(list))
+    for stored in view.happened:
+        for what, key in _marks(view, stored):
+            copies[what][repr(key)].append(stored)
+    told: set[frozenset[str]] = set()
+    for what, groups in copies.items():
+        shared = [runs for runs in groups.values() if len(runs) > 1 and frozenset(ids(runs)) not in told]
+        told |= {frozenset(ids(runs)) for runs in shared}
+        if shared:
+            yield _copies(view, what, shared)
+
+
+def _marks(view: View, stored: Stored) -> Iterator[tuple[str, Hashable]]:
+    """What is a run's own, in words, with the value that no other run can have. The first that matches is reported."""
+    record = stored.record
+    if record.plan.order != "as-published":  # a published file may hold many runs
+        for item in record.evidence:
+            if item.role in _OWN_TO_A_RUN or (item.role == "log" and item.bytes >= LOG_BYTES):
+                yield f"their {item.role}", item.sha256
+    samples = view.evidence.of(stored).samples
+    if samples is not None and samples.trace is not None:
+        yield "the power drawn, sample by sample", samples.trace
+    timed = _timed(record)
+    for name, value in timed.items():
+        if _digits(value) >= DIGITS:
+            yield f"{view.metrics[name].label} to the last digit", (name, value)
+    proportions = _proportions(timed)
+    if proportions is not None:
+        yield "the proportions of all their times, so that one is a multiple of the other", proportions
+
+
+def _timed(record: Record) -> dict[str, float]:
+    """The figures that come from a clock, which never shows the same twice."""
+    return {
+        name: value.value
+        for name, value in record.metrics.items()
+        if value.unit in _TIMED_UNITS and value.source in ("log", "report") and value.value
+    }
+
+
+def _digits(value: float) -> int:
+    return len(repr(value).split("e")[0].replace(".", "").strip("-0"))
+
+
+def _proportions(timed: Mapping[str, float]) -> tuple[str, ...] | None:
+    """Each time divided by the first, to eight digits; None where too few differ from each other to tell."""
+    times = [value for name, value in sorted(timed.items()) if name.endswith("_ms") and _digits(value) >= DIGITS]
+    ratios = [f"{value / times[0]:.8g}" for value in times[1:]]
+    return tuple(ratios) if len(set(ratios)) >= RATIOS else None
+
+
+def _copies(view: View, what: str, shared: Sequence[Sequence[Stored]]) -> Finding:
+    runs = [run for some in shared for run in some]
+    one, other = shared[0][:2]
+    more = "" if len(runs) == 2 else f" {len(runs)} runs share it with another."
+    text = (
+        f"{one.record.run_id} and {other.record.run_id} share {what}. No two runs can: one of them was not "
+        f"measured.{more}"
+    )
+    cells = dict.fromkeys(label(run.record.cell) for run in runs)
+    return view.finding("copied-evidence", "error", text, cells=list(cells), runs=ids(runs), shared=what,
+                        groups=[ids(some) for some in shared])  # fmt: skip
+
+
+CHECKS = (
+    Check(
+        "copied-evidence",
+        "meaning",
+        ("error",),
+        "Is every run a measurement of its own?",
+        copied_evidence,
+        thresholds=(DIGITS, RATIOS, LOG_BYTES),
+    ),
+)

@@ -1,0 +1,120 @@
+"""Whether telemetry is that of its run: its clock, its counters, its levels, and what the record took from it."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from sparkpub.record.record import Phase, Record
+from sparkpub.record.store import Stored
+from sparkpub.review.checks.check import Check
+from sparkpub.review.checks.evidence import Samples
+from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.threshold import Threshold
+from sparkpub.review.checks.view import Case, View
+
+SAMPLER_TOLERANCE = Threshold(
+    "sampler tolerance",
+    1e-3,
+    "Relative difference between a figure as recorded and as the samples give it: files hold six digits.",
+)
+OVERRUN_SECONDS = Threshold(
+    "overrun seconds",
+    120.0,
+    "Telemetry that goes on for longer than this after its run was not taken for it; memory is watched for a minute.",
+)
+LEVEL_GIB = Threshold(
+    "telemetry level gib",
+    0.5,
+    "GPU memory that a tool says it held at its peak, beyond the highest sample: peaks between samples are short.",
+)
+
+
+def foreign_telemetry(view: View) -> Iterator[Finding]:
+    """Runs whose telemetry cannot be theirs."""
+    foreign: list[Case] = []
+    unphased = []
+    for stored in view.happened:
+        samples = view.evidence.of(stored).samples
+        if samples is None or not samples.samples:
+            continue
+        problem = _problem(stored.record, samples)
+        if problem is not None:
+            foreign.append((stored, problem))
+        elif not stored.record.phases:
+            unphased.append(stored)
+    is_foreign = "has telemetry that" if len(foreign) == 1 else "have telemetry that"
+    yield from view.cases("foreign-telemetry", "error", foreign, f"{is_foreign} cannot be of this run")
+    yield from view.cases("foreign-telemetry", "error", _turned_back(view), "has an energy counter that went back")
+    yield from view.unjudged("foreign-telemetry", {"when the measured phase began and ended": unphased})
+
+
+def _problem(record: Record, samples: Samples) -> str | None:
+    """What shows that samples are not of a run, in words."""
+    lasted = record.duration_seconds
+    if lasted is not None and samples.end > lasted + OVERRUN_SECONDS:
+        return f"it goes on to second {samples.end:.0f}, and the run was over after {lasted:.0f} s"
+    measured = next((phase for phase in record.phases if phase.name == "measure"), None)
+    if measured is not None and _unsampled(measured, samples):
+        return "no sample lies within the measured phase"
+    for name, given in samples.metrics.items():
+        recorded = record.metrics.get(name)
+        if recorded is None or recorded.value is None or recorded.source != "sampler":
+            continue
+        if not any(math.isclose(recorded.value, value, rel_tol=SAMPLER_TOLERANCE, abs_tol=1e-6) for value in given):
+            return f"the record has {name} = {recorded.value:.6g}, and the samples give {given[0]:.6g}"
+    return _levels(record, samples)
+
+
+def _unsampled(phase: Phase, samples: Samples) -> bool:
+    """Whether a phase that is long enough for several samples has none."""
+    long_enough = phase.end_seconds - phase.start_seconds > 2 * samples.interval
+    return long_enough and not any(phase.start_seconds <= time <= phase.end_seconds for time in samples.times)
+
+
+def _levels(record: Record, samples: Samples) -> str | None:
+    """Where levels of memory, before the run or at its peak, are those of another run."""
+    said = None if record.memory is None else record.memory.baseline.available_gib
+    sampled = samples.available_before_gib
+    if said is not None and sampled is not None and not math.isclose(said, sampled, rel_tol=SAMPLER_TOLERANCE):
+        return f"{said:.2f} GiB were available before the run, and the samples begin with {sampled:.2f} GiB"
+    peak = samples.metrics.get("gpu_memory_peak_gib")
+    held = record.value("allocated_peak_gib")
+    if peak is not None and held is not None and held > peak[0] + LEVEL_GIB:
+        return f"the run held {held:.2f} GiB of GPU memory, and the samples show {peak[0]:.2f} GiB at most"
+    return None
+
+
+def _turned_back(view: View) -> list[Case]:
+    """Runs whose energy counter begins below the end of a run before them: it only ever grows until the driver is
+    loaded again."""
+    by_gpu: dict[Mapping[str, str] | tuple[object, ...], list[Stored]] = defaultdict(list)
+    for stored in view.happened:
+        machine = stored.record.machine
+        samples = view.evidence.of(stored).samples
+        if machine.id is not None and samples is not None and samples.energy_start_joule is not None:
+            by_gpu[machine.id, *(gpu.id for gpu in machine.gpus)].append(stored)
+    cases = []
+    for runs in by_gpu.values():
+        runs.sort(key=lambda run: run.record.started.value)
+        reached, before = 0.0, None
+        for stored in runs:
+            samples = view.evidence.of(stored).samples
+            assert samples is not None
+            start, end = samples.energy_start_joule or 0.0, samples.energy_end_joule or 0.0
+            if start < reached and before is not None:
+                detail = f"it begins at {start:.0f} J, and {before.record.run_id} had reached {reached:.0f} J"
+                cases.append((stored, detail))
+            reached, before = end, stored
+    return cases
+
+
+CHECKS = (
+    Check(
+        "foreign-telemetry",
+        "evidence",
+        ("error",),
+        "Is the telemetry that of its run?",
+        foreign_telemetry,
+        thresholds=(SAMPLER_TOLERANCE, OVERRUN_SECONDS, LEVEL_GIB),
+    ),
+)

@@ -1,0 +1,76 @@
+"""Whether the GPU was free before a run began, whoever had used it."""
+
+from collections.abc import Iterator
+from statistics import median
+
+from sparkpub.record.store import Stored
+from sparkpub.review.checks.check import Check
+from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.threshold import Threshold
+from sparkpub.review.checks.values import memory_gib
+from sparkpub.review.checks.view import Case, View
+
+TENANT_GIB = Threshold(
+    "tenant gib",
+    0.25,
+    "GPU memory in use before a run beyond that of the campaign's usual run: a context of CUDA alone takes this much.",
+)
+TENANT_SHARE = Threshold(
+    "tenant share",
+    0.05,
+    "Share of the GPU's memory in use before a run from which somebody holds it, in every run too: a driver keeps "
+    "below 1 %.",
+)
+TENANT_LOAD_PERCENT = Threshold(
+    "tenant load percent",
+    10.0,
+    "GPU utilisation before a run from which somebody computes on it.",
+)
+
+
+def foreign_tenant(view: View) -> Iterator[Finding]:
+    """Runs before which memory or load was on the GPU."""
+    before = {run.record.run_id: _used_before(view, run) for run in view.happened}
+    known = [used for used in before.values() if used is not None]
+    usual = median(known) if known else 0.0
+    found: list[Case] = []
+    unknown = []
+    for stored in view.happened:
+        record, samples = stored.record, view.evidence.of(stored).samples
+        used, total = before[record.run_id], memory_gib(record)
+        load = None if samples is None else samples.load_before_percent
+        problems = []
+        if used is not None and used > usual + TENANT_GIB and not record.machine.unified_memory:
+            problems.append(f"{used:.2f} GiB were in use before it, and {usual:.2f} GiB usually are")
+        elif used is not None and total and not record.machine.unified_memory and used > TENANT_SHARE * total:
+            problems.append(f"{used:.2f} of {total:.0f} GiB were in use before it")
+        if load is not None and load >= TENANT_LOAD_PERCENT:
+            problems.append(f"the GPU was {load:.0f} % busy before it")
+        if problems:
+            found.append((stored, "; ".join(problems)))
+        elif used is None and load is None and record.machine.gpus and record.plan.order != "as-published":
+            unknown.append(stored)
+    yield from view.cases("foreign-tenant", "warning", found, "began on a GPU that somebody used")
+    yield from view.unjudged("foreign-tenant", {"memory and load of the GPU before the run": unknown})
+
+
+def _used_before(view: View, stored: Stored) -> float | None:
+    """GPU memory in use before the run: by the samples, else by the memory ledger, else by the tool's own report."""
+    record, samples = stored.record, view.evidence.of(stored).samples
+    if samples is not None and samples.gpu_used_before_gib is not None:
+        return samples.gpu_used_before_gib
+    if record.memory is not None and record.memory.baseline.gpu_used_gib is not None:
+        return record.memory.baseline.gpu_used_gib
+    return record.value("device_used_before_gib")
+
+
+CHECKS = (
+    Check(
+        "foreign-tenant",
+        "evidence",
+        ("warning",),
+        "Was the GPU free before every run?",
+        foreign_tenant,
+        thresholds=(TENANT_GIB, TENANT_SHARE, TENANT_LOAD_PERCENT),
+    ),
+)

@@ -1,0 +1,157 @@
+"""Whether the times of runs can be: order of start and end, duration, overlap, clocks that disagree, gaps."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from sparkpub.record.record import Record
+from sparkpub.record.store import Stored
+from sparkpub.review.checks.check import Check
+from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.threshold import Threshold
+from sparkpub.review.checks.view import Case, View, ids, label
+
+CLOCK_SECONDS = Threshold(
+    "clock seconds",
+    3.0,
+    "Times are kept to the second, and a machine's clock is set by a fraction of one at most while a run is on.",
+)
+CLOCK_SHARE = Threshold(
+    "clock share",
+    0.01,
+    "Share of a run's duration by which its wall-clock time may differ: a clock that is slewed runs up to 0.05 % fast.",
+)
+
+_TIME_IN_ID = re.compile(r"_(\d{8}T\d{6}Z?)$")
+
+
+def time_consistency(view: View) -> Iterator[Finding]:
+    """Runs whose times contradict each other, the evidence or another run, and records that are gone."""
+    impossible = [(run, problem) for run in view.happened if (problem := _problem(view, run)) is not None]
+    has = "has times that cannot be" if len(impossible) == 1 else "have times that cannot be"
+    yield from view.cases("time-consistency", "error", impossible, has)
+    yield from view.cases("time-consistency", "error", _overlapping(view), "ran at the same time as another on one GPU")
+    yield from _zones(view)
+    yield from _gone(view)
+
+
+def _problem(view: View, stored: Stored) -> str | None:
+    """What cannot be in the times of one run, in words."""
+    record = stored.record
+    start, end, lasted = _start(record), _end(record), record.duration_seconds
+    if end is not None and end < start:
+        return f"it ended {_ago(start - end)} before it started"
+    if record.ended is not None and lasted is not None and end is not None:
+        wall = (end - start).total_seconds()
+        if abs(wall - lasted) > CLOCK_SECONDS + CLOCK_SHARE * lasted:
+            return f"it lasted {lasted:.1f} s by its own clock and {wall:.0f} s from start to end"
+    measured = _measured_seconds(record)
+    if lasted is not None and measured > lasted + CLOCK_SECONDS:
+        return f"it lasted {lasted:.1f} s and measured for {measured:.1f} s"
+    named = _TIME_IN_ID.search(record.run_id)
+    if named is not None and named[1].rstrip("Z") != record.started.compact.rstrip("Z"):
+        return f"its id says that it started at {named[1]}, and its record {record.started.compact}"
+    return _other_clock(view, stored)
+
+
+def _other_clock(view: View, stored: Stored) -> str | None:
+    """Where the tool's own clock says another time than the record."""
+    record, answer = stored.record, view.evidence.of(stored).answer
+    if answer is None or answer.epoch is None or record.started.zone != "utc":
+        return None
+    began = datetime.fromtimestamp(answer.epoch, _start(record).tzinfo)
+    late = (began - _start(record)).total_seconds()
+    if -CLOCK_SECONDS <= late <= (record.duration_seconds or 0.0) + CLOCK_SECONDS:
+        return None
+    return f"its report was begun at {began:%Y-%m-%dT%H:%M:%SZ}, {_ago(timedelta(seconds=abs(late)))} off its start"
+
+
+def _start(record: Record) -> datetime:
+    return datetime.fromisoformat(record.started.value)
+
+
+def _end(record: Record) -> datetime | None:
+    """When a run ended, by its record or else by how long it took."""
+    if record.ended is not None:
+        return datetime.fromisoformat(record.ended.value)
+    if record.duration_seconds is not None:
+        return _start(record) + timedelta(seconds=record.duration_seconds)
+    return None
+
+
+def _measured_seconds(record: Record) -> float:
+    measured = (record.value("measured_time_ms") or 0.0) / 1e3
+    phases = [phase.end_seconds for phase in record.phases]
+    return max(measured, record.observed.measured_seconds or 0.0, *phases, 0.0)
+
+
+def _ago(span: timedelta) -> str:
+    seconds = span.total_seconds()
+    return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds:.0f} s"
+
+
+def _overlapping(view: View) -> list[Case]:
+    """Runs that began before the one before them on the same GPU was over."""
+    by_gpu: dict[tuple[object, ...], list[Stored]] = defaultdict(list)
+    for stored in view.happened:
+        machine = stored.record.machine
+        if machine.id is not None and _end(stored.record) is not None:
+            by_gpu[machine.id, *(gpu.id for gpu in machine.gpus)].append(stored)
+    cases = []
+    for runs in by_gpu.values():
+        runs.sort(key=lambda run: _start(run.record))
+        for before, after in pairwise(runs):
+            end = _end(before.record)
+            assert end is not None
+            early = (end - _start(after.record)).total_seconds()
+            if early > CLOCK_SECONDS:
+                cases.append((after, f"it started {early:.0f} s before {before.record.run_id} was over"))
+    return cases
+
+
+def _zones(view: View) -> Iterator[Finding]:
+    unknown = [run for run in view.happened if run.record.started.zone == "unknown"]
+    if unknown and len(unknown) < len(view.happened):
+        yield from view.together(
+            "time-consistency", "warning", unknown,
+            lambda runs: f"The time zone of {runs} is unknown, and that of the others is UTC: their order is open.",
+        )  # fmt: skip
+
+
+def _gone(view: View) -> Iterator[Finding]:
+    """Attempts that follow one without a record, and without a matrix, positions that are missing."""
+    attempts: dict[tuple[object, ...], set[int]] = defaultdict(set)
+    for stored in view.runs:
+        record = stored.record
+        attempts[*record.cell, record.iteration, record.repeat_of].add(record.plan.attempt)
+    gone: list[Case] = []
+    for stored in view.runs:
+        record = stored.record
+        earlier = set(range(1, record.plan.attempt)) - attempts[*record.cell, record.iteration, record.repeat_of]
+        if earlier:
+            gone.append((stored, f"it is attempt {record.plan.attempt}, and attempt {min(earlier)} is gone"))
+    yield from view.cases("time-consistency", "error", gone, "was measured again and the first record is gone")
+    positions = {stored.record.plan.position for stored in view.runs}
+    missing = sorted(set(range(max(positions, default=-1) + 1)) - positions)
+    if missing and view.campaign.matrix is None:
+        text = (
+            f"{len(missing)} of {max(positions) + 1} places in the order of runs have no record, the first of them "
+            f"number {missing[0]}: runs were taken away, or never imported."
+        )
+        yield view.finding("time-consistency", "warning", text, missing=missing, runs=ids(view.runs),
+                           cells=[label(cell) for cell in view.recorded])  # fmt: skip
+
+
+CHECKS = (
+    Check(
+        "time-consistency",
+        "meaning",
+        ("error", "warning"),
+        "Can the times of the runs be?",
+        time_consistency,
+        implies=frozenset({"order-confound"}),
+        thresholds=(CLOCK_SECONDS, CLOCK_SHARE),
+    ),
+)

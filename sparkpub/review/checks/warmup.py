@@ -1,0 +1,89 @@
+"""Whether measuring began after warming up: the first batch of runs against their others."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from statistics import fmean, median
+
+from sparkpub.record.store import Stored
+from sparkpub.review.checks.check import Check
+from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.threshold import Threshold
+from sparkpub.review.checks.view import MATERIAL_SHARE_OF_MARGIN, Case, View, ids, label, listed
+from sparkpub.review.frame import Cell
+from sparkpub.review.statistics import drift
+
+WARMUP_ALPHA = Threshold(
+    "warm-up alpha",
+    0.0005,
+    "Chance that the first batches of one clean cell are said to stand out (permutation of ranks over its runs).",
+)
+COLD_START = Threshold(
+    "cold start",
+    1.5,
+    "Multiple of the median batch from which the first batch of a single run is a cold start.",
+)
+
+
+def warmed_up(view: View) -> Iterator[Finding]:
+    """Cells and runs whose first measured batch or request stands apart from the rest."""
+    cold: list[Case] = []
+    slow: dict[Cell, float] = {}
+    for cell, runs in view.ran.items():
+        series = [_series(view, run) for run in runs]
+        for run, times in zip(runs, series, strict=True):
+            if len(times) > 2 and times[0] > COLD_START * median(times[1:]):
+                cold.append((run, f"{times[0]:.1f} ms, where the others take {median(times[1:]):.1f} ms"))
+        excess = _excess(view, series)
+        if excess is not None:
+            slow[cell] = excess
+    yield from view.cases("warmed-up", "warning", cold, "measured a cold start, the first batch being far slower")
+    if slow:
+        worst = max(slow, key=lambda cell: abs(slow[cell]))
+        cells = [label(cell) for cell in slow]
+        side = "slower" if slow[worst] > 0 else "faster"
+        text = (
+            f"The first measured batch stands apart in {listed(cells, 'cells')}: in {label(worst)} it is "
+            f"{100 * abs(slow[worst]):.1f} % {side} than the rest of its run on average. Warming up was too short."
+        )
+        runs_concerned = [run for cell in slow for run in ids(view.ran[cell])]
+        yield view.finding("warmed-up", "warning", text, cells=cells, runs=runs_concerned,
+                           excess_by_cell={label(cell): value for cell, value in slow.items()})  # fmt: skip
+    yield from view.unjudged("warmed-up", _untold(view))
+
+
+def _untold(view: View) -> dict[str, list[Stored]]:
+    """Runs with a log whose tool kept no times of single batches."""
+    missing: dict[str, list[Stored]] = defaultdict(list)
+    for stored in view.happened:
+        if stored.record.file("log") is not None and not _series(view, stored):
+            missing["times of single batches or requests, in the order in which they ran"].append(stored)
+    return missing
+
+
+def _series(view: View, stored: Stored) -> tuple[float, ...]:
+    answer = view.evidence.of(stored).answer
+    return () if answer is None else answer.series
+
+
+def _excess(view: View, series: Sequence[Sequence[float]]) -> float | None:
+    """By how much the first batches differ from the others on average, where that is beyond chance and moves the mean
+    of a run by a share of the margin that matters; else None."""
+    blocks = [times for times in series if len(times) >= 3]
+    if not blocks or drift.first_runs(blocks).p_value >= WARMUP_ALPHA:
+        return None
+    excess = fmean(times[0] / fmean(times[1:]) - 1 for times in blocks)
+    in_the_mean = abs(excess) / fmean(len(times) for times in blocks)
+    least = MATERIAL_SHARE_OF_MARGIN * view.campaign.margin_percent / 100
+    return excess if in_the_mean >= least else None
+
+
+CHECKS = (
+    Check(
+        "warmed-up",
+        "meaning",
+        ("warning",),
+        "Did measuring begin after warming up?",
+        warmed_up,
+        thresholds=(WARMUP_ALPHA, COLD_START, MATERIAL_SHARE_OF_MARGIN),
+    ),
+)
