@@ -53,7 +53,7 @@ def measure(bench: Bench, job: Job, passed: Passed, server: LiveServer | None = 
         raise
     except BaseException as error:
         # Whatever went wrong here, the run was on: it has a record, now or from the next collector.
-        with suppress(OSError):
+        with suppress(Exception):  # what went wrong first is what is said
             journal.recover(bench.folder, bench.redactor, f"the collector failed: {_described(error)}")
         if isinstance(error, OSError):
             what = f"run {draft.run_id} cannot be written: {error.strerror or error}"

@@ -119,44 +119,56 @@ def known_records(folder: Path) -> list[Record]:
 def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
     """Measure what is missing. Raises CollectError where the machine or an environment stands in the way.
 
-    `say` takes each line that would else be printed.
+    One collector at a time cleans up what a killed one left, looks at what there is and what stands in the way of the
+    rest, declares the campaign, sets up the machine, measures run by run, and puts everything back. `say` takes each
+    line that would else be printed.
     """
     folder = choice.data / matrix.campaign
     shown, redactor = public(matrix)
     with ExitStack() as stack:
         stack.enter_context(locked(matrix.campaign, folder))
         interruption = stack.enter_context(Interruption())
-        # What a killed collector left on the machine: processes, mounts, containers, clocks.
-        said = [line for environment in ENVIRONMENTS.values() for line in environment.reap()]
-        said += controls.restore_after_crash()
-        clear_server(folder)
-        recovered = journal.recover(folder, redactor) if folder.is_dir() else None
-        if recovered is not None:
-            said.append(f"recorded {recovered.record.run_id}, which a killed collector left, as interrupted")
+        cleaned = _clean_up(folder, redactor)
+
         records = known_records(folder)
         wanted = [run for run in plan(matrix) if choice.wants(run)]
         given_up = _failed_before(shown, records, wanted) if choice.retry_failed else frozenset()
         to_do = missing(shown, _without(records, given_up), wanted)
         refuse_obstacles(matrix, to_do)
+
         progress = Progress(matrix.campaign, len(wanted), len(wanted) - len(to_do), say)
         stack.callback(progress.close)
-        for line in said:
+        for line in cleaned:
             progress.line(line)
-        committer = Committer(folder, choice.commit, choice.push, progress)
         _declare(folder, shown)
+        committer = Committer(folder, choice.commit, choice.push, progress)
         committer.catch_up()
-        gpus, why = stack.enter_context(nvml.opened())
-        controlled = stack.enter_context(controls.applied(matrix.gates, gpus, why))
-        facts = inventory.facts(gpus, controlled)
-        bench = Bench(matrix, shown, folder, facts, redactor, interruption, progress)
-        keeper = Gatekeeper(matrix.gates, why, choice.data)
+
+        gpus, why_no_gpu = stack.enter_context(nvml.opened())
+        controlled = stack.enter_context(controls.applied(matrix.gates, gpus, why_no_gpu))
+        machine = inventory.facts(gpus, controlled)
         servers = Servers(folder, interruption, progress)
         stack.callback(servers.stop)
+
+        bench = Bench(matrix, shown, folder, machine, redactor, interruption, progress)
+        keeper = Gatekeeper(matrix.gates, why_no_gpu, choice.data)
         session = Session(bench, keeper, controlled, servers, committer, choice, records, given_up)
         outcome = session.run(wanted)
         committer.finish()
         progress.line(outcome.summary)
         return outcome
+
+
+def _clean_up(folder: Path, redactor: Redactor) -> list[str]:
+    """Undo what a killed collector left on the machine (processes, mounts, containers, clocks), and record its run;
+    says what was done."""
+    said = [line for environment in ENVIRONMENTS.values() for line in environment.reap()]
+    said += controls.restore_after_crash()
+    clear_server(folder)
+    recovered = journal.recover(folder, redactor) if folder.is_dir() else None
+    if recovered is not None:
+        said.append(f"recorded {recovered.record.run_id}, which a killed collector left, as interrupted")
+    return said
 
 
 def missing(shown: Matrix, records: Sequence[Record], runs: Sequence[PlannedRun]) -> list[PlannedRun]:

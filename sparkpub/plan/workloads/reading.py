@@ -20,7 +20,14 @@ from sparkpub.plan.workloads.base import Answer
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import MetricValue, Observed, Phase, Source
 
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # colours and the cursor
+    r"|\][^\x07\x1b]*(?:\x07|\x1b\\)"  # titles of windows, links
+    r"|[PX^_][^\x1b]*\x1b\\"  # strings for the terminal's devices
+    r"|[ -/]+[0-~]"  # character sets: `tput sgr0` selects one
+    r"|[0-~])"
+)
+"""Escape sequences of ECMA-48: one within a figure's line would hide the figure."""
 _BREAKS = re.compile(r"\r\n|\r|\n")
 _LONGEST_MS = 1e12
 """Thirty years: no duration."""

@@ -10,7 +10,7 @@ import pytest
 
 from sparkpub.plan.environments import OPTIONS, Server
 from sparkpub.plan.matrix import Gates
-from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.plan.workloads import WORKLOADS, reading
 from sparkpub.record.record import metric_problems
 
 
@@ -116,3 +116,19 @@ def test_no_damage_to_a_report_makes_a_parser_raise(name: str) -> None:
             assert not metric_problems(metric, value), (one, two)
         assert answer.samples.keys() <= answer.metrics.keys()
         assert all(math.isfinite(value) for values in answer.samples.values() for value in values)
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        b"rate 5",
+        b"\x1b[1;32mrate\x1b[0m 5",
+        b"rate\x1b(B\x1b[m 5",  # as `tput sgr0` prints it
+        b"\x1b]0;a title\x07rate 5",
+        b"rate \x1bP+q544e\x1b\\5",
+        b"rate \x1b=5\x1b>",
+        b"rate\x1b7 5\x1b8",
+    ],
+)
+def test_no_escape_sequence_hides_a_figure(printed: bytes) -> None:
+    assert reading.search(reading.lines(b"\xb0\n" + printed + b"\n"), r"rate ([0-9.]+)") == "5"
