@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sparkpub.plan.matrix import Matrix
-from sparkpub.plan.plan import PlannedRun, plan
+from sparkpub.plan.plan import PlannedRun, Slot, plan
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Record
 
@@ -35,9 +35,9 @@ def states(matrix: Matrix, records: Iterable[Record], quarantined: Iterable[str]
     used up (then `failed`). Repeats of outliers are not attempts. Raises CollectError where records of another
     specification lie under the same names: they are refused, not mixed.
     """
-    by_slot: dict[tuple[str, str, str, int], list[Record]] = defaultdict(list)
+    by_slot: dict[Slot, list[Record]] = defaultdict(list)
     for record in records:
-        by_slot[(*record.cell, record.iteration)].append(record)
+        by_slot[_slot(record)].append(record)
     out = frozenset(quarantined)
     return {run: state(matrix, by_slot[run.slot], run, out) for run in plan(matrix)}
 
@@ -46,19 +46,29 @@ def state(
     matrix: Matrix, records: Iterable[Record], run: PlannedRun, quarantined: Collection[str] = frozenset()
 ) -> State:
     """The state of one planned run; see `states`."""
-    attempts = [item for item in records if item.repeat_of is None and (*item.cell, item.iteration) == run.slot]
+    attempts = [record for record in records if record.repeat_of is None and _slot(record) == run.slot]
+    _refuse_others(matrix, attempts, run)
+    good = [record.run_id for record in attempts if record.status == "ok"]
+    if good:
+        return "quarantined" if all(run_id in quarantined for run_id in good) else "done"
+    if not attempts:
+        return "missing"
+    failures = [record for record in attempts if record.status != "interrupted"]
+    return "failed" if len(failures) > matrix.retries else "retry"
+
+
+def _refuse_others(matrix: Matrix, attempts: Iterable[Record], run: PlannedRun) -> None:
+    """Raise CollectError where an attempt was of another specification than the matrix declares."""
     fingerprint = matrix.fingerprint(run.model, run.environment, run.workload)
     for record in attempts:
         if record.specification not in (None, fingerprint):
             what = f"run {record.run_id} was measured with another specification of this cell"
             remedy = "give the changed cell or the campaign a new name"
             raise CollectError(what, where=f"cell {'/'.join(run.slot[:3])}", remedy=remedy)
-    good = [record.run_id for record in attempts if record.status == "ok"]
-    if good:
-        return "quarantined" if all(run_id in quarantined for run_id in good) else "done"
-    if not attempts:
-        return "missing"
-    return "failed" if sum(1 for record in attempts if record.status != "interrupted") > matrix.retries else "retry"
+
+
+def _slot(record: Record) -> Slot:
+    return (*record.cell, record.iteration)
 
 
 def by_cell(matrix: Matrix, records: Sequence[Record], quarantined: Iterable[str] = ()) -> list[CellCoverage]:

@@ -4,7 +4,7 @@ All mistakes of a matrix are reported at once, each with its line and, for a nam
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -171,13 +171,16 @@ class Matrix(Declared):
         Where a server lives for several runs, all workloads of a model and environment follow each other, so that the
         server is started once for them; `backwards` then takes the last workload first, too.
         """
-        step = -1 if backwards else 1
-        environments = list(self.environments)[::step]
+        environments = list(self.environments)
+        workloads = list(self.workloads)
+        if backwards:
+            environments.reverse()
         if self.keeps_servers:
-            workloads = list(self.workloads)[::step]
-            cells = [(m, e, w) for m in self.models for e in environments for w in workloads]
+            if backwards:
+                workloads.reverse()
+            cells = [(model, place, work) for model in self.models for place in environments for work in workloads]
         else:
-            cells = [(m, e, w) for w in self.workloads for m in self.models for e in environments]
+            cells = [(model, place, work) for work in workloads for model in self.models for place in environments]
         for cell in cells:
             if self.includes(*cell):
                 yield cell
@@ -233,33 +236,55 @@ def from_document(document: Mapping[str, Any], where: str) -> Matrix:
 
 
 def _name_problems(matrix: Matrix, lines: Lines) -> list[str]:
-    """Names that point nowhere, and a matrix that plans nothing."""
-    problems: list[str] = []
-
-    def look_up(path: tuple[str, ...], axis: str, name: str | None, what: str) -> None:
-        known = list(getattr(matrix, f"{axis}s"))
-        if name is not None and name not in known:
-            problems.append(lines.problem(path, what, suggestion(name, known)))
-
-    look_up(("baseline",), "environment", matrix.baseline, f"baseline {matrix.baseline!r} is not an environment")
-    for index, rule in enumerate(matrix.exclude):
-        for axis in ("model", "environment", "workload"):
-            name = getattr(rule, axis)
-            look_up(("exclude", str(index), axis), axis, name, f"exclude names an unknown {axis} {name!r}")
-    known_metrics = METRICS.keys() | matrix.own_metrics
-    for index, name in enumerate(matrix.primary):
-        if name not in known_metrics:
-            path = ("primary", str(index))
-            problems.append(lines.problem(path, f"unknown metric {name!r} in primary", suggestion(name, known_metrics)))
-    idle = {
-        (environment, workload)
-        for _, environment, workload in matrix.cells()
-        if matrix.environments[environment].server is not None and not matrix.workloads[workload].measures_server
-    }
-    for environment, workload in sorted(idle):
-        what = f"workload {workload} would not measure the server of environment {environment}"
-        problems.append(lines.problem(("workloads", workload), what, "exclude these cells"))
+    """Names that point nowhere, and a matrix that plans nothing or starts a server for nothing."""
+    problems = [
+        *_unknown_baseline(matrix, lines),
+        *_unknown_exclusions(matrix, lines),
+        *_unknown_metrics(matrix, lines),
+        *_idle_servers(matrix, lines),
+    ]
     if not list(matrix.cells()):
         what = "every cell is excluded, so nothing would run"
         problems.append(lines.problem(("exclude",), what, "remove a rule of exclude:"))
     return problems
+
+
+def _unknown_baseline(matrix: Matrix, lines: Lines) -> Iterator[str]:
+    name = matrix.baseline
+    if name is not None and name not in matrix.environments:
+        what = f"baseline {name!r} is not an environment"
+        yield lines.problem(("baseline",), what, suggestion(name, matrix.environments))
+
+
+def _unknown_exclusions(matrix: Matrix, lines: Lines) -> Iterator[str]:
+    known: dict[str, Collection[str]] = {
+        "model": matrix.models,
+        "environment": matrix.environments,
+        "workload": matrix.workloads,
+    }
+    for index, rule in enumerate(matrix.exclude):
+        for axis, names in known.items():
+            name = getattr(rule, axis)
+            if name is not None and name not in names:
+                what = f"exclude names an unknown {axis} {name!r}"
+                yield lines.problem(("exclude", str(index), axis), what, suggestion(name, names))
+
+
+def _unknown_metrics(matrix: Matrix, lines: Lines) -> Iterator[str]:
+    known = METRICS.keys() | matrix.own_metrics
+    for index, name in enumerate(matrix.primary):
+        if name not in known:
+            what = f"unknown metric {name!r} in primary"
+            yield lines.problem(("primary", str(index)), what, suggestion(name, known))
+
+
+def _idle_servers(matrix: Matrix, lines: Lines) -> Iterator[str]:
+    """Workloads that are no client of the server that their environment would start."""
+    idle = set()
+    for _, environment, workload in matrix.cells():
+        served = matrix.environments[environment].server is not None
+        if served and not matrix.workloads[workload].measures_server:
+            idle.add((environment, workload))
+    for environment, workload in sorted(idle):
+        what = f"workload {workload} would not measure the server of environment {environment}"
+        yield lines.problem(("workloads", workload), what, "exclude these cells")

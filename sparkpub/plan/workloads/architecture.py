@@ -122,8 +122,12 @@ def _experts(text: Mapping[str, Any]) -> int | None:
 
 
 def _head_dim(text: Mapping[str, Any]) -> int | None:
-    given, hidden, heads = text.get("head_dim"), text.get("hidden_size"), text.get("num_attention_heads")
-    return int(given) if given else hidden // heads if hidden and heads else None
+    given = text.get("head_dim")
+    if given:
+        return int(given)
+    hidden = text.get("hidden_size")
+    heads = text.get("num_attention_heads")
+    return hidden // heads if hidden and heads else None
 
 
 def _kv_heads(text: Mapping[str, Any]) -> int | None:
@@ -132,15 +136,21 @@ def _kv_heads(text: Mapping[str, Any]) -> int | None:
 
 def _kv_bytes(text: Mapping[str, Any], size: int | None) -> int | None:
     """Keys and values of one token over all attention layers; a latent cache (MLA) holds one vector per layer."""
-    kinds = text.get("layer_types")
-    layers = sum(kind.endswith("_attention") and kind != "linear_attention" for kind in kinds) if kinds else None
-    layers = layers or text.get("num_hidden_layers")
+    layers = _attention_layers(text)
     if layers is None or size is None:
         return None
     if text.get("kv_lora_rank"):
         return int(layers * (text["kv_lora_rank"] + text.get("qk_rope_head_dim", 0)) * size)
-    heads, head = _kv_heads(text), _head_dim(text)
+    heads = _kv_heads(text)
+    head = _head_dim(text)
     return 2 * layers * heads * head * size if heads and head else None
+
+
+def _attention_layers(text: Mapping[str, Any]) -> int | None:
+    """Layers with keys and values; linear attention keeps none."""
+    kinds = text.get("layer_types") or ()
+    attending = [kind for kind in kinds if kind.endswith("_attention") and kind != "linear_attention"]
+    return len(attending) or text.get("num_hidden_layers")
 
 
 @dataclass(frozen=True)

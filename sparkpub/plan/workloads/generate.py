@@ -68,17 +68,28 @@ def parse(log: bytes, files: Mapping[str, bytes], options: Options | None) -> An
     report = reading.json_object(files.get("report"))
     if report is None:
         return Answer({}, complete=False, problems=("no report: the generation did not finish",))
-    told, given = report.get("problems"), report.get("metrics")
+    metrics = _measured(report) | _unavailable(report) | _times(reading.json_object(files.get("requests")))
+    told = report.get("problems")
     problems = [str(problem) for problem in told] if isinstance(told, list) else []
-    known = given.items() if isinstance(given, dict) else ()
-    metrics = {name: reading.metric(name, value, "report") for name, value in known if name in METRICS}
-    for name, reason in reading.words(report.get("unavailable")).items():
-        if name in METRICS:
-            metrics[name] = reading.metric(name, None, "report", reason=reason)
-    metrics |= _times(reading.json_object(files.get("requests")))
     if not reading.known(metrics, "output_throughput_tok_s"):
         problems.append("the report holds no throughput")
     return reading.own_answer(report, metrics, report.get("observed"), problems)
+
+
+def _measured(report: Mapping[str, Any]) -> dict[str, MetricValue]:
+    """The metrics of the report; what sparkpub does not know is left out."""
+    given = report.get("metrics")
+    if not isinstance(given, dict):
+        return {}
+    return {name: reading.metric(name, value, "report") for name, value in given.items() if name in METRICS}
+
+
+def _unavailable(report: Mapping[str, Any]) -> dict[str, MetricValue]:
+    """Metrics that could not be measured, with the reason."""
+    reasons = reading.words(report.get("unavailable"))
+    return {
+        name: reading.metric(name, None, "report", reason=reason) for name, reason in reasons.items() if name in METRICS
+    }
 
 
 def printed(log: bytes) -> dict[str, tuple[float, float]]:
@@ -90,15 +101,22 @@ def _times(document: Mapping[str, Any] | None) -> dict[str, MetricValue]:
     """Distributions over requests; between tokens, over all steps of all batches."""
     if document is None:
         return {}
-    latencies, firsts, per_token = [], [], []
+    latencies: list[float] = []
+    firsts: list[float] = []
+    per_token: list[float] = []
     for request in reading.objects(document.get("requests")):
-        first, latency = reading.number(request.get("ttft_ms")), reading.number(request.get("latency_ms"))
+        first = reading.number(request.get("ttft_ms"))
+        latency = reading.number(request.get("latency_ms"))
         tokens = reading.positive_int(request.get("output_tokens"))
-        if first is not None and latency is not None and tokens is not None and tokens > 1:
-            latencies.append(latency)
-            firsts.append(first)
-            per_token.append((latency - first) / (tokens - 1))
+        if first is None or latency is None or tokens is None or tokens < 2:
+            continue
+        latencies.append(latency)
+        firsts.append(first)
+        per_token.append((latency - first) / (tokens - 1))
+    steps: list[float] = []
     batches = document.get("itl_ms")
-    steps = [step for batch in batches for step in reading.numbers(batch)] if isinstance(batches, list) else []
+    if isinstance(batches, list):
+        for batch in batches:
+            steps += reading.numbers(batch)
     series = {"request_latency": latencies, "ttft": firsts, "tpot": per_token, "itl": steps}
     return reading.distributions(series, "report")
