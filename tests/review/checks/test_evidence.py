@@ -1,0 +1,37 @@
+"""What the review reads of a run's evidence besides the figures: here the order of its repeated measurements."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from sparkpub.record.record import Evidence, Requested
+from sparkpub.record.store import Stored
+from sparkpub.review.checks.evidence import EvidenceReader
+from tests.building import a_record
+
+LOG = Path(__file__).parents[2] / "data/logs/llama-bench/b11434-h200.log"
+"""Real: the first of five repetitions of the prompt ran at 18,243 tok/s, the others at 25,739 to 25,877."""
+
+
+def series(folder: Path, **workload: object) -> tuple[float, ...]:
+    """The repetitions that the review sees in the real log, for a run that was asked for these options."""
+    content = LOG.read_bytes()
+    (folder / "run.log").write_bytes(content)
+    log = Evidence(role="log", path="run.log", sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
+    requested = Requested(model_id="m", workload={"type": "llama-bench", **workload}, environment={"type": "host"})
+    record = a_record(requested=requested, evidence=(log,))
+    answer = EvidenceReader().of(Stored(record, folder / "run.json")).answer
+    assert answer is not None
+    return answer.series
+
+
+def test_a_first_repetition_that_stands_apart_is_in_sight(tmp_path: Path) -> None:
+    times = series(tmp_path, warmup=0)
+    assert times == pytest.approx([1e3 / rate for rate in (18243.3, 25876.6, 25738.8, 25799.2, 25828.3)])
+
+
+def test_repetitions_of_warm_up_are_not_among_them(tmp_path: Path) -> None:
+    times = series(tmp_path, warmup=1, repetitions=4)
+    assert len(times) == 4
+    assert max(times) < 1.01 * min(times)
