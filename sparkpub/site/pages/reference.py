@@ -23,6 +23,7 @@ from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import STATISTICS
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.statistics import physics
+from sparkpub.site.pages import simulation
 
 
 def plain(text: str) -> str:
@@ -157,11 +158,25 @@ def _catalogue(kind: Kind) -> str:
     )  # fmt: skip
 
 
+def _simulated(*, required: bool, kinds: Sequence[simulation.Kind]) -> str:
+    """Tables of a simulation in percent of campaigns, each under what it counts."""
+    parts = []
+    for kind in kinds:
+        found = simulation.table(kind, required=required)
+        heading = simulation.HEADINGS[kind]
+        parts.append(f"Percent of campaigns: {heading}, before → now.\n\n{table(found.header, found.rows)}")
+    return "\n\n".join(parts)
+
+
 _REFERENCES: Mapping[str, Callable[[], str]] = {
     "metrics": _metrics,
     "statistics": _statistics,
     "checks": _checks,
     "thresholds": _thresholds,
+    "size": lambda: _simulated(required=True, kinds=("false_equivalent", "false_difference")),
+    "power": lambda: _simulated(required=True, kinds=("shown_equivalent", "shown_difference")),
+    "size-beyond": lambda: _simulated(required=False, kinds=("false_equivalent", "false_difference")),
+    "simulation": simulation.how,
     "telemetry": _telemetry,
     "gates": _gates,
     "models": lambda: _catalogue("models"),

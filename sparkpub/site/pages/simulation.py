@@ -1,0 +1,68 @@
+"""Size and power of the verdicts, as the method page shows them: from the simulation in `benchmarks/verdicts.py`."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, Literal
+
+Kind = Literal["false_equivalent", "false_difference", "shown_equivalent", "shown_difference"]
+HEADINGS: Mapping[Kind, str] = {
+    "false_equivalent": "`equivalent`, although the difference is the margin or more",
+    "false_difference": "a difference that is not there",
+    "shown_equivalent": "equivalence shown where there is no difference",
+    "shown_difference": "a difference of twice the margin shown",
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Header and rows of words."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def results() -> dict[str, Any]:
+    """The committed results: see `benchmarks.verdicts.document`."""
+    text = files("sparkpub.review.statistics").joinpath("size.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def table(kind: Kind, *, required: bool = True) -> Table:
+    """Shares of campaigns in percent, `before → after`, by order and scenario, with a column for each number of runs.
+
+    `required` are the scenarios that the procedure must hold in; the others show where it does not.
+    """
+    rows = [row for row in results()["rows"] if row["required"] == required]
+    sizes = sorted({row["n"] for row in rows})
+    by_case: dict[tuple[str, str], dict[int, str]] = {}
+    for row in rows:
+        cells = by_case.setdefault((row["order"], row["scenario"]), {})
+        cells[row["n"]] = f"{_percent(row['before'][kind])} → {_percent(row['after'][kind])}"
+    header = ["order", "runs", *(f"n = {n}" for n in sizes)]
+    ordered = sorted(by_case.items(), key=lambda item: _ORDER.index(item[0][0]))
+    return Table(header, [[order, scenario, *(cells[n] for n in sizes)] for (order, scenario), cells in ordered])
+
+
+_ORDER = ("interleaved", "random", "blocked")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def how() -> str:
+    """What was simulated, in a sentence or two."""
+    found = results()
+    error = 100 * math.sqrt(0.05 * 0.95 / found["campaigns"])
+    spreads = " and ".join(f"{spread:g}" for spread in found["spreads_percent"])
+    return (
+        f"{found['campaigns']:,} campaigns of each kind ({found['campaigns_before']:,} before, at commit "
+        f"`{found['commit_before']}`); the standard error of a share of 5 % is {error:.2f} %. The margin is "
+        f"{found['margin_percent']:g} % of the baseline. Wrong verdicts are the larger share of two spreads of a run, "
+        f"{spreads} %; power is for the smaller. A drifting machine changes by {found['drift_percent']:g} % from the "
+        "first run to the last."
+    ).replace("-", "\N{MINUS SIGN}")

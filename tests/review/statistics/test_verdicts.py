@@ -1,0 +1,78 @@
+"""The whole procedure in campaigns whose truth is known: a short form of `benchmarks/verdicts.py`."""
+
+import math
+
+import numpy as np
+import pytest
+
+from benchmarks import verdicts
+from benchmarks.verdicts import SCENARIOS, SPREADS, Case, Shares, draw, judge, tally
+from sparkpub.review.statistics.compare import compare
+from sparkpub.review.statistics.design import Declared, Sample
+
+CAMPAIGNS = 1200
+REQUIRED = [scenario for scenario in SCENARIOS if scenario.required]
+
+
+def size_and_power(name: str, order: Declared, n: int, campaigns: int = CAMPAIGNS) -> Shares:
+    (scenario,) = (item for item in SCENARIOS if item.name == name)
+    several = [case for spread in SPREADS for case in draw(scenario, order, n, spread, campaigns, seed=3)]
+    (found,) = tally((case, judge(case)) for case in several).values()
+    return found
+
+
+@pytest.mark.parametrize("n", [5, 10])
+@pytest.mark.parametrize("order", ["interleaved", "random"])
+@pytest.mark.parametrize("name", [scenario.name for scenario in REQUIRED])
+def test_at_most_five_in_a_hundred_verdicts_are_wrong(name: str, order: Declared, n: int) -> None:
+    """5 %, plus four standard errors of that share."""
+    found = size_and_power(name, order, n)
+    limit = 0.05 + 4 * math.sqrt(0.05 * 0.95 / CAMPAIGNS)
+    assert found.false_equivalent <= limit
+    assert found.false_difference <= limit
+
+
+@pytest.mark.parametrize("name", ["normal", "drifting", "autocorrelated 0.8"])
+def test_blocks_get_no_verdict(name: str) -> None:
+    found = size_and_power(name, "blocked", 10, campaigns=50)
+    assert found == Shares()
+
+
+def test_turns_keep_the_power_under_a_drift_that_a_random_order_loses() -> None:
+    turns, drawn = (size_and_power("drifting", order, 10) for order in ("interleaved", "random"))
+    assert turns.shown_equivalent > 0.85
+    assert turns.shown_difference > 0.9
+    assert drawn.shown_equivalent < 0.2
+
+
+def test_an_environment_that_remembers_its_own_runs_is_beyond_every_order() -> None:
+    """The limit that the method page admits: wrong verdicts well above 5 %."""
+    assert size_and_power("each remembers its own runs, 0.8", "interleaved", 10).false_difference > 0.1
+
+
+@pytest.mark.parametrize("order", ["interleaved", "random", "blocked"])
+def test_the_simulated_procedure_is_the_one_that_publishes(order: Declared) -> None:
+    """Every verdict of a few campaigns again, through `compare` itself."""
+    for scenario in SCENARIOS:
+        for case in draw(scenario, order, 6, 0.5, 6, seed=1):
+            assert list(judge(case)) == [_alone(case, row) for row in range(6)]
+
+
+def _alone(case: Case, row: int) -> str:
+    rounds = tuple(range(case.n))
+    one = Sample(tuple(case.baseline[row].tolist()), rounds, tuple(case.times_baseline[row].tolist()))
+    other = Sample(tuple(case.candidate[row].tolist()), rounds, tuple(case.times_candidate[row].tolist()))
+    return compare(one, other, order=case.order, margin_percent=1, resolution=0.001).verdict
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_noise_is_centred_and_of_unit_spread(scenario: verdicts.Scenario) -> None:
+    values = scenario.noise(np.random.default_rng(0), 4000, 10)
+    tolerance = 0.15 if scenario.name in {"lognormal", "heavy-tailed"} else 0.05
+    assert values.mean() == pytest.approx(0, abs=tolerance)
+    assert values.std() == pytest.approx(1, abs=2 * tolerance)
+
+
+def test_autocorrelated_noise_is() -> None:
+    values = verdicts.autocorrelated(0.8)(np.random.default_rng(0), 4000, 10)
+    assert np.mean(values[:, 1:] * values[:, :-1]) == pytest.approx(0.8, abs=0.05)
