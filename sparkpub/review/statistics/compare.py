@@ -50,6 +50,7 @@ class Comparison:
     A confounded comparison is a description: its p-values and powers are None. Its interval shows the spread of these
     runs and not what the environments differ by. `power` is that of showing equivalence within the margin when there
     is no difference, and `runs_required` how many runs a side (or rounds) would show it with a power of 0.8.
+    `margin_declared` is False where the margin was chosen after the runs were seen.
 
     `overhead_percent` is the source's formula on execution times: 100 (T_candidate - T_baseline) / T_baseline
     with T the inverse of a rate; for times and memory it is their own relative increase. `effect_size` is Hedges' g.
@@ -79,6 +80,7 @@ class Comparison:
     p_adjusted: float | None
     effect_size: float | None
     equivalence_margin_percent: float
+    margin_declared: bool
     equivalence_p: float | None
     equivalence_p_adjusted: float | None
     power: float | None
@@ -148,13 +150,14 @@ def compare(
     direction: Direction = "neither",
     unit: str = "",
     resolution: float | None = None,
+    margin_declared: bool = True,
 ) -> Comparison:
     """Compare two samples of one metric. Raises ValueError where one is empty or not finite.
 
     `order` is the one declared; times in the samples show whether it was kept. `margin_percent` is the equivalence
-    margin in percent of the baseline's mean. `direction` says which way is better, `unit` whether values are a rate
-    (ends in /s) or lack a true zero (°C). `resolution` is the step to which the instrument rounds, read off the values
-    where it is not given.
+    margin in percent of the baseline's mean, `margin_declared` whether it was fixed before the first run. `direction`
+    says which way is better, `unit` whether values are a rate (ends in /s) or lack a true zero (°C). `resolution` is
+    the step to which the instrument rounds, read off the values where it is not given.
     """
     one, other = (side if isinstance(side, Sample) else Sample(tuple(side)) for side in (baseline, candidate))
     as_run = order_as_run(order, one, other)
@@ -192,6 +195,7 @@ def compare(
         p_adjusted=p_value,
         effect_size=hedges_g(runs.baseline, runs.candidate, step),
         equivalence_margin_percent=margin_percent,
+        margin_declared=margin_declared,
         equivalence_p=equivalence_p,
         equivalence_p_adjusted=equivalence_p,
         power=None if tested is None or margin is None else tested.equivalence_power(margin),
@@ -350,7 +354,8 @@ def _too_few(c: Comparison) -> str:
 
 
 def _margin(c: Comparison) -> str:
-    return f"±{c.equivalence_margin_percent:g} %"
+    margin = f"±{c.equivalence_margin_percent:g} %"
+    return margin if c.margin_declared else f"{margin} (a margin chosen afterwards)"
 
 
 def _test(c: Comparison) -> str:

@@ -272,6 +272,15 @@ def test_an_open_verdict_says_what_was_not_shown_and_what_would_decide() -> None
     assert replace(rate, power=None).why.endswith("is shown (Welch, 4 and 4 runs).")
 
 
+def test_a_margin_chosen_afterwards_is_called_so() -> None:
+    shown = drawn(NATIVE, NEAR, margin_percent=5, margin_declared=False)
+    assert "lies within ±5 % (a margin chosen afterwards) of the baseline" in shown.why
+    assert (
+        "equivalence within ±1 % (a margin chosen afterwards) (TOST" in drawn(NATIVE, NEAR, margin_declared=False).why
+    )
+    assert "afterwards" not in drawn(NATIVE, NEAR).why
+
+
 def test_without_a_margin_nothing_is_said_of_equivalence() -> None:
     degrees = drawn([60.0, 61.0, 60.0, 61.0], [60.0, 61.0, 61.0, 60.0], unit="°C")
     assert degrees.why == "No difference is shown (Welch, 4 and 4 runs, p = 1)."
