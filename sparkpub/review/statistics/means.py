@@ -14,7 +14,7 @@ from sparkpub.review.statistics.describe import ALPHA, MINIMUM_RUNS, Floats, eff
 
 _CERTAIN, _NO_LOWER_TAIL = 1e3, 5.0
 """Shifts in standard errors beyond which the noncentral t's tails are 1 and 0 and cannot be evaluated."""
-_QUADRATURE = 400
+_QUADRATURE = 100
 """Points over which the power of an equivalence test is averaged: its error stays below 0.001."""
 _MOST_RUNS = 100_000
 """Beyond this many runs nothing is called decidable by more runs."""
