@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.meta_analysis import effectsize_smd
 from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.power import TTestIndPower
 from statsmodels.stats.weightstats import ttost_ind
 
 from sparkpub.review.statistics.compare import (
@@ -297,6 +298,14 @@ def test_power_answers_the_question_that_was_asked() -> None:
     assert wide.runs_required is not None
     assert wide.runs_required < narrow.runs_required
     assert narrow.power_10_percent == wide.power_10_percent == pytest.approx(1)
+
+
+def test_the_power_of_the_methodology_is_that_against_a_tenth() -> None:
+    """Eight and eight runs with a spread of 12 around 100."""
+    shape = apart(np.linspace(-1, 1, 8))
+    a = 100 + 12 * shape / shape.std(ddof=1)
+    expected = TTestIndPower().power(10 / 12, 8, 0.05)
+    assert drawn(a, a, resolution=1e-9).power_10_percent == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_runs_required_are_counted_from_the_smaller_side() -> None:

@@ -76,6 +76,8 @@ def test_values_without_spread_or_too_few_count_in_full() -> None:
     assert autocorrelation([1.0, 2.0]) is None
     assert autocorrelation([1.0, 2.0, 3.0]) == 0
     assert autocorrelation([5.0] * 4) is None
+    # Small values have small spreads.
+    assert autocorrelation([1e-3, 1.0001e-3, 1e-3, 0.9999e-3]) is not None
     # A spread in the sixteenth digit is arithmetic, not measurement.
     assert autocorrelation([1e9, 1e9 + 1e-6, 1e9, 1e9 - 1e-6]) is None
 

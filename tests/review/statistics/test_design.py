@@ -47,6 +47,10 @@ def test_a_touch_is_no_separation() -> None:
     assert order_as_run("random", timed([2, 3]), timed([1, 2])) == "random"
 
 
+def test_runs_that_all_started_at_one_time_have_no_order() -> None:
+    assert order_as_run("interleaved", timed([0.0] * 6), timed([0.0] * 6)) == "interleaved"
+
+
 def test_without_times_the_declaration_is_all_there_is() -> None:
     assert order_as_run("random", Sample((1.0, 2.0, 3.0)), Sample((1.0, 2.0, 3.0))) == "random"
 
@@ -89,6 +93,11 @@ def test_a_round_whose_second_run_was_made_up_for_later_is_left_out() -> None:
     """Round 1 began at 0 and its other side ran at 6, after round 2 and 3."""
     one, other = timed([0, 2, 5], [1, 2, 3]), timed([3, 4, 6], [2, 3, 1])
     assert complete_rounds(one, other) == [(1, 0), (2, 1)]
+
+
+def test_one_run_of_another_round_between_is_enough_to_tear_a_round() -> None:
+    one, other = timed([0, 1], [1, 2]), timed([2, 3], [1, 2])
+    assert complete_rounds(one, other) == []
 
 
 def test_rounds_come_in_order_of_time() -> None:
