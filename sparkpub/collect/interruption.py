@@ -1,4 +1,4 @@
-"""Signals, turned into two questions: finish after the run in hand, or stop now?
+"""Signals, turned into two questions: finish after the current run, or stop now?
 
 Ctrl-C once asks to finish, twice to stop. SIGTERM, and the hang-up of a lost terminal, stop at once.
 """

@@ -40,7 +40,7 @@ class Progress:
         self._shown = ""
 
     def live(self, label: str, phase: str, detail: str, share: float | None = None) -> None:
-        """Where the run in hand stands; `share` of its expected time has passed."""
+        """Where the current run stands; `share` of its expected time has passed."""
         if phase != self._phase:
             self._phase = phase
             self._note(label, phase)

@@ -41,6 +41,12 @@ def test_a_secret_split_between_chunks_is_still_redacted(tmp_path: Path) -> None
     assert content == b"login <secret>\n"
 
 
+def test_a_long_line_is_cut_between_words_so_that_no_secret_is_split(tmp_path: Path) -> None:
+    chunks = [b"x" * 70_000 + b" hf_abcdefgh", b"ijklmnopqrstuvwx", b" end"]
+    content, _ = written(tmp_path, chunks, cap=1_000_000)
+    assert content == b"x" * 70_000 + b" <secret> end"
+
+
 def test_a_line_without_end_is_written_all_the_same(tmp_path: Path) -> None:
     content, _ = written(tmp_path, [b"x" * 70_000, b"y"], cap=1_000_000)
     assert content == b"x" * 70_000 + b"y"

@@ -83,6 +83,22 @@ def test_ctrl_c_twice_stops_and_records_it(tmp_path: Path) -> None:
     assert (record.status, record.status_reason) == ("interrupted", "stopped by Ctrl-C, twice")
 
 
+def catches_ctrl_c(pid: int) -> bool:
+    """Whether a process has a handler of its own for SIGINT, as Python has from its start on."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return bool(int(status.partition("SigCgt:")[2].split()[0], 16) & 1 << (signal.SIGINT - 1))
+
+
+def test_ctrl_c_while_the_program_loads_just_ends_it(tmp_path: Path) -> None:
+    """Python's own handler would raise KeyboardInterrupt in the middle of an import."""
+    with a_collector(tmp_path, a_matrix("echo rate 5")) as collector:
+        until(lambda: catches_ctrl_c(collector.pid))
+        until(lambda: not catches_ctrl_c(collector.pid))
+        collector.send_signal(signal.SIGINT)
+        out, err = collector.communicate(timeout=60)
+    assert (collector.returncode, out, err) == (-signal.SIGINT, "", "")
+
+
 NEVER_MET = {"min_free_disk_gib": 0, "min_free_memory_percent": 100, "max_wait": 600}
 """No running machine has all of its memory free, however idle it is."""
 

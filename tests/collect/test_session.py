@@ -98,6 +98,7 @@ def test_the_line_of_a_run_leads_with_what_it_achieved(tmp_path: Path, capsys: p
     assert ", output_throughput_tok_s 1191.7\n" in said
     assert "m/native/w: output_throughput_tok_s mean 1191.7 over 3 runs" in said
     assert "weights_gib" not in said
+    assert said.endswith("3 runs measured, 0 failed, 0 to do\n")
 
 
 @pytest.mark.parametrize(

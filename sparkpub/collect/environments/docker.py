@@ -147,6 +147,8 @@ class DockerRun:
     def stop(self, grace: float = 10.0) -> Exit:
         """`docker stop`: SIGTERM, and SIGKILL after `grace` seconds. Where the engine does not do it, its processes are
         ended without it."""
+        if self._exit is not None:
+            return self._exit
         self._stopping = True
         try:
             self._container.stop(timeout=round(grace))

@@ -108,6 +108,8 @@ class HostProcess:
 
     def stop(self, grace: float = 10.0) -> Exit:
         """End the whole tree: SIGTERM, and SIGKILL after `grace` seconds."""
+        if self._exit is not None:
+            return self._exit  # its process id may be somebody else's by now
         end(self._tree(), signal.SIGTERM)
         ended = self.wait(grace)
         if ended is None:

@@ -129,3 +129,14 @@ def test_the_run_has_a_control_group_of_its_own_and_leaves_none(tmp_path: Path) 
     running.close()
     assert f"sparkpub-{processes.notes()}-r-group" in log.text
     assert not [folder for folder in cgroup.leftovers("") if "r-group" in folder.name]
+
+
+def test_what_has_ended_is_not_stopped_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process id may belong to somebody else by then."""
+    running = Host().launch(a_launch(tmp_path, "true")[0], HostOptions())
+    assert running.wait(30) is not None
+    sent: list[object] = []
+    monkeypatch.setattr("sparkpub.collect.environments.host.end", lambda *call: sent.append(call))
+    assert running.stop().code == 0
+    running.close()
+    assert sent == []
