@@ -53,6 +53,12 @@ _AVERAGES = {
 }
 """Where the percentiles are not there: old reports have averages only."""
 
+_ENERGY: dict[str, tuple[str, tuple[str, ...]]] = {
+    "gpu_energy_joule": ("energy.total_energy_j", ()),
+    "gpu_power_mean_watt": ("energy.average_gpu_power", ()),
+}
+"""Of newer versions, from NVML's counter over the measured phase; it is not printed."""
+
 _PEAK = r"Peak memory during memory usage profiling \(torch \+ non-torch\): ([\d.]+) GiB"
 _KV_ALLOCATED = re.compile(r"\[MemUsageChange\] Allocated ([\d.]+) GiB for max tokens in paged KV cache \((\d+)\)")
 _TWICE = ("output_throughput_tok_s", "measured_time_ms")
@@ -111,14 +117,21 @@ def _memory(lines: Sequence[str]) -> dict[str, float | None]:
 
 
 def _reported(report: Mapping[str, Any] | None) -> dict[str, MetricValue]:
-    tables = ({name: path for name, (path, _) in table.items()} for table in (_AVERAGES, _FIGURES))
-    averages, figures = (reading.metrics_at(report, table, "report") for table in tables)
-    return averages | figures
+    """Of the JSON report; a mean beside its percentiles counts before an average that stands alone."""
+    found: dict[str, MetricValue] = {}
+    for table in (_AVERAGES, _FIGURES, _ENERGY):
+        found |= reading.metrics_at(report, {name: path for name, (path, _) in table.items()}, "report")
+    return found
 
 
 def _printed(printed: Mapping[str, str]) -> dict[str, MetricValue]:
-    labelled = ((name, label) for name, (_, labels) in (_AVERAGES | _FIGURES).items() for label in labels)
-    found = {name: reading.metric(name, printed[label], "log") for name, label in labelled if label in printed}
+    """Of the printed report, in the same order."""
+    found: dict[str, MetricValue] = {}
+    for table in (_AVERAGES, _FIGURES):
+        for name, (_, labels) in table.items():
+            for label in labels:
+                if label in printed:
+                    found[name] = reading.metric(name, printed[label], "log")
     seconds = {"measured_time_ms": "Total Latency (seconds)"}
     return found | reading.metrics_at(printed, seconds, "log", scale=1e3)
 
@@ -169,7 +182,7 @@ def _observed(
 
     version = reading.search(lines, r"TensorRT[- ]LLM [Vv]ersion:\s*(\S+)")
     finished = bool(report) or "= PERFORMANCE OVERVIEW" in lines
-    speculative = any(line.startswith("= DECODING STATISTICS") for line in lines)
+    speculative = "decoding_stats" in report or any(line.startswith("= DECODING STATISTICS") for line in lines)
     weights, measured = memory["weights_gib"], reading.number(reading.at(report, "performance.total_latency_ms"))
     load_format = reading.search(lines, r"load_format=<?(?:LoadFormat\.)?['\"]?(\w+)")
     return reading.observed(
@@ -195,7 +208,8 @@ def _observed(
             "concurrency_mean": fact(
                 "request_info.avg_num_concurrent_requests", "Number of concurrent requests", reading.number
             ),
-            "speculative_decoding": ("decoding_stats" in report or speculative) if finished else None,
+            # A log that was cut may have lost the section, and only a JSON report is known to be whole.
+            "speculative_decoding": speculative if report or speculative else None,
             "measured_seconds": measured / 1e3 if measured is not None else None,
             "settings": _settings(report, printed, lines),
         }

@@ -33,6 +33,17 @@ def test_what_the_evidence_says(name: str) -> None:
     assert list(answer.problems) == expected["problems"]
 
 
+def test_averages_count_where_no_percentiles_are_printed() -> None:
+    """Excerpts and old versions end with the averages: `Average request latency (ms): 8500.0000`."""
+    log = (LOGS / "1.1-streaming.log").read_text()
+    kept = [line for line in log.splitlines() if not re.match(r"\[(?:Latency|TTFT|TPOT)\]", line)]
+    assert len(kept) < len(log.splitlines())
+    metrics = trtllm_bench.parse("\n".join(kept).encode(), {}, None).metrics
+    assert metrics["request_latency_mean_ms"].value == 8500.0
+    assert metrics["ttft_mean_ms"].value == 210.5
+    assert "request_latency_p50_ms" not in metrics
+
+
 def test_requests_that_did_not_return_are_missed() -> None:
     report = (LOGS / "report-only.report.json").read_bytes()
     answer = trtllm_bench.parse(b"", {"report": report}, TrtllmBenchOptions(requests=6))
