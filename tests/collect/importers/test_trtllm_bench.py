@@ -89,6 +89,10 @@ def test_every_format_there_has_been_is_imported_whatever_state_it_is_in(tmp_pat
     records = [stored.record for stored in read_folder(tmp_path / "c")]
     expected = [json.loads(path.read_text())["complete"] for path in LOGS.glob("*.expected.json")]
     assert sum(record.status == "ok" for record in records) == sum(expected)
-    # A report without its log is no error, and its figures agree with the evidence.
-    errors = {item.check for item in review(load(tmp_path)).findings if item.severity == "error"}
-    assert {"missing-log", "metric-mismatch", "checksum", "schema"}.isdisjoint(errors)
+    # A report without its log is no error, and figures agree with the evidence, but for one made to contradict it.
+    errors = [item for item in review(load(tmp_path)).findings if item.severity == "error"]
+    assert {"missing-log", "checksum", "schema"}.isdisjoint(item.check for item in errors)
+    contradicted = {item.run for item in errors if item.check == "metric-mismatch"}
+    texts = [event.text for record in records if record.run_id in contradicted for event in record.events]
+    assert len(contradicted) == 1
+    assert any("the report says 10 and the log 120" in text for text in texts), texts
