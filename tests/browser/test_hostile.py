@@ -120,7 +120,8 @@ def hostile(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def test_hostile_text_stays_text_on_every_page_without_the_policy(hostile: Host) -> None:
-    pages = [path.relative_to(hostile.folder).as_posix() for path in hostile.folder.rglob("*.html")]
+    found_pages = (path.relative_to(hostile.folder).as_posix() for path in hostile.folder.rglob("*.html"))
+    pages = [uri for uri in found_pages if uri != "404.html"]  # its addresses begin at a root that is not known here
     assert len(pages) > 20
     visit = hostile.open("index.html", bypass_csp=True)
     dialogs: list[str] = []
@@ -149,8 +150,7 @@ def test_search_shows_hostile_titles_as_text(hostile: Host) -> None:
     visit = hostile.open("index.html", bypass_csp=True)
     dialogs: list[str] = []
     visit.page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
-    visit.page.click("label[for=__search]")
-    visit.page.fill("[data-md-component=search-query]", "script")
+    visit.page.locator("[data-md-component=search-query]").press_sequentially("campaign")
     visit.page.wait_for_selector(".md-search-result__item")
     settled = visit.page.locator(".md-search-result__list").inner_text()
     assert settled
