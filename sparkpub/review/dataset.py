@@ -79,6 +79,13 @@ class CampaignData:
         default = Matrix.model_fields["equivalence_margin_percent"].default
         return float(default if self.matrix is None else self.matrix.equivalence_margin_percent)
 
+    @cached_property
+    def margin_declared(self) -> bool:
+        """Whether the margin was declared before the first run: the collector stores the matrix before it measures;
+        what was imported got its matrix, and its margin, afterwards."""
+        imported = self.info.origin is not None or any(record.origin is not None for record in self.records)
+        return self.matrix is not None and not imported
+
 
 @dataclass(frozen=True, eq=False)
 class Dataset:

@@ -242,9 +242,12 @@ class Frame:
 
     def series(self, cells: tuple[Cell, ...], metric: str, include: Include = "counted") -> Series | None:
         """The values of a metric over the runs of some cells; None where no run has the metric."""
+        runs = self.runs_of(cells, include)
+        if len(runs) == len(self.runs_of(cells)):
+            include = "counted"  # the same runs under another name
         key = (cells, metric, include)
         if key not in self._series:
-            self._series[key] = _series(metric, self.runs_of(cells, include))
+            self._series[key] = _series(metric, runs)
         return self._series[key]
 
     # -- what differs ----------------------------------------------------------------------------------------

@@ -17,7 +17,8 @@ _CHANGE = "difference ci95_difference difference_percent"
 _COLUMNS = {
     "cells": (_CELL, "Cells (σ of the sample; * is in effect the maximum: n is too small)"),
     "comparisons": (
-        f"campaign model workload metric candidate baseline {_CHANGE} ratio overhead_percent effect_size verdict why",
+        f"campaign model workload metric family candidate baseline {_CHANGE} ratio overhead_percent effect_size"
+        " verdict why",
         "Comparisons (candidate against baseline)",
     ),
     "repeats": (

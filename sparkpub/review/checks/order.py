@@ -13,7 +13,7 @@ from sparkpub.review.checks.dependence import independent
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import MATERIAL_SHARE_OF_MARGIN, View, ids, label, listed
-from sparkpub.review.frame import Cell
+from sparkpub.review.frame import Cell, Series
 from sparkpub.review.statistics import compare, describe, drift
 
 DRIFT_ALPHA = Threshold(
@@ -51,17 +51,24 @@ class Drifting(NamedTuple):
 
 def drifting(view: View) -> list[Drifting]:
     """Every trend that is beyond chance in the campaign as a whole and large enough to matter."""
-    tests = [(cell, name, values) for cell in view.ran for name in view.once(independent)
-             if len(set(values := view.figures(cell, name, ran=True))) > 1]  # fmt: skip
-    trends = [drift.trend(values) for *_, values in tests]
-    adjusted = compare.holm([item.p_value for item in trends])
-    return [
-        Drifting(cell, name, values, item, p, float(describe.effective_n(values)))
-        for (cell, name, values), item, p in zip(tests, trends, adjusted, strict=True)
-        if p is not None
-        and p < DRIFT_ALPHA
-        and view.matters(view.metrics[name], values, (item.slope or 0) * (len(values) - 1))
-    ]
+    tests = list(_varying(view))
+    adjusted = compare.holm([series.trend.p_value for _, series in tests])
+    found = []
+    for (cell, series), p in zip(tests, adjusted, strict=True):
+        change = (series.trend.slope or 0) * (len(series.values) - 1)
+        if p is not None and p < DRIFT_ALPHA and view.matters(series.metric, series.values, change):
+            worth = float(describe.effective_n(series.values))
+            found.append(Drifting(cell, series.metric.name, series.values, series.trend, p, worth))
+    return found
+
+
+def _varying(view: View) -> Iterator[tuple[Cell, Series]]:
+    """Every independent result of every cell, over all runs that happened, where it is not constant."""
+    for cell in view.ran:
+        for name in view.once(independent):
+            series = view.series(cell, name, ran=True)
+            if series is not None and len(set(series.values)) > 1:
+                yield cell, series
 
 
 def drifts(view: View) -> Iterator[Finding]:

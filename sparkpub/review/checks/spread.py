@@ -12,8 +12,8 @@ from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.order import drifting
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import MATERIAL_SHARE_OF_MARGIN, Case, View, capital, floor, ids, label, listed
-from sparkpub.review.frame import Cell
-from sparkpub.review.statistics import compare, describe, outliers
+from sparkpub.review.frame import Cell, Group
+from sparkpub.review.statistics import describe, outliers
 
 OUTLIER_ALPHA = Threshold(
     "outlier alpha",
@@ -74,7 +74,7 @@ def outlying(view: View) -> dict[tuple[Cell, str], tuple[int, ...]]:
     found = {}
     for key, values in series.items():
         flagged = outliers.grubbs(values, alpha)
-        middle = describe.describe([value for place, value in enumerate(values) if place not in flagged]).mean
+        middle = fmean(value for place, value in enumerate(values) if place not in flagged)
         material = tuple(
             place for place in flagged if view.matters(view.metrics[key[1]], values, values[place] - middle)
         )
@@ -100,8 +100,8 @@ def high_variation(view: View) -> Iterator[Finding]:
         metric = view.metrics[name]
         spreads = {}
         for cell in view.counted:
-            values = view.figures(cell, name)
-            found = describe.describe(values) if len(values) > 1 else None
+            series = view.series(cell, name)
+            found = None if series is None else series.description
             if found is None or found.cv_percent is None or found.sd is None:
                 continue
             if found.cv_percent > HIGH_VARIATION_PERCENT and found.sd >= floor(metric):
@@ -181,8 +181,9 @@ def _power(view: View, base: Cell, cell: Cell, metric: Metric) -> float | None:
         return None
     if 0.1 * abs(fmean(samples[0])) < floor(metric):
         return None
-    found = compare.compare(*samples, order="random", margin_percent=view.campaign.margin_percent, unit=metric.unit)
-    return found.power_10_percent
+    baseline, candidate = Group(view.frame, (base,)), Group(view.frame, (cell,))
+    found = view.frame.compared(baseline, candidate, metric.name, view.campaign.margin_percent)
+    return None if found is None else found.power_10_percent
 
 
 CHECKS = (
