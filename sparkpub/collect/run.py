@@ -25,6 +25,7 @@ from sparkpub.record.record import (
     Event,
     MetricValue,
     Moment,
+    Observed,
     Phase,
     Plan,
     Record,
@@ -139,21 +140,12 @@ def _reproducibility(bench: Bench, job: Job) -> Reproducibility:
 def _record(
     bench: Bench, job: Job, draft: Record, followed: Followed, sealed: Sealed, server: LiveServer | None
 ) -> Record:
+    """What was asked, seen and answered, as the record of the run."""
     files = {role: content for role, content in sealed.content.items() if role != "log"}
     answer = job.workload.parse(sealed.content.get("log", b""), files, job.workload_options)
     stretches = _phases(answer, followed)
     sampled = _sampled(answer, followed, stretches, server)
-    observed = answer.observed
-    not_there = {} if server is None else _not_of_this_run(server)
-    if server is not None:
-        observed = observed.model_copy(update={"settings": observed.settings | {"server": server.name}})
     status, reason = _status(followed, answer)
-    notes = [*answer.problems] if status == "ok" else []
-    odd = contradictions(draft.requested, answer.observed, answer.metrics)
-    notes += [f"observed identity is not the requested one: {text}" for text in odd]
-    noted = (Event(at_seconds=None, kind="note", text=bench.redactor.text(text)) for text in notes)
-    container = None if followed.exit is None else followed.exit.container
-    no_container = {"container": job.environment.no_container}
     fields = dict(draft) | {
         "status": status,
         "status_reason": None if reason is None else bench.redactor.text(reason)[:1000],
@@ -161,18 +153,15 @@ def _record(
         "duration_seconds": round(followed.duration, 6),
         "argv": for_run(bench, job, bench.folder / journal.FOLDER).argv(followed.argv),
         "exit_code": None if followed.exit is None else followed.exit.code,
-        "observed": observed,
+        "observed": _observed(answer, server),
         "metrics": dict(answer.metrics) | sampled,
         "samples": dict(answer.samples),
         "phases": stretches,
-        "events": (*followed.events, *noted),
-        "container": container,
+        "events": (*followed.events, *_noted(bench, draft, answer, status)),
+        "container": None if followed.exit is None else followed.exit.container,
         "memory": sampling.ledger(followed.readings, bench.machine.memory_total_gib or 0.0),
         "evidence": sealed.evidence,
-        "unavailable": followed.unavailable
-        | sealed.unavailable
-        | ({} if container is not None else no_container)
-        | not_there,
+        "unavailable": _unavailable(job, followed, sealed, server),
     }
     try:
         return Record(**fields)
@@ -182,6 +171,32 @@ def _record(
         return Record(
             **fields | {"metrics": sampled, "samples": {}, "status": "invalid", "status_reason": problem[:1000]}
         )
+
+
+def _observed(answer: Answer, server: LiveServer | None) -> Observed:
+    """What the run showed, and which start of a server served it."""
+    if server is None:
+        return answer.observed
+    settings = answer.observed.settings | {"server": server.name}
+    return answer.observed.model_copy(update={"settings": settings})
+
+
+def _noted(bench: Bench, draft: Record, answer: Answer, status: Status) -> list[Event]:
+    """What is doubtful in the answer, as notes: of a run that failed its reason says so already."""
+    texts = list(answer.problems) if status == "ok" else []
+    for odd in contradictions(draft.requested, answer.observed, answer.metrics):
+        texts.append(f"observed identity is not the requested one: {odd}")
+    return [Event(at_seconds=None, kind="note", text=bench.redactor.text(text)) for text in texts]
+
+
+def _unavailable(job: Job, followed: Followed, sealed: Sealed, server: LiveServer | None) -> dict[str, str]:
+    """What the record lacks, and why."""
+    reasons = followed.unavailable | sealed.unavailable
+    if followed.exit is None or followed.exit.container is None:
+        reasons |= {"container": job.environment.no_container}
+    if server is not None and server.first_run is not None:
+        reasons |= {SERVER_START: f"measured once for this server, in run {server.first_run}"}
+    return reasons
 
 
 def _phases(answer: Answer, followed: Followed) -> tuple[Phase, ...]:
@@ -201,13 +216,6 @@ def _sampled(
     if server is not None and server.first_run is None and server.start_seconds is not None:
         found[SERVER_START] = MetricValue(value=server.start_seconds, unit="s", source="sampler")
     return found
-
-
-def _not_of_this_run(server: LiveServer) -> dict[str, str]:
-    """Which run has the server's start, for all others."""
-    if server.first_run is None:
-        return {}
-    return {SERVER_START: f"measured once for this server, in run {server.first_run}"}
 
 
 def _status(followed: Followed, answer: Answer) -> tuple[Status, str | None]:

@@ -71,6 +71,13 @@ def test_a_torn_draft_is_no_run(folder: Path, content: str | None) -> None:
     assert not (folder / FOLDER).exists()
 
 
+def test_files_that_were_being_written_are_cleared_away(folder: Path) -> None:
+    (folder / ".campaign.json.4711.tmp").write_text("torn")
+    (folder / "campaign.json").write_text("{}")
+    assert journal.recover(folder, Redactor()) is None
+    assert [path.name for path in folder.iterdir()] == ["campaign.json"]
+
+
 def test_a_run_without_a_record_is_not_swept_away_by_the_next(folder: Path) -> None:
     first = a_draft()
     journal.begin(folder, first)

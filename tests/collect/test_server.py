@@ -280,6 +280,28 @@ def test_the_servers_processes_are_no_strangers(driver: FakeNvml) -> None:
     assert row["cgroup_peak_gib"] is None
 
 
+def test_the_groups_of_server_and_client_are_charged_together(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    gib = 2**30
+    for name, current in (("server", 4), ("client", 2)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "memory.current").write_text(f"{current * gib}\n")
+        (tmp_path / name / "memory.peak").write_text(f"{9 * gib}\n")
+        (tmp_path / name / "memory.stat").write_text(f"anon {gib}\nfile {gib}\n")
+    folders: dict[int, tuple[Path | None, str]] = {11: (tmp_path / "server", ""), 12: (tmp_path / "client", "")}
+    monkeypatch.setattr("sparkpub.collect.machine.tree.own_folder", lambda pid: folders[pid])
+    sampler = Sampler(server=11)
+    assert sampler.row(0.0)["cgroup_current_gib"] is None  # the run has not begun
+    sampler.attach(12, 0.0)
+    row = sampler.row(1.0)
+    assert (row["cgroup_current_gib"], row["cgroup_anon_gib"], row["cgroup_file_gib"]) == (6, 2, 2)
+    assert row["cgroup_peak_gib"] is None  # that of the server's group is of all its life
+    assert "lives longer" in sampler.reasons["cgroup_peak_gib"]
+    folders[12] = (None, "the run shares its control group with the collector")
+    sampler.attach(12, 1.0)
+    assert sampler.row(2.0)["cgroup_current_gib"] is None  # half of it would be no figure
+    assert sampler.reasons["cgroup_current_gib"] == "the run shares its control group with the collector"
+
+
 def test_gates_do_not_wait_for_the_server_to_go(
     driver: FakeNvml, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

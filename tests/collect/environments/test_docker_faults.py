@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -152,14 +153,14 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNa
         subprocess.run([script, what, place], check=True, capture_output=True)
 
     control("start")
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{place}/docker.sock")
-    with sdk.from_env() as client:
-        client.api.import_image_from_data(a_tar(), repository=IMAGE.partition(":")[0], tag="latest")
-    pid = int((place / "pid").read_text())
     try:
-        yield SimpleNamespace(pid=pid, stop=lambda: control("stop"), log=place / "dockerd.log")
-    finally:
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{place}/docker.sock")
+        with closing(sdk.from_env()) as client:
+            client.api.import_image_from_data(a_tar(), repository=IMAGE.partition(":")[0], tag="latest")
+        pid = int((place / "pid").read_text())
+        yield SimpleNamespace(pid=pid, stop=lambda: control("stop"))
         subprocess.run(["kill", "-CONT", str(pid)], check=False, capture_output=True)
+    finally:
         control("stop")
 
 
