@@ -257,22 +257,24 @@ class Frame:
         key = (baseline.cells, baseline.include, candidate.cells, candidate.include, metric, margin_percent)
         if key not in self._compared:
             sides = baseline.series(metric), candidate.series(metric)
-            self._compared[key] = compared(*sides, margin_percent)
+            declared = self.campaign.margin_declared
+            self._compared[key] = compared(*sides, margin_percent, margin_declared=declared)
         return self._compared[key]
 
 
-def compared(baseline: Series | None, candidate: Series | None, margin_percent: float) -> Comparison | None:
+def compared(
+    baseline: Series | None, candidate: Series | None, margin_percent: float, *, margin_declared: bool
+) -> Comparison | None:
     """One series against another as the order of their runs allows; None where one side has no values."""
     if baseline is None or candidate is None or not baseline.values or not candidate.values:
         return None
     metric = candidate.metric
-    order = declared_order([*baseline.records, *candidate.records])
     return compare(
         baseline.sample,
         candidate.sample,
-        order=order,
+        order=declared_order([*baseline.records, *candidate.records]),
         margin_percent=margin_percent,
-        margin_declared=order != "as-published",  # a matrix that was written for published runs came after them
+        margin_declared=margin_declared,
         direction=metric.direction,
         unit=metric.unit,
     )

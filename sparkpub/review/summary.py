@@ -54,22 +54,10 @@ class CellStatistic(Description, Row):
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonRow(Comparison, Row):
-    """One metric of one model and workload: environment `candidate` against environment `baseline`.
-
-    `margin_declared` is False where the margin was chosen after the first run.
-    """
+    """One metric of one model and workload: environment `candidate` against environment `baseline`."""
 
     baseline: str
     candidate: str
-    margin_declared: bool
-
-    @property
-    def why(self) -> str:
-        """What the verdict rests on, and whether the margin in it was chosen afterwards."""
-        rests_on_margin = self.equivalence_p is not None and self.verdict in ("equivalent", "undecided")
-        if self.margin_declared or not rests_on_margin:
-            return super().why
-        return f"{super().why} The margin was chosen afterwards."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,9 +240,7 @@ def _comparisons(frame: Frame, include: Include) -> list[ComparisonRow]:
         base = Group(frame, ((model, baseline, workload),), include)
         found = frame.compared(base, group, series.metric.name, margin)
         if found is not None:
-            about = _about(group, series) | {"baseline": baseline, "candidate": environment}
-            declared = frame.campaign.margin_declared
-            rows.append(ComparisonRow(margin_declared=declared, **about, **vars(found)))
+            rows.append(ComparisonRow(baseline=baseline, candidate=environment, **_about(group, series), **vars(found)))
     return _by_family(rows)
 
 

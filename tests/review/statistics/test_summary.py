@@ -131,21 +131,11 @@ def test_pairs_are_of_iterations_that_stand_once_on_each_side() -> None:
     ("imported", "matrix", "declared"), [(False, True, True), (True, True, False), (False, False, False)]
 )
 def test_a_margin_chosen_after_the_runs_is_called_so(imported: bool, matrix: bool, declared: bool) -> None:
-    """n = 6 at a spread of 1: within 2 % or not, the verdict rests on the margin."""
+    """The collector stores the matrix before the first run; for published runs somebody wrote it after them."""
     cells = {("m", "native"): {TPUT: noise(1, 100)}, ("m", "container"): {TPUT: noise(2, 100)}}
     origin = {"origin": Origin(title="a table")} if imported else {}
     (row,) = statistics(a_dataset(a_campaign("c", cells, matrix=matrix, **origin))).comparisons
-    assert row.verdict in ("equivalent", "undecided")
     assert row.margin_declared is declared
-    assert row.why.endswith("The margin was chosen afterwards.") is not declared
-
-
-def test_a_difference_does_not_rest_on_the_margin() -> None:
-    native, container = [100.0, 101.0, 99.0, 102.0, 98.0, 100.0], [51.0, 49.0, 50.0, 50.0, 51.0, 49.0]
-    cells = {("m", "native"): {TPUT: native}, ("m", "container"): {TPUT: container}}
-    (row,) = statistics(a_dataset(a_campaign("c", cells, matrix=False))).comparisons
-    assert (row.verdict, row.margin_declared) == ("lower", False)
-    assert "afterwards" not in row.why
 
 
 def test_blocks_are_confounded() -> None:
