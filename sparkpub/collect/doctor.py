@@ -156,7 +156,9 @@ def _smoke(matrix: Matrix) -> Iterator[Diagnosis]:
         cooldown=0, max_start_temp_celsius=None, max_gpu_temp_celsius=None, max_cpu_percent=None,
         min_free_memory_percent=None, min_free_disk_gib=None, exclusive_gpu=False, max_wait=0,
     )  # fmt: skip
-    workloads = {name: matrix.declared_workload(name) for name in matrix.workloads}
+    workloads = {
+        name: type(options).model_validate(matrix.declared_workload(name)) for name, options in matrix.workloads.items()
+    }
     changes = {"workloads": workloads, "iterations": 1, "retries": 0, "gates": gates, "repeat_outliers": None}
     once = matrix.model_copy(update=changes)
     with tempfile.TemporaryDirectory(prefix="sparkpub-smoke-") as folder:

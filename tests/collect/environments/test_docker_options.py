@@ -68,7 +68,7 @@ def test_every_option_reaches_the_engine(tmp_path: Path) -> None:
         "cgroup_parent": "/x", "privileged": True, "user": "1", "runtime": "runc", "entrypoint": "",
         "security_opt": ["seccomp=unconfined"],
     }  # fmt: skip
-    assert set(values) == set(DockerOptions.model_fields) - {"image", "env", "python"}
+    assert set(values) == set(DockerOptions.model_fields) - {"type", "image", "env", "python", "server"}
     plain = arguments(tmp_path)
     for name, value in values.items():
         assert arguments(tmp_path, **{name: value}) != plain, name
