@@ -131,7 +131,7 @@ def test_a_leaking_process_is_noted_while_it_runs(
     assert len({event.text.partition(" grew")[0] for event in noted}) == len(noted)
     assert f"m/native/w 1: leak: {noted[0].text}" in capsys.readouterr().out
     (finding,) = [found for found in review(load(tmp_path)).findings if found.check == "leak"]
-    assert finding.evidence["events"] == [event.text for event in noted]
+    assert finding.evidence["details"] == {record.run_id: "; ".join(event.text for event in noted)}
 
 
 def test_growth_before_the_measurement_is_no_leak_and_an_unknown_beginning_is_said(tmp_path: Path) -> None:
