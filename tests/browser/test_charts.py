@@ -67,7 +67,7 @@ def build(folder: Path, *, node: bool) -> None:
 <script type="module" src="{browser.module}"></script></head>
 <body><main>{FORM}{figures}<table class="sp-copyable sp-sortable"><thead><tr><th>Run</th></tr></thead>
 <tbody>{table}</tbody></table></main></body></html>"""
-    (folder / "index.html").write_text(security.finish(page.replace(ROOT, "")))
+    (folder / "index.html").write_text(security.finish(page.replace(ROOT, ""), []))
     for row in ROWS:
         run = folder / row["href"] / "index.html"
         run.parent.mkdir(parents=True)
