@@ -81,7 +81,9 @@ def test_independent_samples_get_welchs_figures(seed: int) -> None:
 def test_equivalence_of_samples_that_no_order_joins_needs_two_values_a_side() -> None:
     assert equivalence([1.0], [1.0, 2.0], 1) is None
     assert equivalence([1.0, 2.0], [1.0], 1) is None
-    assert equivalence([-100.0, -100.5], [-100.0, -100.5], 2) == equivalence([100.0, 100.5], [100.0, 100.5], 2)
+    below, above = (equivalence([sign * 100.0, sign * 100.5], [sign * 100.0, sign * 100.5], 2) for sign in (-1, 1))
+    assert above is not None
+    assert below == above
 
 
 def test_hedges_g_is_statsmodels() -> None:
@@ -94,6 +96,9 @@ def test_rounding_counts_as_spread_in_hedges_g() -> None:
     """Ten and ten readings of 60 and 61, rounded to 1: 1 / (1/√12) standard deviations, times 1 - 3/(4 · 18 - 1)."""
     found = hedges_g(np.full(10, 60.0), np.full(10, 61.0), 1.0)
     assert found == pytest.approx(math.sqrt(12) * (1 - 3 / 71))
+    # Two and two: d = 2 / √(0.5 + 1/12), times 1 - 3/(4 · 2 - 1).
+    pair = np.array([1.0, 2.0])
+    assert hedges_g(pair, pair + 2, 1.0) == pytest.approx(2 / math.sqrt(0.5 + 1 / 12) * (1 - 3 / 7))
     assert hedges_g(np.array([1.0]), np.array([1.0, 2.0]), 1.0) is None
     assert hedges_g(np.array([1.0, 2.0]), np.array([1.0]), 1.0) is None
 
@@ -156,6 +161,16 @@ def test_few_runs_decide_nothing_however_far_apart(n: int) -> None:
     assert found.why == f"Too few runs to decide: {n} and {n}, and 4 a side are needed."
     assert (found.p_value is None) == (n == 1)
     assert found.difference == pytest.approx(100, rel=0.01)
+
+
+def test_few_runs_on_one_side_decide_nothing_either() -> None:
+    found = drawn([100.0, 101.0, 99.0], [*FASTER, *FASTER])
+    assert found.why == "Too few runs to decide: 3 and 8, and 4 a side are needed."
+
+
+def test_four_runs_that_are_alike_are_not_called_too_few() -> None:
+    found = drawn([100.0, 101.0, 102.0, 103.0], FASTER)
+    assert found.why.startswith("Neighbouring runs are alike: the 4 and 4 runs are worth")
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

@@ -76,6 +76,10 @@ def test_values_without_spread_or_too_few_count_in_full() -> None:
     assert autocorrelation([1.0, 2.0]) is None
     assert autocorrelation([1.0, 2.0, 3.0]) == 0
     assert autocorrelation([5.0] * 4) is None
+    assert autocorrelation([0.0] * 4) is None
+    # Trusted is a spread above (1e-9 × 2e9)² = 4: 2 × 1.6² is, 2 × 1.2² is not.
+    assert autocorrelation([2e9, 2e9 + 1.6, 2e9, 2e9 - 1.6]) is not None
+    assert autocorrelation([2e9, 2e9 + 1.2, 2e9, 2e9 - 1.2]) is None
     # Small values have small spreads.
     assert autocorrelation([1e-3, 1.0001e-3, 1e-3, 0.9999e-3]) is not None
     # A spread in the sixteenth digit is arithmetic, not measurement.
