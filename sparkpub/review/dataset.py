@@ -1,10 +1,9 @@
 """Data folders -> validated records, by campaign.
 
 `load` is strict: one damaged record stops it, unless the caller asks to skip (the preview does, with a line in
-its log). Parsed records are cached by path, size and modification time, so a rebuild reads only what changed.
+its log). A `Loader` knows parsed records by path, size and modification time, and reads only what changed.
 """
 
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +16,11 @@ from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import RecordError
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored, campaign_folders, read_campaign, read_record, record_paths
+
+FileState = tuple[int, int]
+"""Size in bytes and modification time in nanoseconds."""
+EvidenceState = tuple[int, list[int | None]]
+"""A run, by identity, and when each of its files was modified."""
 
 
 @dataclass(frozen=True)
@@ -115,64 +119,76 @@ class Dataset:
         return self.campaigns[name]
 
 
-@functools.lru_cache(maxsize=200_000)
-def _cached(path: Path, _size: int, _modified: int) -> Stored:
-    return read_record(path)
-
-
-def read_cached(path: Path) -> Stored:
-    """One record, parsed again only when the file's size or modification time changed."""
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise RecordError(f"cannot be read: {error.strerror}", where=str(path), remedy="restore it from git") from None
-    return _cached(path, status.st_size, status.st_mtime_ns)
-
-
 def load(data: Path, *more: Path, skip: Callable[[str], None] | None = None) -> Dataset:
-    """Every campaign of the data folders. Raises RecordError with all damage, unless `skip` takes each as a line."""
-    campaigns: dict[str, CampaignData] = {}
-    problems: list[str] = []
-    for folder in (folder for root in (data, *more) for folder in campaign_folders(root)):
-        loaded, damage = _read_campaign(folder)
-        problems += damage
-        if loaded is not None:
-            first = campaigns.setdefault(loaded.name, loaded)
-            if first is not loaded:
-                places = f"{first.folder} and {folder}"
-                problems.append(f"campaign {loaded.name} lies in two data folders, {places}; rename one")
-    problems += _identity_problems(campaigns)
-    if problems and skip is None:
-        raise RecordError(problems[0], others=problems[1:])
-    for problem in problems:
-        assert skip is not None
-        skip(problem)
-    return Dataset(data, campaigns, tuple(problems))
+    """Every campaign of the data folders, read once; see `Loader.load`."""
+    return Loader().load(data, *more, skip=skip)
 
 
-def _read_campaign(folder: Path) -> tuple[CampaignData | None, list[str]]:
-    """One campaign's folder, None where campaign.json is damaged; and each damaged file as one line."""
-    runs, problems = [], []
-    for path in record_paths(folder):
+class Loader:
+    """Reads data folders again and again, as a preview does, and parses only what changed since the last time.
+
+    A campaign in which no file changed is the same object as before, so that what was worked out from it holds.
+    """
+
+    def __init__(self) -> None:
+        self._records: dict[Path, tuple[FileState, Stored]] = {}
+        self._campaigns: dict[Path, tuple[CampaignData, list[EvidenceState]]] = {}
+
+    def load(self, data: Path, *more: Path, skip: Callable[[str], None] | None = None) -> Dataset:
+        """Every campaign of the data folders.
+
+        Raises RecordError with all damage, unless `skip` takes each as a line.
+        """
+        campaigns: dict[str, CampaignData] = {}
+        problems: list[str] = []
+        for folder in (folder for root in (data, *more) for folder in campaign_folders(root)):
+            loaded, damage = self._campaign(folder)
+            problems += damage
+            if loaded is not None:
+                first = campaigns.setdefault(loaded.name, loaded)
+                if first is not loaded:
+                    places = f"{first.folder} and {folder}"
+                    problems.append(f"campaign {loaded.name} lies in two data folders, {places}; rename one")
+        problems += _identity_problems(campaigns)
+        if problems and skip is None:
+            raise RecordError(problems[0], others=problems[1:])
+        for problem in problems:
+            assert skip is not None
+            skip(problem)
+        return Dataset(data, campaigns, tuple(problems))
+
+    def _campaign(self, folder: Path) -> tuple[CampaignData | None, list[str]]:
+        """One campaign's folder, None where campaign.json is damaged; and each damaged file as one line."""
+        runs, problems = [], []
+        for path in record_paths(folder):
+            try:
+                runs.append(self._record(path))
+            except RecordError as error:
+                problems += error.lines()
         try:
-            runs.append(read_cached(path))
+            info = read_campaign(folder)
         except RecordError as error:
-            problems += error.lines()
-    try:
-        info = read_campaign(folder)
-    except RecordError as error:
-        return None, problems + error.lines()
-    runs.sort(key=lambda stored: (stored.record.started.value, stored.record.plan.position, stored.record.run_id))
-    marks = [(id(run), [_modified(run.evidence_path(item)) for item in run.record.evidence]) for run in runs]
-    known, then = _LOADED.get(folder, (None, None))
-    if known is None or known.info != info or then != marks:
-        known = CampaignData(info, folder, tuple(runs))
-        _LOADED[folder] = known, marks
-    return known, problems
+            return None, problems + error.lines()
+        runs.sort(key=lambda stored: (stored.record.started.value, stored.record.plan.position, stored.record.run_id))
+        evidence = [(id(run), [_modified(run.evidence_path(item)) for item in run.record.evidence]) for run in runs]
+        known, then = self._campaigns.get(folder, (None, None))
+        if known is None or known.info != info or then != evidence:
+            known = CampaignData(info, folder, tuple(runs))
+            self._campaigns[folder] = known, evidence
+        return known, problems
 
-
-_LOADED: dict[Path, tuple[CampaignData, list[Any]]] = {}
-"""Folder to the campaign as last read, so that a rebuild meets the same object where no file has changed."""
+    def _record(self, path: Path) -> Stored:
+        try:
+            status = path.stat()
+        except OSError as error:
+            what = f"cannot be read: {error.strerror}"
+            raise RecordError(what, where=str(path), remedy="restore it from git") from None
+        state = (status.st_size, status.st_mtime_ns)
+        known = self._records.get(path)
+        if known is None or known[0] != state:
+            known = state, read_record(path)
+            self._records[path] = known
+        return known[1]
 
 
 def _modified(path: Path) -> int | None:

@@ -21,7 +21,7 @@ from mkdocs.structure.pages import Page
 
 from sparkpub.record.errors import SiteError, SparkpubError
 from sparkpub.record.store import DEFAULT_DATA, write_atomic
-from sparkpub.review.dataset import Dataset, load
+from sparkpub.review.dataset import Dataset, Loader
 from sparkpub.site.browser import security
 from sparkpub.site.build import build, refuse
 from sparkpub.site.cache import FOLDER
@@ -62,6 +62,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def __init__(self) -> None:
         self._serving = False
+        self._loader = Loader()
         self._whole: Dataset | None = None
         self._tree: Mapping[str, Content] = {}
         self._blocks: dict[str, str] = {}
@@ -136,8 +137,8 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     def _load(self, data: list[Path]) -> Dataset:
         """The data; in a preview without what is damaged or half written, or as they last were whole."""
         if not self._serving:
-            return load(*data)
-        dataset = load(*data, skip=lambda line: log.info("left out: %s", line))
+            return self._loader.load(*data)
+        dataset = self._loader.load(*data, skip=lambda line: log.info("left out: %s", line))
         if dataset.skipped and self._whole is not None:
             log.info("the last whole data stay until that is mended")
             return self._whole

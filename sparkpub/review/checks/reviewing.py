@@ -1,6 +1,5 @@
 """The review: every check put to every campaign, what follows for runs, cells and claims, and how it is printed."""
 
-import functools
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -98,9 +97,8 @@ def _covers(entry: Acknowledgement, finding: Finding) -> bool:
     )  # fmt: skip
 
 
-@functools.lru_cache(maxsize=4)
 def review(dataset: Dataset) -> Review:
-    """Put every check to every campaign. The answer is kept for the last few dataset objects.
+    """Put every check to every campaign. A campaign is reviewed once as long as it does not change.
 
     Pages are another matter: `checks.prose.with_prose` adds what is wrong in them.
     """
