@@ -8,7 +8,7 @@ from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import View, ids, label
+from sparkpub.review.checks.view import TIMED_UNITS, View, ids, label
 
 DIGITS = Threshold(
     "copied digits",
@@ -27,7 +27,6 @@ LOG_BYTES = Threshold(
     "Size from which a log holds times and addresses of its own; a line or two may well be the same twice.",
 )
 
-_TIMED_UNITS = frozenset({"ms", "tok/s", "req/s", "GFLOP/s"})
 _OWN_TO_A_RUN = frozenset({"report", "requests", "iterations", "telemetry"})
 
 
@@ -69,7 +68,7 @@ def _timed(record: Record) -> dict[str, float]:
     return {
         name: value.value
         for name, value in record.metrics.items()
-        if value.unit in _TIMED_UNITS and value.source in ("log", "report") and value.value
+        if value.unit in TIMED_UNITS and value.source in ("log", "report") and value.value
     }
 
 

@@ -31,6 +31,12 @@ CONFOUND_RUNS = Threshold(
     3,
     "Runs on each side below which separate blocks of time are unavoidable.",
 )
+CONFOUND_SHARE = Threshold(
+    "confound share",
+    0.8,
+    "Share of pairs of runs, one of each environment, in which the same environment began first. Those that take "
+    "turns come to about 0.5, blocks of time to 1.",
+)
 CONFOUND_ALPHA = Threshold(
     "confound alpha",
     0.001,
@@ -181,8 +187,8 @@ def _apart(view: View) -> Iterator[Apart]:
             pairs = len(times[one]) * len(times[other])
             earlier = sum((first < then) + 0.5 * (first == then) for first in times[one] for then in times[other])
             share, p_value = earlier / pairs, _imbalance(earlier, len(times[one]), len(times[other]))
-            in_blocks = times[one][-1] < times[other][0] and not _by_lot(view, one)
-            if in_blocks or p_value < CONFOUND_ALPHA:
+            uneven = max(share, 1 - share) >= CONFOUND_SHARE and not _by_lot(view, one)
+            if uneven or p_value < CONFOUND_ALPHA:
                 ordered = (one, other) if share >= 0.5 else (other, one)
                 yield Apart(*ordered, max(share, 1 - share), p_value)
 
@@ -237,6 +243,6 @@ CHECKS = (
         ("error", "warning"),
         "Did the environments take turns?",
         order_confound,
-        thresholds=(CONFOUND_RUNS, CONFOUND_ALPHA),
+        thresholds=(CONFOUND_RUNS, CONFOUND_SHARE, CONFOUND_ALPHA),
     ),
 )

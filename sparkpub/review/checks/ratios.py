@@ -1,15 +1,17 @@
 """Whether environments differ by more than environments do."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from statistics import fmean
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from statistics import fmean, variance
 from typing import NamedTuple
 
-from sparkpub.record.metrics import GIB
+from sparkpub.record.metrics import GIB, Metric
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import View, floor, label
+from sparkpub.review.checks.view import View, about_metrics, cause, floor, label, listed
 from sparkpub.review.frame import Cell
 from sparkpub.review.statistics import describe
 
@@ -25,18 +27,25 @@ UNIT_RATIO_TOLERANCE = Threshold(
     0.001,
     "How near the ratio of two means must lie to that of two units, GiB and GB, before they are taken to be mixed up.",
 )
+RATIO_STANDARD_ERRORS = Threshold(
+    "ratio standard errors",
+    4.0,
+    "Standard errors that two means must lie apart before their ratio is looked at.",
+)
 NEAR_ZERO_FLOORS = Threshold(
     "near zero floors",
     10,
     "Multiple of the least change that matters below which a metric is near zero, and every ratio of it means nothing.",
 )
 
+_RESOURCE = re.compile("THREADS|VISIBLE_DEVICES")
 _UNITS = {"GB and GiB": GIB / 1e9, "seconds and milliseconds": 1e3}
 
 
 class Odds(NamedTuple):
-    """Two means whose ratio needs explaining; `units` names the units that it is the ratio of."""
+    """Two means of a metric whose ratio needs explaining; `units` names the units that it is the ratio of."""
 
+    metric: Metric
     base: Cell
     cell: Cell
     ratio: float
@@ -44,32 +53,51 @@ class Odds(NamedTuple):
 
 
 def implausible_ratio(view: View) -> Iterator[Finding]:
-    """Metrics in which environments lie further apart than physics or any published effect allows, one finding each."""
+    """Metrics in which environments lie further apart than physics or any published effect allows, by cause."""
+    by_cause: dict[str, list[Odds]] = defaultdict(list)
     for name in view.results:
-        odd = {}
+        metric = view.metrics[name]
         for cell in view.counted:
             base = (cell[0], view.campaign.baseline, cell[2])
-            found = _odds(view, base, cell, name) if base in view.counted and cell != base else None
+            found = _odds(view, base, cell, metric) if base in view.counted and cell != base else None
             if found is not None:
-                odd[cell] = found
-        if odd:
-            yield _finding(view, name, odd)
+                by_cause[cause(metric)].append(found)
+    for odd in by_cause.values():
+        yield _finding(view, odd)
 
 
-def _odds(view: View, base: Cell, cell: Cell, name: str) -> Odds | None:
+def _odds(view: View, base: Cell, cell: Cell, metric: Metric) -> Odds | None:
     """Two cells of a metric whose ratio needs explaining; None where it does not, or the metric is near zero."""
-    samples = [view.figures(place, name) for place in (base, cell)]
-    if not all(samples):
+    samples = [view.figures(place, metric.name) for place in (base, cell)]
+    if not all(samples) or not _beyond_chance(*samples):
         return None
     small, large = sorted(fmean(sample) for sample in samples)
-    least = floor(view.metrics[name])
+    least = floor(metric)
     if small <= 0 or large - small < least or large < NEAR_ZERO_FLOORS * least:
         return None
     ratio = large / small
     units = _units(ratio, samples)
-    if ratio < IMPLAUSIBLE_RATIO and units is None:
+    by_design = _resources(view, base) != _resources(view, cell)
+    if units is None and (ratio < IMPLAUSIBLE_RATIO or by_design):
         return None
-    return Odds(base, cell, ratio, units)
+    return Odds(metric, base, cell, ratio, units)
+
+
+def _beyond_chance(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether two means lie apart by more than the spread of their runs explains; True where it is not known."""
+    if min(len(one), len(other)) < 2:
+        return True
+    error = math.sqrt(variance(one) / len(one) + variance(other) / len(other))
+    return abs(fmean(one) - fmean(other)) > RATIO_STANDARD_ERRORS * error
+
+
+def _resources(view: View, cell: Cell) -> dict[str, object]:
+    """What an environment sets that gives its runs more or fewer processors, GPUs or memory: two that differ in it may
+    well differ in speed."""
+    declared = view.counted[cell][0].record.requested.environment
+    variables = declared.get("env") or {}
+    given = {name: value for name, value in variables.items() if _RESOURCE.search(name)}
+    return given | {name: declared[name] for name in ("cpuset", "memory") if name in declared}
 
 
 def _units(ratio: float, samples: Sequence[Sequence[float]]) -> str | None:
@@ -83,20 +111,24 @@ def _units(ratio: float, samples: Sequence[Sequence[float]]) -> str | None:
     return None
 
 
-def _finding(view: View, name: str, odd: Mapping[Cell, Odds]) -> Finding:
-    metric = view.metrics[name]
-    worst = max(odd.values(), key=lambda found: found.ratio)
-    one, other = (fmean(view.figures(cell, name)) for cell in (worst.base, worst.cell))
-    cells = list(dict.fromkeys(label(cell) for found in odd.values() for cell in (found.base, found.cell)))
+def _finding(view: View, odd: Sequence[Odds]) -> Finding:
+    worst = max(odd, key=lambda found: found.ratio)
+    metric = worst.metric
+    one, other = (fmean(view.figures(cell, metric.name)) for cell in (worst.base, worst.cell))
+    cells = list(dict.fromkeys(label(cell) for found in odd for cell in (found.base, found.cell)))
+    metrics = list(dict.fromkeys(found.metric.name for found in odd))
     why = f"That is the ratio of {worst.units}: look at the units" if worst.units else "Look before you publish"
-    also = "" if len(odd) == 1 else f" {len(odd)} comparisons lie as far apart."
+    also = ""
+    if len(odd) > 1:
+        labels = listed([view.metrics[name].label for name in metrics], "metrics")
+        also = f" So it is with {labels} in {listed(cells, 'cells')}."
     text = (
         f"{metric.label} is {metric.format(one)} in {label(worst.base)} and {metric.format(other)} in "
         f"{label(worst.cell)}, a factor of {worst.ratio:.2f}. No environment is known to change it so much.{also} "
         f"{why}."
     )
-    return view.finding("implausible-ratio", "warning", text, cells=cells, metric=name, ratio=worst.ratio,
-                        ratios={label(cell): found.ratio for cell, found in odd.items()})  # fmt: skip
+    return view.finding("implausible-ratio", "warning", text, cells=cells, **about_metrics(metrics), ratio=worst.ratio,
+                        ratios={label(found.cell): found.ratio for found in odd})  # fmt: skip
 
 
 CHECKS = (
@@ -106,6 +138,6 @@ CHECKS = (
         ("warning",),
         "Do environments differ by no more than environments do?",
         implausible_ratio,
-        thresholds=(IMPLAUSIBLE_RATIO, UNIT_RATIO_TOLERANCE, NEAR_ZERO_FLOORS),
+        thresholds=(IMPLAUSIBLE_RATIO, UNIT_RATIO_TOLERANCE, NEAR_ZERO_FLOORS, RATIO_STANDARD_ERRORS),
     ),
 )

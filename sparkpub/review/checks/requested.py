@@ -19,7 +19,7 @@ LENGTH_TOLERANCE = Threshold(
     "Relative difference between tokens per request as asked for and as counted: tokenizers add a token or two.",
 )
 
-_OWN_PAYLOADS = frozenset({"generate", "matmul"})
+_OWN_PAYLOADS = frozenset({"generate", "matmul", "ctranslate2"})
 """Their options stand in the command line under their own names."""
 _BATCH_OPTIONS = ("batch_size", "max_batch_size", "max_num_seqs")
 

@@ -1,17 +1,28 @@
 """How far runs of one cell lie apart: outliers, variation, and samples too small for what is said of them."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from sparkpub.record.metrics import Metric
+from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.dependence import independent
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.order import drifting
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import MATERIAL_SHARE_OF_MARGIN, Case, View, capital, floor, ids, label, listed
+from sparkpub.review.checks.view import (
+    MATERIAL_SHARE_OF_MARGIN,
+    View,
+    about_metrics,
+    capital,
+    cause,
+    floor,
+    ids,
+    label,
+    listed,
+)
 from sparkpub.review.frame import Cell, Group
 from sparkpub.review.statistics import describe, outliers
 
@@ -49,21 +60,26 @@ POWER = Threshold(
 
 def outlier(view: View) -> Iterator[Finding]:
     """Runs that a test able to fire at their n calls outliers, corrected for every cell and metric tested."""
-    apart: dict[str, list[Case]] = defaultdict(list)
+    apart: dict[str, dict[str, tuple[Stored, list[str]]]] = defaultdict(dict)
+    metrics: dict[str, list[str]] = defaultdict(list)
     for (cell, name), flagged in view.once(outlying).items():
         metric, values = view.metrics[name], view.figures(cell, name)
         runs = [run for run in view.counted[cell] if run.record.value(name) is not None]
         rest = describe.describe([value for place, value in enumerate(values) if place not in flagged])
+        metrics[cause(metric)].append(name)
         for index in flagged:
             detail = (
-                f"{metric.format(values[index])}; the other runs of {label(cell)} have {metric.format(rest.mean)} ± "
-                f"{metric.format(rest.sd)} (mean ± sample standard deviation, n = {rest.n})"
+                f"{metric.label} {metric.format(values[index])}; the other runs of {label(cell)} have "
+                f"{metric.format(rest.mean)} ± {metric.format(rest.sd)} (mean ± sample standard "
+                f"deviation, n = {rest.n})"
             )
-            apart[name].append((runs[index], detail))
-    for name, cases in apart.items():
-        stands = "stands" if len(cases) == 1 else "stand"
-        what = f"{stands} apart from the other runs in {view.metrics[name].label}"
-        yield from view.cases("outlier", "warning", cases, what, metric=name)
+            run = runs[index]
+            apart[cause(metric)].setdefault(run.record.run_id, (run, []))[1].append(detail)
+    for about, found in apart.items():
+        cases = [(run, "; ".join(details)) for run, details in found.values()]
+        what = "stands apart from the other runs" if len(cases) == 1 else "stand apart from the other runs"
+        names = list(dict.fromkeys(metrics[about]))
+        yield from view.cases("outlier", "warning", cases, what, **about_metrics(names))
 
 
 def outlying(view: View) -> dict[tuple[Cell, str], tuple[int, ...]]:
@@ -94,35 +110,49 @@ def too_many_outliers(view: View) -> Iterator[Finding]:
             yield view.finding("too-many-outliers", "warning", text, cell=cell, metric=name, outliers=len(flagged), n=n)
 
 
+class Spread(NamedTuple):
+    """A metric of a cell that varies too much between runs, by its coefficient of variation in percent."""
+
+    metric: Metric
+    cell: Cell
+    cv_percent: float
+
+
 def high_variation(view: View) -> Iterator[Finding]:
     """Cells whose runs differ more than repeatable ones do."""
+    by_cause: dict[str, list[Spread]] = defaultdict(list)
     for name in view.results:
         metric = view.metrics[name]
-        spreads = {}
         for cell in view.counted:
             series = view.series(cell, name)
             found = None if series is None else series.description
             if found is None or found.cv_percent is None or found.sd is None:
                 continue
             if found.cv_percent > HIGH_VARIATION_PERCENT and found.sd >= floor(metric):
-                spreads[cell] = found.cv_percent
-        if spreads:
-            yield _variation(view, metric, spreads)
+                by_cause[cause(metric)].append(Spread(metric, cell, found.cv_percent))
+    for spreads in by_cause.values():
+        yield _variation(view, spreads)
 
 
-def _variation(view: View, metric: Metric, spreads: Mapping[Cell, float]) -> Finding:
-    worst = max(spreads, key=lambda cell: spreads[cell])
-    values = view.figures(worst, metric.name)
-    cells = [label(cell) for cell in spreads]
-    also = "" if len(cells) == 1 else f" So it does in {listed(cells, 'cells')}."
+def _variation(view: View, spreads: Sequence[Spread]) -> Finding:
+    worst = max(spreads, key=lambda spread: spread.cv_percent)
+    values = view.figures(worst.cell, worst.metric.name)
+    cells = list(dict.fromkeys(label(spread.cell) for spread in spreads))
+    metrics = list(dict.fromkeys(spread.metric.name for spread in spreads))
+    also = ""
+    if len(spreads) > 1:
+        labels = [view.metrics[name].label for name in metrics]
+        also = f" More than that vary {listed(labels, 'metrics')} in {listed(cells, 'cells')}."
     text = (
-        f"{metric.label} of {label(worst)} varies by {spreads[worst]:.1f} % between runs (coefficient of variation, "
-        f"n = {len(values)}); up to {HIGH_VARIATION_PERCENT:g} % count as repeatable.{also}"
+        f"{worst.metric.label} of {label(worst.cell)} varies by {worst.cv_percent:.1f} % between runs (coefficient of "
+        f"variation, n = {len(values)}); up to {HIGH_VARIATION_PERCENT:g} % count as repeatable.{also}"
     )
-    about: dict[str, Any] = {"cell": worst} if len(cells) == 1 else {"cells": cells}
-    return view.finding("high-variation", "warning", text, **about, metric=metric.name, cv_percent=spreads[worst],
-                        cv_percent_by_cell={label(cell): cv for cell, cv in spreads.items()},
-                        values=list(values))  # fmt: skip
+    about: dict[str, Any] = {"cell": worst.cell} if len(cells) == 1 else {"cells": cells}
+    highest: dict[str, float] = {}
+    for spread in spreads:
+        highest[label(spread.cell)] = max(spread.cv_percent, highest.get(label(spread.cell), 0.0))
+    return view.finding("high-variation", "warning", text, **about, **about_metrics(metrics),
+                        cv_percent=worst.cv_percent, cv_percent_by_cell=highest, values=list(values))  # fmt: skip
 
 
 def small_sample(view: View) -> Iterator[Finding]:
@@ -151,27 +181,41 @@ def small_sample(view: View) -> Iterator[Finding]:
     yield from _powerless(view)
 
 
+class Weak(NamedTuple):
+    """A comparison that would miss a difference of 10 % in a metric, with its power."""
+
+    metric: Metric
+    base: Cell
+    cell: Cell
+    power: float
+
+
 def _powerless(view: View) -> Iterator[Finding]:
-    """Comparisons with the baseline that would miss a difference of 10 %, one finding per metric."""
+    """Comparisons with the baseline that would miss a difference of 10 %, one finding per cause."""
+    by_cause: dict[str, list[Weak]] = defaultdict(list)
     for name in view.results:
         metric = view.metrics[name]
-        weak = {}
         for cell in sorted(view.counted, key=lambda cell: (cell[2], cell[0])):
             base = (cell[0], view.campaign.baseline, cell[2])
             power = _power(view, base, cell, metric) if base in view.counted and cell != base else None
             if power is not None and power < POWER:
-                weak[base, cell] = power
-        if weak:
-            base, cell = worst = min(weak, key=lambda pair: weak[pair])
-            n = [len(view.figures(place, name)) for place in worst]
-            also = "" if len(weak) == 1 else f" It is below {100 * POWER:g} % in {len(weak)} comparisons."
-            text = (
-                f"The power to detect a difference of 10 % in {metric.label} between {label(base)} and {label(cell)} "
-                f"is {100 * weak[worst]:.0f} % (n = {n[0]} and {n[1]}): the runs vary too much for their number.{also}"
-            )
-            cells = dict.fromkeys(label(place) for pair in weak for place in pair)
-            yield view.finding("small-sample", "warning", text, cells=list(cells), metric=name,
-                               power_10_percent=weak[worst], n=n)  # fmt: skip
+                by_cause[cause(metric)].append(Weak(metric, base, cell, power))
+    for weak in by_cause.values():
+        worst = min(weak, key=lambda found: found.power)
+        n = [len(view.figures(place, worst.metric.name)) for place in (worst.base, worst.cell)]
+        cells = dict.fromkeys(label(place) for found in weak for place in (found.base, found.cell))
+        metrics = list(dict.fromkeys(found.metric.name for found in weak))
+        also = ""
+        if len(weak) > 1:
+            labels = listed([view.metrics[name].label for name in metrics], "metrics")
+            also = f" It is below {100 * POWER:g} % for {labels} in {listed(list(cells), 'cells')}."
+        text = (
+            f"The power to detect a difference of 10 % in {worst.metric.label} between {label(worst.base)} and "
+            f"{label(worst.cell)} is {100 * worst.power:.0f} % (n = {n[0]} and {n[1]}): the runs vary too much for "
+            f"their number.{also}"
+        )
+        yield view.finding("small-sample", "warning", text, cells=list(cells), **about_metrics(metrics),
+                           power_10_percent=worst.power, n=n)  # fmt: skip
 
 
 def _power(view: View, base: Cell, cell: Cell, metric: Metric) -> float | None:

@@ -36,6 +36,9 @@ FLOORS = {
 
 Made = TypeVar("Made")
 
+TIMED_UNITS = frozenset({"ms", "tok/s", "req/s", "GFLOP/s"})
+"""Units of figures that come from a clock."""
+
 LISTED_NAMES = 3
 """Longer lists are a number."""
 
@@ -211,6 +214,17 @@ def listed(names: Sequence[str], what: str) -> str:
 def capital(text: str) -> str:
     """The text with a capital letter first."""
     return text[:1].upper() + text[1:]
+
+
+def about_metrics(names: Sequence[str]) -> dict[str, Any]:
+    """Evidence of what a finding is about: `metric` for one, `metrics` for several of one cause."""
+    return {"metric": names[0]} if len(names) == 1 else {"metrics": list(names)}
+
+
+def cause(metric: Metric) -> str:
+    """What a metric hangs on, so that one fault is not told once per metric: all rates and times tell of speed, and any
+    other metric of itself."""
+    return "speed" if metric.unit in TIMED_UNITS else metric.name
 
 
 def floor(metric: Metric) -> float:

@@ -20,7 +20,7 @@ WARMUP_ALPHA = Threshold(
 COLD_START = Threshold(
     "cold start",
     1.5,
-    "Multiple of the median batch from which the first batch of a single run is a cold start.",
+    "Multiple of the slowest other batch from which the first batch of a single run is a cold start.",
 )
 
 
@@ -31,7 +31,7 @@ def warmed_up(view: View) -> Iterator[Finding]:
     for cell, runs in view.ran.items():
         series = [_series(view, run) for run in runs]
         for run, times in zip(runs, series, strict=True):
-            if len(times) > 2 and times[0] > COLD_START * median(times[1:]):
+            if len(times) > 2 and times[0] > COLD_START * max(times[1:]):
                 cold.append((run, f"{times[0]:.1f} ms, where the others take {median(times[1:]):.1f} ms"))
         excess = _excess(view, series)
         if excess is not None:

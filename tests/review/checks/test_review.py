@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import math
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,12 +12,12 @@ from click.testing import CliRunner
 
 from sparkpub.cli import cli
 from sparkpub.record.campaign import Acknowledgement, Quarantine
-from sparkpub.record.record import MetricValue
+from sparkpub.record.record import Machine, MetricValue, Requested
 from sparkpub.record.store import CAMPAIGN_FILE, read_campaign, to_json
 from sparkpub.review.checks import Finding, Review, review
 from sparkpub.review.dataset import load
 from tests.review.checks import faults
-from tests.review.checks.clean import MACHINE, Run, clean_runs, write
+from tests.review.checks.clean import MACHINE, MODELS, START, WORKLOAD, Run, clean_runs, write
 
 NO_PAGES = ("--sources", "no-such-folder")
 
@@ -48,8 +50,7 @@ def test_a_campaign_with_known_faults_has_exactly_these_findings(tmp_path: Path)
         ("warning", "unbalanced", ("sparse/container/w",), None),
         # Blocks of time called interleaved: every run but those of the last place began too early for its place.
         ("warning", "order-confound", ("dense/container/w", "sparse/native/w", "sparse/container/w"), None),
-        ("warning", "outlier", ("dense/native/w",), native[5].run_id),  # by its throughput
-        ("warning", "outlier", ("dense/native/w",), native[5].run_id),  # and by its latency
+        ("warning", "outlier", ("dense/native/w",), native[5].run_id),  # by its throughput, and by its latency
         ("warning", "slow-clock", ("dense/native/w",), native[3].run_id),
         ("warning", "kernel-warning", ("sparse/container/w",), sparse[1].run_id),
     ]
@@ -343,3 +344,79 @@ def test_bytes_are_compared_in_the_number_format_that_ran(
             run.weights_gib = 12.1 if "dtype" in shown else 6.05
     write(tmp_path, runs)
     assert ("identity" not in {finding.check for finding in reviewed(tmp_path).findings}) is agrees
+
+
+def test_a_quiet_campaign_on_a_processor_has_no_warning(tmp_path: Path) -> None:
+    """No GPU, an unknown machine, and memory near zero that varies by half: 0.06 to 0.12 GiB."""
+    runs = clean_runs(seed=7, iterations=5)
+    processor = Machine(id="m1", kind=None, memory_total_gib=125.0, cpu_count=16)
+    for number, run in enumerate(runs):
+        near_zero = MetricValue(value=0.06 + 0.02 * (number % 4), unit="GiB", source="sampler")
+        run.machine = processor
+        run.roles = ("log", "report")
+        run.change_metrics = lambda metrics, found=near_zero: metrics.update(system_peak_gib=found)
+    write(tmp_path, runs, iterations=5)
+    findings = reviewed(tmp_path).findings
+    assert {finding.check for finding in findings} == {"telemetry-gap", "unjudged"}
+    assert [finding.evidence["about"] for finding in findings if finding.check == "unjudged"] == ["roofline"]
+
+
+@pytest.mark.parametrize(("spread_gib", "warned"), [(0.02, False), (0.4, True)])
+def test_variation_near_zero_is_judged_by_its_size(tmp_path: Path, spread_gib: float, warned: bool) -> None:
+    """0.3 GiB ± 7 % is twenty MiB, which no reader minds; ± 133 % is not."""
+    runs = clean_runs(seed=7)
+    for number, run in enumerate(runs):
+        value = 0.3 + spread_gib * (-1) ** (number // 4)
+        found = MetricValue(value=max(0.0, value), unit="GiB", source="sampler")
+        run.change_metrics = lambda metrics, found=found: metrics.update(system_peak_gib=found)
+    write(tmp_path, runs)
+    assert ("high-variation" in {finding.check for finding in reviewed(tmp_path).findings}) is warned
+
+
+def test_environments_of_unlike_resources_may_differ(tmp_path: Path) -> None:
+    runs = clean_runs(seed=7)
+    faults.half_as_much(runs)
+    for run in runs:
+        if run.environment == "container":
+            asked = Requested(
+                model_id=MODELS[run.model]["id"], architecture=MODELS[run.model]["architecture"], workload=WORKLOAD,
+                environment={"type": "host", "env": {"OMP_NUM_THREADS": "2"}},
+            )  # fmt: skip
+            run.fields = {"requested": asked}
+    folder = write(tmp_path, runs)
+    info = read_campaign(folder)
+    assert info.matrix is not None
+    info.matrix["environments"]["container"]["env"] = {"OMP_NUM_THREADS": "2"}
+    (folder / CAMPAIGN_FILE).write_text(to_json(info))
+    assert reviewed(tmp_path).findings == ()
+
+
+def test_a_test_of_ranks_finds_environments_that_hardly_took_turns(tmp_path: Path) -> None:
+    """Nine of ten native runs before the first of the container, and one after the last: 90 of 100 pairs."""
+    runs = clean_runs(seed=7)
+    native = faults.cell(runs)
+    for index, run in enumerate([*native[:9], *faults.cell(runs, environment="container"), native[9]]):
+        run.started = START + timedelta(days=1, minutes=10 * index)
+    write(tmp_path, runs)
+    (error,) = [finding for finding in reviewed(tmp_path).findings if finding.severity == "error"]
+    (comparison,) = error.evidence["comparisons"]
+    assert error.check == "order-confound"
+    assert comparison["share"] == 0.9
+    # U = 90 of 100, by its normal limit with continuity: z = 39.5 / sqrt(100 × 21 / 12).
+    assert comparison["p_value"] == pytest.approx(math.erfc(39.5 / math.sqrt(175) / math.sqrt(2)))
+
+
+def test_one_finding_is_raised_for_one_cause_in_many_runs(tmp_path: Path) -> None:
+    runs = clean_runs(seed=7)
+    for run in [*faults.cell(runs)[:3], *faults.cell(runs, "sparse")[:2]]:
+        run.gates = (faults.HOT,)
+    write(tmp_path, runs)
+    (finding,) = reviewed(tmp_path).findings
+    assert (finding.check, finding.cells, len(finding.runs)) == (
+        "thermal-gate",
+        ("dense/native/w", "sparse/native/w"),
+        5,
+    )
+    assert finding.message.startswith(
+        "5 runs of dense/native/w and sparse/native/w started hot. For example iteration 1"
+    )
