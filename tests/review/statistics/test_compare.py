@@ -86,6 +86,11 @@ def test_equivalence_of_samples_that_no_order_joins_needs_two_values_a_side() ->
     assert below == above
 
 
+def test_equivalence_of_samples_that_no_order_joins_counts_every_run_in_full() -> None:
+    a, b = np.linspace(99, 101, 8), np.linspace(99.2, 101.2, 8)
+    assert equivalence(list(a), list(b), 2) == pytest.approx(ttost_ind(b, a, -2, 2, usevar="unequal")[0])
+
+
 def test_hedges_g_is_statsmodels() -> None:
     a, b = two_samples(2)
     expected, _ = effectsize_smd(b.mean(), b.std(ddof=1), len(b), a.mean(), a.std(ddof=1), len(a))
@@ -321,6 +326,14 @@ def test_the_power_of_the_methodology_is_that_against_a_tenth() -> None:
     a = 100 + 12 * shape / shape.std(ddof=1)
     expected = TTestIndPower().power(10 / 12, 8, 0.05)
     assert drawn(a, a, resolution=1e-9).power_10_percent == pytest.approx(expected, abs=1e-6)
+
+
+def test_small_values_have_ratios_too() -> None:
+    assert drawn([0.5, 0.25], [0.25, 0.5]).ratio == 1
+
+
+def test_a_single_run_is_worth_one_whatever_stands_against_it() -> None:
+    assert drawn([1.0], [2.0, 3.0, 2.5, 1.5, 2.0]).n_effective == 1
 
 
 def test_the_runs_required_are_counted_from_the_smaller_side() -> None:

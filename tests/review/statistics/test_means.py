@@ -226,6 +226,19 @@ def test_the_runs_required_are_the_fewest_that_reach_the_power(paired: bool, mar
     assert power_with(found, margin, 8, needed - 1) < 0.8
 
 
+def test_more_runs_reduce_the_spread_and_leave_the_rounding() -> None:
+    """Readings to the next 2: the variance of the difference is what eight runs leave, times 8/n, plus 2 · 2²/12."""
+    a = standard(3.0)
+    needed = of_independent(a, a, 2.0).runs_for_equivalence(4, 8, 0.8)
+    assert needed is not None
+
+    def power(runs: int) -> float:
+        error = math.sqrt(2 * 3.0**2 / runs + 2 * 2.0**2 / 12)
+        return equivalence_power(4 / error, 2 * runs - 2)
+
+    assert power(needed) >= 0.8 > power(needed - 1)
+
+
 def test_no_fewer_runs_are_required_than_carry_a_verdict() -> None:
     assert of_independent(standard(0.01), standard(0.01), FINE).runs_for_equivalence(5, 8, 0.8) == 4
 

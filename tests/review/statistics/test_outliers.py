@@ -49,3 +49,17 @@ def test_clean_samples_raise_as_many_alarms_as_allowed(n: int) -> None:
     generator = np.random.default_rng(n)
     alarms = np.mean([bool(grubbs(row)) for row in generator.normal(100, 2, (800, n)).round(2)])
     assert alarms <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / 800)
+
+
+def test_of_twenty_runs_two_can_be_outliers() -> None:
+    values = [1.0, 2.0, 3.0, 4.0] * 4 + [1.5, 2.5, 30.0, 31.0]
+    assert set(grubbs(values)) == {18, 19}
+
+
+def test_what_is_left_without_spread_ends_the_search() -> None:
+    assert grubbs([60.0] * 19 + [70.0]) == (19,)
+
+
+def test_of_three_runs_one_can_be_an_outlier() -> None:
+    """G is at most (n - 1)/√n = 1.1547 there, and the critical value 1.1543."""
+    assert grubbs([1.0, 1.0, 100.0]) == (2,)
