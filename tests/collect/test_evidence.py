@@ -36,6 +36,24 @@ def test_a_log_over_the_cap_keeps_its_beginning_and_its_end_and_marks_the_cut(tm
     assert cut + kept == sum(map(len, lines))
 
 
+HEAD, TAIL = 7_500, 2_300
+"""Of a log of 10,000 bytes: three quarters from the beginning, and the rest but 200 for the mark from the end."""
+
+
+def test_a_beginning_that_just_fits_is_kept(tmp_path: Path) -> None:
+    lines = [b"h" * (HEAD - 1) + b"\n", *(b"%d" % number * 999 + b"\n" for number in range(3))]
+    content, truncated = written(tmp_path, lines)
+    assert truncated
+    assert content.startswith(lines[0] + b"\n[sparkpub: 1000 bytes cut here")
+    assert content.endswith(lines[2] + lines[3])
+
+
+def test_one_byte_that_was_cut_is_a_cut(tmp_path: Path) -> None:
+    content, truncated = written(tmp_path, [b"h" * (HEAD - 1) + b"\n", b"\n", b"t" * (TAIL - 1) + b"\n"])
+    assert truncated
+    assert b"[sparkpub: 1 bytes cut here" in content
+
+
 def test_a_secret_split_between_chunks_is_still_redacted(tmp_path: Path) -> None:
     content, _ = written(tmp_path, [b"login hf_abcdefgh", b"ijklmnopqrstuvwx\n"])
     assert content == b"login <secret>\n"
