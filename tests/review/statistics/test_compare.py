@@ -73,6 +73,13 @@ def test_independent_samples_get_welchs_figures(seed: int) -> None:
     assert found.difference_percent == pytest.approx(100 * (b.mean() / a.mean() - 1))
     assert (found.mean_baseline, found.mean_candidate) == pytest.approx((a.mean(), b.mean()))
     assert (found.ratio, found.inverse_ratio) == pytest.approx((b.mean() / a.mean(), a.mean() / b.mean()))
+    assert found.ci95_ratio is not None
+    assert found.ci90_ratio is not None
+    # Far from zero Fieller's interval is the difference's in units of the baseline, to first order.
+    critical = stats.t.ppf(0.95, expected.df) / stats.t.ppf(0.975, expected.df)
+    widths = [high - low for low, high in (found.ci90_ratio, found.ci95_ratio)]
+    assert widths[0] / widths[1] == pytest.approx(critical, rel=1e-3)
+    assert found.df == pytest.approx(expected.df)
     margin = 0.01 * a.mean()
     assert found.equivalence_p == pytest.approx(ttost_ind(b, a, -margin, margin, usevar="unequal")[0], rel=1e-9)
     assert equivalence(list(a), list(b), 1) == pytest.approx(found.equivalence_p)

@@ -208,6 +208,13 @@ def test_a_margin_below_the_error_has_no_power() -> None:
     assert of_rounds(*rounds(2), FINE).equivalence_power(1e6) == pytest.approx(1)
 
 
+def test_the_power_of_a_comparison_is_that_of_its_error_and_degrees_of_freedom() -> None:
+    found = of_rounds(*rounds(2), FINE)
+    expected = equivalence_power(0.2 / stats.sem(np.subtract(*rounds(2))), 9)
+    assert 0.1 < expected < 0.99
+    assert found.equivalence_power(0.2) == pytest.approx(expected)
+
+
 def power_with(found: TwoMeans, margin: float, n: int, runs: int) -> float:
     """Power with another number of runs: the error shrinks with its root, n - 1 (or 2n - 2) degrees are left."""
     error = float(found.error) * math.sqrt(n / runs)
@@ -215,7 +222,7 @@ def power_with(found: TwoMeans, margin: float, n: int, runs: int) -> float:
 
 
 @pytest.mark.parametrize("paired", [True, False])
-@pytest.mark.parametrize("margin", [2.0, 5.0, 9.0])
+@pytest.mark.parametrize("margin", [2.0, 5.0, 6.0, 6.5, 7.0, 7.5, 8.0, 8.5, 9.0])
 def test_the_runs_required_are_the_fewest_that_reach_the_power(paired: bool, margin: float) -> None:
     flat, a = np.full(8, 100.0), standard(6.0)
     found = of_rounds(flat, a, FINE) if paired else of_independent(a, a, FINE)

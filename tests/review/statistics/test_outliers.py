@@ -63,3 +63,19 @@ def test_what_is_left_without_spread_ends_the_search() -> None:
 def test_of_three_runs_one_can_be_an_outlier() -> None:
     """G is at most (n - 1)/√n = 1.1547 there, and the critical value 1.1543."""
     assert grubbs([1.0, 1.0, 100.0]) == (2,)
+
+
+@pytest.mark.parametrize(("share", "is_outlier"), [(0.998, False), (1.002, True)])
+def test_the_test_turns_exactly_at_its_critical_value(share: float, is_outlier: bool) -> None:
+    """G = |x - mean| / s for seven values and one that is moved until G is a little below or above the critical one."""
+    rest = np.array([-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0])
+
+    def statistic(moved: float) -> float:
+        values = np.append(rest, moved)
+        return float((moved - values.mean()) / values.std(ddof=1))
+
+    low, high = 3.0, 100.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if statistic(middle) < share * critical_value(8) else (low, middle)
+    assert grubbs([*rest, high]) == ((7,) if is_outlier else ())
