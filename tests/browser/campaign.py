@@ -15,11 +15,12 @@ ENVIRONMENT = {"type": "host", "env": {"OPENBLAS_NUM_THREADS": "1", "LD_LIBRARY_
 FAILED = f"{NAME}-container_m_w_iter05"
 
 
-def telemetry(seconds: int, level: float) -> str:
-    """Ten readings a second would be the same picture: one a second of use, temperature and power."""
+def telemetry(seconds: int, level: float, position: int) -> str:
+    """Ten readings a second would be the same picture: one a second of use, temperature and power. No two runs have
+    the same."""
     lines = ["elapsed_seconds,gpu_utilization_percent,gpu_temp_celsius,gpu_power_watt,mem_available_gib"]
     for t in range(-2, seconds):
-        busy = 0 if t < 5 else level + 5 * math.sin(t)
+        busy = 0 if t < 5 else level + 5 * math.sin(t + position)
         lines.append(f"{t},{busy:.1f},{40 + t / 4:.1f},{50 + busy:.1f},{100 - t / 10:.1f}")
     return "\n".join(lines) + "\n"
 
@@ -75,8 +76,9 @@ def _record(environment: str, iteration: int, position: int) -> Record:
 
 def _write(place: Path, record: Record) -> None:
     level = 90.0 if record.environment == "native" else 80.0
-    log = "".join(f"line {n}: {HOSTILE}\n" for n in range(1, 261))
-    files = {"telemetry": (".telemetry.csv", telemetry(85, level)), "log": (".log", log)}
+    log = "".join(f"line {n}: {HOSTILE} {record.run_id}\n" for n in range(1, 261))
+    seen = telemetry(85, level, record.plan.position)
+    files = {"telemetry": (".telemetry.csv", seen), "log": (".log", log)}
     evidence = []
     for role, (suffix, text) in files.items():
         path = place / f"{record.stem}{suffix}"

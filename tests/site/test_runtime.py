@@ -2,6 +2,7 @@
 
 import logging
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,13 @@ def test_modules_name_each_other_by_content(tmp_path: Path) -> None:
     for address, content in browser.files.items():
         if address.endswith(".js") and "vega" not in address:
             assert set(re.findall(r"'\./([\w.]+)'", content.decode())) <= names
+
+
+@pytest.mark.node
+@pytest.mark.parametrize("name", [*runtime.MODULES, "search.js"])
+def test_every_module_is_one_that_a_browser_reads(name: str) -> None:
+    text = (runtime.ASSETS / name).read_bytes()
+    kind = "commonjs" if name == "search.js" else "module"
+    argv = ["node", "--check", f"--input-type={kind}"]
+    done = subprocess.run(argv, input=text, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()

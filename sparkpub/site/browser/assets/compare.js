@@ -32,10 +32,10 @@ function sides(rows) {
 }
 
 class Compare {
-  constructor(element, rows, cells, comparisons, {metrics}) {
+  constructor(element, rows, means, comparisons, {metrics}) {
     Object.assign(this, {element, metrics, sides: sides(rows)});
     const cell = (row, environment) => cellOf({...row, environment});
-    this.means = new Map(cells.map((row) => [[row.campaign, cellOf(row), row.metric].join('\n'), row]));
+    this.means = new Map(means.map((row) => [[row.campaign, cellOf(row), row.metric].join('\n'), row]));
     this.comparisons = new Map(
       comparisons.map((row) => [[row.campaign, cell(row, row.baseline), cell(row, row.candidate), row.metric].join('\n'), row]),
     );
@@ -208,8 +208,8 @@ export async function start(element) {
   const settings = JSON.parse(element.dataset.spCompare);
   const root = element.dataset.spRoot;
   const addresses = [settings.rows, settings.cells, settings.comparisons];
-  const [rows, cells, comparisons] = await Promise.all(addresses.map((address) => json(root + address)));
-  const page = new Compare(element, rows, cells, comparisons, settings);
+  const [rows, means, comparisons] = await Promise.all(addresses.map((address) => json(root + address)));
+  const page = new Compare(element, rows, means, comparisons, settings);
   page.show();
   document.querySelector('[data-sp-static]')?.remove();
   element.hidden = false;
