@@ -89,6 +89,15 @@ def test_the_answer_on_the_published_runs_is_what_their_order_can_bear(options: 
     )
 
 
+def test_a_comparison_that_answers_no_question_is_called_exploratory(
+    data: Path, options: SiteOptions, whole: Whole
+) -> None:
+    """A temperature is a state of the machine; throughput is what was asked."""
+    tree = build(load(data), options)
+    assert ">exploratory<" in whole(tree, "metrics/gpu-temp-end.md")
+    assert ">exploratory<" not in whole(tree, "metrics/output-throughput.md")
+
+
 def test_what_a_record_says_is_never_markup(data: Path, options: SiteOptions, whole: Whole) -> None:
     folder = data / "c"
     bad = run_of("m", "native", 5, status="failed", status_reason=HOSTILE, argv=["x", HOSTILE], exit_code=1,
