@@ -138,6 +138,26 @@ def test_an_output_that_is_not_there_is_said(folder: Path) -> None:
     assert done.evidence == ()
 
 
+def test_an_output_that_was_sealed_before_the_collector_died_is_kept(folder: Path) -> None:
+    draft = a_draft()
+    journal.begin(folder, draft)
+    (folder / f"{draft.stem}.report.json").write_text("{}")
+    stored = journal.recover(folder, Redactor())
+    assert stored is not None
+    report = stored.record.file("report")
+    assert report is not None
+    assert report.sha256 == file_sha256(folder / report.path)
+    assert not report.truncated
+
+
+def test_only_a_log_that_was_cut_is_marked_as_cut(folder: Path) -> None:
+    place = journal.begin(folder, a_draft())
+    for name in ("log", "telemetry.csv"):
+        (place / name).write_text("1\n")
+    done = journal.seal(place, folder, "stem", {}, Redactor(), cut=True)
+    assert {item.role: item.truncated for item in done.evidence} == {"log": True, "telemetry": False}
+
+
 @pytest.mark.parametrize("link", ["outside", "folder"])
 def test_links_of_a_command_are_not_followed(folder: Path, tmp_path: Path, link: str) -> None:
     (tmp_path / "secret.json").write_text("{}")
