@@ -247,3 +247,9 @@ def test_lines_are_scipys() -> None:
     found, expected = least_squares(x, y), stats.linregress(x, y)
     assert (found.slope, found.intercept) == pytest.approx((expected.slope, expected.intercept))
     assert found.r_squared == pytest.approx(expected.rvalue**2)
+
+
+def test_beyond_eight_blocks_the_sum_has_its_normal_limit() -> None:
+    """Ten blocks of four that begin with their maximum: each adds 1, and its variance over -1, -1/3, 1/3, 1 is 5/9."""
+    found = first_runs([[9.0, 1.0, 2.0, 3.0]] * 10)
+    assert found.p_value == pytest.approx(2 * stats.norm.sf(10 / math.sqrt(10 * 5 / 9)))
