@@ -135,16 +135,20 @@ def status(matrix_file: Path, data: Path, as_json: bool) -> None:
 # -- importing: import -------------------------------------------------------------------------------------
 
 
+_FORMATS = ["benchmark-spark", "llama-bench", "trtllm-bench"]
+"""As in `collect.importers`, which is loaded only when it is needed."""
+
+
 @cli.command("import")
-@click.argument("kind", metavar="FORMAT", type=click.Choice(["benchmark-spark", "trtllm-bench"]))
+@click.argument("kind", metavar="FORMAT", type=click.Choice(_FORMATS))
 @click.argument("path", type=_PATH)
 @click.option("--campaign", required=True, help="The campaign that the runs become part of.")
 @_DATA
 @click.option("--matrix", "matrix_file", type=_PATH, help="The matrix that declares the campaign.")
 @click.option("--about", "about_file", type=_PATH, help="YAML with what people know besides.")
 @click.option("--model", help="Key of the model, where the results do not say it.")
-@click.option("--environment", help="Key of the environment; trtllm-bench never says where it ran.")
-@click.option("--workload", help="Key of the workload; the matrix's only one, or throughput.")
+@click.option("--environment", help="Key of the environment; most tools never say where they ran.")
+@click.option("--workload", help="Key of the workload; otherwise made of what the tool was asked for.")
 @click.option("--originals/--no-originals", default=True, help="Keep the files as evidence, with their SHA-256.")
 @_JSON
 def import_(kind: str, path: Path, campaign: str, data: Path, matrix_file: Path | None, about_file: Path | None,
@@ -158,7 +162,9 @@ def import_(kind: str, path: Path, campaign: str, data: Path, matrix_file: Path 
     from sparkpub.plan import matrix
 
     declared = matrix.read(matrix_file) if matrix_file else None
-    given = Given(campaign, declared, read_about(about_file) if about_file else About(), **cell)
+    given = Given(
+        campaign, declared, read_about(about_file) if about_file else About(), say=partial(click.echo, err=True), **cell
+    )
     outcome = importers.import_results(kind, path, data, given, originals=originals)
     _print(as_json, outcome.document, outcome.lines)
     sys.exit(1 if outcome.refused else 0)

@@ -4,13 +4,17 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from sparkpub.collect.importers import benchmark_spark, trtllm_bench
-from sparkpub.collect.importers.base import Given, Importer
+from sparkpub.collect.importers import benchmark_spark, llama_bench, trtllm_bench
+from sparkpub.collect.importers.base import Draft, Given, Importer
 from sparkpub.collect.importers.writing import Outcome, write
-from sparkpub.record.errors import UsageError
+from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Key
 
-IMPORTERS: dict[str, Importer] = {"benchmark-spark": benchmark_spark.read, "trtllm-bench": trtllm_bench.read}
+IMPORTERS: dict[str, Importer] = {
+    "benchmark-spark": benchmark_spark.read,
+    "llama-bench": llama_bench.read,
+    "trtllm-bench": trtllm_bench.read,
+}
 
 
 def import_results(kind: str, path: Path, data: Path, given: Given, *, originals: bool = True) -> Outcome:
@@ -25,4 +29,7 @@ def import_results(kind: str, path: Path, data: Path, given: Given, *, originals
         raise UsageError(
             f"the matrix declares campaign {given.matrix.campaign!r}", where="--campaign", remedy="give the same name"
         )
-    return write(list(IMPORTERS[kind](path, given)), data, given, originals=originals)
+    found = list(IMPORTERS[kind](path, given))
+    if not any(isinstance(item, Draft) or item.refused for item in found):
+        raise ImportFormatError(f"nothing of {kind} in it", where=str(path), remedy="give what the tool wrote")
+    return write(found, data, given, originals=originals)

@@ -50,6 +50,8 @@ class Given:
     model: str | None = None
     environment: str | None = None
     workload: str | None = None
+    say: Callable[[str], None] = lambda _: None
+    """Where lines about the progress go."""
 
     @property
     def workload_key(self) -> str:
@@ -60,16 +62,24 @@ class Given:
 
 @dataclass(frozen=True)
 class Draft:
-    """One run as read. `files` are evidence: role and content; `shared` is a file that several runs came from."""
+    """One run as read. `files` are evidence: role and content; `shared` is a file that several runs came from.
+
+    `iteration` is None where the results do not number their runs: then it is the next one of its cell, in order of
+    time. `asked` is what the tool was told, in the vocabulary of the matrix, for a campaign without one.
+    """
 
     source: str
     model: str
     model_id: str | None
     environment: str
     environment_type: str
-    iteration: int
+    iteration: int | None
     started: Moment
     metrics: Mapping[str, MetricValue]
+    asked: Mapping[str, Any]
+    workload: str | None = None
+    """Key of the workload; None: as the command line says."""
+    samples: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     status: Status = "ok"
     status_reason: str | None = None
     exit_code: int | None = None
@@ -77,6 +87,7 @@ class Draft:
     observed: Observed = field(default_factory=Observed)
     files: Mapping[str, bytes] = field(default_factory=dict)
     shared: bytes | None = None
+    shared_suffix: str = ".json"
     unavailable: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -93,7 +104,7 @@ class Left:
 Importer = Callable[[Path, Given], Iterator[Draft | Left]]
 """Reads every run of a file or folder, and what became none; ImportFormatError where nothing there is of its format."""
 
-_STAMP = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)[_T ]?(\d\d):?(\d\d):?(\d\d)")
+_STAMP = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)[-_T ]?(\d\d):?(\d\d):?(\d\d)")
 
 
 def local_moment(text: Any) -> Moment | None:

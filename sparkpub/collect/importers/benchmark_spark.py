@@ -144,5 +144,6 @@ def _draft(
         status=status,
         status_reason=f"exit status {code:g}" if code else trouble,
         exit_code=None if code is None else int(code),
+        asked={"type": "trtllm-bench"},
         **more,
     )

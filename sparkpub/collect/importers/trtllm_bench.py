@@ -93,6 +93,7 @@ class _Run:
             iteration=int(named[1]) if named and int(named[1]) > 0 else number,
             started=moment,
             metrics=answer.metrics,
+            asked={"type": "trtllm-bench"},
             observed=answer.observed,
             files=self.files,
             unavailable=missing,

@@ -77,32 +77,53 @@ def write(found: Iterable[Draft | Left], data: Path, given: Given, *, originals:
 def _made(draft: Draft, given: Given, known: "_Known", originals: bool) -> tuple[Record, dict[str, bytes]] | Left:
     """A record and its files, or why there shall be none."""
     if given.matrix is not None:
-        cell = {"model": draft.model, "environment": draft.environment, "workload": given.workload_key}
+        cell = {"model": draft.model, "environment": draft.environment, "workload": _workload(draft, given)}
         for axis, name in cell.items():
             if name not in getattr(given.matrix, f"{axis}s"):
                 return Left(draft.source, f"the matrix has no {axis} {name}")
     try:
-        record, files = _record(draft, given, len(known.by_id), originals)
+        iteration = draft.iteration or known.next_iteration(draft.model, draft.environment, _workload(draft, given))
+        record, files = _record(draft, given, iteration, len(known.by_id), originals)
     except ValidationError as error:
         return Left(draft.source, "; ".join(field_problems(error)))
-    return known.compared(draft.source, record) or (record, files)
+    same = known.compared(draft.source, record, numbered=draft.iteration is not None)
+    return same or (record, files)
+
+
+def _workload(draft: Draft, given: Given) -> str:
+    return draft.workload or given.workload_key
 
 
 @dataclass
 class _Known:
-    """The records of the campaign: by run id, and by the files that are a run's own, whatever they are called."""
+    """The records of the campaign: by run id, by the files that are a run's own, whatever they are called, and by time
+    and figures, which are all there is of a run whose files are not kept."""
 
     by_id: dict[str, Record] = field(default_factory=dict)
     by_proof: dict[tuple[tuple[str, str, str], frozenset[str]], str] = field(default_factory=dict)
+    by_figures: dict[tuple[object, ...], str] = field(default_factory=dict)
+    iterations: dict[tuple[str, str, str], int] = field(default_factory=dict)
 
     def add(self, record: Record) -> None:
         self.by_id[record.run_id] = record
-        if proof := _proof(record):
+        self.iterations[record.cell] = max(record.iteration, self.iterations.get(record.cell, 0))
+        proof = _proof(record)
+        if proof:
             self.by_proof[record.cell, proof] = record.run_id
+        else:
+            self.by_figures[_figures(record)] = record.run_id
 
-    def compared(self, source: str, record: Record) -> Left | None:
-        """Why a record adds nothing to those known, or contradicts one."""
+    def next_iteration(self, *cell: str) -> int:
+        """The number of a run that has none: one more than the highest of its cell (model, environment, workload)."""
+        model, environment, workload = cell
+        return 1 + self.iterations.get((model, environment, workload), 0)
+
+    def compared(self, source: str, record: Record, *, numbered: bool) -> Left | None:
+        """Why a record adds nothing to those known, or contradicts one. `numbered`: its source says its iteration, so
+        that equal figures may be two runs."""
         twin = self.by_proof.get((record.cell, _proof(record)))
+        if twin is None and not numbered:
+            twin = self.by_figures.get(_figures(record))
         if twin is not None:
             return Left(source, f"is there already, as {twin}", refused=False)
         other = self.by_id.get(record.run_id)
@@ -114,6 +135,11 @@ class _Known:
 
 def _proof(record: Record) -> frozenset[str]:
     return frozenset(item.sha256 for item in record.evidence if not item.path.startswith(_SHARED))
+
+
+def _figures(record: Record) -> tuple[object, ...]:
+    values = sorted((name, value.value) for name, value in record.metrics.items() if value.value is not None)
+    return (record.cell, record.started.value, tuple(values))
 
 
 def _declare(folder: Path, given: Given) -> None:
@@ -138,11 +164,13 @@ def _declare(folder: Path, given: Given) -> None:
     write_atomic(path, to_json(campaign))
 
 
-def _record(draft: Draft, given: Given, position: int, originals: bool) -> tuple[Record, dict[str, bytes]]:
+def _record(
+    draft: Draft, given: Given, iteration: int, position: int, originals: bool
+) -> tuple[Record, dict[str, bytes]]:
     """The record and the files that go beside it."""
     redactor, about = Redactor(), given.about
-    workload = given.workload_key
-    stem = f"{draft.environment}_{draft.model}_{workload}_iter{draft.iteration:02d}_{draft.started.compact}"
+    workload = _workload(draft, given)
+    stem = f"{draft.environment}_{draft.model}_{workload}_iter{iteration:02d}_{draft.started.compact}"
     evidence, files, notes = _evidence(draft, stem, redactor, originals)
     said = (*draft.notes, *notes)
     record = Record(
@@ -151,7 +179,7 @@ def _record(draft: Draft, given: Given, position: int, originals: bool) -> tuple
         model=draft.model,
         environment=draft.environment,
         workload=workload,
-        iteration=draft.iteration,
+        iteration=iteration,
         status=draft.status,
         status_reason=None if draft.status_reason is None else redactor.text(draft.status_reason),
         plan=Plan(position=position, order="as-published"),
@@ -160,6 +188,7 @@ def _record(draft: Draft, given: Given, position: int, originals: bool) -> tuple
         requested=_requested(draft, given, redactor),
         observed=Observed.model_validate(redactor.options(draft.observed.model_dump())),
         metrics=dict(draft.metrics),
+        samples=dict(draft.samples),
         events=tuple(Event(at_seconds=None, kind="note", text=redactor.text(text)) for text in said),
         machine=about.machine,
         evidence=evidence,
@@ -179,7 +208,7 @@ def _requested(draft: Draft, given: Given, redactor: Redactor) -> Requested:
         model_path=None if path is None else redactor.text(path),
         random_weights=model.random_weights,
         architecture=model.architecture,
-        workload=dict(matrix.workloads[given.workload_key].declared) if matrix else {"type": "trtllm-bench"},
+        workload=dict(matrix.workloads[_workload(draft, given)].declared) if matrix else dict(draft.asked),
         environment=matrix.declared_environment(draft.environment) if matrix else {"type": draft.environment_type},
         disputed=given.about.disputed,
     )
@@ -201,7 +230,7 @@ def _evidence(
     named = [(role, f"{stem}{_SUFFIXES.get(role, f'.{role}.json')}", content) for role, content in draft.files.items()]
     if draft.shared is not None:
         digest = hashlib.sha256(draft.shared).hexdigest()
-        named.append(("original", f"{_SHARED}{digest[:12]}.original.json", draft.shared))
+        named.append(("original", f"{_SHARED}{digest[:12]}.original{draft.shared_suffix}", draft.shared))
     items, files, notes = [], {}, []
     for role, name, content in named if originals else ():
         clean = redactor.content(content)

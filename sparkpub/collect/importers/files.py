@@ -1,0 +1,82 @@
+"""The files that an import reads: a file, or a folder with everything below it, plain or compressed with gzip."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sparkpub.collect.importers.base import Given, Left
+from sparkpub.record.record import Moment
+
+MOST_BYTES = 64 << 20
+"""The largest file that is read, after decompression: a result is far smaller."""
+_EACH = 100
+"""A line about the progress comes after so many files."""
+
+
+@dataclass(frozen=True)
+class ResultFile:
+    """A file as read. `source` is its path within the folder that was given, for lines to people."""
+
+    path: Path
+    source: str
+    content: bytes
+
+    @property
+    def name(self) -> str:
+        """Its name without `.gz`."""
+        return self.path.name.removesuffix(".gz")
+
+    @property
+    def suffix(self) -> str:
+        """Its suffix without `.gz`: `.json`."""
+        return Path(self.name).suffix.lower()
+
+    @property
+    def stem(self) -> str:
+        """Its name without any suffix."""
+        return Path(self.name).stem
+
+    @property
+    def modified(self) -> Moment:
+        """When it was last modified, for results that hold no date."""
+        return Moment.at(datetime.fromtimestamp(self.path.stat().st_mtime, UTC))
+
+
+def result_files(path: Path, given: Given) -> Iterator[ResultFile | Left]:
+    """Every file at or below `path`, by name, or why it cannot be read. Hidden files and links are passed over. Raises
+    FileNotFoundError where there is nothing."""
+    path.stat()  # raises where nothing is
+    root = path if path.is_dir() else path.parent
+    paths = sorted(_below(path)) if path.is_dir() else [path]
+    for count, file in enumerate(paths, 1):
+        source = str(file.relative_to(root))
+        try:
+            content = _content(file)
+        except (OSError, EOFError, zlib.error) as error:
+            yield Left(source, f"cannot be read: {error}")
+            continue
+        if content is None:
+            yield Left(source, f"larger than {MOST_BYTES >> 20} MiB")
+        else:
+            yield ResultFile(file, source, content)
+        if count % _EACH == 0:
+            given.say(f"{count} of {len(paths)} files read")
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*"):
+        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if path.is_file() and not path.is_symlink() and not hidden:
+            yield path
+
+
+def _content(path: Path) -> bytes | None:
+    """The content, decompressed; None where it is too large."""
+    with path.open("rb") as file:
+        compressed = path.name.endswith(".gz")
+        reader = gzip.GzipFile(fileobj=file) if compressed else file
+        content = reader.read(MOST_BYTES + 1)
+    return None if len(content) > MOST_BYTES else content

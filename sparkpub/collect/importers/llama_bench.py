@@ -1,0 +1,353 @@
+"""Results of `llama-bench` in every format that it writes: JSON, JSON lines, CSV, SQL and the Markdown table.
+
+A file holds tests. One test of a prompt and one of generation with the same settings make a run, as in our own runs of
+the tool; where a file has several lengths of either, each test is a run of its own, because nothing says which belong
+together. Settings that change what is measured are part of the workload's key, so that runs of one cell measured the
+same thing. Only JSON has the repetitions; the Markdown table has figures of two decimals, and no name of the model.
+"""
+
+import csv
+import io
+import json
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sparkpub.collect.importers.base import Draft, Given, Left, as_key
+from sparkpub.collect.importers.files import ResultFile, result_files
+from sparkpub.plan.workloads import WORKLOADS, reading
+from sparkpub.record.errors import UsageError
+from sparkpub.record.record import Moment
+
+Row = dict[str, Any]
+"""A test with the names of the JSON format."""
+
+_DEFAULTS: Mapping[str, tuple[str, tuple[object, ...]]] = {
+    # Field -> letters in the workload's key, and the values that are the tool's defaults in some build.
+    "n_depth": ("d", (0,)),
+    "n_batch": ("b", (2048,)),
+    "n_ubatch": ("ub", (512,)),
+    "type_k": ("k-", ("f16",)),
+    "type_v": ("v-", ("f16",)),
+    "flash_attn": ("fa", (-1, 0, False, "auto")),
+    "n_gpu_layers": ("ngl", (-1, 99)),
+    "n_cpu_moe": ("ncmoe", (0,)),
+    "split_mode": ("sm-", ("layer",)),
+    "no_kv_offload": ("nkvo", (0, False)),
+    "n_threads": ("t", ()),
+}
+_COLUMNS = {
+    "threads": "n_threads",
+    "fa": "flash_attn",
+    "ngl": "n_gpu_layers",
+    "sm": "split_mode",
+    "nkvo": "no_kv_offload",
+    "backend": "backends",
+    "model": "model_type",
+}
+"""Columns of the Markdown table that the JSON names otherwise."""
+_TEXTS = ("build_commit", "cpu_info", "gpu_info", "backends", "model_filename", "model_type", "type_k", "type_v")
+_TABLE = re.compile(r"^\| *model +\|.*\| *test +\| *t/s +\|$", re.MULTILINE)
+_BUILD = re.compile(r"^build: (?P<commit>\S+) \((?P<number>\d+)\)$", re.MULTILINE)
+_TEST = re.compile(r"(?:pp(?P<prompt>\d+))?\+?(?:tg(?P<generated>\d+))?(?: @ d(?P<depth>\d+))?")
+_ALLOWED_SQL = frozenset(
+    {
+        sqlite3.SQLITE_CREATE_TABLE,
+        sqlite3.SQLITE_INSERT,
+        sqlite3.SQLITE_UPDATE,
+        sqlite3.SQLITE_READ,
+        sqlite3.SQLITE_TRANSACTION,
+    }
+)
+"""What a script of llama-bench does; anything else in one is refused by SQLite itself."""
+
+
+class _FileError(Exception):
+    """A file of llama-bench that cannot be read; the text says why."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The tests of one run and its workload's key."""
+
+    tests: tuple[Row, ...]
+    workload: str
+
+
+def read(path: Path, given: Given) -> Iterator[Draft | Left]:
+    """Runs of every file. Raises UsageError without the environment, of which the tool says nothing."""
+    if given.environment is None:
+        raise UsageError("llama-bench does not say where it ran", where="--environment", remedy="name the environment")
+    named: dict[str, str] = {}
+    for file in result_files(path, given):
+        if isinstance(file, Left):
+            yield file
+            continue
+        try:
+            rows = _rows(file)
+        except _FileError as problem:
+            yield Left(file.source, str(problem))
+            continue
+        if rows is None:
+            yield Left(file.source, "not a result of llama-bench", refused=False)
+            continue
+        yield from _drafts(file, rows, given, named)
+
+
+def _drafts(file: ResultFile, rows: list[Row], given: Given, named: dict[str, str]) -> Iterator[Draft | Left]:
+    """The runs of one file. `named` is the shape that `--workload` stands for, once a run has shown it."""
+    mixed = [row for row in rows if _length(row, "n_prompt") and _length(row, "n_gen")]
+    if mixed:
+        reason = f"{len(mixed)} tests mix prompt and generation (-pg): no rate of either alone"
+        yield Left(file.source, reason, refused=False)
+    alone = [row for row in rows if row not in mixed]
+    models = {str(row.get("model_filename") or row.get("model_type")) for row in alone}
+    nameless = any(reading.word(row.get("model_filename")) is None for row in alone)
+    if nameless and given.model is None:
+        yield Left(file.source, "it does not name the model's file; give --model")
+        return
+    if nameless and len(models) > 1:
+        yield Left(file.source, f"it has {len(models)} models and names the file of none, so that --model fits none")
+        return
+    for run in _runs(alone):
+        workload = given.workload or run.workload
+        if named.setdefault(workload, run.workload) != run.workload:
+            reason = f"{run.workload} is another test than {named[workload]}, which --workload names; leave it out"
+            yield Left(file.source, reason)
+            continue
+        yield _draft(file, run, workload, given, alone_in_file=len(run.tests) == len(rows))
+
+
+def _runs(rows: list[Row]) -> Iterator[_Run]:
+    """Tests that make a run together: those of the same model and settings, a prompt and a generation."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(json.dumps([row.get("model_filename"), _settings(row)]), []).append(row)
+    for group in groups.values():
+        settings = _settings(group[0])
+        prompts = [row for row in group if _length(row, "n_prompt")]
+        generations = [row for row in group if _length(row, "n_gen")]
+        if _pairable(prompts, generations):
+            together: list[tuple[Row, ...]] = list(zip(prompts, generations, strict=True))
+        else:
+            together = [(row,) for row in group]
+        for tests in together:
+            yield _Run(tests, as_key("-".join([_shape(tests), *settings])))
+
+
+def _pairable(prompts: list[Row], generations: list[Row]) -> bool:
+    """Whether each has one length, and the tests were made equally often."""
+    lengths = {_length(row, "n_prompt") for row in prompts}
+    outputs = {_length(row, "n_gen") for row in generations}
+    return len(lengths) == len(outputs) == 1 and len(prompts) == len(generations)
+
+
+def _shape(tests: tuple[Row, ...]) -> str:
+    """`pp512-tg128`."""
+    prompt = sum(_length(row, "n_prompt") for row in tests)
+    generated = sum(_length(row, "n_gen") for row in tests)
+    parts = [f"pp{prompt}"] if prompt else []
+    return "-".join([*parts, f"tg{generated}"] if generated else parts)
+
+
+def _settings(row: Row) -> list[str]:
+    """Settings that change what is measured, where they are not the tool's defaults: `d4096`, `k-q8-0`, `t8`."""
+    found = []
+    for name, (letters, defaults) in _DEFAULTS.items():
+        value = row.get(name)
+        if value is not None and value not in defaults:
+            found.append(f"{letters}{int(value) if isinstance(value, bool) else value}".replace("_", "-"))
+    return found
+
+
+def _length(row: Row, name: str) -> int:
+    return reading.positive_int(row.get(name)) or 0
+
+
+def _draft(file: ResultFile, run: _Run, workload: str, given: Given, *, alone_in_file: bool) -> Draft:
+    """A run as the workload reads its tests. A file with more than one run is kept whole besides them."""
+    excerpt = json.dumps(run.tests, indent=1).encode()
+    is_report = alone_in_file and file.suffix in (".json", ".jsonl")
+    report = file.content if is_report else excerpt
+    answer = WORKLOADS["llama-bench"].parse(b"", {"report": report}, None)
+    first = run.tests[0]
+    filename = reading.word(first.get("model_filename"))
+    missing = {"log": "not part of what llama-bench writes"}
+    started = _started(run.tests)
+    if started is None:
+        started = file.modified
+        missing["started"] = "the table holds no date; the time is the file's last modification"
+    notes = answer.problems
+    if "rounded" in first:
+        notes = (*notes, "the Markdown table gives figures of two decimals, and no repetitions")
+    assert given.environment is not None
+    options = given.matrix.environments.get(given.environment) if given.matrix else None
+    return Draft(
+        source=file.source,
+        model=_model_key(filename, given),
+        model_id=None if filename is None else filename.replace("\\", "/").rpartition("/")[2],
+        model_path=filename,
+        environment=given.environment,
+        environment_type="unknown" if options is None else options.type,
+        iteration=None,
+        started=started,
+        metrics=answer.metrics,
+        asked=_asked(run.tests),
+        workload=workload,
+        samples=answer.samples,
+        observed=answer.observed,
+        files={"report": report},
+        shared=None if is_report else file.content,
+        shared_suffix=file.suffix or ".txt",
+        unavailable=missing,
+        status="ok" if answer.complete else "invalid",
+        status_reason=None if answer.complete else "; ".join(answer.problems),
+        notes=notes if answer.complete else (),
+    )
+
+
+def _model_key(filename: str | None, given: Given) -> str:
+    """The matrix's key of the model with that file, else the file's name in the form of a key; `--model` where the
+    results name no file."""
+    if filename is None:
+        assert given.model is not None
+        return given.model
+    models = given.matrix.models if given.matrix else {}
+    known = {model.path: key for key, model in models.items() if model.path is not None}
+    return known.get(filename) or as_key(filename.replace("\\", "/").removesuffix(".gguf"))
+
+
+def _started(tests: tuple[Row, ...]) -> Moment | None:
+    """When the first test began; the tool writes UTC."""
+    times = [str(row["test_time"]) for row in tests if reading.word(row.get("test_time"))]
+    try:
+        return Moment(value=min(times), zone="utc") if times else None
+    except ValueError:
+        return None
+
+
+def _asked(tests: tuple[Row, ...]) -> dict[str, Any]:
+    asked: dict[str, Any] = {
+        "type": "llama-bench",
+        "input_tokens": sum(_length(row, "n_prompt") for row in tests),
+        "output_tokens": sum(_length(row, "n_gen") for row in tests),
+        "depth": _length(tests[0], "n_depth"),
+        "warmup": 0,
+    }
+    repetitions = {len(row["samples_ns"]) for row in tests if isinstance(row.get("samples_ns"), list)}
+    if len(repetitions) == 1:
+        asked["repetitions"] = repetitions.pop()
+    return asked
+
+
+# -- formats -----------------------------------------------------------------------------------------------
+
+
+def _rows(file: ResultFile) -> list[Row] | None:
+    """The tests of a file, its format told by its content; None for anything else. Raises _FileError."""
+    text = reading.text(file.content)
+    start = text.lstrip()[:2000]
+    if start.startswith("build_commit,") and "n_gen" in start:
+        return _csv(text)
+    if start.startswith(("CREATE TABLE IF NOT EXISTS llama_bench", "INSERT INTO llama_bench")):
+        return _sql(text)
+    if _TABLE.search(text):
+        return _table(text)
+    if file.suffix in (".json", ".jsonl") or (start.startswith(("[", "{")) and '"n_gen"' in text):
+        return _json(text)
+    return None
+
+
+def _json(text: str) -> list[Row] | None:
+    """An array, an object, or an object on each line."""
+    document = reading.json_value(text.encode())
+    if document is None:
+        document = [reading.json_value(line.encode()) for line in text.splitlines() if line.strip()]
+        if not document or None in document:
+            raise _FileError("not JSON, or cut short")
+    items = reading.objects(document if isinstance(document, list) else [document])
+    rows = [item for item in items if "n_gen" in item and "avg_ts" in item]
+    return rows or None
+
+
+def _csv(text: str) -> list[Row]:
+    reader = csv.DictReader(io.StringIO(text), strict=True)
+    try:
+        rows = list(reader)
+    except csv.Error as error:
+        raise _FileError(f"not CSV, or cut short: {error}") from None
+    for number, row in enumerate(rows, 1):
+        if None in row or None in row.values():
+            raise _FileError(f"cut short: row {number} has other columns than the header")
+    if not rows or not text.endswith("\n"):
+        raise _FileError("cut short: it does not end with a whole row")
+    return [{name: _typed(name, value) for name, value in row.items()} for row in rows]
+
+
+def _typed(name: str, value: str) -> str | int | float:
+    """A number where the JSON has one."""
+    if name in _TEXTS:
+        return value
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    return value
+
+
+def _sql(text: str) -> list[Row]:
+    """Run in a data base in memory, which is allowed to make the table and to insert, and nothing else."""
+    if not sqlite3.complete_statement(text):
+        raise _FileError("cut short: the last statement has no end")
+    base = sqlite3.connect(":memory:")
+    try:
+        base.set_authorizer(_authorize)
+        base.executescript(text)
+        base.set_authorizer(None)
+        base.row_factory = sqlite3.Row
+        rows = [dict(row) for row in base.execute("SELECT * FROM llama_bench")]
+    except sqlite3.Error as error:
+        raise _FileError(f"not the SQL of llama-bench: {error}") from None
+    finally:
+        base.close()
+    if not rows:
+        raise _FileError("no test in it")
+    return rows
+
+
+def _authorize(action: int, *_: object) -> int:
+    return sqlite3.SQLITE_OK if action in _ALLOWED_SQL else sqlite3.SQLITE_DENY
+
+
+def _table(text: str) -> list[Row]:
+    """The table that the tool prints; its last line names the build."""
+    build = _BUILD.search(text)
+    if build is None:
+        raise _FileError("cut short: the table ends without the line `build:`")
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    header, _, *bodies = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    rows = [_table_row(dict(zip(header, cells, strict=False)), build) for cells in bodies]
+    if not rows:
+        raise _FileError("no test in it")
+    return rows
+
+
+def _table_row(cells: Mapping[str, str], build: re.Match[str]) -> Row:
+    """A row with the names of the JSON. Size and parameters are left out: they are rounded to three digits."""
+    test = _TEST.fullmatch(cells.get("test", ""))
+    rate = reading.number(cells.get("t/s", "").partition("±")[0].strip())
+    if test is None or rate is None:
+        raise _FileError(f"a row of the table cannot be read: test {cells.get('test')!r}, t/s {cells.get('t/s')!r}")
+    names = {_COLUMNS.get(name, name): value for name, value in cells.items()}
+    row: Row = {name: _typed(name, value) for name, value in names.items() if name not in _LEFT_OUT}
+    row |= {f"n_{name}": int(test[group] or 0) for name, group in _LENGTHS.items()}
+    row |= {"build_commit": build["commit"], "build_number": int(build["number"])}
+    return row | {"avg_ts": rate, "rounded": True}
+
+
+_LEFT_OUT = ("size", "params", "test", "t/s")
+_LENGTHS = {"prompt": "prompt", "gen": "generated", "depth": "depth"}
