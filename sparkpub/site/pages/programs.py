@@ -56,8 +56,11 @@ def _beside(publication: Publication, across: Metric, known: Sequence[Metric]) -
 
 
 def compared(publication: Publication) -> list[Row]:
-    """Every comparison of the build as `compare.js` reads it: `campaign, model, workload, metric, baseline, candidate,
-    difference, percent, interval_percent` (the one that decides, of the baseline's mean), `verdict, why`."""
+    """Every comparison of the build as `compare.js` reads it.
+
+    `campaign, model, workload, metric, baseline, candidate`, means and n of the runs that were compared, `difference,
+    percent, interval_percent` (the one that decides, of the baseline's mean), `verdict, why`.
+    """
     return [
         {
             "campaign": row.campaign,
@@ -66,6 +69,10 @@ def compared(publication: Publication) -> list[Row]:
             "metric": row.metric,
             "baseline": row.baseline,
             "candidate": row.candidate,
+            "mean_baseline": row.mean_baseline,
+            "mean_candidate": row.mean_candidate,
+            "n_baseline": row.n_baseline,
+            "n_candidate": row.n_candidate,
             "difference": row.difference,
             "percent": row.difference_percent,
             "interval_percent": _in_percent(row),

@@ -95,9 +95,12 @@ class Compare {
     const found = [];
     for (const [name, cellA, cellB] of this.pairs(a, b)) {
       for (const metric of this.metrics) {
-        const sides = [this.value(a, cellA, metric), this.value(b, cellB, metric)];
-        if (!sides[0] || !sides[1]) continue;
         const known = this.comparison(a, cellA, b, cellB, metric);
+        // Means of the runs that were compared: a round without its partner is in the cell, and not in the comparison.
+        const sides = known
+          ? [{value: known.mean_baseline, n: known.n_baseline}, {value: known.mean_candidate, n: known.n_candidate}]
+          : [this.value(a, cellA, metric), this.value(b, cellB, metric)];
+        if (!sides[0] || !sides[1]) continue;
         const turned = this.comparison(b, cellB, a, cellA, metric);
         found.push({cell: name, metric, sides, known, turned});
       }
