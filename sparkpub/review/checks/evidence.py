@@ -241,6 +241,8 @@ def _samples(table: Telemetry, phase: Phase | None) -> Samples:
 
 def _timed(table: Telemetry, column: str) -> list[tuple[float, float]]:
     """(seconds since the launch, value) of every sample that has both."""
+    if column not in table.columns:
+        return []
     pairs = zip(table.numbers("elapsed_seconds"), table.numbers(column), strict=False)
     return [(time, value) for time, value in pairs if time is not None and value is not None]
 

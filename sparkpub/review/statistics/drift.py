@@ -206,15 +206,16 @@ def first_runs(blocks: Sequence[Sequence[float]]) -> FirstRuns:
 def _exact_p(lengths: tuple[int, ...], observed: float) -> float:
     """Chance of a sum at least as far from 0, over all ranks that the first runs can have.
 
-    The distribution of the sum is the convolution of the blocks' distributions, on a grid of thousandths. It has a
-    few thousand places for each block, however many runs the block has.
+    The distribution of the sum is the convolution of the blocks' distributions, by Fourier transform, on a grid of
+    thousandths: a few thousand places for each block, however many runs the block has.
     """
-    distribution = np.ones(1)
+    size = 2 * _GRID * len(lengths) + 1
+    transform = np.ones(size // 2 + 1, dtype=complex)
     for n in lengths:
         ranks = np.arange(1, n + 1)
         places = np.rint((1 + _eccentricity(ranks, n)) * _GRID).astype(int)
-        block = np.bincount(places, minlength=2 * _GRID + 1) / n
-        distribution = np.convolve(distribution, block)
+        transform *= np.fft.rfft(np.bincount(places) / n, size)
+    distribution = np.fft.irfft(transform, size)
     totals = np.arange(len(distribution)) / _GRID - len(lengths)
     return float(distribution[np.abs(totals) >= observed - 5e-3].sum())
 
