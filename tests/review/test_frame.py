@@ -172,3 +172,35 @@ def test_rows_say_of_every_value_whether_it_counts(campaign: CampaignData) -> No
     assert {row["excluded"] for row in rows if row["run"] != "c-vm_m_w_01"} == {None}
     first = rows[0]
     assert (first["model"], first["metric"], first["value"], first["unit"]) == ("m", TPUT, 100.0, "tok/s")
+
+
+def test_a_series_is_of_the_runs_asked_for_and_the_same_where_they_are(campaign: CampaignData) -> None:
+    data = with_runs(campaign, a_twin(campaign, "c-native_m_w_01"))
+    frame = Frame(data, {"c-native_m_w_02": "timeout"})
+    found = [frame.series((NATIVE,), TPUT, include) for include in ("counted", "ran", "all")]  # type: ignore[arg-type]
+    assert [len(series.values) for series in found if series is not None] == [2, 3, 4]
+    assert frame.series((VM,), TPUT, "all") is frame.series((VM,), TPUT)
+
+
+def test_what_the_matrix_does_not_declare_comes_last(campaign: CampaignData) -> None:
+    """A model and an environment of which the matrix knows nothing, the model measured first."""
+    unknown_model = a_record({TPUT: 1}, run_id="x", model="z")
+    unknown_environment = a_record({TPUT: 1}, run_id="y", model="m", environment="q")
+    frame = Frame(with_runs(campaign, unknown_model, unknown_environment))
+    labels = [part.label for part in frame.split(frame.group(), ("model", "environment"))]
+    assert labels == ["m/native", "m/vm", "m/q", "k/native", "z/native"]
+
+
+def test_a_comparison_knows_what_its_metric_is(campaign: CampaignData) -> None:
+    """90.5 tok/s after 100 take 100 / 90.5 times as long; a temperature has no percentage."""
+    frame = Frame(campaign)
+    native, vm = frame.group(environment=["native"], model=["m"]), frame.group(environment=["vm"])
+    found = frame.compared(native, vm, TPUT, 1.0)
+    assert found is not None
+    assert found.better == "baseline"
+    assert found.overhead_percent == pytest.approx(100 * (100 / 90.5 - 1))
+    warm: Cells = {("m", "native"): {"gpu_temp_end_celsius": [50.0]}, ("m", "vm"): {"gpu_temp_end_celsius": [60.0]}}
+    hot = Frame(a_campaign("c", warm))
+    measured = hot.compared(hot.group(environment=["native"]), hot.group(environment=["vm"]), "gpu_temp_end_celsius", 1)
+    assert measured is not None
+    assert (measured.difference, measured.difference_percent) == (10, None)

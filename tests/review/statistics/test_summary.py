@@ -305,3 +305,21 @@ def test_markdown_marks_percentiles_that_n_cannot_carry_and_says_what_was_left_o
     assert "- c-native_m_w_01: hot" in text
     for part in text.split("## ")[1:]:
         assert len({line.count("|") for line in part.splitlines() if line.startswith("|")}) == 1
+
+
+def test_a_state_of_the_machine_is_described_and_not_tested() -> None:
+    """A temperature has no relative spread, having no true zero, and its trend does not weaken those of results."""
+    cells: Cells = {
+        ("m", "native"): {TPUT: noise(1, 100), "gpu_temp_end_celsius": [50.0, 51.0, 52.0, 53.0, 54.0, 55.0]}
+    }
+    speed, heat = statistics(a_dataset(a_campaign("c", cells))).cells
+    assert (heat.cv_percent, heat.trend_p_adjusted) == (None, None)
+    assert heat.trend.p_value is not None
+    assert speed.trend_p_adjusted == speed.trend.p_value
+
+
+def test_a_campaign_of_published_results_declared_no_margin() -> None:
+    data = a_campaign("c", CELLS)
+    assert data.margin_declared
+    info = data.info.model_copy(update={"origin": Origin(title="a table")})
+    assert not CampaignData(info, data.folder, data.runs).margin_declared
