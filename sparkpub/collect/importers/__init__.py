@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from sparkpub.collect.importers import benchmark_spark, llama_bench, trtllm_bench
+from sparkpub.collect.importers import benchmark_spark, llama_bench, trtllm_bench, vllm_bench
 from sparkpub.collect.importers.base import Draft, Given, Importer
 from sparkpub.collect.importers.writing import Outcome, write
 from sparkpub.record.errors import ImportFormatError, UsageError
@@ -14,6 +14,7 @@ IMPORTERS: dict[str, Importer] = {
     "benchmark-spark": benchmark_spark.read,
     "llama-bench": llama_bench.read,
     "trtllm-bench": trtllm_bench.read,
+    "vllm-bench": vllm_bench.read,
 }
 
 

@@ -6,14 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from sparkpub.collect.importers.base import Given, Left
+from sparkpub.plan.workloads import reading
 from sparkpub.record.record import Moment
 
 MOST_BYTES = 64 << 20
 """The largest file that is read, after decompression: a result is far smaller."""
 _EACH = 100
 """A line about the progress comes after so many files."""
+
+
+class FileError(Exception):
+    """A file of the right kind that cannot be used; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -80,3 +86,16 @@ def _content(path: Path) -> bytes | None:
         reader = gzip.GzipFile(fileobj=file) if compressed else file
         content = reader.read(MOST_BYTES + 1)
     return None if len(content) > MOST_BYTES else content
+
+
+def documents(file: ResultFile) -> list[dict[str, Any]]:
+    """The JSON objects of a file: one, those of an array, or one on each line; other values are passed over. Raises
+    FileError where it is none of these, or was cut short."""
+    document = reading.json_value(file.content)
+    if document is not None:
+        return reading.objects(document if isinstance(document, list) else [document])
+    lines = [line for line in reading.text(file.content).splitlines() if line.strip()]
+    values = [reading.json_value(line.encode()) for line in lines]
+    if not values or None in values:
+        raise FileError("not JSON, or cut short")
+    return reading.objects(values)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.importers.base import Draft, Given, Left, as_key
-from sparkpub.collect.importers.files import ResultFile, result_files
+from sparkpub.collect.importers.files import FileError, ResultFile, documents, result_files
 from sparkpub.plan.workloads import WORKLOADS, reading
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Moment
@@ -65,10 +65,6 @@ _ALLOWED_SQL = frozenset(
 """What a script of llama-bench does; anything else in one is refused by SQLite itself."""
 
 
-class _FileError(Exception):
-    """A file of llama-bench that cannot be read; the text says why."""
-
-
 @dataclass(frozen=True)
 class _Run:
     """The tests of one run and its workload's key."""
@@ -88,7 +84,7 @@ def read(path: Path, given: Given) -> Iterator[Draft | Left]:
             continue
         try:
             rows = _rows(file)
-        except _FileError as problem:
+        except FileError as problem:
             yield Left(file.source, str(problem))
             continue
         if rows is None:
@@ -247,7 +243,7 @@ def _asked(tests: tuple[Row, ...]) -> dict[str, Any]:
 
 
 def _rows(file: ResultFile) -> list[Row] | None:
-    """The tests of a file, its format told by its content; None for anything else. Raises _FileError."""
+    """The tests of a file, its format told by its content; None for anything else. Raises FileError."""
     text = reading.text(file.content)
     start = text.lstrip()[:2000]
     if start.startswith("build_commit,") and "n_gen" in start:
@@ -257,19 +253,13 @@ def _rows(file: ResultFile) -> list[Row] | None:
     if _TABLE.search(text):
         return _table(text)
     if file.suffix in (".json", ".jsonl") or (start.startswith(("[", "{")) and '"n_gen"' in text):
-        return _json(text)
+        return _json(file)
     return None
 
 
-def _json(text: str) -> list[Row] | None:
-    """An array, an object, or an object on each line."""
-    document = reading.json_value(text.encode())
-    if document is None:
-        document = [reading.json_value(line.encode()) for line in text.splitlines() if line.strip()]
-        if not document or None in document:
-            raise _FileError("not JSON, or cut short")
-    items = reading.objects(document if isinstance(document, list) else [document])
-    rows = [item for item in items if "n_gen" in item and "avg_ts" in item]
+def _json(file: ResultFile) -> list[Row] | None:
+    """An array, or an object on each line."""
+    rows = [item for item in documents(file) if "n_gen" in item and "avg_ts" in item]
     return rows or None
 
 
@@ -278,12 +268,12 @@ def _csv(text: str) -> list[Row]:
     try:
         rows = list(reader)
     except csv.Error as error:
-        raise _FileError(f"not CSV, or cut short: {error}") from None
+        raise FileError(f"not CSV, or cut short: {error}") from None
     for number, row in enumerate(rows, 1):
         if None in row or None in row.values():
-            raise _FileError(f"cut short: row {number} has other columns than the header")
+            raise FileError(f"cut short: row {number} has other columns than the header")
     if not rows or not text.endswith("\n"):
-        raise _FileError("cut short: it does not end with a whole row")
+        raise FileError("cut short: it does not end with a whole row")
     return [{name: _typed(name, value) for name, value in row.items()} for row in rows]
 
 
@@ -302,7 +292,7 @@ def _typed(name: str, value: str) -> str | int | float:
 def _sql(text: str) -> list[Row]:
     """Run in a data base in memory, which is allowed to make the table and to insert, and nothing else."""
     if not sqlite3.complete_statement(text):
-        raise _FileError("cut short: the last statement has no end")
+        raise FileError("cut short: the last statement has no end")
     base = sqlite3.connect(":memory:")
     try:
         base.set_authorizer(_authorize)
@@ -311,11 +301,11 @@ def _sql(text: str) -> list[Row]:
         base.row_factory = sqlite3.Row
         rows = [dict(row) for row in base.execute("SELECT * FROM llama_bench")]
     except sqlite3.Error as error:
-        raise _FileError(f"not the SQL of llama-bench: {error}") from None
+        raise FileError(f"not the SQL of llama-bench: {error}") from None
     finally:
         base.close()
     if not rows:
-        raise _FileError("no test in it")
+        raise FileError("no test in it")
     return rows
 
 
@@ -327,12 +317,12 @@ def _table(text: str) -> list[Row]:
     """The table that the tool prints; its last line names the build."""
     build = _BUILD.search(text)
     if build is None:
-        raise _FileError("cut short: the table ends without the line `build:`")
+        raise FileError("cut short: the table ends without the line `build:`")
     lines = [line for line in text.splitlines() if line.startswith("|")]
     header, _, *bodies = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     rows = [_table_row(dict(zip(header, cells, strict=False)), build) for cells in bodies]
     if not rows:
-        raise _FileError("no test in it")
+        raise FileError("no test in it")
     return rows
 
 
@@ -341,7 +331,7 @@ def _table_row(cells: Mapping[str, str], build: re.Match[str]) -> Row:
     test = _TEST.fullmatch(cells.get("test", ""))
     rate = reading.number(cells.get("t/s", "").partition("±")[0].strip())
     if test is None or rate is None:
-        raise _FileError(f"a row of the table cannot be read: test {cells.get('test')!r}, t/s {cells.get('t/s')!r}")
+        raise FileError(f"a row of the table cannot be read: test {cells.get('test')!r}, t/s {cells.get('t/s')!r}")
     names = {_COLUMNS.get(name, name): value for name, value in cells.items()}
     row: Row = {name: _typed(name, value) for name, value in names.items() if name not in _LEFT_OUT}
     row |= {f"n_{name}": int(test[group] or 0) for name, group in _LENGTHS.items()}

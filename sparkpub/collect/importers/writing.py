@@ -97,7 +97,7 @@ def _workload(draft: Draft, given: Given) -> str:
 @dataclass
 class _Known:
     """The records of the campaign: by run id, by the files that are a run's own, whatever they are called, and by time
-    and figures, which are all there is of a run whose files are not kept."""
+    and figures, which several files may hold, and which are all there is where no files are kept."""
 
     by_id: dict[str, Record] = field(default_factory=dict)
     by_proof: dict[tuple[tuple[str, str, str], frozenset[str]], str] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class _Known:
         proof = _proof(record)
         if proof:
             self.by_proof[record.cell, proof] = record.run_id
-        else:
+        if record.metrics:
             self.by_figures[_figures(record)] = record.run_id
 
     def next_iteration(self, *cell: str) -> int:

@@ -1,0 +1,181 @@
+"""Reports of clients that measure a server, or of an engine: JSON objects, one run each.
+
+What all of them share: a file is one object, or JSON lines of several; the log of a run lies beside its report under
+the same name; runs of one cell must have measured requests of the same size, which most reports say as a mean only.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sparkpub.collect.importers.base import Draft, Given, Left, as_key
+from sparkpub.collect.importers.files import FileError, ResultFile, documents, result_files
+from sparkpub.plan.workloads import reading
+from sparkpub.plan.workloads.base import Answer
+from sparkpub.record.errors import UsageError
+from sparkpub.record.record import Moment
+
+_LOGS = (".log", ".stdout", ".txt")
+_SAME_SIZE = 0.1
+"""Mean lengths within this share of each other are one load: random lengths vary, and another load is another size."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a tool's reader makes of one object.
+
+    `answer` is complete where there is a result, `failure` says why the run failed. `model` is None where the object
+    does not name it. `sizes` are mean tokens per request, where the lengths asked for are not said.
+    """
+
+    answer: Answer
+    model: str | None
+    workload: str | None
+    """Key of the workload as the object shows it; None where it does not say what was asked for."""
+    asked: Mapping[str, Any]
+    started: Moment | None
+    sizes: tuple[float, ...] = ()
+    failure: str | None = None
+
+
+Reader = Callable[[dict[str, Any], bytes, bytes], Report | None]
+"""From an object, its bytes, and the log beside it, empty where there is none; None for an object of another tool."""
+
+
+def read_reports(tool: str, reader: Reader, path: Path, given: Given) -> Iterator[Draft | Left]:
+    """The runs of every file. Raises UsageError without the environment, of which no client says anything."""
+    if given.environment is None:
+        raise UsageError(f"{tool} does not say where it ran", where="--environment", remedy="name the environment")
+    cells: dict[tuple[str, str], Report] = {}
+    for file in result_files(path, given):
+        if isinstance(file, Left):
+            yield file
+        elif file.suffix in (".json", ".jsonl"):
+            yield from _runs(tool, reader, file, given, cells)
+        elif not _is_log_of_report(file):
+            yield Left(file.source, f"not a result of {tool}", refused=False)
+
+
+def _runs(
+    tool: str, reader: Reader, file: ResultFile, given: Given, cells: dict[tuple[str, str], Report]
+) -> Iterator[Draft | Left]:
+    try:
+        found = documents(file)
+    except FileError as problem:
+        yield Left(file.source, str(problem))
+        return
+    alone = len(found) == 1
+    log = _log_beside(file) if alone else b""
+    reports = 0
+    for number, document in enumerate(found, 1):
+        content = file.content if alone else json.dumps(document, indent=1).encode()
+        report = reader(document, content, log)
+        if report is None:
+            continue
+        reports += 1
+        source = file.source if alone else f"{file.source}, object {number}"
+        reason = _refusal(report, given, cells)
+        if reason is None:
+            yield _draft(source, file, report, {"report": content} | ({"log": log} if log else {}), given)
+        else:
+            yield Left(source, reason)
+    if reports == 0:
+        yield Left(file.source, f"not a result of {tool}", refused=False)
+
+
+def _refusal(report: Report, given: Given, cells: dict[tuple[str, str], Report]) -> str | None:
+    """Why a report becomes no run; `cells` has the first run of each cell."""
+    if report.model is None and given.model is None:
+        return "it does not name the model; give --model"
+    workload = given.workload or report.workload
+    if workload is None:
+        return "it does not say what was asked for; name it with --workload"
+    cell = (_model(report, given), workload)
+    first = cells.setdefault(cell, report)
+    if not first.sizes:
+        cells[cell] = report
+    if first.workload != report.workload:
+        return f"{report.workload} is another load than {first.workload}, which --workload names; leave it out"
+    # A run whose requests failed has no sizes, or those of the requests that went well.
+    for one, other in zip(first.sizes, report.sizes, strict=False):
+        if abs(one - other) > _SAME_SIZE * max(one, other):
+            what = f"{other:.0f} tokens per request in place of {one:.0f} in another run of {workload}"
+            return f"{what}; import them apart, each with its --workload"
+    return None
+
+
+def _draft(source: str, file: ResultFile, report: Report, files: Mapping[str, bytes], given: Given) -> Draft:
+    answer = report.answer
+    missing = {} if "log" in files else {"log": "none lay beside the report"}
+    if report.started is None:
+        missing["started"] = "the report holds no date; the time is the file's last modification"
+    reason = report.failure
+    if reason is None and not answer.complete:
+        reason = "; ".join(answer.problems)
+    incomplete = "failed" if report.failure else "invalid"
+    assert given.environment is not None
+    options = given.matrix.environments.get(given.environment) if given.matrix else None
+    return Draft(
+        source=source,
+        model=_model(report, given),
+        model_id=report.model,
+        environment=given.environment,
+        environment_type="unknown" if options is None else options.type,
+        iteration=None,
+        started=report.started or file.modified,
+        metrics=answer.metrics,
+        asked=report.asked,
+        workload=given.workload or report.workload,
+        samples=answer.samples,
+        observed=answer.observed,
+        files=files,
+        shared=None if files["report"] == file.content else file.content,
+        shared_suffix=file.suffix,
+        unavailable=missing,
+        status="ok" if reason is None else incomplete,  # type: ignore[arg-type]
+        status_reason=reason,
+        notes=answer.problems if reason is None else (),
+    )
+
+
+def _model(report: Report, given: Given) -> str:
+    """The matrix's key of the model that the report names, else that name in the form of a key; else as given."""
+    if report.model is None:
+        assert given.model is not None
+        return given.model
+    models = given.matrix.models if given.matrix else {}
+    known = {facts.id: key for key, facts in models.items()}
+    known |= {facts.path: key for key, facts in models.items() if facts.path is not None}
+    return known.get(report.model) or as_key(report.model)
+
+
+def _log_beside(file: ResultFile) -> bytes:
+    """What the tool printed: the file of the same name; empty where there is none."""
+    for suffix in _LOGS:
+        path = file.path.with_name(file.stem + suffix)
+        if path.is_file():
+            return path.read_bytes()
+    return b""
+
+
+def _is_log_of_report(file: ResultFile) -> bool:
+    names = [f"{file.stem}{suffix}" for suffix in (".json", ".json.gz")]
+    return file.suffix in _LOGS and any(file.path.with_name(name).is_file() for name in names)
+
+
+def positive(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Options without those that nothing says."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def key_of(parts: Mapping[str, Any]) -> str:
+    """A workload's key of letters and values, e.g. `serve-in64-out16-c4-n12`; what is None is left out."""
+    texts = [f"{letters}{_short(value)}" for letters, value in parts.items() if value is not None]
+    return as_key("-".join(texts))
+
+
+def _short(value: Any) -> str:
+    known = reading.number(value)
+    return str(value) if known is None else f"{known:g}"
