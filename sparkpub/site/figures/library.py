@@ -3,7 +3,7 @@
 <metric>            all runs as points, with mean and interval      peak-memory, output-throughput, ...
 <metric>-relative   in % from the mean of the baseline
 <metric>-bars       means from zero          <metric>-box     box plots
-<metric>-order      against run order        <metric>-sweep   against batch size
+<metric>-order      against run order        <metric>-sweep   against requests at once
 <metric>-against-<metric>                    one metric against another
 comparison, memory-ledger, coverage, gpu-utilisation
 """

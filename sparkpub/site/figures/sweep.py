@@ -1,4 +1,4 @@
-"""A metric against batch size."""
+"""A metric against requests at once."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -17,7 +17,7 @@ from sparkpub.site.publication import slug
 
 
 def offers(campaign: Selection, metric: Metric) -> Iterator[Offer]:
-    """`output-throughput-sweep`, where the runs of the campaign have different batch sizes."""
+    """`output-throughput-sweep`, where the runs of the campaign handle different numbers of requests at once."""
     batches = {row["batch"] for row in campaign.rows("runs") if row["batch"] is not None}
     if len(batches) > 1:
         yield f"{slug(metric.name)}-sweep", partial(figure, metric)
@@ -30,7 +30,7 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
         key,
         Chart(draw, (selection.scope, metric)),
         {name: selection.rows_about(name, metric) for name in ("runs", "cells")},
-        title=f"{metric.label} against batch size",
+        title=f"{metric.label} against requests at once",
         says=differences or sentences.means(metric, selection.cells(metric)),
         **cell_table.details(selection, metric),
     )
@@ -39,7 +39,12 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
 def draw(scope: Scope, metric: Metric) -> dict[str, Any]:
     """Rows `runs` as points, means of `cells` joined by lines, one line per model and environment."""
     title = theme.axis_title(metric.label, metric.unit)
-    x = alt.X("batch:Q", title="Batch size", scale=alt.Scale(type="log", base=2), axis=alt.Axis(format="d"))
+    x = alt.X(
+        "batch:Q",
+        title="Requests at once (batch size or concurrency)",
+        scale=alt.Scale(type="log", base=2),
+        axis=alt.Axis(format="d"),
+    )
     points = (
         marks.rows(scope, "runs", marks.has(metric.name), marks.has("batch"))
         .mark_point(size=40, filled=True, opacity=0.6)
@@ -48,7 +53,7 @@ def draw(scope: Scope, metric: Metric) -> dict[str, Any]:
             y=alt.Y(f"{metric.name}:Q", title=title),
             color=theme.colour("model", scope.models, "Model"),
             shape=theme.shape("environment", scope.environments, "Environment"),
-            tooltip=marks.run_tooltip(metric.label, metric.name, [alt.Tooltip("batch:Q", title="batch size")]),
+            tooltip=marks.run_tooltip(metric.label, metric.name, [alt.Tooltip("batch:Q", title="requests at once")]),
             href=alt.Href("href:N"),
         )
     )
