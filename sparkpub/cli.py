@@ -135,7 +135,7 @@ def status(matrix_file: Path, data: Path, as_json: bool) -> None:
 # -- importing: import -------------------------------------------------------------------------------------
 
 
-_FORMATS = ["benchmark-spark", "llama-bench", "trtllm-bench", "vllm-bench"]
+_FORMATS = ["aiperf", "benchmark-spark", "llama-bench", "llama-benchy", "sglang", "trtllm-bench", "vllm-bench"]
 """As in `collect.importers`, which is loaded only when it is needed."""
 
 

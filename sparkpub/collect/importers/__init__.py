@@ -4,15 +4,26 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from sparkpub.collect.importers import benchmark_spark, llama_bench, trtllm_bench, vllm_bench
+from sparkpub.collect.importers import (
+    aiperf,
+    benchmark_spark,
+    llama_bench,
+    llama_benchy,
+    sglang,
+    trtllm_bench,
+    vllm_bench,
+)
 from sparkpub.collect.importers.base import Draft, Given, Importer
 from sparkpub.collect.importers.writing import Outcome, write
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Key
 
 IMPORTERS: dict[str, Importer] = {
+    "aiperf": aiperf.read,
     "benchmark-spark": benchmark_spark.read,
     "llama-bench": llama_bench.read,
+    "llama-benchy": llama_benchy.read,
+    "sglang": sglang.read,
     "trtllm-bench": trtllm_bench.read,
     "vllm-bench": vllm_bench.read,
 }

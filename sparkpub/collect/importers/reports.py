@@ -38,55 +38,71 @@ class Report:
     started: Moment | None
     sizes: tuple[float, ...] = ()
     failure: str | None = None
+    refusal: str | None = None
+    """Why the object cannot become a run whatever the command line says."""
 
 
-Reader = Callable[[dict[str, Any], bytes, bytes], Report | None]
-"""From an object, its bytes, and the log beside it, empty where there is none; None for an object of another tool."""
+@dataclass(frozen=True)
+class Tool:
+    """A tool's reader, and how its files are laid out."""
+
+    name: str
+    report: Callable[[dict[str, Any], bytes, bytes], Report | None]
+    """From an object, its bytes, and the log beside it, empty where there is none; None for an object of another
+    tool."""
+    is_report: Callable[[ResultFile], bool] | None = None
+    """For a tool that writes a folder for each run: which file is the report. The others are not spoken of."""
+    runs: Callable[[dict[str, Any]], list[dict[str, Any]]] | None = None
+    """For a tool that writes several runs into one object: an object of each, in the same form."""
 
 
-def read_reports(tool: str, reader: Reader, path: Path, given: Given) -> Iterator[Draft | Left]:
+def read_reports(tool: Tool, path: Path, given: Given) -> Iterator[Draft | Left]:
     """The runs of every file. Raises UsageError without the environment, of which no client says anything."""
     if given.environment is None:
-        raise UsageError(f"{tool} does not say where it ran", where="--environment", remedy="name the environment")
+        what = f"{tool.name} does not say where it ran"
+        raise UsageError(what, where="--environment", remedy="name the environment")
     cells: dict[tuple[str, str], Report] = {}
     for file in result_files(path, given):
         if isinstance(file, Left):
             yield file
+        elif tool.is_report is not None and not tool.is_report(file):
+            continue
         elif file.suffix in (".json", ".jsonl"):
-            yield from _runs(tool, reader, file, given, cells)
+            yield from _runs(tool, file, given, cells)
         elif not _is_log_of_report(file):
-            yield Left(file.source, f"not a result of {tool}", refused=False)
+            yield Left(file.source, f"not a result of {tool.name}", refused=False)
 
 
-def _runs(
-    tool: str, reader: Reader, file: ResultFile, given: Given, cells: dict[tuple[str, str], Report]
-) -> Iterator[Draft | Left]:
+def _runs(tool: Tool, file: ResultFile, given: Given, cells: dict[tuple[str, str], Report]) -> Iterator[Draft | Left]:
     try:
-        found = documents(file)
+        objects = documents(file)
     except FileError as problem:
         yield Left(file.source, str(problem))
         return
+    found = objects if tool.runs is None else [run for item in objects for run in tool.runs(item)]
     alone = len(found) == 1
     log = _log_beside(file) if alone else b""
     reports = 0
     for number, document in enumerate(found, 1):
         content = file.content if alone else json.dumps(document, indent=1).encode()
-        report = reader(document, content, log)
+        report = tool.report(document, content, log)
         if report is None:
             continue
         reports += 1
-        source = file.source if alone else f"{file.source}, object {number}"
+        source = file.source if alone else f"{file.source}, run {number}"
         reason = _refusal(report, given, cells)
         if reason is None:
             yield _draft(source, file, report, {"report": content} | ({"log": log} if log else {}), given)
         else:
             yield Left(source, reason)
     if reports == 0:
-        yield Left(file.source, f"not a result of {tool}", refused=False)
+        yield Left(file.source, f"not a result of {tool.name}", refused=False)
 
 
 def _refusal(report: Report, given: Given, cells: dict[tuple[str, str], Report]) -> str | None:
     """Why a report becomes no run; `cells` has the first run of each cell."""
+    if report.refusal is not None:
+        return report.refusal
     if report.model is None and given.model is None:
         return "it does not name the model; give --model"
     workload = given.workload or report.workload

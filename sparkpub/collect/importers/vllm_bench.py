@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.importers.base import Draft, Given, Left, local_moment
-from sparkpub.collect.importers.reports import Report, key_of, positive, read_reports
+from sparkpub.collect.importers.reports import Report, Tool, key_of, positive, read_reports
 from sparkpub.plan.workloads import WORKLOADS, reading
 
 _USUAL_BACKENDS = ("vllm", "openai")
@@ -19,7 +19,7 @@ _USUAL_BACKENDS = ("vllm", "openai")
 
 def read(path: Path, given: Given) -> Iterator[Draft | Left]:
     """Runs of a file or folder. Raises UsageError without the environment."""
-    return read_reports("vllm-bench", _report, path, given)
+    return read_reports(Tool("vllm-bench", _report), path, given)
 
 
 def _report(document: dict[str, Any], content: bytes, log: bytes) -> Report | None:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
-from sparkpub.plan.workloads import aiperf, llama_bench, reading, vllm_bench
+from sparkpub.plan.workloads import aiperf, llama_bench, reading, sglang, vllm_bench
 from sparkpub.plan.workloads.base import PYTHON, WORKDIR, Answer, Case, Command, Options, flags
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import MetricValue, Observed
@@ -209,6 +209,10 @@ def parse(log: bytes, files: Mapping[str, bytes], options: OpenaiEndpointOptions
         metrics = aiperf.metrics(report)
         load = aiperf.load(report)
         problems = aiperf.problems(report)
+    elif sglang.is_report(report):
+        metrics = sglang.metrics(report)
+        load = sglang.load(report)
+        problems = []
     else:
         client = vllm_bench.parse(b"", {"report": json.dumps(report).encode()}, None)
         metrics = dict(client.metrics)

@@ -132,7 +132,7 @@ def test_a_summary_that_repeats_runs_adds_none(tmp_path: Path) -> None:
     outcome, records = imported(RESULTS / "sweep", tmp_path)
     assert len(records) == 2
     assert [record.iteration for record in records] == [1, 2]
-    assert [left.source for left in outcome.skipped] == ["summary.json, object 1", "summary.json, object 2"]
+    assert [left.source for left in outcome.skipped] == ["summary.json, run 1", "summary.json, run 2"]
 
 
 def test_loads_of_another_size_are_not_put_in_one_cell(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_loads_of_another_size_are_not_put_in_one_cell(tmp_path: Path) -> None:
     assert [left.source for left in outcome.refused] == ["b.json"]
     assert "64 tokens per request in place of 32" in outcome.refused[0].reason
     outcome, _ = imported(RESULTS / "append-sweep.json", tmp_path / "named", workload="w")
-    assert [left.source for left in outcome.refused] == [f"append-sweep.json, object {n}" for n in (2, 3, 4, 5)]
+    assert [left.source for left in outcome.refused] == [f"append-sweep.json, run {n}" for n in (2, 3, 4, 5)]
 
 
 def test_a_damaged_file_is_one_line_and_the_others_go_on(tmp_path: Path) -> None:
