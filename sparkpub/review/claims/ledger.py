@@ -145,7 +145,16 @@ def _judge(claim: Claim, frame: Frame | None, review: "Review") -> Verdict:
         evidence["findings"] = list(doubts.values())
         text = f"These runs cannot carry it ({', '.join(doubts)}). The figures by themselves: {figures}."
         return Verdict(claim, "void", text, evidence)
-    return Verdict(claim, _combined(claim.scope, [reading.verdict for reading in readings]), f"{figures}.", evidence)
+    text = f"{figures}." if not world or _several_machines(chosen.records) else f"{figures}. {ONE_SESSION}"
+    return Verdict(claim, _combined(claim.scope, [reading.verdict for reading in readings]), text, evidence)
+
+
+ONE_SESSION = "This holds on this machine, this day: what differs between machines and days is not known."
+"""Said of every statement about the world that rests on one machine."""
+
+
+def _several_machines(records: Sequence[Record]) -> bool:
+    return len({record.machine.id for record in records}) > 1
 
 
 def _sentence(expect: Expect, readings: Sequence[Reading]) -> str:
