@@ -86,7 +86,9 @@ def _made(draft: Draft, given: Given, known: "_Known", originals: bool) -> tuple
         record, files = _record(draft, given, iteration, len(known.by_id), originals)
     except ValidationError as error:
         return Left(draft.source, "; ".join(field_problems(error)))
-    same = known.compared(draft.source, record, numbered=draft.iteration is not None)
+    # A numbered run is its own, and so is one with a log; several files may hold the same report.
+    by_figures = draft.iteration is None and record.file("log") is None
+    same = known.compared(draft.source, record, by_figures=by_figures)
     return same or (record, files)
 
 
@@ -118,11 +120,11 @@ class _Known:
         model, environment, workload = cell
         return 1 + self.iterations.get((model, environment, workload), 0)
 
-    def compared(self, source: str, record: Record, *, numbered: bool) -> Left | None:
-        """Why a record adds nothing to those known, or contradicts one. `numbered`: its source says its iteration, so
-        that equal figures may be two runs."""
+    def compared(self, source: str, record: Record, *, by_figures: bool) -> Left | None:
+        """Why a record adds nothing to those known, or contradicts one. `by_figures`: equal figures of one time are one
+        run."""
         twin = self.by_proof.get((record.cell, _proof(record)))
-        if twin is None and not numbered:
+        if twin is None and by_figures:
             twin = self.by_figures.get(_figures(record))
         if twin is not None:
             return Left(source, f"is there already, as {twin}", refused=False)

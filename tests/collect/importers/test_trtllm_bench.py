@@ -1,5 +1,6 @@
 """Logs and reports of trtllm-bench as they lie in a folder."""
 
+import gzip
 import json
 import os
 import shutil
@@ -55,11 +56,43 @@ def test_runs_of_a_cell_are_numbered_in_order_of_time(tmp_path: Path) -> None:
     log = (LOGS / "1.1-offline.log").read_text()
     (folder / "b.log").write_text(log.replace("04:20:21", "03:00:00"))
     (folder / "a.log").write_text(log)
-    import_results("trtllm-bench", folder, tmp_path, Given("c", environment="native", model="gpt", workload="w"))
+    import_results("trtllm-bench", folder, tmp_path, Given("c", environment="native", model="other", workload="w"))
     records = sorted((stored.record for stored in read_folder(tmp_path / "c")), key=lambda record: record.iteration)
     assert [record.started.value[-8:] for record in records] == ["03:00:00", "04:20:21"]
     assert [record.plan.position for record in records] == [0, 1]
-    assert {record.cell for record in records} == {("gpt", "native", "w")}
+    assert {record.cell for record in records} == {("gpt-oss-120b", "native", "w")}
+
+
+def test_folders_are_read_to_the_bottom_and_the_same_names_in_two_are_two_runs(tmp_path: Path) -> None:
+    log = (LOGS / "1.1-offline.log").read_bytes()
+    (tmp_path / "in/run1").mkdir(parents=True)
+    (tmp_path / "in/run2").mkdir()
+    (tmp_path / "in/run1/a.log").write_bytes(log)
+    (tmp_path / "in/run2/a.log.gz").write_bytes(gzip.compress(log.replace(b"04:20:21", b"05:00:00")))
+    import_results("trtllm-bench", tmp_path / "in", tmp_path / "data", Given("c", environment="native"))
+    records = [stored.record for stored in read_folder(tmp_path / "data/c")]
+    assert [(record.started.value[-8:], record.iteration) for record in records] == [("04:20:21", 1), ("05:00:00", 2)]
+
+
+@pytest.mark.parametrize(
+    "echoed",
+    [
+        "+ trtllm-bench --model meta-llama/Llama-3.1-8B --model_path /models/llama throughput --dataset d.jsonl",
+        "root@spark:/# /usr/bin/trtllm-bench -m 'meta-llama/Llama-3.1-8B' latency",
+    ],
+)
+def test_a_log_that_lost_its_label_is_named_by_the_command_in_it(echoed: str, tmp_path: Path) -> None:
+    text = (LOGS / "1.1-offline.log").read_text()
+    lost = "\n".join(line for line in text.splitlines() if "Model:" not in line)
+    (tmp_path / "a.log").write_text(lost)
+    given = Given("c", environment="native", model="given")
+    import_results("trtllm-bench", tmp_path / "a.log", tmp_path / "nothing", given)
+    (record,) = (stored.record for stored in read_folder(tmp_path / "nothing/c"))
+    assert record.model == "given"
+    (tmp_path / "a.log").write_text(f"{echoed}\n{lost}")
+    import_results("trtllm-bench", tmp_path / "a.log", tmp_path / "echoed", given)
+    (record,) = (stored.record for stored in read_folder(tmp_path / "echoed/c"))
+    assert (record.model, record.requested.model_id) == ("llama-3.1-8b", "meta-llama/Llama-3.1-8B")
 
 
 def test_a_single_file(tmp_path: Path) -> None:
