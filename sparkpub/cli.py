@@ -32,7 +32,7 @@ def _print(as_json: bool, document: Callable[[], Any], lines: Callable[[], Itera
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="sparkpub")
 def cli() -> None:
-    """Measure LLM inference, review the runs, publish what survives."""
+    """Measure LLM inference, check the runs, publish the results."""
 
 
 # -- measuring: doctor, plan, collect, status --------------------------------------------------------------
@@ -44,7 +44,7 @@ def cli() -> None:
 @click.option("--smoke", is_flag=True, help="Run each cell of the matrix once, without gates, and keep nothing.")
 @_JSON
 def doctor(matrix_file: Path | None, data: Path, smoke: bool, as_json: bool) -> None:
-    """Say what this machine can measure and what is missing, before the night.
+    """Say what this machine can measure and what is missing, before a long run.
 
     Example: sparkpub doctor matrix/demo.yaml --smoke
     """
@@ -145,7 +145,7 @@ _FORMATS = ["aiperf", "benchmark-spark", "llama-bench", "llama-benchy", "sglang"
 @click.option("--campaign", required=True, help="The campaign that the runs become part of.")
 @_DATA
 @click.option("--matrix", "matrix_file", type=_PATH, help="The matrix that declares the campaign.")
-@click.option("--about", "about_file", type=_PATH, help="YAML with what people know besides.")
+@click.option("--about", "about_file", type=_PATH, help="Extra metadata (YAML).")
 @click.option("--model", help="Key of the model, where the results do not say it.")
 @click.option("--environment", help="Key of the environment; most tools never say where they ran.")
 @click.option("--workload", help="Key of the workload; otherwise made of what the tool was asked for.")
@@ -153,7 +153,7 @@ _FORMATS = ["aiperf", "benchmark-spark", "llama-bench", "llama-benchy", "sglang"
 @_JSON
 def import_(kind: str, path: Path, campaign: str, data: Path, matrix_file: Path | None, about_file: Path | None,
             originals: bool, as_json: bool, **cell: str | None) -> None:  # fmt: skip
-    """Make records of another tool's results. A second import changes nothing; exit 1 where something was refused.
+    """Import another tool's results. A second import changes nothing; exit 1 where something was refused.
 
     Example: sparkpub import benchmark-spark results/comprehensive --campaign mine --data local
     """
@@ -223,7 +223,7 @@ def claims(data: Path, sources: Path, as_json: bool) -> None:
 @_DATA
 @_SOURCES
 def values(filter_text: str, data: Path, sources: Path) -> None:
-    """Every name that prose can use, with its present value; FILTER keeps lines that contain all its words.
+    """Template expressions that you can use in posts, with current values; FILTER keeps lines with all its words.
 
     Example: sparkpub values "mean peak_memory deepseek"
     """
@@ -236,11 +236,11 @@ def values(filter_text: str, data: Path, sources: Path) -> None:
 
 @cli.command()
 @click.argument("run_id")
-@click.option("--reason", default=None, help="Why the run is taken out; it stands on the site.")
-@click.option("--undo", is_flag=True, help="Put the run back.")
+@click.option("--reason", default=None, help="Why the run is excluded; shown publicly.")
+@click.option("--undo", is_flag=True, help="Restore the run.")
 @_DATA
 def quarantine(run_id: str, reason: str | None, undo: bool, data: Path) -> None:
-    """Take a run out of the figures, visibly and reversibly. Nothing is deleted.
+    """Exclude a run from the results (--undo restores it). Nothing is deleted.
 
     Example: sparkpub quarantine RUN_ID --reason "the fan was blocked"
     """
@@ -330,7 +330,7 @@ def render(data: tuple[Path, ...], out: Path, **given: Any) -> None:
               help="The configuration of MkDocs.")  # fmt: skip
 @click.option("--site-dir", type=_FOLDER, default=None, help="Folder to write.")
 def build(config: Path, site_dir: Path | None) -> None:
-    """Review the runs, judge the claims, and build the site strictly; nothing is built that the review refuses.
+    """Check the runs and the claims, and build the site; nothing is built while there is an unanswered error.
 
     Example: sparkpub build
     """
