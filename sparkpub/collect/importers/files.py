@@ -60,7 +60,7 @@ def result_files(path: Path, given: Given) -> Iterator[ResultFile | Left]:
     for count, file in enumerate(paths, 1):
         source = str(file.relative_to(root))
         try:
-            content = _content(file)
+            content = content_of(file)
         except (OSError, EOFError, zlib.error) as error:
             yield Left(source, f"cannot be read: {error}")
             continue
@@ -79,8 +79,8 @@ def _below(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _content(path: Path) -> bytes | None:
-    """The content, decompressed; None where it is too large."""
+def content_of(path: Path) -> bytes | None:
+    """The content, decompressed; None where it is too large. Raises OSError, EOFError or zlib.error."""
     with path.open("rb") as file:
         compressed = path.name.endswith(".gz")
         reader = gzip.GzipFile(fileobj=file) if compressed else file

@@ -5,13 +5,15 @@ the same name; runs of one cell must have measured requests of the same size, wh
 """
 
 import json
+import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.importers.base import Draft, Given, Left, as_key
-from sparkpub.collect.importers.files import FileError, ResultFile, documents, result_files
+from sparkpub.collect.importers.files import FileError, ResultFile, content_of, documents, result_files
 from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record.errors import UsageError
@@ -124,7 +126,7 @@ def _refusal(report: Report, given: Given, cells: dict[tuple[str, str], Report])
 
 def _draft(source: str, file: ResultFile, report: Report, files: Mapping[str, bytes], given: Given) -> Draft:
     answer = report.answer
-    missing = {} if "log" in files else {"log": "none lay beside the report"}
+    missing = {} if "log" in files else {"log": "none that can be read lay beside the report"}
     if report.started is None:
         missing["started"] = "the report holds no date; the time is the file's last modification"
     reason = report.failure
@@ -168,11 +170,12 @@ def _model(report: Report, given: Given) -> str:
 
 
 def _log_beside(file: ResultFile) -> bytes:
-    """What the tool printed: the file of the same name; empty where there is none."""
-    for suffix in _LOGS:
+    """What the tool printed: the file of the same name; empty where there is none that can be read."""
+    for suffix in (*_LOGS, *(f"{suffix}.gz" for suffix in _LOGS)):
         path = file.path.with_name(file.stem + suffix)
         if path.is_file():
-            return path.read_bytes()
+            with suppress(OSError, EOFError, zlib.error):
+                return content_of(path) or b""
     return b""
 
 

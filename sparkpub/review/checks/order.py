@@ -212,7 +212,8 @@ def _out_of_order(view: View) -> Iterator[Finding]:
     """Runs that began before runs which stand earlier in the plan. Retries and repeats have no place of their own."""
     slots = {(*run.record.cell, run.record.iteration): run for run in reversed(view.runs)}
     firsts = [run for run in slots.values() if run.record.plan.attempt == 1 and run.record.repeat_of is None]
-    firsts.sort(key=lambda run: run.record.started.value)
+    # Short runs may begin in the same second.
+    firsts.sort(key=lambda run: (run.record.started.value, run.record.plan.position))
     early, latest = [], math.inf
     for run in reversed(firsts):
         if run.record.plan.position > latest:

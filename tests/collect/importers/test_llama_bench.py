@@ -215,3 +215,14 @@ def test_what_was_imported_passes_the_review(tmp_path: Path) -> None:
     imported(RESULTS / "warmup-r5.json", tmp_path)
     findings = review(load(tmp_path)).findings
     assert [finding.check for finding in findings if finding.severity == "error"] == []
+
+
+def test_runs_that_began_in_the_same_second_are_in_order(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name in ("multi.json", "kv-q8.json", "models.csv"):
+        text = (RESULTS / name).read_text()
+        (folder / name).write_text(re.sub(r"2026-11-21T15:\d\d:\d\dZ", "2026-11-21T15:00:00Z", text))
+    imported(folder, tmp_path / "data")
+    texts = [finding.message for finding in review(load(tmp_path / "data")).findings]
+    assert not [text for text in texts if "stand earlier in the plan" in text]

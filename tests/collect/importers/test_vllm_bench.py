@@ -1,5 +1,6 @@
 """Results of vllm bench: what the tool wrote is what the records hold."""
 
+import gzip
 import json
 import re
 import shutil
@@ -79,6 +80,19 @@ def test_the_log_beside_a_report_is_evidence_and_says_the_lengths(tmp_path: Path
     assert (record.requested.workload["input_tokens"], record.requested.workload["output_tokens"]) == (64, 16)
     findings = review(load(tmp_path)).findings
     assert [finding.check for finding in findings if finding.severity == "error"] == []
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_compressed_report_has_its_compressed_log_where_that_can_be_read(whole: bool, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    report, log = ((RESULTS / f"serve-c4.{suffix}").read_bytes() for suffix in ("json", "log"))
+    (folder / "a.json.gz").write_bytes(gzip.compress(report))
+    (folder / "a.log.gz").write_bytes(gzip.compress(log)[: None if whole else -20])
+    _, (record,) = imported(folder, tmp_path / "data")
+    assert (record.file("log") is not None) == whole
+    assert ("log" in record.unavailable) != whole
+    assert record.workload == ("serve-in64-out16-c4-n12" if whole else "serve-c4-n12")
 
 
 def test_json_lines_of_a_sweep_are_a_run_each(tmp_path: Path) -> None:
