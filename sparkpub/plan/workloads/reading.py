@@ -52,12 +52,12 @@ def lines(data: bytes) -> list[str]:
 
 
 def json_value(data: bytes | None) -> Any:
-    """A JSON document, NaN and Infinity included; None where there is none or it is cut short."""
+    """A JSON document, NaN and Infinity included; None where there is none, it is cut short, or it nests too deep."""
     if data is None:
         return None
     try:
         return json.loads(text(data))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -169,6 +169,7 @@ def test_a_damaged_file_is_one_line_and_the_others_go_on(tmp_path: Path) -> None
     text = (RESULTS / "serve-c4.json").read_text()
     (folder / "cut.json").write_text(text[:-10])
     (folder / "cut-lines.json").write_text((RESULTS / "append-sweep.json").read_text()[:-10])
+    (folder / "deep.json").write_text("[" * 200_000)
     (folder / "nameless.json").write_text(text.replace('"model_id": "tiny-llama"', '"model_id": null'))
     (folder / "other.json").write_text("[1, 2]")
     (folder / "whole.json").write_text(text)
@@ -176,6 +177,7 @@ def test_a_damaged_file_is_one_line_and_the_others_go_on(tmp_path: Path) -> None
     assert [(left.source, left.reason) for left in outcome.refused] == [
         ("cut-lines.json", "not JSON, or cut short"),
         ("cut.json", "not JSON, or cut short"),
+        ("deep.json", "not JSON, or cut short"),
         ("nameless.json", "it does not name the model; give --model"),
     ]
     assert [left.source for left in outcome.skipped] == ["other.json"]
