@@ -5,6 +5,8 @@ import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from xml.etree import ElementTree
 
 import markdown
@@ -20,7 +22,7 @@ from sparkpub.review.export import FORMATS, table
 from sparkpub.site.build import build
 from sparkpub.site.content import Content, SiteOptions, fill, placeholder, way_to_root
 from sparkpub.site.figures.samples import thinned
-from sparkpub.site.pages import blog
+from sparkpub.site.pages import blog, runs
 from sparkpub.site.pages.evidence import inert
 from sparkpub.site.pages.templating import front_matter, markdown_text
 from sparkpub.site.publication import slug
@@ -139,3 +141,22 @@ def test_exports_agree_in_every_format(data: Path) -> None:
         mine = rows[(rows["run"].str.contains("native_m_w_iter02")) & (rows["metric"] == "output_throughput_tok_s")]
         assert mine["value"].tolist() == [100.2]
         assert mine["unit"].tolist() == ["tok/s"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "shown"),
+    [
+        (["short"] * 300, 200),  # as many lines as a page has room for
+        (["x" * 3000] * 3, 1),  # two of them are more than 4,000 characters
+        (["x" * 4_001], 0),
+        (["a", "b"], 2),
+    ],
+)
+def test_a_page_shows_the_end_of_a_log_as_far_as_it_is_short(tmp_path: Path, lines: list[str], shown: int) -> None:
+    path = tmp_path / "run.log"
+    path.write_text("\n".join(lines))
+    log: Any = SimpleNamespace(role="log", address="evidence/run.log.txt", path=path)
+    tail = runs._log_tail([log])
+    assert tail is not None
+    assert (tail["total"], len(tail["lines"])) == (len(lines), shown)
+    assert [number for number, _ in tail["lines"]] == list(range(len(lines) - shown + 1, len(lines) + 1))

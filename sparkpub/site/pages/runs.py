@@ -14,7 +14,7 @@ from sparkpub.site.pages.evidence import Published
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication, cell_label, one_of_each_check
 
-LOG_LINES = 200
+LOG_LINES, LOG_CHARACTERS = 200, 4_000
 
 
 @dataclass(frozen=True)
@@ -118,5 +118,10 @@ def _log_tail(files: Sequence[Published]) -> dict[str, Any] | None:
     if log is None:
         return None
     lines = log.path.read_text(encoding="utf-8", errors="replace").splitlines()
-    first = max(0, len(lines) - LOG_LINES)
+    first = len(lines)
+    room = LOG_CHARACTERS
+    # A real engine prints its whole configuration in a line or two: those are left to the file.
+    while first > max(0, len(lines) - LOG_LINES) and room >= len(lines[first - 1]):
+        first -= 1
+        room -= len(lines[first])
     return {"file": log, "total": len(lines), "lines": list(enumerate(lines[first:], first + 1))}
