@@ -147,8 +147,8 @@ def test_exports_agree_in_every_format(data: Path) -> None:
     ("lines", "shown"),
     [
         (["short"] * 300, 200),  # as many lines as a page has room for
-        (["x" * 3000] * 3, 1),  # two of them are more than 4,000 characters
-        (["x" * 4_001], 0),
+        (["x" * 3000] * 3, 1),  # two of them are more than 3,500 characters
+        (["x" * 3_501], 0),
         (["a", "b"], 2),
     ],
 )

@@ -14,7 +14,7 @@ from sparkpub.site.pages.evidence import Published
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication, cell_label, one_of_each_check
 
-LOG_LINES, LOG_CHARACTERS = 200, 4_000
+LOG_LINES, LOG_CHARACTERS = 200, 3_500
 
 
 @dataclass(frozen=True)
