@@ -7,6 +7,7 @@ killed one left.
 import http.client
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -165,6 +166,7 @@ class Servers:
     def __init__(self, folder: Path, interruption: Interruption, progress: Progress) -> None:
         self._folder = folder / FOLDER
         self._interruption, self._progress = interruption, progress
+        self._names: Counter[str] = Counter()
         self.live: LiveServer | None = None
 
     def serving(self, serves: Serves | None) -> LiveServer | None:
@@ -179,11 +181,17 @@ class Servers:
             self.stop()
         return self.live
 
+    def _new_name(self, environment: str, model: str) -> str:
+        """A name that no other start of this collection has: one that fails is over within a second."""
+        name = f"{environment}_{model}_server_{Moment.at(datetime.now(UTC)).compact}"
+        before = self._names[name]
+        self._names[name] += 1
+        return f"{name}-{before + 1}" if before else name
+
     def start(self, serves: Serves, model: str, environment: Environment) -> LiveServer:
         """A new server, ready or with the problem that keeps it from being so."""
         self.stop()
-        began = Moment.at(datetime.now(UTC)).compact
-        live = LiveServer(serves, f"{serves.environment}_{model}_server_{began}", self._folder)
+        live = LiveServer(serves, self._new_name(serves.environment, model), self._folder)
         self.live = live
         label = f"{model}/{serves.environment}"
         live.start(

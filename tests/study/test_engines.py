@@ -61,3 +61,9 @@ def test_each_served_run_counts_the_tokens_that_were_asked_for(reviewed: Review)
     for record in good:
         requests = record.requested.workload["requests"]
         assert (record.observed.requests, record.observed.output_tokens_mean) == (requests, 128.0)
+
+
+def test_cells_that_are_short_of_runs_are_told_together(reviewed: Review) -> None:
+    (found,) = [item for item in reviewed.findings if (item.campaign, item.check) == ("h200-vllm", "unbalanced")]
+    assert found.evidence["good"] == {"dense7b/native/serve-c8": 7, "dense7b/container/serve-c8": 6}
+    assert "have 6 to 7 good runs and the matrix declares 10" in found.message

@@ -1,12 +1,13 @@
 """Whether the campaign holds what its matrix declares: every cell, every iteration, each once."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
-from sparkpub.review.checks.view import View, ids, label
+from sparkpub.review.checks.view import View, ids, label, listed
+from sparkpub.review.frame import Cell
 
 
 def duplicate_iteration(view: View) -> Iterator[Finding]:
@@ -48,13 +49,26 @@ def unbalanced(view: View) -> Iterator[Finding]:
     if matrix is None and len(set(good.values())) == 1:
         return
     most = max(good.values(), default=0)
+    others: dict[int, list[Cell]] = defaultdict(list)
     for cell, number in good.items():
         declared = most if matrix is None else matrix.iterations_of(cell[2])
         if number not in (0, declared):
-            against = "other cells have" if matrix is None else "its matrix declares"
-            yield view.finding("unbalanced", "warning",
-                               f"{label(cell)} has {number} good runs and {against} {declared}.",
-                               cell=cell, good=number, declared=declared)  # fmt: skip
+            others[declared].append(cell)
+    against = "other cells have" if matrix is None else "the matrix declares"
+    for declared, cells in others.items():
+        yield _unbalanced(view, {cell: good[cell] for cell in cells}, f"{against} {declared}", declared)
+
+
+def _unbalanced(view: View, good: Mapping[Cell, int], against: str, declared: int) -> Finding:
+    """Cells whose number of good runs is not the one that is wanted."""
+    if len(good) == 1:
+        ((cell, number),) = good.items()
+        text = f"{label(cell)} has {number} good runs and {against}."
+        return view.finding("unbalanced", "warning", text, cell=cell, good=number, declared=declared)
+    names = [label(cell) for cell in good]
+    text = f"{listed(names, 'cells')} have {min(good.values())} to {max(good.values())} good runs and {against}."
+    counts = dict(zip(names, good.values(), strict=True))
+    return view.finding("unbalanced", "warning", text, cells=names, good=counts, declared=declared)
 
 
 CHECKS = (
