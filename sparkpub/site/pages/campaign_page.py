@@ -162,7 +162,12 @@ def summary(publication: Publication, campaign: CampaignData, metrics: Sequence[
             cells[metric.name, cell.model, cell.environment, cell.workload] = cell
         for row in publication.comparisons_of(campaign, metric):
             rivals.setdefault((metric.name, row.model, row.candidate, row.workload), row)
-    runs = Counter(record.cell for record in campaign.records)
+    recorded = Counter(record.cell for record in campaign.records)
+    counted = Counter(
+        record.cell
+        for record in campaign.records
+        if record.status == "ok" and record.run_id not in publication.review.excluded
+    )
     rows = []
     for key in cell_keys(campaign):
         values = [
@@ -178,11 +183,16 @@ def summary(publication: Publication, campaign: CampaignData, metrics: Sequence[
                 "environment": environment,
                 "workload": workload,
                 "values": values,
-                "runs": runs[key],
+                "runs": _runs(counted[key], recorded[key]),
                 "flags": one_of_each_check(finding for finding in findings if finding.severity != "info"),
             }
         )
     return rows
+
+
+def _runs(counted: int, recorded: int) -> str:
+    """How many runs are in the figures of a cell, and of how many where some are not: `10`, `10 of 13`."""
+    return str(counted) if counted == recorded else f"{counted} of {recorded}"
 
 
 def anchor(campaign: str, check: str) -> str:
