@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self
 
+import scipy
 from pydantic import Field, FiniteFloat, PositiveFloat, model_validator
 
 from sparkpub.record.errors import ClaimError
@@ -104,6 +105,8 @@ class Asked:
     decimals: int
     world: bool = False
     """Whether it is about more than these runs: then an estimate without an interval decides nothing."""
+    chances: int = 1
+    """How many units could each make the claim true by chance: all of them where one is enough."""
 
     def read(self) -> list["Reading"]:
         """What each unit says. Raises ClaimError for a unit or statistic that is not there."""
@@ -114,13 +117,29 @@ def _word(truth: bool | None) -> Decided:
     return "undecided" if truth is None else "supported" if truth else "refuted"
 
 
-def _inside(quantity: Quantity, low: float, high: float) -> Decided:
-    """Whether the 95 % interval lies inside [low, high], outside, or across a bound; few runs decide nothing."""
+def _inside(quantity: Quantity, low: float, high: float, chances: int = 1) -> Decided:
+    """Whether the 95 % interval lies inside [low, high], outside, or across a bound; few runs decide nothing.
+
+    Where one of several units is enough, support needs the interval that is wide enough for all of them.
+    """
     if quantity.ci95 is None or min(quantity.n) < MINIMUM_RUNS:
         return "undecided"
-    if low <= quantity.ci95[0] and quantity.ci95[1] <= high:
-        return "supported"
-    return "refuted" if quantity.ci95[1] < low or quantity.ci95[0] > high else "undecided"
+    bottom, top = quantity.ci95
+    if top < low or bottom > high:
+        return "refuted"
+    bottom, top = _widened(quantity, chances)
+    return "supported" if low <= bottom and top <= high else "undecided"
+
+
+def _widened(quantity: Quantity, chances: int) -> tuple[float, float]:
+    """The interval at Bonferroni's level. Its degrees of freedom are at least those of the smaller sample, so it is
+    rather too wide than too narrow."""
+    assert quantity.ci95 is not None
+    assert quantity.value is not None
+    df = min(quantity.n) - 1
+    plain, wide = scipy.special.stdtrit(df, [1 - ALPHA / 2, 1 - ALPHA / (2 * chances)])
+    bottom, top = (quantity.value + (end - quantity.value) * float(wide / plain) for end in quantity.ci95)
+    return bottom, top
 
 
 def _with_interval(quantity: Quantity) -> str:
@@ -136,24 +155,32 @@ def _read_equivalence(asked: Asked) -> list[Reading]:
     for question in asked.questions:
         quantity, test = ask("difference_percent", question), ask("equivalence_p", question)
         shown = _with_interval(quantity) + (f", TOST {test.text()}" if test.value is not None else "")
-        readings.append(Reading(question.group.label, quantity, _equivalent(quantity, test, margin), shown))
+        verdict = _equivalent(quantity, test, margin, asked.chances)
+        readings.append(Reading(question.group.label, quantity, verdict, shown))
     return readings
 
 
-def _equivalent(quantity: Quantity, test: Quantity, margin: float) -> Decided:
+def _equivalent(quantity: Quantity, test: Quantity, margin: float, chances: int) -> Decided:
     """Shown by TOST, refuted by an interval wholly beyond the margin, else undecided."""
-    if test.value is not None and min(test.n) >= MINIMUM_RUNS and test.value < ALPHA:
+    if test.value is not None and min(test.n) >= MINIMUM_RUNS and test.value * chances < ALPHA:
         return "supported"
     return "refuted" if _inside(quantity, -margin, margin) == "refuted" else "undecided"
 
 
 def _read_interval(asked: Asked) -> list[Reading]:
     """A direction is a difference on one side of zero."""
-    name, bounds = asked.expect.form, getattr(asked.expect, asked.expect.form)
+    name = asked.expect.form
     if name == "direction":
-        name, bounds = "difference", (0.0, math.inf) if bounds == "higher" else (-math.inf, 0.0)
-    quantities = [(question.group.label, ask(name, question)) for question in asked.questions]
-    return [Reading(unit, found, _inside(found, *bounds), _with_interval(found)) for unit, found in quantities]
+        name = "difference"
+        low, high = (0.0, math.inf) if asked.expect.direction == "higher" else (-math.inf, 0.0)
+    else:
+        low, high = getattr(asked.expect, name)
+    readings = []
+    for question in asked.questions:
+        found = ask(name, question)
+        verdict = _inside(found, low, high, asked.chances)
+        readings.append(Reading(question.group.label, found, verdict, _with_interval(found)))
+    return readings
 
 
 def _read_condition(asked: Asked) -> list[Reading]:
@@ -163,17 +190,17 @@ def _read_condition(asked: Asked) -> list[Reading]:
         adjusted = holm([quantity.value for quantity in quantities])
         quantities = [replace(quantity, value=p) for quantity, p in zip(quantities, adjusted, strict=True)]
     return [
-        Reading(question.group.label, found, _condition(found, sign, number, world=asked.world), _with_interval(found))
+        Reading(question.group.label, found, _condition(found, sign, number, asked), _with_interval(found))
         for question, found in zip(asked.questions, quantities, strict=True)
     ]
 
 
-def _condition(quantity: Quantity, sign: str, number: str, *, world: bool) -> Decided:
+def _condition(quantity: Quantity, sign: str, number: str, asked: Asked) -> Decided:
     """`=` holds at the digits written; an inequality is read with the 95 % interval where there is one."""
     bound = float(number)
     if quantity.value is None:
         return "undecided"
-    if world and quantity.ci95 is None and quantity.statistic.kind != "runs":
+    if asked.world and quantity.ci95 is None and quantity.statistic.kind != "runs":
         return "undecided"
     if sign == "=":
         return _word(_agrees(quantity, bound, len(number.partition(".")[2])))
@@ -182,7 +209,8 @@ def _condition(quantity: Quantity, sign: str, number: str, *, world: bool) -> De
         return "refuted" if not _OPERATORS[sign](quantity.value, bound) else "undecided"
     if quantity.ci95 is None:
         return _word(_OPERATORS[sign](quantity.value, bound))
-    return _inside(quantity, *((-math.inf, bound) if sign.startswith("<") else (bound, math.inf)))
+    low, high = (-math.inf, bound) if sign.startswith("<") else (bound, math.inf)
+    return _inside(quantity, low, high, asked.chances)
 
 
 def _agrees(quantity: Quantity, published: float, decimals: int) -> bool | None:

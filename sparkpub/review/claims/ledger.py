@@ -137,7 +137,9 @@ def _judge(claim: Claim, frame: Frame | None, review: "Review") -> Verdict:
     chosen = frame.group(claim.include, model=claim.models, environment=claim.environments, workload=claim.workloads)
     statistic = claim.statistic or ("mean" if claim.compare is None else "difference")
     world = claim.about == "world"
-    readings = Asked(claim.expect, _questions(claim, chosen), statistic, claim.decimals, world).read()
+    questions = _questions(claim, chosen)
+    chances = len(questions) if claim.scope.startswith("any") else 1
+    readings = Asked(claim.expect, questions, statistic, claim.decimals, world, chances).read()
     evidence: dict[str, Any] = {"include": claim.include, "units": [reading.document() for reading in readings]}
     figures = _sentence(claim.expect, readings)
     doubts = _doubts(claim, chosen.records, review) if claim.about == "world" else {}

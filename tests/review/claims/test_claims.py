@@ -312,3 +312,25 @@ def test_a_statement_names_no_figure_that_is_not_tested() -> None:
     fields = {"id": "it", "says": "Within {within} %.", "source": {"document": "d"}, "about": "data", "campaign": "c"}
     with pytest.raises(ValueError, match=r"says names \{within\}, and its expectation has \{number\}"):
         Claim.model_validate(fields | {"expect": {"holds": "runs = 1"}, "recorded": "supported"})
+
+
+def test_where_one_unit_is_enough_each_needs_more_than_it_would_alone() -> None:
+    """Mean 100, 95 % interval 100 ± 0.448, so `mean > 99.5` holds for one cell. With four cells of which one is enough,
+    t(9) at 1 - 0.05/8 is 3.11 in place of 2.262: 100 ± 0.616 reaches below 99.5."""
+    fields: dict[str, Any] = {"metric": METRIC, "scope": "any cell", "expect": {"holds": "mean > 99.5"}}
+    assert verdict_on(a_dataset({("m", "e"): TEN}), **fields).verdict == "supported"
+    several = {(f"m{index}", "e"): [value - index for value in TEN] for index in range(4)}
+    assert verdict_on(a_dataset(several), **fields).verdict == "undecided"
+    assert verdict_on(a_dataset(several), **fields | {"expect": {"holds": "mean > 99.3"}}).verdict == "supported"
+    assert verdict_on(a_dataset(several), **fields | {"expect": {"holds": "mean > 101"}}).verdict == "refuted"
+
+
+def test_equivalence_of_any_is_corrected() -> None:
+    """The difference is 0.1 with standard error 0.28 and 18 degrees of freedom: TOST within 0.6 % has
+    t = (0.6 - 0.1) / 0.28 = 1.79 and p = 0.045, which is no longer below 0.05 when three models could show it."""
+    fields: dict[str, Any] = {"metric": METRIC, "compare": "container / native", "scope": "any model"}
+    expect = {"equivalent_within_percent": 0.6}
+    assert verdict_on(a_dataset(BOTH), **fields, expect=expect).verdict == "supported"
+    worse = {(f"k{n}", place): [v + (n if place == "container" else 0) for v in TEN]
+             for n in (3, 4) for place in ("native", "container")}  # fmt: skip
+    assert verdict_on(a_dataset(BOTH | worse), **fields, expect=expect).verdict == "undecided"
