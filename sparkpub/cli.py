@@ -20,7 +20,8 @@ _MATRIX = click.argument("matrix_file", metavar="MATRIX", type=_PATH)
 _DIR = click.argument("data", metavar="[DIR]", type=_PATH, default=DEFAULT_DATA)
 _DATA = click.option("--data", type=_FOLDER, default=DEFAULT_DATA, show_default=True,
                      help="The data folder that holds the campaigns.")  # fmt: skip
-_SOURCES = click.option("--sources", type=_PRESENT, default=Path("site_src"), show_default=True,
+_SITE = Path("site_src")
+_SOURCES = click.option("--sources", type=_PRESENT, default=_SITE, show_default=True,
                         help="The folder of pages, claims.yaml and facts.yaml.")  # fmt: skip
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 
@@ -179,18 +180,25 @@ def import_(kind: str, path: Path, campaign: str, data: Path, matrix_file: Path 
 @click.option("--github", is_flag=True, help="Print the findings as annotations of a GitHub workflow.")
 @click.option("--fail-on", type=click.Choice(["error", "warning"]), default="error", show_default=True,
               help="Exit 1 at findings of this severity or worse that campaign.json does not acknowledge.")  # fmt: skip
-@click.option("--sources", type=_FOLDER, default=Path("site_src"), show_default=True,
-              help="The folder of pages and claims, checked too where it exists.")  # fmt: skip
-def check(data: Path, as_json: bool, github: bool, fail_on: Literal["error", "warning"], sources: Path) -> None:
+@click.option("--sources", type=_PRESENT, default=None,
+              help="Check pages and claims in this folder too. [default: site_src, for the default DIR]")  # fmt: skip
+def check(data: Path, as_json: bool, github: bool, fail_on: Literal["error", "warning"], sources: Path | None) -> None:
     """Run the data-quality checks over runs, claims and pages.
 
     Example: sparkpub check --fail-on warning
     """
     from sparkpub.review.checks import reviewing
     from sparkpub.review.dataset import load
-    from sparkpub.site.build import SiteOptions, proofread
 
-    found = proofread(load(data, skip=lambda _: None), SiteOptions(sources))
+    dataset = load(data, skip=lambda _: None)
+    if sources is None and data == DEFAULT_DATA and _SITE.is_dir():
+        sources = _SITE
+    if sources is None:
+        found = reviewing.review(dataset)
+    else:
+        from sparkpub.site.build import SiteOptions, proofread
+
+        found = proofread(dataset, SiteOptions(sources))
     lines = (
         [reviewing.as_json(found)] if as_json else (reviewing.as_annotations if github else reviewing.as_text)(found)
     )

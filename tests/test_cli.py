@@ -164,3 +164,14 @@ def test_a_status_given_to_click_is_not_lost(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(SystemExit) as stop:
         cli.main()
     assert stop.value.code == 1
+
+
+def test_check_reads_pages_only_with_the_data_they_are_about(tmp_path: Path) -> None:
+    """Claims of site_src are about data/comprehensive: other data get the pages that are asked for."""
+    post = tmp_path / "posts" / "post.md"
+    post.parent.mkdir()
+    post.write_text("It took 5 GiB.\n")
+    alone = sparkpub("check", str(ROOT / "data/comprehensive"))
+    with_pages = sparkpub("check", str(ROOT / "data/comprehensive"), "--sources", str(tmp_path))
+    assert "unbound-number" not in alone.stdout
+    assert f"{post}:1: '5 GiB' is typed into the text" in with_pages.stdout

@@ -163,7 +163,7 @@ def as_text(review: Review) -> Iterator[str]:
             yield f"{'':<8}{'':<20} acknowledged: {known.reason}"
     severities = [finding.severity for finding in review.findings]
     counts = ", ".join(f"{severities.count(severity)} {name}" for severity, name in _NAMES.items())
-    yield f"{len(review.dataset.runs)} runs, {len(review.excluded)} of them out of the figures: {counts}"
+    yield f"{len(review.dataset.runs)} runs, {len(review.excluded)} excluded: {counts}"
 
 
 def as_annotations(review: Review) -> Iterator[str]:

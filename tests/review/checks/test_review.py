@@ -19,8 +19,6 @@ from sparkpub.review.dataset import load
 from tests.review.checks import faults
 from tests.review.checks.clean import MACHINE, MODELS, START, WORKLOAD, Run, clean_runs, write
 
-NO_PAGES = ("--sources", "no-such-folder")
-
 
 def reviewed(data: Path) -> Review:
     """The review without what the clean campaign cannot show: trtllm-bench keeps no times of single batches."""
@@ -59,10 +57,10 @@ def test_a_campaign_with_known_faults_has_exactly_these_findings(tmp_path: Path)
 
 def test_the_clean_campaign_passes_at_every_threshold(tmp_path: Path) -> None:
     write(tmp_path, clean_runs(seed=7))
-    done = CliRunner().invoke(cli, ["check", str(tmp_path), *NO_PAGES, "--fail-on", "warning"])
+    done = CliRunner().invoke(cli, ["check", str(tmp_path), "--fail-on", "warning"])
     assert (done.exit_code, done.output.splitlines()[-1] + "\n") == (
         0,
-        "40 runs, 0 of them out of the figures: 0 errors, 0 warnings, 1 notes\n",
+        "40 runs, 0 excluded: 0 errors, 0 warnings, 1 notes\n",
     )
 
 
@@ -89,7 +87,7 @@ def hot(tmp_path: Path, **fields: object) -> Run:
 
 def test_check_prints_json_and_nothing_else(tmp_path: Path) -> None:
     run = hot(tmp_path)
-    done = CliRunner().invoke(cli, ["check", str(tmp_path), *NO_PAGES, "--json"])
+    done = CliRunner().invoke(cli, ["check", str(tmp_path), "--json"])
     assert done.exit_code == 0, "a warning does not fail unless asked to"
     document = json.loads(done.output)
     assert document["runs"] == 40
@@ -101,12 +99,12 @@ def test_check_prints_json_and_nothing_else(tmp_path: Path) -> None:
 
 def test_check_fails_at_the_threshold_asked_for(tmp_path: Path) -> None:
     hot(tmp_path)
-    assert CliRunner().invoke(cli, ["check", str(tmp_path), *NO_PAGES, "--fail-on", "warning"]).exit_code == 1
+    assert CliRunner().invoke(cli, ["check", str(tmp_path), "--fail-on", "warning"]).exit_code == 1
 
 
 def test_annotations_name_the_file_and_cannot_be_broken_out_of(tmp_path: Path) -> None:
     run = hot(tmp_path)
-    done = CliRunner().invoke(cli, ["check", str(tmp_path), *NO_PAGES, "--github"])
+    done = CliRunner().invoke(cli, ["check", str(tmp_path), "--github"])
     (line,) = [line for line in done.output.splitlines() if "title=thermal-gate" in line]
     assert line.startswith(f"::warning file={tmp_path}/clean/native_dense_w_iter04_")
     assert ",title=thermal-gate::Iteration 4 of dense/native/w started hot" in line
@@ -121,7 +119,7 @@ def test_an_acknowledgement_covers_its_cells_and_stays_visible(tmp_path: Path, c
     hot(tmp_path, acknowledged=(Acknowledgement(check="thermal-gate", cell=cell, reason="summer"),))
     found = reviewed(tmp_path)
     assert (found.unacknowledged("warning") == ()) is known
-    done = CliRunner().invoke(cli, ["check", str(tmp_path), *NO_PAGES, "--fail-on", "warning"])
+    done = CliRunner().invoke(cli, ["check", str(tmp_path), "--fail-on", "warning"])
     assert done.exit_code == (0 if known else 1)
     assert ("acknowledged: summer" in done.output) is known
     assert "started hot" in done.output
