@@ -121,7 +121,7 @@ def _rights() -> Iterator[Diagnosis]:
     for name, (permitted, otherwise) in rights.items():
         yield Diagnosis(name, "ok", "permitted") if permitted else Diagnosis(name, "warning", otherwise, root)
     mode = controls.power_mode()
-    yield Diagnosis("power mode", "ok", mode or "this machine offers none that is known here")
+    yield Diagnosis("power mode", "ok", mode or "power modes are not supported on this machine")
 
 
 def _git(data: Path) -> Iterator[Diagnosis]:

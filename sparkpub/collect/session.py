@@ -344,7 +344,7 @@ class Session:
             if found is None or found.cv_percent is None:
                 continue
             flagged = [good[index].run_id for index in grubbs(values)] if len(values) == len(good) else []
-            wide = f", over {VARIATION_PERCENT:g} %: look at the runs" if found.cv_percent > VARIATION_PERCENT else ""
+            wide = f", over {VARIATION_PERCENT:g} %: inspect these runs" if found.cv_percent > VARIATION_PERCENT else ""
             odd = f", outliers {', '.join(flagged)}" if flagged else ""
             mean = f"{name} mean {found.mean:g} over {found.n} runs"
             self.bench.progress.line(f"{'/'.join(cell)}: {mean}, variation {found.cv_percent:.2f} %{wide}{odd}")

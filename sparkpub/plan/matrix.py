@@ -41,13 +41,13 @@ class Gates(Declared):
     """Conditions before and limits during a run. null switches a gate off."""
 
     cooldown: Seconds = 300.0
-    """Least pause since the campaign's last run ended, also across restarts of the collector, in seconds."""
+    """Minimum pause since the campaign's last run ended, also across restarts of the collector, in seconds."""
     max_start_temp_celsius: Annotated[float, Field(gt=0, lt=120)] | None = 45.0
     """The GPU has to be below it before a run starts, in °C."""
     max_wait: Seconds = 1800.0
     """How long all gates together may wait before a run, in seconds."""
     max_gpu_temp_celsius: Annotated[float, Field(gt=0, lt=120)] | None = 80.0
-    """Limit of health, in °C: a GPU that is not below it does not start a run either."""
+    """Hard temperature limit, in °C: a GPU that is not below it does not start a run either."""
     max_cpu_percent: Percent | None = 10.0
     """Load of all processors together before a run, in percent."""
     min_free_memory_percent: Percent | None = 90.0

@@ -35,7 +35,7 @@ def _by_verdict(metric: Metric, verdict: str, rows: Sequence[ComparisonRow]) -> 
             f"For {names}, {candidate} and {baseline} ran in separate blocks of time: these runs cannot tell a "
             f"difference in {metric.within_sentence} from a change over time."
         )
-    return f"For {names} these runs do not decide how {candidate} and {baseline} differ in {metric.within_sentence}."
+    return f"{metric.label} is inconclusive for {names}: {candidate} against {baseline}."
 
 
 def _subject(row: ComparisonRow, rows: Sequence[ComparisonRow]) -> str:

@@ -252,7 +252,8 @@ def _client() -> "DockerClient":
         client.ping()
     except failures as error:
         raise CollectError(
-            f"no Docker engine answers: {_explained(error)}", remedy="start it, and check DOCKER_HOST and your rights"
+            f"no Docker engine answers: {_explained(error)}",
+            remedy="start it, and check DOCKER_HOST and your permissions",
         ) from None
     return client
 

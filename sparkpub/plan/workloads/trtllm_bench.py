@@ -38,7 +38,7 @@ class TrtllmBenchOptions(Options):
     output_tokens: PositiveInt = 128
     """Tokens generated per request; the end-of-sequence token is ignored."""
     max_batch_size: PositiveInt = 8
-    """Most requests in one step. Mode latency runs batch 1."""
+    """Maximum batch size. Mode latency runs batch 1."""
     max_num_tokens: PositiveInt = 8192
     """Most tokens in one step of the engine, prompts included; not the size of the KV cache."""
     max_seq_len: PositiveInt | None = None

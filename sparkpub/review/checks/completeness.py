@@ -76,7 +76,7 @@ CHECKS = (
         "duplicate-iteration",
         "meaning",
         ("error",),
-        "Does each iteration stand once?",
+        "Duplicate iterations?",
         duplicate_iteration,
         implies=frozenset({"unbalanced"}),
     ),

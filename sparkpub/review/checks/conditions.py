@@ -214,7 +214,7 @@ CHECKS = (
         "kernel-warning",
         "evidence",
         ("warning",),
-        "Were kernel and driver content?",
+        "Any kernel or driver warnings?",
         kernel_warning,
     ),
     Check(

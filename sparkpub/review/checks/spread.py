@@ -260,7 +260,7 @@ CHECKS = (
         "small-sample",
         "meaning",
         ("warning",),
-        "Are there runs enough for what is said?",
+        "Is the sample large enough?",
         small_sample,
         thresholds=(EFFECTIVE_RUNS, POWER),
     ),
