@@ -22,6 +22,7 @@ from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import STATISTICS, Quantity, Question, ask
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.frame import Frame, Group, Include
+from sparkpub.review.statistics.sessions import HERE
 from sparkpub.review.summary import ComparisonRow, Statistics
 from sparkpub.site.pages import reference
 from sparkpub.site.pages.reference import plain
@@ -162,7 +163,8 @@ class Words:
 
     def claim(self, name: str) -> str:
         """A claim in its own sentence, with the verdict behind it: it cannot say something else than it tests."""
-        return f"{self.says(name)} ({self.verdict(name)})"
+        where = f", {HERE}" if self._verdict(name).here else ""
+        return f"{self.says(name)} ({self.verdict(name)}{where})"
 
     def verdict(self, name: str) -> str:
         """The verdict on a claim in a word, linked to its place in the ledger; said so where it changed."""

@@ -23,6 +23,7 @@ from sparkpub.review.claims.facts import FactSource
 from sparkpub.review.claims.quantities import Question
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import AXES, Frame, Group
+from sparkpub.review.statistics.sessions import HERE
 
 if TYPE_CHECKING:
     from sparkpub.review.checks import Finding, Review
@@ -96,6 +97,8 @@ class Verdict:
     verdict: VerdictWord
     text: str
     evidence: Mapping[str, Any] = field(default_factory=dict)
+    here: bool = False
+    """Whether it is a statement about the world that rests on one machine: it holds there, that day."""
 
     @property
     def changed(self) -> bool:
@@ -147,16 +150,11 @@ def _judge(claim: Claim, frame: Frame | None, review: "Review") -> Verdict:
         evidence["findings"] = list(doubts.values())
         text = f"These runs cannot carry it ({', '.join(doubts)}). The figures by themselves: {figures}."
         return Verdict(claim, "void", text, evidence)
-    text = f"{figures}." if not world or _several_machines(chosen.records) else f"{figures}. {ONE_SESSION}"
-    return Verdict(claim, _combined(claim.scope, [reading.verdict for reading in readings]), text, evidence)
-
-
-ONE_SESSION = "This holds on this machine, this day: what differs between machines and days is not known."
-"""Said of every statement about the world that rests on one machine."""
-
-
-def _several_machines(records: Sequence[Record]) -> bool:
-    return len({record.machine.id for record in records}) > 1
+    here = world and len({record.machine.id for record in chosen.records}) == 1
+    text = f"{figures}."
+    if here:
+        text += f" This holds {HERE}: what differs between machines and days is not known."
+    return Verdict(claim, _combined(claim.scope, [reading.verdict for reading in readings]), text, evidence, here)
 
 
 def _sentence(expect: Expect, readings: Sequence[Reading]) -> str:

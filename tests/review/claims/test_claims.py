@@ -334,3 +334,12 @@ def test_equivalence_of_any_is_corrected() -> None:
     worse = {(f"k{n}", place): [v + (n if place == "container" else 0) for v in TEN]
              for n in (3, 4) for place in ("native", "container")}  # fmt: skip
     assert verdict_on(a_dataset(BOTH | worse), **fields, expect=expect).verdict == "undecided"
+
+
+def test_a_statement_about_the_world_from_one_machine_says_so() -> None:
+    asked: dict[str, Any] = {"metric": METRIC, "scope": "each cell", "expect": {"holds": "mean < 101"}}
+    data = a_dataset({("m", "native"): TEN})
+    of_these, of_the_world = verdict_on(data, **asked), verdict_on(data, **asked, about="world")
+    assert (of_these.here, of_the_world.here) == (False, True)
+    assert "on this machine, this day" in of_the_world.text
+    assert "this machine" not in of_these.text
