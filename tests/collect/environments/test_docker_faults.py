@@ -170,6 +170,9 @@ def in_container(script: str, **changes: Any) -> Any:
     return a_matrix(**(changed | changes))
 
 
+# A connection that is refused leaves its socket to the garbage collector: docker-py's `UnixHTTPConnection.connect`.
+@pytest.mark.filterwarnings("ignore:.*unclosed <socket:pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["in order", "killed"])
 def test_an_engine_that_is_stopped_during_a_run_loses_no_record(tmp_path: Path, engine: Any, how: str) -> None:
