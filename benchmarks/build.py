@@ -22,17 +22,31 @@ from mkdocs.utils.yaml import yaml_load
 
 from benchmarks import harness
 from benchmarks.harness import Row, row
-from sparkpub.record.store import CAMPAIGN_FILE, DEFAULT_DATA, campaign_folders, record_paths
+from sparkpub.record.store import (
+    CAMPAIGN_FILE,
+    DEFAULT_DATA,
+    campaign_folders,
+    record_paths,
+)
 
 REPEATS = 5
 ONE = "h200"
 """A campaign whose runs have telemetry."""
-WORDS = "A paragraph of plain words, as a page without a program behind it would have. " * 12
+WORDS = (
+    "A paragraph of plain words, as a page without a program behind it would have. "
+    * 12
+)
 
 
 def copy(folder: Path) -> Path:
     """The committed files of this repository, as they are now."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=harness.ROOT, check=True, capture_output=True, text=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"],
+        cwd=harness.ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     for name in filter(None, listed.stdout.split("\0")):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +61,10 @@ def one_campaign(folder: Path, runs: int = 60) -> Path:
     for other in campaign_folders(project / DEFAULT_DATA):
         if other != kept:
             shutil.rmtree(other)
-    ordered = sorted(record_paths(kept), key=lambda path: json.loads(path.read_text())["started"]["value"])
+    ordered = sorted(
+        record_paths(kept),
+        key=lambda path: json.loads(path.read_text())["started"]["value"],
+    )
     for path in ordered[runs:]:
         for file in kept.glob(f"{path.stem}.*"):
             file.unlink()
@@ -66,7 +83,9 @@ def many_campaigns(folder: Path, copies: int = 10) -> Path:
         name = f"{ONE}-{number}"
         place = shutil.copytree(first, first.with_name(name))
         for path in [*record_paths(place), place / CAMPAIGN_FILE]:
-            text = path.read_text().replace(f'"campaign": "{ONE}"', f'"campaign": "{name}"')
+            text = path.read_text().replace(
+                f'"campaign": "{ONE}"', f'"campaign": "{name}"'
+            )
             path.write_text(text.replace(f'"run_id": "{ONE}-', f'"run_id": "{name}-'))
     return project
 
@@ -74,7 +93,12 @@ def many_campaigns(folder: Path, copies: int = 10) -> Path:
 def bare(folder: Path, project: Path, pages: int) -> Path:
     """A project with the same theme and number of pages, each with a heading and a few lines."""
     theme = yaml_load((project / "mkdocs.yml").read_text())["theme"]
-    settings = {"site_name": "bare", "theme": theme, "plugins": ["search"], "nav": [{"Start": "index.md"}]}
+    settings = {
+        "site_name": "bare",
+        "theme": theme,
+        "plugins": ["search"],
+        "nav": [{"Start": "index.md"}],
+    }
     docs = folder / "docs"
     docs.mkdir(parents=True)
     (folder / "mkdocs.yml").write_text(yaml.safe_dump(settings))
@@ -86,7 +110,9 @@ def bare(folder: Path, project: Path, pages: int) -> Path:
 
 def builder(project: Path) -> Callable[[], object]:
     argv = [sys.executable, "-m", "mkdocs", "build", "--quiet"]
-    return lambda: subprocess.run(argv, cwd=project, env=_with_cache_in(project), check=True, capture_output=True)
+    return lambda: subprocess.run(
+        argv, cwd=project, env=_with_cache_in(project), check=True, capture_output=True
+    )
 
 
 def _with_cache_in(project: Path) -> dict[str, str]:
@@ -107,17 +133,34 @@ def cold(project: Path, build: Callable[[], object]) -> Callable[[], object]:
 def edit_to_page(project: Path, *options: str) -> list[float]:
     """Seconds from writing a record to the moment when the served page shows the new figure."""
     folder = project / DEFAULT_DATA / ONE
-    path = next(path for path in record_paths(folder) if '"output_throughput_tok_s"' in path.read_text())
+    path = next(
+        path
+        for path in record_paths(folder)
+        if '"output_throughput_tok_s"' in path.read_text()
+    )
     text = path.read_text()
     document = json.loads(text)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    argv = [sys.executable, "-m", "mkdocs", "serve", *options, "--quiet", "--dev-addr", f"127.0.0.1:{port}"]
+    argv = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "serve",
+        *options,
+        "--quiet",
+        "--dev-addr",
+        f"127.0.0.1:{port}",
+    ]
     page = f"http://127.0.0.1:{port}/runs/{document['run_id']}/"
     times = []
     with subprocess.Popen(
-        argv, cwd=project, env=_with_cache_in(project), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        argv,
+        cwd=project,
+        env=_with_cache_in(project),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     ) as process:
         try:
             _wait(page, document["run_id"], 300)
@@ -156,10 +199,24 @@ def rows(project: Path, scratch: Path, what: str) -> list[Row]:
     cold_times = [harness.seconds(cold(project, build)) for _ in range(3)]
     against = (f"bare Material, {pages} pages", bare_times)
     return [
-        row(f"{what}: build, nothing cached", cold_times, "s", against=against, goal=14),
-        row(f"{what}: build, nothing changed", warm_times, "s", against=against, goal=3),
-        row(f"{what}: a record changed, until `mkdocs serve` shows it", edit_to_page(project), "s", goal=2.5),
-        row(f"{what}: the same with `--dirty`", edit_to_page(project, "--dirty"), "s", goal=2.5),
+        row(
+            f"{what}: build, nothing cached", cold_times, "s", against=against, goal=14
+        ),
+        row(
+            f"{what}: build, nothing changed", warm_times, "s", against=against, goal=3
+        ),
+        row(
+            f"{what}: a record changed, until `mkdocs serve` shows it",
+            edit_to_page(project),
+            "s",
+            goal=2.5,
+        ),
+        row(
+            f"{what}: the same with `--dirty`",
+            edit_to_page(project, "--dirty"),
+            "s",
+            goal=2.5,
+        ),
     ]
 
 
@@ -167,11 +224,25 @@ def long_rows(project: Path, scratch: Path) -> list[Row]:
     build = builder(project)
     cold_time = harness.seconds(cold(project, build))
     pages = sum(1 for _ in (project / "site").rglob("index.html"))
-    warm_times, bare_times = harness.alternating(build, builder(bare(scratch, project, pages)), 3)
+    warm_times, bare_times = harness.alternating(
+        build, builder(bare(scratch, project, pages)), 3
+    )
     against = (f"bare Material, {pages} pages", bare_times)
     return [
-        row("600 runs: build, nothing cached", [cold_time], "s", against=against, goal=90),
-        row("600 runs: build, nothing changed", warm_times, "s", against=against, goal=10),
+        row(
+            "600 runs: build, nothing cached",
+            [cold_time],
+            "s",
+            against=against,
+            goal=90,
+        ),
+        row(
+            "600 runs: build, nothing changed",
+            warm_times,
+            "s",
+            against=against,
+            goal=10,
+        ),
     ]
 
 
@@ -182,7 +253,9 @@ def main() -> None:
         ).stdout.strip()
         project = copy(Path(made, "all"))
         folders = campaign_folders(project / DEFAULT_DATA)
-        campaigns = [(folder.name, sum(1 for _ in record_paths(folder))) for folder in folders]
+        campaigns = [
+            (folder.name, sum(1 for _ in record_paths(folder))) for folder in folders
+        ]
         runs = sum(count for _, count in campaigns)
         found = [
             *rows(one_campaign(Path(made, "one")), Path(made, "bare-one"), "60 runs"),
@@ -195,7 +268,9 @@ def main() -> None:
         question="How long until the site is there: for one campaign of 60 runs with telemetry, and for everything?",
         rows=found,
         notes=[
-            "Everything: " + ", ".join(f"{name} with {count} runs" for name, count in campaigns) + ".",
+            "Everything: "
+            + ", ".join(f"{name} with {count} runs" for name, count in campaigns)
+            + ".",
             f"The 60 runs are the first of {ONE}, with the pages that speak of no other campaign; the 600 are"
             " those ten times, each time in a campaign of its own.",
             f"Projects and sites lie on {place}: TMPDIR chooses. On ext4 without a journal, creating a file soon after"

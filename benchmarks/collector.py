@@ -47,7 +47,9 @@ def sampling(folder: Path, interval: float) -> Iterator["subprocess.Popen[str]"]
     """The sampler as the collector starts it, watching this process."""
     settings = json.dumps({"path": str(folder / "telemetry.csv"), "interval": interval})
     argv = [sys.executable, "-m", "sparkpub.collect.sampler", settings]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
@@ -66,13 +68,30 @@ def sampler_rows(folder: Path) -> list[Row]:
                 ours.append(share(process))
             if shutil.which("nvidia-smi"):
                 theirs.append(_smi(interval))
-        against = (f"nvidia-smi, {len(SMI_FIELDS.split(','))} fields", theirs) if theirs else None
-        rows.append(row(f"sampler at {1 / interval:g} Hz", ours, "% of a core", against=against, goal=goal))
+        against = (
+            (f"nvidia-smi, {len(SMI_FIELDS.split(','))} fields", theirs)
+            if theirs
+            else None
+        )
+        rows.append(
+            row(
+                f"sampler at {1 / interval:g} Hz",
+                ours,
+                "% of a core",
+                against=against,
+                goal=goal,
+            )
+        )
     return rows
 
 
 def _smi(interval: float) -> float:
-    argv = ["nvidia-smi", f"--query-gpu={SMI_FIELDS}", "--format=csv,noheader", f"-lms={int(interval * 1000)}"]
+    argv = [
+        "nvidia-smi",
+        f"--query-gpu={SMI_FIELDS}",
+        "--format=csv,noheader",
+        f"-lms={int(interval * 1000)}",
+    ]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL, text=True) as process:
         found = share(process)
         process.terminate()
@@ -87,10 +106,17 @@ def overhead_row(folder: Path) -> Row:
     records = [stored.record for stored in read_folder(data / "quick")]
     inside = sum(record.duration_seconds or 0.0 for record in records)
     argv = [sys.executable, *quick.ARGV[1:3], "1", "1", "100"]
-    bare = [harness.seconds(lambda: subprocess.run(argv, check=True, capture_output=True)) for _ in range(20)]
+    bare = [
+        harness.seconds(lambda: subprocess.run(argv, check=True, capture_output=True))
+        for _ in range(20)
+    ]
     per_run = (whole - inside) / len(records)
     return row(
-        "collector, per run beyond the workload", [per_run], "s", against=("the program, started bare", bare), goal=1
+        "collector, per run beyond the workload",
+        [per_run],
+        "s",
+        against=("the program, started bare", bare),
+        goal=1,
     )
 
 
@@ -98,8 +124,26 @@ def rate(folder: Path, device: str, size: int, iterations: int) -> float:
     """GFLOP/s of the shipped matrix multiplication, run alone."""
     script, report = folder / "matmul.py", folder / "report.json"
     script.write_bytes(payload("matmul.py"))
-    argv = [sys.executable, str(script), "--size", str(size), "--iterations", str(iterations), "--warmup", "5"]
-    argv += ["--dtype", "float32", "--device", device, "--seed", "1", "--report", str(report)]
+    argv = [
+        sys.executable,
+        str(script),
+        "--size",
+        str(size),
+        "--iterations",
+        str(iterations),
+        "--warmup",
+        "5",
+    ]
+    argv += [
+        "--dtype",
+        "float32",
+        "--device",
+        device,
+        "--seed",
+        "1",
+        "--report",
+        str(report),
+    ]
     subprocess.run(argv, check=True, capture_output=True)
     return float(json.loads(report.read_text())["gflop_s"])
 
@@ -116,7 +160,12 @@ def influence(folder: Path, repeats: int) -> tuple[Row, str]:
         with sampling(folder, 1.0):
             watched.append(rate(folder, *workload))
     return (
-        row(f"matrix product on {device}, sampled at 1 Hz", watched, "GFLOP/s", against=("without sampler", quiet)),
+        row(
+            f"matrix product on {device}, sampled at 1 Hz",
+            watched,
+            "GFLOP/s",
+            against=("without sampler", quiet),
+        ),
         verdict(quiet, watched),
     )
 
@@ -124,7 +173,14 @@ def influence(folder: Path, repeats: int) -> tuple[Row, str]:
 def verdict(quiet: Sequence[float], watched: Sequence[float]) -> str:
     """The comparison in words, at a margin of 1 %."""
     pairs = list(zip(quiet, watched, strict=True))
-    found = compare(quiet, watched, margin_percent=1.0, direction="higher", unit="GFLOP/s", pairs=pairs)
+    found = compare(
+        quiet,
+        watched,
+        margin_percent=1.0,
+        direction="higher",
+        unit="GFLOP/s",
+        pairs=pairs,
+    )
     return f"With the sampler against without, margin 1 %: {found.verdict}. {found.why}"
 
 

@@ -79,7 +79,9 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def alternating(one: Callable[[], object], other: Callable[[], object], runs: int) -> tuple[list[float], list[float]]:
+def alternating(
+    one: Callable[[], object], other: Callable[[], object], runs: int
+) -> tuple[list[float], list[float]]:
     """Times of both, in turn, so that a machine that slows down slows both."""
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(runs):
@@ -91,10 +93,21 @@ def alternating(one: Callable[[], object], other: Callable[[], object], runs: in
 def machine() -> dict[str, object]:
     """What the figures depend on; nothing that names the machine."""
     cpu = next(
-        (line.split(":", 1)[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
+        (
+            line.split(":", 1)[1].strip()
+            for line in _lines("/proc/cpuinfo")
+            if line.startswith("model name")
+        ),
         platform.machine(),
     )
-    memory = next((int(line.split()[1]) for line in _lines("/proc/meminfo") if line.startswith("MemTotal")), 0)
+    memory = next(
+        (
+            int(line.split()[1])
+            for line in _lines("/proc/meminfo")
+            if line.startswith("MemTotal")
+        ),
+        0,
+    )
     return {
         "processor": cpu,
         "cores": len(os.sched_getaffinity(0)),

@@ -62,10 +62,19 @@ def size(paths: Iterable[Path]) -> Size:
         code = list(_code_tokens(source, _docstring_lines(tree)))
         modules += 1
         tokens += len(code)
-        lines += len({number for token in code for number in range(token.start[0], token.end[0] + 1)})
+        lines += len(
+            {
+                number
+                for token in code
+                for number in range(token.start[0], token.end[0] + 1)
+            }
+        )
         kinds = Counter(type(node) for node in ast.walk(tree))
         conditions += kinds[ast.IfExp]
-        comprehensions += sum(kinds[kind] for kind in (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp))
+        comprehensions += sum(
+            kinds[kind]
+            for kind in (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+        )
     return Size(modules, tokens, lines, conditions, comprehensions)
 
 
@@ -80,7 +89,11 @@ def _docstring_lines(tree: ast.Module) -> set[int]:
     """Lines of strings that stand alone: docstrings, and those below attributes."""
     found: set[int] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
             found.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     return found
 
@@ -109,9 +122,23 @@ def _rooms_imported(path: Path, package: str) -> set[str]:
 
 def peer_modules(name: str, folder: Path) -> list[Path]:
     """The modules of a package as the package index delivers it, without its tests."""
-    argv = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder / name), name]
+    argv = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--target",
+        str(folder / name),
+        name,
+    ]
     subprocess.run(argv, check=True, capture_output=True)
-    return [path for path in sorted((folder / name / name).rglob("*.py")) if not {"test", "tests"} & set(path.parts)]
+    return [
+        path
+        for path in sorted((folder / name / name).rglob("*.py"))
+        if not {"test", "tests"} & set(path.parts)
+    ]
 
 
 def measure() -> tuple[list[Row], list[str]]:
@@ -120,15 +147,29 @@ def measure() -> tuple[list[Row], list[str]]:
     ours = size(sorted(package.rglob("*.py")))
     with tempfile.TemporaryDirectory() as scratch:
         peers = {name: size(peer_modules(name, Path(scratch))) for name in PEERS}
-    rows = [row("tokens in all", [ours.tokens], "tokens"), row("modules", [ours.modules], "")]
+    rows = [
+        row("tokens in all", [ours.tokens], "tokens"),
+        row("modules", [ours.modules], ""),
+    ]
     for room in ROOMS:
         inside = size(sorted((package / room).rglob("*.py")))
         rows.append(
-            row(f"`{room}`: {inside.modules} modules, {inside.density:.1f} tokens a line", [inside.tokens], "tokens")
+            row(
+                f"`{room}`: {inside.modules} modules, {inside.density:.1f} tokens a line",
+                [inside.tokens],
+                "tokens",
+            )
         )
     for name, peer in peers.items():
         against = f"{name}, {peer.tokens:,} tokens in {peer.modules} modules"
-        rows.append(row("tokens per code line", [ours.density], "", against=(against, [peer.density])))
+        rows.append(
+            row(
+                "tokens per code line",
+                [ours.density],
+                "",
+                against=(against, [peer.density]),
+            )
+        )
     for name, peer in peers.items():
         rows += [
             row(
@@ -144,7 +185,10 @@ def measure() -> tuple[list[Row], list[str]]:
                 against=(name, [peer.per_thousand_lines(peer.comprehensions)]),
             ),
         ]
-    notes = [f"`{room}` imports `{target}` in {count} modules." for (room, target), count in arrows(package).items()]
+    notes = [
+        f"`{room}` imports `{target}` in {count} modules."
+        for (room, target), count in arrows(package).items()
+    ]
     return rows, notes
 
 
@@ -152,7 +196,11 @@ def main() -> None:
     """Measure and write the result."""
     rows, notes = measure()
     question = "How much is there to read, how dense is it, and which room needs which?"
-    print(harness.save("house", title="The house", question=question, rows=rows, notes=notes))
+    print(
+        harness.save(
+            "house", title="The house", question=question, rows=rows, notes=notes
+        )
+    )
 
 
 if __name__ == "__main__":

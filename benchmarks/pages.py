@@ -27,10 +27,20 @@ from benchmarks.harness import Row, row
 
 LIGHTHOUSE = "lighthouse@12"
 FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-CATEGORIES = {"performance": 98, "accessibility": 100, "best-practices": 100, "seo": 100}
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+CATEGORIES = {
+    "performance": 98,
+    "accessibility": 100,
+    "best-practices": 100,
+    "seo": 100,
+}
 PEER = "ClickBench"
 PEER_SOURCE = "its page of 2026-08-22 under Lighthouse 12, mobile"
 PEER_SCORES = {"performance": 89, "accessibility": 82, "best-practices": 89, "seo": 73}
@@ -42,7 +52,9 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
     def send_head(self) -> Any:
         path = Path(self.translate_path(self.path))
-        path = path / "index.html" if path.is_dir() and self.path.endswith("/") else path
+        path = (
+            path / "index.html" if path.is_dir() and self.path.endswith("/") else path
+        )
         if not path.name.endswith(COMPRESSED) or not path.is_file():
             return super().send_head()
         body = gzip.compress(path.read_bytes(), 6)
@@ -61,7 +73,9 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """The address of a folder while it is served."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder)))
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Handler, directory=str(folder))
+    )
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}/"
@@ -71,14 +85,26 @@ def served(folder: Path) -> Iterator[str]:
 
 
 def chromium() -> str:
-    return next(path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name)))
+    return next(
+        path
+        for name in ("chromium", "chromium-browser", "google-chrome")
+        if (path := shutil.which(name))
+    )
 
 
 def lighthouse(address: str, *, desktop: bool) -> dict[str, Any]:
     """One run's report."""
     with tempfile.TemporaryDirectory() as made:
         flags = " ".join(["--headless=new", *FLAGS, f"--user-data-dir={made}/profile"])
-        argv = ["npx", "--yes", LIGHTHOUSE, address, "--quiet", "--output=json", f"--output-path={made}/report.json"]
+        argv = [
+            "npx",
+            "--yes",
+            LIGHTHOUSE,
+            address,
+            "--quiet",
+            "--output=json",
+            f"--output-path={made}/report.json",
+        ]
         argv += [f"--chrome-flags={flags}", *(["--preset=desktop"] if desktop else [])]
         environment = os.environ | {"CHROME_PATH": chromium()}
         subprocess.run(argv, check=True, env=environment, capture_output=True)
@@ -91,9 +117,15 @@ def score_rows(reports: list[dict[str, Any]], *, desktop: bool) -> list[Row]:
     rows = []
     for name, limit in CATEGORIES.items():
         scores = [100 * report["categories"][name]["score"] for report in reports]
-        peer: dict[str, Any] = {} if desktop else {"against": (PEER, [PEER_SCORES[name]]), "source": PEER_SOURCE}
+        peer: dict[str, Any] = (
+            {}
+            if desktop
+            else {"against": (PEER, [PEER_SCORES[name]]), "source": PEER_SOURCE}
+        )
         goal = -100 if desktop else -limit
-        rows.append(row(f"Lighthouse {form}, {name}", scores, "points", goal=goal, **peer))
+        rows.append(
+            row(f"Lighthouse {form}, {name}", scores, "points", goal=goal, **peer)
+        )
     return rows
 
 
@@ -105,11 +137,35 @@ def time_rows(mobile: list[dict[str, Any]], desktop: list[dict[str, Any]]) -> li
     first, bytes_ = "first-contentful-paint", "total-byte-weight"
     peer: dict[str, Any] = {"source": PEER_SOURCE}
     return [
-        row("first chart, simulated mobile", _audit(mobile, first, 1e-3), "s", against=(PEER, [2.9]), **peer, goal=1.7),
+        row(
+            "first chart, simulated mobile",
+            _audit(mobile, first, 1e-3),
+            "s",
+            against=(PEER, [2.9]),
+            **peer,
+            goal=1.7,
+        ),
         row("first chart, desktop", _audit(desktop, first, 1e-3), "s", goal=0.5),
-        row("blocked main thread, simulated mobile", _audit(mobile, "total-blocking-time"), "ms", goal=50),
-        row("layout shift, mobile", _audit(mobile, "cumulative-layout-shift"), "", goal=0.01),
-        row("first load", _audit(mobile, bytes_, 1 / 1024), "KiB", against=(PEER, [327]), **peer, goal=100),
+        row(
+            "blocked main thread, simulated mobile",
+            _audit(mobile, "total-blocking-time"),
+            "ms",
+            goal=50,
+        ),
+        row(
+            "layout shift, mobile",
+            _audit(mobile, "cumulative-layout-shift"),
+            "",
+            goal=0.01,
+        ),
+        row(
+            "first load",
+            _audit(mobile, bytes_, 1 / 1024),
+            "KiB",
+            against=(PEER, [327]),
+            **peer,
+            goal=100,
+        ),
     ]
 
 
@@ -129,7 +185,9 @@ SETTLE = """async (index) => {
 def filter_row(address: str) -> Row:
     """From a filter's click to the last change on the page, all charts of the dashboard being live."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), headless=True, args=FLAGS)
+        browser = playwright.chromium.launch(
+            executable_path=chromium(), headless=True, args=FLAGS
+        )
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.goto(address)
         page.wait_for_selector("form.sp-filters input")
@@ -144,7 +202,16 @@ def filter_row(address: str) -> Row:
 def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         site = Path(made, "site")
-        argv = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(site)]
+        argv = [
+            sys.executable,
+            "-m",
+            "mkdocs",
+            "build",
+            "--strict",
+            "--quiet",
+            "--site-dir",
+            str(site),
+        ]
         subprocess.run(argv, check=True, cwd=harness.ROOT)
         with served(site) as address:
             mobile = [lighthouse(address, desktop=False) for _ in range(3)]

@@ -10,12 +10,22 @@ PROGRAM = (
     "print(f'throughput: {rate:.3f}'); print(f'latency: {8e5 / rate:.3f}'); print(f'peak: {20 + rate / 9:.3f}')"
 )
 ARGV = ["{python}", "-c", PROGRAM, "{iteration}", "{seed}"]
-WORDS = {"throughput": "output_throughput_tok_s", "latency": "request_latency_mean_ms", "peak": "peak_memory_gib"}
+WORDS = {
+    "throughput": "output_throughput_tok_s",
+    "latency": "request_latency_mean_ms",
+    "peak": "peak_memory_gib",
+}
 """Word in the log to metric."""
 GATES = {
-    "cooldown": 0, "max_wait": 0, "max_start_temp_celsius": None, "max_gpu_temp_celsius": None, "max_cpu_percent": None,
-    "min_free_memory_percent": None, "min_free_disk_gib": None, "exclusive_gpu": False,
-}  # fmt: skip
+    "cooldown": 0,
+    "max_wait": 0,
+    "max_start_temp_celsius": None,
+    "max_gpu_temp_celsius": None,
+    "max_cpu_percent": None,
+    "min_free_memory_percent": None,
+    "min_free_disk_gib": None,
+    "exclusive_gpu": False,
+}
 
 
 def matrix(campaign: str = "quick", iterations: int = 10) -> dict[str, object]:
@@ -26,7 +36,9 @@ def matrix(campaign: str = "quick", iterations: int = 10) -> dict[str, object]:
         "title": "Runs that do almost nothing",
         "models": {f"m{n}": {"id": f"none/{n}"} for n in range(3)},
         "environments": {"native": {"type": "host"}, "same": {"type": "host"}},
-        "workloads": {"quick": {"type": "command", "argv": [*ARGV, "100"], "metrics": metrics}},
+        "workloads": {
+            "quick": {"type": "command", "argv": [*ARGV, "100"], "metrics": metrics}
+        },
         "iterations": iterations,
         "gates": GATES,
         "telemetry": {"interval": 0.05},
@@ -39,6 +51,15 @@ def collect(folder: Path, iterations: int = 10) -> Path:
     path.write_text(json.dumps(matrix(iterations=iterations)))  # JSON is YAML
     data = folder / "data"
     data.mkdir(exist_ok=True)
-    argv = [sys.executable, "-m", "sparkpub", "collect", str(path), "--data", str(data), "--no-commit"]
+    argv = [
+        sys.executable,
+        "-m",
+        "sparkpub",
+        "collect",
+        str(path),
+        "--data",
+        str(data),
+        "--no-commit",
+    ]
     subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
     return data

@@ -21,18 +21,32 @@ same machine, unless a source is named. Only ratios may be compared between mach
 
 def table(rows: list[dict[str, Any]]) -> list[str]:
     """The rows as a Markdown table."""
-    lines = ["| what | value | runs | against | ratio | goal |", "|---|---:|---:|---|---:|---|"]
+    lines = [
+        "| what | value | runs | against | ratio | goal |",
+        "|---|---:|---:|---|---:|---|",
+    ]
     return lines + [f"| {' | '.join(_cells(row))} |" for row in rows]
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    spread = f" ({_number(row['low'])} to {_number(row['high'])})" if row["runs"] > 1 else ""
+    spread = (
+        f" ({_number(row['low'])} to {_number(row['high'])})" if row["runs"] > 1 else ""
+    )
     against = ratio = ""
     if row["against"] is not None:
         source = f", {row['source']}" if row["source"] else ""
         against = f"{row['against']}: {_quantity(row['against_value'], row)}{source}"
-        ratio = f"{row['value'] / row['against_value']:.3g}" if row["against_value"] else ""
-    return [row["what"], _quantity(row["value"], row) + spread, str(row["runs"]), against, ratio, _goal(row)]
+        ratio = (
+            f"{row['value'] / row['against_value']:.3g}" if row["against_value"] else ""
+        )
+    return [
+        row["what"],
+        _quantity(row["value"], row) + spread,
+        str(row["runs"]),
+        against,
+        ratio,
+        _goal(row),
+    ]
 
 
 def _goal(row: dict[str, Any]) -> str:
@@ -56,7 +70,9 @@ def section(document: dict[str, Any]) -> str:
     """One benchmark: its question, its table, what it ran on."""
     machine = document["machine"]
     gpu = f", {machine['gpu']}" if machine["gpu"] else ""
-    packages = "".join(f", {name} {version}" for name, version in document["packages"].items())
+    packages = "".join(
+        f", {name} {version}" for name, version in document["packages"].items()
+    )
     lines = [
         f"## {document['title']}",
         "",
@@ -74,7 +90,9 @@ def section(document: dict[str, Any]) -> str:
 
 def readme() -> str:
     """The whole page."""
-    documents = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))]
+    documents = [
+        json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))
+    ]
     return "\n".join([HEAD, *map(section, documents)])
 
 

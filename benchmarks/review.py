@@ -28,7 +28,9 @@ def multiply(template: Path, data: Path, runs: int) -> None:
     """Copy a campaign of 60 runs until there are `runs`: telemetry as hard links, figures and logs drawn anew,
     so that nothing remembered of one copy serves another."""
     random = Random(1)
-    records = [path for path in sorted(template.glob("*.json")) if path.name != "campaign.json"]
+    records = [
+        path for path in sorted(template.glob("*.json")) if path.name != "campaign.json"
+    ]
     for number in range(-(-runs // len(records))):
         name = f"copy{number}"
         folder = data / name
@@ -42,7 +44,10 @@ def multiply(template: Path, data: Path, runs: int) -> None:
 
 def _copy(path: Path, folder: Path, random: Random) -> None:
     document = json.loads(path.read_text())
-    document |= {"campaign": folder.name, "run_id": f"{folder.name}-{document['run_id']}"}
+    document |= {
+        "campaign": folder.name,
+        "run_id": f"{folder.name}-{document['run_id']}",
+    }
     log = "".join(path.with_suffix(".log").read_text())
     for word, metric in quick.WORDS.items():
         value = document["metrics"][metric]["value"] * random.gauss(1, 0.01)
@@ -51,7 +56,10 @@ def _copy(path: Path, folder: Path, random: Random) -> None:
     (folder / path.with_suffix(".log").name).write_text(log)
     for item in document["evidence"]:
         if item["role"] == "log":
-            item |= {"sha256": hashlib.sha256(log.encode()).hexdigest(), "bytes": len(log.encode())}
+            item |= {
+                "sha256": hashlib.sha256(log.encode()).hexdigest(),
+                "bytes": len(log.encode()),
+            }
         else:
             os.link(path.parent / item["path"], folder / item["path"])
     (folder / path.name).write_text(json.dumps(document))
@@ -60,7 +68,11 @@ def _copy(path: Path, folder: Path, random: Random) -> None:
 def times(data: Path) -> dict[str, float]:
     """Seconds for each step on a data folder, and for reading and hashing the same files with nothing else done."""
     files = [path for folder in campaign_folders(data) for path in folder.iterdir()]
-    found = {"bare": harness.seconds(lambda: [hashlib.sha256(path.read_bytes()).digest() for path in files])}
+    found = {
+        "bare": harness.seconds(
+            lambda: [hashlib.sha256(path.read_bytes()).digest() for path in files]
+        )
+    }
     found["load"] = harness.seconds(lambda: load(data))
     dataset = load(data)
     found["review"] = harness.seconds(lambda: review(dataset))
@@ -79,13 +91,34 @@ def measured(data: Path) -> dict[str, float]:
 def rows(found: dict[int, list[dict[str, float]]]) -> list[Row]:
     made = []
     for size, repeats in found.items():
-        bare = ("reading and hashing the same files", [item["bare"] for item in repeats])
+        bare = (
+            "reading and hashing the same files",
+            [item["bare"] for item in repeats],
+        )
         for step in ("load", "review", "statistics", "together"):
             against = bare if step == "together" else None
-            made.append(row(f"{step}, {size:,} runs", [item[step] for item in repeats], "s", against=against))
+            made.append(
+                row(
+                    f"{step}, {size:,} runs",
+                    [item[step] for item in repeats],
+                    "s",
+                    against=against,
+                )
+            )
     smallest, largest = (found[size] for size in (SIZES[0], SIZES[-1]))
-    growth = largest[0]["together"] / SIZES[-1] / (min(item["together"] for item in smallest) / SIZES[0])
-    made.append(row(f"time per run, {SIZES[-1]:,} runs over {SIZES[0]:,}", [growth], "times", goal=1.5))
+    growth = (
+        largest[0]["together"]
+        / SIZES[-1]
+        / (min(item["together"] for item in smallest) / SIZES[0])
+    )
+    made.append(
+        row(
+            f"time per run, {SIZES[-1]:,} runs over {SIZES[0]:,}",
+            [growth],
+            "times",
+            goal=1.5,
+        )
+    )
     return made
 
 

@@ -116,8 +116,18 @@ SCENARIOS = (
     Scenario("autocorrelated 0.5", autocorrelated(0.5)),
     Scenario("autocorrelated 0.8", autocorrelated(0.8)),
     Scenario("drifting", normal, drift=DRIFT),
-    Scenario("each remembers its own runs, 0.5", autocorrelated(0.5), own=True, required=False),
-    Scenario("each remembers its own runs, 0.8", autocorrelated(0.8), own=True, required=False),
+    Scenario(
+        "each remembers its own runs, 0.5",
+        autocorrelated(0.5),
+        own=True,
+        required=False,
+    ),
+    Scenario(
+        "each remembers its own runs, 0.8",
+        autocorrelated(0.8),
+        own=True,
+        required=False,
+    ),
 )
 
 
@@ -139,7 +149,9 @@ class Case:
     times_candidate: Floats
 
 
-def sides(generator: np.random.Generator, order: Declared, campaigns: int, n: int) -> Bools:
+def sides(
+    generator: np.random.Generator, order: Declared, campaigns: int, n: int
+) -> Bools:
     """Whether each run, in order of time, is one of the candidate's."""
     turns = np.tile([False, True, True, False], (n + 1) // 2)[: 2 * n]
     if order == "interleaved":
@@ -150,7 +162,14 @@ def sides(generator: np.random.Generator, order: Declared, campaigns: int, n: in
     return generator.permuted(np.tile(blocks, (campaigns, 1)), axis=1)
 
 
-def draw(scenario: Scenario, order: Declared, n: int, spread: float, campaigns: int, seed: int = SEED) -> list[Case]:
+def draw(
+    scenario: Scenario,
+    order: Declared,
+    n: int,
+    spread: float,
+    campaigns: int,
+    seed: int = SEED,
+) -> list[Case]:
     """The same campaigns with every true difference."""
     place = (SCENARIOS.index(scenario), ORDERS.index(order), SPREADS.index(spread))
     generator = np.random.default_rng((seed, n, *place))
@@ -159,7 +178,9 @@ def draw(scenario: Scenario, order: Declared, n: int, spread: float, campaigns: 
     values = BASELINE + scenario.drift * moments / (2 * n - 1)
     if not scenario.own:
         values = values + spread * scenario.noise(generator, campaigns, 2 * n)
-    baseline, candidate = (values[side].reshape(campaigns, n) for side in (~candidates, candidates))
+    baseline, candidate = (
+        values[side].reshape(campaigns, n) for side in (~candidates, candidates)
+    )
     if scenario.own:
         baseline = baseline + spread * scenario.noise(generator, campaigns, n)
         candidate = candidate + spread * scenario.noise(generator, campaigns, n)
@@ -190,9 +211,17 @@ def orders_as_run(case: Case) -> list[Order]:
     """What the procedure takes the order of each campaign to be; it is one order where nothing was drawn."""
     nothing = (0.0,) * case.n
     drawn = len(case.baseline) if case.order == "random" else 1
-    both = zip(case.times_baseline[:drawn].tolist(), case.times_candidate[:drawn].tolist(), strict=True)
+    both = zip(
+        case.times_baseline[:drawn].tolist(),
+        case.times_candidate[:drawn].tolist(),
+        strict=True,
+    )
     found = [
-        order_as_run(case.order, Sample(nothing, times=tuple(one)), Sample(nothing, times=tuple(other)))
+        order_as_run(
+            case.order,
+            Sample(nothing, times=tuple(one)),
+            Sample(nothing, times=tuple(other)),
+        )
         for one, other in both
     ]
     return found if drawn > 1 else found * len(case.baseline)
@@ -204,9 +233,12 @@ def judge(case: Case) -> Words:
     means = analysis(case.baseline, case.candidate, 10.0**-DECIMALS)
     equivalence = means.equivalence_p(MARGIN / 100 * means.baseline)
     columns = (means.n_effective, means.difference, means.p_value, equivalence)
-    rows = zip(*(column.tolist() for column in columns), orders_as_run(case), strict=True)
+    rows = zip(
+        *(column.tolist() for column in columns), orders_as_run(case), strict=True
+    )
     verdicts: list[Verdict] = [
-        verdict_of(worth, difference, p, q, confounded=order == "blocked") for worth, difference, p, q, order in rows
+        verdict_of(worth, difference, p, q, confounded=order == "blocked")
+        for worth, difference, p, q, order in rows
     ]
     return np.array(verdicts)
 
@@ -235,17 +267,27 @@ class Earlier:
     def __init__(self, commit: str, folder: Path) -> None:
         self._folder = folder
         argv = ["git", "archive", commit, "sparkpub"]
-        packed = subprocess.run(argv, cwd=harness.ROOT, check=True, capture_output=True).stdout
+        packed = subprocess.run(
+            argv, cwd=harness.ROOT, check=True, capture_output=True
+        ).stdout
         with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
             archive.extractall(folder, filter="data")
 
     def judge(self, several: Sequence[Case]) -> list[Words]:
         """The verdict on each campaign of cases with the same number of runs."""
         given, answer = self._folder / "given.npy", self._folder / "answer.npy"
-        sides = [[case.baseline for case in several], [case.candidate for case in several]]
+        sides = [
+            [case.baseline for case in several],
+            [case.candidate for case in several],
+        ]
         np.save(given, np.stack([np.concatenate(side) for side in sides]))
         argv = [sys.executable, "-c", EARLIER, str(given), str(answer)]
-        subprocess.run(argv, check=True, cwd=self._folder, env=os.environ | {"PYTHONPATH": str(self._folder)})
+        subprocess.run(
+            argv,
+            check=True,
+            cwd=self._folder,
+            env=os.environ | {"PYTHONPATH": str(self._folder)},
+        )
         return np.split(np.load(answer), len(several))
 
 
@@ -261,9 +303,14 @@ class Shares:
 
     def add(self, difference: float, spread: float, words: Words) -> None:
         """Count the verdicts on campaigns with that true difference."""
-        share = {word: float(np.mean(words == word)) for word in ("higher", "lower", "equivalent", "undecided")}
+        share = {
+            word: float(np.mean(words == word))
+            for word in ("higher", "lower", "equivalent", "undecided")
+        }
         if difference == 0:
-            self.false_difference = max(self.false_difference, share["higher"] + share["lower"])
+            self.false_difference = max(
+                self.false_difference, share["higher"] + share["lower"]
+            )
         else:
             self.false_equivalent = max(self.false_equivalent, share["equivalent"])
             self.false_difference = max(self.false_difference, share["lower"])
@@ -287,7 +334,9 @@ def tally(judged: Iterable[tuple[Case, Words]]) -> Table:
     """Size and power of the verdicts on cases."""
     found: Table = defaultdict(Shares)
     for case, words in judged:
-        found[case.scenario.name, case.order, case.n].add(case.difference, case.spread, words)
+        found[case.scenario.name, case.order, case.n].add(
+            case.difference, case.spread, words
+        )
     return found
 
 
@@ -338,26 +387,54 @@ def rows(made: dict[str, Any]) -> list[Row]:
     """What the report of all benchmarks shows."""
     summary = []
     for order in ORDERS:
-        mine = [item for item in made["rows"] if item["order"] == order and item["required"]]
-        for kind, what in (("false_equivalent", "equivalence"), ("false_difference", "a difference")):
+        mine = [
+            item for item in made["rows"] if item["order"] == order and item["required"]
+        ]
+        for kind, what in (
+            ("false_equivalent", "equivalence"),
+            ("false_difference", "a difference"),
+        ):
             worst = max(mine, key=lambda item: item["after"][kind])
             earlier = max(item["before"][kind] for item in mine)
             name = f"{order}: most often wrong about {what} ({worst['scenario']}, n = {worst['n']})"
-            summary.append(_share(name, worst["after"][kind], earlier, goal=5 + 200 * _error(0.05, REPLICATIONS)))
-    for kind, what in (("shown_equivalent", "equivalence shown"), ("shown_difference", "difference shown")):
+            summary.append(
+                _share(
+                    name,
+                    worst["after"][kind],
+                    earlier,
+                    goal=5 + 200 * _error(0.05, REPLICATIONS),
+                )
+            )
+    for kind, what in (
+        ("shown_equivalent", "equivalence shown"),
+        ("shown_difference", "difference shown"),
+    ):
         for name in ("normal", "drifting"):
             (item,) = (
                 item
                 for item in made["rows"]
-                if (item["scenario"], item["order"], item["n"]) == (name, "interleaved", 10)
+                if (item["scenario"], item["order"], item["n"])
+                == (name, "interleaved", 10)
             )
-            summary.append(_share(f"interleaved, n = 10, {name}: {what}", item["after"][kind], item["before"][kind]))
+            summary.append(
+                _share(
+                    f"interleaved, n = 10, {name}: {what}",
+                    item["after"][kind],
+                    item["before"][kind],
+                )
+            )
     return summary
 
 
 def _share(what: str, after: float, before: float, goal: float | None = None) -> Row:
     against = (f"commit {BEFORE}", [100 * before])
-    return row(what, [100 * after], "% of campaigns", against=against, goal=None if goal is None else round(goal, 2))
+    return row(
+        what,
+        [100 * after],
+        "% of campaigns",
+        against=against,
+        goal=None if goal is None else round(goal, 2),
+    )
 
 
 def _error(share: float, campaigns: int) -> float:

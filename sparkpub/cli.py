@@ -18,19 +18,35 @@ _PATH, _FOLDER = click.Path(path_type=Path), click.Path(path_type=Path, file_oka
 _PRESENT = click.Path(path_type=Path, exists=True, file_okay=False)
 _MATRIX = click.argument("matrix_file", metavar="MATRIX", type=_PATH)
 _DIR = click.argument("data", metavar="[DIR]", type=_PATH, default=DEFAULT_DATA)
-_DATA = click.option("--data", type=_FOLDER, default=DEFAULT_DATA, show_default=True,
-                     help="The data folder that holds the campaigns.")  # fmt: skip
+_DATA = click.option(
+    "--data",
+    type=_FOLDER,
+    default=DEFAULT_DATA,
+    show_default=True,
+    help="The data folder that holds the campaigns.",
+)
 _SITE = Path("site_src")
-_SOURCES = click.option("--sources", type=_PRESENT, default=_SITE, show_default=True,
-                        help="The folder of pages, claims.yaml and facts.yaml.")  # fmt: skip
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+_SOURCES = click.option(
+    "--sources",
+    type=_PRESENT,
+    default=_SITE,
+    show_default=True,
+    help="The folder of pages, claims.yaml and facts.yaml.",
+)
+_JSON = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON and nothing else."
+)
 
 
-def _print(as_json: bool, document: Callable[[], Any], lines: Callable[[], Iterable[str]]) -> None:
+def _print(
+    as_json: bool, document: Callable[[], Any], lines: Callable[[], Iterable[str]]
+) -> None:
     click.echo(json.dumps(document(), indent=1) if as_json else "\n".join(lines()))
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, prog_name="sparkpub")
 def cli() -> None:
     """Measure LLM inference, check the runs, publish the results."""
@@ -42,7 +58,11 @@ def cli() -> None:
 @cli.command()
 @click.argument("matrix_file", metavar="[MATRIX]", required=False, type=_PATH)
 @_DATA
-@click.option("--smoke", is_flag=True, help="Run each cell of the matrix once, without gates, and keep nothing.")
+@click.option(
+    "--smoke",
+    is_flag=True,
+    help="Run each cell of the matrix once, without gates, and keep nothing.",
+)
 @_JSON
 def doctor(matrix_file: Path | None, data: Path, smoke: bool, as_json: bool) -> None:
     """Say what this machine can measure and what is missing, before a long run.
@@ -73,16 +93,36 @@ def plan(matrix_file: Path, data: Path, as_json: bool) -> None:
     from sparkpub.plan import matrix
 
     declared = matrix.read(matrix_file)
-    _print(as_json, partial(overview.plan_document, declared, data), partial(overview.plan_lines, declared, data))
+    _print(
+        as_json,
+        partial(overview.plan_document, declared, data),
+        partial(overview.plan_lines, declared, data),
+    )
 
 
 @cli.command()
 @_MATRIX
 @_DATA
-@click.option("--only", multiple=True, metavar="AXIS=VALUE", help="Run only these; may be given several times.")
-@click.option("--max-runs", type=click.IntRange(min=1), default=None, help="Stop after this many runs.")
-@click.option("--retry-failed", is_flag=True, help="Give runs that failed for good as many attempts again.")
-@click.option("--no-commit", is_flag=True, help="Write records without committing them to git.")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="AXIS=VALUE",
+    help="Run only these; may be given several times.",
+)
+@click.option(
+    "--max-runs",
+    type=click.IntRange(min=1),
+    default=None,
+    help="Stop after this many runs.",
+)
+@click.option(
+    "--retry-failed",
+    is_flag=True,
+    help="Give runs that failed for good as many attempts again.",
+)
+@click.option(
+    "--no-commit", is_flag=True, help="Write records without committing them to git."
+)
 @click.option("--push", is_flag=True, help="Push each commit to the branch's upstream.")
 def collect(
     matrix_file: Path,
@@ -130,30 +170,64 @@ def status(matrix_file: Path, data: Path, as_json: bool) -> None:
     from sparkpub.plan import matrix
 
     declared = matrix.read(matrix_file)
-    _print(as_json, partial(overview.status_document, declared, data), partial(overview.status_lines, declared, data))
+    _print(
+        as_json,
+        partial(overview.status_document, declared, data),
+        partial(overview.status_lines, declared, data),
+    )
 
 
 # -- importing: import -------------------------------------------------------------------------------------
 
 
-_FORMATS = ["aiperf", "benchmark-spark", "llama-bench", "llama-benchy", "sglang", "trtllm-bench", "vllm-bench"]
+_FORMATS = [
+    "aiperf",
+    "benchmark-spark",
+    "llama-bench",
+    "llama-benchy",
+    "sglang",
+    "trtllm-bench",
+    "vllm-bench",
+]
 """As in `collect.importers`, which is loaded only when it is needed."""
 
 
 @cli.command("import")
 @click.argument("kind", metavar="FORMAT", type=click.Choice(_FORMATS))
 @click.argument("path", type=_PATH)
-@click.option("--campaign", required=True, help="The campaign that the runs become part of.")
+@click.option(
+    "--campaign", required=True, help="The campaign that the runs become part of."
+)
 @_DATA
-@click.option("--matrix", "matrix_file", type=_PATH, help="The matrix that declares the campaign.")
+@click.option(
+    "--matrix", "matrix_file", type=_PATH, help="The matrix that declares the campaign."
+)
 @click.option("--about", "about_file", type=_PATH, help="Extra metadata (YAML).")
 @click.option("--model", help="Key of the model, where the results do not say it.")
-@click.option("--environment", help="Key of the environment; most tools never say where they ran.")
-@click.option("--workload", help="Key of the workload; otherwise made of what the tool was asked for.")
-@click.option("--originals/--no-originals", default=True, help="Keep the files as evidence, with their SHA-256.")
+@click.option(
+    "--environment", help="Key of the environment; most tools never say where they ran."
+)
+@click.option(
+    "--workload",
+    help="Key of the workload; otherwise made of what the tool was asked for.",
+)
+@click.option(
+    "--originals/--no-originals",
+    default=True,
+    help="Keep the files as evidence, with their SHA-256.",
+)
 @_JSON
-def import_(kind: str, path: Path, campaign: str, data: Path, matrix_file: Path | None, about_file: Path | None,
-            originals: bool, as_json: bool, **cell: str | None) -> None:  # fmt: skip
+def import_(
+    kind: str,
+    path: Path,
+    campaign: str,
+    data: Path,
+    matrix_file: Path | None,
+    about_file: Path | None,
+    originals: bool,
+    as_json: bool,
+    **cell: str | None,
+) -> None:
     """Import another tool's results. A second import changes nothing; exit 1 where something was refused.
 
     Example: sparkpub import benchmark-spark results/comprehensive --campaign mine --data local
@@ -164,7 +238,11 @@ def import_(kind: str, path: Path, campaign: str, data: Path, matrix_file: Path 
 
     declared = matrix.read(matrix_file) if matrix_file else None
     given = Given(
-        campaign, declared, read_about(about_file) if about_file else About(), say=partial(click.echo, err=True), **cell
+        campaign,
+        declared,
+        read_about(about_file) if about_file else About(),
+        say=partial(click.echo, err=True),
+        **cell,
     )
     outcome = importers.import_results(kind, path, data, given, originals=originals)
     _print(as_json, outcome.document, outcome.lines)
@@ -177,12 +255,31 @@ def import_(kind: str, path: Path, campaign: str, data: Path, matrix_file: Path 
 @cli.command()
 @_DIR
 @_JSON
-@click.option("--github", is_flag=True, help="Print the findings as annotations of a GitHub workflow.")
-@click.option("--fail-on", type=click.Choice(["error", "warning"]), default="error", show_default=True,
-              help="Exit 1 at findings of this severity or worse that campaign.json does not acknowledge.")  # fmt: skip
-@click.option("--sources", type=_PRESENT, default=None,
-              help="Check pages and claims in this folder too. [default: site_src, for the default DIR]")  # fmt: skip
-def check(data: Path, as_json: bool, github: bool, fail_on: Literal["error", "warning"], sources: Path | None) -> None:
+@click.option(
+    "--github",
+    is_flag=True,
+    help="Print the findings as annotations of a GitHub workflow.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning"]),
+    default="error",
+    show_default=True,
+    help="Exit 1 at findings of this severity or worse that campaign.json does not acknowledge.",
+)
+@click.option(
+    "--sources",
+    type=_PRESENT,
+    default=None,
+    help="Check pages and claims in this folder too. [default: site_src, for the default DIR]",
+)
+def check(
+    data: Path,
+    as_json: bool,
+    github: bool,
+    fail_on: Literal["error", "warning"],
+    sources: Path | None,
+) -> None:
     """Run the data-quality checks over runs, claims and pages.
 
     Example: sparkpub check --fail-on warning
@@ -200,7 +297,9 @@ def check(data: Path, as_json: bool, github: bool, fail_on: Literal["error", "wa
 
         found = proofread(dataset, SiteOptions(sources))
     lines = (
-        [reviewing.as_json(found)] if as_json else (reviewing.as_annotations if github else reviewing.as_text)(found)
+        [reviewing.as_json(found)]
+        if as_json
+        else (reviewing.as_annotations if github else reviewing.as_text)(found)
     )
     for line in lines:
         click.echo(line)
@@ -222,7 +321,11 @@ def claims(data: Path, sources: Path, as_json: bool) -> None:
     from sparkpub.site.prose import uses
 
     verdicts = publish(load(data), SiteOptions(sources)).verdicts
-    click.echo(ledger.as_json(verdicts) if as_json else ledger.as_text(verdicts, partial(uses, sources)))
+    click.echo(
+        ledger.as_json(verdicts)
+        if as_json
+        else ledger.as_text(verdicts, partial(uses, sources))
+    )
     sys.exit(1 if any(verdict.changed for verdict in verdicts) else 0)
 
 
@@ -258,19 +361,39 @@ def quarantine(run_id: str, reason: str | None, undo: bool, data: Path) -> None:
     if undo is (reason is not None):
         raise click.UsageError("give either --reason TEXT or --undo")
     campaign = quarantines.quarantine(load(data), run_id, reason)
-    click.echo(f"{run_id} is {'back in' if undo else 'out of'} the figures of {campaign}")
+    click.echo(
+        f"{run_id} is {'back in' if undo else 'out of'} the figures of {campaign}"
+    )
 
 
 @cli.command()
 @_DIR
 @click.option("--campaign", metavar="C", help="Only this campaign.")
-@click.option("--against", metavar="C2", help="Compare the campaign, cell by cell, with this one that it repeats.")
-@click.option("--include", type=click.Choice(["counted", "all"]), default="counted", show_default=True,
-              help="Runs that the review counts, or every run as recorded.")  # fmt: skip
-@click.option("--json", "form", flag_value="json", help="Print the statistics as JSON and nothing else.")
-@click.option("--markdown", "form", flag_value="markdown", help="Print Markdown tables.")
+@click.option(
+    "--against",
+    metavar="C2",
+    help="Compare the campaign, cell by cell, with this one that it repeats.",
+)
+@click.option(
+    "--include",
+    type=click.Choice(["counted", "all"]),
+    default="counted",
+    show_default=True,
+    help="Runs that the review counts, or every run as recorded.",
+)
+@click.option(
+    "--json",
+    "form",
+    flag_value="json",
+    help="Print the statistics as JSON and nothing else.",
+)
+@click.option(
+    "--markdown", "form", flag_value="markdown", help="Print Markdown tables."
+)
 @click.option("--csv", "form", flag_value="csv", help="Print one CSV table.")
-def stats(data: Path, form: Literal["json", "markdown", "csv"] | None, **asked: Any) -> None:
+def stats(
+    data: Path, form: Literal["json", "markdown", "csv"] | None, **asked: Any
+) -> None:
     """Describe every cell, compare the environments, and judge the campaign by the success criteria.
 
     Example: sparkpub stats --campaign phase1 --include all --markdown
@@ -290,9 +413,21 @@ def stats(data: Path, form: Literal["json", "markdown", "csv"] | None, **asked: 
 
 @cli.command()
 @_DIR
-@click.option("--format", "form", type=click.Choice(["csv", "parquet", "json"]), default="csv", show_default=True,
-              help="What to write.")  # fmt: skip
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="File to write.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["csv", "parquet", "json"]),
+    default="csv",
+    show_default=True,
+    help="What to write.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    help="File to write.",
+)
 def export(data: Path, form: str, output: Path) -> None:
     """The tidy table: one row per run and metric, with the reason where a run is not in the figures.
 
@@ -309,10 +444,21 @@ def export(data: Path, form: str, output: Path) -> None:
 @click.argument("data", metavar="[DIR]...", nargs=-1, type=_PATH)
 @click.option("--out", type=_FOLDER, required=True, help="Folder to write.")
 @_SOURCES
-@click.option("--templates", type=click.Path(path_type=Path, exists=True), default=None, help="Templates of your own.")
+@click.option(
+    "--templates",
+    type=click.Path(path_type=Path, exists=True),
+    default=None,
+    help="Templates of your own.",
+)
 @click.option("--name", default="sparkpub", show_default=True, help="Name of the site.")
-@click.option("--url", default="", help="Address of the site, with a slash at the end, for feed and citations.")
-@click.option("--repo-url", default=None, help="Address of the repository, for links to evidence.")
+@click.option(
+    "--url",
+    default="",
+    help="Address of the site, with a slash at the end, for feed and citations.",
+)
+@click.option(
+    "--repo-url", default=None, help="Address of the repository, for links to evidence."
+)
 def render(data: tuple[Path, ...], out: Path, **given: Any) -> None:
     """The complete docs tree on disk, for any site generator.
 
@@ -329,13 +475,20 @@ def render(data: tuple[Path, ...], out: Path, **given: Any) -> None:
     dataset = load(*folders)
     refuse(dataset, options)
     tree = build(dataset, options)
-    click.echo(f"{out}: {len(tree)} files, {disk.write(tree, out)} of them new or changed")
+    click.echo(
+        f"{out}: {len(tree)} files, {disk.write(tree, out)} of them new or changed"
+    )
     click.echo(f"every page needs {' and '.join(disk.page_assets(tree))}")
 
 
 @cli.command()
-@click.option("--config", type=click.Path(path_type=Path, exists=True), default=Path("mkdocs.yml"), show_default=True,
-              help="The configuration of MkDocs.")  # fmt: skip
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, exists=True),
+    default=Path("mkdocs.yml"),
+    show_default=True,
+    help="The configuration of MkDocs.",
+)
 @click.option("--site-dir", type=_FOLDER, default=None, help="Folder to write.")
 def build(config: Path, site_dir: Path | None) -> None:
     """Check the runs and the claims, and build the site; nothing is built while there is an unanswered error.
@@ -371,10 +524,14 @@ def _explained(error: Exception) -> tuple[list[str], int]:
     if isinstance(error, click.Abort):
         return ["interrupted; start the command again to go on"], 1
     if isinstance(error, click.ClickException):
-        return [" ".join(error.format_message().split()).rstrip(".") + "; see --help"], 2
+        return [
+            " ".join(error.format_message().split()).rstrip(".") + "; see --help"
+        ], 2
     if isinstance(error, OSError):
         where = f", {error.filename}" if error.filename else ""
-        return [f"{error.strerror or error}{where}; check that it is there and may be used"], 2
+        return [
+            f"{error.strerror or error}{where}; check that it is there and may be used"
+        ], 2
     place = traceback.extract_tb(error.__traceback__)[-1]
     text = " ".join(f"unexpected {type(error).__name__}: {error}".split())
     return [f"{text}, {Path(place.filename).name}:{place.lineno}; please report it"], 1

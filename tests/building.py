@@ -23,7 +23,9 @@ def a_record(metrics: Mapping[str, float] | None = None, **fields: Any) -> Recor
         "status": "ok",
         "plan": Plan(position=0, order="interleaved"),
         "started": Moment(value="2026-11-20T10:00:00Z", zone="utc"),
-        "requested": Requested(model_id="x/y", workload={"type": "command"}, environment={"type": "host"}),
+        "requested": Requested(
+            model_id="x/y", workload={"type": "command"}, environment={"type": "host"}
+        ),
         "metrics": values,
     }
     return Record(**(chosen | fields))

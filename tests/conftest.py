@@ -41,11 +41,17 @@ def _browser() -> str | None:
 def _chroot() -> str | None:
     if os.geteuid() != 0:
         return "needs root"
-    missing = [tool for tool in ("unshare", "mount", "chroot") if shutil.which(tool) is None]
+    missing = [
+        tool for tool in ("unshare", "mount", "chroot") if shutil.which(tool) is None
+    ]
     if missing:  # a root made by a plain `su` lacks the folders of such programs
         return f"needs {', '.join(missing)} on the PATH"
-    found = subprocess.run(["unshare", "--mount", "true"], capture_output=True, text=True, check=False)
-    return None if found.returncode == 0 else f"no right to mount: {found.stderr.strip()}"
+    found = subprocess.run(
+        ["unshare", "--mount", "true"], capture_output=True, text=True, check=False
+    )
+    return (
+        None if found.returncode == 0 else f"no right to mount: {found.stderr.strip()}"
+    )
 
 
 def _gpu() -> str | None:
@@ -60,12 +66,18 @@ def _gpu() -> str | None:
 
 
 def _torch() -> str | None:
-    missing = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
+    missing = [
+        name
+        for name in ("torch", "transformers")
+        if importlib.util.find_spec(name) is None
+    ]
     return f"not installed: {', '.join(missing)}" if missing else None
 
 
 def _node() -> str | None:
-    return None if shutil.which("node") and shutil.which("npm") else "no Node.js on PATH"
+    return (
+        None if shutil.which("node") and shutil.which("npm") else "no Node.js on PATH"
+    )
 
 
 NEEDS: dict[str, Callable[[], str | None]] = {
@@ -82,20 +94,28 @@ NEEDS: dict[str, Callable[[], str | None]] = {
 def unmet(need: str) -> str | None:
     """Why this machine cannot serve a need, or None."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)  # a refused connection of docker-py leaves its socket to gc
+        warnings.simplefilter(
+            "ignore", ResourceWarning
+        )  # a refused connection of docker-py leaves its socket to gc
         reason = NEEDS[need]()
         gc.collect()
     return reason
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    unknown = set(filter(None, os.environ.get("SPARKPUB_REQUIRE", "").split(","))) - set(NEEDS)
+    unknown = set(
+        filter(None, os.environ.get("SPARKPUB_REQUIRE", "").split(","))
+    ) - set(NEEDS)
     if unknown:
-        raise pytest.UsageError(f"SPARKPUB_REQUIRE names {', '.join(sorted(unknown))}; there are: {', '.join(NEEDS)}")
+        raise pytest.UsageError(
+            f"SPARKPUB_REQUIRE names {', '.join(sorted(unknown))}; there are: {', '.join(NEEDS)}"
+        )
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    if item.get_closest_marker("slow") and "slow" not in item.config.getoption("markexpr"):
+    if item.get_closest_marker("slow") and "slow" not in item.config.getoption(
+        "markexpr"
+    ):
         pytest.skip("long form; run it with -m slow")
     required = os.environ.get("SPARKPUB_REQUIRE", "").split(",")
     for need in NEEDS:

@@ -55,28 +55,46 @@ def unit_of(path: Path) -> str:
 
 def unit_named(module: str) -> str:
     """The unit of a module, given by its name within the package."""
-    return STATISTICS if f"{module}.".startswith(f"{STATISTICS}.") else module.split(".", maxsplit=1)[0]
+    return (
+        STATISTICS
+        if f"{module}.".startswith(f"{STATISTICS}.")
+        else module.split(".", maxsplit=1)[0]
+    )
 
 
 def imports_of(path: Path, *, for_types: bool = True) -> Iterator[str]:
     """Every imported module, those inside functions too; on request without those that only a type checker sees."""
     tree = ast.parse(path.read_text())
     if not for_types:
-        tree.body = [node for node in tree.body if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node))]
+        tree.body = [
+            node
+            for node in tree.body
+            if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node))
+        ]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from ([f"sparkpub.{a.name}" for a in node.names] if node.module == "sparkpub" else [node.module])
+            yield from (
+                [f"sparkpub.{a.name}" for a in node.names]
+                if node.module == "sparkpub"
+                else [node.module]
+            )
 
 
 def units_imported(path: Path) -> set[str]:
-    names = {name.removeprefix("sparkpub.") for name in imports_of(path) if name.startswith("sparkpub.")}
+    names = {
+        name.removeprefix("sparkpub.")
+        for name in imports_of(path)
+        if name.startswith("sparkpub.")
+    }
     return {unit_named(name) for name in names} - {"__version__"}
 
 
 def test_every_unit_has_its_place() -> None:
-    assert {unit_of(path) for path in MODULES} - EDGE - set(MAY_IMPORT) == set(), "place it in MAY_IMPORT"
+    assert {unit_of(path) for path in MODULES} - EDGE - set(MAY_IMPORT) == set(), (
+        "place it in MAY_IMPORT"
+    )
 
 
 def test_arrows_point_one_way() -> None:
@@ -91,13 +109,22 @@ def test_arrows_point_one_way() -> None:
 
 def test_the_declared_arrows_have_no_cycle_and_never_point_left_to_right() -> None:
     assert list(TopologicalSorter(MAY_IMPORT).static_order())
-    assert [unit for unit, targets in MAY_IMPORT.items() if unit in MEASURING and targets & PUBLISHING] == []
+    assert [
+        unit
+        for unit, targets in MAY_IMPORT.items()
+        if unit in MEASURING and targets & PUBLISHING
+    ] == []
 
 
 def test_modules_have_no_cycle() -> None:
-    names = {".".join(("sparkpub", *path.relative_to(PACKAGE).with_suffix("").parts)): path for path in MODULES}
+    names = {
+        ".".join(("sparkpub", *path.relative_to(PACKAGE).with_suffix("").parts)): path
+        for path in MODULES
+    }
     graph = {
-        name: {target for target in imports_of(path, for_types=False) if target in names}
+        name: {
+            target for target in imports_of(path, for_types=False) if target in names
+        }
         for name, path in names.items()
     }
     assert list(TopologicalSorter(graph).static_order())
@@ -119,7 +146,10 @@ def test_only_named_modules_of_the_site_start_processes() -> None:
         str(path.relative_to(PACKAGE))
         for path in MODULES
         if unit_of(path) in PUBLISHING
-        and any(name.split(".")[0] in {"subprocess", "multiprocessing", "concurrent"} for name in imports_of(path))
+        and any(
+            name.split(".")[0] in {"subprocess", "multiprocessing", "concurrent"}
+            for name in imports_of(path)
+        )
     }
     assert found <= set(STARTS_PROCESSES)
 
@@ -127,9 +157,12 @@ def test_only_named_modules_of_the_site_start_processes() -> None:
 def test_what_measures_loads_on_a_machine_without_the_site(tmp_path: Path) -> None:
     """Not what the source says but what happens: import it all, in a process where the site's packages fail."""
     names = [
-        ".".join(("sparkpub", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+        ".".join(
+            ("sparkpub", *path.relative_to(PACKAGE).with_suffix("").parts)
+        ).removesuffix(".__init__")
         for path in MODULES
-        if (unit_of(path) in MEASURING or unit_of(path) == "cli") and "payload" not in path.parts
+        if (unit_of(path) in MEASURING or unit_of(path) == "cli")
+        and "payload" not in path.parts
     ]
     program = (
         "import importlib, json, sys\n"
@@ -137,31 +170,51 @@ def test_what_measures_loads_on_a_machine_without_the_site(tmp_path: Path) -> No
         f"for name in {names!r}: importlib.import_module(name)\n"
         "print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
-    assert not {"torch", "transformers", "playwright", *SENSORS} & set(json.loads(done.stdout)), "import them when used"
+    assert not {"torch", "transformers", "playwright", *SENSORS} & set(
+        json.loads(done.stdout)
+    ), "import them when used"
 
 
 def test_no_module_is_a_dumping_ground() -> None:
     vague = {"utils", "util", "helpers", "helper", "common", "misc", "tools", "shared"}
-    parts = {part.removesuffix(".py") for path in MODULES for part in path.relative_to(PACKAGE).parts}
+    parts = {
+        part.removesuffix(".py")
+        for path in MODULES
+        for part in path.relative_to(PACKAGE).parts
+    }
     assert not parts & vague
 
 
 FORBIDDEN = re.compile(
     "|".join(
         (
-            r"py" r"pi\.org", r"python" r"hosted\.org", r"registry\.np" r"mjs\.org", r"download\.py" r"torch\.org",
-            r"(?<![\w.<{-])/(?:work|root)/", r"\bTO" r"DO\b", r"\bFIX" r"ME\b", r"^(?:<{7}|>{7}) ",
+            r"py" r"pi\.org",
+            r"python" r"hosted\.org",
+            r"registry\.np" r"mjs\.org",
+            r"download\.py" r"torch\.org",
+            r"(?<![\w.<{-])/(?:work|root)/",
+            r"\bTO" r"DO\b",
+            r"\bFIX" r"ME\b",
+            r"^(?:<{7}|>{7}) ",
         )
     ),
     re.MULTILINE,
-)  # fmt: skip
+)
 """Hosts of package registries, paths of one machine, work left undone, merges left unresolved."""
 
 
 def test_nothing_points_at_one_machine_or_registry() -> None:
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     if listed.returncode != 0:
         pytest.skip("not a git checkout")
     bad = []
@@ -173,23 +226,35 @@ def test_nothing_points_at_one_machine_or_registry() -> None:
             text = path.read_text()
         except UnicodeDecodeError:
             continue
-        bad += [f"{name}:{text.count(chr(10), 0, found.start()) + 1}: {found[0]}" for found in FORBIDDEN.finditer(text)]
+        bad += [
+            f"{name}:{text.count(chr(10), 0, found.start()) + 1}: {found[0]}"
+            for found in FORBIDDEN.finditer(text)
+        ]
     assert not bad, "\n".join(bad)
 
 
 def test_the_lock_covers_what_is_declared() -> None:
     """Every dependency of pyproject.toml stands in its lock with a version that satisfies it, and a hash."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    core, extras = project["project"]["dependencies"], project["project"]["optional-dependencies"]
+    core, extras = (
+        project["project"]["dependencies"],
+        project["project"]["optional-dependencies"],
+    )
     site = core + extras["site"]
     demo = site + extras["demo"]
     wanted = {"collect": core, "site": site, "demo": demo, "dev": demo + extras["dev"]}
     for kind, requirements in wanted.items():
         locked = _locked(ROOT / "requirements" / f"{kind}.txt")
-        for requirement in map(Requirement, requirements + project["dependency-groups"]["build"]):
+        for requirement in map(
+            Requirement, requirements + project["dependency-groups"]["build"]
+        ):
             versions = locked.get(canonicalize_name(requirement.name), [])
-            assert versions, f"{requirement.name} is not in requirements/{kind}.txt; run scripts/lock"
-            assert all(map(requirement.specifier.contains, versions)), f"{requirement} in requirements/{kind}.txt"
+            assert versions, (
+                f"{requirement.name} is not in requirements/{kind}.txt; run scripts/lock"
+            )
+            assert all(map(requirement.specifier.contains, versions)), (
+                f"{requirement} in requirements/{kind}.txt"
+            )
 
 
 def _locked(path: Path) -> dict[str, list[str]]:
@@ -209,24 +274,42 @@ def test_each_direct_dependency_says_why() -> None:
     silent = [
         line.strip()
         for line in block.splitlines()
-        if re.match(r'\s+"[a-zA-Z]', line) and "#" not in line and not re.search(r"stubs|types-|mypy|pytest|ruff", line)
+        if re.match(r'\s+"[a-zA-Z]', line)
+        and "#" not in line
+        and not re.search(r"stubs|types-|mypy|pytest|ruff", line)
     ]
     assert not silent
 
 
 def test_the_version_is_the_same_everywhere() -> None:
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
-    assert re.search(r"^## (\S+?)[,\s]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1] == __version__
+    assert (
+        re.search(
+            r"^## (\S+?)[,\s]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+        )[1]
+        == __version__
+    )
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
 def test_links_of_the_front_pages_lead_somewhere(name: str) -> None:
     links = re.findall(r"\]\(([^)]+)\)", (ROOT / name).read_text())
-    assert [link for link in links if "://" not in link and not (ROOT / link.split("#")[0]).exists()] == []
+    assert [
+        link
+        for link in links
+        if "://" not in link and not (ROOT / link.split("#")[0]).exists()
+    ] == []
 
 
 def test_every_command_and_script_the_readme_names_exists() -> None:
     text = (ROOT / "README.md").read_text()
-    code = "\n".join("".join(found) for found in re.findall(r"```sh\n(.*?)```|`([^`\n]+)`", text, re.DOTALL))
-    assert set(re.findall(r"scripts/([\w-]+)", code)) <= {path.name for path in (ROOT / "scripts").iterdir()}
-    assert set(re.findall(r"^sparkpub (\w+)", code, re.MULTILINE)) <= set(cli.cli.commands)
+    code = "\n".join(
+        "".join(found)
+        for found in re.findall(r"```sh\n(.*?)```|`([^`\n]+)`", text, re.DOTALL)
+    )
+    assert set(re.findall(r"scripts/([\w-]+)", code)) <= {
+        path.name for path in (ROOT / "scripts").iterdir()
+    }
+    assert set(re.findall(r"^sparkpub (\w+)", code, re.MULTILINE)) <= set(
+        cli.cli.commands
+    )

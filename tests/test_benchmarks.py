@@ -6,30 +6,50 @@ from benchmarks import harness, house, report
 
 
 def test_the_page_is_made_from_the_results() -> None:
-    assert report.README.read_text() == report.readme(), "run python -m benchmarks.report"
+    assert report.README.read_text() == report.readme(), (
+        "run python -m benchmarks.report"
+    )
 
 
 def test_a_row_holds_median_spread_ratio_and_goal() -> None:
-    row = harness.row("build", [3.0, 1.0, 2.0], "s", against=("bare build", [1.0, 1.0]), goal=1.5)
+    row = harness.row(
+        "build", [3.0, 1.0, 2.0], "s", against=("bare build", [1.0, 1.0]), goal=1.5
+    )
     assert report.table([vars(row)])[2] == (
         "| build | 2 s (1 to 3) | 3 | bare build: 1 s | 2 | at most 1.5 s: **missed** |"
     )
 
 
 def test_a_goal_below_zero_is_a_lower_limit() -> None:
-    row = harness.row("score", [99.0], "points", against=("peer", [89.0]), source="measured 2026-08-22", goal=-98)
+    row = harness.row(
+        "score",
+        [99.0],
+        "points",
+        against=("peer", [89.0]),
+        source="measured 2026-08-22",
+        goal=-98,
+    )
     assert report.table([vars(row)])[2] == (
         "| score | 99 points | 1 | peer: 89 points, measured 2026-08-22 | 1.11 | at least 98 points: met |"
     )
 
 
 def test_the_machine_is_described_but_not_named() -> None:
-    assert set(harness.machine()) == {"processor", "cores", "memory_gib", "gpu", "kernel", "python"}
+    assert set(harness.machine()) == {
+        "processor",
+        "cores",
+        "memory_gib",
+        "gpu",
+        "kernel",
+        "python",
+    }
 
 
 def test_size_counts_what_is_read_and_not_how_it_is_explained(tmp_path: Path) -> None:
     module = tmp_path / "module.py"
-    module.write_text('"""Three tokens and seven."""\n\nx = 1  # a comment\ny = x if x else 2\n')
+    module.write_text(
+        '"""Three tokens and seven."""\n\nx = 1  # a comment\ny = x if x else 2\n'
+    )
     found = house.size([module])
     assert (found.tokens, found.lines, found.conditional_expressions) == (3 + 7, 2, 1)
     assert found.density == 5.0

@@ -30,7 +30,11 @@ UNREADABLE = {
     "values": [],
 }
 """Command -> arguments that make it read something that is not there."""
-JSON_COMMANDS = [name for name in COMMANDS if any("--json" in option.opts for option in cli.cli.commands[name].params)]
+JSON_COMMANDS = [
+    name
+    for name in COMMANDS
+    if any("--json" in option.opts for option in cli.cli.commands[name].params)
+]
 
 
 def sparkpub(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
@@ -103,7 +107,9 @@ def test_unreadable_input_is_one_line(name: str, tmp_path: Path) -> None:
     assert done.stderr.startswith("error: ")
 
 
-@pytest.mark.parametrize("name", [name for name in JSON_COMMANDS if name in {"check", "stats", "claims"}])
+@pytest.mark.parametrize(
+    "name", [name for name in JSON_COMMANDS if name in {"check", "stats", "claims"}]
+)
 def test_json_is_json_and_nothing_else(name: str) -> None:
     done = sparkpub(name, "--json")
     assert done.returncode in {0, 1}, done.stderr
@@ -112,7 +118,10 @@ def test_json_is_json_and_nothing_else(name: str) -> None:
 
 def test_a_reader_that_goes_away_causes_no_traceback() -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "sparkpub", "stats", "--json"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", "sparkpub", "stats", "--json"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     assert process.stdout is not None
     assert process.stderr is not None
@@ -127,7 +136,11 @@ def test_a_reader_that_goes_away_causes_no_traceback() -> None:
     ("error", "code", "line"),
     [
         (SparkpubError("no", where="there", remedy="go"), 1, "error: no, there; go"),
-        (MatrixError("no\nway", others=["and that"]), 2, "error: no way\nerror: and that"),
+        (
+            MatrixError("no\nway", others=["and that"]),
+            2,
+            "error: no way\nerror: and that",
+        ),
         (click.UsageError("Wrong thing."), 2, "error: Wrong thing; see --help"),
         (click.Abort(), 1, "error: interrupted; start the command again to go on"),
         (
@@ -139,7 +152,11 @@ def test_a_reader_that_goes_away_causes_no_traceback() -> None:
     ],
 )
 def test_every_kind_of_error_is_worded(
-    error: Exception, code: int, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    error: Exception,
+    code: int,
+    line: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def fail(**_: object) -> None:
         raise error
@@ -172,6 +189,8 @@ def test_check_reads_pages_only_with_the_data_they_are_about(tmp_path: Path) -> 
     post.parent.mkdir()
     post.write_text("It took 5 GiB.\n")
     alone = sparkpub("check", str(ROOT / "data/comprehensive"))
-    with_pages = sparkpub("check", str(ROOT / "data/comprehensive"), "--sources", str(tmp_path))
+    with_pages = sparkpub(
+        "check", str(ROOT / "data/comprehensive"), "--sources", str(tmp_path)
+    )
     assert "unbound-number" not in alone.stdout
     assert f"{post}:1: '5 GiB' is typed into the text" in with_pages.stdout

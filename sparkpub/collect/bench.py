@@ -86,7 +86,9 @@ def prepare(
     case = Case(
         model_key=run.model,
         model_id=model.id,
-        model_path=None if model.path is None else environment.visible(model.path, options),
+        model_path=None
+        if model.path is None
+        else environment.visible(model.path, options),
         model_config=model.config,
         random_weights=model.random_weights or model.config is not None,
         iteration=run.iteration,
@@ -106,14 +108,20 @@ def prepare(
         options,
         command,
         expected_seconds,
-        server=None if options.server is None else serving.command(case, options.server),
+        server=None
+        if options.server is None
+        else serving.command(case, options.server),
     )
 
 
 def gpu_indices(options: Any) -> list[int] | None:
     """The GPUs that a run may use where its options name them by index; None for all."""
     gpus = getattr(options, "gpus", None)
-    named = gpus if isinstance(gpus, tuple) else options.env.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    named = (
+        gpus
+        if isinstance(gpus, tuple)
+        else options.env.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    )
     return [int(name) for name in named if name.strip().isdigit()] or None
 
 
@@ -121,7 +129,9 @@ def obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[tuple[str, Obs
     """Why environments of these runs cannot be measured in, as (environment, obstacle)."""
     found = []
     for name in dict.fromkeys(run.environment for run in runs):
-        models = dict.fromkeys(matrix.models[run.model].path for run in runs if run.environment == name)
+        models = dict.fromkeys(
+            matrix.models[run.model].path for run in runs if run.environment == name
+        )
         options = matrix.environments[name]
         member = ENVIRONMENTS[options.type]
         paths = [path for path in models if path is not None]
@@ -131,7 +141,10 @@ def obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[tuple[str, Obs
 
 def refuse_obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> None:
     """Raise CollectError with everything that stands in the way: before the night, not in it."""
-    lines = [f"{item.what}, environment {name}; {item.remedy}" for name, item in obstacles(matrix, runs)]
+    lines = [
+        f"{item.what}, environment {name}; {item.remedy}"
+        for name, item in obstacles(matrix, runs)
+    ]
     lines += unprepared(matrix, runs)
     if lines:
         raise CollectError(lines[0], others=lines[1:])

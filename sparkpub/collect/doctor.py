@@ -22,7 +22,11 @@ from sparkpub.record.errors import CollectError
 from sparkpub.record.metrics import GIB
 
 Readiness = Literal["ok", "warning", "missing"]
-TOOLS = {"trtllm-bench": "trtllm-bench", "vllm": "vllm-bench", "llama-bench": "llama-bench"}
+TOOLS = {
+    "trtllm-bench": "trtllm-bench",
+    "vllm": "vllm-bench",
+    "llama-bench": "llama-bench",
+}
 """Program on PATH to the workload that needs it."""
 PACKAGES = ("torch", "transformers")
 
@@ -37,7 +41,9 @@ class Diagnosis:
     remedy: str = ""
 
 
-def examine(matrix: Matrix | None, data: Path, *, smoke: bool = False) -> list[Diagnosis]:
+def examine(
+    matrix: Matrix | None, data: Path, *, smoke: bool = False
+) -> list[Diagnosis]:
     """Everything about the machine, and with a matrix about its cells; `smoke` runs each of them once."""
     found = [*_gpu(), *_machine(data), *_engines(), *_rights(), *_git(data)]
     if matrix is not None:
@@ -54,55 +60,117 @@ def document(found: Sequence[Diagnosis]) -> dict[str, Any]:
 
 def lines(found: Sequence[Diagnosis]) -> list[str]:
     """The same for people."""
-    return [f"{item.state:8}{item.name}: {item.detail}{'; ' + item.remedy if item.remedy else ''}" for item in found]
+    return [
+        f"{item.state:8}{item.name}: {item.detail}{'; ' + item.remedy if item.remedy else ''}"
+        for item in found
+    ]
 
 
 def _gpu() -> Iterator[Diagnosis]:
     with nvml.opened() as (gpus, why):
         if gpus is None:
-            yield Diagnosis("gpu", "warning", why, "install the NVIDIA driver, or measure on the CPU only")
+            yield Diagnosis(
+                "gpu",
+                "warning",
+                why,
+                "install the NVIDIA driver, or measure on the CPU only",
+            )
             return
         facts = inventory.facts(gpus)
         for card in facts.gpus:
-            size = "unified memory" if card.memory_total_gib is None else f"{card.memory_total_gib:.1f} GiB"
-            yield Diagnosis("gpu", "ok", f"{card.name}, {size}, driver {facts.driver}, CUDA up to {facts.cuda_driver}")
-        read = sorted(name for name, value in gpus.columns().items() if value is not None)
+            size = (
+                "unified memory"
+                if card.memory_total_gib is None
+                else f"{card.memory_total_gib:.1f} GiB"
+            )
+            yield Diagnosis(
+                "gpu",
+                "ok",
+                f"{card.name}, {size}, driver {facts.driver}, CUDA up to {facts.cuda_driver}",
+            )
+        read = sorted(
+            name for name, value in gpus.columns().items() if value is not None
+        )
         yield Diagnosis("nvml", "ok", f"readable: {', '.join(read)}")
         if others := gpus.processes():
-            yield Diagnosis("gpu use", "warning", f"{len(others)} other processes compute on it", "stop them")
+            yield Diagnosis(
+                "gpu use",
+                "warning",
+                f"{len(others)} other processes compute on it",
+                "stop them",
+            )
         for name, reason in sorted(gpus.reasons.items()):
             detail = f"{name} is not readable: {reason}"
-            yield Diagnosis("nvml", "warning", detail, "it is null in records, with this reason")
+            yield Diagnosis(
+                "nvml", "warning", detail, "it is null in records, with this reason"
+            )
 
 
 def _machine(data: Path) -> Iterator[Diagnosis]:
     values = proc.meminfo()
-    yield Diagnosis("memory", "ok", f"{values['MemAvailable']:.1f} of {values['MemTotal']:.1f} GiB available")
-    place = next(path for path in (data.resolve(), *data.resolve().parents) if path.exists())
+    yield Diagnosis(
+        "memory",
+        "ok",
+        f"{values['MemAvailable']:.1f} of {values['MemTotal']:.1f} GiB available",
+    )
+    place = next(
+        path for path in (data.resolve(), *data.resolve().parents) if path.exists()
+    )
     free = shutil.disk_usage(place).free / GIB
-    yield Diagnosis("disk", "ok" if free >= 5 else "warning", f"{free:.1f} GiB free", "" if free >= 5 else "make room")
+    yield Diagnosis(
+        "disk",
+        "ok" if free >= 5 else "warning",
+        f"{free:.1f} GiB free",
+        "" if free >= 5 else "make room",
+    )
     if not os.access(place, os.W_OK):
-        yield Diagnosis("disk", "missing", f"{data} cannot be written", "choose another --data, or correct its rights")
-    group, version = cgroup.create(f"doctor-{os.getpid()}"), f"cgroup {cgroup.version()}"
+        yield Diagnosis(
+            "disk",
+            "missing",
+            f"{data} cannot be written",
+            "choose another --data, or correct its rights",
+        )
+    group, version = (
+        cgroup.create(f"doctor-{os.getpid()}"),
+        f"cgroup {cgroup.version()}",
+    )
     if group is None:
         detail = f"{version}; runs on the host get no group of their own"
-        yield Diagnosis("cgroup", "warning", detail, "run as root, with the memory controller enabled")
+        yield Diagnosis(
+            "cgroup",
+            "warning",
+            detail,
+            "run as root, with the memory controller enabled",
+        )
     else:
         cgroup.remove(group)
-        yield Diagnosis("cgroup", "ok", f"{version}; each run is charged to a group of its own")
+        yield Diagnosis(
+            "cgroup", "ok", f"{version}; each run is charged to a group of its own"
+        )
     if (holder := lock.holder()) is not None:
         detail = f"process {holder.get('pid')} collects campaign {holder.get('campaign')} now"
-        yield Diagnosis("collector", "warning", detail, "wait for it: two at once would measure each other")
+        yield Diagnosis(
+            "collector",
+            "warning",
+            detail,
+            "wait for it: two at once would measure each other",
+        )
 
 
 def _engines() -> Iterator[Diagnosis]:
     for tool, workload in TOOLS.items():
         there = shutil.which(tool) is not None
-        detail = "on PATH" if there else f"not on PATH: {workload} cannot run on the host"
+        detail = (
+            "on PATH" if there else f"not on PATH: {workload} cannot run on the host"
+        )
         yield Diagnosis(tool, "ok" if there else "warning", detail)
     for name in PACKAGES:
         there = importlib.util.find_spec(name) is not None
-        detail = "installed beside sparkpub" if there else "not installed beside sparkpub: generate needs it"
+        detail = (
+            "installed beside sparkpub"
+            if there
+            else "not installed beside sparkpub: generate needs it"
+        )
         yield Diagnosis(name, "ok" if there else "warning", detail)
     try:
         yield Diagnosis("docker", "ok", described())
@@ -114,14 +182,26 @@ def _rights() -> Iterator[Diagnosis]:
     root = "run as root: sudo sparkpub …"
     rights: Mapping[str, tuple[bool, str]] = {
         "chroot": (may_mount(), "mounting and chroot are not permitted"),
-        "page cache": (os.access(controls.DROP, os.W_OK), "the page cache cannot be dropped between runs"),
+        "page cache": (
+            os.access(controls.DROP, os.W_OK),
+            "the page cache cannot be dropped between runs",
+        ),
         "clocks": (os.geteuid() == 0, "GPU clocks cannot be locked"),
-        "kernel log": (os.access(watch.KMSG, os.R_OK), "driver messages (Xid) cannot be seen"),
+        "kernel log": (
+            os.access(watch.KMSG, os.R_OK),
+            "driver messages (Xid) cannot be seen",
+        ),
     }
     for name, (permitted, otherwise) in rights.items():
-        yield Diagnosis(name, "ok", "permitted") if permitted else Diagnosis(name, "warning", otherwise, root)
+        yield (
+            Diagnosis(name, "ok", "permitted")
+            if permitted
+            else Diagnosis(name, "warning", otherwise, root)
+        )
     mode = controls.power_mode()
-    yield Diagnosis("power mode", "ok", mode or "power modes are not supported on this machine")
+    yield Diagnosis(
+        "power mode", "ok", mode or "power modes are not supported on this machine"
+    )
 
 
 def _git(data: Path) -> Iterator[Diagnosis]:
@@ -129,7 +209,10 @@ def _git(data: Path) -> Iterator[Diagnosis]:
         upstream = Repository.of(data).upstream()
     except GitError as error:
         yield Diagnosis(
-            "git", "warning", f"runs will not be committed: {error}", "collect with --no-commit, or git init"
+            "git",
+            "warning",
+            f"runs will not be committed: {error}",
+            "collect with --no-commit, or git init",
         )
         return
     target = f"--push goes to {upstream}" if upstream else "no upstream for --push"
@@ -153,19 +236,39 @@ def _matrix(matrix: Matrix, data: Path) -> Iterator[Diagnosis]:
 def _smoke(matrix: Matrix) -> Iterator[Diagnosis]:
     """One iteration of each cell, without gates, into a folder that is thrown away."""
     gates = Gates(
-        cooldown=0, max_start_temp_celsius=None, max_gpu_temp_celsius=None, max_cpu_percent=None,
-        min_free_memory_percent=None, min_free_disk_gib=None, exclusive_gpu=False, max_wait=0,
-    )  # fmt: skip
+        cooldown=0,
+        max_start_temp_celsius=None,
+        max_gpu_temp_celsius=None,
+        max_cpu_percent=None,
+        min_free_memory_percent=None,
+        min_free_disk_gib=None,
+        exclusive_gpu=False,
+        max_wait=0,
+    )
     workloads = {
-        name: type(options).model_validate(matrix.declared_workload(name)) for name, options in matrix.workloads.items()
+        name: type(options).model_validate(matrix.declared_workload(name))
+        for name, options in matrix.workloads.items()
     }
-    changes = {"workloads": workloads, "iterations": 1, "retries": 0, "gates": gates, "repeat_outliers": None}
+    changes = {
+        "workloads": workloads,
+        "iterations": 1,
+        "retries": 0,
+        "gates": gates,
+        "repeat_outliers": None,
+    }
     once = matrix.model_copy(update=changes)
     with tempfile.TemporaryDirectory(prefix="sparkpub-smoke-") as folder:
         collect(once, Choice(Path(folder), commit=False), say=lambda _: None)
         for record in known_records(Path(folder) / matrix.campaign):
-            name, took = f"smoke {'/'.join(record.cell)}", f"{record.duration_seconds or 0:.1f} s"
+            name, took = (
+                f"smoke {'/'.join(record.cell)}",
+                f"{record.duration_seconds or 0:.1f} s",
+            )
             if record.status == "ok":
                 yield Diagnosis(name, "ok", f"ok in {took}")
             else:
-                yield Diagnosis(name, "missing", f"{record.status} after {took}: {record.status_reason}")
+                yield Diagnosis(
+                    name,
+                    "missing",
+                    f"{record.status} after {took}: {record.status_reason}",
+                )

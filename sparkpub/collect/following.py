@@ -42,19 +42,32 @@ class Followed:
     measuring_ended: float | None = None
     """Likewise for the line that ends it."""
     log_cut: bool = False
-    readings: sampling.Readings = field(default_factory=lambda: sampling.Readings(Telemetry({})))
+    readings: sampling.Readings = field(
+        default_factory=lambda: sampling.Readings(Telemetry({}))
+    )
 
 
-def follow(bench: Bench, job: Job, draft: Record, place: Path, server: LiveServer | None) -> Followed:
+def follow(
+    bench: Bench, job: Job, draft: Record, place: Path, server: LiveServer | None
+) -> Followed:
     """Launch a run in its own folder `place`, as a client of `server` where there is one, and watch it to its end.
 
     Raises NeverStartedError where the environment cannot start any run now.
     """
     redactor = for_run(bench, job, place)
     with ExitStack() as stack:
-        log = Log(place / "log", redactor, begins=job.command.measured_from, ends=job.command.measured_until)
+        log = Log(
+            place / "log",
+            redactor,
+            begins=job.command.measured_from,
+            ends=job.command.measured_until,
+        )
         stack.callback(log.close)
-        watch = Watch(bench.redactor, _lowest_clock(bench), lambda text: bench.progress.line(f"{job.label}: {text}"))
+        watch = Watch(
+            bench.redactor,
+            _lowest_clock(bench),
+            lambda text: bench.progress.line(f"{job.label}: {text}"),
+        )
         stack.callback(watch.close)
         if server is not None:
             stack.callback(server.quiet)
@@ -68,17 +81,29 @@ def follow(bench: Bench, job: Job, draft: Record, place: Path, server: LiveServe
 def for_run(bench: Bench, job: Job, place: Path) -> Redactor:
     """A redactor that also replaces the run's own folder, whose name changes with the machine."""
     variables = dict(job.command.variables) | dict(job.environment_options.env)
-    return bench.redactor.also(variables, {str((place / journal.WORK).resolve()): "<workdir>"})
+    return bench.redactor.also(
+        variables, {str((place / journal.WORK).resolve()): "<workdir>"}
+    )
 
 
 def _lowest_clock(bench: Bench) -> float | None:
     """The highest SM clock of the slowest GPU, in MHz."""
-    clocks = [card.clock_max_sm_mhz for card in bench.machine.gpus if card.clock_max_sm_mhz is not None]
+    clocks = [
+        card.clock_max_sm_mhz
+        for card in bench.machine.gpus
+        if card.clock_max_sm_mhz is not None
+    ]
     return min(clocks, default=None)
 
 
 def _not_started(job: Job, watch: Watch, reason: str) -> Followed:
-    return Followed(job.command.argv, watch.events, watch.unavailable, datetime.now(UTC), ("failed", reason))
+    return Followed(
+        job.command.argv,
+        watch.events,
+        watch.unavailable,
+        datetime.now(UTC),
+        ("failed", reason),
+    )
 
 
 @dataclass
@@ -101,7 +126,9 @@ class _Run:
         interval = self.bench.matrix.telemetry.interval
         indices = gpu_indices(self.job.environment_options)
         tree = None if self.server is None else self.server.tree
-        with sampling.sampling(telemetry, interval, indices, None if tree is None else tree.pid) as sampler:
+        with sampling.sampling(
+            telemetry, interval, indices, None if tree is None else tree.pid
+        ) as sampler:
             for row in sampler.fresh():
                 self.watch.sample(row)
             self.launched, epoch = time.monotonic(), time.time()
@@ -141,15 +168,24 @@ class _Run:
     def _launch(self) -> Running:
         """Start the command. Raises CollectError where that fails, as NeverStartedError where it would for any run."""
         environment, options = self.job.environment, self.job.environment_options
-        launch = Launch(self.job.command, self.place / journal.WORK, self.log.write, self.draft.run_id)
+        launch = Launch(
+            self.job.command,
+            self.place / journal.WORK,
+            self.log.write,
+            self.draft.run_id,
+        )
         try:
             return environment.launch(launch, options)
         except CollectError as error:
             if environment.obstacles(options):
-                raise NeverStartedError(error.what, where=error.where, remedy=error.remedy) from None
+                raise NeverStartedError(
+                    error.what, where=error.where, remedy=error.remedy
+                ) from None
             raise
 
-    def _watched(self, running: Running, sampler: sampling.Sampling) -> tuple[Exit, tuple[Status, str] | None]:
+    def _watched(
+        self, running: Running, sampler: sampling.Sampling
+    ) -> tuple[Exit, tuple[Status, str] | None]:
         """Wait for the end, or bring it about; returns it, with status and reason where the collector ended it."""
         progress, temperature = self.bench.progress, ""
         while True:
@@ -157,17 +193,29 @@ class _Run:
             elapsed = time.monotonic() - self.launched
             for row in sampler.fresh():
                 self.watch.sample(row, self._since_launch(self.log.began))
-                temperature = f"{row['gpu_temp_celsius']} °C" if row["gpu_temp_celsius"] else ""
+                temperature = (
+                    f"{row['gpu_temp_celsius']} °C" if row["gpu_temp_celsius"] else ""
+                )
             self.watch.kernel(elapsed)
             if ended is not None:
                 return ended, None
             if not sampler.alive():
-                self.watch.note("note", "the sampler ended before the run; telemetry stops there", elapsed)
+                self.watch.note(
+                    "note",
+                    "the sampler ended before the run; telemetry stops there",
+                    elapsed,
+                )
             stopped = self._must_stop(elapsed)
             if stopped is not None:
                 return running.stop(), stopped
-            share = elapsed / self.job.expected_seconds if self.job.expected_seconds else None
-            progress.live(self.job.label, "running", f"{duration(elapsed)} {temperature}", share)
+            share = (
+                elapsed / self.job.expected_seconds
+                if self.job.expected_seconds
+                else None
+            )
+            progress.live(
+                self.job.label, "running", f"{duration(elapsed)} {temperature}", share
+            )
 
     def _must_stop(self, elapsed: float) -> tuple[Status, str] | None:
         """Why the run must be ended now, as status and reason."""
@@ -179,7 +227,11 @@ class _Run:
             watch.note("timeout", text, elapsed)
             return "timeout", text
         floor = floor_gib(bench.matrix.gates, bench.machine.unified_memory)
-        if floor is not None and watch.available_gib is not None and watch.available_gib < floor:
+        if (
+            floor is not None
+            and watch.available_gib is not None
+            and watch.available_gib < floor
+        ):
             text = f"MemAvailable fell to {watch.available_gib:.2f} GiB, below the floor of {floor:g} GiB"
             watch.note("memory-floor", text, elapsed)
             return "failed", text
@@ -190,13 +242,17 @@ class _Run:
         """The telemetry, once everything is over, and what only shows then."""
         self.log.close()
         if self.log.problem is not None:
-            self.watch.note("note", f"the log could not be written to its end: {self.log.problem}")
+            self.watch.note(
+                "note", f"the log could not be written to its end: {self.log.problem}"
+            )
         readings = sampling.Readings(sampling.read(telemetry))
         if self.server is None:
             self.watch.left_behind(readings)
         self.watch.kernel(took)
         if self.log.began is None:
-            self.watch.unavailable["leaks"] = "nothing that was printed says where the measurement began"
+            self.watch.unavailable["leaks"] = (
+                "nothing that was printed says where the measurement began"
+            )
         return readings
 
     def _since_launch(self, moment: float | None) -> float | None:

@@ -49,7 +49,11 @@ class Condition:
     def take(self, at: float) -> None:
         """One reading, and what it means."""
         value, reason = self.read()
-        self.met = None if value is None else self.wanted is None or self.compare(value, self.wanted)
+        self.met = (
+            None
+            if value is None
+            else self.wanted is None or self.compare(value, self.wanted)
+        )
         self.reason = reason or None
         if len(self.readings) >= KEPT:
             self.readings = self.readings[::2]
@@ -61,7 +65,9 @@ class Condition:
         if self.met is None and reason is None:
             reason = "the sensor gave nothing"
         if self.met is False and self.waits:
-            reason = "; ".join(filter(None, (reason, "not met within the longest wait")))
+            reason = "; ".join(
+                filter(None, (reason, "not met within the longest wait"))
+            )
         return Gate(
             name=self.name,
             wanted=self.wanted,
@@ -83,7 +89,11 @@ class Passed:
     @property
     def unmet(self) -> tuple[str, ...]:
         """Names of conditions that the matrix sets and that are not known to hold."""
-        return tuple(gate.name for gate in self.gates if gate.wanted is not None and gate.met is not True)
+        return tuple(
+            gate.name
+            for gate in self.gates
+            if gate.wanted is not None and gate.met is not True
+        )
 
 
 class Gatekeeper:
@@ -118,23 +128,38 @@ class Gatekeeper:
             interruption.wait(0.2)
         while True:
             at = time.monotonic() - began
-            open_ones = [condition for condition in conditions if condition.met is not True]
+            open_ones = [
+                condition for condition in conditions if condition.met is not True
+            ]
             for condition in open_ones:
                 condition.take(at)
                 condition.waited = at if condition.waits else 0.0
-            waiting = [condition for condition in conditions if condition.waits and condition.met is False]
+            waiting = [
+                condition
+                for condition in conditions
+                if condition.waits and condition.met is False
+            ]
             left = self._gates.max_wait - at
             if not waiting or left <= 0:
                 break
-            say("waiting for " + ", ".join(_described(condition) for condition in waiting))
+            say(
+                "waiting for "
+                + ", ".join(_described(condition) for condition in waiting)
+            )
             if interruption.wait(min(PACE, left)):
                 return Passed(tuple(done), interrupted=True)
         return Passed((*done, *(condition.gate() for condition in conditions)))
 
-    def _cooldown(self, last_ended: datetime | None, interruption: Interruption, say: Say) -> Gate:
+    def _cooldown(
+        self, last_ended: datetime | None, interruption: Interruption, say: Say
+    ) -> Gate:
         """Time since the last run of the campaign ended, whichever collector ran it."""
         wanted = self._gates.cooldown
-        since = None if last_ended is None else max(0.0, (datetime.now(UTC) - last_ended).total_seconds())
+        since = (
+            None
+            if last_ended is None
+            else max(0.0, (datetime.now(UTC) - last_ended).total_seconds())
+        )
         left = 0.0 if since is None else max(0.0, wanted - since)
         began = time.monotonic()
         while (rest := left - (time.monotonic() - began)) > 0:
@@ -149,7 +174,9 @@ class Gatekeeper:
             unit="s",
             met=passed is None or passed >= wanted,
             waited_seconds=round(waited, 3),
-            readings=() if passed is None else (Reading(at_seconds=round(waited, 3), value=round(passed, 3)),),
+            readings=()
+            if passed is None
+            else (Reading(at_seconds=round(waited, 3), value=round(passed, 3)),),
             reason="no earlier run to cool down from" if since is None else None,
         )
 
@@ -162,15 +189,56 @@ class Gatekeeper:
         free_memory = gates.min_free_memory_percent if self._server is None else None
         conditions = [
             # The source's limits are strict: below 45 °C to start, below 80 °C at all.
-            Condition("max_start_temp_celsius", gates.max_start_temp_celsius, "°C", self._temperature, operator.lt),
-            Condition("max_gpu_temp_celsius", gates.max_gpu_temp_celsius, "°C", self._temperature, operator.lt),
-            Condition("max_cpu_percent", gates.max_cpu_percent, "%", self._cpu_percent, operator.le),
-            Condition("min_free_memory_percent", free_memory, "%", self._free_memory, operator.ge),
+            Condition(
+                "max_start_temp_celsius",
+                gates.max_start_temp_celsius,
+                "°C",
+                self._temperature,
+                operator.lt,
+            ),
+            Condition(
+                "max_gpu_temp_celsius",
+                gates.max_gpu_temp_celsius,
+                "°C",
+                self._temperature,
+                operator.lt,
+            ),
+            Condition(
+                "max_cpu_percent",
+                gates.max_cpu_percent,
+                "%",
+                self._cpu_percent,
+                operator.le,
+            ),
+            Condition(
+                "min_free_memory_percent",
+                free_memory,
+                "%",
+                self._free_memory,
+                operator.ge,
+            ),
             Condition("exclusive_gpu", exclusive, "", self._exclusive, operator.is_),
-            Condition("min_free_disk_gib", gates.min_free_disk_gib, "GiB", self._free_disk, operator.ge, waits=False),
+            Condition(
+                "min_free_disk_gib",
+                gates.min_free_disk_gib,
+                "GiB",
+                self._free_disk,
+                operator.ge,
+                waits=False,
+            ),
         ]
         wanted = [condition for condition in conditions if condition.wanted is not None]
-        return [*wanted, Condition("performance_state", state, "", self._performance_state, operator.eq, waits=False)]
+        return [
+            *wanted,
+            Condition(
+                "performance_state",
+                state,
+                "",
+                self._performance_state,
+                operator.eq,
+                waits=False,
+            ),
+        ]
 
     def _read(self, column: str, sensor: Callable[[Gpus], Any]) -> tuple[Any, str]:
         if self._gpus is None:
@@ -183,7 +251,9 @@ class Gatekeeper:
 
     def _cpu_percent(self) -> tuple[Value, str]:
         load = self._cpu.percent()
-        return (None, "no processor time passed") if load is None else (round(load, 2), "")
+        return (
+            (None, "no processor time passed") if load is None else (round(load, 2), "")
+        )
 
     def _free_memory(self) -> tuple[Value, str]:
         """Of the GPU where it has memory of its own, else of the machine, whose memory is then the GPU's."""

@@ -32,7 +32,11 @@ class Repository:
     @classmethod
     def of(cls, folder: Path) -> "Repository":
         """The repository around `folder`. Raises GitError where there is none, or where it ignores the folder."""
-        place = next(path for path in (folder.resolve(), *folder.resolve().parents) if path.is_dir())
+        place = next(
+            path
+            for path in (folder.resolve(), *folder.resolve().parents)
+            if path.is_dir()
+        )
         root = _git(place, "rev-parse", "--show-toplevel").strip()
         repository = cls(Path(root))
         probe = folder.resolve() / "probe.json"
@@ -46,7 +50,9 @@ class Repository:
         Raises GitError; the index is then as before.
         """
         names = [f":(literal){path.resolve().relative_to(self.root)}" for path in paths]
-        new = [name for name in names if not self._run("ls-files", "--cached", "--", name)]
+        new = [
+            name for name in names if not self._run("ls-files", "--cached", "--", name)
+        ]
         if new:
             self._run("add", "--intent-to-add", "--", *new)
         try:
@@ -62,8 +68,20 @@ class Repository:
         """Files below `folder` that no commit has, besides ignored ones: unknown to git, or only noted in the index, as
         a collector leaves them that is killed just before it commits. Files that were edited since are not among them.
         """
-        said = self._run("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", _literal(folder))
-        return [self.root / entry[3:] for entry in said.split("\0") if entry[:2] in ("??", " A", "A ", "AM")]
+        said = self._run(
+            "status",
+            "--porcelain",
+            "-z",
+            "--no-renames",
+            "--untracked-files=all",
+            "--",
+            _literal(folder),
+        )
+        return [
+            self.root / entry[3:]
+            for entry in said.split("\0")
+            if entry[:2] in ("??", " A", "A ", "AM")
+        ]
 
     def committed(self, path: Path) -> str | None:
         """The text of a file in the last commit; None where it has none."""
@@ -78,7 +96,9 @@ class Repository:
         try:
             return self._run("symbolic-ref", "--quiet", "--short", "HEAD").strip()
         except GitError:
-            raise GitError("HEAD is detached, so that commits belong to no branch; git switch to one") from None
+            raise GitError(
+                "HEAD is detached, so that commits belong to no branch; git switch to one"
+            ) from None
 
     def push(self) -> None:
         """Push the branch to its upstream. A remote that moved is merged in without touching the work tree.
@@ -88,13 +108,17 @@ class Repository:
         """
         branch = self.branch()
         if self.upstream() is None:
-            raise GitError(f"branch {branch} has no upstream; set it once with git push --set-upstream origin {branch}")
+            raise GitError(
+                f"branch {branch} has no upstream; set it once with git push --set-upstream origin {branch}"
+            )
         remote = self._run("config", f"branch.{branch}.remote").strip()
         target = self._run("config", f"branch.{branch}.merge").strip()
         problem = GitError("the remote moves faster than it can be pushed to")
         for _ in range(_ATTEMPTS):
             try:
-                self._run("push", "--quiet", remote, f"{self._tip(remote, target)}:{target}")
+                self._run(
+                    "push", "--quiet", remote, f"{self._tip(remote, target)}:{target}"
+                )
             except GitError as error:
                 problem = error
             else:
@@ -104,13 +128,22 @@ class Repository:
     def upstream(self) -> str | None:
         """Where the branch is pushed to, as `origin/main`; None where it has no upstream."""
         try:
-            return self._run("rev-parse", "--abbrev-ref", "--symbolic-full-name", "@{upstream}").strip()
+            return self._run(
+                "rev-parse", "--abbrev-ref", "--symbolic-full-name", "@{upstream}"
+            ).strip()
         except GitError:
             return None
 
     def _tip(self, remote: str, target: str) -> str:
         """What to push: HEAD where the remote is behind it, else a merge of both."""
-        self._run("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote, f"+{target}:refs/sparkpub/upstream")
+        self._run(
+            "fetch",
+            "--quiet",
+            "--no-tags",
+            "--no-write-fetch-head",
+            remote,
+            f"+{target}:refs/sparkpub/upstream",
+        )
         head = self._run("rev-parse", "HEAD").strip()
         theirs = self._run("rev-parse", "refs/sparkpub/upstream").strip()
         if self._code("merge-base", "--is-ancestor", theirs, head) == 0:
@@ -119,7 +152,9 @@ class Repository:
             return theirs
         tree = self._run("merge-tree", "--write-tree", theirs, head).splitlines()[0]
         message = "Merge measured runs"
-        return self._run("commit-tree", tree, "-p", theirs, "-p", head, "-m", message).strip()
+        return self._run(
+            "commit-tree", tree, "-p", theirs, "-p", head, "-m", message
+        ).strip()
 
     def _run(self, *arguments: str) -> str:
         return _git(self.root, *arguments)
@@ -143,7 +178,11 @@ def _literal(path: Path) -> str:
 def _reason(ended: "subprocess.CompletedProcess[str]") -> str:
     """Why git ended: its own error, which names a stale lock and hints at it in later lines, else the last line, which
     is that of a hook."""
-    lines = [line.strip() for line in (ended.stderr or ended.stdout).splitlines() if line.strip()]
+    lines = [
+        line.strip()
+        for line in (ended.stderr or ended.stdout).splitlines()
+        if line.strip()
+    ]
     errors = [line for line in lines if line.startswith(("fatal: ", "error: "))]
     if errors:
         return errors[0].partition(": ")[2]
@@ -153,7 +192,12 @@ def _reason(ended: "subprocess.CompletedProcess[str]") -> str:
 def _started(place: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     """Git as the invoking user, never waiting for a person, and deaf to the terminal's Ctrl-C."""
     options = invoker.process_arguments()
-    options["env"] |= {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+    options["env"] |= {
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_EDITOR": "true",
+        "LC_ALL": "C",
+        "GIT_OPTIONAL_LOCKS": "0",
+    }
     options["env"].setdefault("GIT_SSH_COMMAND", "ssh -o BatchMode=yes")
     for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
         options["env"].pop(name, None)
@@ -179,7 +223,9 @@ def _started(place: Path, *arguments: str) -> "subprocess.CompletedProcess[str]"
 class Committer:
     """One commit per run, of exactly its own files; what fails is tried again later and never stops measuring."""
 
-    def __init__(self, folder: Path, commit: bool, push: bool, progress: Progress) -> None:
+    def __init__(
+        self, folder: Path, commit: bool, push: bool, progress: Progress
+    ) -> None:
         self._folder, self._push, self._progress = folder, push, progress
         self._waiting: list[tuple[list[Path], str]] = []
         self._pushed = True
@@ -188,7 +234,9 @@ class Committer:
             try:
                 self._repository = Repository.of(folder)
             except GitError as error:
-                progress.line(f"not committing: {error}; records are written all the same")
+                progress.line(
+                    f"not committing: {error}; records are written all the same"
+                )
 
         if self._repository is not None:
             self._look_ahead(self._repository)
@@ -201,7 +249,9 @@ class Committer:
             self._progress.line(f"git: {error}")
             return
         if self._push and repository.upstream() is None:
-            self._progress.line(f"git: branch {branch} has no upstream, so that nothing can be pushed")
+            self._progress.line(
+                f"git: branch {branch} has no upstream, so that nothing can be pushed"
+            )
 
     def catch_up(self) -> None:
         """Commit what no commit has yet: campaign.json, and runs of this collector or an earlier one."""
@@ -214,10 +264,16 @@ class Committer:
             self._progress.line(f"git: {error}")
             return
         if declared:
-            self.add([self._folder / store.CAMPAIGN_FILE], f"Declare campaign {self._folder.name}")
+            self.add(
+                [self._folder / store.CAMPAIGN_FILE],
+                f"Declare campaign {self._folder.name}",
+            )
         for path in store.record_paths(self._folder):
             stored = store.read_record(path)
-            files = [path, *(stored.evidence_path(item) for item in stored.record.evidence)]
+            files = [
+                path,
+                *(stored.evidence_path(item) for item in stored.record.evidence),
+            ]
             if any(file.resolve() in loose for file in files):
                 self.add_run(stored)
 
@@ -234,7 +290,9 @@ class Committer:
             known = json.loads(committed)
         except ValueError:
             return False
-        return isinstance(known, dict) and known.get("matrix") != store.read_json(path).get("matrix")
+        return isinstance(known, dict) and known.get("matrix") != store.read_json(
+            path
+        ).get("matrix")
 
     def add(self, paths: Sequence[Path], message: str) -> None:
         """Commit these files, after whatever is still waiting."""
@@ -245,7 +303,9 @@ class Committer:
             try:
                 self._repository.commit(*self._waiting[0])
             except GitError as error:
-                self._progress.line(f"not committed yet, {len(self._waiting)} waiting: {error}")
+                self._progress.line(
+                    f"not committed yet, {len(self._waiting)} waiting: {error}"
+                )
                 return
             self._waiting.pop(0)
             self._pushed = False
@@ -253,10 +313,16 @@ class Committer:
 
     def add_run(self, stored: Stored) -> None:
         """Commit a run: its record and its evidence."""
-        paths = [stored.path, *(stored.evidence_path(item) for item in stored.record.evidence)]
+        paths = [
+            stored.path,
+            *(stored.evidence_path(item) for item in stored.record.evidence),
+        ]
         record = stored.record
         again = f", repeat of {record.repeat_of}" if record.repeat_of else ""
-        self.add(paths, f"Measure {'/'.join(record.cell)}, iteration {record.iteration}{again}: {record.status}")
+        self.add(
+            paths,
+            f"Measure {'/'.join(record.cell)}, iteration {record.iteration}{again}: {record.status}",
+        )
 
     def _publish(self) -> None:
         if not self._push or self._pushed or self._repository is None:

@@ -26,7 +26,12 @@ class Interruption:
             self._before[number] = signal.signal(number, self._heard)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
@@ -35,7 +40,11 @@ class Interruption:
             self.finish, self.reason = True, "Ctrl-C"
         else:
             self.finish = self.stop = True
-            self.reason = "Ctrl-C, twice" if number == signal.SIGINT else signal.Signals(number).name
+            self.reason = (
+                "Ctrl-C, twice"
+                if number == signal.SIGINT
+                else signal.Signals(number).name
+            )
 
     def wait(self, seconds: float) -> bool:
         """Sleep; True, and within a moment, where nothing new may be started any more."""

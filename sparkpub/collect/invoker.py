@@ -26,7 +26,9 @@ def give(path: Path) -> None:
 
 def make_folder(path: Path) -> None:
     """Create a folder and those above it; new ones belong to the invoking user."""
-    for place in [place for place in (*reversed(path.parents), path) if not place.exists()]:
+    for place in [
+        place for place in (*reversed(path.parents), path) if not place.exists()
+    ]:
         place.mkdir(exist_ok=True)
         give(place)
 
@@ -36,7 +38,16 @@ def process_arguments() -> dict[str, Any]:
     owner = user()
     if owner is None:
         return {"env": dict(os.environ)}
-    env = {name: value for name, value in os.environ.items() if not name.startswith("SUDO_")}
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("SUDO_")
+    }
     env |= {"HOME": owner.pw_dir, "USER": owner.pw_name, "LOGNAME": owner.pw_name}
     groups = os.getgrouplist(owner.pw_name, owner.pw_gid)
-    return {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": groups, "env": env}
+    return {
+        "user": owner.pw_uid,
+        "group": owner.pw_gid,
+        "extra_groups": groups,
+        "env": env,
+    }

@@ -21,7 +21,13 @@ from sparkpub.collect import invoker
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Evidence, Record
 from sparkpub.record.redaction import Redactor
-from sparkpub.record.store import EVIDENCE_CAP, Stored, file_sha256, to_json, write_atomic
+from sparkpub.record.store import (
+    EVIDENCE_CAP,
+    Stored,
+    file_sha256,
+    to_json,
+    write_atomic,
+)
 
 OUTPUT_ROLES = ("report", "requests", "iterations", "output")
 FOLDER, DRAFT, WORK = ".run", "journal.json", "work"
@@ -44,7 +50,11 @@ def begin(folder: Path, draft: Record) -> Path:
     unfinished = _unfinished(folder)
     if unfinished is not None:
         what = f"run {unfinished.run_id} has no record yet"
-        raise CollectError(what, where=str(place), remedy="start the collector again: it records what is there")
+        raise CollectError(
+            what,
+            where=str(place),
+            remedy="start the collector again: it records what is there",
+        )
     shutil.rmtree(place, ignore_errors=True)
     if (place / WORK).exists():
         # A container's root may leave files that are not ours to remove; an old report must never pass for a new one.
@@ -82,14 +92,22 @@ def recover(folder: Path, redactor: Redactor, reason: str = KILLED) -> Stored | 
 
     A run that has its record keeps it.
     """
-    for torn in folder.glob(".*.tmp"):  # files that were being written; the machine's lock says nobody writes now
+    for torn in folder.glob(
+        ".*.tmp"
+    ):  # files that were being written; the machine's lock says nobody writes now
         torn.unlink()
     draft = _unfinished(folder)
     if draft is None:
         drop(folder)
         return None
-    sealed_before = {role: "" for role in OUTPUT_ROLES if (folder / f"{draft.stem}.{role}.json").is_file()}
-    sealed = seal(folder / FOLDER, folder, draft.stem, sealed_before, redactor, cut=False)
+    sealed_before = {
+        role: ""
+        for role in OUTPUT_ROLES
+        if (folder / f"{draft.stem}.{role}.json").is_file()
+    }
+    sealed = seal(
+        folder / FOLDER, folder, draft.stem, sealed_before, redactor, cut=False
+    )
     found = {
         "status_reason": reason,
         "evidence": sealed.evidence,
@@ -102,7 +120,9 @@ def _unfinished(folder: Path) -> Record | None:
     """The draft of a run that has no record; None where there is no draft, or a torn one, or one of another version."""
     draft = None
     with suppress(OSError, ValueError):
-        draft = Record.model_validate_json((folder / FOLDER / DRAFT).read_text(encoding="utf-8"))
+        draft = Record.model_validate_json(
+            (folder / FOLDER / DRAFT).read_text(encoding="utf-8")
+        )
     if draft is None or (folder / f"{draft.stem}.json").exists():
         return None
     return draft
@@ -162,7 +182,12 @@ class Log:
             return
         rest = self._rest.get(source, b"") + chunk
         # A progress bar ends its first line only with its second: the beginning is looked for before that.
-        if source == COMMAND and self.began is None and self._begins is not None and self._begins.search(rest):
+        if (
+            source == COMMAND
+            and self.began is None
+            and self._begins is not None
+            and self._begins.search(rest)
+        ):
             self.began = time.monotonic()
         cut = max(rest.rfind(b"\n"), rest.rfind(b"\r")) + 1
         if cut == 0 and len(rest) > _LINE:
@@ -195,7 +220,9 @@ class Log:
                 self._keep(SERVER, served + b"\n")
             self._keep(COMMAND, self._rest.pop(COMMAND, b""))
             if self._cut:
-                self._append(b"\n[sparkpub: %d bytes cut here: logs are capped]\n" % self._cut)
+                self._append(
+                    b"\n[sparkpub: %d bytes cut here: logs are capped]\n" % self._cut
+                )
             self._append(b"".join(self._tail))
             self._tail.clear()
             with suppress(OSError):
@@ -224,15 +251,32 @@ class Sealed:
     def add(self, role: Any, path: Path, truncated: bool = False) -> None:
         """One file more, as it lies there now."""
         size, sha256 = path.stat().st_size, file_sha256(path)
-        self.evidence += (Evidence(role=role, path=path.name, sha256=sha256, bytes=size, truncated=truncated),)
+        self.evidence += (
+            Evidence(
+                role=role,
+                path=path.name,
+                sha256=sha256,
+                bytes=size,
+                truncated=truncated,
+            ),
+        )
 
 
 def seal(
-    run_folder: Path, folder: Path, stem: str, outputs: Mapping[str, str], redactor: Redactor, *, cut: bool
+    run_folder: Path,
+    folder: Path,
+    stem: str,
+    outputs: Mapping[str, str],
+    redactor: Redactor,
+    *,
+    cut: bool,
 ) -> Sealed:
     """Move the log, telemetry and outputs of a run from its own folder beside its record, as `<stem>.<role>…`."""
     sealed = Sealed()
-    for role, name, suffix in (("log", "log", ".log"), ("telemetry", "telemetry.csv", ".telemetry.csv")):
+    for role, name, suffix in (
+        ("log", "log", ".log"),
+        ("telemetry", "telemetry.csv", ".telemetry.csv"),
+    ):
         source, target = run_folder / name, folder / f"{stem}{suffix}"
         if source.is_file():
             if role == "log":
@@ -245,7 +289,9 @@ def seal(
     for role, name in outputs.items():
         output = _output(run_folder / WORK, name)
         target = folder / f"{stem}.{role}.json"
-        if output is None and target.is_file():  # sealed already, by a collector that was killed right after
+        if (
+            output is None and target.is_file()
+        ):  # sealed already, by a collector that was killed right after
             output = Output(target.read_bytes())
         if output is None:
             sealed.unavailable[role] = "the command did not write it"
@@ -254,7 +300,9 @@ def seal(
         write_atomic(target, content)
         sealed.add(role, target, truncated=output.cut > 0)
         if output.cut:
-            sealed.unavailable[f"{role}_content"] = f"{output.cut} bytes in its middle were cut: files are capped"
+            sealed.unavailable[f"{role}_content"] = (
+                f"{output.cut} bytes in its middle were cut: files are capped"
+            )
         else:
             sealed.content[role] = content
     return sealed
@@ -272,7 +320,11 @@ def _output(work: Path, name: str) -> Output | None:
     """A file the command wrote, of a large one the beginning and the end. Links are not followed: the command may be
     anybody's."""
     path = work / name
-    if path.is_symlink() or not path.is_file() or not path.resolve().is_relative_to(work.resolve()):
+    if (
+        path.is_symlink()
+        or not path.is_file()
+        or not path.resolve().is_relative_to(work.resolve())
+    ):
         return None
     size = path.stat().st_size
     with path.open("rb") as handle:
@@ -282,4 +334,6 @@ def _output(work: Path, name: str) -> Output | None:
         handle.seek(size - OUTPUT_CAP // 2)
         tail = handle.read(OUTPUT_CAP // 2)
     cut = size - len(head) - len(tail)
-    return Output(head + b"\n[sparkpub: %d bytes cut here: files are capped]\n" % cut + tail, cut)
+    return Output(
+        head + b"\n[sparkpub: %d bytes cut here: files are capped]\n" % cut + tail, cut
+    )

@@ -50,14 +50,18 @@ def growth(times: Sequence[float], gib: Sequence[float]) -> Growth | None:
         if span < SPAN_SECONDS:
             return None
         found = _steady(np.asarray(gib[first:]))
-        if found is not None and (first == 0 or gib[-1] - np.median(gib[:first]) >= FLOOR_GIB):
+        if found is not None and (
+            first == 0 or gib[-1] - np.median(gib[:first]) >= FLOOR_GIB
+        ):
             return Growth(found, span)
     return None
 
 
 def _steady(values: np.ndarray) -> float | None:
     """Growth over a stretch, where it is one by the rule of `growth`."""
-    picked = values[np.linspace(0, len(values) - 1, min(len(values), POINTS)).round().astype(int)]
+    picked = values[
+        np.linspace(0, len(values) - 1, min(len(values), POINTS)).round().astype(int)
+    ]
     if len(picked) < 8:
         return None
     steps = np.diff([np.median(quarter) for quarter in np.array_split(picked, 4)])
@@ -70,16 +74,24 @@ def _steady(values: np.ndarray) -> float | None:
     return total if total >= FLOOR_GIB else None
 
 
-SIGNALS = ("memory in use on the machine", "memory of the run's control group", "memory of the run's processes",
-           "GPU memory in use")  # fmt: skip
+SIGNALS = (
+    "memory in use on the machine",
+    "memory of the run's control group",
+    "memory of the run's processes",
+    "GPU memory in use",
+)
 
 
 class LeakWatch:
     """Follows every signal from the moment the measurement begins, and reports each leak once."""
 
     def __init__(self) -> None:
-        importlib.import_module("scipy.stats")  # now, and not while something is measured
-        self._series: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in SIGNALS}
+        importlib.import_module(
+            "scipy.stats"
+        )  # now, and not while something is measured
+        self._series: dict[str, tuple[list[float], list[float]]] = {
+            name: ([], []) for name in SIGNALS
+        }
         self._due = 0.0
 
     def sample(self, at: float, row: Mapping[str, float | None]) -> list[str]:
@@ -92,7 +104,11 @@ class LeakWatch:
         if at < self._due:
             return []
         self._due = at + EVERY_SECONDS
-        found = {name: leak for name, series in self._series.items() if (leak := growth(*series)) is not None}
+        found = {
+            name: leak
+            for name, series in self._series.items()
+            if (leak := growth(*series)) is not None
+        }
         for name in found:
             del self._series[name]
         return [f"{name} {leak}" for name, leak in found.items()]

@@ -22,7 +22,10 @@ def place() -> Path:
     """The lock's file: one for the machine, or in the chosen state folder where `SPARKPUB_STATE` is set."""
     if os.environ.get(state.VARIABLE):
         return state.folder() / NAME
-    return Path(next((folder for folder in _PLACES if os.access(folder, os.W_OK)), "/tmp")) / NAME  # noqa: S108
+    for folder in _PLACES:
+        if os.access(folder, os.W_OK):
+            return Path(folder) / NAME
+    return Path("/tmp") / NAME  # noqa: S108
 
 
 @contextmanager
@@ -62,7 +65,9 @@ def _open(path: Path) -> int:
         return handle
     except PermissionError:
         remedy = "remove the file, or run as its owner"
-        raise CollectError("the machine's lock cannot be opened", where=str(path), remedy=remedy) from None
+        raise CollectError(
+            "the machine's lock cannot be opened", where=str(path), remedy=remedy
+        ) from None
 
 
 def holder() -> dict[str, object] | None:

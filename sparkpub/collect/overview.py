@@ -33,16 +33,28 @@ def plan_document(matrix: Matrix, data: Path) -> dict[str, Any]:
     }
 
 
-def estimate(matrix: Matrix, records: Sequence[Record], left: Sequence[PlannedRun]) -> float | None:
+def estimate(
+    matrix: Matrix, records: Sequence[Record], left: Sequence[PlannedRun]
+) -> float | None:
     """Seconds for the runs left, from earlier runs of the same cell, or of the same workload elsewhere; None where
     a workload has none. Between runs counts what gates took so far, and at least the cooldown."""
-    took = [(item, item.duration_seconds) for item in records if item.status == "ok" and item.duration_seconds]
-    waits = [sum(gate.waited_seconds for gate in record.gates) for record in records if record.gates]
+    took = [
+        (item, item.duration_seconds)
+        for item in records
+        if item.status == "ok" and item.duration_seconds
+    ]
+    waits = [
+        sum(gate.waited_seconds for gate in record.gates)
+        for record in records
+        if record.gates
+    ]
     between = max(matrix.gates.cooldown, fmean(waits) if waits else 0.0)
     total = between * max(0, len(left) - (0 if records else 1))
     for run in left:
         same = [seconds for record, seconds in took if record.cell == run.slot[:3]]
-        known = same or [seconds for record, seconds in took if record.workload == run.workload]
+        known = same or [
+            seconds for record, seconds in took if record.workload == run.workload
+        ]
         if not known:
             return None
         total += fmean(known)
@@ -60,10 +72,16 @@ def plan_lines(matrix: Matrix, data: Path) -> list[str]:
     ]
     for run in document["runs"]:
         cell = f"{run['model']}/{run['environment']}/{run['workload']}"
-        lines.append(f"{run['position']:5d}  {cell}  iteration {run['iteration']}  {run['state']}")
+        lines.append(
+            f"{run['position']:5d}  {cell}  iteration {run['iteration']}  {run['state']}"
+        )
     seconds = document["estimate_seconds"]
     left = sum(1 for run in document["runs"] if run["state"] in ("missing", "retry"))
-    shown = "unknown, no earlier run of some workload" if seconds is None else duration(seconds)
+    shown = (
+        "unknown, no earlier run of some workload"
+        if seconds is None
+        else duration(seconds)
+    )
     lines.append(f"{len(document['runs'])} runs, {left} to do, estimate {shown}")
     return lines
 
@@ -72,7 +90,9 @@ def status_document(matrix: Matrix, data: Path) -> dict[str, Any]:
     """`{"cells": [{model, environment, workload, planned, done, failed, quarantined, missing}], "now": …}`; `now` is
     what a collector on this machine does, or null."""
     folder = data / matrix.campaign
-    cells = coverage.by_cell(public(matrix)[0], known_records(folder), _quarantined(folder))
+    cells = coverage.by_cell(
+        public(matrix)[0], known_records(folder), _quarantined(folder)
+    )
     now = current()
     ours = now is not None and now.get("campaign") == matrix.campaign
     return {"cells": [asdict(cell) for cell in cells], "now": now if ours else None}
@@ -86,9 +106,16 @@ def status_lines(matrix: Matrix, data: Path) -> list[str]:
         f"{cell['failed']} failed, {cell['quarantined']} quarantined, {cell['missing']} missing"
         for cell in document["cells"]
     ]
-    total = {name: sum(cell[name] for cell in document["cells"]) for name in ("done", "planned", "failed", "missing")}
-    lines.append(f"{total['done']} of {total['planned']} done, {total['failed']} failed, {total['missing']} missing")
+    total = {
+        name: sum(cell[name] for cell in document["cells"])
+        for name in ("done", "planned", "failed", "missing")
+    }
+    lines.append(
+        f"{total['done']} of {total['planned']} done, {total['failed']} failed, {total['missing']} missing"
+    )
     now = document["now"]
     if now is not None:
-        lines.append(f"now: {now.get('run', 'starting')}: {now.get('phase', '')} since {now.get('since', 'just now')}")
+        lines.append(
+            f"now: {now.get('run', 'starting')}: {now.get('phase', '')} since {now.get('since', 'just now')}"
+        )
     return lines

@@ -18,7 +18,9 @@ PATIENCE = 60.0
 """Seconds for an answer: a container may have to start first."""
 
 
-def installed(environment: Environment, options: Any, interruption: Interruption) -> "dict[str, str] | str":
+def installed(
+    environment: Environment, options: Any, interruption: Interruption
+) -> "dict[str, str] | str":
     """Packages of the environment's Python as `pip freeze` would list them, or why they are not known."""
     code = (
         "import importlib.metadata as m, json; "
@@ -28,16 +30,27 @@ def installed(environment: Environment, options: Any, interruption: Interruption
     folder.chmod(0o777)
     said = BytesIO()
     try:
-        running = environment.launch(Launch(Command((PYTHON, "-c", code)), folder, said.write, "packages"), options)
+        running = environment.launch(
+            Launch(Command((PYTHON, "-c", code)), folder, said.write, "packages"),
+            options,
+        )
         try:
             ended, deadline = None, time.monotonic() + PATIENCE
-            while ended is None and not interruption.stop and time.monotonic() < deadline:
+            while (
+                ended is None and not interruption.stop and time.monotonic() < deadline
+            ):
                 ended = running.wait(0.25)
             ended = ended or running.stop()
         finally:
             running.close()
-        found: Mapping[str, str] = json.loads(said.getvalue().decode(errors="replace").strip().splitlines()[-1])
-        return dict(sorted(found.items())) if ended.code == 0 else f"Python ended with status {ended.code}"
+        found: Mapping[str, str] = json.loads(
+            said.getvalue().decode(errors="replace").strip().splitlines()[-1]
+        )
+        return (
+            dict(sorted(found.items()))
+            if ended.code == 0
+            else f"Python ended with status {ended.code}"
+        )
     except CollectError as error:
         return f"Python could not be asked: {error.what}"
     except (ValueError, IndexError, AttributeError):

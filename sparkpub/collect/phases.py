@@ -20,12 +20,18 @@ def timed_by_payload(answer: Answer, launched_epoch: float) -> tuple[Phase, ...]
     if answer.phases_epoch is not None:
         shift = max(0.0, answer.phases_epoch - launched_epoch)
     return tuple(
-        Phase(name=phase.name, start_seconds=phase.start_seconds + shift, end_seconds=phase.end_seconds + shift)
+        Phase(
+            name=phase.name,
+            start_seconds=phase.start_seconds + shift,
+            end_seconds=phase.end_seconds + shift,
+        )
         for phase in answer.phases
     )
 
 
-def seen_in_log(answer: Answer, began: float | None, ended: float | None, duration: float) -> tuple[Phase, ...]:
+def seen_in_log(
+    answer: Answer, began: float | None, ended: float | None, duration: float
+) -> tuple[Phase, ...]:
     """Start-up and measured phase by what was printed; empty where that does not place them.
 
     `began` and `ended` are when the lines that begin and end the measurement were printed. A measurement that has
@@ -51,7 +57,11 @@ def seen_in_log(answer: Answer, began: float | None, ended: float | None, durati
 def reported_seconds(answer: Answer) -> float | None:
     """How long the tool says that it measured, in seconds; None where it does not."""
     seconds = answer.observed.measured_seconds
-    if seconds is None and (metric := answer.metrics.get("measured_time_ms")) is not None and metric.value is not None:
+    if (
+        seconds is None
+        and (metric := answer.metrics.get("measured_time_ms")) is not None
+        and metric.value is not None
+    ):
         seconds = metric.value / 1e3
     return seconds
 

@@ -22,10 +22,21 @@ _BAR = 20
 class Progress:
     """Says what happens. A lost terminal silences it and stops nothing."""
 
-    def __init__(self, campaign: str, planned: int, done: int, say: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        campaign: str,
+        planned: int,
+        done: int,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
         self._stream, self._say = sys.stdout, say
         self._live = say is None and self._stream.isatty()
-        self._campaign, self._planned, self._done, self._seen = campaign, planned, done, done
+        self._campaign, self._planned, self._done, self._seen = (
+            campaign,
+            planned,
+            done,
+            done,
+        )
         self._began = time.monotonic()
         self._shown = ""
         self._phase = ""
@@ -36,16 +47,22 @@ class Progress:
             self._say(text)
             return
         clock = datetime.now(UTC).strftime("%H:%M:%SZ")
-        self._write(("\r\x1b[K" if self._live and self._shown else "") + f"{clock} {text}\n")
+        self._write(
+            ("\r\x1b[K" if self._live and self._shown else "") + f"{clock} {text}\n"
+        )
         self._shown = ""
 
-    def live(self, label: str, phase: str, detail: str, share: float | None = None) -> None:
+    def live(
+        self, label: str, phase: str, detail: str, share: float | None = None
+    ) -> None:
         """Where the current run stands; `share` of its expected time has passed."""
         if phase != self._phase:
             self._phase = phase
             self._note(label, phase)
             if not self._live:
-                self.line(f"{self._count()} {label}: {phase}{', ' + detail if detail else ''}")
+                self.line(
+                    f"{self._count()} {label}: {phase}{', ' + detail if detail else ''}"
+                )
         if self._live:
             overall = _bar(self._done / self._planned if self._planned else 1.0)
             run = "" if share is None else f" {_bar(share, 8)}"
@@ -77,8 +94,15 @@ class Progress:
 
     def _note(self, label: str, phase: str) -> None:
         now = Moment.at(datetime.now(UTC)).value
-        document = {"pid": os.getpid(), "campaign": self._campaign, "run": label, "phase": phase, "since": now,
-                    "done": self._done, "planned": self._planned}  # fmt: skip
+        document = {
+            "pid": os.getpid(),
+            "campaign": self._campaign,
+            "run": label,
+            "phase": phase,
+            "since": now,
+            "done": self._done,
+            "planned": self._planned,
+        }
         with suppress(OSError):
             state.write(NOTE, json.dumps(document))
 

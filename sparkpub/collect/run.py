@@ -18,7 +18,12 @@ from sparkpub.collect.server import SERVER_START, LiveServer
 from sparkpub.plan.matrix import Model
 from sparkpub.plan.workloads import architecture
 from sparkpub.plan.workloads.base import Answer
-from sparkpub.record.errors import CollectError, NeverStartedError, SparkpubError, field_problems
+from sparkpub.record.errors import (
+    CollectError,
+    NeverStartedError,
+    SparkpubError,
+    field_problems,
+)
 from sparkpub.record.identity import contradictions
 from sparkpub.record.record import (
     Architecture,
@@ -36,7 +41,9 @@ from sparkpub.record.record import (
 from sparkpub.record.store import Stored
 
 
-def measure(bench: Bench, job: Job, passed: Passed, server: LiveServer | None = None) -> Stored:
+def measure(
+    bench: Bench, job: Job, passed: Passed, server: LiveServer | None = None
+) -> Stored:
     """Run it, as a client of `server` where there is one. The record is written whatever the run does; raises
     CollectError where nothing could be started."""
     draft = _draft(bench, job, passed)
@@ -47,19 +54,34 @@ def measure(bench: Bench, job: Job, passed: Passed, server: LiveServer | None = 
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
         followed = follow(bench, job, draft, place, server)
-        sealed = seal(place, bench.folder, draft.stem, job.command.outputs, bench.redactor, cut=followed.log_cut)
-        return journal.finish(bench.folder, _record(bench, job, draft, followed, sealed, server))
+        sealed = seal(
+            place,
+            bench.folder,
+            draft.stem,
+            job.command.outputs,
+            bench.redactor,
+            cut=followed.log_cut,
+        )
+        return journal.finish(
+            bench.folder, _record(bench, job, draft, followed, sealed, server)
+        )
     except NeverStartedError:
         journal.drop(bench.folder)
         raise
     except BaseException as error:
         # Whatever went wrong here, the run was on: it has a record, now or from the next collector.
         with suppress(Exception):  # what went wrong first is what is said
-            journal.recover(bench.folder, bench.redactor, f"the collector failed: {_described(error)}")
+            journal.recover(
+                bench.folder,
+                bench.redactor,
+                f"the collector failed: {_described(error)}",
+            )
         if isinstance(error, OSError):
             what = f"run {draft.run_id} cannot be written: {error.strerror or error}"
             remedy = "make room or correct the rights; the next collector records what is there"
-            raise CollectError(what, where=str(error.filename or bench.folder), remedy=remedy) from None
+            raise CollectError(
+                what, where=str(error.filename or bench.folder), remedy=remedy
+            ) from None
         raise
 
 
@@ -79,7 +101,9 @@ def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
         stem = f"{run.environment}_{run.model}_{run.workload}_iter{run.iteration:02d}_{started.compact}"
         if not (bench.folder / f"{stem}.json").exists():
             break
-        time.sleep(1.05 - now.microsecond / 1e6)  # a retry within the second: the address must be new
+        time.sleep(
+            1.05 - now.microsecond / 1e6
+        )  # a retry within the second: the address must be new
     model = matrix.models[run.model]
     return Record(
         run_id=f"{matrix.campaign}-{stem}",
@@ -92,7 +116,12 @@ def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
         specification=public.fingerprint(run.model, run.environment, run.workload),
         status="interrupted",
         status_reason=journal.KILLED,
-        plan=Plan(position=run.position, order=matrix.order, seed=matrix.seed, attempt=job.attempt),
+        plan=Plan(
+            position=run.position,
+            order=matrix.order,
+            seed=matrix.seed,
+            attempt=job.attempt,
+        ),
         started=started,
         argv=bench.redactor.argv(job.command.argv),
         requested=Requested(
@@ -124,7 +153,11 @@ def declared_architecture(model: Model) -> Architecture | None:
 def _reproducibility(bench: Bench, job: Job) -> Reproducibility:
     commit, clean = own_commit()
     inherited = job.environment.inherited(job.environment_options)
-    variables = dict(inherited) | dict(job.command.variables) | dict(job.environment_options.env)
+    variables = (
+        dict(inherited)
+        | dict(job.command.variables)
+        | dict(job.environment_options.env)
+    )
     packages = bench.packages.get(job.run.environment, "not asked")
     return Reproducibility(
         sparkpub_version=__version__,
@@ -138,11 +171,18 @@ def _reproducibility(bench: Bench, job: Job) -> Reproducibility:
 
 
 def _record(
-    bench: Bench, job: Job, draft: Record, followed: Followed, sealed: Sealed, server: LiveServer | None
+    bench: Bench,
+    job: Job,
+    draft: Record,
+    followed: Followed,
+    sealed: Sealed,
+    server: LiveServer | None,
 ) -> Record:
     """What was asked, seen and answered, as the record of the run."""
     files = {role: content for role, content in sealed.content.items() if role != "log"}
-    answer = job.workload.parse(sealed.content.get("log", b""), files, job.workload_options)
+    answer = job.workload.parse(
+        sealed.content.get("log", b""), files, job.workload_options
+    )
     stretches = _phases(answer, followed)
     sampled = _sampled(answer, followed, stretches, server)
     status, reason = _status(followed, answer)
@@ -159,7 +199,9 @@ def _record(
         "phases": stretches,
         "events": (*followed.events, *_noted(bench, draft, answer, status)),
         "container": None if followed.exit is None else followed.exit.container,
-        "memory": sampling.ledger(followed.readings, bench.machine.memory_total_gib or 0.0),
+        "memory": sampling.ledger(
+            followed.readings, bench.machine.memory_total_gib or 0.0
+        ),
         "evidence": sealed.evidence,
         "unavailable": _unavailable(job, followed, sealed, server),
     }
@@ -169,7 +211,13 @@ def _record(
         # A payload may claim what no record may hold (a rate of minus one). The run is then invalid, and still kept.
         problem = "; ".join(field_problems(error))
         return Record(
-            **fields | {"metrics": sampled, "samples": {}, "status": "invalid", "status_reason": problem[:1000]}
+            **fields
+            | {
+                "metrics": sampled,
+                "samples": {},
+                "status": "invalid",
+                "status_reason": problem[:1000],
+            }
         )
 
 
@@ -186,16 +234,23 @@ def _noted(bench: Bench, draft: Record, answer: Answer, status: Status) -> list[
     texts = list(answer.problems) if status == "ok" else []
     for odd in contradictions(draft.requested, answer.observed, answer.metrics):
         texts.append(f"observed identity is not the requested one: {odd}")
-    return [Event(at_seconds=None, kind="note", text=bench.redactor.text(text)) for text in texts]
+    return [
+        Event(at_seconds=None, kind="note", text=bench.redactor.text(text))
+        for text in texts
+    ]
 
 
-def _unavailable(job: Job, followed: Followed, sealed: Sealed, server: LiveServer | None) -> dict[str, str]:
+def _unavailable(
+    job: Job, followed: Followed, sealed: Sealed, server: LiveServer | None
+) -> dict[str, str]:
     """What the record lacks, and why."""
     reasons = followed.unavailable | sealed.unavailable
     if followed.exit is None or followed.exit.container is None:
         reasons |= {"container": job.environment.no_container}
     if server is not None and server.first_run is not None:
-        reasons |= {SERVER_START: f"measured once for this server, in run {server.first_run}"}
+        reasons |= {
+            SERVER_START: f"measured once for this server, in run {server.first_run}"
+        }
     return reasons
 
 
@@ -203,18 +258,31 @@ def _phases(answer: Answer, followed: Followed) -> tuple[Phase, ...]:
     """The phases of a run: as its payload timed them, else by what was printed."""
     if answer.phases:
         return phases.timed_by_payload(answer, followed.launched_epoch)
-    return phases.seen_in_log(answer, followed.measuring_began, followed.measuring_ended, followed.duration)
+    return phases.seen_in_log(
+        answer, followed.measuring_began, followed.measuring_ended, followed.duration
+    )
 
 
 def _sampled(
-    answer: Answer, followed: Followed, stretches: tuple[Phase, ...], server: LiveServer | None
+    answer: Answer,
+    followed: Followed,
+    stretches: tuple[Phase, ...],
+    server: LiveServer | None,
 ) -> dict[str, MetricValue]:
     """The sampler's metrics over the measured phase, or why they are not known; in its first run the server's start."""
     why = phases.why_unknown(answer, followed.measuring_began, followed.measuring_ended)
     phase = phases.measured(stretches) or why
-    found = sampling.metrics(followed.readings, followed.duration, phase, served=server is not None)
-    if server is not None and server.first_run is None and server.start_seconds is not None:
-        found[SERVER_START] = MetricValue(value=server.start_seconds, unit="s", source="sampler")
+    found = sampling.metrics(
+        followed.readings, followed.duration, phase, served=server is not None
+    )
+    if (
+        server is not None
+        and server.first_run is None
+        and server.start_seconds is not None
+    ):
+        found[SERVER_START] = MetricValue(
+            value=server.start_seconds, unit="s", source="sampler"
+        )
     return found
 
 
@@ -226,5 +294,7 @@ def _status(followed: Followed, answer: Answer) -> tuple[Status, str | None]:
         reason = followed.exit.error or f"exit status {followed.exit.code}"
         return "failed", "; ".join((reason, *answer.problems))
     if not answer.complete:
-        return "invalid", "; ".join(answer.problems) or "the command ended without its result"
+        return "invalid", "; ".join(
+            answer.problems
+        ) or "the command ended without its result"
     return "ok", None

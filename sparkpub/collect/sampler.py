@@ -29,7 +29,9 @@ class Sampler:
     """Reads one row at a time; knows why a column is empty. `server` is the root process of a server that lives for
     several runs: it and the run's command are sampled together."""
 
-    def __init__(self, indices: list[int] | None = None, server: int | None = None) -> None:
+    def __init__(
+        self, indices: list[int] | None = None, server: int | None = None
+    ) -> None:
         self.reasons: dict[str, str] = {}
         self._gpus: Gpus | None = None
         try:
@@ -42,10 +44,14 @@ class Sampler:
         self._run: ProcessTree | None = None
         self._pss_due = 0.0
         for start in ("cgroup_", "processes_"):
-            self.reasons |= _for_columns(start, "the run ended before its processes could be read")
+            self.reasons |= _for_columns(
+                start, "the run ended before its processes could be read"
+            )
         self.reasons |= _for_columns("pressure_", "this kernel has no PSI")
         if server is not None:
-            self.reasons["cgroup_peak_gib"] = "the server lives longer than the run, and so does the peak of its group"
+            self.reasons["cgroup_peak_gib"] = (
+                "the server lives longer than the run, and so does the peak of its group"
+            )
 
     def attach(self, pid: int, now: float) -> None:
         """From here on, samples are of the run with this root process."""
@@ -55,7 +61,11 @@ class Sampler:
     def row(self, now: float) -> dict[str, Any]:
         """One sample: column to value, None where a sensor gave nothing. `now` is monotonic."""
         row: dict[str, Any] = dict.fromkeys(COLUMNS)
-        row |= proc.machine_columns() | proc.pressure_columns() | {"cpu_percent": self._cpu.percent()}
+        row |= (
+            proc.machine_columns()
+            | proc.pressure_columns()
+            | {"cpu_percent": self._cpu.percent()}
+        )
         if self._run is not None:
             row |= self._charged()
         if self._gpus is not None:
@@ -94,8 +104,12 @@ class Sampler:
             self.reasons["gpu_foreign_processes"] = self._gpus.reasons["gpu_processes"]
             return {}
         if self._run is None:
-            self._at_baseline |= {pid for pid in pids if self._server is None or self._is_foreign(pid)}
-        foreign = {pid for pid in pids if pid in self._at_baseline or self._is_foreign(pid)}
+            self._at_baseline |= {
+                pid for pid in pids if self._server is None or self._is_foreign(pid)
+            }
+        foreign = {
+            pid for pid in pids if pid in self._at_baseline or self._is_foreign(pid)
+        }
         return {"gpu_processes": len(set(pids)), "gpu_foreign_processes": len(foreign)}
 
     def _is_foreign(self, pid: int) -> bool:
@@ -157,7 +171,13 @@ class Table:
 
 
 def _cell(value: Any) -> str:
-    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    return (
+        ""
+        if value is None
+        else f"{value:.6g}"
+        if isinstance(value, float)
+        else str(value)
+    )
 
 
 def main() -> None:

@@ -64,13 +64,17 @@ class Sampling:
 
 
 @contextmanager
-def sampling(path: Path, interval: float, gpus: Sequence[int] | None, server: int | None = None) -> Iterator[Sampling]:
+def sampling(
+    path: Path, interval: float, gpus: Sequence[int] | None, server: int | None = None
+) -> Iterator[Sampling]:
     """A sampler that has taken its first baseline sample. Raises CollectError where it does not start.
 
     `server` is the root process of the server that the run will be a client of.
     """
     chosen = None if gpus is None else list(gpus)
-    settings = json.dumps({"path": str(path), "interval": interval, "gpus": chosen, "server": server})
+    settings = json.dumps(
+        {"path": str(path), "interval": interval, "gpus": chosen, "server": server}
+    )
     with subprocess.Popen(
         [sys.executable, "-m", "sparkpub.collect.sampler", settings],
         stdin=subprocess.PIPE,
@@ -84,7 +88,9 @@ def sampling(path: Path, interval: float, gpus: Sequence[int] | None, server: in
         assert process.stderr is not None
         if process.stdout.readline() != "ready\n":
             said = process.stderr.read().strip().splitlines() or ["it said nothing"]
-            raise CollectError(f"the sampler does not start: {said[-1]}", remedy="run sparkpub doctor")
+            raise CollectError(
+                f"the sampler does not start: {said[-1]}", remedy="run sparkpub doctor"
+            )
         sampler = Sampling(process, path)
         try:
             yield sampler
@@ -113,12 +119,19 @@ class Readings:
 
     def within(self, column: str, phase: Phase) -> list[float]:
         """Values of the samples taken in a phase."""
-        return [value for time, value in self.timed(column) if phase.start_seconds <= time <= phase.end_seconds]
+        return [
+            value
+            for time, value in self.timed(column)
+            if phase.start_seconds <= time <= phase.end_seconds
+        ]
 
     def before(self, column: str) -> float | None:
         """The last value before the launch, else the first at all."""
         timed = self.timed(column)
-        return next((value for time, value in reversed(timed) if time < 0), timed[0][1] if timed else None)
+        return next(
+            (value for time, value in reversed(timed) if time < 0),
+            timed[0][1] if timed else None,
+        )
 
     def last(self, column: str) -> float | None:
         """The last value of all."""
@@ -131,7 +144,8 @@ class Readings:
         return [
             value
             for time, value in self.timed(column)
-            if phase.start_seconds <= time <= phase.end_seconds and use.get(time, 0.0) >= LOAD_PERCENT
+            if phase.start_seconds <= time <= phase.end_seconds
+            and use.get(time, 0.0) >= LOAD_PERCENT
         ]
 
     def energy(self, start: float, end: float) -> float | None:
@@ -163,10 +177,16 @@ class Readings:
     def timed(self, column: str) -> list[tuple[float, float]]:
         """(seconds since the launch, value) of every sample that has one."""
         pairs = zip(self.times, self._telemetry.numbers(column), strict=False)
-        return [(time, value) for time, value in pairs if value is not None and math.isfinite(value)]
+        return [
+            (time, value)
+            for time, value in pairs
+            if value is not None and math.isfinite(value)
+        ]
 
 
-def metrics(readings: Readings, duration: float, phase: Phase | str, *, served: bool = False) -> dict[str, MetricValue]:
+def metrics(
+    readings: Readings, duration: float, phase: Phase | str, *, served: bool = False
+) -> dict[str, MetricValue]:
     """The sampler's metrics of a run that took `duration` seconds; null with the reason where there is no value.
 
     `phase` is the measured phase, or why it is not known. `served`: a server was there before the run, so that the
@@ -174,7 +194,9 @@ def metrics(readings: Readings, duration: float, phase: Phase | str, *, served: 
     """
     found = _of_run(readings, duration)
     if served:
-        found["system_peak_gib"] = _null("system_peak_gib", "the server was loaded before the run")
+        found["system_peak_gib"] = _null(
+            "system_peak_gib", "the server was loaded before the run"
+        )
     if isinstance(phase, str):
         found |= {name: _null(name, phase) for name in OF_MEASURED_PHASE}
     else:
@@ -183,9 +205,13 @@ def metrics(readings: Readings, duration: float, phase: Phase | str, *, served: 
 
 
 OF_MEASURED_PHASE = (
-    "startup_seconds", "startup_energy_joule", "gpu_power_mean_watt", "gpu_energy_joule",
-    "gpu_utilization_mean_percent", "gpu_clock_sm_mean_mhz",
-)  # fmt: skip
+    "startup_seconds",
+    "startup_energy_joule",
+    "gpu_power_mean_watt",
+    "gpu_energy_joule",
+    "gpu_utilization_mean_percent",
+    "gpu_clock_sm_mean_mhz",
+)
 """Metrics that cannot be had without knowing when the measured phase was."""
 
 
@@ -193,18 +219,36 @@ def _of_run(readings: Readings, duration: float) -> dict[str, MetricValue]:
     """Peaks, temperatures and energy from the launch to the end."""
     available = readings.during("mem_available_gib")
     baseline = readings.before("mem_available_gib")
-    drop = max(0.0, baseline - min(available)) if available and baseline is not None else None
-    charged = readings.during("cgroup_peak_gib") or readings.during("cgroup_current_gib")
+    drop = (
+        max(0.0, baseline - min(available))
+        if available and baseline is not None
+        else None
+    )
+    charged = readings.during("cgroup_peak_gib") or readings.during(
+        "cgroup_current_gib"
+    )
     found: dict[str, tuple[float | None, str]] = {
-        "gpu_memory_peak_gib": (max(readings.during("gpu_memory_used_gib"), default=None), "gpu_memory_used_gib"),
+        "gpu_memory_peak_gib": (
+            max(readings.during("gpu_memory_used_gib"), default=None),
+            "gpu_memory_used_gib",
+        ),
         "system_peak_gib": (drop, "mem_available_gib"),
         "cgroup_peak_gib": (max(charged, default=None), "cgroup_peak_gib"),
-        "gpu_temp_start_celsius": (readings.before("gpu_temp_celsius"), "gpu_temp_celsius"),
+        "gpu_temp_start_celsius": (
+            readings.before("gpu_temp_celsius"),
+            "gpu_temp_celsius",
+        ),
         "gpu_temp_end_celsius": (readings.last("gpu_temp_celsius"), "gpu_temp_celsius"),
-        "gpu_temp_max_celsius": (max(readings.during("gpu_temp_celsius"), default=None), "gpu_temp_celsius"),
+        "gpu_temp_max_celsius": (
+            max(readings.during("gpu_temp_celsius"), default=None),
+            "gpu_temp_celsius",
+        ),
         "run_energy_joule": (readings.energy(0.0, duration), "gpu_power_watt"),
     }
-    return {name: _value(name, value, readings.reason(column)) for name, (value, column) in found.items()}
+    return {
+        name: _value(name, value, readings.reason(column))
+        for name, (value, column) in found.items()
+    }
 
 
 def _of_phase(readings: Readings, phase: Phase) -> dict[str, MetricValue]:
@@ -225,10 +269,15 @@ def _of_phase(readings: Readings, phase: Phase) -> dict[str, MetricValue]:
         "startup_energy_joule": (readings.energy(0.0, start), why_no_energy),
         "gpu_power_mean_watt": (mean_power, why_no_energy),
         "gpu_energy_joule": (energy, why_no_energy),
-        "gpu_utilization_mean_percent": (_mean(utilisation), _why_empty(readings, "gpu_utilization_percent", phase)),
+        "gpu_utilization_mean_percent": (
+            _mean(utilisation),
+            _why_empty(readings, "gpu_utilization_percent", phase),
+        ),
         "gpu_clock_sm_mean_mhz": (_mean(clocks), _why_no_clock(readings, phase)),
     }
-    return {name: _value(name, value, reason) for name, (value, reason) in found.items()}
+    return {
+        name: _value(name, value, reason) for name, (value, reason) in found.items()
+    }
 
 
 def _why_empty(readings: Readings, column: str, phase: Phase) -> str:
@@ -253,7 +302,9 @@ def _value(name: str, value: float | None, reason: str) -> MetricValue:
 
 
 def _null(name: str, reason: str) -> MetricValue:
-    return MetricValue(value=None, unit=METRICS[name].unit, source="sampler", reason=reason)
+    return MetricValue(
+        value=None, unit=METRICS[name].unit, source="sampler", reason=reason
+    )
 
 
 def ledger(readings: Readings, total_gib: float) -> MemoryLedger | None:
@@ -264,7 +315,10 @@ def ledger(readings: Readings, total_gib: float) -> MemoryLedger | None:
     before = next((time for time, _ in reversed(samples) if time < 0), samples[0][0])
     during = [(value, time) for time, value in samples if time >= 0]
     least = min(during)[1] if during else samples[0][0]
-    return MemoryLedger(baseline=_memory(readings, before, total_gib), peak=_memory(readings, least, total_gib))
+    return MemoryLedger(
+        baseline=_memory(readings, before, total_gib),
+        peak=_memory(readings, least, total_gib),
+    )
 
 
 def _memory(readings: Readings, moment: float, total_gib: float) -> Memory:

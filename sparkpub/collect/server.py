@@ -55,7 +55,10 @@ class Heard:
         """What was printed before the first run, with a line end."""
         content = self._head
         if self._cut:
-            content += b"\n[sparkpub: %d bytes cut here: what a server prints at its start is capped]\n" % self._cut
+            content += (
+                b"\n[sparkpub: %d bytes cut here: what a server prints at its start is capped]\n"
+                % self._cut
+            )
         content += self._tail
         return content if not content or content.endswith(b"\n") else content + b"\n"
 
@@ -99,11 +102,18 @@ class LiveServer:
         self._folder = folder
         self._running: Running | None = None
 
-    def start(self, environment: Environment, interruption: Interruption, say: Callable[[str], object]) -> None:
+    def start(
+        self,
+        environment: Environment,
+        interruption: Interruption,
+        say: Callable[[str], object],
+    ) -> None:
         """Launch it and wait until it is ready, has ended, took too long, or nothing new may be started any more."""
         server = self.serves.server
         if _listening(server):
-            self.problem = f"something else listens on port {server.port} of this machine already"
+            self.problem = (
+                f"something else listens on port {server.port} of this machine already"
+            )
             return
         _clear(self._folder)
         work = self._folder / "work"
@@ -130,10 +140,14 @@ class LiveServer:
                 self.ready_at = datetime.now(UTC)
                 return
             if interruption.finish:
-                self.problem = f"stopped by {interruption.reason} while the server started"
+                self.problem = (
+                    f"stopped by {interruption.reason} while the server started"
+                )
                 return
             say(duration(took))
-        self.problem = f"the server was not ready after {duration(server.ready_timeout)}"
+        self.problem = (
+            f"the server was not ready after {duration(server.ready_timeout)}"
+        )
 
     def quiet(self) -> None:
         """Between runs nobody takes what it prints."""
@@ -163,7 +177,9 @@ class LiveServer:
 class Servers:
     """The one server that runs at a time."""
 
-    def __init__(self, folder: Path, interruption: Interruption, progress: Progress) -> None:
+    def __init__(
+        self, folder: Path, interruption: Interruption, progress: Progress
+    ) -> None:
         self._folder = folder / FOLDER
         self._interruption, self._progress = interruption, progress
         self._names: Counter[str] = Counter()
@@ -191,14 +207,20 @@ class Servers:
     def start(self, serves: Serves, model: str, environment: Environment) -> LiveServer:
         """A new server, ready or with the problem that keeps it from being so."""
         self.stop()
-        live = LiveServer(serves, self._new_name(serves.environment, model), self._folder)
+        live = LiveServer(
+            serves, self._new_name(serves.environment, model), self._folder
+        )
         self.live = live
         label = f"{model}/{serves.environment}"
         live.start(
-            environment, self._interruption, lambda took: self._progress.live(label, "starting the server", took)
+            environment,
+            self._interruption,
+            lambda took: self._progress.live(label, "starting the server", took),
         )
         if live.start_seconds is not None:
-            self._progress.line(f"{label}: server ready after {duration(live.start_seconds)}")
+            self._progress.line(
+                f"{label}: server ready after {duration(live.start_seconds)}"
+            )
         return live
 
     def stop(self) -> None:

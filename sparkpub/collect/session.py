@@ -50,7 +50,9 @@ class Choice:
 
     def wants(self, run: PlannedRun) -> bool:
         """Whether a planned run is among those chosen."""
-        return all(str(getattr(run, axis)) in values for axis, values in self.only.items())
+        return all(
+            str(getattr(run, axis)) in values for axis, values in self.only.items()
+        )
 
 
 @dataclass(frozen=True)
@@ -91,10 +93,20 @@ def axes(texts: Sequence[str], matrix: Matrix) -> dict[str, frozenset[str]]:
     for text in texts:
         axis, equals, value = text.partition("=")
         if not equals or axis not in known:
-            raise UsageError(f"--only {text}", remedy=f"write axis=value with one of {', '.join(known)}")
+            raise UsageError(
+                f"--only {text}",
+                remedy=f"write axis=value with one of {', '.join(known)}",
+            )
         if value not in known[axis]:
-            names = f"1 to {matrix.most_iterations}" if axis == "iteration" else ", ".join(known[axis])
-            raise UsageError(f"--only {text}: the matrix has no such {axis}", remedy=f"there are: {names}")
+            names = (
+                f"1 to {matrix.most_iterations}"
+                if axis == "iteration"
+                else ", ".join(known[axis])
+            )
+            raise UsageError(
+                f"--only {text}: the matrix has no such {axis}",
+                remedy=f"there are: {names}",
+            )
         chosen.setdefault(axis, set()).add(value)
     return {axis: frozenset(values) for axis, values in chosen.items()}
 
@@ -113,7 +125,11 @@ def public(matrix: Matrix) -> tuple[Matrix, Redactor]:
 
 def known_records(folder: Path) -> list[Record]:
     """Records of a campaign's folder, which need not exist yet."""
-    return [stored.record for stored in store.read_folder(folder)] if folder.is_dir() else []
+    return (
+        [stored.record for stored in store.read_folder(folder)]
+        if folder.is_dir()
+        else []
+    )
 
 
 def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
@@ -132,7 +148,11 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
 
         records = known_records(folder)
         wanted = [run for run in plan(matrix) if choice.wants(run)]
-        given_up = _failed_before(shown, records, wanted) if choice.retry_failed else frozenset()
+        given_up = (
+            _failed_before(shown, records, wanted)
+            if choice.retry_failed
+            else frozenset()
+        )
         to_do = missing(shown, _without(records, given_up), wanted)
         refuse_obstacles(matrix, to_do)
 
@@ -145,14 +165,18 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
         committer.catch_up()
 
         gpus, why_no_gpu = stack.enter_context(nvml.opened())
-        controlled = stack.enter_context(controls.applied(matrix.gates, gpus, why_no_gpu))
+        controlled = stack.enter_context(
+            controls.applied(matrix.gates, gpus, why_no_gpu)
+        )
         machine = inventory.facts(gpus, controlled)
         servers = Servers(folder, interruption, progress)
         stack.callback(servers.stop)
 
         bench = Bench(matrix, shown, folder, machine, redactor, interruption, progress)
         keeper = Gatekeeper(matrix.gates, why_no_gpu, choice.data)
-        session = Session(bench, keeper, controlled, servers, committer, choice, records, given_up)
+        session = Session(
+            bench, keeper, controlled, servers, committer, choice, records, given_up
+        )
         outcome = session.run(wanted)
         committer.finish()
         progress.line(outcome.summary)
@@ -162,22 +186,30 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
 def _clean_up(folder: Path, redactor: Redactor) -> list[str]:
     """Undo what a killed collector left on the machine (processes, mounts, containers, clocks), and record its run;
     says what was done."""
-    said = [line for environment in ENVIRONMENTS.values() for line in environment.reap()]
+    said = [
+        line for environment in ENVIRONMENTS.values() for line in environment.reap()
+    ]
     said += controls.restore_after_crash()
     clear_server(folder)
     recovered = journal.recover(folder, redactor) if folder.is_dir() else None
     if recovered is not None:
-        said.append(f"recorded {recovered.record.run_id}, which a killed collector left, as interrupted")
+        said.append(
+            f"recorded {recovered.record.run_id}, which a killed collector left, as interrupted"
+        )
     return said
 
 
-def missing(shown: Matrix, records: Sequence[Record], runs: Sequence[PlannedRun]) -> list[PlannedRun]:
+def missing(
+    shown: Matrix, records: Sequence[Record], runs: Sequence[PlannedRun]
+) -> list[PlannedRun]:
     """Those of the runs that are still to do."""
     states = coverage.states(shown, records)
     return [run for run in runs if states[run] in ("missing", "retry")]
 
 
-def _failed_before(shown: Matrix, records: Sequence[Record], runs: Sequence[PlannedRun]) -> frozenset[str]:
+def _failed_before(
+    shown: Matrix, records: Sequence[Record], runs: Sequence[PlannedRun]
+) -> frozenset[str]:
     """Ids of the runs whose failures used up the retries of their slot."""
     states = coverage.states(shown, records)
     slots = {run.slot for run in runs if states[run] == "failed"}
@@ -220,7 +252,9 @@ class Session:
         counted = _without(self.records, self.given_up)
         left = len(missing(self.bench.public, counted, wanted))
         states = coverage.states(self.bench.public, counted)
-        lacking = sum(1 for run in wanted if states[run] in ("missing", "retry", "failed"))
+        lacking = sum(
+            1 for run in wanted if states[run] in ("missing", "retry", "failed")
+        )
         stopped = None
         if self.bench.interruption.finish:
             stopped = f"stopped by {self.bench.interruption.reason}"
@@ -229,7 +263,9 @@ class Session:
         return Outcome(self.measured, self.failed, left, stopped, lacking)
 
     def _goes_on(self) -> bool:
-        full = self.choice.max_runs is not None and self.measured >= self.choice.max_runs
+        full = (
+            self.choice.max_runs is not None and self.measured >= self.choice.max_runs
+        )
         return not full and not self.bench.interruption.finish
 
     def _open(self, run: PlannedRun) -> bool:
@@ -244,7 +280,9 @@ class Session:
         bench = self.bench
         job = self._job(run, repeat_of)
         if run.environment not in bench.packages:
-            bench.packages[run.environment] = installed(job.environment, job.environment_options, bench.interruption)
+            bench.packages[run.environment] = installed(
+                job.environment, job.environment_options, bench.interruption
+            )
         gates = self.controlled
         server = self.servers.serving(job.serves)
         if job.serves is not None and server is None:
@@ -278,11 +316,23 @@ class Session:
 
     def _job(self, run: PlannedRun, repeat_of: str | None) -> Job:
         """The next attempt at a run."""
-        attempt = 1 + sum(1 for record in self.records if _slot(record) == run.slot and record.repeat_of == repeat_of)
+        attempt = 1 + sum(
+            1
+            for record in self.records
+            if _slot(record) == run.slot and record.repeat_of == repeat_of
+        )
         took = [
-            seconds for record in self.records if record.cell == run.slot[:3] and (seconds := record.duration_seconds)
+            seconds
+            for record in self.records
+            if record.cell == run.slot[:3] and (seconds := record.duration_seconds)
         ]
-        return prepare(self.bench.matrix, run, attempt, repeat_of, statistics.fmean(took) if took else None)
+        return prepare(
+            self.bench.matrix,
+            run,
+            attempt,
+            repeat_of,
+            statistics.fmean(took) if took else None,
+        )
 
     def _passed(self, job: Job, server: LiveServer | None) -> Passed | None:
         """The gates before a run, or before its server starts; None where the run may not start."""
@@ -293,7 +343,9 @@ class Session:
 
         tree = None if server is None else server.tree
         with nvml.opened(gpu_indices(job.environment_options)) as (gpus, _):
-            passed = self.keeper.passed(gpus, self._last_ended(server), self.bench.interruption, waiting, tree)
+            passed = self.keeper.passed(
+                gpus, self._last_ended(server), self.bench.interruption, waiting, tree
+            )
         if passed.interrupted:
             return None
         if not self._may_run(job, passed):
@@ -306,16 +358,26 @@ class Session:
         action, unmet = self.bench.matrix.gates.on_unmet, ", ".join(passed.unmet)
         if unmet and action == "stop":
             remedy = "mend the machine, or set on_unmet: run or skip"
-            raise CollectError(f"not met before {job.label}: {unmet}", where="gates", remedy=remedy)
+            raise CollectError(
+                f"not met before {job.label}: {unmet}", where="gates", remedy=remedy
+            )
         if unmet:
-            what = f"not met: {unmet}; running, as recorded" if action == "run" else f"skipped, not met: {unmet}"
+            what = (
+                f"not met: {unmet}; running, as recorded"
+                if action == "run"
+                else f"skipped, not met: {unmet}"
+            )
             self.bench.progress.line(f"{job.label}: {what}")
         return not unmet or action == "run"
 
     def _last_ended(self, server: LiveServer | None) -> datetime | None:
         """When the machine was last at work: the end of the campaign's last run, whichever collector ran it, or of the
         server's start."""
-        ends = [record.ended.value for record in self.records if record.ended and record.ended.zone == "utc"]
+        ends = [
+            record.ended.value
+            for record in self.records
+            if record.ended and record.ended.zone == "utc"
+        ]
         moments = [datetime.fromisoformat(max(ends))] if ends else []
         if server is not None and server.ready_at is not None:
             moments.append(server.ready_at)
@@ -331,41 +393,69 @@ class Session:
             shown = f": {record.status_reason}"
         self.bench.progress.line(f"{job.label}: {record.status} in {took}{shown}")
         for event in record.events:
-            if event.kind == "note" and event.at_seconds is None:  # the others were said when they were noted
+            if (
+                event.kind == "note" and event.at_seconds is None
+            ):  # the others were said when they were noted
                 self.bench.progress.line(f"{job.label}: {event.kind}: {event.text}")
 
     def _review(self) -> None:
         """What a look at the cells shows while the machine is still warm; `sparkpub check` judges."""
         for cell in dict.fromkeys(record.cell for record in self.records):
-            good = [record for record in self.records if record.cell == cell and record.status == "ok"]
+            good = [
+                record
+                for record in self.records
+                if record.cell == cell and record.status == "ok"
+            ]
             name = _headline(good)
-            values = [value for record in good if (value := record.value(name)) is not None]
+            values = [
+                value for record in good if (value := record.value(name)) is not None
+            ]
             found = describe(values) if len(values) >= 3 else None
             if found is None or found.cv_percent is None:
                 continue
-            flagged = [good[index].run_id for index in grubbs(values)] if len(values) == len(good) else []
-            wide = f", over {VARIATION_PERCENT:g} %: inspect these runs" if found.cv_percent > VARIATION_PERCENT else ""
+            flagged = (
+                [good[index].run_id for index in grubbs(values)]
+                if len(values) == len(good)
+                else []
+            )
+            wide = (
+                f", over {VARIATION_PERCENT:g} %: inspect these runs"
+                if found.cv_percent > VARIATION_PERCENT
+                else ""
+            )
             odd = f", outliers {', '.join(flagged)}" if flagged else ""
             mean = f"{name} mean {found.mean:g} over {found.n} runs"
-            self.bench.progress.line(f"{'/'.join(cell)}: {mean}, variation {found.cv_percent:.2f} %{wide}{odd}")
+            self.bench.progress.line(
+                f"{'/'.join(cell)}: {mean}, variation {found.cv_percent:.2f} %{wide}{odd}"
+            )
 
-    def _repeats(self, wanted: Sequence[PlannedRun]) -> Iterator[tuple[PlannedRun, str]]:
+    def _repeats(
+        self, wanted: Sequence[PlannedRun]
+    ) -> Iterator[tuple[PlannedRun, str]]:
         """Runs that Grubbs' test flags in a finished cell, as often as the matrix wants them repeated."""
         matrix = self.bench.matrix
         assert matrix.repeat_outliers is not None
         planned = {run.slot: run for run in plan(matrix)}
-        for cell in dict.fromkeys((run.model, run.environment, run.workload) for run in wanted):
-            if any(self._to_do(run) for run in planned.values() if run.slot[:3] == cell):
+        for cell in dict.fromkeys(
+            (run.model, run.environment, run.workload) for run in wanted
+        ):
+            if any(
+                self._to_do(run) for run in planned.values() if run.slot[:3] == cell
+            ):
                 continue
             known = [
                 (record, value)
                 for record in self.records
-                if record.cell == cell and record.status == "ok" and record.repeat_of is None
+                if record.cell == cell
+                and record.status == "ok"
+                and record.repeat_of is None
                 if (value := record.value(matrix.repeat_outliers.metric)) is not None
             ]
             for index in grubbs([value for _, value in known]):
                 flagged = known[index][0]
-                tried = sum(1 for record in self.records if record.repeat_of == flagged.run_id)
+                tried = sum(
+                    1 for record in self.records if record.repeat_of == flagged.run_id
+                )
                 for _ in range(matrix.repeat_outliers.repeat - tried):
                     yield planned[_slot(flagged)], flagged.run_id
 
@@ -396,7 +486,9 @@ def _declare(folder: Path, shown: Matrix) -> None:
         known = store.read_campaign(folder)
         if known.matrix is None:
             what = f"campaign {shown.campaign} was imported without a matrix"
-            raise CollectError(what, where=str(path), remedy="give the matrix another campaign: name")
+            raise CollectError(
+                what, where=str(path), remedy="give the matrix another campaign: name"
+            )
         if known.matrix == document:
             return
         campaign = known.model_copy(update={"matrix": document, "title": shown.title})
@@ -404,7 +496,11 @@ def _declare(folder: Path, shown: Matrix) -> None:
         invoker.make_folder(folder)
         origin = None if shown.origin is None else Origin.model_validate(shown.origin)
         campaign = Campaign(
-            campaign=shown.campaign, title=shown.title, matrix=document, origin=origin, licence=shown.licence
+            campaign=shown.campaign,
+            title=shown.title,
+            matrix=document,
+            origin=origin,
+            licence=shown.licence,
         )
     store.write_atomic(path, store.to_json(campaign))
     invoker.give(path)

@@ -28,7 +28,9 @@ class Clocks:
     @classmethod
     def now(cls) -> "Clocks":
         """As it is now."""
-        return cls(time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME), time.time())
+        return cls(
+            time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME), time.time()
+        )
 
 
 class Heart:
@@ -60,7 +62,9 @@ class Heart:
         """What stood still since the beginning, in words."""
         said = []
         if self.longest > STILL_SECONDS:
-            said.append(f"the collector did not run for {self.longest:.0f} s: stopped, or held up by others")
+            said.append(
+                f"the collector did not run for {self.longest:.0f} s: stopped, or held up by others"
+            )
         return said + clocks_parted(self.began, Clocks.now())
 
 

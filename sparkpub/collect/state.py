@@ -19,7 +19,10 @@ def folder() -> Path:
         return Path(chosen)
     if os.geteuid() == 0:
         return Path("/var/lib/sparkpub")
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "sparkpub"
+    return (
+        Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+        / "sparkpub"
+    )
 
 
 def write(name: str, text: str | None) -> None:

@@ -14,7 +14,8 @@ from sparkpub.record.telemetry import LOAD_PERCENT, THROTTLES, clock_is_stuck
 SLOW_CLOCK_SAMPLES = 3
 KMSG = "/dev/kmsg"
 _KERNEL = re.compile(
-    r"NVRM|Xid|nvidia|Out of memory|oom[-_]kill|Machine check|Hardware Error|AER:|thermal", re.IGNORECASE
+    r"NVRM|Xid|nvidia|Out of memory|oom[-_]kill|Machine check|Hardware Error|AER:|thermal",
+    re.IGNORECASE,
 )
 _XID = re.compile(r"\bXid\b")
 _OOM = re.compile(r"out of memory|oom[-_]kill", re.IGNORECASE)
@@ -27,7 +28,10 @@ class Watch:
     """
 
     def __init__(
-        self, redactor: Redactor, clock_max_mhz: float | None, say: Callable[[str], None] = lambda _: None
+        self,
+        redactor: Redactor,
+        clock_max_mhz: float | None,
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.events: list[Event] = []
         self.unavailable: dict[str, str] = {}
@@ -49,10 +53,14 @@ class Watch:
         if (kind, text) not in self._said:
             self._said.add((kind, text))
             moment = None if at is None else max(0.0, at)
-            self.events.append(Event.model_validate({"at_seconds": moment, "kind": kind, "text": text}))
+            self.events.append(
+                Event.model_validate({"at_seconds": moment, "kind": kind, "text": text})
+            )
             self._say(f"{kind}: {text}")
 
-    def sample(self, row: Mapping[str, str], measured_from: float | None = None) -> None:
+    def sample(
+        self, row: Mapping[str, str], measured_from: float | None = None
+    ) -> None:
         """Look at one telemetry row; rows from before the launch count only as a baseline.
 
         Growing memory is looked for from `measured_from` on (in seconds after the launch), since loading a model
@@ -70,21 +78,35 @@ class Watch:
             self.note("foreign-process", "another process computes on the GPU", at)
         self._look_at_clock(row, at)
         if measured_from is not None and at >= measured_from:
-            memory = {name: _number(text) for name, text in row.items() if name.endswith("_gib")}
+            memory = {
+                name: _number(text)
+                for name, text in row.items()
+                if name.endswith("_gib")
+            }
             for text in self._leaks.sample(at, memory):
                 self.note("leak", text, at)
 
     def _look_at_clock(self, row: Mapping[str, str], at: float) -> None:
-        clock, use = _number(row["gpu_clock_sm_mhz"]), _number(row["gpu_utilization_percent"])
+        clock, use = (
+            _number(row["gpu_clock_sm_mhz"]),
+            _number(row["gpu_utilization_percent"]),
+        )
         under_load = use is not None and use >= LOAD_PERCENT
         slow = under_load and clock_is_stuck(clock, self._clock_max)
         self._slow = self._slow + 1 if slow else 0
         if self._slow == SLOW_CLOCK_SAMPLES:
-            self.note("slow-clock", f"SM clock {clock:.0f} MHz under load, of {self._clock_max:.0f} MHz possible", at)
+            self.note(
+                "slow-clock",
+                f"SM clock {clock:.0f} MHz under load, of {self._clock_max:.0f} MHz possible",
+                at,
+            )
 
     def left_behind(self, readings: Readings) -> None:
         """Memory that did not come back, once the run's processes are gone: the driver's, or shared segments."""
-        for column, words in {"gpu_memory_used_gib": "device", "mem_shmem_gib": "shared"}.items():
+        for column, words in {
+            "gpu_memory_used_gib": "device",
+            "mem_shmem_gib": "shared",
+        }.items():
             before, after = readings.before(column), readings.last(column)
             if before is not None and after is not None and after - before > FLOOR_GIB:
                 gone = f"{after - before:.2f} GiB of {words} memory"
@@ -105,7 +127,13 @@ class Watch:
                 continue
             text = entry.partition(";")[2].partition("\n")[0]
             if _KERNEL.search(text):
-                kind = "xid" if _XID.search(text) else "oom" if _OOM.search(text) else "kernel"
+                kind = (
+                    "xid"
+                    if _XID.search(text)
+                    else "oom"
+                    if _OOM.search(text)
+                    else "kernel"
+                )
                 self.note(kind, self._redactor.text(text)[:500], at)
 
     def close(self) -> None:

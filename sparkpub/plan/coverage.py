@@ -28,7 +28,9 @@ class CellCoverage:
     missing: int
 
 
-def states(matrix: Matrix, records: Iterable[Record], quarantined: Iterable[str] = ()) -> Mapping[PlannedRun, State]:
+def states(
+    matrix: Matrix, records: Iterable[Record], quarantined: Iterable[str] = ()
+) -> Mapping[PlannedRun, State]:
     """The state of every planned run.
 
     A run is done when a record of the same specification and iteration has status ok, or when its retries are
@@ -43,14 +45,23 @@ def states(matrix: Matrix, records: Iterable[Record], quarantined: Iterable[str]
 
 
 def state(
-    matrix: Matrix, records: Iterable[Record], run: PlannedRun, quarantined: Collection[str] = frozenset()
+    matrix: Matrix,
+    records: Iterable[Record],
+    run: PlannedRun,
+    quarantined: Collection[str] = frozenset(),
 ) -> State:
     """The state of one planned run; see `states`."""
-    attempts = [record for record in records if record.repeat_of is None and _slot(record) == run.slot]
+    attempts = [
+        record
+        for record in records
+        if record.repeat_of is None and _slot(record) == run.slot
+    ]
     _refuse_others(matrix, attempts, run)
     good = [record.run_id for record in attempts if record.status == "ok"]
     if good:
-        return "quarantined" if all(run_id in quarantined for run_id in good) else "done"
+        return (
+            "quarantined" if all(run_id in quarantined for run_id in good) else "done"
+        )
     if not attempts:
         return "missing"
     failures = [record for record in attempts if record.status != "interrupted"]
@@ -64,14 +75,18 @@ def _refuse_others(matrix: Matrix, attempts: Iterable[Record], run: PlannedRun) 
         if record.specification not in (None, fingerprint):
             what = f"run {record.run_id} was measured with another specification of this cell"
             remedy = "give the changed cell or the campaign a new name"
-            raise CollectError(what, where=f"cell {'/'.join(run.slot[:3])}", remedy=remedy)
+            raise CollectError(
+                what, where=f"cell {'/'.join(run.slot[:3])}", remedy=remedy
+            )
 
 
 def _slot(record: Record) -> Slot:
     return (*record.cell, record.iteration)
 
 
-def by_cell(matrix: Matrix, records: Sequence[Record], quarantined: Iterable[str] = ()) -> list[CellCoverage]:
+def by_cell(
+    matrix: Matrix, records: Sequence[Record], quarantined: Iterable[str] = ()
+) -> list[CellCoverage]:
     """Coverage of every cell, in the order of the matrix."""
     counts: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for run, found in states(matrix, records, quarantined).items():

@@ -14,7 +14,9 @@ def seconds(value: Any) -> Any:
     if isinstance(value, str):
         found = _DURATION.fullmatch(value.strip())
         if found is None:
-            raise ValueError(f"{value!r} is not a duration; write for instance 30s, 5m or 1h")
+            raise ValueError(
+                f"{value!r} is not a duration; write for instance 30s, 5m or 1h"
+            )
         return float(found[1]) * _SECONDS[found[2]]
     if isinstance(value, bool):
         raise ValueError("a duration is a number of seconds, or for instance 5m")  # noqa: TRY004 - pydantic collects ValueError

@@ -41,7 +41,9 @@ def _place(value: Any) -> Any:
         return value
     found = _BIND.fullmatch(str(value))
     if found is None:
-        raise ValueError(f"{value!r} is not a bind; write /host/path:/inside/path or /host/path:/inside/path:ro")
+        raise ValueError(
+            f"{value!r} is not a bind; write /host/path:/inside/path or /host/path:/inside/path:ro"
+        )
     source, target = (found[side].rstrip("/") or "/" for side in ("source", "target"))
     return Place(source, target, found["mode"] == "ro")
 
@@ -114,13 +116,18 @@ class ChrootOptions(Options):
     """`user`, `uid` or `uid:gid` inside; root where it is not given."""
 
 
-Size = Annotated[str, Field(pattern=r"^\d+(\.\d+)?[bkmgBKMG]?$")] | Annotated[int, Field(gt=0)]
+Size = (
+    Annotated[str, Field(pattern=r"^\d+(\.\d+)?[bkmgBKMG]?$")]
+    | Annotated[int, Field(gt=0)]
+)
 """Bytes, or a number with a unit as Docker reads it: `60g`, `512m`."""
 
 
 def _device(text: str) -> str:
     if re.fullmatch(r"/dev/.+|.+/.+=.+", text) is None:
-        raise ValueError(f"{text!r} is no device; write /dev/nvidia0 or a CDI name such as nvidia.com/gpu=all")
+        raise ValueError(
+            f"{text!r} is no device; write /dev/nvidia0 or a CDI name such as nvidia.com/gpu=all"
+        )
     return text
 
 
@@ -166,7 +173,13 @@ class DockerOptions(Options):
     """`--security-opt`, e.g. `seccomp=unconfined`."""
 
 
-EnvironmentOptions = Annotated[HostOptions | ChrootOptions | DockerOptions, Field(discriminator="type")]
+EnvironmentOptions = Annotated[
+    HostOptions | ChrootOptions | DockerOptions, Field(discriminator="type")
+]
 """The options of any environment, told apart by `type`."""
-OPTIONS: dict[str, type[Options]] = {"host": HostOptions, "chroot": ChrootOptions, "docker": DockerOptions}
+OPTIONS: dict[str, type[Options]] = {
+    "host": HostOptions,
+    "chroot": ChrootOptions,
+    "docker": DockerOptions,
+}
 """`type:` in the matrix -> the options it takes."""

@@ -132,7 +132,11 @@ class Matrix(Declared):
     @property
     def own_metrics(self) -> frozenset[str]:
         """Metrics that workloads of the matrix declare themselves."""
-        commands = [options for options in self.workloads.values() if isinstance(options, CommandOptions)]
+        commands = [
+            options
+            for options in self.workloads.values()
+            if isinstance(options, CommandOptions)
+        ]
         return frozenset(name for options in commands for name in options.metrics)
 
     @property
@@ -178,9 +182,19 @@ class Matrix(Declared):
         if self.keeps_servers:
             if backwards:
                 workloads.reverse()
-            cells = [(model, place, work) for model in self.models for place in environments for work in workloads]
+            cells = [
+                (model, place, work)
+                for model in self.models
+                for place in environments
+                for work in workloads
+            ]
         else:
-            cells = [(model, place, work) for work in workloads for model in self.models for place in environments]
+            cells = [
+                (model, place, work)
+                for work in workloads
+                for model in self.models
+                for place in environments
+            ]
         for cell in cells:
             if self.includes(*cell):
                 yield cell
@@ -232,7 +246,9 @@ def from_document(document: Mapping[str, Any], where: str) -> Matrix:
         return Matrix.model_validate(document)
     except ValidationError as error:
         problem = f"matrix.{field_problems(error)[0]}"
-        raise MatrixError(problem, where=f"{where}/campaign.json", remedy="restore the file from git") from None
+        raise MatrixError(
+            problem, where=f"{where}/campaign.json", remedy="restore the file from git"
+        ) from None
 
 
 def _name_problems(matrix: Matrix, lines: Lines) -> list[str]:
@@ -267,7 +283,9 @@ def _unknown_exclusions(matrix: Matrix, lines: Lines) -> Iterator[str]:
             name = getattr(rule, axis)
             if name is not None and name not in names:
                 what = f"exclude names an unknown {axis} {name!r}"
-                yield lines.problem(("exclude", str(index), axis), what, suggestion(name, names))
+                yield lines.problem(
+                    ("exclude", str(index), axis), what, suggestion(name, names)
+                )
 
 
 def _unknown_metrics(matrix: Matrix, lines: Lines) -> Iterator[str]:

@@ -3,7 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, Self
 
-from pydantic import ModelWrapValidatorHandler, PrivateAttr, model_serializer, model_validator
+from pydantic import (
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    model_serializer,
+    model_validator,
+)
 
 from sparkpub.record.record import Declared
 

@@ -32,7 +32,9 @@ def plan(matrix: Matrix) -> tuple[PlannedRun, ...]:
     with time falls on each environment alike. A random order shuffles runs, or, where a server lives for several runs,
     the groups of runs that one server start serves.
     """
-    slots = _cell_by_cell(matrix) if matrix.order == "blocked" else _round_by_round(matrix)
+    slots = (
+        _cell_by_cell(matrix) if matrix.order == "blocked" else _round_by_round(matrix)
+    )
     if matrix.order == "random":
         slots = _shuffled(slots, matrix)
     return tuple(PlannedRun(position, *slot) for position, slot in enumerate(slots))

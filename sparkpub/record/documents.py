@@ -41,7 +41,12 @@ class Lines:
                 child = (*path, str(key.value))
                 if child in self._lines:
                     self.duplicates.append(
-                        self.problem(child, f"{'.'.join(child)} stands twice", "keep one", key.start_mark.line + 1)
+                        self.problem(
+                            child,
+                            f"{'.'.join(child)} stands twice",
+                            "keep one",
+                            key.start_mark.line + 1,
+                        )
                     )
                 self._lines[child] = key.start_mark.line + 1
                 self._walk(value, child)
@@ -56,12 +61,18 @@ class Lines:
             known = known[:-1]
         return f"{self._name}:{line or self._lines[known]}"
 
-    def problem(self, path: Sequence[str], what: str, remedy: str, line: int | None = None) -> str:
+    def problem(
+        self, path: Sequence[str], what: str, remedy: str, line: int | None = None
+    ) -> str:
         """A mistake at `path` as one line: `what, file:line; remedy`."""
         return f"{what}, {self.where(path, line)}; {remedy}"
 
     def described(
-        self, error: ValidationError, prefix: Sequence[str], model: type[BaseModel], document: str
+        self,
+        error: ValidationError,
+        prefix: Sequence[str],
+        model: type[BaseModel],
+        document: str,
     ) -> list[str]:
         """A validation error of `model` at `prefix` with lines; an unknown key gets the nearest known one.
 
@@ -78,19 +89,35 @@ class Lines:
                 near = suggestion(path[-1], list(part.model_fields))
                 texts.append(self.problem(path, f"unknown key {name}", near))
             elif item["type"] == "missing":
-                texts.append(self.problem(path[:-1], f"{name} is missing", f"add {path[-1]}:"))
+                texts.append(
+                    self.problem(path[:-1], f"{name} is missing", f"add {path[-1]}:")
+                )
             elif item["type"] == "union_tag_not_found":
                 tag = _unquoted(context["discriminator"])[0]
                 known = " | ".join(_tags(model, loc))
-                texts.append(self.problem(path, f"{name}.{tag} is missing", f"add {tag}: {known}"))
+                texts.append(
+                    self.problem(
+                        path, f"{name}.{tag} is missing", f"add {tag}: {known}"
+                    )
+                )
             elif item["type"] == "union_tag_invalid":
                 tag = _unquoted(context["discriminator"])[0]
                 near = suggestion(context["tag"], _unquoted(context["expected_tags"]))
-                texts.append(self.problem((*path, tag), f"unknown {tag} {context['tag']!r} of {name}", near))
+                texts.append(
+                    self.problem(
+                        (*path, tag),
+                        f"unknown {tag} {context['tag']!r} of {name}",
+                        near,
+                    )
+                )
             else:
                 message = item["msg"].removeprefix("Value error, ")
                 what = f"{name}: {message[:1].lower()}{message[1:]}"
-                texts.append(self.problem(path, what, f"correct {path[-1] if path else document}"))
+                texts.append(
+                    self.problem(
+                        path, what, f"correct {path[-1] if path else document}"
+                    )
+                )
         return texts
 
 
@@ -99,7 +126,9 @@ def _unquoted(text: str) -> list[str]:
     return re.findall(r"'([^']+)'", text)
 
 
-def _located(model: type[BaseModel], loc: Sequence[int | str]) -> tuple[list[str], type[BaseModel]]:
+def _located(
+    model: type[BaseModel], loc: Sequence[int | str]
+) -> tuple[list[str], type[BaseModel]]:
     """Where an error lies in the document, and the innermost model around it.
 
     pydantic names the member of a discriminated union in an error's path, and the document does not.
@@ -130,7 +159,11 @@ def _tags(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
     """The tags of the members of the union at `loc`."""
     for key in loc:
         field = model.model_fields.get(str(key))
-        found = [tag for member in _models_in(field.annotation) if (tag := _tag(member))] if field else []
+        found = (
+            [tag for member in _models_in(field.annotation) if (tag := _tag(member))]
+            if field
+            else []
+        )
         if found:
             return found
     return []
@@ -152,7 +185,9 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
 def suggestion(name: str, known: Collection[str]) -> str:
     """What to do about a wrong name: the nearest right one, else all of them."""
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+    return (
+        f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+    )
 
 
 def refuse(problems: Iterable[str], error: type[SparkpubError]) -> None:
@@ -186,7 +221,9 @@ def text_of(path: Path, error: type[SparkpubError]) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "not UTF-8"
-        raise error(f"cannot be read: {reason}", where=str(path), remedy="give a YAML file") from None
+        raise error(
+            f"cannot be read: {reason}", where=str(path), remedy="give a YAML file"
+        ) from None
 
 
 def read_parts(path: Path, part: type[P], error: type[SparkpubError]) -> list[P]:
@@ -202,7 +239,9 @@ def read_parts(path: Path, part: type[P], error: type[SparkpubError]) -> list[P]
         problems += lines.described(mistakes, (), part, path.stem)
     names = [item.id for item in parts]
     problems += [
-        lines.problem((str(index), "id"), f"id {name!r} stands twice", "give each its own")
+        lines.problem(
+            (str(index), "id"), f"id {name!r} stands twice", "give each its own"
+        )
         for index, name in enumerate(names)
         if name in names[:index]
     ]

@@ -17,20 +17,34 @@ class SparkpubError(Exception):
 
     exit_code = 1
 
-    def __init__(self, what: str, *, where: str = "", remedy: str = "", others: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str = "",
+        remedy: str = "",
+        others: Sequence[str] = (),
+    ) -> None:
         self.what, self.where, self.remedy = what, where, remedy
         self.others = tuple(others)
         super().__init__(self.lines()[0])
 
     def lines(self) -> list[str]:
         """Every problem as one line: `what, where; what to do`."""
-        first = self.what + (f", {self.where}" if self.where else "") + (f"; {self.remedy}" if self.remedy else "")
+        first = (
+            self.what
+            + (f", {self.where}" if self.where else "")
+            + (f"; {self.remedy}" if self.remedy else "")
+        )
         return [" ".join(line.split()) for line in (first, *self.others)]
 
 
 def field_problems(error: ValidationError) -> list[str]:
     """What pydantic found, one `field.part: message` each."""
-    found = [(".".join(map(str, item["loc"])), item["msg"].removeprefix("Value error, ")) for item in error.errors()]
+    found = [
+        (".".join(map(str, item["loc"])), item["msg"].removeprefix("Value error, "))
+        for item in error.errors()
+    ]
     return [f"{field}: {message}" if field else message for field, message in found]
 
 

@@ -9,7 +9,14 @@ from sparkpub.record.metrics import GIB
 from sparkpub.record.record import Architecture, MetricValue, Observed, Requested
 
 TOLERANCE, WEIGHTS_TOLERANCE = 0.02, 0.2
-_PROOFS = ("config_sha256", "kv_bytes_per_token", "weight_bytes", "parameters", "model_type", "layers")
+_PROOFS = (
+    "config_sha256",
+    "kv_bytes_per_token",
+    "weight_bytes",
+    "parameters",
+    "model_type",
+    "layers",
+)
 
 
 def expected(requested: Requested) -> Architecture | None:
@@ -20,14 +27,19 @@ def expected(requested: Requested) -> Architecture | None:
 def shown(observed: Observed, metrics: Mapping[str, MetricValue]) -> dict[str, Any]:
     """What the run itself showed of its model, by name of the fact."""
     facts = {name: getattr(observed, name) for name in _PROOFS}
-    for fact, metric, scale in (("kv_bytes_per_token", "kv_bytes_per_token", 1), ("weight_bytes", "weights_gib", GIB)):
+    for fact, metric, scale in (
+        ("kv_bytes_per_token", "kv_bytes_per_token", 1),
+        ("weight_bytes", "weights_gib", GIB),
+    ):
         measured = metrics.get(metric)
         if facts[fact] is None and measured is not None and measured.value:
             facts[fact] = measured.value * scale
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def contradictions(requested: Requested, observed: Observed, metrics: Mapping[str, MetricValue]) -> list[str]:
+def contradictions(
+    requested: Requested, observed: Observed, metrics: Mapping[str, MetricValue]
+) -> list[str]:
     """Where a run shows another model than the one asked for, in words."""
     problems = []
     if observed.random_weights not in (None, requested.random_weights):
@@ -38,12 +50,20 @@ def contradictions(requested: Requested, observed: Observed, metrics: Mapping[st
     known = expected(requested)
     for name, got in shown(observed, metrics).items() if known is not None else ():
         want = getattr(known, name)
-        if known is not None and want is not None and not _agrees(name, want, got, known, observed):
-            problems.append(f"{name.replace('_', ' ')} is {_number(got)} and that model has {_number(want)}")
+        if (
+            known is not None
+            and want is not None
+            and not _agrees(name, want, got, known, observed)
+        ):
+            problems.append(
+                f"{name.replace('_', ' ')} is {_number(got)} and that model has {_number(want)}"
+            )
     return problems
 
 
-def _agrees(name: str, want: Any, got: Any, known: Architecture, seen: Observed) -> bool:
+def _agrees(
+    name: str, want: Any, got: Any, known: Architecture, seen: Observed
+) -> bool:
     """Whether a fact observed is the one expected, in the number format that the run used."""
     if not isinstance(want, int) or name == "layers":
         return bool(want == got)
@@ -51,7 +71,9 @@ def _agrees(name: str, want: Any, got: Any, known: Architecture, seen: Observed)
         return True
     kind = _bits(seen.kv_cache_dtype) if name == "kv_bytes_per_token" else None
     if name in ("kv_bytes_per_token", "weight_bytes"):
-        want *= (kind or _bits(seen.dtype) or _bits(known.dtype) or 16) / (_bits(known.dtype) or 16)
+        want *= (kind or _bits(seen.dtype) or _bits(known.dtype) or 16) / (
+            _bits(known.dtype) or 16
+        )
     slack = WEIGHTS_TOLERANCE if name == "weight_bytes" else TOLERANCE
     return bool(abs(got - want) <= slack * want)
 

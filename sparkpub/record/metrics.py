@@ -47,7 +47,9 @@ class Metric:
         """Text for a reader, e.g. `70.47 GiB`; "not available" where there is no value."""
         if value is None:
             return text.NOT_AVAILABLE
-        return text.with_unit(text.number(value, self.decimals), self.unit if unit else "")
+        return text.with_unit(
+            text.number(value, self.decimals), self.unit if unit else ""
+        )
 
     def signed(self, value: float, *, unit: bool = True) -> str:
         """A difference for a reader: `+30.83 GiB`, with a true minus."""
@@ -63,16 +65,32 @@ class Metric:
 
 
 _UNITS = {
-    "_tok_s": "tok/s", "_req_s": "req/s", "_gflop_s": "GFLOP/s", "_ms": "ms", "_gib": "GiB", "_tokens": "tokens",
-    "_bytes_per_token": "B/token", "_celsius": "°C", "_watt": "W", "_joule": "J", "_percent": "%", "_mhz": "MHz",
+    "_tok_s": "tok/s",
+    "_req_s": "req/s",
+    "_gflop_s": "GFLOP/s",
+    "_ms": "ms",
+    "_gib": "GiB",
+    "_tokens": "tokens",
+    "_bytes_per_token": "B/token",
+    "_celsius": "°C",
+    "_watt": "W",
+    "_joule": "J",
+    "_percent": "%",
+    "_mhz": "MHz",
     "_seconds": "s",
-}  # fmt: skip
+}
 """End of a metric's name to its unit."""
 _BOUNDS = {"°C": (-40, 130), "W": (0, 5000), "%": (0, 100), "MHz": (0, 10000)}
 """Unit to what is physically possible; other units only know that nothing is below zero."""
 SUMMARIES = {
-    "mean": "mean", "min": "minimum", "p50": "median", "p90": "P90", "p95": "P95", "p99": "P99", "max": "maximum",
-}  # fmt: skip
+    "mean": "mean",
+    "min": "minimum",
+    "p50": "median",
+    "p90": "P90",
+    "p95": "P95",
+    "p99": "P99",
+    "max": "maximum",
+}
 """Summary of a distribution over requests, as in a metric's name, to its word."""
 
 
@@ -98,7 +116,11 @@ def declared(name: str, unit: str, direction: Direction, label: str) -> Metric:
 
 
 def _known() -> Iterator[Metric]:
-    declarations = resources.files(__package__).joinpath("metrics.toml").read_text(encoding="utf-8")
+    declarations = (
+        resources.files(__package__)
+        .joinpath("metrics.toml")
+        .read_text(encoding="utf-8")
+    )
     for name, entry in tomllib.loads(declarations).items():
         if entry.pop("distribution", False):
             yield from _summaries(name, **entry)
@@ -113,12 +135,24 @@ def _single(name: str, entry: dict[str, Any]) -> Metric:
     role = entry.pop("role", "derived" if derived_from else "primary")
     direction = entry.pop("better")
     return Metric(
-        name, unit, direction, **entry, role=role, derived_from=derived_from, minimum=minimum, maximum=maximum
+        name,
+        unit,
+        direction,
+        **entry,
+        role=role,
+        derived_from=derived_from,
+        minimum=minimum,
+        maximum=maximum,
     )
 
 
 def _summaries(
-    name: str, *, label: str, definition: str, primary: list[str], headline: int | None = None
+    name: str,
+    *,
+    label: str,
+    definition: str,
+    primary: list[str],
+    headline: int | None = None,
 ) -> Iterator[Metric]:
     """The seven metrics of a distribution over the requests of a run."""
     for summary, word in SUMMARIES.items():
@@ -137,7 +171,9 @@ def _summaries(
 
 METRICS: Mapping[str, Metric] = {metric.name: metric for metric in _known()}
 DISTRIBUTIONS: tuple[str, ...] = tuple(
-    dict.fromkeys(metric.distribution for metric in METRICS.values() if metric.distribution)
+    dict.fromkeys(
+        metric.distribution for metric in METRICS.values() if metric.distribution
+    )
 )
 """The distributions over requests that are measured: `request_latency`, `ttft`, ..."""
 

@@ -44,13 +44,17 @@ MetricName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$")
 class Strict(BaseModel):
     """Immutable, and an unknown field is an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, allow_inf_nan=False
+    )
 
 
 class Declared(BaseModel):
     """What people write: immutable, and an unknown key is an error. The string under a field says what it means."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, use_attribute_docstrings=True
+    )
 
 
 class Moment(Strict):
@@ -216,7 +220,16 @@ class Event(Strict):
 
     at_seconds: NonNegativeFloat | None
     kind: Literal[
-        "throttle", "foreign-process", "slow-clock", "leak", "xid", "oom", "kernel", "memory-floor", "timeout", "note"
+        "throttle",
+        "foreign-process",
+        "slow-clock",
+        "leak",
+        "xid",
+        "oom",
+        "kernel",
+        "memory-floor",
+        "timeout",
+        "note",
     ]
     text: str
 
@@ -312,8 +325,12 @@ class Reproducibility(Strict):
 class Evidence(Strict):
     """A file beside the record. `path` is relative to the record's folder and stays in it."""
 
-    role: Literal["log", "telemetry", "report", "requests", "iterations", "original", "output"]
-    path: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,220}$")]
+    role: Literal[
+        "log", "telemetry", "report", "requests", "iterations", "original", "output"
+    ]
+    path: Annotated[
+        str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,220}$")
+    ]
     sha256: Sha256
     bytes: NonNegativeInt
     truncated: bool = False
@@ -371,12 +388,22 @@ class Record(Strict):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Record":
-        problems = [problem for name, value in self.metrics.items() for problem in metric_problems(name, value)]
+        problems = [
+            problem
+            for name, value in self.metrics.items()
+            for problem in metric_problems(name, value)
+        ]
         if self.status != "ok" and not self.status_reason:
             problems.append(f"status: {self.status} needs a status_reason")
         if self.status == "ok" and self.exit_code not in (0, None):
-            problems.append(f"exit_code: {self.exit_code} cannot be a run with status ok")
-        problems += [f"samples.{name}: not a metric of the run" for name in self.samples if name not in self.metrics]
+            problems.append(
+                f"exit_code: {self.exit_code} cannot be a run with status ok"
+            )
+        problems += [
+            f"samples.{name}: not a metric of the run"
+            for name in self.samples
+            if name not in self.metrics
+        ]
         names = [item.path for item in self.evidence]
         if len(names) != len(set(names)):
             problems.append("evidence: two entries share a path")
@@ -410,14 +437,18 @@ def metric_problems(name: str, value: MetricValue) -> list[str]:
     where = f"metrics.{name}"
     if known is None:
         if value.label is None or value.direction is None:
-            return [f"{where}: unknown metric; a metric of one's own needs label and direction"]
+            return [
+                f"{where}: unknown metric; a metric of one's own needs label and direction"
+            ]
         return []
     if value.label is not None or value.direction is not None:
         return [f"{where}: label and direction are fixed for a known metric"]
     if value.unit != known.unit:
         return [f"{where}.unit: {value.unit!r} should be {known.unit!r}"]
     if value.value is not None and not known.minimum <= value.value <= known.maximum:
-        return [f"{where}.value: {value.value} is outside {known.minimum}…{known.maximum} {known.unit}"]
+        return [
+            f"{where}.value: {value.value} is outside {known.minimum}…{known.maximum} {known.unit}"
+        ]
     return []
 
 
@@ -435,7 +466,9 @@ def migrate(document: Mapping[str, Any]) -> dict[str, Any]:
     version = current.get("schema_version")
     while version != SCHEMA_VERSION:
         if not isinstance(version, int) or version not in MIGRATIONS:
-            raise ValueError(f"schema_version: {version!r} is not known here (newest is {SCHEMA_VERSION})")
+            raise ValueError(
+                f"schema_version: {version!r} is not known here (newest is {SCHEMA_VERSION})"
+            )
         current = MIGRATIONS[version](current)
         version = current["schema_version"]
     return current

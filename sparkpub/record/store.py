@@ -52,12 +52,20 @@ def file_sha256(path: Path) -> str:
 
 def canonical_json(document: Any) -> str:
     """The one spelling of a JSON document: keys sorted, no spaces. Used for fingerprints."""
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return json.dumps(
+        document,
+        sort_keys=True,
+        separators=(",", ":"),
+        ensure_ascii=False,
+        allow_nan=False,
+    )
 
 
 def to_json(model: Record | Campaign) -> str:
     """The text of a record or campaign on disk: indented, defaults left out, one newline at the end."""
-    document = {"schema_version": model.schema_version} | model.model_dump(mode="json", exclude_defaults=True)
+    document = {"schema_version": model.schema_version} | model.model_dump(
+        mode="json", exclude_defaults=True
+    )
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -99,7 +107,10 @@ def read_json(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         what, remedy = f"not UTF-8 at byte {error.start}", "restore it from git"
     except json.JSONDecodeError as error:
-        what, remedy = f"not JSON: {error.msg}", "restore it from git, or remove it and collect again"
+        what, remedy = (
+            f"not JSON: {error.msg}",
+            "restore it from git, or remove it and collect again",
+        )
         where += f":{error.lineno}:{error.colno}"
     except ValueError as error:
         what, remedy = str(error), "write null with a reason"
@@ -115,7 +126,9 @@ def read_record(path: Path) -> Stored:
     try:
         document = migrate(read_json(path))
     except ValueError as error:
-        raise RecordError(str(error), where=str(path), remedy="update sparkpub, or restore the file") from None
+        raise RecordError(
+            str(error), where=str(path), remedy="update sparkpub, or restore the file"
+        ) from None
     record = _validated(Record, document, path)
     _refuse_stray(record.campaign, path, "move the file to the folder of its campaign")
     return Stored(record, path)
@@ -153,17 +166,35 @@ def _validated(model: type[T], document: dict[str, Any], path: Path) -> T:
 def campaign_folders(data: Path) -> list[Path]:
     """The folders of a data folder that hold a campaign, by name."""
     if not data.is_dir():
-        raise UsageError("no such data folder", where=str(data), remedy="give the folder that holds the campaigns")
-    return sorted(folder for folder in data.iterdir() if folder.is_dir() and (folder / CAMPAIGN_FILE).is_file())
+        raise UsageError(
+            "no such data folder",
+            where=str(data),
+            remedy="give the folder that holds the campaigns",
+        )
+    return sorted(
+        folder
+        for folder in data.iterdir()
+        if folder.is_dir() and (folder / CAMPAIGN_FILE).is_file()
+    )
 
 
-EVIDENCE_SUFFIXES = (".report.json", ".requests.json", ".iterations.json", ".original.json", ".output.json")
+EVIDENCE_SUFFIXES = (
+    ".report.json",
+    ".requests.json",
+    ".iterations.json",
+    ".original.json",
+    ".output.json",
+)
 
 
 def record_paths(folder: Path) -> Iterator[Path]:
     """Paths of a campaign's records, by name. Evidence in JSON carries a second suffix and is not a record."""
     for path in sorted(folder.glob("*.json")):
-        if path.name != CAMPAIGN_FILE and not path.name.startswith(".") and not path.name.endswith(EVIDENCE_SUFFIXES):
+        if (
+            path.name != CAMPAIGN_FILE
+            and not path.name.startswith(".")
+            and not path.name.endswith(EVIDENCE_SUFFIXES)
+        ):
             yield path
 
 

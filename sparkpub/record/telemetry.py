@@ -43,7 +43,11 @@ supply runs at 500 to 850 of some 2,400 MHz."""
 
 def clock_is_stuck(clock_mhz: float | None, limit_mhz: float | None) -> bool:
     """Whether an SM clock under load is far below what is possible; False where one of them is not known."""
-    return clock_mhz is not None and limit_mhz is not None and clock_mhz < SLOW_CLOCK_SHARE * limit_mhz
+    return (
+        clock_mhz is not None
+        and limit_mhz is not None
+        and clock_mhz < SLOW_CLOCK_SHARE * limit_mhz
+    )
 
 
 TEXT_COLUMNS = frozenset({"gpu_performance_state", "gpu_throttle_reasons"})
@@ -58,7 +62,10 @@ class Telemetry:
 
     def numbers(self, column: str) -> tuple[float | None, ...]:
         """A numeric column; empty where the file has no such column."""
-        return tuple(None if isinstance(value, str) else value for value in self.columns.get(column, ()))
+        return tuple(
+            None if isinstance(value, str) else value
+            for value in self.columns.get(column, ())
+        )
 
 
 @functools.lru_cache(maxsize=2000)
@@ -76,7 +83,13 @@ def parse(text: str) -> Telemetry:
         return Telemetry({}, notes)
     header, body = table[0], [row for row in table[1:] if len(row) == len(table[0])]
     texts = zip(*body, strict=True) if body else ((),) * len(header)
-    return Telemetry({name: _column(name, column) for name, column in zip(header, texts, strict=True)}, notes)
+    return Telemetry(
+        {
+            name: _column(name, column)
+            for name, column in zip(header, texts, strict=True)
+        },
+        notes,
+    )
 
 
 def _column(name: str, texts: tuple[str, ...]) -> tuple[float | str | None, ...]:

@@ -15,7 +15,13 @@ from sparkpub.plan.matrix import Matrix
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import RecordError
 from sparkpub.record.record import Record
-from sparkpub.record.store import Stored, campaign_folders, read_campaign, read_record, record_paths
+from sparkpub.record.store import (
+    Stored,
+    campaign_folders,
+    read_campaign,
+    read_record,
+    record_paths,
+)
 
 FileState = tuple[int, int]
 """Size in bytes and modification time in nanoseconds."""
@@ -51,7 +57,11 @@ class CampaignData:
     @cached_property
     def matrix(self) -> Matrix | None:
         """The matrix as run, or None for an import without one."""
-        return None if self.info.matrix is None else matrices.from_document(self.info.matrix, str(self.folder))
+        return (
+            None
+            if self.info.matrix is None
+            else matrices.from_document(self.info.matrix, str(self.folder))
+        )
 
     @cached_property
     def axes(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
@@ -67,7 +77,11 @@ class CampaignData:
             models.append(record.model)
             environments.append(record.environment)
             workloads.append(record.workload)
-        return tuple(dict.fromkeys(models)), tuple(dict.fromkeys(environments)), tuple(dict.fromkeys(workloads))
+        return (
+            tuple(dict.fromkeys(models)),
+            tuple(dict.fromkeys(environments)),
+            tuple(dict.fromkeys(workloads)),
+        )
 
     @property
     def baseline(self) -> str:
@@ -81,13 +95,17 @@ class CampaignData:
     def margin_percent(self) -> float:
         """The equivalence margin that the matrix declares, or the default of one."""
         default = Matrix.model_fields["equivalence_margin_percent"].default
-        return float(default if self.matrix is None else self.matrix.equivalence_margin_percent)
+        return float(
+            default if self.matrix is None else self.matrix.equivalence_margin_percent
+        )
 
     @cached_property
     def margin_declared(self) -> bool:
         """Whether the margin was declared before the first run: the collector stores the matrix before it measures;
         what was imported got its matrix, and its margin, afterwards."""
-        imported = self.info.origin is not None or any(record.origin is not None for record in self.records)
+        imported = self.info.origin is not None or any(
+            record.origin is not None for record in self.records
+        )
         return self.matrix is not None and not imported
 
 
@@ -104,7 +122,9 @@ class Dataset:
     @cached_property
     def runs(self) -> tuple[Stored, ...]:
         """The runs of all campaigns."""
-        return tuple(stored for campaign in self.campaigns.values() for stored in campaign.runs)
+        return tuple(
+            stored for campaign in self.campaigns.values() for stored in campaign.runs
+        )
 
     @cached_property
     def by_id(self) -> Mapping[str, Stored]:
@@ -114,8 +134,11 @@ class Dataset:
     def campaign(self, name: str) -> CampaignData:
         """One campaign. Raises RecordError naming those there are."""
         if name not in self.campaigns:
-            raise RecordError(f"no campaign {name!r}", where=str(self.folder),
-                              remedy=f"there are: {', '.join(self.campaigns) or 'none'}")  # fmt: skip
+            raise RecordError(
+                f"no campaign {name!r}",
+                where=str(self.folder),
+                remedy=f"there are: {', '.join(self.campaigns) or 'none'}",
+            )
         return self.campaigns[name]
 
 
@@ -134,21 +157,27 @@ class Loader:
         self._records: dict[Path, tuple[FileState, Stored]] = {}
         self._campaigns: dict[Path, tuple[CampaignData, list[EvidenceState]]] = {}
 
-    def load(self, data: Path, *more: Path, skip: Callable[[str], None] | None = None) -> Dataset:
+    def load(
+        self, data: Path, *more: Path, skip: Callable[[str], None] | None = None
+    ) -> Dataset:
         """Every campaign of the data folders.
 
         Raises RecordError with all damage, unless `skip` takes each as a line.
         """
         campaigns: dict[str, CampaignData] = {}
         problems: list[str] = []
-        for folder in (folder for root in (data, *more) for folder in campaign_folders(root)):
+        for folder in (
+            folder for root in (data, *more) for folder in campaign_folders(root)
+        ):
             loaded, damage = self._campaign(folder)
             problems += damage
             if loaded is not None:
                 first = campaigns.setdefault(loaded.name, loaded)
                 if first is not loaded:
                     places = f"{first.folder} and {folder}"
-                    problems.append(f"campaign {loaded.name} lies in two data folders, {places}; rename one")
+                    problems.append(
+                        f"campaign {loaded.name} lies in two data folders, {places}; rename one"
+                    )
         problems += _identity_problems(campaigns)
         if problems and skip is None:
             raise RecordError(problems[0], others=problems[1:])
@@ -169,8 +198,20 @@ class Loader:
             info = read_campaign(folder)
         except RecordError as error:
             return None, problems + error.lines()
-        runs.sort(key=lambda stored: (stored.record.started.value, stored.record.plan.position, stored.record.run_id))
-        evidence = [(id(run), [_modified(run.evidence_path(item)) for item in run.record.evidence]) for run in runs]
+        runs.sort(
+            key=lambda stored: (
+                stored.record.started.value,
+                stored.record.plan.position,
+                stored.record.run_id,
+            )
+        )
+        evidence = [
+            (
+                id(run),
+                [_modified(run.evidence_path(item)) for item in run.record.evidence],
+            )
+            for run in runs
+        ]
         known, then = self._campaigns.get(folder, (None, None))
         if known is None or known.info != info or then != evidence:
             known = CampaignData(info, folder, tuple(runs))
@@ -182,7 +223,9 @@ class Loader:
             status = path.stat()
         except OSError as error:
             what = f"cannot be read: {error.strerror}"
-            raise RecordError(what, where=str(path), remedy="restore it from git") from None
+            raise RecordError(
+                what, where=str(path), remedy="restore it from git"
+            ) from None
         state = (status.st_size, status.st_mtime_ns)
         known = self._records.get(path)
         if known is None or known[0] != state:
@@ -207,7 +250,9 @@ def _identity_problems(campaigns: Mapping[str, CampaignData]) -> list[str]:
             if other != stored.path:
                 text = f"run_id: {stored.record.run_id} stands twice, {stored.path} and {other.name}; remove the copy"
                 problems.append(text)
-        for run in sorted(set(campaign.quarantined) - {record.run_id for record in campaign.records}):
+        for run in sorted(
+            set(campaign.quarantined) - {record.run_id for record in campaign.records}
+        ):
             text = f"quarantined: {run} is no run of this campaign, {campaign.folder}/campaign.json; correct the run id"
             problems.append(text)
     return problems

@@ -35,24 +35,39 @@ def csv(frame: "pd.DataFrame") -> bytes:
 def parquet(frame: "pd.DataFrame") -> bytes:
     """Parquet, with the columns' types."""
     buffer = io.BytesIO()
-    typed = frame.astype({"value": "float64", "iteration": "int64", "position": "int64", "quarantined": "bool"})
+    typed = frame.astype(
+        {
+            "value": "float64",
+            "iteration": "int64",
+            "position": "int64",
+            "quarantined": "bool",
+        }
+    )
     typed.to_parquet(buffer, index=False)
     return buffer.getvalue()
 
 
 def json_rows(frame: "pd.DataFrame") -> bytes:
     """A JSON list with one object per row; null where there is no value."""
-    rows = json.loads(frame.to_json(orient="records", double_precision=15, force_ascii=False))
+    rows = json.loads(
+        frame.to_json(orient="records", double_precision=15, force_ascii=False)
+    )
     return (json.dumps(rows, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
 
 
-FORMATS: Mapping[str, Callable[["pd.DataFrame"], bytes]] = {"csv": csv, "parquet": parquet, "json": json_rows}
+FORMATS: Mapping[str, Callable[["pd.DataFrame"], bytes]] = {
+    "csv": csv,
+    "parquet": parquet,
+    "json": json_rows,
+}
 """Name of a format to what writes it."""
 
 
 def files(review: Review, cache: Path) -> Mapping[str, bytes]:
     """The table in every format, from `cache` where the rows are as they were: loading pandas takes longer."""
-    content = repr((_rows(review), metadata.version("pandas"), metadata.version("pyarrow")))
+    content = repr(
+        (_rows(review), metadata.version("pandas"), metadata.version("pyarrow"))
+    )
     key = hashlib.sha256(content.encode()).hexdigest()
     folder = cache / "tables"
     places = {name: folder / f"{key}.{name}" for name in FORMATS}

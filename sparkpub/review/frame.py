@@ -32,9 +32,24 @@ Include = Literal["counted", "ran", "all"]
 recorded run."""
 
 FIELDS = (
-    "run", "campaign", "model", "environment", "workload", "iteration", "position", "started", "status",
-    "repeat_of", "quarantined", "metric", "value", "unit", "source", "reason", "excluded",
-)  # fmt: skip
+    "run",
+    "campaign",
+    "model",
+    "environment",
+    "workload",
+    "iteration",
+    "position",
+    "started",
+    "status",
+    "repeat_of",
+    "quarantined",
+    "metric",
+    "value",
+    "unit",
+    "source",
+    "reason",
+    "excluded",
+)
 """`reason` says why there is no value, `excluded` why the run is not in the figures."""
 
 
@@ -65,9 +80,16 @@ class Series:
 
         A round is one iteration of a model and workload; a repeat stands outside of the rounds.
         """
-        rounds = [None if record.repeat_of else (record.model, record.workload, record.iteration)
-                  for record in self.records]  # fmt: skip
-        times = [datetime.fromisoformat(record.started.value).timestamp() for record in self.records]
+        rounds = [
+            None
+            if record.repeat_of
+            else (record.model, record.workload, record.iteration)
+            for record in self.records
+        ]
+        times = [
+            datetime.fromisoformat(record.started.value).timestamp()
+            for record in self.records
+        ]
         return Sample(self.values, tuple(rounds), tuple(times))
 
 
@@ -93,7 +115,9 @@ class Group:
     @property
     def metrics(self) -> tuple[str, ...]:
         """The names of the metrics that any of the runs has, in the order met."""
-        return tuple(dict.fromkeys(name for record in self.records for name in record.metrics))
+        return tuple(
+            dict.fromkeys(name for record in self.records for name in record.metrics)
+        )
 
     def series(self, metric: str) -> Series | None:
         """The values of a metric; None where no run has the metric."""
@@ -101,7 +125,12 @@ class Group:
 
     def of_environment(self, name: str) -> "Group":
         """The part that ran in one environment."""
-        return Group(self.frame, tuple(cell for cell in self.cells if cell[1] == name), self.include, self.label)
+        return Group(
+            self.frame,
+            tuple(cell for cell in self.cells if cell[1] == name),
+            self.include,
+            self.label,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,9 +142,15 @@ class Frame:
 
     campaign: CampaignData
     out: Mapping[str, str] = field(default_factory=dict)
-    _runs: dict[tuple[tuple[Cell, ...], Include], tuple[Stored, ...]] = field(default_factory=dict, repr=False)
-    _series: dict[tuple[tuple[Cell, ...], str, Include], Series | None] = field(default_factory=dict, repr=False)
-    _compared: dict[tuple[object, ...], Comparison | None] = field(default_factory=dict, repr=False)
+    _runs: dict[tuple[tuple[Cell, ...], Include], tuple[Stored, ...]] = field(
+        default_factory=dict, repr=False
+    )
+    _series: dict[tuple[tuple[Cell, ...], str, Include], Series | None] = field(
+        default_factory=dict, repr=False
+    )
+    _compared: dict[tuple[object, ...], Comparison | None] = field(
+        default_factory=dict, repr=False
+    )
 
     # -- what counts -----------------------------------------------------------------------------------------
 
@@ -156,8 +191,10 @@ class Frame:
     @cached_property
     def excluded(self) -> Mapping[str, str]:
         """Run id to the reason why a run is not in the figures."""
-        doubles = {run: f"duplicate-iteration: {counts} counts for this iteration" for run, counts in
-                   self.doubles.items()}  # fmt: skip
+        doubles = {
+            run: f"duplicate-iteration: {counts} counts for this iteration"
+            for run, counts in self.doubles.items()
+        }
         return {**doubles, **self.out}
 
     @cached_property
@@ -179,11 +216,23 @@ class Frame:
         """One row per run and metric, with `FIELDS`; `value` is None where a metric is not available."""
         for record in self.campaign.records:
             quarantined = record.run_id in self.campaign.quarantined
-            run = (record.run_id, record.campaign, *record.cell, record.iteration, record.plan.position)
+            run = (
+                record.run_id,
+                record.campaign,
+                *record.cell,
+                record.iteration,
+                record.plan.position,
+            )
             state = (record.started.value, record.status, record.repeat_of, quarantined)
             excluded = self.excluded.get(record.run_id)
             for name, value in record.metrics.items():
-                measured = (name, value.value, self.metrics[name].unit, value.source, value.reason)
+                measured = (
+                    name,
+                    value.value,
+                    self.metrics[name].unit,
+                    value.source,
+                    value.reason,
+                )
                 yield (*run, *state, *measured, excluded)
 
     # -- what is taken together ------------------------------------------------------------------------------
@@ -203,7 +252,11 @@ class Frame:
                         remedy=f"there are {', '.join(sorted(known)) or 'none'}",
                     )
         wanted = [axes.get(axis, ()) for axis in AXES]
-        cells = [cell for cell, runs in self.recorded.items() if runs and _matches(cell, wanted)]
+        cells = [
+            cell
+            for cell, runs in self.recorded.items()
+            if runs and _matches(cell, wanted)
+        ]
         return Group(self, tuple(cells), include)
 
     def split(self, group: Group, axes: Sequence[str]) -> list[Group]:
@@ -212,12 +265,21 @@ class Frame:
         A label names the values in that order; the workload is named where there are several.
         """
         workloads = {record.workload for record in self.campaign.records}
-        places = [AXES.index(axis) for axis in axes if axis != "workload" or len(workloads) > 1]
+        places = [
+            AXES.index(axis)
+            for axis in axes
+            if axis != "workload" or len(workloads) > 1
+        ]
         parts: dict[str, list[Cell]] = {}
         for cell in sorted(group.cells, key=self._place):
             if self.runs_of((cell,), group.include):
-                parts.setdefault("/".join(cell[place] for place in places) or "all runs", []).append(cell)
-        return [Group(self, tuple(cells), group.include, label) for label, cells in parts.items()]
+                parts.setdefault(
+                    "/".join(cell[place] for place in places) or "all runs", []
+                ).append(cell)
+        return [
+            Group(self, tuple(cells), group.include, label)
+            for label, cells in parts.items()
+        ]
 
     def _place(self, cell: Cell) -> tuple[int, ...]:
         """Where a cell stands in the matrix: workload, model, environment; what is not declared comes last."""
@@ -225,22 +287,40 @@ class Frame:
         matrix = self.campaign.matrix
         if matrix is None:
             return (0, 0, 0)
-        declared = (list(matrix.workloads), list(matrix.models), list(matrix.environments))
+        declared = (
+            list(matrix.workloads),
+            list(matrix.models),
+            list(matrix.environments),
+        )
         names = (workload, model, environment)
-        return tuple(known.index(name) if name in known else len(known)
-                     for known, name in zip(declared, names, strict=True))  # fmt: skip
+        return tuple(
+            known.index(name) if name in known else len(known)
+            for known, name in zip(declared, names, strict=True)
+        )
 
-    def runs_of(self, cells: tuple[Cell, ...], include: Include = "counted") -> tuple[Stored, ...]:
+    def runs_of(
+        self, cells: tuple[Cell, ...], include: Include = "counted"
+    ) -> tuple[Stored, ...]:
         """The runs of some cells together, in order of time."""
-        by_cell = {"counted": self.counted, "ran": self.ran, "all": self.recorded}[include]
+        by_cell = {"counted": self.counted, "ran": self.ran, "all": self.recorded}[
+            include
+        ]
         if len(cells) == 1:
             return by_cell.get(cells[0], ())
         if (cells, include) not in self._runs:
-            runs = {stored.record.run_id for cell in cells for stored in by_cell.get(cell, ())}
-            self._runs[cells, include] = tuple(run for run in self.campaign.runs if run.record.run_id in runs)
+            runs = {
+                stored.record.run_id
+                for cell in cells
+                for stored in by_cell.get(cell, ())
+            }
+            self._runs[cells, include] = tuple(
+                run for run in self.campaign.runs if run.record.run_id in runs
+            )
         return self._runs[cells, include]
 
-    def series(self, cells: tuple[Cell, ...], metric: str, include: Include = "counted") -> Series | None:
+    def series(
+        self, cells: tuple[Cell, ...], metric: str, include: Include = "counted"
+    ) -> Series | None:
         """The values of a metric over the runs of some cells; None where no run has the metric."""
         runs = self.runs_of(cells, include)
         if len(runs) == len(self.runs_of(cells)):
@@ -252,21 +332,41 @@ class Frame:
 
     # -- what differs ----------------------------------------------------------------------------------------
 
-    def compared(self, baseline: Group, candidate: Group, metric: str, margin_percent: float) -> Comparison | None:
+    def compared(
+        self, baseline: Group, candidate: Group, metric: str, margin_percent: float
+    ) -> Comparison | None:
         """A metric of one group against another, p-values uncorrected; None where one side has no values."""
-        key = (baseline.cells, baseline.include, candidate.cells, candidate.include, metric, margin_percent)
+        key = (
+            baseline.cells,
+            baseline.include,
+            candidate.cells,
+            candidate.include,
+            metric,
+            margin_percent,
+        )
         if key not in self._compared:
             sides = baseline.series(metric), candidate.series(metric)
             declared = self.campaign.margin_declared
-            self._compared[key] = compared(*sides, margin_percent, margin_declared=declared)
+            self._compared[key] = compared(
+                *sides, margin_percent, margin_declared=declared
+            )
         return self._compared[key]
 
 
 def compared(
-    baseline: Series | None, candidate: Series | None, margin_percent: float, *, margin_declared: bool
+    baseline: Series | None,
+    candidate: Series | None,
+    margin_percent: float,
+    *,
+    margin_declared: bool,
 ) -> Comparison | None:
     """One series against another as the order of their runs allows; None where one side has no values."""
-    if baseline is None or candidate is None or not baseline.values or not candidate.values:
+    if (
+        baseline is None
+        or candidate is None
+        or not baseline.values
+        or not candidate.values
+    ):
         return None
     metric = candidate.metric
     return compare(
@@ -302,8 +402,15 @@ def _series(name: str, runs: Sequence[Stored]) -> Series | None:
 
 def _matches(cell: Cell, wanted: Sequence[Sequence[str]]) -> bool:
     """Whether every part of a cell is among the names wanted for its axis; no names want all."""
-    return all(not names or part in names for part, names in zip(cell, wanted, strict=True))
+    return all(
+        not names or part in names for part, names in zip(cell, wanted, strict=True)
+    )
 
 
-def _without(cells: Mapping[Cell, tuple[Stored, ...]], out: Mapping[str, str]) -> dict[Cell, tuple[Stored, ...]]:
-    return {cell: tuple(run for run in runs if run.record.run_id not in out) for cell, runs in cells.items()}
+def _without(
+    cells: Mapping[Cell, tuple[Stored, ...]], out: Mapping[str, str]
+) -> dict[Cell, tuple[Stored, ...]]:
+    return {
+        cell: tuple(run for run in runs if run.record.run_id not in out)
+        for cell, runs in cells.items()
+    }

@@ -18,8 +18,20 @@ from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.metrics import Metric
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.frame import Frame, Group, Series
-from sparkpub.review.statistics.compare import DETECTABLE_PERCENT, Comparison, adjust, compare, holm
-from sparkpub.review.statistics.describe import ALPHA, MINIMUM_RUNS, RESAMPLES, SEED, Description
+from sparkpub.review.statistics.compare import (
+    DETECTABLE_PERCENT,
+    Comparison,
+    adjust,
+    compare,
+    holm,
+)
+from sparkpub.review.statistics.describe import (
+    ALPHA,
+    MINIMUM_RUNS,
+    RESAMPLES,
+    SEED,
+    Description,
+)
 from sparkpub.review.statistics.drift import Trend
 
 Family = Literal["primary", "secondary"]
@@ -101,9 +113,14 @@ class Statistics:
 
     @cached_property
     def _cells(self) -> Mapping[tuple[str, ...], CellStatistic]:
-        return {(row.campaign, row.model, row.environment, row.workload, row.metric): row for row in self.cells}
+        return {
+            (row.campaign, row.model, row.environment, row.workload, row.metric): row
+            for row in self.cells
+        }
 
-    def cell(self, campaign: str, model: str, environment: str, workload: str, metric: str) -> CellStatistic | None:
+    def cell(
+        self, campaign: str, model: str, environment: str, workload: str, metric: str
+    ) -> CellStatistic | None:
         """The statistics of one metric of one cell, None where it was not measured."""
         return self._cells.get((campaign, model, environment, workload, metric))
 
@@ -117,7 +134,11 @@ class Statistics:
         method = {
             "confidence": 1 - ALPHA,
             "minimum_runs": MINIMUM_RUNS,
-            "bootstrap": {"resamples": RESAMPLES, "seed": SEED, "interval": "bootstrap-t"},
+            "bootstrap": {
+                "resamples": RESAMPLES,
+                "seed": SEED,
+                "interval": "bootstrap-t",
+            },
         }
         out = [{"run": run, "reason": reason} for run, reason in self.excluded.items()]
         return {"include": self.include, "excluded": out, "method": method} | {
@@ -130,10 +151,19 @@ TABLES = ("cells", "comparisons", "repeats", "criteria")
 
 def row_document(row: Any) -> dict[str, Any]:
     """A row as JSON values: what it is about first, then the figures, then verdict and why. Run ids stay out."""
-    about = {item.name for item in fields(Row)} | {"environment", "baseline", "candidate", "against"}
-    names = sorted((item.name for item in fields(row)), key=lambda name: name not in about)
+    about = {item.name for item in fields(Row)} | {
+        "environment",
+        "baseline",
+        "candidate",
+        "against",
+    }
+    names = sorted(
+        (item.name for item in fields(row)), key=lambda name: name not in about
+    )
     verdict = ("verdict", "why") if isinstance(row, Comparison) else ()
-    return {name: _json(getattr(row, name)) for name in (*names, *verdict) if name != "runs"}
+    return {
+        name: _json(getattr(row, name)) for name in (*names, *verdict) if name != "runs"
+    }
 
 
 def _json(value: Any) -> Any:
@@ -160,20 +190,36 @@ def statistics(
     """
     for name in (campaign, against):
         if name is not None and name not in dataset.campaigns:
-            raise UsageError(f"no campaign {name!r}", remedy=f"there are: {', '.join(dataset.campaigns) or 'none'}")
+            raise UsageError(
+                f"no campaign {name!r}",
+                remedy=f"there are: {', '.join(dataset.campaigns) or 'none'}",
+            )
     known = frames or {name: Frame(data) for name, data in dataset.campaigns.items()}
-    chosen = [frame for name, frame in known.items() if (name != against if campaign is None else name == campaign)]
+    chosen = [
+        frame
+        for name, frame in known.items()
+        if (name != against if campaign is None else name == campaign)
+    ]
     if against is not None and (len(chosen) != 1 or campaign == against):
-        raise UsageError("--against compares one campaign with another", remedy="name the first with --campaign")
+        raise UsageError(
+            "--against compares one campaign with another",
+            remedy="name the first with --campaign",
+        )
     used = [*chosen, known[against]] if against is not None else chosen
     return Statistics(
         include=include,
-        excluded={} if include == "all" else {run: why for frame in used for run, why in frame.excluded.items()},
+        excluded={}
+        if include == "all"
+        else {run: why for frame in used for run, why in frame.excluded.items()},
         campaigns=tuple(frame.campaign for frame in chosen),
         cells=tuple(row for frame in chosen for row in _cells(frame, include)),
-        comparisons=tuple(row for frame in chosen for row in _comparisons(frame, include)),
+        comparisons=tuple(
+            row for frame in chosen for row in _comparisons(frame, include)
+        ),
         against=against,
-        repeats=() if against is None else tuple(_repeats(chosen[0], known[against], include)),
+        repeats=()
+        if against is None
+        else tuple(_repeats(chosen[0], known[against], include)),
     )
 
 
@@ -212,8 +258,12 @@ def _about(group: Group, series: Series) -> dict[str, Any]:
 
 def _cells(frame: Frame, include: Include) -> list[CellStatistic]:
     rows = [_cell(group, series) for group, series in _measured(frame, include)]
-    adjusted = holm([row.trend.p_value if row.family == "primary" else None for row in rows])
-    return [replace(row, trend_p_adjusted=p) for row, p in zip(rows, adjusted, strict=True)]
+    adjusted = holm(
+        [row.trend.p_value if row.family == "primary" else None for row in rows]
+    )
+    return [
+        replace(row, trend_p_adjusted=p) for row, p in zip(rows, adjusted, strict=True)
+    ]
 
 
 def _cell(group: Group, series: Series) -> CellStatistic:
@@ -240,7 +290,14 @@ def _comparisons(frame: Frame, include: Include) -> list[ComparisonRow]:
         base = Group(frame, ((model, baseline, workload),), include)
         found = frame.compared(base, group, series.metric.name, margin)
         if found is not None:
-            rows.append(ComparisonRow(baseline=baseline, candidate=environment, **_about(group, series), **vars(found)))
+            rows.append(
+                ComparisonRow(
+                    baseline=baseline,
+                    candidate=environment,
+                    **_about(group, series),
+                    **vars(found),
+                )
+            )
     return _by_family(rows)
 
 
@@ -251,7 +308,9 @@ def _repeats(frame: Frame, against: Frame, include: Include) -> list[RepeatRow]:
         other = against.series(group.cells, series.metric.name, include)
         if other is None or not other.values:
             continue
-        specifications = {record.specification for record in (*series.records, *other.records)}
+        specifications = {
+            record.specification for record in (*series.records, *other.records)
+        }
         found = compare(
             other.values,
             series.values,
@@ -264,7 +323,9 @@ def _repeats(frame: Frame, against: Frame, include: Include) -> list[RepeatRow]:
             RepeatRow(
                 against=against.campaign.name,
                 environment=group.cells[0][1],
-                same_specification=None if None in specifications else len(specifications) == 1,
+                same_specification=None
+                if None in specifications
+                else len(specifications) == 1,
                 **_about(group, series),
                 **vars(found),
             )
@@ -283,25 +344,52 @@ def _by_family(rows: list[R]) -> list[R]:
 
 def _criteria(found: Statistics) -> Iterator[Criterion]:
     """Variation, power and repeatability of every primary metric, and completeness of every campaign."""
-    for row in (row for row in found.cells if row.family == "primary" and row.unit != "°C"):
+    for row in (
+        row for row in found.cells if row.family == "primary" and row.unit != "°C"
+    ):
         cell, cv = f"{row.model}/{row.environment}/{row.workload}", row.cv_percent
         met = None if cv is None else cv < MAX_CV_PERCENT
         why = f"coefficient of variation in percent, n = {row.n}"
-        yield Criterion(row.campaign, "variation", cell, row.metric, cv, MAX_CV_PERCENT, met, why)
+        yield Criterion(
+            row.campaign, "variation", cell, row.metric, cv, MAX_CV_PERCENT, met, why
+        )
     for pair in (pair for pair in found.comparisons if pair.family == "primary"):
-        cell, power = f"{pair.model}/{pair.candidate}/{pair.workload}", pair.power_10_percent
+        cell, power = (
+            f"{pair.model}/{pair.candidate}/{pair.workload}",
+            pair.power_10_percent,
+        )
         met = None if power is None else power >= MIN_POWER
         why = f"power against {DETECTABLE_PERCENT:g} % at 5 %, n = {pair.n_baseline} and {pair.n_candidate}"
-        yield Criterion(pair.campaign, "power", cell, pair.metric, power, MIN_POWER, met, why)
+        yield Criterion(
+            pair.campaign, "power", cell, pair.metric, power, MIN_POWER, met, why
+        )
     for again in (again for again in found.repeats if again.family == "primary"):
-        cell, value = f"{again.model}/{again.environment}/{again.workload}", again.difference_percent
+        cell, value = (
+            f"{again.model}/{again.environment}/{again.workload}",
+            again.difference_percent,
+        )
         why = f"difference in percent from campaign {again.against}: {again.why}"
         met = _repeats_within(again)
-        yield Criterion(again.campaign, "repeatability", cell, again.metric, value, REPEAT_PERCENT, met, why)
+        yield Criterion(
+            again.campaign,
+            "repeatability",
+            cell,
+            again.metric,
+            value,
+            REPEAT_PERCENT,
+            met,
+            why,
+        )
     if not found.repeats:
-        why = f"no cell in common with {found.against}" if found.against else "no repeat was compared (--against)"
+        why = (
+            f"no cell in common with {found.against}"
+            if found.against
+            else "no repeat was compared (--against)"
+        )
         for data in found.campaigns:
-            yield Criterion(data.name, "repeatability", None, None, None, REPEAT_PERCENT, None, why)
+            yield Criterion(
+                data.name, "repeatability", None, None, None, REPEAT_PERCENT, None, why
+            )
     yield from map(_completeness, found.campaigns)
 
 
@@ -310,7 +398,9 @@ def _repeats_within(row: RepeatRow) -> bool | None:
     if row.verdict == "equivalent":
         return True
     margin = REPEAT_PERCENT / 100 * abs(row.mean_baseline)
-    beyond = row.ci95_difference is not None and (row.ci95_difference[0] > margin or row.ci95_difference[1] < -margin)
+    beyond = row.ci95_difference is not None and (
+        row.ci95_difference[0] > margin or row.ci95_difference[1] < -margin
+    )
     return False if beyond and row.verdict != "undecided" else None
 
 
@@ -320,7 +410,10 @@ def _completeness(data: CampaignData) -> Criterion:
     if data.matrix is not None:
         try:
             counts = coverage.by_cell(data.matrix, data.records, data.quarantined)
-            done, planned = sum(count.done for count in counts), sum(count.planned for count in counts)
+            done, planned = (
+                sum(count.done for count in counts),
+                sum(count.planned for count in counts),
+            )
             why = f"{done} of {planned} planned runs are done"
         except CollectError as error:
             why = error.what

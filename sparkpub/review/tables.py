@@ -15,7 +15,10 @@ Form = Literal["text", "markdown", "csv", "json"]
 _CELL = "campaign model environment workload metric n mean sd ci95 cv_percent p50 p95 p99 n_effective trend"
 _CHANGE = "difference ci95_difference difference_percent"
 _COLUMNS = {
-    "cells": (_CELL, "Cells (σ of the sample; * is in effect the maximum: n is too small)"),
+    "cells": (
+        _CELL,
+        "Cells (σ of the sample; * is in effect the maximum: n is too small)",
+    ),
     "comparisons": (
         f"campaign model workload metric family candidate baseline {_CHANGE} ratio overhead_percent effect_size"
         " verdict why",
@@ -25,27 +28,45 @@ _COLUMNS = {
         f"campaign against model environment workload metric {_CHANGE} same_specification verdict why",
         "Repeats (campaign against campaign)",
     ),
-    "criteria": ("campaign criterion cell metric value threshold met why", "Success criteria"),
+    "criteria": (
+        "campaign criterion cell metric value threshold met why",
+        "Success criteria",
+    ),
 }
 _HEADINGS = {
-    "sd": "σ", "ci95": "95 % interval", "ci95_difference": "95 % interval", "cv_percent": "CV %",
-    "difference_percent": "%", "overhead_percent": "overhead %", "effect_size": "g", "n_effective": "n eff.",
+    "sd": "σ",
+    "ci95": "95 % interval",
+    "ci95_difference": "95 % interval",
+    "cv_percent": "CV %",
+    "difference_percent": "%",
+    "overhead_percent": "overhead %",
+    "effect_size": "g",
+    "n_effective": "n eff.",
     "trend": "trend per run",
-}  # fmt: skip
-_IN_UNIT = frozenset(["mean", "sd", "ci95", "p50", "p95", "p99", "difference", "ci95_difference"])
-_SIGNED = frozenset(["difference", "difference_percent", "overhead_percent", "effect_size"])
+}
+_IN_UNIT = frozenset(
+    ["mean", "sd", "ci95", "p50", "p95", "p99", "difference", "ci95_difference"]
+)
+_SIGNED = frozenset(
+    ["difference", "difference_percent", "overhead_percent", "effect_size"]
+)
 
 
 def render(found: Statistics, form: Form) -> str:
     """The statistics in one of the forms, with a newline at the end."""
     rows = {name: getattr(found, name) for name in TABLES}
     if form == "json":
-        return json.dumps(found.document(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return (
+            json.dumps(found.document(), indent=1, ensure_ascii=False, allow_nan=False)
+            + "\n"
+        )
     if form == "csv":
         return _csv(rows)
     draw = _markdown if form == "markdown" else _text
     tables = [
-        draw(title, _filled(names.split(), rows[kind])) for kind, (names, title) in _COLUMNS.items() if rows[kind]
+        draw(title, _filled(names.split(), rows[kind]))
+        for kind, (names, title) in _COLUMNS.items()
+        if rows[kind]
     ]
     return "\n".join([_counted(found), *tables])
 
@@ -55,11 +76,16 @@ def _counted(found: Statistics) -> str:
     if found.include == "all":
         return f"All {len(runs)} runs as recorded, those that the review takes out included.\n"
     left_out = (f"- {run}: {reason}\n" for run, reason in found.excluded.items())
-    return f"{len(runs)} runs counted, {len(found.excluded)} left out.\n" + "".join(left_out)
+    return f"{len(runs)} runs counted, {len(found.excluded)} left out.\n" + "".join(
+        left_out
+    )
 
 
 def _filled(names: Sequence[str], rows: Sequence[Any]) -> list[list[str]]:
-    return [[_HEADINGS.get(name, name) for name in names], *([_cell(row, name) for name in names] for row in rows)]
+    return [
+        [_HEADINGS.get(name, name) for name in names],
+        *([_cell(row, name) for name in names] for row in rows),
+    ]
 
 
 def _cell(row: Any, name: str) -> str:
@@ -79,7 +105,9 @@ def _figure(row: Any, name: str, value: float | bool | None) -> str:
     if value is None or isinstance(value, bool):
         return "—" if value is None else "yes" if value else "no"
     if name in _IN_UNIT:
-        metric = METRICS.get(row.metric) or Metric(row.metric, row.unit, "neither", row.metric, "")
+        metric = METRICS.get(row.metric) or Metric(
+            row.metric, row.unit, "neither", row.metric, ""
+        )
         text = metric.format(value, unit=name in {"mean", "difference"})
     else:
         text = significant(value)
@@ -87,19 +115,36 @@ def _figure(row: Any, name: str, value: float | bool | None) -> str:
 
 
 def _markdown(title: str, rows: list[list[str]]) -> str:
-    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return "\n".join([f"## {title}", "", lines[0], "|" + " --- |" * len(rows[0]), *lines[1:]]) + "\n"
+    lines = [
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+        for row in rows
+    ]
+    return (
+        "\n".join(
+            [f"## {title}", "", lines[0], "|" + " --- |" * len(rows[0]), *lines[1:]]
+        )
+        + "\n"
+    )
 
 
 def _text(title: str, rows: list[list[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = [
+        "  ".join(
+            cell.ljust(width) for cell, width in zip(row, widths, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
     return "\n".join([title, *lines]) + "\n"
 
 
 def _csv(kinds: Mapping[str, Sequence[Any]]) -> str:
     """All rows in one table: `table` says which they belong to, and columns of the others stay empty."""
-    rows = [{"table": kind} | _flat(row_document(row)) for kind, group in kinds.items() for row in group]
+    rows = [
+        {"table": kind} | _flat(row_document(row))
+        for kind, group in kinds.items()
+        for row in group
+    ]
     text = io.StringIO()
     columns = dict.fromkeys(("table", *(name for row in rows for name in row)))
     writer = csv.DictWriter(text, list(columns), lineterminator="\n")
@@ -115,7 +160,12 @@ def _flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
         if isinstance(value, dict):
             flat |= _flat(value, f"{prefix}{name}_")
         elif name.startswith("ci95"):
-            flat[f"{prefix}{name}_low"], flat[f"{prefix}{name}_high"] = value or (None, None)
+            flat[f"{prefix}{name}_low"], flat[f"{prefix}{name}_high"] = value or (
+                None,
+                None,
+            )
         else:
-            flat[prefix + name] = " ".join(map(str, value)) if isinstance(value, list) else value
+            flat[prefix + name] = (
+                " ".join(map(str, value)) if isinstance(value, list) else value
+            )
     return flat

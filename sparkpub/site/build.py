@@ -43,7 +43,10 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
     cache = Cache(options.cache / "work")
     with runtime.begun(cache) as browser, Drawings(cache) as drawings:
         publication = publish(dataset, options)
-        tables = {**kinds.tables(publication), programs.COMPARED: programs.compared(publication)}
+        tables = {
+            **kinds.tables(publication),
+            programs.COMPARED: programs.compared(publication),
+        }
         addresses, shared = publish_tables(tables)
         library = Library(publication, tables, addresses, drawings)
         templates = Templates(options.templates)
@@ -61,8 +64,16 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
         _add(tree, downloads.contents(publication, library, templates))
         _add(tree, blog.previews(publication, posts, templates, cache))
 
-        tree = placing.with_figures(tree, library, templates, drawings.finished(), cache)
-        _add(tree, {address: Content(data=data) for address, data in browser.result().files.items()})
+        tree = placing.with_figures(
+            tree, library, templates, drawings.finished(), cache
+        )
+        _add(
+            tree,
+            {
+                address: Content(data=data)
+                for address, data in browser.result().files.items()
+            },
+        )
     cache.prune()
     return tree
 
@@ -71,15 +82,23 @@ def refuse(dataset: Dataset, options: SiteOptions) -> None:
     """Raise SiteError with every reason for which this must not be published: errors that nobody has answered,
     typed figures, links to evidence that is not there, claims whose verdict changed."""
     found = proofread(dataset, options).unacknowledged_errors
-    lines = [f"{finding.check}: {finding.where}: {finding.message}" for finding in found]
+    lines = [
+        f"{finding.check}: {finding.where}: {finding.message}" for finding in found
+    ]
     if lines:
-        raise SiteError(lines[0], others=lines[1:], remedy="correct it, or acknowledge it in campaign.json")
+        raise SiteError(
+            lines[0],
+            others=lines[1:],
+            remedy="correct it, or acknowledge it in campaign.json",
+        )
 
 
 def proofread(dataset: Dataset, options: SiteOptions) -> Review:
     """The review of the data and of the pages that people wrote."""
     found = review(dataset)
-    return proofreading.with_prose(found, options.sources, lambda: words(publish(dataset, options)).values())
+    return proofreading.with_prose(
+        found, options.sources, lambda: words(publish(dataset, options)).values()
+    )
 
 
 def publish(dataset: Dataset, options: SiteOptions) -> Publication:
@@ -115,7 +134,10 @@ def _figure_names(publication: Publication) -> Iterator[tuple[str, str]]:
     library = Library(publication, kinds.tables(publication), {})
     for campaign in publication.campaigns:
         for name in library.makers(campaign):
-            yield f'figure("{name}", campaign="{campaign.name}")', library.figure(name, campaign.name).title
+            yield (
+                f'figure("{name}", campaign="{campaign.name}")',
+                library.figure(name, campaign.name).title,
+            )
 
 
 def publish_tables(tables: Tables) -> tuple[Mapping[str, str], Mapping[str, Content]]:
@@ -140,7 +162,11 @@ def _written(
         if any(part.startswith(".") for part in path.parts) or uri in (CLAIMS, FACTS):
             continue
         if not path.resolve().is_relative_to(sources.resolve()):
-            raise SiteError("a link leads out of the folder of pages", where=uri, remedy="put the file itself there")
+            raise SiteError(
+                "a link leads out of the folder of pages",
+                where=uri,
+                remedy="put the file itself there",
+            )
         if path.suffix != ".md" or uri == BLOG_INDEX:
             found[uri] = Content(copy_of=path)
         else:
@@ -150,7 +176,9 @@ def _written(
     return blog.with_series(found, posts, publication, templates), posts
 
 
-def _run_pages(publication: Publication, library: Library, templates: Templates) -> Iterator[tuple[str, Content]]:
+def _run_pages(
+    publication: Publication, library: Library, templates: Templates
+) -> Iterator[tuple[str, Content]]:
     """(address, page) of every run; beyond the limit the browser draws its figure and fetches its log."""
     pages = RunPages(publication, templates)
     left = publication.options.max_run_pages
@@ -160,10 +188,15 @@ def _run_pages(publication: Publication, library: Library, templates: Templates)
             left -= 1
             figure = telemetry.figure(stored, drawn=drawn)
             place = "" if figure is None else library.add(figure)
-            yield f"runs/{stored.record.run_id}.md", pages.page(campaign, index, place, drawn=drawn)
+            yield (
+                f"runs/{stored.record.run_id}.md",
+                pages.page(campaign, index, place, drawn=drawn),
+            )
 
 
-def _evidence(publication: Publication, library: Library) -> Iterator[tuple[str, Content]]:
+def _evidence(
+    publication: Publication, library: Library
+) -> Iterator[tuple[str, Content]]:
     """The evidence of every run, and the samples of its telemetry that a chart shows."""
     for files in publication.evidence.values():
         for item in files:
@@ -175,9 +208,15 @@ def _evidence(publication: Publication, library: Library) -> Iterator[tuple[str,
                 yield address, Content(data=to_json(figure.data[name]))
 
 
-def _add(tree: dict[str, Content], found: Mapping[str, Content] | Iterable[tuple[str, Content]]) -> None:
+def _add(
+    tree: dict[str, Content],
+    found: Mapping[str, Content] | Iterable[tuple[str, Content]],
+) -> None:
     """Add files to the tree. Raises SiteError where an address is taken."""
     for uri, content in found.items() if isinstance(found, Mapping) else found:
         if uri in tree:
-            raise SiteError(f"two pages or files share the address {uri}", remedy="rename one of them")
+            raise SiteError(
+                f"two pages or files share the address {uri}",
+                remedy="rename one of them",
+            )
         tree[uri] = content

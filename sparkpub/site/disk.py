@@ -27,10 +27,16 @@ def write(tree: Mapping[str, Content], out: Path) -> int:
             where=str(out),
             remedy="name an empty or new folder",
         )
-    before = set(json.loads(listing.read_text(encoding="utf-8"))) if listing.is_file() else set[str]()
+    before = (
+        set(json.loads(listing.read_text(encoding="utf-8")))
+        if listing.is_file()
+        else set[str]()
+    )
     out.mkdir(parents=True, exist_ok=True)
     write_atomic(listing, json.dumps(sorted(before | set(tree)), indent=0))
-    changed = sum(_write(out / uri, content.inlined(uri)) for uri, content in tree.items())
+    changed = sum(
+        _write(out / uri, content.inlined(uri)) for uri, content in tree.items()
+    )
     for uri in before - set(tree):
         (out / uri).unlink(missing_ok=True)
     write_atomic(listing, json.dumps(sorted(tree), indent=0))
@@ -40,7 +46,10 @@ def write(tree: Mapping[str, Content], out: Path) -> int:
 def page_assets(tree: Mapping[str, Content]) -> tuple[str, str]:
     """The addresses of the style sheet and of the module that an engine has to put into every page."""
     wanted = re.compile(rf"{re.escape(runtime.FOLDER)}/sparkpub\.[0-9a-f]+\.(css|js)")
-    style, module = sorted((uri for uri in tree if wanted.fullmatch(uri)), key=lambda uri: uri.rpartition(".")[2])
+    style, module = sorted(
+        (uri for uri in tree if wanted.fullmatch(uri)),
+        key=lambda uri: uri.rpartition(".")[2],
+    )
     return style, module
 
 

@@ -9,9 +9,19 @@ def last_commits(repository: Path, folders: list[Path]) -> dict[str, str]:
 
     Empty outside a repository or without git.
     """
-    argv = ["git", "log", "--format=%x00%H", "--name-only", "--relative", "--", *map(str, folders)]
+    argv = [
+        "git",
+        "log",
+        "--format=%x00%H",
+        "--name-only",
+        "--relative",
+        "--",
+        *map(str, folders),
+    ]
     try:
-        text = subprocess.run(argv, cwd=repository, check=True, capture_output=True, text=True).stdout
+        text = subprocess.run(
+            argv, cwd=repository, check=True, capture_output=True, text=True
+        ).stdout
     except (OSError, subprocess.CalledProcessError):
         return {}
     found: dict[str, str] = {}

@@ -68,7 +68,9 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         self._blocks: dict[str, str] = {}
         self._scripts: list[security.Script] = []
 
-    def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:  # noqa: ARG002
+    def on_startup(
+        self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool
+    ) -> None:
         """Keep this object, and so what it built last, over the rebuilds of a preview."""
         self._serving = command == "serve"
 
@@ -84,7 +86,11 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
                 raise PluginError("\n".join(lines)) from None
             for line in lines:
                 log.error("%s; the last good pages stay", line)  # noqa: TRY400 - one line, no traceback
-        self._blocks = {key: html for content in self._tree.values() for key, html in content.blocks.items()}
+        self._blocks = {
+            key: html
+            for content in self._tree.values()
+            for key, html in content.blocks.items()
+        }
         style, module = page_assets(self._tree)
         script = ExtraScriptValue(module)
         script.type = "module"
@@ -94,7 +100,9 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         self._put(files, config, before if style in before and module in before else {})
         return files
 
-    def _put(self, files: Files, config: MkDocsConfig, before: Mapping[str, Content]) -> None:
+    def _put(
+        self, files: Files, config: MkDocsConfig, before: Mapping[str, Content]
+    ) -> None:
         """Add the tree to the engine's files, and take from a preview what is no longer in it."""
         for uri, content in self._tree.items():
             known = files.get_file_from_path(uri)
@@ -107,7 +115,9 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             files.append(file)
         for uri in before.keys() - self._tree.keys():
             if not uri.startswith(POSTS):
-                Path(self._file(config, uri, before[uri]).abs_dest_path).unlink(missing_ok=True)
+                Path(self._file(config, uri, before[uri]).abs_dest_path).unlink(
+                    missing_ok=True
+                )
 
     def _build(self, config: MkDocsConfig) -> Mapping[str, Content]:
         folder = self._folder(config)
@@ -138,7 +148,9 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         """The data; in a preview without what is damaged or half written, or as they last were whole."""
         if not self._serving:
             return self._loader.load(*data)
-        dataset = self._loader.load(*data, skip=lambda line: log.info("left out: %s", line))
+        dataset = self._loader.load(
+            *data, skip=lambda line: log.info("left out: %s", line)
+        )
         if dataset.skipped and self._whole is not None:
             log.info("the last whole data stay until that is mended")
             return self._whole
@@ -153,7 +165,9 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         if uri.startswith(POSTS) and place is None:
             place = self._post(config, uri, content)
         if place is not None:
-            file = TreeFile.generated(config, uri, abs_src_path=str(place), inclusion=inclusion)
+            file = TreeFile.generated(
+                config, uri, abs_src_path=str(place), inclusion=inclusion
+            )
         else:
             body = content.text or "" if content.data is None else content.data
             file = TreeFile.generated(config, uri, content=body, inclusion=inclusion)
@@ -165,7 +179,13 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     def _post(self, config: MkDocsConfig, uri: str, content: Content) -> Path:
         """A post as a file: the blog opens its posts itself, so they need a place, outside every watched folder."""
         folder = self._folder(config)
-        place = folder / self.config.cache / "posts" / block_key(str(folder)) / Path(uri).name
+        place = (
+            folder
+            / self.config.cache
+            / "posts"
+            / block_key(str(folder))
+            / Path(uri).name
+        )
         text = (content.text or "").encode()
         if not place.is_file() or place.read_bytes() != text:
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -178,7 +198,9 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         except ValueError:
             return None
 
-    def on_env(self, env: Environment, *, config: MkDocsConfig, files: Files) -> Environment:  # noqa: ARG002
+    def on_env(
+        self, env: Environment, *, config: MkDocsConfig, files: Files
+    ) -> Environment:
         """Learn which inline scripts the theme brings: no other runs."""
         env.auto_reload = False  # every build has an environment of its own
         self._scripts = security.theme_scripts(env)
@@ -188,26 +210,36 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         """Put figures and tables in, name preview picture and feed, and declare the page's policy."""
         root = "../" * page.url.count("/")
         output = fill(output, self._blocks, root)
-        output = output.replace("</head>", self._head(page, config, root) + "</head>", 1)
+        output = output.replace(
+            "</head>", self._head(page, config, root) + "</head>", 1
+        )
         # Material would ask the repository's host for its stars; no page asks another host for anything.
         output = output.replace(' data-md-component="source"', "")
         return security.finish(output, self._scripts)
 
-    def on_post_template(self, output_content: str, *, template_name: str, config: MkDocsConfig) -> str:  # noqa: ARG002
+    def on_post_template(
+        self, output_content: str, *, template_name: str, config: MkDocsConfig
+    ) -> str:
         """The page for addresses that do not exist is a page as well."""
-        return security.finish(output_content, self._scripts) if template_name == "404.html" else output_content
+        if template_name != "404.html":
+            return output_content
+        return security.finish(output_content, self._scripts)
 
     def _head(self, page: Page, config: MkDocsConfig, root: str) -> str:
         content = self._tree.get(page.file.src_uri)
         # Two words, since the theme takes a bare "alternate" for a translation and fetches a site map beside it.
-        tags = [f'<link rel="alternate feed" type="application/atom+xml" title="Posts" href="{root}feed.xml">']
+        tags = [
+            f'<link rel="alternate feed" type="application/atom+xml" title="Posts" href="{root}feed.xml">'
+        ]
         if content is not None and content.image and config.site_url:
             address = config.site_url.rstrip("/") + "/" + content.image
             tags.append(f'<meta property="og:image" content="{address}">')
             tags.append('<meta name="twitter:card" content="summary_large_image">')
         return "".join(tags)
 
-    def on_serve(self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Any) -> LiveReloadServer:  # noqa: ARG002
+    def on_serve(
+        self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Any
+    ) -> LiveReloadServer:
         """Rebuild when data or templates change; pages are watched anyway."""
         for folder in self._data(config):
             server.watch(str(folder))
@@ -216,7 +248,10 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         return server
 
     def _data(self, config: MkDocsConfig) -> list[Path]:
-        first, *others = [self._folder(config) / name for name in self.config.folders.split(os.pathsep)]
+        first, *others = [
+            self._folder(config) / name
+            for name in self.config.folders.split(os.pathsep)
+        ]
         return [first, *(folder for folder in others if folder.is_dir())]
 
     def _folder(self, config: MkDocsConfig) -> Path:
@@ -232,7 +267,9 @@ class _Problems(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep the lines of one message."""
-        self.lines += [line for line in record.getMessage().splitlines() if line.strip()]
+        self.lines += [
+            line for line in record.getMessage().splitlines() if line.strip()
+        ]
 
 
 def build_site(config_file: Path, site_dir: Path | None) -> str:
@@ -241,7 +278,11 @@ def build_site(config_file: Path, site_dir: Path | None) -> str:
     engine = logging.getLogger("mkdocs")
     engine.addHandler(problems)
     try:
-        config = load_config(str(config_file), strict=True, **({"site_dir": str(site_dir)} if site_dir else {}))
+        config = load_config(
+            str(config_file),
+            strict=True,
+            **({"site_dir": str(site_dir)} if site_dir else {}),
+        )
         config.plugins.on_startup(command="build", dirty=False)
         build_docs(config)
         config.plugins.on_shutdown()

@@ -33,7 +33,11 @@ def with_prose(review: Review, sources: Path, names: Names = tuple) -> Review:
 
     `names` is asked only where a typed figure was found, for the expression that gives it.
     """
-    found = [finding for read in READERS.values() for finding in read(sources, review, cache(names))]
+    found = [
+        finding
+        for read in READERS.values()
+        for finding in read(sources, review, cache(names))
+    ]
     return replace(review, findings=review.findings + tuple(found))
 
 
@@ -45,10 +49,14 @@ def unbound_number(sources: Path, _review: Review, names: Names) -> Iterator[Fin
         for passage in read_page(source, page.relative_to(sources).as_posix()):
             for said in prose.typed(passage, strict=strict):
                 text = f"{said.text!r} is typed into the text; {_advice(said, names)}."
-                yield _finding("unbound-number", page, prose.line_of(source, said), text)
+                yield _finding(
+                    "unbound-number", page, prose.line_of(source, said), text
+                )
     path = sources / CLAIMS_FILE
     for statement in ledger.read(path) if path.is_file() else ():
-        for said in prose.typed(Passage(_BRACES.sub(prose.JUDGED, statement.says)), strict=True):
+        for said in prose.typed(
+            Passage(_BRACES.sub(prose.JUDGED, statement.says)), strict=True
+        ):
             line = prose.line_of(path.read_text(encoding="utf-8"), said)
             text = f"{said.text!r} is typed into claim {statement.id}; name the figure of its expectation in braces."
             yield _finding("unbound-number", path, line, text)
@@ -57,7 +65,9 @@ def unbound_number(sources: Path, _review: Review, names: Names) -> Iterator[Fin
 def about_results(page: Path, source: str) -> bool:
     """Whether a page speaks of results: a post, or a page that names its campaign."""
     front = _FRONT.match(source)
-    return "posts" in page.parts or (front is not None and _ABOUT_RESULTS.search(front[1]) is not None)
+    return "posts" in page.parts or (
+        front is not None and _ABOUT_RESULTS.search(front[1]) is not None
+    )
 
 
 def read_page(source: str, uri: str) -> list[Passage]:
@@ -74,20 +84,28 @@ def _advice(said: Typed, names: Names) -> str:
     if said.kind == "verdict":
         return "a verdict comes from a claim: write {{ claim(…) }} or {{ verdict(…) }} in the same sentence"
     if said.number is None:
-        return "write what was computed: {{ value(…) }}, {{ compare(…) }} or {{ fact(…) }}"
+        return (
+            "write what was computed: {{ value(…) }}, {{ compare(…) }} or {{ fact(…) }}"
+        )
     exact, near = _matches(said, names())
     if exact:
         return f"write {{{{ {exact[0]} }}}}"
     number = f"{said.number:g}" + (f" {said.unit}" if said.unit else "")
     nearest = "; ".join(f"{{{{ {name} }}}} = {value}" for name, value in near)
-    what = f"no value is {number}; nearest: {nearest}" if nearest else f"no value is {number}"
+    what = (
+        f"no value is {number}; nearest: {nearest}"
+        if nearest
+        else f"no value is {number}"
+    )
     return f"{what}. A figure from elsewhere belongs in facts.yaml with its source: {{{{ fact(…) }}}}"
 
 
 _VALUE = re.compile(r"([+−-]?\d[\d,]*(?:\.\d+)?)\s*(\S.*)?$")
 
 
-def _matches(said: Typed, names: Sequence[tuple[str, str]]) -> tuple[list[str], list[tuple[str, str]]]:
+def _matches(
+    said: Typed, names: Sequence[tuple[str, str]]
+) -> tuple[list[str], list[tuple[str, str]]]:
     """Expressions whose value is the number as typed, and the two that come nearest to it in the same unit."""
     assert said.number is not None
     exact: list[str] = []
@@ -114,8 +132,17 @@ def claim(sources: Path, review: Review, _names: Names) -> Iterator[Finding]:
                 f"Claim {verdict.claim.id} was recorded as {verdict.claim.recorded} and is now {verdict.verdict}: "
                 f"{verdict.text} Reread {', '.join(places) if places else 'what rests on it'}, then record the verdict."
             )
-            yield _finding("claim", path, 1, text, campaign=verdict.claim.campaign, claim=verdict.claim.id,
-                           recorded=verdict.claim.recorded, verdict=verdict.verdict, places=places)  # fmt: skip
+            yield _finding(
+                "claim",
+                path,
+                1,
+                text,
+                campaign=verdict.claim.campaign,
+                claim=verdict.claim.id,
+                recorded=verdict.claim.recorded,
+                verdict=verdict.verdict,
+                places=places,
+            )
 
 
 def dead_evidence(sources: Path, review: Review, _names: Names) -> Iterator[Finding]:
@@ -126,20 +153,44 @@ def dead_evidence(sources: Path, review: Review, _names: Names) -> Iterator[Find
             target = (found[1] or found[2]).split("#")[0].split("?")[0]
             if "://" not in target and _dead(target, review.dataset):
                 line = text.count("\n", 0, found.start()) + 1
-                yield _finding("dead-evidence", page, line, f"{target} leads to evidence that does not exist.")
+                yield _finding(
+                    "dead-evidence",
+                    page,
+                    line,
+                    f"{target} leads to evidence that does not exist.",
+                )
 
 
 def _dead(target: str, dataset: Dataset) -> bool:
     run, file = _RUN.search(target), _EVIDENCE.search(target)
     if file is not None:
         folder = dataset.folder / file[1]
-        return not any((folder / name).is_file() for name in (file[2], file[2].removesuffix(".txt")))
+        return not any(
+            (folder / name).is_file()
+            for name in (file[2], file[2].removesuffix(".txt"))
+        )
     return run is not None and run[1] != "index" and run[1] not in dataset.by_id
 
 
-def _finding(check: str, page: Path, line: int, message: str, *, campaign: str = "", **evidence: object) -> Finding:
+def _finding(
+    check: str,
+    page: Path,
+    line: int,
+    message: str,
+    *,
+    campaign: str = "",
+    **evidence: object,
+) -> Finding:
     where = {"file": str(page), "line": line}
-    return Finding(check, CHECKS[check].severities[0], campaign, None, None, message, where | evidence)
+    return Finding(
+        check,
+        CHECKS[check].severities[0],
+        campaign,
+        None,
+        None,
+        message,
+        where | evidence,
+    )
 
 
 READERS: dict[str, Callable[[Path, Review, Names], Iterator[Finding]]] = {

@@ -17,7 +17,10 @@ from typing import Literal
 
 import markdown
 
-BOUND, JUDGED = "\N{OBJECT REPLACEMENT CHARACTER}", "\N{INTERLINEAR ANNOTATION TERMINATOR}"
+BOUND, JUDGED = (
+    "\N{OBJECT REPLACEMENT CHARACTER}",
+    "\N{INTERLINEAR ANNOTATION TERMINATOR}",
+)
 """In the text of a page: the result of an expression, and of one that gives a verdict. Typed, they are blanks."""
 EXTENSIONS = (
     "abbr",
@@ -34,26 +37,128 @@ EXTENSIONS = (
 # -- words of measurement --------------------------------------------------------------------------------------
 
 UNITS = (
-    *("GiB", "GB", "GiB/s", "GB/s", "MiB", "MB", "KiB", "kB", "TiB", "TB", "TB/s", "B/s", "B/token", "bytes"),
-    *("tok/s", "tokens/s", "tokens/sec", "tokens/second", "req/s", "requests/s", "tokens per second"),
+    *(
+        "GiB",
+        "GB",
+        "GiB/s",
+        "GB/s",
+        "MiB",
+        "MB",
+        "KiB",
+        "kB",
+        "TiB",
+        "TB",
+        "TB/s",
+        "B/s",
+        "B/token",
+        "bytes",
+    ),
+    *(
+        "tok/s",
+        "tokens/s",
+        "tokens/sec",
+        "tokens/second",
+        "req/s",
+        "requests/s",
+        "tokens per second",
+    ),
     *("gibibytes", "gigabytes", "mebibytes", "megabytes", "terabytes"),
-    *("ns", "µs", "μs", "ms", "s", "sec", "seconds", "min", "minutes", "h", "hours", "milliseconds", "days"),
-    *("°C", "celsius", "degrees", "W", "kW", "watts", "J", "kJ", "joules", "MHz", "GHz", "GFLOP/s", "TFLOP/s"),
-    *("%", "percent", "per cent", "percentage points", "×", "x", "times", "fold", "-fold"),
+    *(
+        "ns",
+        "µs",
+        "μs",
+        "ms",
+        "s",
+        "sec",
+        "seconds",
+        "min",
+        "minutes",
+        "h",
+        "hours",
+        "milliseconds",
+        "days",
+    ),
+    *(
+        "°C",
+        "celsius",
+        "degrees",
+        "W",
+        "kW",
+        "watts",
+        "J",
+        "kJ",
+        "joules",
+        "MHz",
+        "GHz",
+        "GFLOP/s",
+        "TFLOP/s",
+    ),
+    *(
+        "%",
+        "percent",
+        "per cent",
+        "percentage points",
+        "×",
+        "x",
+        "times",
+        "fold",
+        "-fold",
+    ),
 )
 _UNIT = "|".join(re.escape(unit) for unit in sorted(UNITS, key=len, reverse=True))
-_WORD_UNIT = "|".join(re.escape(unit) for unit in sorted(UNITS, key=len, reverse=True) if len(unit) > 1 or unit == "%")
+_WORD_UNIT = "|".join(
+    re.escape(unit)
+    for unit in sorted(UNITS, key=len, reverse=True)
+    if len(unit) > 1 or unit == "%"
+)
 """Units that may follow a number in words: `one s` is no second."""
-_SMALL = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_SMALL = (
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
 """Words that count things, and are figures only before a unit."""
 _LARGE = (
-    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty", "thirty", "forty"),
-    *("fifty", "sixty", "seventy", "eighty", "ninety", "hundred", "hundreds", "thousand", "thousands", "million"),
+    *(
+        "thirteen",
+        "fourteen",
+        "fifteen",
+        "sixteen",
+        "seventeen",
+        "eighteen",
+        "nineteen",
+        "twenty",
+        "thirty",
+        "forty",
+    ),
+    *(
+        "fifty",
+        "sixty",
+        "seventy",
+        "eighty",
+        "ninety",
+        "hundred",
+        "hundreds",
+        "thousand",
+        "thousands",
+        "million",
+    ),
     *("millions", "billion", "billions", "dozen", "dozens"),
 )
 _DIGITS = r"\d+(?:[,\u202f ]\d{3})*(?:\.\d+)?"
 _NUMBER = rf"[+\-~≈±<>≤≥]?\s?{_DIGITS}(?:\s?[–—-]\s?{_DIGITS}|\s?[/⁄]\s?{_DIGITS})?"
-_FIGURE = re.compile(rf"(?<![\w.^])({_NUMBER})(?:[\s-]?({_UNIT})(?![\w/])|([kKMGT])(?!\w))?")
+_FIGURE = re.compile(
+    rf"(?<![\w.^])({_NUMBER})(?:[\s-]?({_UNIT})(?![\w/])|([kKMGT])(?!\w))?"
+)
 _SPELLED = re.compile(
     rf"\b(?:(?:{'|'.join(_SMALL)})[\s-]?(?:{_WORD_UNIT})(?![\w/])"
     rf"|(?:{'|'.join(_LARGE)})\b(?:[\s-](?:{_WORD_UNIT})(?![\w/]))?"
@@ -158,7 +263,11 @@ def typed(passage: Passage, *, strict: bool) -> Iterator[Typed]:
         yield from _typed(passage)
         return
     for said in _typed(passage):
-        if said.kind == "figure" and said.number is not None and said.unit not in (None, "×", "x", "times"):
+        if (
+            said.kind == "figure"
+            and said.number is not None
+            and said.unit not in (None, "×", "x", "times")
+        ):
             yield said
 
 
@@ -177,7 +286,9 @@ def _typed(passage: Passage) -> Iterator[Typed]:
         if not any(other.start() <= found.start() < other.end() for other in spelled):
             yield _figure(found, text)
     if JUDGED not in text:
-        for found in _VERDICT.finditer(_QUOTED.sub(lambda quote: " " * len(quote[0]), text)):
+        for found in _VERDICT.finditer(
+            _QUOTED.sub(lambda quote: " " * len(quote[0]), text)
+        ):
             yield Typed("verdict", found[0], text[: found.start()])
 
 
@@ -192,25 +303,69 @@ def _figure(found: re.Match[str], text: str) -> Typed:
     assert digits is not None
     number = float(digits[0].replace(",", "").replace("\u202f", "").replace(" ", ""))
     unit = whole[digits.end() :].strip(" -–—") or None
-    return Typed("figure", text[found.start() : found.end()].strip(), text[: found.start()], number, unit)
+    return Typed(
+        "figure",
+        text[found.start() : found.end()].strip(),
+        text[: found.start()],
+        number,
+        unit,
+    )
 
 
 def _plain(text: str) -> str:
     """Compatibility forms as plain ones (`７０`, `½`), invisible characters gone, one kind of blank and of minus."""
     text = unicodedata.normalize("NFKC", text)
-    text = "".join(c for c in text if c in (BOUND, JUDGED) or unicodedata.category(c) != "Cf")
+    text = "".join(
+        c for c in text if c in (BOUND, JUDGED) or unicodedata.category(c) != "Cf"
+    )
     text = re.sub(r"[\u00a0\u2000-\u200a\u3000\t]", " ", text)
     return text.replace("\N{MINUS SIGN}", "-").replace("μ", "µ")
 
 
 _BLOCKS = frozenset(
     (
-        *("p", "li", "td", "th", "h1", "h2", "h3", "h4", "h5", "h6", "div", "dt", "dd", "tr", "ul", "ol", "table"),
-        *("figure", "figcaption", "caption", "details", "summary", "blockquote", "section", "article", "header"),
+        *(
+            "p",
+            "li",
+            "td",
+            "th",
+            "h1",
+            "h2",
+            "h3",
+            "h4",
+            "h5",
+            "h6",
+            "div",
+            "dt",
+            "dd",
+            "tr",
+            "ul",
+            "ol",
+            "table",
+        ),
+        *(
+            "figure",
+            "figcaption",
+            "caption",
+            "details",
+            "summary",
+            "blockquote",
+            "section",
+            "article",
+            "header",
+        ),
         *("footer", "text", "title", "desc", "option", "button", "label", "legend"),
     )
 )
-_SAID_BY_ATTRIBUTES = ("alt", "title", "aria-label", "aria-description", "content", "placeholder", "value")
+_SAID_BY_ATTRIBUTES = (
+    "alt",
+    "title",
+    "aria-label",
+    "aria-description",
+    "content",
+    "placeholder",
+    "value",
+)
 _UNREAD = frozenset({"pre", "script", "style", "template"})
 
 
@@ -283,13 +438,27 @@ def line_of(source: str, said: Typed) -> int:
     """The line of a page's source (1-based) at which something typed stands, as near as the text tells."""
     lines = _without_code_blocks(source).split("\n")
     last_word = (said.before.split() or [""])[-1].strip(BOUND + JUDGED)
-    holding = [number for number, line in enumerate(lines, 1) if said.text in _plain(line)]
-    exact = [number for number in holding if last_word and last_word in _plain(lines[number - 1])]
+    holding = [
+        number for number, line in enumerate(lines, 1) if said.text in _plain(line)
+    ]
+    exact = [
+        number
+        for number in holding
+        if last_word and last_word in _plain(lines[number - 1])
+    ]
     if exact or holding:
         return (exact or holding)[0]
     digits = re.search(_DIGITS, said.text)
-    partly = [number for number, line in enumerate(lines, 1) if digits is not None and digits[0] in _plain(line)]
-    nearby = [number for number, line in enumerate(lines, 1) if last_word and last_word in _plain(line)]
+    partly = [
+        number
+        for number, line in enumerate(lines, 1)
+        if digits is not None and digits[0] in _plain(line)
+    ]
+    nearby = [
+        number
+        for number, line in enumerate(lines, 1)
+        if last_word and last_word in _plain(line)
+    ]
     return (partly or nearby or [1])[0]
 
 
@@ -320,7 +489,9 @@ def pages(sources: Path) -> Iterator[Path]:
 
 def uses(sources: Path, claim: str) -> list[str]:
     """`file:line` of every place whose text names a claim, for rereading when its verdict changed."""
-    name = re.compile(rf"""\b(?:claim|verdict|evidence|says)\(\s*(["']){re.escape(claim)}\1""")
+    name = re.compile(
+        rf"""\b(?:claim|verdict|evidence|says)\(\s*(["']){re.escape(claim)}\1"""
+    )
     places: list[str] = []
     for page in pages(sources):
         text = page.read_text(encoding="utf-8")

@@ -36,12 +36,19 @@ class Publication:
     @cached_property
     def campaigns(self) -> tuple[CampaignData, ...]:
         """Campaigns, the one with the most runs first."""
-        return tuple(sorted(self.dataset.campaigns.values(), key=lambda campaign: (-len(campaign.runs), campaign.name)))
+        return tuple(
+            sorted(
+                self.dataset.campaigns.values(),
+                key=lambda campaign: (-len(campaign.runs), campaign.name),
+            )
+        )
 
     @cached_property
     def evidence(self) -> Mapping[str, tuple[Published, ...]]:
         """Run id to the files of the run as published."""
-        return {run.record.run_id: published(run, self.options) for run in self.dataset.runs}
+        return {
+            run.record.run_id: published(run, self.options) for run in self.dataset.runs
+        }
 
     def state(self, run: str) -> str:
         """`counted` or `excluded`: whether a run is in the pooled figures."""
@@ -50,24 +57,36 @@ class Publication:
     @cached_property
     def cells(self) -> Mapping[tuple[str, str], Sequence[CellStatistic]]:
         """(campaign, metric) to the statistics of its cells."""
-        return _grouped(self.statistics.cells, lambda cell: (cell.campaign, cell.metric))
+        return _grouped(
+            self.statistics.cells, lambda cell: (cell.campaign, cell.metric)
+        )
 
     @cached_property
     def comparisons(self) -> Mapping[tuple[str, str], Sequence[ComparisonRow]]:
         """(campaign, metric) to its comparisons."""
-        return _grouped(self.statistics.comparisons, lambda row: (row.campaign, row.metric))
+        return _grouped(
+            self.statistics.comparisons, lambda row: (row.campaign, row.metric)
+        )
 
-    def cells_of(self, campaign: CampaignData, metric: Metric) -> Sequence[CellStatistic]:
+    def cells_of(
+        self, campaign: CampaignData, metric: Metric
+    ) -> Sequence[CellStatistic]:
         """The statistics of a metric's cells in a campaign."""
         return self.cells.get((campaign.name, metric.name), ())
 
-    def comparisons_of(self, campaign: CampaignData, metric: Metric) -> Sequence[ComparisonRow]:
+    def comparisons_of(
+        self, campaign: CampaignData, metric: Metric
+    ) -> Sequence[ComparisonRow]:
         """The comparisons of a metric in a campaign."""
         return self.comparisons.get((campaign.name, metric.name), ())
 
     def findings_of(self, campaign: CampaignData) -> list[Finding]:
         """What the checks found in a campaign."""
-        return [finding for finding in self.review.findings if finding.campaign == campaign.name]
+        return [
+            finding
+            for finding in self.review.findings
+            if finding.campaign == campaign.name
+        ]
 
     def metrics(self, campaign: CampaignData) -> tuple[Metric, ...]:
         """The metrics for which a campaign has values: those that lead first, then in the order of metrics.toml."""
@@ -75,7 +94,10 @@ class Publication:
 
     @cached_property
     def _metrics(self) -> Mapping[str, tuple[Metric, ...]]:
-        return {campaign.name: tuple(ranked(_measured(campaign))) for campaign in self.campaigns}
+        return {
+            campaign.name: tuple(ranked(_measured(campaign)))
+            for campaign in self.campaigns
+        }
 
     def headlines(self, campaign: CampaignData) -> tuple[Metric, ...]:
         """The leading metrics of a campaign; where none of its metrics has a rank, its first ones."""
@@ -125,7 +147,11 @@ def cell_label(campaign: CampaignData, cell: tuple[str, str, str]) -> str:
 
 
 def scope(
-    campaign: CampaignData, *, model: str | None = None, environment: str | None = None, workload: str | None = None
+    campaign: CampaignData,
+    *,
+    model: str | None = None,
+    environment: str | None = None,
+    workload: str | None = None,
 ) -> Scope:
     """The scope of charts on a campaign, or on one model, environment or workload of it."""
     models, environments, workloads = campaign.axes
@@ -136,7 +162,9 @@ def scope(
         tuple(name for name in workloads if workload in (None, name)),
         cells=(),
     )
-    labels = tuple(cell_label(campaign, cell) for cell in cell_keys(campaign) if part.holds(*cell))
+    labels = tuple(
+        cell_label(campaign, cell) for cell in cell_keys(campaign) if part.holds(*cell)
+    )
     return replace(part, cells=labels)
 
 

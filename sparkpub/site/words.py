@@ -10,7 +10,13 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined, TemplateError, TemplateSyntaxError, nodes
+from jinja2 import (
+    Environment,
+    StrictUndefined,
+    TemplateError,
+    TemplateSyntaxError,
+    nodes,
+)
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sparkpub.record.documents import suggestion
@@ -31,17 +37,49 @@ from sparkpub.site.prose import BOUND, JUDGED, UNITS
 LEDGER, FACTS = "claims/index.md", "claims/facts.md"
 """The pages on which every claim and every fact has an anchor of its own."""
 _FRONT = re.compile(r"\A---\n.*?^---\n", re.DOTALL | re.MULTILINE)
-_BEFORE_UNIT = re.compile(rf"(?<=\d) (?=(?:{'|'.join(map(re.escape, UNITS))})(?![\w/]))")
+_BEFORE_UNIT = re.compile(
+    rf"(?<=\d) (?=(?:{'|'.join(map(re.escape, UNITS))})(?![\w/]))"
+)
 _CAMPAIGN = re.compile(r"^campaign:\s*([a-z0-9][a-z0-9.-]*)\s*$", re.MULTILINE)
 _NAMES = (
-    "value", "interval", "extent", "compare", "predict", "claim", "verdict", "says", "evidence", "fact", "model",
-    "machine", "ceiling", "finding", "findings", "coverage", "verdicts", "ledger", "facts",
-)  # fmt: skip
+    "value",
+    "interval",
+    "extent",
+    "compare",
+    "predict",
+    "claim",
+    "verdict",
+    "says",
+    "evidence",
+    "fact",
+    "model",
+    "machine",
+    "ceiling",
+    "finding",
+    "findings",
+    "coverage",
+    "verdicts",
+    "ledger",
+    "facts",
+)
 """The methods of `Words` that prose may call, besides `figure` and `reference`."""
-_SHOWN = ("mean", "sd", "sd_population", "p50", "min", "max", "cv_percent", "n", "spearman", "trend_p")
+_SHOWN = (
+    "mean",
+    "sd",
+    "sd_population",
+    "p50",
+    "min",
+    "max",
+    "cv_percent",
+    "n",
+    "spearman",
+    "trend_p",
+)
 
 
-_GIVE_VERDICTS = frozenset({"claim", "verdict", "evidence", "verdicts", "findings", "ledger"})
+_GIVE_VERDICTS = frozenset(
+    {"claim", "verdict", "evidence", "verdicts", "findings", "ledger"}
+)
 
 
 def only_calls(template: nodes.Template) -> None:
@@ -51,11 +89,16 @@ def only_calls(template: nodes.Template) -> None:
     """
     for node in template.find_all(nodes.Node):
         if not isinstance(node, _PLAIN):
-            raise TemplateSyntaxError(f"{type(node).__name__} is not allowed: write the call alone", node.lineno)
+            raise TemplateSyntaxError(
+                f"{type(node).__name__} is not allowed: write the call alone",
+                node.lineno,
+            )
         printed = node.nodes if isinstance(node, nodes.Output) else []
         for part in printed:
             if isinstance(part, nodes.Const | nodes.List | nodes.Tuple):
-                raise TemplateSyntaxError("an expression prints what was typed: write a call", part.lineno)
+                raise TemplateSyntaxError(
+                    "an expression prints what was typed: write a call", part.lineno
+                )
 
 
 _PLAIN = (
@@ -79,14 +122,20 @@ def proof(text: str, uri: str) -> str:
     Raises ClaimError with file and line.
     """
     text = text.replace(BOUND, " ").replace(JUDGED, " ")
-    environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
-    environment.globals = {name: _marks(name) for name in (*_NAMES, "figure", "reference")}
+    environment = ImmutableSandboxedEnvironment(
+        undefined=StrictUndefined, keep_trailing_newline=True
+    )
+    environment.globals = {
+        name: _marks(name) for name in (*_NAMES, "figure", "reference")
+    }
     return _render(environment, text, uri, 0)
 
 
 def _marks(name: str) -> Callable[..., str]:
     def mark(*given: object, **_: object) -> str:
-        judges = name in _GIVE_VERDICTS or (name == "compare" and given[:1] == ("verdict",))
+        judges = name in _GIVE_VERDICTS or (
+            name == "compare" and given[:1] == ("verdict",)
+        )
         return JUDGED if judges else BOUND
 
     return mark
@@ -109,8 +158,12 @@ class Words:
         self._facts = facts
         self._uri, self._default, self._links = "", "", True
         self._environment = ImmutableSandboxedEnvironment(
-            undefined=StrictUndefined, keep_trailing_newline=True,
-            finalize=lambda said: _BEFORE_UNIT.sub(SPACE, said) if isinstance(said, str) else said)  # fmt: skip
+            undefined=StrictUndefined,
+            keep_trailing_newline=True,
+            finalize=lambda said: (
+                _BEFORE_UNIT.sub(SPACE, said) if isinstance(said, str) else said
+            ),
+        )
         self._environment.globals = {name: getattr(self, name) for name in _NAMES}
         self._environment.globals |= {"figure": figure, "reference": reference.of}
 
@@ -123,29 +176,63 @@ class Words:
         self._links = False
         head = _render(self._environment, text[:split], uri, 0)
         self._links = True
-        return head + _render(self._environment, text[split:], uri, text.count("\n", 0, split))
+        return head + _render(
+            self._environment, text[split:], uri, text.count("\n", 0, split)
+        )
 
-    def value(self, statistic: str, metric: str = "", *, decimals: int | None = None, **scope: Any) -> str:
+    def value(
+        self,
+        statistic: str,
+        metric: str = "",
+        *,
+        decimals: int | None = None,
+        **scope: Any,
+    ) -> str:
         """A statistic over the runs of a scope: `value("mean", "peak_memory_gib", model="deepseek",
         environment="native")`. `include="all"` counts every record; `against` names a second metric."""
         return self._ask(statistic, metric, **scope).text(decimals)
 
-    def interval(self, statistic: str, metric: str, *, decimals: int | None = None, **scope: Any) -> str:
+    def interval(
+        self, statistic: str, metric: str, *, decimals: int | None = None, **scope: Any
+    ) -> str:
         """The 95 % interval of a statistic of `value` or, with `candidate` and `baseline`, of `compare`."""
         return self._ask(statistic, metric, **scope).interval(decimals)
 
-    def extent(self, statistic: str, metric: str, *, over: str, decimals: int | None = None, **scope: Any) -> str:
+    def extent(
+        self,
+        statistic: str,
+        metric: str,
+        *,
+        over: str,
+        decimals: int | None = None,
+        **scope: Any,
+    ) -> str:
         """The smallest and largest value over an axis: `extent("mean", …, over="model", environment="native")`."""
-        chosen = self._select(**{key: item for key, item in scope.items() if key not in {"candidate", "baseline"}})
+        chosen = self._select(
+            **{
+                key: item
+                for key, item in scope.items()
+                if key not in {"candidate", "baseline"}
+            }
+        )
         names = dict.fromkeys(getattr(record, over) for record in chosen.records)
-        found = [self._ask(statistic, metric, **scope, **{over: name}) for name in names]
-        known = sorted((item for item in found if item.value is not None), key=lambda item: item.value or 0.0)
+        found = [
+            self._ask(statistic, metric, **scope, **{over: name}) for name in names
+        ]
+        known = sorted(
+            (item for item in found if item.value is not None),
+            key=lambda item: item.value or 0.0,
+        )
         if not known:
-            raise ClaimError(f"no run has {metric}", remedy="choose another metric or scope")
+            raise ClaimError(
+                f"no run has {metric}", remedy="choose another metric or scope"
+            )
         low, high = known[0].value or 0.0, known[-1].value or 0.0
         return f"{known[0].say(low, decimals, unit=False)} to {known[0].say(high, decimals)}"
 
-    def compare(self, statistic: str, metric: str, *, decimals: int | None = None, **scope: Any) -> str:
+    def compare(
+        self, statistic: str, metric: str, *, decimals: int | None = None, **scope: Any
+    ) -> str:
         """An environment against the campaign's baseline: `compare("difference", "peak_memory_gib",
         model="deepseek")`. `verdict` and `p_adjusted` are those of `sparkpub stats`."""
         sides = self._sides(scope)
@@ -154,12 +241,28 @@ class Words:
             return found if isinstance(found, str) else p_text(found)
         return self._ask(statistic, metric, **sides).text(decimals)
 
-    def predict(self, metric: str, against: str, *, at: str, decimals: int | None = None, **scope: Any) -> str:
+    def predict(
+        self,
+        metric: str,
+        against: str,
+        *,
+        at: str,
+        decimals: int | None = None,
+        **scope: Any,
+    ) -> str:
         """What the line of `metric` on `against` gives for the fact `at`: arithmetic on data, not a measurement."""
-        slope, intercept = (self._ask(name, metric, against=against, **scope) for name in ("slope", "intercept"))
+        slope, intercept = (
+            self._ask(name, metric, against=against, **scope)
+            for name in ("slope", "intercept")
+        )
         if slope.value is None or intercept.value is None:
-            raise ClaimError(f"no line of {metric} on {against}", remedy="both metrics need values in three runs")
-        return intercept.say(intercept.value + slope.value * self._fact(at).value, decimals)
+            raise ClaimError(
+                f"no line of {metric} on {against}",
+                remedy="both metrics need values in three runs",
+            )
+        return intercept.say(
+            intercept.value + slope.value * self._fact(at).value, decimals
+        )
 
     def claim(self, name: str) -> str:
         """A claim in its own sentence, with the verdict behind it: it cannot say something else than it tests."""
@@ -169,8 +272,14 @@ class Words:
     def verdict(self, name: str) -> str:
         """The verdict on a claim in a word, linked to its place in the ledger; said so where it changed."""
         verdict = self._verdict(name)
-        text = f"{verdict.verdict}, written for {verdict.claim.recorded}" if verdict.changed else verdict.verdict
-        return self._link(text, f"{LEDGER}#{name}", f".sp-verdict .sp-{verdict.verdict}")
+        text = (
+            f"{verdict.verdict}, written for {verdict.claim.recorded}"
+            if verdict.changed
+            else verdict.verdict
+        )
+        return self._link(
+            text, f"{LEDGER}#{name}", f".sp-verdict .sp-{verdict.verdict}"
+        )
 
     def says(self, name: str) -> str:
         """What a claim says, in our words."""
@@ -191,7 +300,8 @@ class Words:
     def findings(self, check: str = "", **scope: Any) -> str:
         """Every finding of a check (or of all) as a list, in plain words."""
         found = dict.fromkeys(
-            f"- **{item.severity}**: {plain(item.message)}" for item in self._findings(check, **scope)
+            f"- **{item.severity}**: {plain(item.message)}"
+            for item in self._findings(check, **scope)
         )
         return "\n".join(found) or "- none"
 
@@ -207,12 +317,18 @@ class Words:
         """A fact of the catalogue about a kind of machine: `machine("dgx-spark", "bandwidth_bytes_s")`."""
         return reference.catalogue_value("machines", name, fact)
 
-    def ceiling(self, name: str, *, batch: int, machine: str = "dgx-spark", **scope: Any) -> str:
+    def ceiling(
+        self, name: str, *, batch: int, machine: str = "dgx-spark", **scope: Any
+    ) -> str:
         """The output throughput that the machine's memory bandwidth allows a model at a batch size."""
         return reference.ceiling(self._model_id(name, scope), machine, batch)
 
     def _model_id(self, name: str, scope: Mapping[str, Any]) -> str:
-        return self._select(**scope, model=name, include="all").records[0].requested.model_id
+        return (
+            self._select(**scope, model=name, include="all")
+            .records[0]
+            .requested.model_id
+        )
 
     def coverage(self, **scope: Any) -> str:
         """Runs per cell as a table."""
@@ -223,7 +339,11 @@ class Words:
         return reference.ledger(self._chosen(word, campaign))
 
     def _chosen(self, word: str, campaign: str) -> list[Verdict]:
-        found = [verdict for verdict in self._verdicts.values() if campaign in ("", verdict.claim.campaign)]
+        found = [
+            verdict
+            for verdict in self._verdicts.values()
+            if campaign in ("", verdict.claim.campaign)
+        ]
         return [verdict for verdict in found if word in ("", verdict.verdict)]
 
     def facts(self) -> str:
@@ -235,25 +355,47 @@ class Words:
         self._default, self._links = "", False
         rows = [*self._cell_values(), *self._comparison_values()]
         rows += [(f'fact("{name}")', fact.text) for name, fact in self._facts.items()]
-        return rows + [(f'verdict("{name}")', verdict.verdict) for name, verdict in self._verdicts.items()]
+        return rows + [
+            (f'verdict("{name}")', verdict.verdict)
+            for name, verdict in self._verdicts.items()
+        ]
 
     def _cell_values(self) -> Iterator[tuple[str, str]]:
         for campaign in self._dataset.campaigns.values():
-            for model, environment, workload in dict.fromkeys(record.cell for record in campaign.records):
-                axes = {"model": model, "environment": environment, "workload": workload, "campaign": campaign.name}
+            for model, environment, workload in dict.fromkeys(
+                record.cell for record in campaign.records
+            ):
+                axes = {
+                    "model": model,
+                    "environment": environment,
+                    "workload": workload,
+                    "campaign": campaign.name,
+                }
                 shown = ", ".join(f'{axis}="{name}"' for axis, name in axes.items())
                 group = self._select(include="counted", **axes)
                 for metric in group.metrics:
                     for statistic in _SHOWN:
                         answer = ask(statistic, Question(group, metric))
                         if answer.value is not None:
-                            yield f'value("{statistic}", "{metric}", {shown})', answer.text()
+                            yield (
+                                f'value("{statistic}", "{metric}", {shown})',
+                                answer.text(),
+                            )
 
     def _comparison_values(self) -> Iterator[tuple[str, str]]:
-        names = [name for name, found in STATISTICS.items() if found.kind == "comparison" and name != "gap"]
+        names = [
+            name
+            for name, found in STATISTICS.items()
+            if found.kind == "comparison" and name != "gap"
+        ]
         for row in self._statistics.comparisons:
-            scope = {"model": row.model, "workload": row.workload, "campaign": row.campaign,
-                     "candidate": row.candidate, "baseline": row.baseline}  # fmt: skip
+            scope = {
+                "model": row.model,
+                "workload": row.workload,
+                "campaign": row.campaign,
+                "candidate": row.candidate,
+                "baseline": row.baseline,
+            }
             shown = ", ".join(f'{axis}="{name}"' for axis, name in scope.items())
             for statistic in (*names, "p_adjusted", "verdict"):
                 name = f'compare("{statistic}", "{row.metric}", {shown})'
@@ -265,7 +407,10 @@ class Words:
             name = next(iter(known))
         if name not in known:
             what = f"no campaign {name!r}" if name else "which campaign is meant"
-            raise ClaimError(what, remedy=f"name one of {', '.join(known)}, or set campaign: in the front matter")
+            raise ClaimError(
+                what,
+                remedy=f"name one of {', '.join(known)}, or set campaign: in the front matter",
+            )
         return known[name]
 
     def _select(
@@ -285,17 +430,34 @@ class Words:
         return self._review.frames[self._campaign(**scope).name]
 
     def _ask(
-        self, statistic: str, metric: str, *, against: str = "", candidate: str = "", baseline: str = "", **scope: Any
+        self,
+        statistic: str,
+        metric: str,
+        *,
+        against: str = "",
+        candidate: str = "",
+        baseline: str = "",
+        **scope: Any,
     ) -> Quantity:
         if not candidate:
             group, other = self._select(**scope), None
         else:
-            group, other = (self._select(environment=name, **scope) for name in (candidate, baseline))
+            group, other = (
+                self._select(environment=name, **scope)
+                for name in (candidate, baseline)
+            )
         for name in filter(None, (metric, against)):
             if group.series(name) is None:
                 remedy = suggestion(name, sorted(group.metrics))
-                raise ClaimError(f"no run of this scope has the metric {name!r}", remedy=remedy)
-        return ask(statistic, Question(group, metric, against, other, self._campaign(**scope).margin_percent))
+                raise ClaimError(
+                    f"no run of this scope has the metric {name!r}", remedy=remedy
+                )
+        return ask(
+            statistic,
+            Question(
+                group, metric, against, other, self._campaign(**scope).margin_percent
+            ),
+        )
 
     def _sides(self, scope: Mapping[str, Any]) -> dict[str, Any]:
         """The scope with candidate and baseline filled in from the campaign."""
@@ -304,9 +466,15 @@ class Words:
         baseline = scope.get("baseline") or campaign.baseline
         others = [name for name in ran if name != baseline]
         if not scope.get("candidate") and len(others) != 1:
-            raise ClaimError(f"which environment is compared with {baseline}",
-                             remedy=f"add candidate=, one of {', '.join(others) or 'none'}")  # fmt: skip
-        return {**scope, "baseline": baseline, "candidate": scope.get("candidate") or others[0]}
+            raise ClaimError(
+                f"which environment is compared with {baseline}",
+                remedy=f"add candidate=, one of {', '.join(others) or 'none'}",
+            )
+        return {
+            **scope,
+            "baseline": baseline,
+            "candidate": scope.get("candidate") or others[0],
+        }
 
     def _row(self, metric: str, *, campaign: str = "", **wanted: Any) -> ComparisonRow:
         wanted |= {"campaign": self._campaign(campaign=campaign).name, "metric": metric}
@@ -316,15 +484,27 @@ class Words:
             if all(getattr(row, axis) == name for axis, name in wanted.items())
         ]
         if len(rows) != 1:
-            raise ClaimError(f"{len(rows)} comparisons of {metric} match", remedy="name model and workload")
+            raise ClaimError(
+                f"{len(rows)} comparisons of {metric} match",
+                remedy="name model and workload",
+            )
         return rows[0]
 
-    def _findings(self, check: str, *, campaign: str = "", cell: str = "", severity: str = "") -> list[Finding]:
-        wanted = {"check": check, "severity": severity, "campaign": campaign or self._default}
+    def _findings(
+        self, check: str, *, campaign: str = "", cell: str = "", severity: str = ""
+    ) -> list[Finding]:
+        wanted = {
+            "check": check,
+            "severity": severity,
+            "campaign": campaign or self._default,
+        }
         return [
             item
             for item in self._review.findings
-            if all(not value or getattr(item, name) == value for name, value in wanted.items())
+            if all(
+                not value or getattr(item, name) == value
+                for name, value in wanted.items()
+            )
             and (not cell or not item.cells or cell in item.cells)
         ]
 
@@ -335,7 +515,9 @@ class Words:
 
     def _fact(self, name: str) -> Fact:
         if name not in self._facts:
-            raise ClaimError(f"no fact {name!r}", remedy="add it to facts.yaml with its source")
+            raise ClaimError(
+                f"no fact {name!r}", remedy="add it to facts.yaml with its source"
+            )
         return self._facts[name]
 
     def _link(self, text: str, target: str, classes: str) -> str:
@@ -349,11 +531,21 @@ def _render(environment: Environment, text: str, uri: str, offset: int) -> str:
     try:
         only_calls(environment.parse(text))
         code = environment.compile(text, name=uri, filename=uri)
-        return environment.template_class.from_code(environment, code, environment.globals).render()
+        return environment.template_class.from_code(
+            environment, code, environment.globals
+        ).render()
     except TemplateSyntaxError as error:
-        what, line, remedy = str(error.message), error.lineno, "correct the expression there"
+        what, line, remedy = (
+            str(error.message),
+            error.lineno,
+            "correct the expression there",
+        )
     except TemplateError as error:
-        what, line, remedy = str(error), _line(error, uri), "sparkpub values lists the names there are"
+        what, line, remedy = (
+            str(error),
+            _line(error, uri),
+            "sparkpub values lists the names there are",
+        )
     except SparkpubError as error:
         what, line, remedy = error.what, _line(error, uri), error.remedy
     except (TypeError, ValueError, ArithmeticError) as error:
@@ -364,4 +556,11 @@ def _render(environment: Environment, text: str, uri: str, offset: int) -> str:
 
 def _line(error: BaseException, uri: str) -> int:
     """The line of the page at which a rendering stopped."""
-    return next((f.lineno or 1 for f in reversed(traceback.extract_tb(error.__traceback__)) if f.filename == uri), 1)
+    return next(
+        (
+            f.lineno or 1
+            for f in reversed(traceback.extract_tb(error.__traceback__))
+            if f.filename == uri
+        ),
+        1,
+    )

@@ -18,9 +18,14 @@ from tests.browser import campaign
 from tests.conftest import BROWSERS
 
 ARGUMENTS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 PREFIX = "/pages/sparkpub/"
 
 
@@ -34,7 +39,9 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     """Serves a folder under a sub-path, in silence."""
 
     def translate_path(self, path: str) -> str:
-        return super().translate_path("/" + path.removeprefix(PREFIX) if path.startswith(PREFIX) else "/absent")
+        return super().translate_path(
+            "/" + path.removeprefix(PREFIX) if path.startswith(PREFIX) else "/absent"
+        )
 
     def log_request(self, code: object = "-", size: object = "-") -> None:
         pass
@@ -63,11 +70,18 @@ class Host:
 
     def open(self, uri: str = "", **options: Any) -> Visit:
         """A fresh visitor at `uri`; `options` are Playwright's for a context (color_scheme, viewport, …)."""
-        context = self.browser.new_context(viewport=options.pop("viewport", {"width": 1440, "height": 900}), **options)
+        context = self.browser.new_context(
+            viewport=options.pop("viewport", {"width": 1440, "height": 900}), **options
+        )
         page = context.new_page()
         page.set_default_timeout(15_000)
         visit = Visit(page)
-        page.on("console", lambda message: visit.errors.append(message.text) if message.type == "error" else None)
+        page.on(
+            "console",
+            lambda message: (
+                visit.errors.append(message.text) if message.type == "error" else None
+            ),
+        )
         page.on("pageerror", lambda error: visit.errors.append(str(error)))
         page.on("request", lambda request: self._seen(visit, request.url))
         page.goto(self.address + uri)
@@ -85,14 +99,18 @@ def chromium() -> Iterator[Any]:
 
     with sync_playwright() as playwright:
         path = next(filter(None, map(shutil.which, BROWSERS)))
-        browser = playwright.chromium.launch(executable_path=path, headless=True, args=ARGUMENTS)
+        browser = playwright.chromium.launch(
+            executable_path=path, headless=True, args=ARGUMENTS
+        )
         yield browser
         browser.close()
 
 
 def served(chromium: Any, folder: Path) -> Iterator[Host]:
     """Serve `folder` while the fixture lives."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder)))
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Handler, directory=str(folder))
+    )
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield Host(chromium, f"http://127.0.0.1:{server.server_port}{PREFIX}", folder)
@@ -107,7 +125,10 @@ REPOSITORY = Path(__file__).parents[2]
 @pytest.fixture(scope="session")
 def site(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     """The whole site as it is published: the repository's data and a campaign with telemetry, logs and a failure."""
-    folder, extra = tmp_path_factory.mktemp("site"), campaign.write(tmp_path_factory.mktemp("extra"))
+    folder, extra = (
+        tmp_path_factory.mktemp("site"),
+        campaign.write(tmp_path_factory.mktemp("extra")),
+    )
     hosts = served(chromium, folder)
     host = next(hosts)
     variables = {
@@ -116,7 +137,15 @@ def site(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ho
         "SPARKPUB_DATA": f"data/comprehensive{os.pathsep}{extra}",
         "NO_MKDOCS_2_WARNING": "1",
     }
-    argv = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
+    argv = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--quiet",
+        "--site-dir",
+        str(folder),
+    ]
     subprocess.run(argv, cwd=REPOSITORY, env=variables, check=True)
     yield host
     next(hosts, None)
@@ -140,6 +169,18 @@ def tail(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ho
     (blog / "index.md").write_text("# Blog\n", encoding="utf-8")
     text = TAIL.format(data=campaign.write(project / "data"))
     (project / "mkdocs.yml").write_text(text, encoding="utf-8")
-    argv = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder), "-f", project / "mkdocs.yml"]
-    subprocess.run(argv, cwd=REPOSITORY, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, check=True)
+    argv = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--quiet",
+        "--site-dir",
+        str(folder),
+        "-f",
+        project / "mkdocs.yml",
+    ]
+    subprocess.run(
+        argv, cwd=REPOSITORY, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, check=True
+    )
     yield from served(chromium, folder)

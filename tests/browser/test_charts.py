@@ -17,14 +17,23 @@ from sparkpub.site.drawing.output import FONT, markup
 from tests.browser.conftest import Host, served
 
 ROWS = [
-    {"run": f"r{i}", "model": "ab"[i % 2], "environment": "native" if i < 10 else "container", "value": 10.0 + i,
-     "position": i, "href": f"runs/r{i}/"}
+    {
+        "run": f"r{i}",
+        "model": "ab"[i % 2],
+        "environment": "native" if i < 10 else "container",
+        "value": 10.0 + i,
+        "position": i,
+        "href": f"runs/r{i}/",
+    }
     for i in range(20)
-]  # fmt: skip
+]
 
 
 def specification(x: str) -> dict[str, Any]:
-    scale = {"range": ["var(--sp-c1)", "var(--sp-c2)"], "domain": ["native", "container"]}
+    scale = {
+        "range": ["var(--sp-c1)", "var(--sp-c2)"],
+        "domain": ["native", "container"],
+    }
     return {
         "data": {"name": "runs"},
         "width": 640,
@@ -33,9 +42,17 @@ def specification(x: str) -> dict[str, Any]:
         "encoding": {
             "x": {"field": x, "type": "quantitative"},
             "y": {"field": "environment", "type": "nominal"},
-            "color": {"field": "environment", "type": "nominal", "scale": scale, "legend": None},
+            "color": {
+                "field": "environment",
+                "type": "nominal",
+                "scale": scale,
+                "legend": None,
+            },
             "href": {"field": "href", "type": "nominal"},
-            "tooltip": [{"field": "run", "type": "nominal"}, {"field": "value", "type": "quantitative"}],
+            "tooltip": [
+                {"field": "run", "type": "nominal"},
+                {"field": "value", "type": "quantitative"},
+            ],
         },
         "config": {"aria": False, "background": None, "font": FONT},
     }
@@ -52,15 +69,22 @@ def build(folder: Path, *, node: bool) -> None:
     figures = ""
     for x in ("value", "position"):
         chart = compile_chart(Job(x, Chart(specification, (x,)), {"runs": ROWS}))
-        for suffix, text in (("", chart.vega_json), (".narrow", chart.vega_json_narrow)):
+        for suffix, text in (
+            ("", chart.vega_json),
+            (".narrow", chart.vega_json_narrow),
+        ):
             target = folder / "charts" / f"{x}{suffix}.vega.json"
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text)
-        figures += (
-            f'<figure id="{x}">{markup(chart, specification=f"charts/{x}", sources={"runs": "runs.json"})}</figure>'
+        drawn = markup(
+            chart, specification=f"charts/{x}", sources={"runs": "runs.json"}
         )
+        figures += f'<figure id="{x}">{drawn}</figure>'
     (folder / "runs.json").write_text(json.dumps(ROWS))
-    table = "".join(f'<tr data-sp-row data-model="{row["model"]}"><td>{row["run"]}</td></tr>' for row in ROWS)
+    table = "".join(
+        f'<tr data-sp-row data-model="{row["model"]}"><td>{row["run"]}</td></tr>'
+        for row in ROWS
+    )
     page = f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Charts</title>
 <meta name="viewport" content="width=device-width">
 <link rel="icon" href="data:,"><link rel="stylesheet" href="{browser.stylesheet}">
@@ -71,14 +95,22 @@ def build(folder: Path, *, node: bool) -> None:
     for row in ROWS:
         run = folder / row["href"] / "index.html"
         run.parent.mkdir(parents=True)
-        run.write_text(f'<!doctype html><link rel="icon" href="data:,"><title>{html.escape(row["run"])}</title>')
+        run.write_text(
+            f'<!doctype html><link rel="icon" href="data:,"><title>{html.escape(row["run"])}</title>'
+        )
     for address, content in browser.files.items():
         (folder / address).parent.mkdir(parents=True, exist_ok=True)
         (folder / address).write_bytes(content)
 
 
-@pytest.fixture(scope="module", params=[pytest.param("slim", marks=pytest.mark.node), "vl-convert"])
-def charts(chromium: Any, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Host]:
+@pytest.fixture(
+    scope="module", params=[pytest.param("slim", marks=pytest.mark.node), "vl-convert"]
+)
+def charts(
+    chromium: Any,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+) -> Iterator[Host]:
     folder = tmp_path_factory.mktemp(request.param) / "out"
     folder.mkdir()
     build(folder, node=request.param == "slim")
@@ -122,7 +154,9 @@ def test_the_live_view_takes_the_place_of_the_drawing(charts: Host) -> None:
 
 
 def test_phone_gets_the_narrow_drawing_and_view(charts: Host) -> None:
-    visit = charts.open(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
+    visit = charts.open(
+        viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True
+    )
     assert not visit.page.locator("#value .sp-wide svg").is_visible()
     visit.page.tap("#value .sp-chart")
     visit.page.wait_for_selector("#value .sp-narrow .mark-symbol path")
@@ -149,7 +183,10 @@ def test_arrow_keys_reach_a_run(charts: Host) -> None:
     page.wait_for_selector("#value .sp-wide .mark-symbol path")
     for _ in range(3):
         page.keyboard.press("ArrowRight")
-    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "run r2, value 12"
+    assert (
+        page.evaluate("document.activeElement.getAttribute('aria-label')")
+        == "run r2, value 12"
+    )
     page.keyboard.press("Enter")
     page.wait_for_url("**/runs/r2/")
 
@@ -165,7 +202,9 @@ def test_a_filter_holds_for_all_charts_tables_and_the_address(charts: Host) -> N
     assert page.url.endswith("?model=a")
     assert "10 of 20" in page.locator("form [aria-live]").inner_text()
     page.check("input[value=b]")
-    page.wait_for_function("document.querySelectorAll('#value .mark-symbol path').length == 20")
+    page.wait_for_function(
+        "document.querySelectorAll('#value .mark-symbol path').length == 20"
+    )
     assert page.url.endswith("?model=a,b")
     page.click("button[type=reset]")
     page.wait_for_url("**/sparkpub/")
@@ -199,6 +238,11 @@ def test_colours_follow_the_palette_without_script(charts: Host) -> None:
 
 def test_charts_run_under_a_policy_without_eval(charts: Host) -> None:
     visit = charts.open()
-    assert "unsafe" not in visit.page.locator("meta[http-equiv]").get_attribute("content").partition("; style-src")[0]
+    assert (
+        "unsafe"
+        not in visit.page.locator("meta[http-equiv]")
+        .get_attribute("content")
+        .partition("; style-src")[0]
+    )
     live(visit.page)
     assert visit.errors == []

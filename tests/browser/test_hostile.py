@@ -91,9 +91,17 @@ def hostile(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     project = tmp_path_factory.mktemp("hostile")
     folder = project / "data" / "c"
     folder.mkdir(parents=True)
-    paths = [path for path in record_paths(REPOSITORY / DEFAULT_DATA / "h200") if "dense7b_decode_iter0" in path.name]
+    paths = [
+        path
+        for path in record_paths(REPOSITORY / DEFAULT_DATA / "h200")
+        if "dense7b_decode_iter0" in path.name
+    ]
     for path in sorted(paths)[:4]:
-        document = json.loads(path.read_text()) | {"campaign": "c", "evidence": [], "status_reason": HOSTILE}
+        document = json.loads(path.read_text()) | {
+            "campaign": "c",
+            "evidence": [],
+            "status_reason": HOSTILE,
+        }
         document["unavailable"] = dict.fromkeys(("telemetry", "log", "gates"), HOSTILE)
         document["events"] = [{"at_seconds": 1.0, "kind": "note", "text": HOSTILE}]
         (folder / path.name).write_text(to_json(hostile_record(document)))
@@ -107,32 +115,65 @@ def hostile(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         quarantined=(Quarantine(run=runs[0], reason=HOSTILE),),
     )
     (folder / "campaign.json").write_text(to_json(campaign))
-    checks = {finding.check for finding in review(load(project / "data")).findings if finding.severity == "error"}
-    answers = tuple(Acknowledgement(check=check, reason=HOSTILE) for check in sorted(checks))
-    (folder / "campaign.json").write_text(to_json(campaign.model_copy(update={"acknowledged": answers})))
+    checks = {
+        finding.check
+        for finding in review(load(project / "data")).findings
+        if finding.severity == "error"
+    }
+    answers = tuple(
+        Acknowledgement(check=check, reason=HOSTILE) for check in sorted(checks)
+    )
+    (folder / "campaign.json").write_text(
+        to_json(campaign.model_copy(update={"acknowledged": answers}))
+    )
     blog = project / "docs" / "blog"
     (blog / "posts").mkdir(parents=True)
     (blog / "index.md").write_text("# Blog\n")
     (project / "mkdocs.yml").write_text(SITE)
-    argv = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", project / "site"]
-    subprocess.run(argv, cwd=project, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, check=True)
+    argv = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--quiet",
+        "--site-dir",
+        project / "site",
+    ]
+    subprocess.run(
+        argv, cwd=project, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, check=True
+    )
     yield from served(chromium, project / "site")
 
 
-def test_hostile_text_stays_text_on_every_page_without_the_policy(hostile: Host) -> None:
-    found_pages = (path.relative_to(hostile.folder).as_posix() for path in hostile.folder.rglob("*.html"))
-    pages = [uri for uri in found_pages if uri != "404.html"]  # its addresses begin at a root that is not known here
+def test_hostile_text_stays_text_on_every_page_without_the_policy(
+    hostile: Host,
+) -> None:
+    found_pages = (
+        path.relative_to(hostile.folder).as_posix()
+        for path in hostile.folder.rglob("*.html")
+    )
+    pages = [
+        uri for uri in found_pages if uri != "404.html"
+    ]  # its addresses begin at a root that is not known here
     assert len(pages) > 20
     visit = hostile.open("index.html", bypass_csp=True)
     dialogs: list[str] = []
-    visit.page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    visit.page.on(
+        "dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss())
+    )
     shown = 0
     for uri in sorted(pages):
         visit.page.goto(hostile.address + uri)
         visit.page.wait_for_load_state("networkidle")
         found = visit.page.evaluate(LOOK)
         shown += found.pop("text")
-        assert found == {"handlers": 0, "links": 0, "scripts": 0, "images": 0, "whole": True}, uri
+        assert found == {
+            "handlers": 0,
+            "links": 0,
+            "scripts": 0,
+            "images": 0,
+            "whole": True,
+        }, uri
     assert dialogs == []
     assert visit.elsewhere == []
     assert shown > 5
@@ -141,7 +182,9 @@ def test_hostile_text_stays_text_on_every_page_without_the_policy(hostile: Host)
 def test_the_policy_of_every_page_allows_no_script_of_a_record(hostile: Host) -> None:
     for path in hostile.folder.rglob("*.html"):
         page = path.read_text(encoding="utf-8")
-        policy = page.partition('http-equiv="Content-Security-Policy" content="')[2].partition('"')[0]
+        policy = page.partition('http-equiv="Content-Security-Policy" content="')[
+            2
+        ].partition('"')[0]
         assert "script-src &#x27;self&#x27;" in policy, path
         assert "unsafe" not in policy.partition("script-src")[2].partition(";")[0]
 
@@ -149,10 +192,19 @@ def test_the_policy_of_every_page_allows_no_script_of_a_record(hostile: Host) ->
 def test_search_shows_hostile_titles_as_text(hostile: Host) -> None:
     visit = hostile.open("index.html", bypass_csp=True)
     dialogs: list[str] = []
-    visit.page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
-    visit.page.locator("[data-md-component=search-query]").press_sequentially("campaign")
+    visit.page.on(
+        "dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss())
+    )
+    visit.page.locator("[data-md-component=search-query]").press_sequentially(
+        "campaign"
+    )
     visit.page.wait_for_selector(".md-search-result__item")
     settled = visit.page.locator(".md-search-result__list").inner_text()
     assert settled
-    assert visit.page.locator(".md-search-result__list img, .md-search-result__list svg[onload]").count() == 0
+    assert (
+        visit.page.locator(
+            ".md-search-result__list img, .md-search-result__list svg[onload]"
+        ).count()
+        == 0
+    )
     assert dialogs == []

@@ -15,10 +15,27 @@ from tests.browser.conftest import REPOSITORY, Host
 
 RUN = f"runs/{NAME}-native_m_w_iter01/"
 PAGES = [
-    "", "campaigns/", "campaigns/phase1/", f"campaigns/{NAME}/", "models/", "models/deepseek/", "environments/",
-    "environments/native/", "metrics/", "metrics/peak-memory/", "metrics/output-throughput/", "runs/", RUN,
-    f"runs/{FAILED}/", "compare/", "coverage/", "review/", "claims/", "data/", "blog/",
-]  # fmt: skip
+    "",
+    "campaigns/",
+    "campaigns/phase1/",
+    f"campaigns/{NAME}/",
+    "models/",
+    "models/deepseek/",
+    "environments/",
+    "environments/native/",
+    "metrics/",
+    "metrics/peak-memory/",
+    "metrics/output-throughput/",
+    "runs/",
+    RUN,
+    f"runs/{FAILED}/",
+    "compare/",
+    "coverage/",
+    "review/",
+    "claims/",
+    "data/",
+    "blog/",
+]
 AXE = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 DASHBOARD_LIMIT = 100_000
 """Bytes, compressed, of all that the dashboard loads until nothing more comes."""
@@ -32,9 +49,14 @@ def settle(page: Any) -> None:
 
 def hand_written(folder: Path) -> list[str]:
     """A page of every kind that people wrote: posts and method."""
-    posts = sorted(path.parent.relative_to(folder).as_posix() + "/" for path in folder.glob("blog/*/index.html"))
+    posts = sorted(
+        path.parent.relative_to(folder).as_posix() + "/"
+        for path in folder.glob("blog/*/index.html")
+    )
     return [uri for uri in posts if "archive" not in uri and "page" not in uri][:1] + [
-        uri for uri in ("method/", "hardware/", "analysis/") if (folder / uri / "index.html").is_file()
+        uri
+        for uri in ("method/", "hardware/", "analysis/")
+        if (folder / uri / "index.html").is_file()
     ]
 
 
@@ -86,8 +108,12 @@ def test_charts_are_there_without_scripting(site: Host) -> None:
         page = site.open(uri, java_script_enabled=False).page
         drawings = page.locator(".sp-chart .sp-wide > :is(svg, img)")
         assert drawings.count() == page.locator(".sp-chart").count() > 0
-        assert all(drawings.nth(index).is_visible() for index in range(drawings.count()))
-        assert page.evaluate("[...document.querySelectorAll('.sp-wide img')].every(image => image.naturalWidth)")
+        assert all(
+            drawings.nth(index).is_visible() for index in range(drawings.count())
+        )
+        assert page.evaluate(
+            "[...document.querySelectorAll('.sp-wide img')].every(image => image.naturalWidth)"
+        )
         assert page.locator("table").count() > 0
         page.context.close()
 
@@ -110,35 +136,62 @@ def test_a_program_that_cannot_start_leaves_the_plain_table(site: Host) -> None:
 
 def test_a_point_leads_to_its_run_without_scripting(site: Host) -> None:
     page = site.open("campaigns/phase1/", java_script_enabled=False).page
-    link = page.locator("#phase1-output-throughput .sp-wide svg a").last  # the one on top
+    link = page.locator(
+        "#phase1-output-throughput .sp-wide svg a"
+    ).last  # the one on top
     target = link.get_attribute("xlink:href")
     link.click()
     assert page.url == site.address + target.removeprefix("../../")
 
 
-def test_first_load_of_the_dashboard_is_small_and_has_no_chart_script(site: Host) -> None:
+def test_first_load_of_the_dashboard_is_small_and_has_no_chart_script(
+    site: Host,
+) -> None:
     visit = site.open("")
     settle(visit.page)
     visit.page.wait_for_timeout(500)
-    paths = {re.sub(r"[?#].*", "", url.removeprefix(site.address)) for url in visit.requests}
-    assert not [path for path in paths if "vega" in path or "live" in path or path.startswith("search/")]
-    assert not [path for path in paths if path.startswith(("charts/", "data/")) and not path.endswith(".wide.svg")]
+    paths = {
+        re.sub(r"[?#].*", "", url.removeprefix(site.address)) for url in visit.requests
+    }
+    assert not [
+        path
+        for path in paths
+        if "vega" in path or "live" in path or path.startswith("search/")
+    ]
+    assert not [
+        path
+        for path in paths
+        if path.startswith(("charts/", "data/")) and not path.endswith(".wide.svg")
+    ]
     sizes = {path: _compressed(_file(site.folder, path)) for path in paths}
     assert sum(sizes.values()) <= DASHBOARD_LIMIT, sizes
 
 
 def test_pages_are_small(site: Host) -> None:
-    pages = {path.relative_to(site.folder).as_posix(): _compressed(path) for path in site.folder.rglob("*.html")}
-    assert {uri.partition("/")[0] for uri in pages} > {"runs", "campaigns", "metrics", "models", "blog", "data"}
+    pages = {
+        path.relative_to(site.folder).as_posix(): _compressed(path)
+        for path in site.folder.rglob("*.html")
+    }
+    assert {uri.partition("/")[0] for uri in pages} > {
+        "runs",
+        "campaigns",
+        "metrics",
+        "models",
+        "blog",
+        "data",
+    }
     large = {
         uri: size
         for uri, size in pages.items()
-        if size > (RUN_LIMIT if re.fullmatch(r"runs/.+/index.html", uri) else PAGE_LIMIT)
+        if size
+        > (RUN_LIMIT if re.fullmatch(r"runs/.+/index.html", uri) else PAGE_LIMIT)
     }
     assert large == {}
 
 
-def test_charts_further_down_come_as_the_reader_does_and_follow_the_palette(site: Host) -> None:
+def test_charts_further_down_come_as_the_reader_does_and_follow_the_palette(
+    site: Host,
+) -> None:
     visit = site.open("campaigns/phase1/")
     page = visit.page
     last = page.locator(".sp-chart .sp-wide").last
@@ -158,7 +211,9 @@ def test_charts_further_down_come_as_the_reader_does_and_follow_the_palette(site
 def test_without_scripting_the_page_is_light_and_so_are_its_images(site: Host) -> None:
     shots = []
     for scheme in ("light", "dark"):
-        page = site.open("campaigns/phase1/", java_script_enabled=False, color_scheme=scheme).page
+        page = site.open(
+            "campaigns/phase1/", java_script_enabled=False, color_scheme=scheme
+        ).page
         image = page.locator(".sp-chart .sp-wide img").last
         image.scroll_into_view_if_needed()
         page.wait_for_timeout(500)
@@ -186,19 +241,25 @@ def test_search_by_keyboard_here_and_after_instant_navigation(site: Host) -> Non
     visit.page.click(".md-tabs >> text=Method")
     visit.page.wait_for_url("**/method/")
     settle(visit.page)
-    visit.page.wait_for_timeout(300)  # the theme closes its search with every change of address, a little later
+    visit.page.wait_for_timeout(
+        300
+    )  # the theme closes its search with every change of address, a little later
     visit.page.keyboard.press("/")
     visit.page.keyboard.type("bandwidth")
     assert results(visit.page) > 1
     visit.page.keyboard.press("Enter")
     visit.page.wait_for_url("**?h=bandwidth**")
     visit.page.locator(".md-content mark", has_text="bandwidth").first.wait_for()
-    assert len([url for url in visit.requests if url.endswith("search_index.json")]) == 1
+    assert (
+        len([url for url in visit.requests if url.endswith("search_index.json")]) == 1
+    )
     assert visit.errors == []
 
 
 def test_search_on_a_phone(site: Host) -> None:
-    page = site.open("", viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True).page
+    page = site.open(
+        "", viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True
+    ).page
     page.tap(".md-header [for=__search]")
     page.wait_for_function("document.activeElement.name === 'query'")
     page.keyboard.type("memory")
@@ -208,11 +269,17 @@ def test_search_on_a_phone(site: Host) -> None:
 @pytest.mark.parametrize("address", ["?q=bandwidth", "method/checks/?h=bandwidth"])
 def test_an_address_that_asks_for_a_search_gets_it(site: Host, address: str) -> None:
     page = site.open(address).page
-    page.wait_for_selector(".md-search-result__item" if "q=" in address else "mark", state="attached")
+    page.wait_for_selector(
+        ".md-search-result__item" if "q=" in address else "mark", state="attached"
+    )
 
 
 def _file(folder: Path, path: str) -> Path:
-    return folder / path / "index.html" if path.endswith("/") or not path else folder / path
+    return (
+        folder / path / "index.html"
+        if path.endswith("/") or not path
+        else folder / path
+    )
 
 
 def test_the_page_does_not_shift(site: Host) -> None:
@@ -245,7 +312,9 @@ def test_nothing_sticks_out_of_a_small_screen(site: Host, width: int) -> None:
 def test_the_policy_of_every_page_is_strict(site: Host) -> None:
     for path in site.folder.rglob("*.html"):
         text = path.read_text(encoding="utf-8")
-        found = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+        found = re.search(
+            r'http-equiv="Content-Security-Policy" content="([^"]*)"', text
+        )
         if 'http-equiv="refresh"' in text:
             continue
         assert found is not None, path
@@ -337,7 +406,10 @@ def shown(page: Any) -> int:
 
 def test_explorer_holds_all_runs_of_all_campaigns(site: Host) -> None:
     folders = campaign_folders(REPOSITORY / DEFAULT_DATA)
-    assert shown(explorer(site)) == sum(1 for folder in folders for _ in record_paths(folder)) + 10
+    assert (
+        shown(explorer(site))
+        == sum(1 for folder in folders for _ in record_paths(folder)) + 10
+    )
 
 
 def test_explorer_filters_searches_sorts_and_remembers(site: Host) -> None:
@@ -356,7 +428,9 @@ def test_explorer_filters_searches_sorts_and_remembers(site: Host) -> None:
 
 
 def test_explorer_brush_narrows_the_table(site: Host) -> None:
-    page = explorer(site, f"?campaign={NAME}&x=output_throughput_tok_s&y=request_latency_p50_ms")
+    page = explorer(
+        site, f"?campaign={NAME}&x=output_throughput_tok_s&y=request_latency_p50_ms"
+    )
     chart = page.locator("#explorer .sp-chart")
     chart.dispatch_event("pointerenter")
     page.wait_for_selector("#explorer .mark-symbol path")
@@ -372,7 +446,10 @@ def test_explorer_brush_narrows_the_table(site: Host) -> None:
 
 
 def test_explorer_draws_the_brush_that_an_address_asks_for(site: Host) -> None:
-    page = explorer(site, f"?campaign={NAME}&x=output_throughput_tok_s&y=request_latency_p50_ms&brush=495,505,700,1000")
+    page = explorer(
+        site,
+        f"?campaign={NAME}&x=output_throughput_tok_s&y=request_latency_p50_ms&brush=495,505,700,1000",
+    )
     page.wait_for_selector("#explorer .mark-symbol path")
     page.wait_for_function(
         "[...document.querySelectorAll('#explorer [class*=brush] path')].some(path => path.getBBox().width > 50)"
@@ -408,27 +485,48 @@ def test_compare_lays_telemetry_of_two_cells_over_each_other(site: Host) -> None
 
 def test_compare_says_what_the_build_says(site: Host) -> None:
     """The verdict, the difference and its interval are those of `data/statistics.json`, to the digit."""
-    page = site.open(f"compare/?a=cell:{NAME}/m/native/w&b=cell:{NAME}/m/container/w").page
+    page = site.open(
+        f"compare/?a=cell:{NAME}/m/native/w&b=cell:{NAME}/m/container/w"
+    ).page
     page.wait_for_selector("[data-sp-compare] tbody tr")
-    row = page.locator("[data-sp-compare] tr", has_text="Output throughput").inner_text().replace("\u2212", "-")
+    row = (
+        page.locator("[data-sp-compare] tr", has_text="Output throughput")
+        .inner_text()
+        .replace("\u2212", "-")
+    )
     statistics = json.loads((site.folder / "data" / "statistics.json").read_text())
-    (known,) = (found for found in statistics["comparisons"]
-                if found["campaign"] == NAME and found["metric"] == "output_throughput_tok_s")  # fmt: skip
+    (known,) = (
+        found
+        for found in statistics["comparisons"]
+        if found["campaign"] == NAME and found["metric"] == "output_throughput_tok_s"
+    )
     assert known["verdict"] == "lower"
-    for text in (known["verdict"], known["why"], f"{known['difference']:.2f}", f"{known['difference_percent']:.2f} %",
-                 f"{known['mean_baseline']:.2f}", f"{known['mean_candidate']:.2f}"):  # fmt: skip
+    for text in (
+        known["verdict"],
+        known["why"],
+        f"{known['difference']:.2f}",
+        f"{known['difference_percent']:.2f} %",
+        f"{known['mean_baseline']:.2f}",
+        f"{known['mean_candidate']:.2f}",
+    ):
         assert text in row
 
 
 @pytest.mark.parametrize(
     ("a", "b", "why"),
     [
-        (f"run:{NAME}-native_m_w_iter01", f"run:{NAME}-container_m_w_iter01", "Not compared when the site was built"),
+        (
+            f"run:{NAME}-native_m_w_iter01",
+            f"run:{NAME}-container_m_w_iter01",
+            "Not compared when the site was built",
+        ),
         (f"cell:{NAME}/m/container/w", f"cell:{NAME}/m/native/w", "swap A and B"),
     ],
     ids=["runs", "turned round"],
 )
-def test_what_was_not_compared_has_values_and_no_verdict(site: Host, a: str, b: str, why: str) -> None:
+def test_what_was_not_compared_has_values_and_no_verdict(
+    site: Host, a: str, b: str, why: str
+) -> None:
     page = site.open(f"compare/?a={a}&b={b}").page
     page.wait_for_selector("[data-sp-compare] tbody tr")
     row = page.locator("[data-sp-compare] tr", has_text="Output throughput")
@@ -461,7 +559,10 @@ def test_beyond_the_limit_a_run_is_the_same_view_from_its_data(tail: Host) -> No
     """Four signals of 87 samples; of a log of 260 lines the last 200."""
     visit = tail.open(RUN)
     page = visit.page
-    assert page.locator(".sp-wide > svg path[d*=L], .sp-wide > svg path[d*=H]").count() == 0
+    assert (
+        page.locator(".sp-wide > svg path[d*=L], .sp-wide > svg path[d*=H]").count()
+        == 0
+    )
     before = page.locator(".sp-chart").bounding_box()
     page.locator(".sp-chart").scroll_into_view_if_needed()
     page.wait_for_selector(".sp-wide > div svg")
@@ -471,7 +572,9 @@ def test_beyond_the_limit_a_run_is_the_same_view_from_its_data(tail: Host) -> No
     assert len(lines) == 4
     assert min(lines) > 100
     after = page.locator(".sp-chart").bounding_box()
-    assert (before["width"], before["height"]) == pytest.approx((after["width"], after["height"]), abs=1)
+    assert (before["width"], before["height"]) == pytest.approx(
+        (after["width"], after["height"]), abs=1
+    )
     page.wait_for_selector("#L61")
     assert page.locator(".sp-log pre span").count() == 200
     page.fill(".sp-search input", "line 7:")

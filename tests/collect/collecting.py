@@ -20,7 +20,14 @@ OPEN_GATES = {
     "exclusive_gpu": False,
     "max_wait": 0,
 }
-RATE = {"rate": {"regex": "rate ([0-9.]+)", "unit": "x/s", "label": "Rate", "direction": "higher"}}
+RATE = {
+    "rate": {
+        "regex": "rate ([0-9.]+)",
+        "unit": "x/s",
+        "label": "Rate",
+        "direction": "higher",
+    }
+}
 
 
 def a_command(script: str, **options: Any) -> dict[str, Any]:
@@ -49,4 +56,11 @@ def run(matrix: Matrix, data: Path, **choice: Any) -> Outcome:
 
 def records(data: Path, campaign: str = "small") -> list[Record]:
     found = [stored.record for stored in read_folder(data / campaign)]
-    return sorted(found, key=lambda record: (record.started.value, record.plan.position, record.plan.attempt))
+    return sorted(
+        found,
+        key=lambda record: (
+            record.started.value,
+            record.plan.position,
+            record.plan.attempt,
+        ),
+    )

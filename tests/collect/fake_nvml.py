@@ -22,7 +22,11 @@ class FakeNvml:
         self.utilization = 0
         self.throttle = 0
         self.clock_sm = 1980
-        self.memory: Any = unsupported if spark else SimpleNamespace(total=141 * 2**30, used=2**30, free=140 * 2**30)
+        self.memory: Any = (
+            unsupported
+            if spark
+            else SimpleNamespace(total=141 * 2**30, used=2**30, free=140 * 2**30)
+        )
         self.clock_mem: Any = unsupported if spark else 3201
         self.power_limit: Any = unsupported if spark else 700_000
         self.name = "NVIDIA GB10" if spark else "NVIDIA H200"
@@ -41,7 +45,9 @@ class FakeNvml:
         answers: dict[str, Any] = {
             "nvmlDeviceGetCount": 1,
             "nvmlDeviceGetHandleByIndex": "gpu0",
-            "nvmlDeviceGetUtilizationRates": SimpleNamespace(gpu=self.utilization, memory=0),
+            "nvmlDeviceGetUtilizationRates": SimpleNamespace(
+                gpu=self.utilization, memory=0
+            ),
             "nvmlDeviceGetMemoryInfo": self.memory,
             "nvmlDeviceGetTemperature": self.temperature,
             "nvmlDeviceGetPowerUsage": self.power,
@@ -53,18 +59,24 @@ class FakeNvml:
             "nvmlDeviceGetVbiosVersion": "96.00.B0.00.01",
             "nvmlDeviceGetEnforcedPowerLimit": self.power_limit,
             "nvmlDeviceGetMaxClockInfo": 1980,
-            "nvmlDeviceGetCudaComputeCapability": (12, 1) if "GB10" in self.name else (9, 0),
+            "nvmlDeviceGetCudaComputeCapability": (12, 1)
+            if "GB10" in self.name
+            else (9, 0),
             "nvmlDeviceGetMigMode": NVMLError("Not Supported"),
             "nvmlSystemGetDriverVersion": "580.95.05",
             "nvmlSystemGetCudaDriverVersion": 13000,
-            "nvmlDeviceGetComputeRunningProcesses": [SimpleNamespace(pid=pid) for pid in self.pids],
+            "nvmlDeviceGetComputeRunningProcesses": [
+                SimpleNamespace(pid=pid) for pid in self.pids
+            ],
         }
         if question not in answers:
             raise AttributeError(question)
         return lambda *_: self._given(answers[question])
 
     def nvmlDeviceGetClockInfo(self, _handle: str, kind: int) -> Any:  # noqa: N802
-        return self._given(self.clock_sm if kind == self.NVML_CLOCK_SM else self.clock_mem)
+        return self._given(
+            self.clock_sm if kind == self.NVML_CLOCK_SM else self.clock_mem
+        )
 
     def nvmlDeviceSetGpuLockedClocks(self, _handle: str, low: int, _high: int) -> None:  # noqa: N802
         if not self.may_lock:

@@ -34,18 +34,36 @@ def write(tmp_path: Path, matrix: Matrix) -> Path:
     return file
 
 
-def test_plan_prints_order_state_and_estimate_and_starts_nothing(tmp_path: Path, matrix_file: Path) -> None:
+def test_plan_prints_order_state_and_estimate_and_starts_nothing(
+    tmp_path: Path, matrix_file: Path
+) -> None:
     said = sparkpub("plan", matrix_file, "--data", tmp_path, "--json")
     assert said.returncode == 0
     document = json.loads(said.stdout)
     assert document["runs"] == [
-        {"position": 0, "model": "m", "environment": "native", "workload": "w", "iteration": 1, "state": "missing"},
-        {"position": 1, "model": "m", "environment": "native", "workload": "w", "iteration": 2, "state": "missing"},
+        {
+            "position": 0,
+            "model": "m",
+            "environment": "native",
+            "workload": "w",
+            "iteration": 1,
+            "state": "missing",
+        },
+        {
+            "position": 1,
+            "model": "m",
+            "environment": "native",
+            "workload": "w",
+            "iteration": 2,
+            "state": "missing",
+        },
     ]
     assert document["estimate_seconds"] is None
     assert not (tmp_path / "small").exists()
     run(a_matrix(), tmp_path, max_runs=1)
-    document = json.loads(sparkpub("plan", matrix_file, "--data", tmp_path, "--json").stdout)
+    document = json.loads(
+        sparkpub("plan", matrix_file, "--data", tmp_path, "--json").stdout
+    )
     assert [item["state"] for item in document["runs"]] == ["done", "missing"]
     assert document["estimate_seconds"] >= 0
     text = sparkpub("plan", matrix_file, "--data", tmp_path).stdout
@@ -57,7 +75,14 @@ def test_the_estimate_is_arithmetic() -> None:
     # Two runs of 60 s are known; three are left, each after a cooldown of 10 s.
     matrix = a_matrix(iterations=5, gates=OPEN_GATES | {"cooldown": 10})
     known = [
-        a_record(campaign="small", model="m", environment="native", workload="w", iteration=n, duration_seconds=60.0)
+        a_record(
+            campaign="small",
+            model="m",
+            environment="native",
+            workload="w",
+            iteration=n,
+            duration_seconds=60.0,
+        )
         for n in (1, 2)
     ]
     assert estimate(matrix, known, plan(matrix)[2:]) == 3 * (60 + 10)
@@ -66,18 +91,32 @@ def test_the_estimate_is_arithmetic() -> None:
 
 def test_status_counts_the_cells(tmp_path: Path, matrix_file: Path) -> None:
     run(a_matrix(), tmp_path, max_runs=1)
-    document = json.loads(sparkpub("status", matrix_file, "--data", tmp_path, "--json").stdout)
+    document = json.loads(
+        sparkpub("status", matrix_file, "--data", tmp_path, "--json").stdout
+    )
     assert document["cells"] == [
-        {"model": "m", "environment": "native", "workload": "w", "planned": 2, "done": 1, "failed": 0,
-         "quarantined": 0, "missing": 1}
-    ]  # fmt: skip
+        {
+            "model": "m",
+            "environment": "native",
+            "workload": "w",
+            "planned": 2,
+            "done": 1,
+            "failed": 0,
+            "quarantined": 0,
+            "missing": 1,
+        }
+    ]
     assert "1 of 2 done" in sparkpub("status", matrix_file, "--data", tmp_path).stdout
 
 
-def test_collect_says_what_it_does_in_plain_lines(tmp_path: Path, matrix_file: Path) -> None:
+def test_collect_says_what_it_does_in_plain_lines(
+    tmp_path: Path, matrix_file: Path
+) -> None:
     said = sparkpub("collect", matrix_file, "--data", tmp_path, "--no-commit")
     assert (said.returncode, said.stderr) == (0, "")
-    assert re.search(r"^\d\d:\d\d:\d\dZ m/native/w 1: ok in \d+s, rate 5$", said.stdout, re.MULTILINE)
+    assert re.search(
+        r"^\d\d:\d\d:\d\dZ m/native/w 1: ok in \d+s, rate 5$", said.stdout, re.MULTILINE
+    )
     assert "2 runs measured, 0 failed, 0 to do" in said.stdout
     assert "\x1b" not in said.stdout
 
@@ -90,7 +129,9 @@ def test_collect_says_what_it_does_in_plain_lines(tmp_path: Path, matrix_file: P
         (["--max-runs", "0"], "0 is not in the range"),
     ],
 )
-def test_wrong_usage_is_one_line_and_status_2(matrix_file: Path, options: list[str], words: str) -> None:
+def test_wrong_usage_is_one_line_and_status_2(
+    matrix_file: Path, options: list[str], words: str
+) -> None:
     said = sparkpub("collect", matrix_file, *options)
     assert said.returncode == 2
     assert len(said.stderr.splitlines()) == 1
@@ -102,7 +143,17 @@ def test_doctor_names_what_stands_in_the_way(tmp_path: Path, matrix_file: Path) 
     assert good.returncode == 0, good.stdout
     checks = {item["name"]: item for item in json.loads(good.stdout)["checks"]}
     assert checks["environment native"]["state"] == "ok"
-    assert {"gpu", "memory", "disk", "cgroup", "docker", "chroot", "clocks", "git", "trtllm-bench"} <= set(checks)
+    assert {
+        "gpu",
+        "memory",
+        "disk",
+        "cgroup",
+        "docker",
+        "chroot",
+        "clocks",
+        "git",
+        "trtllm-bench",
+    } <= set(checks)
     broken = a_matrix(models={"m": {"id": "x/m", "path": "/no/such"}})
     bad = sparkpub("doctor", write(tmp_path, broken), "--data", tmp_path)
     assert bad.returncode == 1
@@ -118,14 +169,25 @@ def test_doctor_runs_each_cell_once_and_keeps_nothing(tmp_path: Path) -> None:
     said = sparkpub("doctor", file, "--data", tmp_path, "--smoke", "--json")
     assert said.returncode == 1
     checks = {item["name"]: item for item in json.loads(said.stdout)["checks"]}
-    assert len([name for name in (item["name"] for item in json.loads(said.stdout)["checks"]) if "smoke" in name]) == 2
+    assert (
+        len(
+            [
+                name
+                for name in (item["name"] for item in json.loads(said.stdout)["checks"])
+                if "smoke" in name
+            ]
+        )
+        == 2
+    )
     assert checks["smoke m/native/good"]["state"] == "ok"
     assert checks["smoke m/native/bad"]["state"] == "missing"
     assert "exit status 4" in checks["smoke m/native/bad"]["detail"]
     assert not (tmp_path / "small").exists()
 
 
-def test_a_cell_that_varies_is_pointed_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cell_that_varies_is_pointed_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     # 4, 5, 6: the mean is 5, the sample standard deviation 1, so the variation is 20 %.
     script = f"n=$(cat {tmp_path}/n 2>/dev/null || echo 3); n=$((n+1)); echo $n > {tmp_path}/n; echo rate $n"
     run(a_matrix(script, iterations=3), tmp_path)
@@ -165,6 +227,9 @@ def test_on_a_terminal_one_line_is_redrawn(monkeypatch: pytest.MonkeyPatch) -> N
     assert terminal.text.endswith("Z done\n")
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0s"), (59.4, "59s"), (65, "1m05s"), (3600 + 720, "1h12m")])
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.4, "0s"), (59.4, "59s"), (65, "1m05s"), (3600 + 720, "1h12m")],
+)
 def test_durations_for_people(seconds: float, text: str) -> None:
     assert duration(seconds) == text

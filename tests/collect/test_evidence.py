@@ -8,7 +8,9 @@ from sparkpub.collect.journal import Log
 from sparkpub.record.redaction import Redactor
 
 
-def written(tmp_path: Path, chunks: list[bytes], cap: int = 10_000) -> tuple[bytes, bool]:
+def written(
+    tmp_path: Path, chunks: list[bytes], cap: int = 10_000
+) -> tuple[bytes, bool]:
     log = Log(tmp_path / "log", Redactor(), cap)
     for chunk in chunks:
         log.write(chunk)
@@ -19,10 +21,15 @@ def written(tmp_path: Path, chunks: list[bytes], cap: int = 10_000) -> tuple[byt
 
 def test_a_log_is_kept_byte_for_byte(tmp_path: Path) -> None:
     content = b"one\r two \xff\xfe\nthree\x1b[31m without an end"
-    assert written(tmp_path, [content[:5], content[5:9], content[9:]]) == (content, False)
+    assert written(tmp_path, [content[:5], content[5:9], content[9:]]) == (
+        content,
+        False,
+    )
 
 
-def test_a_log_over_the_cap_keeps_its_beginning_and_its_end_and_marks_the_cut(tmp_path: Path) -> None:
+def test_a_log_over_the_cap_keeps_its_beginning_and_its_end_and_marks_the_cut(
+    tmp_path: Path,
+) -> None:
     lines = [b"line %05d\n" % number for number in range(5000)]
     content, truncated = written(tmp_path, lines)
     assert truncated
@@ -41,7 +48,10 @@ HEAD, TAIL = 7_500, 2_300
 
 
 def test_a_beginning_that_just_fits_is_kept(tmp_path: Path) -> None:
-    lines = [b"h" * (HEAD - 1) + b"\n", *(b"%d" % number * 999 + b"\n" for number in range(3))]
+    lines = [
+        b"h" * (HEAD - 1) + b"\n",
+        *(b"%d" % number * 999 + b"\n" for number in range(3)),
+    ]
     content, truncated = written(tmp_path, lines)
     assert truncated
     assert content.startswith(lines[0] + b"\n[sparkpub: 1000 bytes cut here")
@@ -49,7 +59,9 @@ def test_a_beginning_that_just_fits_is_kept(tmp_path: Path) -> None:
 
 
 def test_one_byte_that_was_cut_is_a_cut(tmp_path: Path) -> None:
-    content, truncated = written(tmp_path, [b"h" * (HEAD - 1) + b"\n", b"\n", b"t" * (TAIL - 1) + b"\n"])
+    content, truncated = written(
+        tmp_path, [b"h" * (HEAD - 1) + b"\n", b"\n", b"t" * (TAIL - 1) + b"\n"]
+    )
     assert truncated
     assert b"[sparkpub: 1 bytes cut here" in content
 
@@ -59,7 +71,9 @@ def test_a_secret_split_between_chunks_is_still_redacted(tmp_path: Path) -> None
     assert content == b"login <secret>\n"
 
 
-def test_a_long_line_is_cut_between_words_so_that_no_secret_is_split(tmp_path: Path) -> None:
+def test_a_long_line_is_cut_between_words_so_that_no_secret_is_split(
+    tmp_path: Path,
+) -> None:
     chunks = [b"x" * 70_000 + b" hf_abcdefgh", b"ijklmnopqrstuvwx", b" end"]
     content, _ = written(tmp_path, chunks, cap=1_000_000)
     assert content == b"x" * 70_000 + b" <secret> end"
@@ -90,10 +104,19 @@ def redactor(monkeypatch: pytest.MonkeyPatch) -> Redactor:
         ("key is 0123456789abcdef here", "key is <secret> here"),
         ("/srv/people/khan/models and /home/anna.b/x", "<home>/models and <home>/x"),
         ("/srv/people/khanate", "/srv/people/khanate"),
-        ("on spark: release:spark-single-gpu-dev, spark.local", "on <host>: release:spark-single-gpu-dev, spark.local"),
+        (
+            "on spark: release:spark-single-gpu-dev, spark.local",
+            "on <host>: release:spark-single-gpu-dev, spark.local",
+        ),
         ("GPU-12345678-1234-1234-1234-123456789abc", "<gpu>"),
-        ("max_num_tokens=4096 tokenizer: LlamaTokenizerFast", "max_num_tokens=4096 tokenizer: LlamaTokenizerFast"),
-        ("Total Output Throughput (tokens/sec): 119.7900", "Total Output Throughput (tokens/sec): 119.7900"),
+        (
+            "max_num_tokens=4096 tokenizer: LlamaTokenizerFast",
+            "max_num_tokens=4096 tokenizer: LlamaTokenizerFast",
+        ),
+        (
+            "Total Output Throughput (tokens/sec): 119.7900",
+            "Total Output Throughput (tokens/sec): 119.7900",
+        ),
         ("eos_token: endoftextmarker", "eos_token: endoftextmarker"),
     ],
 )
@@ -103,19 +126,46 @@ def test_redaction(redactor: Redactor, text: str, clean: str) -> None:
 
 
 def test_what_follows_a_secret_flag_goes_too(redactor: Redactor) -> None:
-    argv = ("x", "--hf-token", "abc", "--max_num_tokens", "4096", "--api-key=abcdefgh1x")
-    assert redactor.argv(argv) == ("x", "--hf-token", "<secret>", "--max_num_tokens", "4096", "--api-key=<secret>")
+    argv = (
+        "x",
+        "--hf-token",
+        "abc",
+        "--max_num_tokens",
+        "4096",
+        "--api-key=abcdefgh1x",
+    )
+    assert redactor.argv(argv) == (
+        "x",
+        "--hf-token",
+        "<secret>",
+        "--max_num_tokens",
+        "4096",
+        "--api-key=<secret>",
+    )
 
 
 def test_variables_are_kept_by_allow_list(redactor: Redactor) -> None:
     found = redactor.variables(
-        {"CUDA_HOME": "/usr/local/cuda", "HF_TOKEN": "x", "NVIDIA_API_KEY": "x", "EDITOR": "vi", "PATH": "/home/a/bin"}
+        {
+            "CUDA_HOME": "/usr/local/cuda",
+            "HF_TOKEN": "x",
+            "NVIDIA_API_KEY": "x",
+            "EDITOR": "vi",
+            "PATH": "/home/a/bin",
+        }
     )
     assert found == {"CUDA_HOME": "/usr/local/cuda", "PATH": "<home>/bin"}
 
 
-def test_options_of_the_matrix_lose_their_secrets_and_nothing_else(redactor: Redactor) -> None:
-    options = {"env": {"HF_TOKEN": "x", "A": "b"}, "max_num_tokens": 8, "binds": ["/home/a/m:/m"], "gpus": None}
+def test_options_of_the_matrix_lose_their_secrets_and_nothing_else(
+    redactor: Redactor,
+) -> None:
+    options = {
+        "env": {"HF_TOKEN": "x", "A": "b"},
+        "max_num_tokens": 8,
+        "binds": ["/home/a/m:/m"],
+        "gpus": None,
+    }
     assert redactor.options(options) == {
         "env": {"HF_TOKEN": "<secret>", "A": "b"},
         "max_num_tokens": 8,
@@ -124,11 +174,15 @@ def test_options_of_the_matrix_lose_their_secrets_and_nothing_else(redactor: Red
     }
 
 
-def test_a_log_says_when_the_measurement_began_and_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_says_when_the_measurement_began_and_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A progress bar's first state has no line end: it counts when it is printed, not when the second overwrites it."""
     now = 100.0
     monkeypatch.setattr("sparkpub.collect.journal.time.monotonic", lambda: now)
-    log = Log(tmp_path / "log", Redactor(), begins=r"\bProcessed prompts", ends=r"^test \d")
+    log = Log(
+        tmp_path / "log", Redactor(), begins=r"\bProcessed prompts", ends=r"^test \d"
+    )
     log.write(b"loading\nProcessed pro")
     assert log.began is None
     now = 101.0

@@ -44,7 +44,9 @@ def later(action: Callable[[], None]) -> None:
     threading.Timer(0.05, action).start()
 
 
-def test_a_hot_gpu_is_waited_for_until_it_is_cool(tmp_path: Path, driver: FakeNvml) -> None:
+def test_a_hot_gpu_is_waited_for_until_it_is_cool(
+    tmp_path: Path, driver: FakeNvml
+) -> None:
     driver.temperature = 50
     later(lambda: setattr(driver, "temperature", 44))
     found, passed = tried(tmp_path, max_start_temp_celsius=45, max_wait=30)
@@ -59,10 +61,15 @@ def test_a_hot_gpu_is_waited_for_until_it_is_cool(tmp_path: Path, driver: FakeNv
 def test_the_limit_itself_is_too_hot(tmp_path: Path, driver: FakeNvml) -> None:
     # The source starts below 45 °C, not at it.
     driver.temperature = 45
-    assert tried(tmp_path, max_start_temp_celsius=45)[0]["max_start_temp_celsius"].met is False
+    assert (
+        tried(tmp_path, max_start_temp_celsius=45)[0]["max_start_temp_celsius"].met
+        is False
+    )
 
 
-def test_a_gpu_that_stays_hot_is_recorded_as_not_met(tmp_path: Path, driver: FakeNvml) -> None:
+def test_a_gpu_that_stays_hot_is_recorded_as_not_met(
+    tmp_path: Path, driver: FakeNvml
+) -> None:
     driver.temperature = 50
     found, passed = tried(tmp_path, max_start_temp_celsius=45)
     gate = found["max_start_temp_celsius"]
@@ -72,7 +79,9 @@ def test_a_gpu_that_stays_hot_is_recorded_as_not_met(tmp_path: Path, driver: Fak
     assert passed.unmet == ("max_start_temp_celsius",)
 
 
-def test_an_unreadable_sensor_never_passes_silently(tmp_path: Path, driver: FakeNvml) -> None:
+def test_an_unreadable_sensor_never_passes_silently(
+    tmp_path: Path, driver: FakeNvml
+) -> None:
     driver.temperature = NVMLError("Not Supported")
     found, passed = tried(tmp_path, max_start_temp_celsius=45)
     gate = found["max_start_temp_celsius"]
@@ -80,23 +89,33 @@ def test_an_unreadable_sensor_never_passes_silently(tmp_path: Path, driver: Fake
     assert "Not Supported" in (gate.reason or "")
     assert gate.readings[0].value is None
     assert passed.unmet == ("max_start_temp_celsius",)
-    without, passed = tried(tmp_path, gpus=False, max_start_temp_celsius=45, exclusive_gpu=True)
+    without, passed = tried(
+        tmp_path, gpus=False, max_start_temp_celsius=45, exclusive_gpu=True
+    )
     assert {name for name, gate in without.items() if gate.met is None} == {
-        "max_start_temp_celsius", "exclusive_gpu", "performance_state",
-    }  # fmt: skip
+        "max_start_temp_celsius",
+        "exclusive_gpu",
+        "performance_state",
+    }
     assert without["exclusive_gpu"].reason == "no driver"
 
 
-def test_somebody_else_on_the_gpu_is_waited_for(tmp_path: Path, driver: FakeNvml) -> None:
+def test_somebody_else_on_the_gpu_is_waited_for(
+    tmp_path: Path, driver: FakeNvml
+) -> None:
     driver.pids = [4711]
     later(driver.pids.clear)
-    assert tried(tmp_path, exclusive_gpu=True, max_wait=30)[0]["exclusive_gpu"].met is True
+    assert (
+        tried(tmp_path, exclusive_gpu=True, max_wait=30)[0]["exclusive_gpu"].met is True
+    )
     driver.pids = [4711]
     found, _ = tried(tmp_path, exclusive_gpu=True)
     assert found["exclusive_gpu"].met is False
 
 
-def test_free_memory_is_the_gpus_or_on_unified_memory_the_machines(tmp_path: Path, driver: FakeNvml) -> None:
+def test_free_memory_is_the_gpus_or_on_unified_memory_the_machines(
+    tmp_path: Path, driver: FakeNvml
+) -> None:
     gate = tried(tmp_path, min_free_memory_percent=90)[0]["min_free_memory_percent"]
     assert gate.readings[0].value == pytest.approx(100 * 140 / 141, abs=0.01)
     assert gate.reason == "memory of the GPU"
@@ -106,21 +125,32 @@ def test_free_memory_is_the_gpus_or_on_unified_memory_the_machines(tmp_path: Pat
     assert "unified memory" in (gate.reason or "")
 
 
-def test_an_idle_gpus_state_is_recorded_with_the_reason(tmp_path: Path, driver: FakeNvml) -> None:
+def test_an_idle_gpus_state_is_recorded_with_the_reason(
+    tmp_path: Path, driver: FakeNvml
+) -> None:
     gate = tried(tmp_path, performance_state="P0")[0]["performance_state"]
     assert (gate.met, gate.readings[0].value) == (False, "P8")
     assert "idle" in (gate.reason or "")
     assert gate.waited_seconds == 0
     found, passed = tried(tmp_path)
-    assert (found["performance_state"].readings[0].value, found["performance_state"].met) == ("P8", True)
+    assert (
+        found["performance_state"].readings[0].value,
+        found["performance_state"].met,
+    ) == ("P8", True)
     assert passed.unmet == ()
 
 
-def test_cooldown_counts_from_the_end_of_the_last_run(tmp_path: Path, driver: FakeNvml) -> None:
+def test_cooldown_counts_from_the_end_of_the_last_run(
+    tmp_path: Path, driver: FakeNvml
+) -> None:
     now = datetime.now(UTC)
-    long_ago = tried(tmp_path, cooldown=60, last=now - timedelta(seconds=61))[0]["cooldown"]
+    long_ago = tried(tmp_path, cooldown=60, last=now - timedelta(seconds=61))[0][
+        "cooldown"
+    ]
     assert (long_ago.met, long_ago.waited_seconds) == (True, 0)
-    just_now = tried(tmp_path, cooldown=60.2, last=now - timedelta(seconds=60))[0]["cooldown"]
+    just_now = tried(tmp_path, cooldown=60.2, last=now - timedelta(seconds=60))[0][
+        "cooldown"
+    ]
     assert just_now.met is True
     assert 0 <= just_now.waited_seconds < 5
     first = tried(tmp_path, cooldown=60)[0]["cooldown"]
@@ -136,19 +166,26 @@ def test_a_signal_ends_a_cooldown_at_once(tmp_path: Path, driver: FakeNvml) -> N
     assert time.monotonic() - began < 60
 
 
-def test_readings_of_a_long_wait_stay_few(tmp_path: Path, driver: FakeNvml, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readings_of_a_long_wait_stay_few(
+    tmp_path: Path, driver: FakeNvml, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(gates, "PACE", 0.0001)
     monkeypatch.setattr(gates, "KEPT", 20)
     driver.temperature = 50
-    gate = tried(tmp_path, max_start_temp_celsius=45, max_wait=0.3)[0]["max_start_temp_celsius"]
+    gate = tried(tmp_path, max_start_temp_celsius=45, max_wait=0.3)[0][
+        "max_start_temp_celsius"
+    ]
     assert len(gate.readings) <= 20
     assert gate.readings[-1].at_seconds > 0.2
 
 
 @pytest.mark.parametrize(
-    ("asked", "unified", "floor"), [(None, True, 8.0), (None, False, None), (None, None, None), (3.0, False, 3.0)]
+    ("asked", "unified", "floor"),
+    [(None, True, 8.0), (None, False, None), (None, None, None), (3.0, False, 3.0)],
 )
-def test_the_memory_floor_guards_unified_memory(asked: float | None, unified: bool | None, floor: float | None) -> None:
+def test_the_memory_floor_guards_unified_memory(
+    asked: float | None, unified: bool | None, floor: float | None
+) -> None:
     assert floor_gib(Gates(min_available_memory_gib=asked), unified) == floor
 
 
@@ -164,7 +201,9 @@ def test_clocks_are_locked_and_always_unlocked(driver: FakeNvml) -> None:
     assert driver.locked is None
 
 
-def test_clocks_left_locked_by_a_killed_collector_are_unlocked(driver: FakeNvml) -> None:
+def test_clocks_left_locked_by_a_killed_collector_are_unlocked(
+    driver: FakeNvml,
+) -> None:
     entered = controls.applied(Gates(lock_clocks_mhz=1500), Gpus(), "")
     entered.__enter__()
     assert driver.locked == 1500
@@ -180,7 +219,9 @@ def test_clocks_that_may_not_be_locked_are_said_to_be_so(driver: FakeNvml) -> No
         assert "Insufficient Permissions" in (gate.reason or "")
 
 
-def test_the_power_mode_is_set_and_set_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_power_mode_is_set_and_set_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     profile = tmp_path / "platform_profile"
     profile.write_text("balanced\n")
     monkeypatch.setattr(controls, "_PROFILE", profile)
@@ -190,7 +231,9 @@ def test_the_power_mode_is_set_and_set_back(tmp_path: Path, monkeypatch: pytest.
     assert profile.read_text() == "balanced"
 
 
-def test_dropping_caches_says_whether_it_worked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dropping_caches_says_whether_it_worked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(controls, "DROP", tmp_path / "drop")
     assert controls.drop_caches().met is True
     assert (tmp_path / "drop").read_text() == "3\n"
@@ -207,12 +250,16 @@ def test_locked_clocks_are_a_fact_of_the_machine(driver: FakeNvml) -> None:
     driver.may_lock = False
     with controls.applied(Gates(lock_clocks_mhz=1500), Gpus(), "") as done:
         assert inventory.facts(Gpus(), done).clocks_locked_mhz is None
-    with controls.applied(Gates(lock_clocks_mhz=1500), None, "no GPU can be read") as done:
+    with controls.applied(
+        Gates(lock_clocks_mhz=1500), None, "no GPU can be read"
+    ) as done:
         assert (done[0].met, done[0].reason) == (False, "no GPU can be read")
     assert inventory.facts(None).clocks_locked_mhz is None
 
 
-def test_a_driver_that_does_not_match_its_library_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_driver_that_does_not_match_its_library_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """After an upgrade without a restart every sensor of the GPU is missing, and gates and records say why."""
     fake = FakeNvml()
 
@@ -226,7 +273,9 @@ def test_a_driver_that_does_not_match_its_library_is_named(monkeypatch: pytest.M
         assert why == "no NVIDIA GPU can be read: Driver/library version mismatch"
     wanted = Gates.model_validate(OPEN_GATES | {"max_start_temp_celsius": 45})
     with Interruption() as interruption:
-        passed = Gatekeeper(wanted, why, tmp_path).passed(None, None, interruption, lambda _: None)
+        passed = Gatekeeper(wanted, why, tmp_path).passed(
+            None, None, interruption, lambda _: None
+        )
     gate = next(gate for gate in passed.gates if gate.name == "max_start_temp_celsius")
     assert (gate.met, gate.reason) == (None, why)
     sampler = Sampler()

@@ -12,13 +12,17 @@ from tests.collect.collecting import a_matrix, records, run
 
 
 def git(place: Path, *arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=place, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        ["git", *arguments], cwd=place, check=True, capture_output=True, text=True
+    ).stdout
 
 
 @pytest.fixture(autouse=True)
 def identity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tmp_path / "gitconfig"
-    config.write_text("[user]\nname = Operator\nemail = operator@example.org\n[init]\ndefaultBranch = main\n")
+    config.write_text(
+        "[user]\nname = Operator\nemail = operator@example.org\n[init]\ndefaultBranch = main\n"
+    )
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
 
@@ -65,9 +69,13 @@ def test_every_run_is_one_commit_of_its_own_files(repository: Path) -> None:
     ]
     first, second = records(data)
     for record, revision in ((second, "HEAD"), (first, "HEAD~1")):
-        changed = git(repository, "show", "--name-only", "--format=", revision).splitlines()
+        changed = git(
+            repository, "show", "--name-only", "--format=", revision
+        ).splitlines()
         stem = f"data/small/{record.stem}"
-        assert sorted(changed) == sorted([f"{stem}.json", f"{stem}.log", f"{stem}.telemetry.csv"])
+        assert sorted(changed) == sorted(
+            [f"{stem}.json", f"{stem}.log", f"{stem}.telemetry.csv"]
+        )
 
 
 def test_a_failing_commit_stops_nothing_and_is_made_up_for(repository: Path) -> None:
@@ -90,7 +98,9 @@ def test_a_commit_that_fails_once_is_retried_with_the_next_run(
 ) -> None:
     hook = repository / ".git" / "hooks" / "pre-commit"
     # Refuses exactly the second commit: the first run's.
-    hook.write_text('#!/bin/sh\nn=$(cat .git/count 2>/dev/null || echo 0); echo $((n+1)) > .git/count; [ "$n" != 1 ]\n')
+    hook.write_text(
+        '#!/bin/sh\nn=$(cat .git/count 2>/dev/null || echo 0); echo $((n+1)) > .git/count; [ "$n" != 1 ]\n'
+    )
     hook.chmod(0o755)
     run(a_matrix(), repository / "data", commit=True)
     assert sum(subject.startswith("Measure") for subject in commits(repository)) == 2
@@ -111,7 +121,9 @@ def test_a_name_that_looks_like_a_pattern_is_only_a_name(repository: Path) -> No
     for name in ("x[1].json", "x1.json"):
         (repository / name).write_text("{}\n")
     Repository.of(repository).commit([repository / "x[1].json"], "One")
-    assert git(repository, "show", "--name-only", "--format=", "HEAD").split() == ["x[1].json"]
+    assert git(repository, "show", "--name-only", "--format=", "HEAD").split() == [
+        "x[1].json"
+    ]
 
 
 @pytest.fixture
@@ -135,7 +147,9 @@ def elsewhere(tmp_path: Path, upstream: Path, name: str, content: str) -> None:
     git(clone, "push", "-q")
 
 
-def test_push_copes_with_a_remote_that_moved(tmp_path: Path, repository: Path, upstream: Path) -> None:
+def test_push_copes_with_a_remote_that_moved(
+    tmp_path: Path, repository: Path, upstream: Path
+) -> None:
     elsewhere(tmp_path, upstream, "theirs", "1\n")
     data = repository / "data"
     run(a_matrix(iterations=1), data, commit=True, push=True)
@@ -156,7 +170,12 @@ def test_a_push_in_conflict_is_reported_and_stops_nothing(
     tmp_path: Path, repository: Path, upstream: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     elsewhere(tmp_path, upstream, "data/small/campaign.json", "{}\n")
-    assert run(a_matrix(iterations=1), repository / "data", commit=True, push=True).measured == 1
+    assert (
+        run(
+            a_matrix(iterations=1), repository / "data", commit=True, push=True
+        ).measured
+        == 1
+    )
     assert "not pushed yet" in capsys.readouterr().out
     assert status(repository) == OPERATORS
 
@@ -164,24 +183,34 @@ def test_a_push_in_conflict_is_reported_and_stops_nothing(
 def test_a_repository_without_upstream_says_so_before_the_runs(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(GitError, match="branch main has no upstream; set it once with git push --set-upstream"):
+    with pytest.raises(
+        GitError,
+        match="branch main has no upstream; set it once with git push --set-upstream",
+    ):
         Repository.of(repository).push()
     run(a_matrix(iterations=1), repository / "data", commit=True, push=True)
     said = capsys.readouterr().out
     assert said.index("branch main has no upstream") < said.index("ok in")
 
 
-def test_a_detached_head_is_said_and_committed_to(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_detached_head_is_said_and_committed_to(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     git(repository, "checkout", "-q", "--detach")
     run(a_matrix(iterations=1), repository / "data", commit=True)
     said = capsys.readouterr().out
-    assert "git: HEAD is detached, so that commits belong to no branch; git switch to one" in said
+    assert (
+        "git: HEAD is detached, so that commits belong to no branch; git switch to one"
+        in said
+    )
     assert commits(repository)[0] == "Measure m/native/w, iteration 1: ok"
     with pytest.raises(GitError, match="HEAD is detached"):
         Repository.of(repository).push()
 
 
-def test_a_stale_lock_is_named(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stale_lock_is_named(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     lock = repository / ".git" / "index.lock"
     lock.touch()
     run(a_matrix(iterations=1), repository / "data", commit=True)
@@ -191,7 +220,9 @@ def test_a_stale_lock_is_named(repository: Path, capsys: pytest.CaptureFixture[s
     assert status(repository) == OPERATORS
 
 
-def test_a_declaration_that_was_not_committed_is_caught_up_with(repository: Path) -> None:
+def test_a_declaration_that_was_not_committed_is_caught_up_with(
+    repository: Path,
+) -> None:
     """At first, and when the matrix changed later; what people edit in it besides stays theirs."""
     hook = repository / ".git" / "hooks" / "pre-commit"
 
@@ -216,20 +247,30 @@ def test_a_declaration_that_was_not_committed_is_caught_up_with(repository: Path
     campaign = data / "small" / "campaign.json"
     document = json.loads(campaign.read_text())
     campaign.write_text(json.dumps(document | {"title": "As people call it"}))
-    run(a_matrix(iterations=2, title="As people call it"), data, commit=True, max_runs=0)
+    run(
+        a_matrix(iterations=2, title="As people call it"), data, commit=True, max_runs=0
+    )
     before = commits(repository)
-    edited = json.loads(campaign.read_text()) | {"acknowledged": [{"check": "small-sample", "reason": "a trial"}]}
+    edited = json.loads(campaign.read_text()) | {
+        "acknowledged": [{"check": "small-sample", "reason": "a trial"}]
+    }
     campaign.write_text(json.dumps(edited))
-    run(a_matrix(iterations=2, title="As people call it"), data, commit=True, max_runs=0)
+    run(
+        a_matrix(iterations=2, title="As people call it"), data, commit=True, max_runs=0
+    )
     assert commits(repository) == before
     assert " M data/small/campaign.json\n" in status(repository)
 
 
-def test_a_collector_killed_between_noting_and_committing_leaves_no_run_out(repository: Path) -> None:
+def test_a_collector_killed_between_noting_and_committing_leaves_no_run_out(
+    repository: Path,
+) -> None:
     data = repository / "data"
     run(a_matrix(iterations=1), data, commit=False)
     git(repository, "add", "--intent-to-add", "data")
-    assert git(repository, "ls-files", "--others", "data") == ""  # where they would else be looked for
+    assert (
+        git(repository, "ls-files", "--others", "data") == ""
+    )  # where they would else be looked for
     run(a_matrix(iterations=1), data, commit=True)
     assert status(repository) == OPERATORS
     assert commits(repository)[0] == "Measure m/native/w, iteration 1: ok"
@@ -239,12 +280,16 @@ def test_evidence_that_was_left_out_is_committed(repository: Path) -> None:
     data = repository / "data"
     run(a_matrix(iterations=1), data, commit=False)
     (record,) = records(data)
-    Repository.of(repository).commit([data / "small" / f"{record.stem}.json"], "The record alone")
+    Repository.of(repository).commit(
+        [data / "small" / f"{record.stem}.json"], "The record alone"
+    )
     run(a_matrix(iterations=1), data, commit=True)
     assert status(repository) == OPERATORS
 
 
-def test_what_the_operator_committed_meanwhile_holds_up_nothing(repository: Path) -> None:
+def test_what_the_operator_committed_meanwhile_holds_up_nothing(
+    repository: Path,
+) -> None:
     data = repository / "data"
     run(a_matrix(iterations=1), data, commit=True)
     (record,) = records(data)
@@ -269,7 +314,11 @@ def test_under_sudo_files_and_commits_are_the_invoking_users(
     monkeypatch.setenv("SUDO_GID", str(nobody))
     run(a_matrix(iterations=1), repository / "data", commit=True)
     assert commits(repository)[0] == "Measure m/native/w, iteration 1: ok"
-    made = [repository / "data", *(repository / "data").rglob("*"), *(repository / ".git" / "objects").rglob("*")]
+    made = [
+        repository / "data",
+        *(repository / "data").rglob("*"),
+        *(repository / ".git" / "objects").rglob("*"),
+    ]
     assert {path.stat().st_uid for path in made} == {nobody}
 
 
@@ -281,7 +330,9 @@ def test_our_own_commit_comes_from_git_else_from_the_environment(
     commit, clean = own_commit()
     assert commit is None or len(commit) == 40
     assert clean in (True, False, None)
-    monkeypatch.setattr(module, "__file__", str(tmp_path / "sparkpub" / "collect" / "git.py"))
+    monkeypatch.setattr(
+        module, "__file__", str(tmp_path / "sparkpub" / "collect" / "git.py")
+    )
     (tmp_path / "sparkpub" / "collect").mkdir(parents=True)
     monkeypatch.setenv("SPARKPUB_COMMIT", "f" * 40)
     assert own_commit() == ("f" * 40, None)

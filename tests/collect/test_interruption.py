@@ -26,12 +26,26 @@ LONG = "echo rate 5; exec sleep 600"
 
 
 @contextmanager
-def a_collector(tmp_path: Path, matrix: Matrix, *options: str) -> Iterator["subprocess.Popen[str]"]:
+def a_collector(
+    tmp_path: Path, matrix: Matrix, *options: str
+) -> Iterator["subprocess.Popen[str]"]:
     """`sparkpub collect` as a process of its own, as from a shell."""
     file = tmp_path / "matrix.json"
     file.write_text(json.dumps(matrix.document()))
-    argv = [sys.executable, "-m", "sparkpub", "collect", str(file), "--data", str(tmp_path), "--no-commit", *options]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    argv = [
+        sys.executable,
+        "-m",
+        "sparkpub",
+        "collect",
+        str(file),
+        "--data",
+        str(tmp_path),
+        "--no-commit",
+        *options,
+    ]
+    with subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         try:
             yield process
         finally:
@@ -46,11 +60,17 @@ def running(tmp_path: Path) -> bool:
 
 def orphans() -> list[int]:
     """Processes of dead collectors: those of a living one are another test's."""
-    return [pid for pid, who in marked("SPARKPUB_COLLECTOR").items() if processes.abandoned(who)]
+    return [
+        pid
+        for pid, who in marked("SPARKPUB_COLLECTOR").items()
+        if processes.abandoned(who)
+    ]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_during_a_run_ends_and_records_it(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_during_a_run_ends_and_records_it(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     with a_collector(tmp_path, a_matrix(LONG)) as collector:
         until(lambda: running(tmp_path))
         collector.send_signal(number)
@@ -59,10 +79,15 @@ def test_a_signal_during_a_run_ends_and_records_it(tmp_path: Path, number: signa
     assert err == ""
     assert f"stopped by {number.name}" in out
     (record,) = records(tmp_path)
-    assert (record.status, record.status_reason) == ("interrupted", f"stopped by {number.name}")
+    assert (record.status, record.status_reason) == (
+        "interrupted",
+        f"stopped by {number.name}",
+    )
     assert {item.role for item in record.evidence} == {"log", "telemetry"}
     assert orphans() == []
-    assert run(a_matrix(LONG, timeout=0.3), tmp_path).left == 0  # an interruption is no attempt
+    assert (
+        run(a_matrix(LONG, timeout=0.3), tmp_path).left == 0
+    )  # an interruption is no attempt
 
 
 def test_ctrl_c_once_finishes_the_run_in_hand(tmp_path: Path) -> None:
@@ -82,10 +107,15 @@ def test_ctrl_c_twice_stops_and_records_it(tmp_path: Path) -> None:
         collector.send_signal(signal.SIGINT)
         collector.communicate(timeout=30)
     (record,) = records(tmp_path)
-    assert (record.status, record.status_reason) == ("interrupted", "stopped by Ctrl-C, twice")
+    assert (record.status, record.status_reason) == (
+        "interrupted",
+        "stopped by Ctrl-C, twice",
+    )
 
 
-def test_ctrl_c_while_the_program_loads_just_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_the_program_loads_just_ends_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Python's own handler would raise KeyboardInterrupt in the middle of an import; once loaded, it is back."""
     before = signal.getsignal(signal.SIGINT)
     seen = []
@@ -108,7 +138,9 @@ NEVER_MET = {"min_free_disk_gib": 0, "min_free_memory_percent": 100, "max_wait":
 
 @pytest.mark.parametrize("gates", [{"cooldown": 600}, NEVER_MET])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_while_a_gate_waits_stops_at_once(tmp_path: Path, gates: dict[str, object], number: int) -> None:
+def test_a_signal_while_a_gate_waits_stops_at_once(
+    tmp_path: Path, gates: dict[str, object], number: int
+) -> None:
     matrix = a_matrix("echo rate 5; sleep 0.1")
     run(matrix, tmp_path, max_runs=1)
     waiting = a_matrix("echo rate 5; sleep 0.1", gates=OPEN_GATES | gates)
@@ -134,7 +166,9 @@ def test_a_lost_terminal_loses_no_run(tmp_path: Path) -> None:
     assert [record.status for record in records(tmp_path)] == ["ok", "ok"]
 
 
-def test_a_killed_collector_leaves_an_interrupted_record_and_no_process(tmp_path: Path) -> None:
+def test_a_killed_collector_leaves_an_interrupted_record_and_no_process(
+    tmp_path: Path,
+) -> None:
     with a_collector(tmp_path, a_matrix(LONG, iterations=1)) as collector:
         until(lambda: running(tmp_path))
         collector.kill()
@@ -152,8 +186,12 @@ def test_a_killed_collector_leaves_an_interrupted_record_and_no_process(tmp_path
     assert orphans() == []
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 20))])
-def test_killed_at_any_instant_the_campaign_completes(tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 20))]
+)
+def test_killed_at_any_instant_the_campaign_completes(
+    tmp_path: Path, seed: int
+) -> None:
     """SIGKILL at random instants until nothing is left to do: every record is whole, every slot is done once."""
     chance = random.Random(seed)
     matrix = a_matrix("echo rate 5; sleep 0.05", iterations=3)
@@ -165,13 +203,23 @@ def test_killed_at_any_instant_the_campaign_completes(tmp_path: Path, seed: int)
     outcome = run(matrix, tmp_path)
     assert outcome.left == 0
     found = records(tmp_path)
-    assert sorted(record.iteration for record in found if record.status == "ok") == [1, 2, 3]
+    assert sorted(record.iteration for record in found if record.status == "ok") == [
+        1,
+        2,
+        3,
+    ]
     assert {record.status for record in found} <= {"ok", "interrupted"}
     for record in found:
         for item in record.evidence:
             assert file_sha256(tmp_path / "small" / item.path) == item.sha256
-    known = {f"{record.stem}{suffix}" for record in found for suffix in (".json", ".log", ".telemetry.csv")}
-    assert {path.name for path in (tmp_path / "small").iterdir()} <= known | {"campaign.json"}
+    known = {
+        f"{record.stem}{suffix}"
+        for record in found
+        for suffix in (".json", ".log", ".telemetry.csv")
+    }
+    assert {path.name for path in (tmp_path / "small").iterdir()} <= known | {
+        "campaign.json"
+    }
     assert orphans() == []
 
 
@@ -189,13 +237,26 @@ def test_two_collectors_do_not_share_a_machine(tmp_path: Path) -> None:
 def test_status_tells_what_runs_now(tmp_path: Path) -> None:
     with a_collector(tmp_path, a_matrix(LONG)) as collector:
         until(lambda: running(tmp_path))
-        argv = [sys.executable, "-m", "sparkpub", "status", str(tmp_path / "matrix.json"), "--data", str(tmp_path)]
-        said = subprocess.run([*argv, "--json"], capture_output=True, text=True, check=True)
+        argv = [
+            sys.executable,
+            "-m",
+            "sparkpub",
+            "status",
+            str(tmp_path / "matrix.json"),
+            "--data",
+            str(tmp_path),
+        ]
+        said = subprocess.run(
+            [*argv, "--json"], capture_output=True, text=True, check=True
+        )
         document = json.loads(said.stdout)
         assert document["now"]["pid"] == collector.pid
         assert document["now"]["run"] == "m/native/w 1"
         assert document["now"]["phase"] == "running"
-        assert "now: m/native/w 1" in subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+        assert (
+            "now: m/native/w 1"
+            in subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+        )
         collector.send_signal(signal.SIGTERM)
         collector.communicate(timeout=30)
     said = subprocess.run([*argv, "--json"], capture_output=True, text=True, check=True)

@@ -19,7 +19,12 @@ from tests.collect.collecting import a_command, a_matrix, records, run
 
 
 def a_draft(**changes: Any) -> Record:
-    known = {"campaign": "small", "status": "interrupted", "status_reason": journal.KILLED, "evidence": ()}
+    known = {
+        "campaign": "small",
+        "status": "interrupted",
+        "status_reason": journal.KILLED,
+        "evidence": (),
+    }
     return a_record(**(known | changes))
 
 
@@ -30,7 +35,9 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
-def test_a_run_that_has_its_record_is_never_overwritten_as_interrupted(folder: Path) -> None:
+def test_a_run_that_has_its_record_is_never_overwritten_as_interrupted(
+    folder: Path,
+) -> None:
     """The collector died after it wrote the record and before it removed the run's folder."""
     draft = a_draft()
     place = journal.begin(folder, draft)
@@ -51,7 +58,10 @@ def test_a_draft_becomes_a_record_with_all_that_was_written(folder: Path) -> Non
     stored = journal.recover(folder, Redactor())
     assert stored is not None
     record = stored.record
-    assert (record.status, record.status_reason) == ("interrupted", "the collector was killed while the run was on")
+    assert (record.status, record.status_reason) == (
+        "interrupted",
+        "the collector was killed while the run was on",
+    )
     log = record.file("log")
     assert log is not None
     assert (folder / log.path).read_text() == "half a lo"
@@ -62,7 +72,9 @@ def test_a_draft_becomes_a_record_with_all_that_was_written(folder: Path) -> Non
     assert journal.recover(folder, Redactor()) is None
 
 
-@pytest.mark.parametrize("content", [None, "", '{"run_id": "tor', '{"schema_version": 99}'])
+@pytest.mark.parametrize(
+    "content", [None, "", '{"run_id": "tor', '{"schema_version": 99}']
+)
 def test_a_torn_draft_is_no_run(folder: Path, content: str | None) -> None:
     (folder / FOLDER / WORK).mkdir(parents=True)
     if content is not None:
@@ -103,28 +115,48 @@ OUTPUTS = {"report": "report.json"}
 def sealed(folder: Path, content: bytes) -> tuple[journal.Sealed, Path]:
     place = journal.begin(folder, a_draft())
     (place / WORK / "report.json").write_bytes(content)
-    return journal.seal(place, folder, "stem", OUTPUTS, Redactor(), cut=False), folder / "stem.report.json"
+    return journal.seal(
+        place, folder, "stem", OUTPUTS, Redactor(), cut=False
+    ), folder / "stem.report.json"
 
 
-def test_outputs_are_redacted_before_they_are_stored(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outputs_are_redacted_before_they_are_stored(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HF_TOKEN", "hush-hush-4711")
     done, path = sealed(folder, b'{"token": "hush-hush-4711", "rate": 5}')
     assert json.loads(path.read_bytes()) == {"token": "<secret>", "rate": 5}
     assert done.content["report"] == path.read_bytes()
     (item,) = done.evidence
-    assert (item.role, item.sha256, item.bytes) == ("report", file_sha256(path), path.stat().st_size)
+    assert (item.role, item.sha256, item.bytes) == (
+        "report",
+        file_sha256(path),
+        path.stat().st_size,
+    )
 
 
-def test_the_middle_of_a_large_output_is_cut_and_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_middle_of_a_large_output_is_cut_and_said(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(journal, "OUTPUT_CAP", 20)
     done, path = sealed(folder, b"a" * 30 + b"b" * 30)
-    assert path.read_bytes() == b"a" * 10 + b"\n[sparkpub: 40 bytes cut here: files are capped]\n" + b"b" * 10
+    assert (
+        path.read_bytes()
+        == b"a" * 10
+        + b"\n[sparkpub: 40 bytes cut here: files are capped]\n"
+        + b"b" * 10
+    )
     assert done.evidence[0].truncated
     assert "report" not in done.content  # half a document is not parsed
-    assert done.unavailable["report_content"] == "40 bytes in its middle were cut: files are capped"
+    assert (
+        done.unavailable["report_content"]
+        == "40 bytes in its middle were cut: files are capped"
+    )
 
 
-def test_an_output_of_exactly_the_cap_is_whole(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_output_of_exactly_the_cap_is_whole(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(journal, "OUTPUT_CAP", 20)
     done, path = sealed(folder, b"a" * 20)
     assert path.read_bytes() == done.content["report"] == b"a" * 20
@@ -138,7 +170,9 @@ def test_an_output_that_is_not_there_is_said(folder: Path) -> None:
     assert done.evidence == ()
 
 
-def test_an_output_that_was_sealed_before_the_collector_died_is_kept(folder: Path) -> None:
+def test_an_output_that_was_sealed_before_the_collector_died_is_kept(
+    folder: Path,
+) -> None:
     draft = a_draft()
     journal.begin(folder, draft)
     (folder / f"{draft.stem}.report.json").write_text("{}")
@@ -155,11 +189,16 @@ def test_only_a_log_that_was_cut_is_marked_as_cut(folder: Path) -> None:
     for name in ("log", "telemetry.csv"):
         (place / name).write_text("1\n")
     done = journal.seal(place, folder, "stem", {}, Redactor(), cut=True)
-    assert {item.role: item.truncated for item in done.evidence} == {"log": True, "telemetry": False}
+    assert {item.role: item.truncated for item in done.evidence} == {
+        "log": True,
+        "telemetry": False,
+    }
 
 
 @pytest.mark.parametrize("link", ["outside", "folder"])
-def test_links_of_a_command_are_not_followed(folder: Path, tmp_path: Path, link: str) -> None:
+def test_links_of_a_command_are_not_followed(
+    folder: Path, tmp_path: Path, link: str
+) -> None:
     (tmp_path / "secret.json").write_text("{}")
     place = journal.begin(folder, a_draft())
     if link == "outside":
@@ -179,7 +218,9 @@ def failing(message: str) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize("place", ["watching", "sealing", "recording"])
-def test_an_error_of_our_own_never_loses_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+def test_an_error_of_our_own_never_loses_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
     """Wherever the collector itself fails, the run that was on becomes a record with its log."""
     targets: dict[str, tuple[Any, str]] = {
         "watching": (following._Run, "_must_stop"),
@@ -191,17 +232,26 @@ def test_an_error_of_our_own_never_loses_the_run(tmp_path: Path, monkeypatch: py
         with pytest.raises(RuntimeError, match="of our own"):
             run(a_matrix("echo rate 5; sleep 1", iterations=1), tmp_path)
     (record,) = records(tmp_path)
-    assert (record.status, record.status_reason) == ("interrupted", "the collector failed: RuntimeError: of our own")
+    assert (record.status, record.status_reason) == (
+        "interrupted",
+        "the collector failed: RuntimeError: of our own",
+    )
     assert record.file("log") is not None
     assert not (tmp_path / "small" / FOLDER).exists()
     assert run(a_matrix("echo rate 5; sleep 1", iterations=1), tmp_path).measured == 1
 
 
-def test_a_full_disk_is_one_line_and_keeps_the_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_one_line_and_keeps_the_draft(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing more can be written: the next collector finds the draft and makes the record of it."""
 
     def full(path: Path, *_: object, **__: object) -> None:
-        if path.name != DRAFT and path.suffix == ".json" and path.name != "campaign.json":
+        if (
+            path.name != DRAFT
+            and path.suffix == ".json"
+            and path.name != "campaign.json"
+        ):
             raise OSError(28, "No space left on device", str(path))
         write(path, *_, **__)  # type: ignore[arg-type]
 
@@ -218,7 +268,9 @@ def test_a_full_disk_is_one_line_and_keeps_the_draft(tmp_path: Path, monkeypatch
     assert [record.status for record in records(tmp_path)] == ["interrupted", "ok"]
 
 
-def test_a_log_that_cannot_be_written_does_not_block_the_command(tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_written_does_not_block_the_command(
+    tmp_path: Path,
+) -> None:
     """/dev/full takes nothing: what is printed is read on all the same."""
     log = journal.Log(Path("/dev/full"), Redactor(), begins="rate")
     for _ in range(3):
@@ -232,12 +284,17 @@ def test_two_writers_keep_their_lines_apart(tmp_path: Path) -> None:
     log = journal.Log(tmp_path / "log", Redactor(), begins="go", ends="over")
     log.write(b"client o")
     log.write_served(b"server go over\nserver t")
-    assert (log.began, log.ended) == (None, None)  # the command's words count, not the server's
+    assert (log.began, log.ended) == (
+        None,
+        None,
+    )  # the command's words count, not the server's
     log.write(b"ne\n")
     log.write_served(b"wo")
     log.write(b"client go over")
     log.close()
-    assert (tmp_path / "log").read_text() == "server go over\nclient one\nserver two\nclient go over"
+    assert (
+        tmp_path / "log"
+    ).read_text() == "server go over\nclient one\nserver two\nclient go over"
     assert log.began is not None
     assert log.ended is not None
 

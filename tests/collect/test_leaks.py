@@ -20,7 +20,11 @@ SECONDS = np.arange(600.0)
 def alarms(values: np.ndarray) -> list[str]:
     """What is said of a phase whose used memory is `values`, one sample per second."""
     watch = LeakWatch()
-    return [text for at, value in enumerate(values) for text in watch.sample(at, {"gpu_memory_used_gib": value})]
+    return [
+        text
+        for at, value in enumerate(values)
+        for text in watch.sample(at, {"gpu_memory_used_gib": value})
+    ]
 
 
 def white(draw: np.random.Generator) -> np.ndarray:
@@ -31,28 +35,46 @@ def correlated(draw: np.random.Generator) -> np.ndarray:
     """Noise that remembers for about twenty samples (autocorrelation 0.95), of standard deviation 0.1 GiB."""
     values = np.empty(len(SECONDS))
     values[0] = draw.normal(0, 0.1)
-    for at, shock in enumerate(draw.normal(0, 0.1 * np.sqrt(1 - 0.95**2), len(SECONDS) - 1)):
+    for at, shock in enumerate(
+        draw.normal(0, 0.1 * np.sqrt(1 - 0.95**2), len(SECONDS) - 1)
+    ):
         values[at + 1] = 0.95 * values[at] + shock
     return 40 + values
 
 
 def collected_garbage(draw: np.random.Generator) -> np.ndarray:
     """A saw: a gibibyte in forty seconds, given back at once."""
-    return 40 + (SECONDS + draw.integers(40)) % 40 / 40 + draw.normal(0, 0.02, len(SECONDS))
+    return (
+        40
+        + (SECONDS + draw.integers(40)) % 40 / 40
+        + draw.normal(0, 0.02, len(SECONDS))
+    )
 
 
 def filled_once(draw: np.random.Generator) -> np.ndarray:
     """Two gibibytes at some moment, held from there on."""
-    return 40 + 2.0 * (draw.integers(1, 600) < SECONDS) + draw.normal(0, 0.02, len(SECONDS))
+    return (
+        40
+        + 2.0 * (draw.integers(1, 600) < SECONDS)
+        + draw.normal(0, 0.02, len(SECONDS))
+    )
 
 
 def warming_caches(draw: np.random.Generator) -> np.ndarray:
     """Three gibibytes taken ever more slowly, most of it in the first ten seconds."""
-    return 40 + 3 * (1 - np.exp(-SECONDS / draw.uniform(2, 5))) + draw.normal(0, 0.02, len(SECONDS))
+    return (
+        40
+        + 3 * (1 - np.exp(-SECONDS / draw.uniform(2, 5)))
+        + draw.normal(0, 0.02, len(SECONDS))
+    )
 
 
-@pytest.mark.parametrize("noise", [white, correlated, collected_garbage, filled_once, warming_caches])
-def test_memory_that_does_not_grow_for_good_raises_no_alarm(noise: Callable[..., np.ndarray]) -> None:
+@pytest.mark.parametrize(
+    "noise", [white, correlated, collected_garbage, filled_once, warming_caches]
+)
+def test_memory_that_does_not_grow_for_good_raises_no_alarm(
+    noise: Callable[..., np.ndarray],
+) -> None:
     """At most one false alarm in 100 phases of ten minutes, each looked at 120 times in three stretches."""
     draw = np.random.default_rng(11)
     wrong = sum(bool(alarms(noise(draw))) for _ in range(100))
@@ -70,8 +92,14 @@ def test_a_leak_is_noted_once_with_its_rate(sd: float) -> None:
 def test_a_leak_that_begins_late_is_noted_within_a_quarter_of_the_phase() -> None:
     watch = LeakWatch()
     values = 40 + np.maximum(0, SECONDS - 300) / 60
-    noted = [at for at, value in enumerate(values) if watch.sample(at, {"gpu_memory_used_gib": value})]
-    assert 300 < noted[0] <= 405  # the last quarter of 400 s is growth alone, and every 5 s is looked
+    noted = [
+        at
+        for at, value in enumerate(values)
+        if watch.sample(at, {"gpu_memory_used_gib": value})
+    ]
+    assert (
+        300 < noted[0] <= 405
+    )  # the last quarter of 400 s is growth alone, and every 5 s is looked
 
 
 def test_slow_growth_is_noted_when_it_has_come_to_something() -> None:
@@ -89,14 +117,21 @@ def test_each_signal_is_judged_by_itself() -> None:
     for at in range(90):
         grown = at / 60
         row = {
-            "mem_available_gib": 100 - grown, "cgroup_current_gib": 10 + 2 * grown, "cgroup_file_gib": 1 + grown,
-            "cgroup_shmem_gib": 0.0, "processes_pss_gib": 9.0, "gpu_memory_used_gib": None,
-        }  # fmt: skip
+            "mem_available_gib": 100 - grown,
+            "cgroup_current_gib": 10 + 2 * grown,
+            "cgroup_file_gib": 1 + grown,
+            "cgroup_shmem_gib": 0.0,
+            "processes_pss_gib": 9.0,
+            "gpu_memory_used_gib": None,
+        }
         noted += watch.sample(at, row)
-    assert [text.partition(" grew")[0] for text in noted] == [
-        "memory in use on the machine",
-        "memory of the run's control group",  # without its page cache it grows half as fast as with it
-    ]
+    assert (
+        [text.partition(" grew")[0] for text in noted]
+        == [
+            "memory in use on the machine",
+            "memory of the run's control group",  # without its page cache it grows half as fast as with it
+        ]
+    )
     assert all("1.00 GiB/min" in text for text in noted)
 
 
@@ -113,28 +148,45 @@ print("rate 5")
 """
 
 
-@pytest.mark.parametrize("span", [6.0, pytest.param(leaks.SPAN_SECONDS, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "span", [6.0, pytest.param(leaks.SPAN_SECONDS, marks=pytest.mark.slow)]
+)
 def test_a_leaking_process_is_noted_while_it_runs(
-    span: float, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    span: float,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """120 steps of 12 MiB: 1.4 GiB in a fifth more than the least time that shows a trend."""
     monkeypatch.setattr(leaks, "SPAN_SECONDS", span)
     monkeypatch.setattr(leaks, "EVERY_SECONDS", span / 12)
-    options = a_command("", measured_from="^now measuring") | {"argv": [sys.executable, "-c", LEAKING, f"{span / 100}"]}
+    options = a_command("", measured_from="^now measuring") | {
+        "argv": [sys.executable, "-c", LEAKING, f"{span / 100}"]
+    }
     run(a_matrix(workloads={"w": options}, iterations=1), tmp_path)
     (record,) = records(tmp_path)
     assert record.status == "ok"
     assert "leaks" not in record.unavailable
-    noted = [event for event in record.events if event.kind == "leak" and event.at_seconds is not None]
+    noted = [
+        event
+        for event in record.events
+        if event.kind == "leak" and event.at_seconds is not None
+    ]
     assert noted
     assert all(span <= event.at_seconds < record.duration_seconds for event in noted)
     assert len({event.text.partition(" grew")[0] for event in noted}) == len(noted)
     assert f"m/native/w 1: leak: {noted[0].text}" in capsys.readouterr().out
-    (finding,) = [found for found in review(load(tmp_path)).findings if found.check == "leak"]
-    assert finding.evidence["details"] == {record.run_id: "; ".join(event.text for event in noted)}
+    (finding,) = [
+        found for found in review(load(tmp_path)).findings if found.check == "leak"
+    ]
+    assert finding.evidence["details"] == {
+        record.run_id: "; ".join(event.text for event in noted)
+    }
 
 
-def test_growth_before_the_measurement_is_no_leak_and_an_unknown_beginning_is_said(tmp_path: Path) -> None:
+def test_growth_before_the_measurement_is_no_leak_and_an_unknown_beginning_is_said(
+    tmp_path: Path,
+) -> None:
     run(a_matrix(iterations=1), tmp_path)
     (record,) = records(tmp_path)
     assert "where the measurement began" in record.unavailable["leaks"]

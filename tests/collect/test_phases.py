@@ -13,7 +13,9 @@ from tests.collect.collecting import a_command, a_matrix, records, run
 def an_answer(seconds: float | None, milliseconds: float | None = None) -> Answer:
     metrics = {}
     if milliseconds is not None:
-        metrics["measured_time_ms"] = MetricValue(value=milliseconds, unit="ms", source="log")
+        metrics["measured_time_ms"] = MetricValue(
+            value=milliseconds, unit="ms", source="log"
+        )
     return Answer(metrics, Observed(measured_seconds=seconds))
 
 
@@ -22,26 +24,48 @@ def an_answer(seconds: float | None, milliseconds: float | None = None) -> Answe
     [
         (10.0, None, an_answer(4.0), (10.0, 14.0)),
         (None, 20.0, an_answer(4.0), (16.0, 20.0)),
-        (10.0, 20.0, an_answer(4.0), (10.0, 20.0)),  # both lines were printed: they count
+        (
+            10.0,
+            20.0,
+            an_answer(4.0),
+            (10.0, 20.0),
+        ),  # both lines were printed: they count
         (10.0, None, an_answer(None, 4000.0), (10.0, 14.0)),
-        (10.0, None, an_answer(4.0, 9000.0), (10.0, 14.0)),  # what was observed before what was computed
+        (
+            10.0,
+            None,
+            an_answer(4.0, 9000.0),
+            (10.0, 14.0),
+        ),  # what was observed before what was computed
         (28.0, None, an_answer(4.0), (28.0, 30.0)),  # no longer than the run
         (None, 2.0, an_answer(4.0), (0.0, 2.0)),
         (31.0, None, an_answer(4.0), None),
-        (10.0, None, an_answer(None), (10.0, 30.0)),  # nothing more is known: until the command ends
+        (
+            10.0,
+            None,
+            an_answer(None),
+            (10.0, 30.0),
+        ),  # nothing more is known: until the command ends
         (None, 10.0, an_answer(None), None),
         (None, None, an_answer(4.0), None),
     ],
 )
 def test_what_was_printed_places_the_measured_phase(
-    began: float | None, ended: float | None, answer: Answer, expected: tuple[float, float] | None
+    began: float | None,
+    ended: float | None,
+    answer: Answer,
+    expected: tuple[float, float] | None,
 ) -> None:
     found = phases.seen_in_log(answer, began, ended, duration=30.0)
     if expected is None:
         assert found == ()
         return
     startup, measure = found
-    assert (startup.name, startup.start_seconds, startup.end_seconds) == ("startup", 0.0, expected[0])
+    assert (startup.name, startup.start_seconds, startup.end_seconds) == (
+        "startup",
+        0.0,
+        expected[0],
+    )
     assert phases.measured(found) == measure
     assert (measure.start_seconds, measure.end_seconds) == expected
 
@@ -62,9 +86,14 @@ def test_an_unknown_phase_has_a_reason(
 
 
 @pytest.mark.parametrize(("epoch", "start"), [(1002.0, 5.0), (None, 3.0), (990.0, 3.0)])
-def test_a_payloads_phases_are_moved_to_the_runs_clock(epoch: float | None, start: float) -> None:
+def test_a_payloads_phases_are_moved_to_the_runs_clock(
+    epoch: float | None, start: float
+) -> None:
     """Launched at 1000, started counting at 1002; a clock that was set back moves nothing."""
-    timed = (Phase(name="load", start_seconds=0, end_seconds=3), Phase(name="measure", start_seconds=3, end_seconds=7))
+    timed = (
+        Phase(name="load", start_seconds=0, end_seconds=3),
+        Phase(name="measure", start_seconds=3, end_seconds=7),
+    )
     answer = Answer({}, phases=timed, phases_epoch=epoch)
     measure = phases.measured(phases.timed_by_payload(answer, 1000.0))
     assert measure is not None
@@ -74,20 +103,29 @@ def test_a_payloads_phases_are_moved_to_the_runs_clock(epoch: float | None, star
 def test_a_run_is_measured_where_its_lines_say(tmp_path: Path) -> None:
     """A command that loads for a second and reports a measurement of half a second."""
     script = "echo loading; sleep 1; echo go; sleep 1; echo took 500 rate 5"
-    metrics = a_command("")["metrics"] | {"measured_time_ms": {"regex": "took ([0-9]+)"}}
+    metrics = a_command("")["metrics"] | {
+        "measured_time_ms": {"regex": "took ([0-9]+)"}
+    }
     workload = a_command(script, measured_from="^go", metrics=metrics)
     run(a_matrix(workloads={"w": workload}, iterations=1), tmp_path)
     (record,) = records(tmp_path)
     startup, measure = record.phases
     assert 1.0 <= startup.end_seconds < 2.0
-    assert measure.start_seconds == startup.end_seconds == record.value("startup_seconds")
+    assert (
+        measure.start_seconds == startup.end_seconds == record.value("startup_seconds")
+    )
     assert measure.end_seconds == pytest.approx(measure.start_seconds + 0.5)
     assert record.metrics["gpu_power_mean_watt"].reason is not None
 
 
-def test_a_run_without_such_lines_says_that_its_phase_is_not_known(tmp_path: Path) -> None:
+def test_a_run_without_such_lines_says_that_its_phase_is_not_known(
+    tmp_path: Path,
+) -> None:
     run(a_matrix(iterations=1), tmp_path)
     (record,) = records(tmp_path)
     assert record.phases == ()
     reason = record.metrics["startup_seconds"].reason
-    assert reason == "the measured phase is not known: nothing that was printed says when it began or ended"
+    assert (
+        reason
+        == "the measured phase is not known: nothing that was printed says when it began or ended"
+    )

@@ -22,7 +22,12 @@ def in_environment(tmp_path: Path, environment: dict[str, Any], script: str) -> 
         "outputs": {"report": "r.json"},
     }
     outcome = run(
-        a_matrix(models=models, environments={"there": environment}, workloads={"w": workload}, iterations=1),
+        a_matrix(
+            models=models,
+            environments={"there": environment},
+            workloads={"w": workload},
+            iterations=1,
+        ),
         tmp_path / "data",
     )
     assert outcome.exit_code == 0
@@ -44,7 +49,9 @@ def log_of(tmp_path: Path, record: Record) -> str:
 def test_a_campaign_in_a_chroot(tmp_path: Path) -> None:
     root = a_rootfs(tmp_path / "root")
     binds = [*BINDS, f"{tmp_path / 'models'}:/models:ro"]
-    record = in_environment(tmp_path, {"type": "chroot", "rootfs": str(root), "binds": binds}, SCRIPT)
+    record = in_environment(
+        tmp_path, {"type": "chroot", "rootfs": str(root), "binds": binds}, SCRIPT
+    )
     assert log_of(tmp_path, record) == "rate 2\nat /models/m\n"
     assert record.container is None
     assert record.unavailable["container"] == "not a container"
@@ -55,12 +62,17 @@ def test_a_campaign_in_a_container(tmp_path: Path) -> None:
     import docker
 
     client = docker.from_env()
-    client.api.import_image_from_data(a_tar(), repository=IMAGE.partition(":")[0], tag="latest")
+    client.api.import_image_from_data(
+        a_tar(), repository=IMAGE.partition(":")[0], tag="latest"
+    )
     client.close()
     environment = {
-        "type": "docker", "image": IMAGE, "network": "none", "python": "/usr/bin/python3",
+        "type": "docker",
+        "image": IMAGE,
+        "network": "none",
+        "python": "/usr/bin/python3",
         "binds": [*BINDS, f"{tmp_path / 'models'}:/models:ro"],
-    }  # fmt: skip
+    }
     record = in_environment(tmp_path, environment, SCRIPT)
     assert log_of(tmp_path, record) == "rate 2\nat /models/m\n"
     assert record.container is not None
@@ -70,15 +82,33 @@ def test_a_campaign_in_a_container(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("honest", [True, False])
-def test_an_engine_that_ignores_the_model_is_caught(tmp_path: Path, honest: bool) -> None:
+def test_an_engine_that_ignores_the_model_is_caught(
+    tmp_path: Path, honest: bool
+) -> None:
     """The predecessor's runner dropped --model_path: every row was the first model. What ran contradicts what was
     asked for, and the second model's runs say so."""
     configs = {
-        "small": {"model_type": "qwen2", "num_hidden_layers": 28, "num_attention_heads": 28, "num_key_value_heads": 4,
-                  "hidden_size": 3584, "intermediate_size": 18944, "vocab_size": 152064, "torch_dtype": "bfloat16"},
-        "large": {"model_type": "qwen2", "num_hidden_layers": 80, "num_attention_heads": 64, "num_key_value_heads": 8,
-                  "hidden_size": 8192, "intermediate_size": 29568, "vocab_size": 152064, "torch_dtype": "bfloat16"},
-    }  # fmt: skip
+        "small": {
+            "model_type": "qwen2",
+            "num_hidden_layers": 28,
+            "num_attention_heads": 28,
+            "num_key_value_heads": 4,
+            "hidden_size": 3584,
+            "intermediate_size": 18944,
+            "vocab_size": 152064,
+            "torch_dtype": "bfloat16",
+        },
+        "large": {
+            "model_type": "qwen2",
+            "num_hidden_layers": 80,
+            "num_attention_heads": 64,
+            "num_key_value_heads": 8,
+            "hidden_size": 8192,
+            "intermediate_size": 29568,
+            "vocab_size": 152064,
+            "torch_dtype": "bfloat16",
+        },
+    }
     models = {}
     for name, config in configs.items():
         folder = tmp_path / "models" / name
@@ -86,20 +116,36 @@ def test_an_engine_that_ignores_the_model_is_caught(tmp_path: Path, honest: bool
         (folder / "config.json").write_text(json.dumps(config))
         models[name] = {"id": f"x/{name}", "path": str(folder)}
     engine = tmp_path / "trtllm-bench"
-    engine.write_text(STAND_IN.format(python=sys.executable, honest=honest, first=tmp_path / "models" / "small"))
+    engine.write_text(
+        STAND_IN.format(
+            python=sys.executable, honest=honest, first=tmp_path / "models" / "small"
+        )
+    )
     engine.chmod(0o755)
     environment = {"type": "host", "env": {"PATH": f"{tmp_path}:/usr/bin:/bin"}}
     workload = {
-        "type": "trtllm-bench", "mode": "throughput", "requests": 50, "input_tokens": 32, "output_tokens": 128,
-        "max_batch_size": 8, "max_num_tokens": 4096,
-    }  # fmt: skip
+        "type": "trtllm-bench",
+        "mode": "throughput",
+        "requests": 50,
+        "input_tokens": 32,
+        "output_tokens": 128,
+        "max_batch_size": 8,
+        "max_num_tokens": 4096,
+    }
     run(
-        a_matrix(models=models, environments={"native": environment}, workloads={"w": workload}, iterations=1),
+        a_matrix(
+            models=models,
+            environments={"native": environment},
+            workloads={"w": workload},
+            iterations=1,
+        ),
         tmp_path / "data",
     )
     found = {record.model: record for record in records(tmp_path / "data")}
     doubts = {
-        name: [event.text for event in record.events if "observed identity" in event.text]
+        name: [
+            event.text for event in record.events if "observed identity" in event.text
+        ]
         for name, record in found.items()
     }
     assert doubts["small"] == []

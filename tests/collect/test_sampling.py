@@ -39,7 +39,9 @@ def test_a_sample_has_every_sensor_in_its_unit(driver: FakeNvml) -> None:
     assert row["gpu_processes"] == 0
 
 
-def test_a_spark_has_no_device_memory_and_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_spark_has_no_device_memory_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(nvml, "library", lambda: FakeNvml(spark=True))
     sampler, table = Sampler(), Table(tmp_path / "t.csv")
     row = sampler.row(0.0)
@@ -50,7 +52,9 @@ def test_a_spark_has_no_device_memory_and_says_so(monkeypatch: pytest.MonkeyPatc
     table.close(sampler.reasons)
     telemetry = parse((tmp_path / "t.csv").read_text())
     assert "Not Supported" in telemetry.notes["gpu_memory_used_gib"]
-    found = sampling.metrics(Readings(telemetry), 1.0, "the measured phase is not known")
+    found = sampling.metrics(
+        Readings(telemetry), 1.0, "the measured phase is not known"
+    )
     assert found["gpu_memory_peak_gib"].value is None
     assert "Not Supported" in (found["gpu_memory_peak_gib"].reason or "")
     assert found["gpu_temp_end_celsius"].value == 40
@@ -62,7 +66,12 @@ def test_a_spark_has_no_device_memory_and_says_so(monkeypatch: pytest.MonkeyPatc
 
 def test_the_machine_is_described_and_not_named(driver: FakeNvml) -> None:
     facts = inventory.facts(Gpus())
-    assert (facts.driver, facts.cuda_driver, facts.kind, facts.unified_memory) == ("580.95.05", "13.0", "h200", False)
+    assert (facts.driver, facts.cuda_driver, facts.kind, facts.unified_memory) == (
+        "580.95.05",
+        "13.0",
+        "h200",
+        False,
+    )
     assert facts.gpus[0].power_limit_watt == 700.0
     assert "12345678" not in facts.model_dump_json()
     assert facts == inventory.facts(Gpus())
@@ -85,7 +94,11 @@ def test_processes_of_others_are_told_from_the_runs(driver: FakeNvml) -> None:
     driver.pids = [1]
     assert sampler.row(0.0)["gpu_foreign_processes"] == 1  # there before the run
     sampler.attach(os.getpid(), 0.0)
-    driver.pids = [1, os.getpid(), 2**22 + 1]  # a baseline process, the run itself, one of another namespace
+    driver.pids = [
+        1,
+        os.getpid(),
+        2**22 + 1,
+    ]  # a baseline process, the run itself, one of another namespace
     row = sampler.row(1.0)
     assert (row["gpu_processes"], row["gpu_foreign_processes"]) == (3, 1)
     driver.pids = [os.getpid(), os.getppid()]
@@ -109,21 +122,33 @@ A_RUN = {
     "gpu_utilization_percent": (0.0, 100.0, 5.0, 90.0, 8.0, 100.0, 0.0),
     "gpu_clock_sm_mhz": (300.0, 1000.0, 300.0, 1900.0, 1600.0, 1800.0, 300.0),
     "gpu_memory_used_gib": (1.0, 2.0, 15.0, 3.0, 3.0, 3.0, 3.0),
-}  # fmt: skip
+}
 """Start-up until second 2, measured until second 4, shutdown after that."""
 
 
 def test_metrics_are_arithmetic_over_the_samples() -> None:
-    found = {name: item.value for name, item in sampling.metrics(a_telemetry(**A_RUN), 5.0, measured(2, 4)).items()}
+    found = {
+        name: item.value
+        for name, item in sampling.metrics(
+            a_telemetry(**A_RUN), 5.0, measured(2, 4)
+        ).items()
+    }
     assert found["system_peak_gib"] == 40.0  # 100 - 60
     assert found["gpu_memory_peak_gib"] == 15.0
-    temperatures = [found[f"gpu_temp_{when}_celsius"] for when in ("start", "end", "max")]
+    temperatures = [
+        found[f"gpu_temp_{when}_celsius"] for when in ("start", "end", "max")
+    ]
     assert temperatures == [41, 55, 60]
     assert found["gpu_energy_joule"] == 900.0  # 2030 - 1130: the measured phase
     assert found["gpu_power_mean_watt"] == 450.0  # 900 J in 2 s
-    assert (found["startup_seconds"], found["startup_energy_joule"]) == (2.0, 130.0)  # 1130 - 1000: from the launch
+    assert (found["startup_seconds"], found["startup_energy_joule"]) == (
+        2.0,
+        130.0,
+    )  # 1130 - 1000: from the launch
     assert found["run_energy_joule"] == 1230.0  # 2230 - 1000
-    assert found["gpu_clock_sm_mean_mhz"] == 1850.0  # (1900 + 1800) / 2: measured, and under load
+    assert (
+        found["gpu_clock_sm_mean_mhz"] == 1850.0
+    )  # (1900 + 1800) / 2: measured, and under load
     assert found["gpu_utilization_mean_percent"] == 66.0  # (90 + 8 + 100) / 3
     assert found["cgroup_peak_gib"] is None
 
@@ -136,29 +161,49 @@ def test_between_samples_the_counter_is_interpolated() -> None:
 
 
 def test_energy_is_the_integral_of_power_where_there_is_no_counter() -> None:
-    readings = a_telemetry(elapsed_seconds=(-1.0, 0.0, 1.0, 3.0), gpu_power_watt=(500.0, 10.0, 30.0, 50.0))
-    assert readings.energy(0.0, 3.0) == 20.0 + 80.0  # trapezes: (10 + 30) / 2 · 1 + (30 + 50) / 2 · 2
+    readings = a_telemetry(
+        elapsed_seconds=(-1.0, 0.0, 1.0, 3.0), gpu_power_watt=(500.0, 10.0, 30.0, 50.0)
+    )
+    assert (
+        readings.energy(0.0, 3.0) == 20.0 + 80.0
+    )  # trapezes: (10 + 30) / 2 · 1 + (30 + 50) / 2 · 2
     assert readings.energy(2.0, 3.0) == 45.0  # 40 W at second 2: (40 + 50) / 2
     found = sampling.metrics(readings, 3.0, measured(1.0, 3.0))
-    assert (found["gpu_energy_joule"].value, found["gpu_power_mean_watt"].value) == (80.0, 40.0)
+    assert (found["gpu_energy_joule"].value, found["gpu_power_mean_watt"].value) == (
+        80.0,
+        40.0,
+    )
 
 
 def test_without_a_measured_phase_nothing_is_averaged_over_the_run() -> None:
     found = sampling.metrics(a_telemetry(**A_RUN), 5.0, "nobody knows when")
-    unknown = [name for name, item in found.items() if item.reason == "nobody knows when"]
+    unknown = [
+        name for name, item in found.items() if item.reason == "nobody knows when"
+    ]
     assert unknown == list(sampling.OF_MEASURED_PHASE)
     assert found["run_energy_joule"].value == 1230.0
 
 
 def test_a_phase_between_two_samples_has_no_means() -> None:
     found = sampling.metrics(a_telemetry(**A_RUN), 5.0, measured(2.1, 2.9))
-    for name in ("gpu_power_mean_watt", "gpu_energy_joule", "gpu_utilization_mean_percent", "gpu_clock_sm_mean_mhz"):
+    for name in (
+        "gpu_power_mean_watt",
+        "gpu_energy_joule",
+        "gpu_utilization_mean_percent",
+        "gpu_clock_sm_mean_mhz",
+    ):
         assert found[name].value is None
-        assert found[name].reason == "too few samples were taken in the measured phase of 0.8 s"
+        assert (
+            found[name].reason
+            == "too few samples were taken in the measured phase of 0.8 s"
+        )
     assert found["startup_seconds"].value == 2.1
     # One sample says how busy the GPU was, and not how much energy went in.
     found = sampling.metrics(a_telemetry(**A_RUN), 5.0, measured(1.9, 2.9))
-    assert (found["gpu_utilization_mean_percent"].value, found["gpu_energy_joule"].value) == (90.0, None)
+    assert (
+        found["gpu_utilization_mean_percent"].value,
+        found["gpu_energy_joule"].value,
+    ) == (90.0, None)
 
 
 def test_a_clock_without_load_says_so() -> None:
@@ -176,7 +221,11 @@ def test_the_ledger_is_of_the_baseline_and_of_the_least_available() -> None:
     )
     ledger = sampling.ledger(readings, 119.7)
     assert ledger is not None
-    assert (ledger.baseline.available_gib, ledger.baseline.free_gib, ledger.baseline.total_gib) == (100, 80, 119.7)
+    assert (
+        ledger.baseline.available_gib,
+        ledger.baseline.free_gib,
+        ledger.baseline.total_gib,
+    ) == (100, 80, 119.7)
     assert (ledger.peak.available_gib, ledger.peak.cached_gib) == (50, 40)
     assert ledger.peak.gpu_used_gib is None
 
@@ -195,10 +244,15 @@ def test_throttling_is_noted_once_at_its_first_time(watching: Watch) -> None:
         watching.sample(a_row(at, gpu_throttle_reasons="0x1" if at < 2 else "0x44"))
     noted = [(event.kind, event.at_seconds, event.text) for event in watching.events]
     watching.close()
-    assert noted == [("throttle", 2.0, "software power cap"), ("throttle", 2.0, "hardware thermal slowdown")]
+    assert noted == [
+        ("throttle", 2.0, "software power cap"),
+        ("throttle", 2.0, "hardware thermal slowdown"),
+    ]
 
 
-def test_a_clock_stuck_under_load_is_noted_and_an_idle_one_is_not(watching: Watch) -> None:
+def test_a_clock_stuck_under_load_is_noted_and_an_idle_one_is_not(
+    watching: Watch,
+) -> None:
     for at in range(5):
         watching.sample(a_row(at, gpu_clock_sm_mhz="300", gpu_utilization_percent="3"))
     assert watching.events == []
@@ -214,7 +268,11 @@ def test_a_clock_stuck_under_load_is_noted_and_an_idle_one_is_not(watching: Watc
 def test_foreign_processes_and_leaks_are_noted(watching: Watch) -> None:
     watching.sample(a_row(1.0, gpu_foreign_processes="2"))
     watching.left_behind(
-        a_telemetry(elapsed_seconds=(-1.0, 5.0), gpu_memory_used_gib=(1.0, 2.5), mem_shmem_gib=(1.0, 1.1))
+        a_telemetry(
+            elapsed_seconds=(-1.0, 5.0),
+            gpu_memory_used_gib=(1.0, 2.5),
+            mem_shmem_gib=(1.0, 1.1),
+        )
     )
     watching.close()
     assert [event.kind for event in watching.events] == ["foreign-process", "leak"]
@@ -227,11 +285,19 @@ def test_memory_that_grows_is_a_leak_from_the_measurement_on() -> None:
     watching = Watch(Redactor(), None, said.append)
     for at in range(150):
         began = 60.0 if at >= 60 else None
-        watching.sample(a_row(at, gpu_memory_used_gib=f"{10 + at / 20:.6g}", mem_available_gib="100"), began)
+        watching.sample(
+            a_row(
+                at, gpu_memory_used_gib=f"{10 + at / 20:.6g}", mem_available_gib="100"
+            ),
+            began,
+        )
     watching.close()
     (event,) = watching.events
     assert (event.kind, event.at_seconds) == ("leak", 120)
-    assert event.text == "GPU memory in use grew steadily by 3.00 GiB in the last 60 s, 3.00 GiB/min"
+    assert (
+        event.text
+        == "GPU memory in use grew steadily by 3.00 GiB in the last 60 s, 3.00 GiB/min"
+    )
     assert said == [f"leak: {event.text}"]
 
 
@@ -240,7 +306,10 @@ def test_memory_that_grows_is_a_leak_from_the_measurement_on() -> None:
     [
         ("NVRM: Xid (PCI:000f:01:00): 31, pid=123, MMU Fault", "xid"),
         ("Out of memory: Killed process 17 (python3)", "oom"),
-        ("NVRM: nvAssertOkFailedNoLog: Assertion failed: Out of memory [NV_ERR_NO_MEMORY]", "oom"),
+        (
+            "NVRM: nvAssertOkFailedNoLog: Assertion failed: Out of memory [NV_ERR_NO_MEMORY]",
+            "oom",
+        ),
         ("mce: [Hardware Error]: Machine check events logged", "kernel"),
         ("eth0: link up", None),
     ],
@@ -258,10 +327,14 @@ def test_kernel_messages_become_events(
     reader.kernel(7.0)
     os.close(writer)
     reader.close()
-    assert [(event.kind, event.text) for event in reader.events] == ([] if kind is None else [(kind, message)])
+    assert [(event.kind, event.text) for event in reader.events] == (
+        [] if kind is None else [(kind, message)]
+    )
 
 
-def test_a_kernel_log_that_cannot_be_read_is_said_to_be_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_kernel_log_that_cannot_be_read_is_said_to_be_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(watch, "KMSG", str(tmp_path / "absent"))
     reader = Watch(Redactor(), None)
     reader.kernel(1.0)
@@ -276,30 +349,46 @@ def test_both_versions_of_control_groups_give_the_same_columns(tmp_path: Path) -
     gib = 2**30
     (two / "memory.current").write_text(f"{4 * gib}\n")
     (two / "memory.peak").write_text(f"{6 * gib}\n")
-    (two / "memory.stat").write_text(f"anon {gib}\nfile {2 * gib}\nkernel {gib}\nshmem 0\n")
+    (two / "memory.stat").write_text(
+        f"anon {gib}\nfile {2 * gib}\nkernel {gib}\nshmem 0\n"
+    )
     (one / "memory.usage_in_bytes").write_text(f"{4 * gib}\n")
     (one / "memory.max_usage_in_bytes").write_text(f"{6 * gib}\n")
     (one / "memory.kmem.usage_in_bytes").write_text(f"{gib}\n")
-    (one / "memory.stat").write_text(f"rss 0\ncache 0\ntotal_rss {gib}\ntotal_cache {2 * gib}\ntotal_shmem 0\n")
+    (one / "memory.stat").write_text(
+        f"rss 0\ncache 0\ntotal_rss {gib}\ntotal_cache {2 * gib}\ntotal_shmem 0\n"
+    )
     expected = {
-        "cgroup_current_gib": 4, "cgroup_peak_gib": 6, "cgroup_anon_gib": 1, "cgroup_file_gib": 2,
-        "cgroup_shmem_gib": 0, "cgroup_kernel_gib": 1,
-    }  # fmt: skip
+        "cgroup_current_gib": 4,
+        "cgroup_peak_gib": 6,
+        "cgroup_anon_gib": 1,
+        "cgroup_file_gib": 2,
+        "cgroup_shmem_gib": 0,
+        "cgroup_kernel_gib": 1,
+    }
     assert proc.cgroup_columns(two) == proc.cgroup_columns(one) == expected
 
 
 def test_meminfo_pressure_and_pss_are_read_in_their_units(tmp_path: Path) -> None:
     (tmp_path / "pressure").mkdir()
-    (tmp_path / "pressure" / "memory").write_text("some avg10=1.25 avg60=0.00 avg300=0.00 total=1\nfull avg10=0.00\n")
+    (tmp_path / "pressure" / "memory").write_text(
+        "some avg10=1.25 avg60=0.00 avg300=0.00 total=1\nfull avg10=0.00\n"
+    )
     (tmp_path / "meminfo").write_text(
         "MemTotal: 127600748 kB\nMemFree: 1048576 kB\nMemAvailable: 2097152 kB\nCached: 524288 kB\n"
         "Shmem: 0 kB\nSwapTotal: 1048576 kB\nSwapFree: 524288 kB\nHugePages_Free: 0\n"
     )
     (tmp_path / "7").mkdir()
-    (tmp_path / "7" / "smaps_rollup").write_text("00400000-7ff rollup\nRss: 9 kB\nPss: 3145728 kB\nPss_Anon: 1 kB\n")
+    (tmp_path / "7" / "smaps_rollup").write_text(
+        "00400000-7ff rollup\nRss: 9 kB\nPss: 3145728 kB\nPss_Anon: 1 kB\n"
+    )
     assert proc.machine_columns(tmp_path) == {
-        "mem_free_gib": 1, "mem_available_gib": 2, "mem_cached_gib": 0.5, "mem_shmem_gib": 0, "swap_used_gib": 0.5,
-    }  # fmt: skip
+        "mem_free_gib": 1,
+        "mem_available_gib": 2,
+        "mem_cached_gib": 0.5,
+        "mem_shmem_gib": 0,
+        "swap_used_gib": 0.5,
+    }
     assert proc.pressure_columns(tmp_path) == {"pressure_memory_some_percent": 1.25}
     assert proc.pss([7, 8], tmp_path) == 3.0
     assert proc.pss([8], tmp_path) is None
@@ -316,7 +405,9 @@ def test_the_sampler_is_a_process_that_keeps_its_pace(tmp_path: Path) -> None:
         assert sampler.alive()
         seen = list(sampler.fresh())
     telemetry = sampling.read(path)
-    times = [value for value in telemetry.numbers("elapsed_seconds") if value is not None]
+    times = [
+        value for value in telemetry.numbers("elapsed_seconds") if value is not None
+    ]
     assert times == sorted(times)
     assert times[0] < 0
     assert times[-1] >= 1.0
@@ -328,7 +419,11 @@ def test_several_gpus_are_summed_where_sums_make_sense(driver: FakeNvml) -> None
     gpus = Gpus()
     gpus.handles = ["gpu0", "gpu1"]
     row = gpus.columns()
-    assert (row["gpu_memory_used_gib"], row["gpu_power_watt"], row["gpu_temp_celsius"]) == (2.0, 200.0, 40)
+    assert (
+        row["gpu_memory_used_gib"],
+        row["gpu_power_watt"],
+        row["gpu_temp_celsius"],
+    ) == (2.0, 200.0, 40)
 
 
 def test_one_unreadable_sensor_leaves_the_others(driver: FakeNvml) -> None:

@@ -68,13 +68,20 @@ def a_client(port: int, path: str = "/work", tail: str = "") -> dict[str, Any]:
     return a_command(script)
 
 
-def serving(port: int, *more: str, behaviour: str = "good", **options: Any) -> dict[str, Any]:
+def serving(
+    port: int, *more: str, behaviour: str = "good", **options: Any
+) -> dict[str, Any]:
     argv = [sys.executable, "-S", "-c", SERVER, "{port}", behaviour, *more]
     return {"type": "host", "server": {"argv": argv, "port": port} | options}
 
 
-def served(port: int, environment: dict[str, Any] | None = None, **changes: Any) -> Matrix:
-    chosen = {"environments": {"native": environment or serving(port)}, "workloads": {"w": a_client(port)}}
+def served(
+    port: int, environment: dict[str, Any] | None = None, **changes: Any
+) -> Matrix:
+    chosen = {
+        "environments": {"native": environment or serving(port)},
+        "workloads": {"w": a_client(port)},
+    }
     return a_matrix(**(chosen | changes))
 
 
@@ -86,15 +93,23 @@ def log_of(tmp_path: Path, record: Record) -> str:
 
 def left_over() -> list[int]:
     """Processes that this test's collector started and that still are."""
-    return [pid for pid, who in marked("SPARKPUB_COLLECTOR").items() if who.endswith(processes.me().rpartition(":")[2])]
+    return [
+        pid
+        for pid, who in marked("SPARKPUB_COLLECTOR").items()
+        if who.endswith(processes.me().rpartition(":")[2])
+    ]
 
 
-def test_one_start_serves_consecutive_runs_and_each_of_them_shows_it(tmp_path: Path, port: int) -> None:
+def test_one_start_serves_consecutive_runs_and_each_of_them_shows_it(
+    tmp_path: Path, port: int
+) -> None:
     workloads = {"w": a_client(port), "v": a_client(port, "/other")}
     assert run(served(port, workloads=workloads), tmp_path).measured == 4
     found = records(tmp_path)
     assert [record.status for record in found] == ["ok"] * 4
-    assert len({record.value("rate") for record in found}) == 1  # one process answered all
+    assert (
+        len({record.value("rate") for record in found}) == 1
+    )  # one process answered all
     assert len({record.observed.settings["server"] for record in found}) == 1
     first, *others = found
     start = first.metrics["server_start_seconds"]
@@ -109,25 +124,38 @@ def test_one_start_serves_consecutive_runs_and_each_of_them_shows_it(tmp_path: P
         path = "/work" if record.workload == "w" else "/other"
         assert f"answered {path}\n" in log
         assert log.count("answered") == 1  # and nothing of other runs
-        assert record.metrics["system_peak_gib"].reason == "the server was loaded before the run"
+        assert (
+            record.metrics["system_peak_gib"].reason
+            == "the server was loaded before the run"
+        )
     assert left_over() == []
     assert list((tmp_path / "small").glob(".*")) == []
 
 
-def test_another_command_environment_or_none_stops_the_server(tmp_path: Path, port: int) -> None:
+def test_another_command_environment_or_none_stops_the_server(
+    tmp_path: Path, port: int
+) -> None:
     environments = {
         "one": serving(port),
         "two": serving(port, "--other"),
         "without": {"type": "host", "env": {"PORT": str(port)}},
     }
     nobody = f"import socket; print('rate', socket.socket().connect_ex(('127.0.0.1', {port})))"
-    workloads = {"w": a_client(port), "alone": a_command(f'{sys.executable} -S -c "{nobody}"')}
+    workloads = {
+        "w": a_client(port),
+        "alone": a_command(f'{sys.executable} -S -c "{nobody}"'),
+    }
     exclude = [
         {"environment": "without", "workload": "w"},
         *({"environment": e, "workload": "alone"} for e in ("one", "two")),
     ]
     matrix = served(
-        port, environments=environments, workloads=workloads, exclude=exclude, iterations=1, order="blocked"
+        port,
+        environments=environments,
+        workloads=workloads,
+        exclude=exclude,
+        iterations=1,
+        order="blocked",
     )
     run(matrix, tmp_path)
     one, two, without = records(tmp_path)
@@ -139,7 +167,9 @@ def test_another_command_environment_or_none_stops_the_server(tmp_path: Path, po
     assert "server" not in without.observed.settings
 
 
-def test_the_iteration_in_its_command_gives_each_iteration_a_server(tmp_path: Path, port: int) -> None:
+def test_the_iteration_in_its_command_gives_each_iteration_a_server(
+    tmp_path: Path, port: int
+) -> None:
     run(served(port, serving(port, "{iteration}")), tmp_path)
     first, second = records(tmp_path)
     assert first.value("rate") != second.value("rate")
@@ -153,8 +183,14 @@ def test_the_iteration_in_its_command_gives_each_iteration_a_server(tmp_path: Pa
         ("never", "the server was not ready after 1s"),
     ],
 )
-def test_a_server_that_does_not_get_ready_fails_its_run(tmp_path: Path, port: int, behaviour: str, reason: str) -> None:
-    environment = serving(port, behaviour=behaviour, ready_timeout="60s" if behaviour == "broken" else "1s")
+def test_a_server_that_does_not_get_ready_fails_its_run(
+    tmp_path: Path, port: int, behaviour: str, reason: str
+) -> None:
+    environment = serving(
+        port,
+        behaviour=behaviour,
+        ready_timeout="60s" if behaviour == "broken" else "1s",
+    )
     outcome = run(served(port, environment, iterations=1), tmp_path)
     assert (outcome.measured, outcome.failed) == (1, 1)
     (record,) = records(tmp_path)
@@ -168,7 +204,14 @@ def test_a_server_that_does_not_get_ready_fails_its_run(tmp_path: Path, port: in
 
 
 def test_a_program_that_is_not_there_fails_the_run(tmp_path: Path, port: int) -> None:
-    run(served(port, {"type": "host", "server": {"argv": ["/no/such/server"], "port": port}}, iterations=1), tmp_path)
+    run(
+        served(
+            port,
+            {"type": "host", "server": {"argv": ["/no/such/server"], "port": port}},
+            iterations=1,
+        ),
+        tmp_path,
+    )
     (record,) = records(tmp_path)
     assert record.status == "failed"
     assert "/no/such/server" in (record.status_reason or "")
@@ -179,14 +222,22 @@ def test_somebody_elses_server_is_never_measured(tmp_path: Path, port: int) -> N
         run(served(port, iterations=1), tmp_path)
     (record,) = records(tmp_path)
     assert record.status == "failed"
-    assert record.status_reason == f"something else listens on port {port} of this machine already"
+    assert (
+        record.status_reason
+        == f"something else listens on port {port} of this machine already"
+    )
 
 
-def test_a_server_that_ends_fails_the_run_and_the_next_gets_a_new_one(tmp_path: Path, port: int) -> None:
+def test_a_server_that_ends_fails_the_run_and_the_next_gets_a_new_one(
+    tmp_path: Path, port: int
+) -> None:
     workloads = {"w": a_client(port, "/die", "; sleep 60"), "v": a_client(port)}
     run(served(port, workloads=workloads, iterations=1), tmp_path)
     died, after = records(tmp_path)
-    assert (died.status, died.status_reason) == ("failed", "the server ended: exit status 3")
+    assert (died.status, died.status_reason) == (
+        "failed",
+        "the server ended: exit status 3",
+    )
     assert "fatal error" in log_of(tmp_path, died)
     assert after.status == "ok"
     assert "server_start_seconds" in after.metrics
@@ -209,7 +260,9 @@ def test_a_failed_run_and_a_timeout_end_the_server(tmp_path: Path, port: int) ->
 @pytest.fixture
 def waiting(tmp_path: Path, port: int) -> Iterator[Any]:
     """A collector of its own whose run goes on for ever, and its server's process id."""
-    matrix = served(port, workloads={"w": a_client(port, "/work", "; exec sleep 600")}, iterations=1)
+    matrix = served(
+        port, workloads={"w": a_client(port, "/work", "; exec sleep 600")}, iterations=1
+    )
     with a_collector(tmp_path, matrix) as collector:
         log = tmp_path / "small" / ".run" / "log"
         until(lambda: log.exists() and b"rate" in log.read_bytes())
@@ -217,11 +270,16 @@ def waiting(tmp_path: Path, port: int) -> Iterator[Any]:
         yield SimpleNamespace(collector=collector, pid=pid, matrix=matrix)
 
 
-def test_the_server_of_a_killed_collector_is_ended_by_the_next(tmp_path: Path, port: int, waiting: Any) -> None:
+def test_the_server_of_a_killed_collector_is_ended_by_the_next(
+    tmp_path: Path, port: int, waiting: Any
+) -> None:
     waiting.collector.send_signal(signal.SIGKILL)
     waiting.collector.wait()
     assert processes.start_ticks(waiting.pid) is not None
-    run(served(port, workloads={"v": a_client(port)}, iterations=1, campaign="another"), tmp_path)
+    run(
+        served(port, workloads={"v": a_client(port)}, iterations=1, campaign="another"),
+        tmp_path,
+    )
     assert processes.start_ticks(waiting.pid) is None
     assert [record.status for record in records(tmp_path, "another")] == ["ok"]
     run(waiting.matrix.model_copy(update={"timeout": 0.5}), tmp_path)
@@ -237,8 +295,12 @@ def test_a_signal_ends_the_server_too(tmp_path: Path, waiting: Any) -> None:
     assert processes.start_ticks(waiting.pid) is None
 
 
-def test_ctrl_c_while_the_server_starts_leaves_no_record(tmp_path: Path, port: int) -> None:
-    with a_collector(tmp_path, served(port, serving(port, behaviour="never"))) as collector:
+def test_ctrl_c_while_the_server_starts_leaves_no_record(
+    tmp_path: Path, port: int
+) -> None:
+    with a_collector(
+        tmp_path, served(port, serving(port, behaviour="never"))
+    ) as collector:
         assert collector.stdout is not None
         while "starting the server" not in collector.stdout.readline():
             assert collector.poll() is None
@@ -249,12 +311,17 @@ def test_ctrl_c_while_the_server_starts_leaves_no_record(tmp_path: Path, port: i
     assert not (tmp_path / "small" / server.FOLDER).exists()
 
 
-def test_what_a_server_prints_at_its_start_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_server_prints_at_its_start_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(server, "KEPT", 10)
     heard = Heard()
     for chunk in (b"abc", b"defg", b"hij", b"klmno"):
         heard.write(chunk)
-    assert heard.start() == b"abcde\n[sparkpub: 5 bytes cut here: what a server prints at its start is capped]\nklmno\n"
+    assert (
+        heard.start()
+        == b"abcde\n[sparkpub: 5 bytes cut here: what a server prints at its start is capped]\nklmno\n"
+    )
     later: list[bytes] = []
     heard.pass_on(later.append)
     heard.write(b"run")
@@ -280,26 +347,44 @@ def test_the_servers_processes_are_no_strangers(driver: FakeNvml) -> None:
     assert row["cgroup_peak_gib"] is None
 
 
-def test_the_groups_of_server_and_client_are_charged_together(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_groups_of_server_and_client_are_charged_together(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     gib = 2**30
     for name, current in (("server", 4), ("client", 2)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "memory.current").write_text(f"{current * gib}\n")
         (tmp_path / name / "memory.peak").write_text(f"{9 * gib}\n")
         (tmp_path / name / "memory.stat").write_text(f"anon {gib}\nfile {gib}\n")
-    folders: dict[int, tuple[Path | None, str]] = {11: (tmp_path / "server", ""), 12: (tmp_path / "client", "")}
-    monkeypatch.setattr("sparkpub.collect.machine.tree.own_folder", lambda pid: folders[pid])
+    folders: dict[int, tuple[Path | None, str]] = {
+        11: (tmp_path / "server", ""),
+        12: (tmp_path / "client", ""),
+    }
+    monkeypatch.setattr(
+        "sparkpub.collect.machine.tree.own_folder", lambda pid: folders[pid]
+    )
     sampler = Sampler(server=11)
     assert sampler.row(0.0)["cgroup_current_gib"] is None  # the run has not begun
     sampler.attach(12, 0.0)
     row = sampler.row(1.0)
-    assert (row["cgroup_current_gib"], row["cgroup_anon_gib"], row["cgroup_file_gib"]) == (6, 2, 2)
-    assert row["cgroup_peak_gib"] is None  # that of the server's group is of all its life
+    assert (
+        row["cgroup_current_gib"],
+        row["cgroup_anon_gib"],
+        row["cgroup_file_gib"],
+    ) == (6, 2, 2)
+    assert (
+        row["cgroup_peak_gib"] is None
+    )  # that of the server's group is of all its life
     assert "lives longer" in sampler.reasons["cgroup_peak_gib"]
     folders[12] = (None, "the run shares its control group with the collector")
     sampler.attach(12, 1.0)
-    assert sampler.row(2.0)["cgroup_current_gib"] is None  # half of it would be no figure
-    assert sampler.reasons["cgroup_current_gib"] == "the run shares its control group with the collector"
+    assert (
+        sampler.row(2.0)["cgroup_current_gib"] is None
+    )  # half of it would be no figure
+    assert (
+        sampler.reasons["cgroup_current_gib"]
+        == "the run shares its control group with the collector"
+    )
 
 
 def test_gates_do_not_wait_for_the_server_to_go(
@@ -307,7 +392,10 @@ def test_gates_do_not_wait_for_the_server_to_go(
 ) -> None:
     monkeypatch.setattr(gates, "PACE", 0.02)
     driver.memory = SimpleNamespace(total=100, used=92, free=8)
-    wanted = Gates.model_validate(OPEN_GATES | {"exclusive_gpu": True, "min_free_memory_percent": 90, "max_wait": 0.05})
+    wanted = Gates.model_validate(
+        OPEN_GATES
+        | {"exclusive_gpu": True, "min_free_memory_percent": 90, "max_wait": 0.05}
+    )
 
     def passed(tree: ProcessTree | None) -> tuple[str, ...]:
         with Interruption() as interruption:
@@ -322,12 +410,16 @@ def test_gates_do_not_wait_for_the_server_to_go(
 
 
 @pytest.mark.docker
-def test_server_and_client_in_containers_of_their_own(tmp_path: Path, port: int) -> None:
+def test_server_and_client_in_containers_of_their_own(
+    tmp_path: Path, port: int
+) -> None:
     """Both on the host's network; the next collector removes a server's container that a killed one left."""
     import docker
 
     engine = docker.from_env()
-    engine.api.import_image_from_data(a_tar(), repository=IMAGE.partition(":")[0], tag="latest")
+    engine.api.import_image_from_data(
+        a_tar(), repository=IMAGE.partition(":")[0], tag="latest"
+    )
     interpreter = "/usr/bin/python3"
     argv = [interpreter, "-S", "-c", SERVER, "{port}", "good"]
     environment = {
@@ -346,14 +438,22 @@ def test_server_and_client_in_containers_of_their_own(tmp_path: Path, port: int)
     assert "answered /work\n" in log_of(tmp_path, second)
     assert second.container is not None
     assert second.metrics["cgroup_peak_gib"].value is not None
-    assert engine.containers.list(all=True, filters={"label": "sparkpub.collector"}) == []
-    workloads = {"w": a_command(f"{interpreter} -S -c '{CLIENT}' {port} /work; exec sleep 600")}
-    with a_collector(tmp_path, served(port, environment, workloads=workloads, campaign="killed")) as collector:
+    assert (
+        engine.containers.list(all=True, filters={"label": "sparkpub.collector"}) == []
+    )
+    workloads = {
+        "w": a_command(f"{interpreter} -S -c '{CLIENT}' {port} /work; exec sleep 600")
+    }
+    with a_collector(
+        tmp_path, served(port, environment, workloads=workloads, campaign="killed")
+    ) as collector:
         log = tmp_path / "killed" / ".run" / "log"
         until(lambda: log.exists() and b"rate" in log.read_bytes())
         collector.kill()
         collector.wait()
     assert len(engine.containers.list(filters={"label": "sparkpub.collector"})) == 2
     run(a_matrix(iterations=1, campaign="after"), tmp_path)
-    assert engine.containers.list(all=True, filters={"label": "sparkpub.collector"}) == []
+    assert (
+        engine.containers.list(all=True, filters={"label": "sparkpub.collector"}) == []
+    )
     engine.close()

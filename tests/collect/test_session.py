@@ -19,7 +19,12 @@ from tests.collect.collecting import OPEN_GATES, a_command, a_matrix, records, r
 
 def test_a_campaign_becomes_records_with_logs_and_telemetry(tmp_path: Path) -> None:
     outcome = run(a_matrix("echo rate 5; sleep 0.2"), tmp_path)
-    assert (outcome.measured, outcome.failed, outcome.left, outcome.exit_code) == (2, 0, 0, 0)
+    assert (outcome.measured, outcome.failed, outcome.left, outcome.exit_code) == (
+        2,
+        0,
+        0,
+        0,
+    )
     first, second = records(tmp_path)
     assert [first.status, second.status] == ["ok", "ok"]
     assert [first.iteration, second.iteration] == [1, 2]
@@ -60,31 +65,58 @@ def test_resume_looks_at_records_and_not_at_file_names(tmp_path: Path) -> None:
     assert run(matrix, tmp_path).measured == 0
 
 
-def test_a_workload_has_its_own_number_of_runs_from_plan_to_review(tmp_path: Path) -> None:
+def test_a_workload_has_its_own_number_of_runs_from_plan_to_review(
+    tmp_path: Path,
+) -> None:
     def with_runs(few: int | None) -> Matrix:
         own = {} if few is None else {"runs": few}
-        return a_matrix(workloads={"w": a_command("echo rate 5"), "few": a_command("echo rate 6", **own)})
+        return a_matrix(
+            workloads={
+                "w": a_command("echo rate 5"),
+                "few": a_command("echo rate 6", **own),
+            }
+        )
 
     assert run(with_runs(1), tmp_path).measured == 3
-    assert [(record.workload, record.iteration) for record in records(tmp_path)] == [("w", 1), ("few", 1), ("w", 2)]
+    assert [(record.workload, record.iteration) for record in records(tmp_path)] == [
+        ("w", 1),
+        ("few", 1),
+        ("w", 2),
+    ]
     assert all("runs" not in record.requested.workload for record in records(tmp_path))
-    assert {(cell["workload"], cell["missing"]) for cell in status_document(with_runs(1), tmp_path)["cells"]} == {
-        ("w", 0), ("few", 0),
-    }  # fmt: skip
-    assert [found for found in review(load(tmp_path)).findings if found.check in ("unbalanced", "missing-cell")] == []
+    assert {
+        (cell["workload"], cell["missing"])
+        for cell in status_document(with_runs(1), tmp_path)["cells"]
+    } == {
+        ("w", 0),
+        ("few", 0),
+    }
+    assert [
+        found
+        for found in review(load(tmp_path)).findings
+        if found.check in ("unbalanced", "missing-cell")
+    ] == []
     # More runs are wanted later: those that are there still count, and `--only` knows the largest number.
     assert axes(["iteration=3"], with_runs(3)) == {"iteration": frozenset({"3"})}
     assert run(with_runs(3), tmp_path).measured == 2
 
 
 def test_only_restricts_the_axes(tmp_path: Path) -> None:
-    matrix = a_matrix(environments={"native": {"type": "host"}, "other": {"type": "host"}})
-    outcome = run(matrix, tmp_path, only=axes(["environment=other", "iteration=2"], matrix))
+    matrix = a_matrix(
+        environments={"native": {"type": "host"}, "other": {"type": "host"}}
+    )
+    outcome = run(
+        matrix, tmp_path, only=axes(["environment=other", "iteration=2"], matrix)
+    )
     assert outcome.measured == 1
-    assert [(record.environment, record.iteration) for record in records(tmp_path)] == [("other", 2)]
+    assert [(record.environment, record.iteration) for record in records(tmp_path)] == [
+        ("other", 2)
+    ]
 
 
-def test_the_line_of_a_run_leads_with_what_it_achieved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_line_of_a_run_leads_with_what_it_achieved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """An engine prints its memory first, and nobody runs a benchmark for that."""
     metrics = {
         "weights_gib": {"regex": "weights ([0-9.]+)"},
@@ -92,7 +124,9 @@ def test_the_line_of_a_run_leads_with_what_it_achieved(tmp_path: Path, capsys: p
         "ttft_mean_ms": {"regex": "ttft ([0-9.]+)", "optional": True},
         "output_throughput_tok_s": {"regex": "rate ([0-9.]+)"},
     }
-    workload = a_command("echo weights 14.29; echo cache 2113888; echo rate 1191.7", metrics=metrics)
+    workload = a_command(
+        "echo weights 14.29; echo cache 2113888; echo rate 1191.7", metrics=metrics
+    )
     run(a_matrix(workloads={"w": workload}, iterations=3), tmp_path)
     said = capsys.readouterr().out
     assert ", output_throughput_tok_s 1191.7\n" in said
@@ -103,7 +137,12 @@ def test_the_line_of_a_run_leads_with_what_it_achieved(tmp_path: Path, capsys: p
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("model=z", "there are: m"), ("colour=red", "axis=value"), ("model", "axis=value"), ("iteration=9", "1 to 2")],
+    [
+        ("model=z", "there are: m"),
+        ("colour=red", "axis=value"),
+        ("model", "axis=value"),
+        ("iteration=9", "1 to 2"),
+    ],
 )
 def test_a_wrong_only_says_what_there_is(text: str, words: str) -> None:
     with pytest.raises(UsageError) as caught:
@@ -124,7 +163,9 @@ def test_a_failing_command_is_recorded_and_retried(tmp_path: Path) -> None:
     assert run(matrix, tmp_path).measured == 0
 
 
-def test_the_exit_status_is_1_while_a_planned_run_has_no_good_record(tmp_path: Path) -> None:
+def test_the_exit_status_is_1_while_a_planned_run_has_no_good_record(
+    tmp_path: Path,
+) -> None:
     fails_first = f'[ -e "{tmp_path}/repaired" ] && echo rate 5 || exit 7'
     matrix = a_matrix(fails_first, iterations=1, retries=1)
     first = run(matrix, tmp_path)
@@ -133,13 +174,21 @@ def test_the_exit_status_is_1_while_a_planned_run_has_no_good_record(tmp_path: P
     assert (again.measured, again.failed, again.exit_code) == (0, 0, 1)
     assert "1 given up after their retries" in again.summary
     still = run(matrix, tmp_path, retry_failed=True)
-    assert (still.measured, still.exit_code) == (2, 1)  # as many attempts again, and no more
+    assert (still.measured, still.exit_code) == (
+        2,
+        1,
+    )  # as many attempts again, and no more
     (tmp_path / "repaired").touch()
     good = run(matrix, tmp_path, retry_failed=True)
     assert (good.measured, good.lacking, good.exit_code) == (1, 0, 0)
     assert [record.plan.attempt for record in records(tmp_path)] == [1, 2, 3, 4, 5]
     assert run(matrix, tmp_path, retry_failed=True).measured == 0
-    assert run(a_matrix(fails_first, iterations=2, retries=1), tmp_path, max_runs=1).exit_code == 0
+    assert (
+        run(
+            a_matrix(fails_first, iterations=2, retries=1), tmp_path, max_runs=1
+        ).exit_code
+        == 0
+    )
 
 
 def test_a_run_left_for_later_is_no_success(tmp_path: Path) -> None:
@@ -177,7 +226,10 @@ def test_the_memory_floor_ends_a_run_before_the_machine_wedges(tmp_path: Path) -
     assert reason.startswith("MemAvailable fell to ")
     assert reason.endswith(" GiB, below the floor of 1e+06 GiB")
     low = OPEN_GATES | {"min_available_memory_gib": 0}
-    run(a_matrix("echo rate 5; sleep 0.3", iterations=1, gates=low, campaign="low"), tmp_path)
+    run(
+        a_matrix("echo rate 5; sleep 0.3", iterations=1, gates=low, campaign="low"),
+        tmp_path,
+    )
     assert [record.status for record in records(tmp_path, "low")] == ["ok"]
 
 
@@ -193,11 +245,19 @@ def test_telemetry_that_stops_early_is_noted_on_the_run(tmp_path: Path) -> None:
     assert 0.5 <= note.at_seconds < (record.duration_seconds or 0)
 
 
-def test_a_program_that_is_not_there_fails_its_runs_and_no_others(tmp_path: Path) -> None:
-    workloads = {"gone": a_command("") | {"argv": ["/no/such/program"]}, "there": a_command("echo rate 1")}
+def test_a_program_that_is_not_there_fails_its_runs_and_no_others(
+    tmp_path: Path,
+) -> None:
+    workloads = {
+        "gone": a_command("") | {"argv": ["/no/such/program"]},
+        "there": a_command("echo rate 1"),
+    }
     outcome = run(a_matrix(workloads=workloads, iterations=1), tmp_path)
     assert (outcome.measured, outcome.failed) == (2, 1)
-    status = {record.workload: (record.status, record.exit_code) for record in records(tmp_path)}
+    status = {
+        record.workload: (record.status, record.exit_code)
+        for record in records(tmp_path)
+    }
     assert status == {"gone": ("failed", None), "there": ("ok", 0)}
 
 
@@ -250,10 +310,13 @@ def test_outputs_become_evidence_and_links_do_not(tmp_path: Path) -> None:
 def test_outliers_are_repeated_and_both_are_kept(tmp_path: Path) -> None:
     # Nine runs of 5.0x and one of 9: Grubbs' test flags the last, and only the last.
     script = (
-        'n=$(cat "$0" 2>/dev/null || echo 0); n=$((n+1)); echo $n > "$0"; [ $n = 10 ] && echo rate 9 || echo rate 5.0$n'
+        'n=$(cat "$0" 2>/dev/null || echo 0); n=$((n+1)); echo $n > "$0"; '
+        "[ $n = 10 ] && echo rate 9 || echo rate 5.0$n"
     )
     workload = a_command("") | {"argv": ["sh", "-c", script, str(tmp_path / "count")]}
-    matrix = a_matrix(workloads={"w": workload}, iterations=10, repeat_outliers={"metric": "rate"})
+    matrix = a_matrix(
+        workloads={"w": workload}, iterations=10, repeat_outliers={"metric": "rate"}
+    )
     assert run(matrix, tmp_path).measured == 11
     found = records(tmp_path)
     repeat = next(record for record in found if record.repeat_of is not None)
@@ -263,13 +326,19 @@ def test_outliers_are_repeated_and_both_are_kept(tmp_path: Path) -> None:
     assert run(matrix, tmp_path).measured == 0
 
 
-def test_secrets_and_places_do_not_reach_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_and_places_do_not_reach_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HF_TOKEN", "hush-hush-4711")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     script = 'echo "rate 1 $HF_TOKEN $OWN_PASSWORD $HOME/x /home/khan/y $(uname -n)"'
-    environments = {"native": {"type": "host", "env": {"OWN_PASSWORD": "sesame-open-99"}}}
+    environments = {
+        "native": {"type": "host", "env": {"OWN_PASSWORD": "sesame-open-99"}}
+    }
     run(a_matrix(script, environments=environments, iterations=1), tmp_path)
-    everything = b"".join(path.read_bytes() for path in (tmp_path / "small").iterdir()).decode()
+    everything = b"".join(
+        path.read_bytes() for path in (tmp_path / "small").iterdir()
+    ).decode()
     for secret in ("hush-hush-4711", "sesame-open-99", "/home/khan"):
         assert secret not in everything
     (record,) = records(tmp_path)
@@ -284,33 +353,50 @@ def test_secrets_and_places_do_not_reach_the_disk(tmp_path: Path, monkeypatch: p
 
 def test_gates_that_are_not_met_can_skip_or_stop_or_run(tmp_path: Path) -> None:
     never = OPEN_GATES | {"min_free_disk_gib": 1e9}
-    ran = run(a_matrix(iterations=1, gates=never | {"on_unmet": "run"}), tmp_path / "run")
+    ran = run(
+        a_matrix(iterations=1, gates=never | {"on_unmet": "run"}), tmp_path / "run"
+    )
     assert ran.measured == 1
     (record,) = records(tmp_path / "run")
     gate = next(gate for gate in record.gates if gate.name == "min_free_disk_gib")
     assert gate.met is False
     assert gate.readings[0].value is not None
-    skipped = run(a_matrix(iterations=1, gates=never | {"on_unmet": "skip"}), tmp_path / "skip")
+    skipped = run(
+        a_matrix(iterations=1, gates=never | {"on_unmet": "skip"}), tmp_path / "skip"
+    )
     assert (skipped.measured, skipped.left, skipped.exit_code) == (0, 1, 1)
     with pytest.raises(CollectError, match="min_free_disk_gib"):
-        run(a_matrix(iterations=1, gates=never | {"on_unmet": "stop"}), tmp_path / "stop")
+        run(
+            a_matrix(iterations=1, gates=never | {"on_unmet": "stop"}),
+            tmp_path / "stop",
+        )
 
 
-def test_what_was_torn_or_half_sealed_when_the_collector_died_is_made_whole(tmp_path: Path) -> None:
+def test_what_was_torn_or_half_sealed_when_the_collector_died_is_made_whole(
+    tmp_path: Path,
+) -> None:
     """The collector died after its evidence was in place and before its record was: nothing is lost or left over."""
     matrix = a_matrix(iterations=1)
     run(matrix, tmp_path)
     folder = tmp_path / "small"
     (record,) = records(tmp_path)
     (folder / ".run" / "work").mkdir(parents=True)
-    draft = record.model_copy(update={"status": "interrupted", "status_reason": "killed", "evidence": ()})
+    draft = record.model_copy(
+        update={"status": "interrupted", "status_reason": "killed", "evidence": ()}
+    )
     (folder / ".run" / "journal.json").write_text(to_json(draft))
     (folder / f"{record.stem}.json").unlink()
     (folder / f"{record.stem}.report.json").write_text("{}\n")
     (folder / ".campaign.json.4711.tmp").write_text("torn")
     assert run(matrix, tmp_path).measured == 1
-    interrupted = next(item for item in records(tmp_path) if item.status == "interrupted")
-    assert {item.role for item in interrupted.evidence} == {"log", "telemetry", "report"}
+    interrupted = next(
+        item for item in records(tmp_path) if item.status == "interrupted"
+    )
+    assert {item.role for item in interrupted.evidence} == {
+        "log",
+        "telemetry",
+        "report",
+    }
     assert list(folder.glob(".*")) == []
 
 
@@ -323,10 +409,27 @@ def test_files_that_cannot_be_removed_never_pass_for_a_new_runs(
         run(a_matrix(iterations=1), tmp_path)
 
 
-def test_the_headline_is_what_the_workload_measured_and_not_its_weights_or_a_sensor() -> None:
-    energy = a_record({"gpu_energy_joule": 5}).metrics["gpu_energy_joule"].model_copy(update={"source": "sampler"})
-    report = a_record({"weights_gib": 14, "kv_cache_gib": 3, "ttft_p50_ms": 80, "output_throughput_tok_s": 60})
-    silent = a_record({"weights_gib": 14}).model_copy(update={"metrics": {"gpu_energy_joule": energy}})
+def test_the_headline_is_what_the_workload_measured_and_not_its_weights_or_a_sensor() -> (
+    None
+):
+    energy = (
+        a_record({"gpu_energy_joule": 5})
+        .metrics["gpu_energy_joule"]
+        .model_copy(update={"source": "sampler"})
+    )
+    report = a_record(
+        {
+            "weights_gib": 14,
+            "kv_cache_gib": 3,
+            "ttft_p50_ms": 80,
+            "output_throughput_tok_s": 60,
+        }
+    )
+    silent = a_record({"weights_gib": 14}).model_copy(
+        update={"metrics": {"gpu_energy_joule": energy}}
+    )
     assert _headline([silent, report]) == "ttft_p50_ms"
-    assert _headline([a_record({"weights_gib": 14, "kv_cache_gib": 3})]) == "kv_cache_gib"
+    assert (
+        _headline([a_record({"weights_gib": 14, "kv_cache_gib": 3})]) == "kv_cache_gib"
+    )
     assert _headline([silent]) == ""

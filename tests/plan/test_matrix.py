@@ -35,21 +35,44 @@ def order(matrix: Matrix) -> list[str]:
 
 
 def test_interleaved_reverses_the_environments_in_every_second_iteration() -> None:
-    assert order(a_matrix(iterations=2)) == ["1an", "1ac", "1bn", "1bc", "2ac", "2an", "2bc", "2bn"]
+    assert order(a_matrix(iterations=2)) == [
+        "1an",
+        "1ac",
+        "1bn",
+        "1bc",
+        "2ac",
+        "2an",
+        "2bc",
+        "2bn",
+    ]
 
 
 def test_interleaved_gives_every_environment_the_same_mean_position() -> None:
     runs = plan(a_matrix(iterations=10))
-    means = {name: sum(r.position for r in runs if r.environment == name) for name in ("native", "container")}
+    means = {
+        name: sum(r.position for r in runs if r.environment == name)
+        for name in ("native", "container")
+    }
     assert means["native"] == means["container"]
 
 
 def test_blocked_runs_one_cell_after_the_other() -> None:
-    assert order(a_matrix(order="blocked", iterations=2)) == ["1an", "2an", "1ac", "2ac", "1bn", "2bn", "1bc", "2bc"]
+    assert order(a_matrix(order="blocked", iterations=2)) == [
+        "1an",
+        "2an",
+        "1ac",
+        "2ac",
+        "1bn",
+        "2bn",
+        "1bc",
+        "2bc",
+    ]
 
 
 def test_random_is_a_permutation_that_the_seed_reproduces() -> None:
-    first, again, other = (order(a_matrix(order="random", seed=seed)) for seed in (1, 1, 2))
+    first, again, other = (
+        order(a_matrix(order="random", seed=seed)) for seed in (1, 1, 2)
+    )
     assert first == again != other
     assert sorted(first) == sorted(other) == sorted(order(a_matrix()))
 
@@ -63,21 +86,51 @@ SERVED = {
 def served(**changes: object) -> list[str]:
     """Iteration, model, first letter of the environment, and workload of each run of a matrix with two servers."""
     workloads = {name: {"type": "vllm-bench", "mode": "serve"} for name in ("c1", "c8")}
-    matrix = a_matrix(environments=SERVED, workloads=workloads, models={"a": {"id": "x/a"}}, iterations=2, **changes)
-    return [f"{run.iteration}{run.environment[0]} {run.workload}" for run in plan(matrix)]
+    matrix = a_matrix(
+        environments=SERVED,
+        workloads=workloads,
+        models={"a": {"id": "x/a"}},
+        iterations=2,
+        **changes,
+    )
+    return [
+        f"{run.iteration}{run.environment[0]} {run.workload}" for run in plan(matrix)
+    ]
 
 
 def test_runs_of_one_server_follow_each_other_up_and_then_down() -> None:
-    assert served() == ["1n c1", "1n c8", "1c c1", "1c c8", "2c c8", "2c c1", "2n c8", "2n c1"]
+    assert served() == [
+        "1n c1",
+        "1n c8",
+        "1c c1",
+        "1c c8",
+        "2c c8",
+        "2c c1",
+        "2n c8",
+        "2n c1",
+    ]
 
 
 def test_blocked_runs_with_a_server_still_are_cell_by_cell() -> None:
-    assert served(order="blocked") == ["1n c1", "2n c1", "1n c8", "2n c8", "1c c1", "2c c1", "1c c8", "2c c8"]
+    assert served(order="blocked") == [
+        "1n c1",
+        "2n c1",
+        "1n c8",
+        "2n c8",
+        "1c c1",
+        "2c c1",
+        "1c c8",
+        "2c c8",
+    ]
 
 
 def test_a_random_order_keeps_the_runs_of_one_server_together() -> None:
     orders = [served(order="random", seed=seed) for seed in range(20)]
-    assert all(first[:2] == second[:2] for order in orders for first, second in zip(order[::2], order[1::2]))  # noqa: B905
+    assert all(
+        first[:2] == second[:2]
+        for order in orders
+        for first, second in zip(order[::2], order[1::2], strict=False)
+    )
     assert len({tuple(order) for order in orders}) > 5
     assert {tuple(sorted(order)) for order in orders} == {tuple(sorted(served()))}
     assert served(order="random", seed=3) == served(order="random", seed=3)
@@ -89,7 +142,13 @@ def test_exclude_removes_cells_and_nothing_else() -> None:
     assert counted == {("a", "native"): 4, ("b", "native"): 4, ("b", "container"): 4}
 
 
-TWO = {"w": {"type": "command", "argv": ["a"], "metrics": {"output_throughput_tok_s": {"regex": "(.)"}}}}
+TWO = {
+    "w": {
+        "type": "command",
+        "argv": ["a"],
+        "metrics": {"output_throughput_tok_s": {"regex": "(.)"}},
+    }
+}
 TWO["few"] = TWO["w"] | {"runs": 2}
 
 
@@ -98,7 +157,8 @@ def test_a_workload_may_have_a_number_of_runs_of_its_own(kind: str) -> None:
     matrix = a_matrix(workloads=TWO, order=kind)
     runs = plan(matrix)
     assert Counter((run.model, run.environment, run.workload) for run in runs) == {
-        (model, environment, workload): {"w": 4, "few": 2}[workload] for model, environment, workload in matrix.cells()
+        (model, environment, workload): {"w": 4, "few": 2}[workload]
+        for model, environment, workload in matrix.cells()
     }
     assert {run.iteration for run in runs if run.workload == "few"} == {1, 2}
     assert [cell.planned for cell in by_cell(matrix, [])] == [
@@ -108,7 +168,9 @@ def test_a_workload_may_have_a_number_of_runs_of_its_own(kind: str) -> None:
 
 def test_the_number_of_runs_is_no_part_of_a_specification() -> None:
     matrix = a_matrix(workloads=TWO)
-    assert matrix.fingerprint("a", "native", "w") == matrix.fingerprint("a", "native", "few")
+    assert matrix.fingerprint("a", "native", "w") == matrix.fingerprint(
+        "a", "native", "few"
+    )
 
 
 COMPREHENSIVE = Path(__file__).parents[2] / "data/comprehensive"
@@ -122,7 +184,9 @@ def test_the_committed_records_still_are_of_their_cells(campaign: str) -> None:
     document = json.loads((folder / "campaign.json").read_text())["matrix"]
     matrix = matrices.from_document(document, campaign)
     assert matrix.document() == document
-    found = [json.loads(path.read_text()) for path in sorted(folder.glob("*_iter*.json"))]
+    found = [
+        json.loads(path.read_text()) for path in sorted(folder.glob("*_iter*.json"))
+    ]
     records = [record for record in found if record.get("specification")]
     for record in records:
         cell = (record["model"], record["environment"], record["workload"])
@@ -155,7 +219,10 @@ def test_all_mistakes_are_reported_at_once_with_lines_and_suggestions() -> None:
     assert "campaign" in text
     assert "m.yaml:1;" in text
     assert "unknown key models.m.pth, m.yaml:4; did you mean path?" in text
-    assert "unknown type 'hots' of environments.native, m.yaml:6; did you mean host?" in text
+    assert (
+        "unknown type 'hots' of environments.native, m.yaml:6; did you mean host?"
+        in text
+    )
     assert "unknown key iteratons, m.yaml:9; did you mean iterations?" in text
     assert "'soon' is not a duration" in text
     assert "m.yaml:10;" in text
@@ -178,12 +245,18 @@ def test_primary_metrics_are_known_ones_or_declared_by_a_workload() -> None:
     assert matrix.primary == ("ttft_p50_ms", "events")
     with pytest.raises(MatrixError) as caught:
         matrices.parse(GOOD % "ttft_p50", "m.yaml")
-    assert caught.value.lines() == ["unknown metric 'ttft_p50' in primary, m.yaml:8; did you mean ttft_p50_ms?"]
+    assert caught.value.lines() == [
+        "unknown metric 'ttft_p50' in primary, m.yaml:8; did you mean ttft_p50_ms?"
+    ]
 
 
-def test_primary_metrics_and_the_reason_of_the_margin_are_no_part_of_a_specification() -> None:
+def test_primary_metrics_and_the_reason_of_the_margin_are_no_part_of_a_specification() -> (
+    None
+):
     cell = ("a", "native", "w")
-    declared = a_matrix(primary=["ttft_p50_ms"], margin_reason="A pilot.", equivalence_margin_percent=2)
+    declared = a_matrix(
+        primary=["ttft_p50_ms"], margin_reason="A pilot.", equivalence_margin_percent=2
+    )
     assert declared.fingerprint(*cell) == a_matrix().fingerprint(*cell)
 
 
@@ -258,7 +331,10 @@ def test_options_have_the_type_that_is_declared_and_are_written_as_declared() ->
     assert isinstance(options, VllmBenchOptions)
     assert (options.requests, options.input_tokens) == (5, 512)
     document = matrix.document()
-    assert (document["environments"], document["workloads"]) == (environments, workloads)
+    assert (document["environments"], document["workloads"]) == (
+        environments,
+        workloads,
+    )
     assert Matrix.model_validate(document) == matrix
     assert matrix.declared_workload("w") == {"type": "vllm-bench", "requests": 5}
     assert matrix.declared_environment("native") == environments["native"]
@@ -288,13 +364,22 @@ def test_nonsense_is_one_clear_line(text: str, words: str) -> None:
 
 
 def test_durations() -> None:
-    assert [seconds(text) for text in ("5m", "1.5h", "200ms", 7)] == [300.0, 5400.0, 0.2, 7]
+    assert [seconds(text) for text in ("5m", "1.5h", "200ms", 7)] == [
+        300.0,
+        5400.0,
+        0.2,
+        7,
+    ]
 
 
 def test_a_specification_is_what_is_measured_not_what_it_is_called() -> None:
     plain, titled, longer = a_matrix(), a_matrix(title="Other"), a_matrix(seed=43)
     cell = ("a", "native", "w")
-    assert plain.fingerprint(*cell) == titled.fingerprint(*cell) != longer.fingerprint(*cell)
+    assert (
+        plain.fingerprint(*cell)
+        == titled.fingerprint(*cell)
+        != longer.fingerprint(*cell)
+    )
 
 
 def test_coverage_counts_slots_not_records() -> None:
@@ -302,10 +387,22 @@ def test_coverage_counts_slots_not_records() -> None:
     fingerprint = matrix.fingerprint("a", "native", "w")
 
     def run(number: int, iteration: int, **fields: object) -> object:
-        return a_record(run_id=f"r{number}", model="a", iteration=iteration, specification=fingerprint, **fields)
+        return a_record(
+            run_id=f"r{number}",
+            model="a",
+            iteration=iteration,
+            specification=fingerprint,
+            **fields,
+        )
 
     failed = {"status": "failed", "status_reason": "x"}
-    records = [run(1, 1), run(2, 1), run(3, 2, **failed), run(4, 2, **failed), run(5, 3, **failed)]
+    records = [
+        run(1, 1),
+        run(2, 1),
+        run(3, 2, **failed),
+        run(4, 2, **failed),
+        run(5, 3, **failed),
+    ]
     cell = by_cell(matrix, records)[0]  # type: ignore[arg-type]
     assert (cell.planned, cell.done, cell.failed, cell.missing) == (3, 1, 1, 1)
 

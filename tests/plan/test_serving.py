@@ -7,13 +7,42 @@ from sparkpub.plan.environments import Server
 from sparkpub.plan.workloads.base import Case
 
 SERVER = Server(
-    argv=("serve", "{model_path}", "--load-format", "{load_format}", "--seed", "{seed}", "--port", "{port}"), port=8200
+    argv=(
+        "serve",
+        "{model_path}",
+        "--load-format",
+        "{load_format}",
+        "--seed",
+        "{seed}",
+        "--port",
+        "{port}",
+    ),
+    port=8200,
 )
-CASE = Case("m", "x/m", "/models/m", None, random_weights=True, iteration=1, seed=7, workload_key="c8", server=SERVER)
+CASE = Case(
+    "m",
+    "x/m",
+    "/models/m",
+    None,
+    random_weights=True,
+    iteration=1,
+    seed=7,
+    workload_key="c8",
+    server=SERVER,
+)
 
 
 def test_the_command_is_filled_in() -> None:
-    argv = ("serve", "/models/m", "--load-format", "dummy", "--seed", "7", "--port", "8200")
+    argv = (
+        "serve",
+        "/models/m",
+        "--load-format",
+        "dummy",
+        "--seed",
+        "7",
+        "--port",
+        "8200",
+    )
     assert serving.command(CASE, SERVER).argv == argv
     trained = dataclasses.replace(CASE, random_weights=False)
     assert serving.command(trained, SERVER).argv[3] == "auto"
@@ -29,6 +58,9 @@ def test_iterations_share_a_server_unless_its_command_names_them() -> None:
 
 def test_no_two_runs_of_a_server_send_the_same_prompts() -> None:
     others = [{"workload_key": "c16"}, {"iteration": 2}, {"attempt": 2}, {"seed": 8}]
-    seeds = {CASE.prompt_seed, *(dataclasses.replace(CASE, **other).prompt_seed for other in others)}
+    seeds = {
+        CASE.prompt_seed,
+        *(dataclasses.replace(CASE, **other).prompt_seed for other in others),
+    }
     assert len(seeds) == 5
     assert all(0 <= seed < 2**31 for seed in seeds)

@@ -11,8 +11,19 @@ PEAK = METRICS["peak_memory_gib"]
 
 def test_a_distribution_is_seven_metrics_of_which_median_and_p99_are_primary() -> None:
     ttft = [metric for metric in METRICS.values() if metric.distribution == "ttft"]
-    assert [metric.summary for metric in ttft] == ["mean", "min", "p50", "p90", "p95", "p99", "max"]
-    assert [metric.summary for metric in ttft if metric.role == "primary"] == ["p50", "p99"]
+    assert [metric.summary for metric in ttft] == [
+        "mean",
+        "min",
+        "p50",
+        "p90",
+        "p95",
+        "p99",
+        "max",
+    ]
+    assert [metric.summary for metric in ttft if metric.role == "primary"] == [
+        "p50",
+        "p99",
+    ]
     assert {metric.role for metric in ttft} == {"primary", "secondary"}
     assert [metric.summary for metric in ttft if metric.headline is not None] == ["p50"]
     assert METRICS["ttft_p90_ms"].label == "Time to first token, P90"
@@ -27,23 +38,39 @@ def test_what_is_computed_from_another_metric_is_derived_and_nothing_else_is() -
 
 def test_what_no_direction_makes_better_answers_no_question() -> None:
     assert [
-        metric.name for metric in METRICS.values() if metric.direction == "neither" and metric.role != "state"
+        metric.name
+        for metric in METRICS.values()
+        if metric.direction == "neither" and metric.role != "state"
     ] == []
 
 
 def test_every_metric_in_gib_says_whose_memory_it_counts() -> None:
-    assert [m.name for m in METRICS.values() if (m.unit == "GiB") is (m.memory_of is None)] == []
-    assert [m.name for m in METRICS.values() if m.memory_of == "host"] == ["system_peak_gib", "cgroup_peak_gib"]
+    assert [
+        m.name for m in METRICS.values() if (m.unit == "GiB") is (m.memory_of is None)
+    ] == []
+    assert [m.name for m in METRICS.values() if m.memory_of == "host"] == [
+        "system_peak_gib",
+        "cgroup_peak_gib",
+    ]
 
 
 def test_no_two_metrics_have_the_same_rank() -> None:
-    ranks = [metric.headline for metric in METRICS.values() if metric.headline is not None]
+    ranks = [
+        metric.headline for metric in METRICS.values() if metric.headline is not None
+    ]
     assert len(set(ranks)) == len(ranks)
 
 
-def test_leading_metrics_come_first_then_those_of_the_file_then_those_that_nobody_ranked() -> None:
+def test_leading_metrics_come_first_then_those_of_the_file_then_those_that_nobody_ranked() -> (
+    None
+):
     unranked = declared("tokens_lost", "", "neither", "Tokens lost")
-    names = ["weights_gib", "kv_cache_gib", "total_throughput_tok_s", "output_throughput_tok_s"]
+    names = [
+        "weights_gib",
+        "kv_cache_gib",
+        "total_throughput_tok_s",
+        "output_throughput_tok_s",
+    ]
     found = ranked([unranked, *(METRICS[name] for name in names)])
     assert [metric.name for metric in found] == [
         "output_throughput_tok_s",
@@ -54,8 +81,13 @@ def test_leading_metrics_come_first_then_those_of_the_file_then_those_that_nobod
     ]
 
 
-@pytest.mark.parametrize(("direction", "role", "headline"), [("higher", "primary", 0), ("neither", "state", None)])
-def test_a_metric_of_ones_own_leads_where_a_way_is_better(direction: str, role: str, headline: int | None) -> None:
+@pytest.mark.parametrize(
+    ("direction", "role", "headline"),
+    [("higher", "primary", 0), ("neither", "state", None)],
+)
+def test_a_metric_of_ones_own_leads_where_a_way_is_better(
+    direction: str, role: str, headline: int | None
+) -> None:
     own = declared("images_s", "img/s", direction, "Images")  # type: ignore[arg-type]
     assert (own.role, own.headline, own.minimum) == (role, headline, -math.inf)
     assert ranked([PEAK, own])[0] is (own if headline == 0 else PEAK)
@@ -70,6 +102,9 @@ def test_values_and_differences_for_a_reader() -> None:
     assert Metric("score", "", "higher", "Score", "").format(0.5) == "0.50"
 
 
-@pytest.mark.parametrize(("label", "words"), [("Output throughput", "output throughput"), ("KV cache", "KV cache")])
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [("Output throughput", "output throughput"), ("KV cache", "KV cache")],
+)
 def test_a_label_within_a_sentence(label: str, words: str) -> None:
     assert Metric("x", "", "higher", label, "").within_sentence == words

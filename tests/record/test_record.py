@@ -16,7 +16,9 @@ def damaged(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_record_survives_the_disk() -> None:
-    original = a_record(metrics={"peak_memory_gib": 70.47, "output_throughput_tok_s": 119.79})
+    original = a_record(
+        metrics={"peak_memory_gib": 70.47, "output_throughput_tok_s": 119.79}
+    )
     assert Record.model_validate_json(original.model_dump_json()) == original
 
 
@@ -24,18 +26,70 @@ def test_a_record_survives_the_disk() -> None:
     ("change", "words"),
     [
         ({"throughput": 3}, "throughput"),
-        ({"metrics": {"peak_memory_gib": {"value": 70.0, "unit": "GB", "source": "log"}}}, "'GB' should be 'GiB'"),
-        ({"metrics": {"peak_memory_gib": {"value": -1.0, "unit": "GiB", "source": "log"}}}, "outside"),
-        ({"metrics": {"gpu_temp_end_celsius": {"value": 900.0, "unit": "°C", "source": "sampler"}}}, "outside"),
-        ({"metrics": {"peak_memory_gib": {"value": None, "unit": "GiB", "source": "log"}}}, "needs a reason"),
-        ({"metrics": {"speed": {"value": 1.0, "unit": "m/s", "source": "log"}}}, "unknown metric"),
-        ({"metrics": {"peak_memory_gib": {"value": "70", "unit": "GiB", "source": "log"}}}, "number"),
+        (
+            {
+                "metrics": {
+                    "peak_memory_gib": {"value": 70.0, "unit": "GB", "source": "log"}
+                }
+            },
+            "'GB' should be 'GiB'",
+        ),
+        (
+            {
+                "metrics": {
+                    "peak_memory_gib": {"value": -1.0, "unit": "GiB", "source": "log"}
+                }
+            },
+            "outside",
+        ),
+        (
+            {
+                "metrics": {
+                    "gpu_temp_end_celsius": {
+                        "value": 900.0,
+                        "unit": "°C",
+                        "source": "sampler",
+                    }
+                }
+            },
+            "outside",
+        ),
+        (
+            {
+                "metrics": {
+                    "peak_memory_gib": {"value": None, "unit": "GiB", "source": "log"}
+                }
+            },
+            "needs a reason",
+        ),
+        (
+            {"metrics": {"speed": {"value": 1.0, "unit": "m/s", "source": "log"}}},
+            "unknown metric",
+        ),
+        (
+            {
+                "metrics": {
+                    "peak_memory_gib": {"value": "70", "unit": "GiB", "source": "log"}
+                }
+            },
+            "number",
+        ),
         ({"status": "failed"}, "status_reason"),
         ({"exit_code": 3}, "status ok"),
         ({"model": "../../etc"}, "pattern"),
         ({"iteration": 0}, "greater than 0"),
-        ({"started": {"value": "2025-11-08T19:51:54Z", "zone": "unknown"}}, "Z exactly"),
-        ({"evidence": [{"role": "log", "path": "../x", "sha256": "0" * 64, "bytes": 1}]}, "pattern"),
+        (
+            {"started": {"value": "2025-11-08T19:51:54Z", "zone": "unknown"}},
+            "Z exactly",
+        ),
+        (
+            {
+                "evidence": [
+                    {"role": "log", "path": "../x", "sha256": "0" * 64, "bytes": 1}
+                ]
+            },
+            "pattern",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(change: dict[str, Any], words: str) -> None:
@@ -44,24 +98,52 @@ def test_what_is_wrong_is_named(change: dict[str, Any], words: str) -> None:
 
 
 def test_a_metric_of_ones_own_says_what_it_is() -> None:
-    own = {"value": 3.0, "unit": "frames/s", "source": "log", "label": "Frame rate", "direction": "higher"}
-    parsed = Record.model_validate_json(json.dumps(damaged(metrics={"frame_rate_fps": own})))
-    assert record.metric_of("frame_rate_fps", parsed.metrics["frame_rate_fps"]).label == "Frame rate"
+    own = {
+        "value": 3.0,
+        "unit": "frames/s",
+        "source": "log",
+        "label": "Frame rate",
+        "direction": "higher",
+    }
+    parsed = Record.model_validate_json(
+        json.dumps(damaged(metrics={"frame_rate_fps": own}))
+    )
+    assert (
+        record.metric_of("frame_rate_fps", parsed.metrics["frame_rate_fps"]).label
+        == "Frame rate"
+    )
 
 
-def test_an_unknown_version_is_refused_and_an_old_one_is_migrated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_version_is_refused_and_an_old_one_is_migrated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with pytest.raises(ValueError, match="schema_version: 99"):
         migrate({"schema_version": 99})
-    monkeypatch.setattr(record, "MIGRATIONS", {0: lambda old: {**old, "schema_version": 1, "model": old["modell"]}})
+    monkeypatch.setattr(
+        record,
+        "MIGRATIONS",
+        {0: lambda old: {**old, "schema_version": 1, "model": old["modell"]}},
+    )
     assert migrate({"schema_version": 0, "modell": "a"})["model"] == "a"
 
 
 def test_a_local_time_never_gets_a_zone() -> None:
-    assert Moment(value="2025-11-08T19:51:54", zone="unknown").compact == "20251108T195154"
-    assert Moment(value="2026-11-20T10:00:00.250Z", zone="utc").compact == "20261120T100000Z"
+    assert (
+        Moment(value="2025-11-08T19:51:54", zone="unknown").compact == "20251108T195154"
+    )
+    assert (
+        Moment(value="2026-11-20T10:00:00.250Z", zone="utc").compact
+        == "20261120T100000Z"
+    )
 
 
 def test_the_json_schema_forbids_unknown_fields() -> None:
     schema = json_schema()
     assert schema["additionalProperties"] is False
-    assert set(schema["required"]) >= {"run_id", "campaign", "metrics", "requested", "started"}
+    assert set(schema["required"]) >= {
+        "run_id",
+        "campaign",
+        "metrics",
+        "requested",
+        "started",
+    }

@@ -18,7 +18,9 @@ DATA = Path(__file__).parents[2] / "data" / "comprehensive"
 def a_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "c"
     folder.mkdir()
-    store.write_atomic(folder / "campaign.json", store.to_json(Campaign(campaign="c", title="t")))
+    store.write_atomic(
+        folder / "campaign.json", store.to_json(Campaign(campaign="c", title="t"))
+    )
     record = a_record()
     store.write_atomic(folder / f"{record.stem}.json", store.to_json(record))
     return folder
@@ -61,7 +63,9 @@ def test_a_preview_skips_damage_and_says_so(tmp_path: Path) -> None:
 
 def test_a_quarantine_must_name_a_run(tmp_path: Path) -> None:
     folder = a_folder(tmp_path)
-    campaign = Campaign(campaign="c", title="t", quarantined=(Quarantine(run="nobody", reason="x"),))
+    campaign = Campaign(
+        campaign="c", title="t", quarantined=(Quarantine(run="nobody", reason="x"),)
+    )
     store.write_atomic(folder / "campaign.json", store.to_json(campaign))
     with pytest.raises(RecordError, match="nobody is no run"):
         load(tmp_path)
@@ -74,7 +78,9 @@ def test_a_run_id_stands_once(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-def test_campaigns_of_two_folders_stand_side_by_side_and_names_must_differ(tmp_path: Path) -> None:
+def test_campaigns_of_two_folders_stand_side_by_side_and_names_must_differ(
+    tmp_path: Path,
+) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()
     a_folder(here)
@@ -85,7 +91,9 @@ def test_campaigns_of_two_folders_stand_side_by_side_and_names_must_differ(tmp_p
         load(here, there)
 
 
-def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_leaves_the_old_file_and_no_rubbish(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "x.json"
     store.write_atomic(path, "old")
 
@@ -111,11 +119,27 @@ def test_phase1_is_what_was_published() -> None:
     """63 rows, 13 of them in one cell; the means are those of the source's tables (document 000)."""
     campaign = load(DATA).campaign("phase1")
     assert len(campaign.runs) == 63
-    assert sum(record.cell == ("gpt120b", "native", "throughput") for record in campaign.records) == 13
+    assert (
+        sum(
+            record.cell == ("gpt120b", "native", "throughput")
+            for record in campaign.records
+        )
+        == 13
+    )
     assert all(record.started.zone == "unknown" for record in campaign.records)
-    assert all(metric.source == "published" for record in campaign.records for metric in record.metrics.values())
-    peaks = [r.value("peak_memory_gib") for r in campaign.records if r.cell == ("deepseek", "native", "throughput")]
-    assert sum(value for value in peaks if value is not None) / 10 == pytest.approx(70.47, abs=0.005)
+    assert all(
+        metric.source == "published"
+        for record in campaign.records
+        for metric in record.metrics.values()
+    )
+    peaks = [
+        r.value("peak_memory_gib")
+        for r in campaign.records
+        if r.cell == ("deepseek", "native", "throughput")
+    ]
+    assert sum(value for value in peaks if value is not None) / 10 == pytest.approx(
+        70.47, abs=0.005
+    )
 
 
 def test_phase1_carries_every_published_figure() -> None:
@@ -123,10 +147,19 @@ def test_phase1_carries_every_published_figure() -> None:
     if not source.is_file():
         pytest.skip("the published table is not beside this clone")
     lines = [line.split(",") for line in source.read_text().splitlines()[1:]]
-    published = {(row[1], row[2], row[0]): tuple(map(float, row[8:12])) for row in lines}
-    names = ("request_throughput_req_s", "output_throughput_tok_s", "peak_memory_gib", "kv_cache_gib")
+    published = {
+        (row[1], row[2], row[0]): tuple(map(float, row[8:12])) for row in lines
+    }
+    names = (
+        "request_throughput_req_s",
+        "output_throughput_tok_s",
+        "peak_memory_gib",
+        "kv_cache_gib",
+    )
     recorded = {
-        (r.environment, r.model, r.started.compact.replace("T", "_")): tuple(r.value(name) for name in names)
+        (r.environment, r.model, r.started.compact.replace("T", "_")): tuple(
+            r.value(name) for name in names
+        )
         for r in load(DATA).campaign("phase1").records
     }
     assert recorded == published

@@ -12,7 +12,9 @@ def test_missing_is_not_zero_and_the_reason_is_kept() -> None:
 
 
 def test_a_torn_line_is_dropped() -> None:
-    assert parse("elapsed_seconds,cpu_percent\n0.0,1.5\n1.0").numbers("cpu_percent") == (1.5,)
+    assert parse("elapsed_seconds,cpu_percent\n0.0,1.5\n1.0").numbers(
+        "cpu_percent"
+    ) == (1.5,)
 
 
 def test_nothing_is_nothing() -> None:

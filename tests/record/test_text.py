@@ -26,7 +26,8 @@ def test_a_number_has_digits_a_true_minus_and_no_sign_at_zero(
 
 
 @pytest.mark.parametrize(
-    ("value", "words"), [(0.012345, "0.0123"), (-1.5, f"{MINUS}1.5"), (12345.0, "1.23e+04"), (0.0, "0")]
+    ("value", "words"),
+    [(0.012345, "0.0123"), (-1.5, f"{MINUS}1.5"), (12345.0, "1.23e+04"), (0.0, "0")],
 )
 def test_significant_digits(value: float, words: str) -> None:
     assert text.significant(value) == words
@@ -38,7 +39,8 @@ def test_a_unit_stands_after_its_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "words"), [(-43.75, f"{MINUS}43.8\u00a0%"), (0.04, "+0.0\u00a0%"), (-0.04, "+0.0\u00a0%")]
+    ("value", "words"),
+    [(-43.75, f"{MINUS}43.8\u00a0%"), (0.04, "+0.0\u00a0%"), (-0.04, "+0.0\u00a0%")],
 )
 def test_a_change_in_percent(value: float, words: str) -> None:
     assert text.percent(value) == words
@@ -46,19 +48,33 @@ def test_a_change_in_percent(value: float, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("p", "words"),
-    [(None, "no p"), (0.00009, "p < 0.0001"), (0.0001, "p = 0.0001"), (0.0123, "p = 0.012"), (1.0, "p = 1")],
+    [
+        (None, "no p"),
+        (0.00009, "p < 0.0001"),
+        (0.0001, "p = 0.0001"),
+        (0.0123, "p = 0.012"),
+        (1.0, "p = 1"),
+    ],
 )
 def test_p_values(p: float | None, words: str) -> None:
     assert text.p_text(p) == words
 
 
-@pytest.mark.parametrize(("count", "words"), [(0, "0 runs"), (1, "1 run"), (1200, "1,200 runs")])
+@pytest.mark.parametrize(
+    ("count", "words"), [(0, "0 runs"), (1, "1 run"), (1200, "1,200 runs")]
+)
 def test_counts(count: int, words: str) -> None:
     assert text.counted(count, "run") == words
 
 
 @pytest.mark.parametrize(
-    ("names", "words"), [([], ""), (["a"], "a"), (["a", "b", "a"], "a and b"), (["a", "b", "c"], "a, b and c")]
+    ("names", "words"),
+    [
+        ([], ""),
+        (["a"], "a"),
+        (["a", "b", "a"], "a and b"),
+        (["a", "b", "c"], "a, b and c"),
+    ],
 )
 def test_lists_name_each_once(names: list[str], words: str) -> None:
     assert text.listed(names) == words
@@ -71,7 +87,13 @@ def test_a_range_of_numbers_keeps_its_unit_on_the_line_of_the_last() -> None:
 
 @pytest.mark.parametrize(
     ("size", "words"),
-    [(1023, "1023 B"), (1024, "1.0 KiB"), (1536 * 1024, "1.5 MiB"), (3 * 2**30, "3.0 GiB"), (5 * 2**40, "5120.0 GiB")],
+    [
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (1536 * 1024, "1.5 MiB"),
+        (3 * 2**30, "3.0 GiB"),
+        (5 * 2**40, "5120.0 GiB"),
+    ],
 )
 def test_sizes_of_files(size: int, words: str) -> None:
     assert text.file_size(size) == words

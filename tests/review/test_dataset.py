@@ -20,10 +20,16 @@ def data(tmp_path: Path) -> Path:
     """Two runs of campaign `c`, one with a log."""
     folder = tmp_path / "c"
     folder.mkdir()
-    (folder / "campaign.json").write_text(to_json(a_campaign("c", {("m", "native"): {"ttft_p50_ms": [1.0]}}).info))
+    (folder / "campaign.json").write_text(
+        to_json(a_campaign("c", {("m", "native"): {"ttft_p50_ms": [1.0]}}).info)
+    )
     log = folder / "one.log"
     log.write_text("rate 100\n")
-    evidence = (Evidence(role="log", path=log.name, sha256=file_sha256(log), bytes=log.stat().st_size),)
+    evidence = (
+        Evidence(
+            role="log", path=log.name, sha256=file_sha256(log), bytes=log.stat().st_size
+        ),
+    )
     first = a_record(run_id="c-one", iteration=1, evidence=evidence)
     for record in (first, a_record(run_id="c-two", iteration=2)):
         (folder / f"{record.stem}.json").write_text(to_json(record))
@@ -68,7 +74,9 @@ def test_a_changed_file_makes_the_campaign_anew(data: Path, name: str) -> None:
 def test_a_record_that_is_gone_is_gone(data: Path) -> None:
     loader = Loader()
     loader.load(data).campaign("c").runs[1].path.unlink()
-    assert [record.run_id for record in loader.load(data).campaign("c").records] == ["c-one"]
+    assert [record.run_id for record in loader.load(data).campaign("c").records] == [
+        "c-one"
+    ]
 
 
 def test_damage_stops_loading_unless_it_is_skipped(data: Path) -> None:

@@ -41,18 +41,26 @@ def campaign() -> CampaignData:
 
 def test_a_run_that_is_out_counts_nowhere_and_says_why(campaign: CampaignData) -> None:
     frame = Frame(campaign, {"c-native_m_w_01": "exit-status: failed"})
-    assert [len(cells[NATIVE]) for cells in (frame.recorded, frame.ran, frame.counted)] == [3, 2, 2]
+    assert [
+        len(cells[NATIVE]) for cells in (frame.recorded, frame.ran, frame.counted)
+    ] == [3, 2, 2]
     assert frame.excluded == {"c-native_m_w_01": "exit-status: failed"}
 
 
 def test_the_first_good_record_of_an_iteration_counts(campaign: CampaignData) -> None:
     data = with_runs(campaign, a_twin(campaign, "c-native_m_w_01"))
     frame = Frame(data)
-    assert [len(cells[NATIVE]) for cells in (frame.recorded, frame.ran, frame.counted)] == [4, 4, 3]
-    assert frame.excluded == {"c-native_m_w_01-again": "duplicate-iteration: c-native_m_w_01 counts for this iteration"}
+    assert [
+        len(cells[NATIVE]) for cells in (frame.recorded, frame.ran, frame.counted)
+    ] == [4, 4, 3]
+    assert frame.excluded == {
+        "c-native_m_w_01-again": "duplicate-iteration: c-native_m_w_01 counts for this iteration"
+    }
 
 
-def test_after_a_bad_record_the_next_one_of_the_iteration_counts(campaign: CampaignData) -> None:
+def test_after_a_bad_record_the_next_one_of_the_iteration_counts(
+    campaign: CampaignData,
+) -> None:
     data = with_runs(campaign, a_twin(campaign, "c-native_m_w_01"))
     frame = Frame(data, {"c-native_m_w_01": "timeout"})
     assert list(frame.excluded) == ["c-native_m_w_01"]
@@ -60,7 +68,9 @@ def test_after_a_bad_record_the_next_one_of_the_iteration_counts(campaign: Campa
 
 
 def test_a_repeat_that_names_what_it_repeats_counts(campaign: CampaignData) -> None:
-    data = with_runs(campaign, a_twin(campaign, "c-native_m_w_01", repeat_of="c-native_m_w_01"))
+    data = with_runs(
+        campaign, a_twin(campaign, "c-native_m_w_01", repeat_of="c-native_m_w_01")
+    )
     assert Frame(data).excluded == {}
     series = Frame(data).series((NATIVE,), TPUT)
     assert series is not None
@@ -74,22 +84,35 @@ def test_a_declared_cell_that_nobody_ran_is_there_and_empty() -> None:
     assert frame.series((("k", "native", "w"),), TPUT) is None
 
 
-def test_values_stand_in_order_of_time_over_several_cells(campaign: CampaignData) -> None:
+def test_values_stand_in_order_of_time_over_several_cells(
+    campaign: CampaignData,
+) -> None:
     """Interleaved by iteration: native and vm of m in turn, k last of each round."""
     series = Frame(campaign).group(model=["m"]).series(TPUT)
     assert series is not None
     assert series.values == (100.0, 90.0, 101.0, 91.0, 99.0)
-    assert [record.environment for record in series.records] == ["native", "vm", "native", "vm", "native"]
+    assert [record.environment for record in series.records] == [
+        "native",
+        "vm",
+        "native",
+        "vm",
+        "native",
+    ]
 
 
 def test_include_chooses_the_runs(campaign: CampaignData) -> None:
     data = with_runs(campaign, a_twin(campaign, "c-native_m_w_01"))
     frame = Frame(data, {"c-native_m_w_02": "timeout"})
-    sizes = {include: len(Group(frame, (NATIVE,), include).runs) for include in ("counted", "ran", "all")}  # type: ignore[arg-type]
+    sizes = {
+        include: len(Group(frame, (NATIVE,), include).runs)
+        for include in ("counted", "ran", "all")
+    }  # type: ignore[arg-type]
     assert sizes == {"counted": 2, "ran": 3, "all": 4}
 
 
-def test_a_metric_without_a_value_has_a_definition_and_no_description(campaign: CampaignData) -> None:
+def test_a_metric_without_a_value_has_a_definition_and_no_description(
+    campaign: CampaignData,
+) -> None:
     absent = MetricValue(value=None, unit="GiB", source="log", reason="not printed")
     record = a_record({TPUT: 1}, run_id="x", model="m", environment="silent")
     data = with_runs(campaign, record.model_copy(update={"metrics": {PEAK: absent}}))
@@ -99,33 +122,49 @@ def test_a_metric_without_a_value_has_a_definition_and_no_description(campaign: 
     assert Frame(data).group(environment=["silent"]).series(TPUT) is None
 
 
-def test_an_unknown_name_is_refused_with_those_there_are(campaign: CampaignData) -> None:
+def test_an_unknown_name_is_refused_with_those_there_are(
+    campaign: CampaignData,
+) -> None:
     with pytest.raises(ClaimError, match="no environment 'container'") as error:
         Frame(campaign).group(environment=["container"])
     assert error.value.remedy == "there are native, vm"
 
 
-def test_parts_follow_the_matrix_and_leave_out_what_did_not_run(campaign: CampaignData) -> None:
+def test_parts_follow_the_matrix_and_leave_out_what_did_not_run(
+    campaign: CampaignData,
+) -> None:
     frame = Frame(campaign)
-    assert [part.label for part in frame.split(frame.group(), ("model", "environment", "workload"))] == [
+    assert [
+        part.label
+        for part in frame.split(frame.group(), ("model", "environment", "workload"))
+    ] == [
         "m/native",
         "m/vm",
         "k/native",
     ]
     assert [part.label for part in frame.split(frame.group(), ())] == ["all runs"]
-    everything_out = Frame(campaign, dict.fromkeys((record.run_id for record in campaign.records), "bad"))
+    everything_out = Frame(
+        campaign, dict.fromkeys((record.run_id for record in campaign.records), "bad")
+    )
     assert everything_out.split(everything_out.group(), ("model",)) == []
 
 
 def test_without_a_matrix_parts_come_in_the_order_in_which_they_ran() -> None:
     frame = Frame(a_campaign("c", CELLS, matrix=False))
-    assert [part.label for part in frame.split(frame.group(), ("environment",))] == ["native", "vm"]
+    assert [part.label for part in frame.split(frame.group(), ("environment",))] == [
+        "native",
+        "vm",
+    ]
 
 
 def test_several_workloads_are_named() -> None:
     data = a_campaign("c", CELLS, matrix=False)
-    frame = Frame(with_runs(data, a_record({TPUT: 1}, run_id="x", model="m", workload="other")))
-    assert [part.label for part in frame.split(frame.group(model=["m"]), ("workload",))] == ["w", "other"]
+    frame = Frame(
+        with_runs(data, a_record({TPUT: 1}, run_id="x", model="m", workload="other"))
+    )
+    assert [
+        part.label for part in frame.split(frame.group(model=["m"]), ("workload",))
+    ] == ["w", "other"]
 
 
 def test_a_figure_is_worked_out_once(campaign: CampaignData) -> None:
@@ -135,14 +174,24 @@ def test_a_figure_is_worked_out_once(campaign: CampaignData) -> None:
     assert cell is frame.group(model=["k"]).series(TPUT)
     assert cell is not None
     assert cell.description is cell.description
-    native, vm = frame.group(environment=["native"], model=["m"]), frame.group(environment=["vm"])
-    assert frame.compared(native, vm, TPUT, 1.0) is frame.compared(native, vm, TPUT, 1.0)
-    assert frame.compared(native, vm, TPUT, 1.0) != frame.compared(native, vm, TPUT, 2.0)
+    native, vm = (
+        frame.group(environment=["native"], model=["m"]),
+        frame.group(environment=["vm"]),
+    )
+    assert frame.compared(native, vm, TPUT, 1.0) is frame.compared(
+        native, vm, TPUT, 1.0
+    )
+    assert frame.compared(native, vm, TPUT, 1.0) != frame.compared(
+        native, vm, TPUT, 2.0
+    )
 
 
 def test_a_comparison_needs_values_on_both_sides(campaign: CampaignData) -> None:
     frame = Frame(campaign)
-    native, vm = frame.group(environment=["native"], model=["m"]), frame.group(environment=["vm"])
+    native, vm = (
+        frame.group(environment=["native"], model=["m"]),
+        frame.group(environment=["vm"]),
+    )
     assert frame.compared(native, vm, PEAK, 1.0) is None
     assert frame.compared(vm, native, PEAK, 1.0) is None
     found = frame.compared(native, vm, TPUT, 1.0)
@@ -151,14 +200,21 @@ def test_a_comparison_needs_values_on_both_sides(campaign: CampaignData) -> None
 
 
 def test_an_order_is_declared_where_all_runs_agree() -> None:
-    random, blocked = (a_record(plan=Plan(position=0, order=order)) for order in ("random", "blocked"))  # type: ignore[arg-type]
+    random, blocked = (
+        a_record(plan=Plan(position=0, order=order)) for order in ("random", "blocked")
+    )  # type: ignore[arg-type]
     assert declared_order([random, random]) == "random"
     assert declared_order([random, blocked]) == "as-published"
 
 
 def test_times_of_a_sample_are_seconds() -> None:
     data = a_campaign("c", {("m", "native"): {TPUT: [1.0]}})
-    later = a_record({TPUT: 2.0}, run_id="x", iteration=2, started=Moment(value="2026-11-20T10:01:30Z", zone="utc"))
+    later = a_record(
+        {TPUT: 2.0},
+        run_id="x",
+        iteration=2,
+        started=Moment(value="2026-11-20T10:01:30Z", zone="utc"),
+    )
     series = Frame(with_runs(data, later)).series((NATIVE,), TPUT)
     assert series is not None
     first, second = series.sample.times
@@ -166,18 +222,30 @@ def test_times_of_a_sample_are_seconds() -> None:
 
 
 def test_rows_say_of_every_value_whether_it_counts(campaign: CampaignData) -> None:
-    rows = [dict(zip(FIELDS, row, strict=True)) for row in Frame(campaign, {"c-vm_m_w_01": "hot"}).rows()]
+    rows = [
+        dict(zip(FIELDS, row, strict=True))
+        for row in Frame(campaign, {"c-vm_m_w_01": "hot"}).rows()
+    ]
     assert len(rows) == 3 + 3 + 2 + 3
     assert [row["excluded"] for row in rows if row["run"] == "c-vm_m_w_01"] == ["hot"]
     assert {row["excluded"] for row in rows if row["run"] != "c-vm_m_w_01"} == {None}
     first = rows[0]
-    assert (first["model"], first["metric"], first["value"], first["unit"]) == ("m", TPUT, 100.0, "tok/s")
+    assert (first["model"], first["metric"], first["value"], first["unit"]) == (
+        "m",
+        TPUT,
+        100.0,
+        "tok/s",
+    )
 
 
-def test_a_series_is_of_the_runs_asked_for_and_the_same_where_they_are(campaign: CampaignData) -> None:
+def test_a_series_is_of_the_runs_asked_for_and_the_same_where_they_are(
+    campaign: CampaignData,
+) -> None:
     data = with_runs(campaign, a_twin(campaign, "c-native_m_w_01"))
     frame = Frame(data, {"c-native_m_w_02": "timeout"})
-    found = [frame.series((NATIVE,), TPUT, include) for include in ("counted", "ran", "all")]  # type: ignore[arg-type]
+    found = [
+        frame.series((NATIVE,), TPUT, include) for include in ("counted", "ran", "all")
+    ]  # type: ignore[arg-type]
     assert [len(series.values) for series in found if series is not None] == [2, 3, 4]
     assert frame.series((VM,), TPUT, "all") is frame.series((VM,), TPUT)
 
@@ -187,20 +255,33 @@ def test_what_the_matrix_does_not_declare_comes_last(campaign: CampaignData) -> 
     unknown_model = a_record({TPUT: 1}, run_id="x", model="z")
     unknown_environment = a_record({TPUT: 1}, run_id="y", model="m", environment="q")
     frame = Frame(with_runs(campaign, unknown_model, unknown_environment))
-    labels = [part.label for part in frame.split(frame.group(), ("model", "environment"))]
+    labels = [
+        part.label for part in frame.split(frame.group(), ("model", "environment"))
+    ]
     assert labels == ["m/native", "m/vm", "m/q", "k/native", "z/native"]
 
 
 def test_a_comparison_knows_what_its_metric_is(campaign: CampaignData) -> None:
     """90.5 tok/s after 100 take 100 / 90.5 times as long; a temperature has no percentage."""
     frame = Frame(campaign)
-    native, vm = frame.group(environment=["native"], model=["m"]), frame.group(environment=["vm"])
+    native, vm = (
+        frame.group(environment=["native"], model=["m"]),
+        frame.group(environment=["vm"]),
+    )
     found = frame.compared(native, vm, TPUT, 1.0)
     assert found is not None
     assert found.better == "baseline"
     assert found.overhead_percent == pytest.approx(100 * (100 / 90.5 - 1))
-    warm: Cells = {("m", "native"): {"gpu_temp_end_celsius": [50.0]}, ("m", "vm"): {"gpu_temp_end_celsius": [60.0]}}
+    warm: Cells = {
+        ("m", "native"): {"gpu_temp_end_celsius": [50.0]},
+        ("m", "vm"): {"gpu_temp_end_celsius": [60.0]},
+    }
     hot = Frame(a_campaign("c", warm))
-    measured = hot.compared(hot.group(environment=["native"]), hot.group(environment=["vm"]), "gpu_temp_end_celsius", 1)
+    measured = hot.compared(
+        hot.group(environment=["native"]),
+        hot.group(environment=["vm"]),
+        "gpu_temp_end_celsius",
+        1,
+    )
     assert measured is not None
     assert (measured.difference, measured.difference_percent) == (10, None)

@@ -37,11 +37,24 @@ def without_node(monkeypatch: pytest.MonkeyPatch) -> None:
 def run_of(model: str, environment: str, iteration: int, **fields: Any) -> Record:
     """One run; the container is 10 % slower, and each iteration a little faster than the one before."""
     speed = {"native": 100.0, "container": 90.0}[environment] + iteration / 10
-    minute = 10 * iteration + {"native": 0, "container": 1}[environment] + {"m": 0, "n": 2}[model]
+    minute = (
+        10 * iteration
+        + {"native": 0, "container": 1}[environment]
+        + {"m": 0, "n": 2}[model]
+    )
     started = {"value": f"2026-01-01T10:{minute:02d}:00Z", "zone": "utc"}
     stem = f"{environment}_{model}_w_iter{iteration:02d}_20260101T10{minute:02d}00Z"
-    metrics = {"output_throughput_tok_s": speed, "peak_memory_gib": 10 + iteration, "gpu_temp_end_celsius": 50}
-    known: dict[str, Any] = {"run_id": f"c-{stem}", "model": model, "environment": environment, "iteration": iteration}
+    metrics = {
+        "output_throughput_tok_s": speed,
+        "peak_memory_gib": 10 + iteration,
+        "gpu_temp_end_celsius": 50,
+    }
+    known: dict[str, Any] = {
+        "run_id": f"c-{stem}",
+        "model": model,
+        "environment": environment,
+        "iteration": iteration,
+    }
     base = a_record(metrics)
     document = base.model_dump(mode="json") | known | {"started": started} | fields
     for value in document["metrics"].values():
@@ -49,7 +62,9 @@ def run_of(model: str, environment: str, iteration: int, **fields: Any) -> Recor
     return Record.model_validate_json(json.dumps(document))
 
 
-def write_run(folder: Path, record: Record, files: Mapping[str, bytes] | None = None) -> Path:
+def write_run(
+    folder: Path, record: Record, files: Mapping[str, bytes] | None = None
+) -> Path:
     """Put a record, and evidence by role, on disk as the collector does."""
     folder.mkdir(parents=True, exist_ok=True)
     suffixes = {"log": ".log", "telemetry": ".telemetry.csv"}
@@ -57,24 +72,44 @@ def write_run(folder: Path, record: Record, files: Mapping[str, bytes] | None = 
     for role, data in (files or {}).items():
         name = record.stem + suffixes[role]
         (folder / name).write_bytes(data)
-        found.append(Evidence(role=role, path=name, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data)))  # type: ignore[arg-type]
+        found.append(
+            Evidence(
+                role=role,
+                path=name,
+                sha256=hashlib.sha256(data).hexdigest(),
+                bytes=len(data),
+            )
+        )  # type: ignore[arg-type]
     path = folder / f"{record.stem}.json"
-    path.write_text(to_json(record.model_copy(update={"evidence": tuple(found)})), encoding="utf-8")
+    path.write_text(
+        to_json(record.model_copy(update={"evidence": tuple(found)})), encoding="utf-8"
+    )
     return path
 
 
 def telemetry_csv() -> bytes:
     """A minute of two signals, one sample a second."""
     rows = [f"{t},{t % 100},{40 + t / 10}" for t in range(60)]
-    return "\n".join(["elapsed_seconds,gpu_utilization_percent,gpu_temp_celsius", *rows, ""]).encode()
+    return "\n".join(
+        ["elapsed_seconds,gpu_utilization_percent,gpu_temp_celsius", *rows, ""]
+    ).encode()
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """Two models, two environments, three iterations; one run with telemetry and gates, one failed with its log."""
     folder = tmp_path / "data" / "c"
-    gate = Gate(name="cooldown", wanted=45.0, unit="°C", met=True, waited_seconds=12.5,
-                readings=(Reading(at_seconds=0, value=60.0), Reading(at_seconds=12.5, value=44.0)))  # fmt: skip
+    gate = Gate(
+        name="cooldown",
+        wanted=45.0,
+        unit="°C",
+        met=True,
+        waited_seconds=12.5,
+        readings=(
+            Reading(at_seconds=0, value=60.0),
+            Reading(at_seconds=12.5, value=44.0),
+        ),
+    )
     for model in ("m", "n"):
         for environment in ("native", "container"):
             for iteration in (1, 2, 3):
@@ -82,11 +117,25 @@ def data(tmp_path: Path) -> Path:
                 record = run_of(model, environment, iteration)
                 if whole:
                     phases = (Phase(name="measure", start_seconds=5, end_seconds=50),)
-                    record = record.model_copy(update={"gates": (gate,), "phases": phases})
-                write_run(folder, record, {"telemetry": telemetry_csv()} if whole else None)
-    failed = run_of("m", "native", 4, status="failed", status_reason="out of memory", exit_code=137, metrics={})
+                    record = record.model_copy(
+                        update={"gates": (gate,), "phases": phases}
+                    )
+                write_run(
+                    folder, record, {"telemetry": telemetry_csv()} if whole else None
+                )
+    failed = run_of(
+        "m",
+        "native",
+        4,
+        status="failed",
+        status_reason="out of memory",
+        exit_code=137,
+        metrics={},
+    )
     write_run(folder, failed, {"log": b"one\ntwo\n"})
-    (folder / "campaign.json").write_text(to_json(Campaign(campaign="c", title="A small campaign")), encoding="utf-8")
+    (folder / "campaign.json").write_text(
+        to_json(Campaign(campaign="c", title="A small campaign")), encoding="utf-8"
+    )
     return tmp_path / "data"
 
 
@@ -109,7 +158,13 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def options(sources: Path, tmp_path: Path, cache: Path) -> SiteOptions:
     """Options of a site below the test's own folder."""
-    return SiteOptions(sources=sources, cache=cache, repository=tmp_path, name="test", url="https://example.org/x/")
+    return SiteOptions(
+        sources=sources,
+        cache=cache,
+        repository=tmp_path,
+        name="test",
+        url="https://example.org/x/",
+    )
 
 
 @pytest.fixture

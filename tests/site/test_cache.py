@@ -41,7 +41,9 @@ def test_an_entry_that_is_not_whole_is_no_entry(store: Cache, tmp_path: Path) ->
     assert store.get(key) == b"whole"
 
 
-@pytest.mark.parametrize("other", [("a", "b"), ("ab",), ("a", 1), ("a", {"b": 1}), ("a", ["b"])])
+@pytest.mark.parametrize(
+    "other", [("a", "b"), ("ab",), ("a", 1), ("a", {"b": 1}), ("a", ["b"])]
+)
 def test_every_part_of_a_key_counts(other: tuple[object, ...]) -> None:
     assert caching.key(*other) != caching.key("a")
 

@@ -23,7 +23,12 @@ from sparkpub.site.figures import telemetry
 from sparkpub.site.figures.coverage import GLYPHS
 
 ROWS = [
-    {"run": f"r{i}", "environment": "native" if i % 2 else "container", "value": 10 + i * 0.37, "href": f"runs/r{i}/"}
+    {
+        "run": f"r{i}",
+        "environment": "native" if i % 2 else "container",
+        "value": 10 + i * 0.37,
+        "href": f"runs/r{i}/",
+    }
     for i in range(12)
 ]
 SPEC = {
@@ -32,7 +37,11 @@ SPEC = {
     "mark": {"type": "point", "clip": True},
     "encoding": {
         "x": {"field": "value", "type": "quantitative"},
-        "color": {"field": "environment", "type": "nominal", "scale": {"range": ["var(--sp-c1)", "var(--sp-c2)"]}},
+        "color": {
+            "field": "environment",
+            "type": "nominal",
+            "scale": {"range": ["var(--sp-c1)", "var(--sp-c2)"]},
+        },
         "href": {"field": "href", "type": "nominal"},
     },
     "config": {"background": None, "font": FONT, "aria": False},
@@ -47,13 +56,17 @@ def chart(**changes: object) -> Chart:
     return Chart(specification, tuple(changes.items()))
 
 
-def compiled(rows: list[dict[str, object]] = ROWS, **changes: object) -> compiling.Compiled:  # type: ignore[type-arg]
+def compiled(
+    rows: list[dict[str, object]] = ROWS, **changes: object
+) -> compiling.Compiled:  # type: ignore[type-arg]
     return compiling.compile_chart(Job("strip", chart(**changes), {"runs": rows}))
 
 
 def parsed(svg: str) -> ElementTree.Element:
     """A drawing as a page's parser would see it: the page declares the namespace of links."""
-    return ElementTree.fromstring(svg.replace("<svg ", '<svg xmlns:xlink="http://www.w3.org/1999/xlink" ', 1))
+    return ElementTree.fromstring(
+        svg.replace("<svg ", '<svg xmlns:xlink="http://www.w3.org/1999/xlink" ', 1)
+    )
 
 
 def links(svg: str) -> list[str]:
@@ -87,14 +100,18 @@ def test_every_point_is_a_link_into_the_site_that_the_keyboard_skips() -> None:
     assert svg.count('tabindex="-1"') == len(ROWS)
 
 
-@pytest.mark.parametrize("address", ["//elsewhere.invalid/", 'x" onload="alert(1)', "/etc", "..//x"])
+@pytest.mark.parametrize(
+    "address", ["//elsewhere.invalid/", 'x" onload="alert(1)', "/etc", "..//x"]
+)
 def test_a_row_cannot_lead_out_of_the_site(address: str) -> None:
     svg = compiled([{**ROWS[0], "href": address}]).svg_wide
     assert links(svg) == []
     assert not any("onload" in element.attrib for element in parsed(svg).iter())
 
 
-@pytest.mark.parametrize("address", ["javascript:alert(1)", "https://elsewhere.invalid/"])
+@pytest.mark.parametrize(
+    "address", ["javascript:alert(1)", "https://elsewhere.invalid/"]
+)
 def test_a_row_with_an_address_elsewhere_stops_the_build(address: str) -> None:
     with pytest.raises(SiteError, match="chart 'strip' does not compile"):
         compiled([{**ROWS[0], "href": address}])
@@ -132,17 +149,30 @@ def test_compiled_vega_holds_no_rows() -> None:
 
 
 def test_ids_of_two_charts_differ() -> None:
-    first, second = (compiling.compile_chart(Job(key, chart(), {"runs": ROWS})) for key in "ab")
-    ids = [re.findall(r'id="([^"]+)"', svg) for svg in (first.svg_wide, first.svg_narrow, second.svg_wide)]
+    first, second = (
+        compiling.compile_chart(Job(key, chart(), {"runs": ROWS})) for key in "ab"
+    )
+    ids = [
+        re.findall(r'id="([^"]+)"', svg)
+        for svg in (first.svg_wide, first.svg_narrow, second.svg_wide)
+    ]
     assert all(ids)
-    assert len({name for names in ids for name in names}) == sum(len(set(names)) for names in ids)
+    assert len({name for names in ids for name in names}) == sum(
+        len(set(names)) for names in ids
+    )
     assert set(re.findall(r"url\(#([^)]+)\)", first.svg_wide)) <= set(ids[0])
 
 
 @pytest.mark.parametrize("largest", [1.0, 2000.0, 150_000.0])
-def test_panels_fit_the_page_and_the_phone_whatever_their_axes_say(largest: float) -> None:
+def test_panels_fit_the_page_and_the_phone_whatever_their_axes_say(
+    largest: float,
+) -> None:
     signals = (("SM clock", "MHz"), ("GPU power", "W"))
-    samples = [{"signal": label, "t": t, "value": largest * t / 9} for label, _ in signals for t in range(10)]
+    samples = [
+        {"signal": label, "t": t, "value": largest * t / 9}
+        for label, _ in signals
+        for t in range(10)
+    ]
     drawn = compiling.compile_chart(
         Job(
             "panels",
@@ -156,7 +186,9 @@ def test_panels_fit_the_page_and_the_phone_whatever_their_axes_say(largest: floa
 
 
 def test_a_chart_of_its_own_for_the_phone() -> None:
-    drawn = compiling.compile_chart(Job("x", chart(), {"runs": ROWS}, narrow=chart(height=411)))
+    drawn = compiling.compile_chart(
+        Job("x", chart(), {"runs": ROWS}, narrow=chart(height=411))
+    )
     assert '"height":411' in drawn.vega_json_narrow
     assert '"height":411' not in drawn.vega_json
 
@@ -184,7 +216,9 @@ def test_a_wrong_chart_is_one_line_that_names_it() -> None:
         compiled(mark="pint")
 
 
-def test_cache_gives_the_same_and_heals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_gives_the_same_and_heals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     jobs = [Job("a", chart(), {"runs": ROWS}), Job("b", chart(), {"runs": ROWS[:5]})]
     first = compile_many(jobs, tmp_path)
     assert [drawn.key for drawn in first] == ["a", "b"]
@@ -235,13 +269,21 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("count", [3, pytest.param(POOL_FROM, marks=pytest.mark.slow)])
-def test_bytes_do_not_depend_on_hash_seed_or_processes(tmp_path: Path, count: int) -> None:
+def test_bytes_do_not_depend_on_hash_seed_or_processes(
+    tmp_path: Path, count: int
+) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     here = str(Path(__file__).parent)
     digests = {
         subprocess.run(
-            [sys.executable, str(program), str(tmp_path / seed), here, str(count if seed == "1" else 3)],
+            [
+                sys.executable,
+                str(program),
+                str(tmp_path / seed),
+                here,
+                str(count if seed == "1" else 3),
+            ],
             env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(PACKAGE)},
             check=True,
             capture_output=True,
@@ -265,7 +307,11 @@ def test_no_font_of_the_machine_takes_part(monkeypatch: pytest.MonkeyPatch) -> N
     assert os.environ["FONTCONFIG_FILE"] == "as it was"
     # Most Linux machines have DejaVu; the converter does not know it.
     assert picture("Width", "DejaVu Sans") == picture("", "DejaVu Sans")
-    assert picture("Width", FONT) == picture("Width", "Liberation Sans") != picture("", "Liberation Sans")
+    assert (
+        picture("Width", FONT)
+        == picture("Width", "Liberation Sans")
+        != picture("", "Liberation Sans")
+    )
 
 
 @pytest.mark.parametrize("glyph", GLYPHS.values())

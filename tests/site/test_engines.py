@@ -27,7 +27,9 @@ plugins: [{plugins}{{blog: {{post_url_format: "{{slug}}"}}}}]
 markdown_extensions: [attr_list, md_in_html, tables, toc]
 """
 PLUGIN = "{sparkpub: {folders: data, cache: cache}}, "
-ARTICLE = re.compile(r'<article class="md-content__inner[^>]*>(.*?)</article>', re.DOTALL)
+ARTICLE = re.compile(
+    r'<article class="md-content__inner[^>]*>(.*?)</article>', re.DOTALL
+)
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +39,9 @@ def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def config_file(folder: Path, docs: str, *, plugin: bool) -> Path:
     path = folder / ("with.yml" if plugin else "without.yml")
-    path.write_text(CONFIG.format(docs=docs, plugins=PLUGIN if plugin else ""), encoding="utf-8")
+    path.write_text(
+        CONFIG.format(docs=docs, plugins=PLUGIN if plugin else ""), encoding="utf-8"
+    )
     return path
 
 
@@ -46,12 +50,16 @@ def articles(site: Path) -> dict[str, str]:
     for path in sorted(site.rglob("*.html")):
         article = ARTICLE.search(path.read_text(encoding="utf-8"))
         if article:
-            found[path.relative_to(site).as_posix()] = re.sub(r">\s+<", "><", re.sub(r"\s+", " ", article[1]))
+            found[path.relative_to(site).as_posix()] = re.sub(
+                r">\s+<", "><", re.sub(r"\s+", " ", article[1])
+            )
     return found
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_both_adapters_give_the_same_pages(data: Path, sources: Path, options: SiteOptions, tmp_path: Path) -> None:
+def test_both_adapters_give_the_same_pages(
+    data: Path, sources: Path, options: SiteOptions, tmp_path: Path
+) -> None:
     build_site(config_file(tmp_path, "pages", plugin=True), tmp_path / "one")
     disk.write(build(load(data), options), tmp_path / "docs")
     build_site(config_file(tmp_path, "docs", plugin=False), tmp_path / "two")
@@ -63,7 +71,9 @@ def test_both_adapters_give_the_same_pages(data: Path, sources: Path, options: S
     assert [uri for uri in one if one[uri] != two[uri]] == ["404.html"]
 
 
-@pytest.mark.skipif(shutil.which("zensical") is None, reason="needs zensical, which is no dependency")
+@pytest.mark.skipif(
+    shutil.which("zensical") is None, reason="needs zensical, which is no dependency"
+)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_another_engine_builds_the_same_addresses(
     data: Path, sources: Path, options: SiteOptions, tmp_path: Path
@@ -71,17 +81,34 @@ def test_another_engine_builds_the_same_addresses(
     disk.write(build(load(data), options), tmp_path / "docs")
     path = config_file(tmp_path, "docs", plugin=False)
     build_site(path, tmp_path / "mkdocs")
-    subprocess.run(["zensical", "build", "-f", path.name], cwd=tmp_path, check=True, capture_output=True)
-    one, two = ({p.relative_to(site).as_posix() for p in site.rglob("*.html")}
-                for site in (tmp_path / "mkdocs", tmp_path / "site"))  # fmt: skip
+    subprocess.run(
+        ["zensical", "build", "-f", path.name],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+    )
+    one, two = (
+        {p.relative_to(site).as_posix() for p in site.rglob("*.html")}
+        for site in (tmp_path / "mkdocs", tmp_path / "site")
+    )
     assert one == two
-    run = (tmp_path / "site" / "runs" / "c-native_m_w_iter01_20260101T101000Z" / "index.html").read_text()
+    run = (
+        tmp_path
+        / "site"
+        / "runs"
+        / "c-native_m_w_iter01_20260101T101000Z"
+        / "index.html"
+    ).read_text()
     assert "<table" in run
-    assert "<svg" in (tmp_path / "site" / "index.html").read_text().partition("sp-wide")[2]
+    assert (
+        "<svg" in (tmp_path / "site" / "index.html").read_text().partition("sp-wide")[2]
+    )
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_links_and_files_stay_within_the_site(data: Path, sources: Path, tmp_path: Path) -> None:
+def test_links_and_files_stay_within_the_site(
+    data: Path, sources: Path, tmp_path: Path
+) -> None:
     """Every link of every page leads to a file of the site by a relative way, so any sub-path serves."""
     site = tmp_path / "site"
     build_site(config_file(tmp_path, "pages", plugin=True), site)
@@ -89,7 +116,9 @@ def test_links_and_files_stay_within_the_site(data: Path, sources: Path, tmp_pat
     for page in site.rglob("*.html"):
         if page.name == "404.html":
             continue
-        for link in re.findall(r'(?:href|src|data-sp-chart)="([^"]+)"', page.read_text(encoding="utf-8")):
+        for link in re.findall(
+            r'(?:href|src|data-sp-chart)="([^"]+)"', page.read_text(encoding="utf-8")
+        ):
             target = link.split("#")[0].split("?")[0]
             if not target or re.match(r"[a-z]+:", target):
                 continue
@@ -103,7 +132,9 @@ def test_links_and_files_stay_within_the_site(data: Path, sources: Path, tmp_pat
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_damaged_record_stops_a_build_in_one_line(data: Path, sources: Path, tmp_path: Path) -> None:
+def test_a_damaged_record_stops_a_build_in_one_line(
+    data: Path, sources: Path, tmp_path: Path
+) -> None:
     path = next((data / "c").glob("native_m_w_iter02_*.json"))
     path.write_text(path.read_text().replace('"unit": "tok/s"', '"unit": "km/h"'))
     with pytest.raises(SiteError) as caught:
@@ -120,16 +151,24 @@ def test_a_preview_keeps_the_last_whole_data_and_says_so(
     config.plugins._current_plugin = "sparkpub"
     plugin.on_startup(command="serve", dirty=False)
     good = {file.src_uri for file in plugin.on_files(Files([]), config=config)}
-    seen = {path: path.stat().st_mtime_ns for folder in (data, sources) for path in folder.rglob("*")}
+    seen = {
+        path: path.stat().st_mtime_ns
+        for folder in (data, sources)
+        for path in folder.rglob("*")
+    }
 
     path = next((data / "c").glob("native_m_w_iter02_*.json"))
     text = path.read_text()
     path.write_text(text[: len(text) // 2])
     with caplog.at_level(logging.INFO, "mkdocs.plugins.sparkpub"):
-        assert {file.src_uri for file in plugin.on_files(Files([]), config=config)} == good
+        assert {
+            file.src_uri for file in plugin.on_files(Files([]), config=config)
+        } == good
     assert any(path.name in message for message in caplog.messages)
     assert "the last whole data stay until that is mended" in caplog.messages
-    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert not [
+        record for record in caplog.records if record.levelno >= logging.WARNING
+    ]
 
     path.unlink()
     after = {file.src_uri for file in plugin.on_files(Files([]), config=config)}
@@ -137,11 +176,18 @@ def test_a_preview_keeps_the_last_whole_data_and_says_so(
     path.write_text(text)
     assert {file.src_uri for file in plugin.on_files(Files([]), config=config)} == good
     # A rebuild that touched a watched file would start the next one.
-    assert {known for known, when in seen.items() if known.stat().st_mtime_ns != when} - {path, path.parent} == set()
+    assert {
+        known for known, when in seen.items() if known.stat().st_mtime_ns != when
+    } - {path, path.parent} == set()
 
 
-def test_a_dirty_preview_builds_only_what_changed(data: Path, sources: Path, tmp_path: Path) -> None:
-    config = load_config(str(config_file(tmp_path, "pages", plugin=True)), site_dir=str(tmp_path / "preview"))
+def test_a_dirty_preview_builds_only_what_changed(
+    data: Path, sources: Path, tmp_path: Path
+) -> None:
+    config = load_config(
+        str(config_file(tmp_path, "pages", plugin=True)),
+        site_dir=str(tmp_path / "preview"),
+    )
     plugin = config.plugins["sparkpub"]
     config.plugins._current_plugin = "sparkpub"
     plugin.on_startup(command="serve", dirty=True)
@@ -160,7 +206,11 @@ def test_a_dirty_preview_builds_only_what_changed(data: Path, sources: Path, tmp
     document = json.loads(path.read_text())
     document["metrics"]["output_throughput_tok_s"]["value"] += 1
     path.write_text(json.dumps(document))
-    changed = {file.src_uri for file in plugin.on_files(Files([]), config=config) if file.is_modified()}
+    changed = {
+        file.src_uri
+        for file in plugin.on_files(Files([]), config=config)
+        if file.is_modified()
+    }
     assert {f"{run}.md", "index.md", "data/runs.csv"} <= changed
     assert {"models/index.md", "environments/index.md"} <= pages - changed
 
@@ -171,7 +221,10 @@ def test_a_dirty_preview_builds_only_what_changed(data: Path, sources: Path, tmp
 
 def test_render_touches_only_its_own_files(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert disk.write({"a.md": Content(text="one"), "b/c.txt": Content(data=b"x")}, out) == 2
+    assert (
+        disk.write({"a.md": Content(text="one"), "b/c.txt": Content(data=b"x")}, out)
+        == 2
+    )
     first = (out / "a.md").stat().st_mtime_ns
     assert disk.write({"a.md": Content(text="one")}, out) == 0
     assert (out / "a.md").stat().st_mtime_ns == first

@@ -30,7 +30,12 @@ from sparkpub.site.publication import slug
 
 @pytest.mark.parametrize(
     ("uri", "way"),
-    [("index.md", ""), ("runs/index.md", "../"), ("runs/x.md", "../../"), ("blog/posts/part-1.md", "../../")],
+    [
+        ("index.md", ""),
+        ("runs/index.md", "../"),
+        ("runs/x.md", "../../"),
+        ("blog/posts/part-1.md", "../../"),
+    ],
 )
 def test_way_to_the_root(uri: str, way: str) -> None:
     assert way_to_root(uri) == way
@@ -43,7 +48,13 @@ def test_blocks_may_hold_blocks() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["root: \ue000/\ue000/evil", '<p title="\ue000/x">', "&#34;\ue000/x", placeholder("c" * 16)]
+    "text",
+    [
+        "root: \ue000/\ue000/evil",
+        '<p title="\ue000/x">',
+        "&#34;\ue000/x",
+        placeholder("c" * 16),
+    ],
 )
 def test_text_cannot_imitate_a_placeholder(text: str) -> None:
     """Text from outside is escaped, so its quotes are never those before an address of ours."""
@@ -52,7 +63,9 @@ def test_text_cannot_imitate_a_placeholder(text: str) -> None:
 
 
 def test_titles_are_written_as_html_that_shows_them() -> None:
-    front = yaml.safe_load(str(front_matter(title='<b> & "x"', hide=["<"])).strip("-\n"))
+    front = yaml.safe_load(
+        str(front_matter(title='<b> & "x"', hide=["<"])).strip("-\n")
+    )
     assert front == {"title": "&lt;b&gt; &amp; &quot;x&quot;", "hide": ["<"]}
     assert html.unescape(front["title"]) == '<b> & "x"'
 
@@ -60,24 +73,49 @@ def test_titles_are_written_as_html_that_shows_them() -> None:
 @pytest.mark.parametrize(
     ("name", "published"),
     [
-        ("a.log", "a.log.txt"), ("a.html", "a.html.txt"), ("a.SVG", "a.SVG.txt"), ("a.js", "a.js.txt"), ("a", "a.txt"),
-        ("a.xml", "a.xml.txt"), ("a.telemetry.csv", "a.telemetry.csv"), ("a.json", "a.json"), ("a.txt", "a.txt"),
+        ("a.log", "a.log.txt"),
+        ("a.html", "a.html.txt"),
+        ("a.SVG", "a.SVG.txt"),
+        ("a.js", "a.js.txt"),
+        ("a", "a.txt"),
+        ("a.xml", "a.xml.txt"),
+        ("a.telemetry.csv", "a.telemetry.csv"),
+        ("a.json", "a.json"),
+        ("a.txt", "a.txt"),
     ],
-)  # fmt: skip
+)
 def test_evidence_has_a_name_that_no_browser_runs(name: str, published: str) -> None:
     assert inert(name) == published
 
 
 @pytest.mark.parametrize("slug", ["../../x", "/etc/x", "a/../b", "", "a b", ".hidden"])
 def test_a_post_stays_within_the_site(slug: str) -> None:
-    written = {"blog/posts/p q.md": post("2026-01-01", "x", f"slug: {json.dumps(slug)}\n")}
+    written = {
+        "blog/posts/p q.md": post("2026-01-01", "x", f"slug: {json.dumps(slug)}\n")
+    }
     with pytest.raises(SiteError, match="is no address"):
         blog.posts(written)
 
 
-@pytest.mark.parametrize("text", ["*a*", "[x](y)", "<b>", "`c`", "# h", "a_b_c", "&amp;", "![i](j)", "{: .x }", "|a|"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "*a*",
+        "[x](y)",
+        "<b>",
+        "`c`",
+        "# h",
+        "a_b_c",
+        "&amp;",
+        "![i](j)",
+        "{: .x }",
+        "|a|",
+    ],
+)
 def test_text_stays_text_in_markdown(text: str) -> None:
-    page = markdown.markdown(f"start {markdown_text(text)}", extensions=["attr_list", "tables"])
+    page = markdown.markdown(
+        f"start {markdown_text(text)}", extensions=["attr_list", "tables"]
+    )
     shown = "".join(ElementTree.fromstring(f"<div>{page}</div>").itertext())
     assert shown.strip() == f"start {text}"
 
@@ -102,17 +140,27 @@ def test_thinning_keeps_every_peak() -> None:
 
 
 def post(date: str, title: str, more: str = "") -> Content:
-    return Content(text=f"---\ndate: {date}\ntitle: {json.dumps(title)}\n{more}---\n\nText.\n")
+    return Content(
+        text=f"---\ndate: {date}\ntitle: {json.dumps(title)}\n{more}---\n\nText.\n"
+    )
 
 
 def test_the_feed_is_atom_and_newest_first(data: Path, options: SiteOptions) -> None:
-    second = post("{created: 2026-02-01, updated: 2026-03-01}", "Second & <last>").text or ""
-    (options.sources / "blog" / "posts" / "second.md").write_text(second, encoding="utf-8")
+    second = (
+        post("{created: 2026-02-01, updated: 2026-03-01}", "Second & <last>").text or ""
+    )
+    (options.sources / "blog" / "posts" / "second.md").write_text(
+        second, encoding="utf-8"
+    )
     tree = build(load(data), options)
     space = "{http://www.w3.org/2005/Atom}"
     feed = ElementTree.fromstring((tree["feed.xml"].data or b"").decode())
-    assert [entry.findtext(f"{space}title") for entry in feed.iter(f"{space}entry")] == ["Second & <last>", "First"]
-    assert feed.findtext(f"{space}entry/{space}id") == "https://example.org/x/blog/second/"
+    assert [
+        entry.findtext(f"{space}title") for entry in feed.iter(f"{space}entry")
+    ] == ["Second & <last>", "First"]
+    assert (
+        feed.findtext(f"{space}entry/{space}id") == "https://example.org/x/blog/second/"
+    )
     text = tree["blog/posts/second.md"].text or ""
     assert "**Part 2 of 2.** Before: [First](first.md)." in text
     assert "date: {created: 2026-02-01, updated: 2026-03-01}" in text
@@ -120,7 +168,11 @@ def test_the_feed_is_atom_and_newest_first(data: Path, options: SiteOptions) -> 
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("No front matter", "needs front matter"), ("---\ntitle: x\n---\n", "needs a date"), ("---\na: [\n---\n", "YAML")],
+    [
+        ("No front matter", "needs front matter"),
+        ("---\ntitle: x\n---\n", "needs a date"),
+        ("---\na: [\n---\n", "YAML"),
+    ],
 )
 def test_a_post_without_its_front_matter_is_named(text: str, said: str) -> None:
     written: Mapping[str, Content] = {"blog/posts/p.md": Content(text=text)}
@@ -136,9 +188,16 @@ def test_exports_agree_in_every_format(data: Path) -> None:
         "parquet": pd.read_parquet(io.BytesIO(FORMATS["parquet"](frame))),
         "json": pd.DataFrame(json.loads(FORMATS["json"](frame))),
     }
-    assert {name: len(rows) for name, rows in read.items()} == {"csv": 36, "parquet": 36, "json": 36}
+    assert {name: len(rows) for name, rows in read.items()} == {
+        "csv": 36,
+        "parquet": 36,
+        "json": 36,
+    }
     for rows in read.values():
-        mine = rows[(rows["run"].str.contains("native_m_w_iter02")) & (rows["metric"] == "output_throughput_tok_s")]
+        mine = rows[
+            (rows["run"].str.contains("native_m_w_iter02"))
+            & (rows["metric"] == "output_throughput_tok_s")
+        ]
         assert mine["value"].tolist() == [100.2]
         assert mine["unit"].tolist() == ["tok/s"]
 
@@ -152,11 +211,15 @@ def test_exports_agree_in_every_format(data: Path) -> None:
         (["a", "b"], 2),
     ],
 )
-def test_a_page_shows_the_end_of_a_log_as_far_as_it_is_short(tmp_path: Path, lines: list[str], shown: int) -> None:
+def test_a_page_shows_the_end_of_a_log_as_far_as_it_is_short(
+    tmp_path: Path, lines: list[str], shown: int
+) -> None:
     path = tmp_path / "run.log"
     path.write_text("\n".join(lines))
     log: Any = SimpleNamespace(role="log", address="evidence/run.log.txt", path=path)
     tail = runs._log_tail([log])
     assert tail is not None
     assert (tail["total"], len(tail["lines"])) == (len(lines), shown)
-    assert [number for number, _ in tail["lines"]] == list(range(len(lines) - shown + 1, len(lines) + 1))
+    assert [number for number, _ in tail["lines"]] == list(
+        range(len(lines) - shown + 1, len(lines) + 1)
+    )

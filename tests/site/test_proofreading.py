@@ -53,32 +53,56 @@ def test_sound_pages_have_no_finding(data: Path, tmp_path: Path) -> None:
 def test_a_typed_figure_is_found_by_file_and_line(data: Path, tmp_path: Path) -> None:
     (found,) = findings(data, tmp_path, page="# Memory\n\nIt uses 70.47 GiB.\n")
     assert (found.check, found.severity, found.run) == ("unbound-number", "error", None)
-    assert (found.evidence["file"], found.evidence["line"]) == (str(tmp_path / "page.md"), 3)
+    assert (found.evidence["file"], found.evidence["line"]) == (
+        str(tmp_path / "page.md"),
+        3,
+    )
     assert "70.47 GiB" in found.message
 
 
-def test_the_expression_that_gives_the_number_is_offered(data: Path, tmp_path: Path) -> None:
-    names = [('value("mean", "a")', "60.24 tok/s"), ('value("max", "a")', "61.00 tok/s"), ('value("n", "a")', "60")]
+def test_the_expression_that_gives_the_number_is_offered(
+    data: Path, tmp_path: Path
+) -> None:
+    names = [
+        ('value("mean", "a")', "60.24 tok/s"),
+        ('value("max", "a")', "61.00 tok/s"),
+        ('value("n", "a")', "60"),
+    ]
     (tmp_path / "page.md").write_text("It ran at 60.2 tok/s, then at 60.9 tok/s.\n")
-    exact, other = (item.message for item in of_pages(with_prose(review(load(data)), tmp_path, lambda: names)))
+    exact, other = (
+        item.message
+        for item in of_pages(with_prose(review(load(data)), tmp_path, lambda: names))
+    )
     assert '; write {{ value("mean", "a") }}.' in exact
-    assert 'no value is 60.9 tok/s; nearest: {{ value("max", "a") }} = 61.00 tok/s; {{ value("mean", "a") }} =' in other
+    assert (
+        'no value is 60.9 tok/s; nearest: {{ value("max", "a") }} = 61.00 tok/s; {{ value("mean", "a") }} ='
+        in other
+    )
 
 
-def test_the_names_are_asked_only_where_something_is_typed(data: Path, tmp_path: Path) -> None:
+def test_the_names_are_asked_only_where_something_is_typed(
+    data: Path, tmp_path: Path
+) -> None:
     def names() -> list[tuple[str, str]]:
         raise AssertionError
 
     (tmp_path / "page.md").write_text("Nothing typed.\n")
-    assert with_prose(review(load(data)), tmp_path, names).findings == review(load(data)).findings
+    assert (
+        with_prose(review(load(data)), tmp_path, names).findings
+        == review(load(data)).findings
+    )
 
 
 def test_a_figure_typed_into_a_claim_is_found(data: Path, tmp_path: Path) -> None:
     text = CLAIM.replace("RECORDED", "supported")
-    (tmp_path / "claims.yaml").write_text(text.replace("in both environments", "within 2 percent"))
+    (tmp_path / "claims.yaml").write_text(
+        text.replace("in both environments", "within 2 percent")
+    )
     (found,) = findings(data, tmp_path)
     assert (found.check, found.evidence["line"]) == ("unbound-number", 2)
-    (tmp_path / "claims.yaml").write_text(text.replace("in both environments", "within {within} percent"))
+    (tmp_path / "claims.yaml").write_text(
+        text.replace("in both environments", "within {within} percent")
+    )
     assert findings(data, tmp_path) == []
 
 
@@ -90,19 +114,37 @@ def test_a_page_outside_the_results_may_count(data: Path, tmp_path: Path) -> Non
     assert found.where == f"{tmp_path}/posts/post.md:1"
 
 
-def test_a_changed_verdict_names_the_places_to_reread(data: Path, tmp_path: Path) -> None:
+def test_a_changed_verdict_names_the_places_to_reread(
+    data: Path, tmp_path: Path
+) -> None:
     (tmp_path / "claims.yaml").write_text(CLAIM.replace("RECORDED", "refuted"))
-    (found,) = findings(data, tmp_path, page='Nothing changed: {{ verdict("equal") }}\n')
+    (found,) = findings(
+        data, tmp_path, page='Nothing changed: {{ verdict("equal") }}\n'
+    )
     assert (found.check, found.severity) == ("claim", "error")
-    assert (found.evidence["recorded"], found.evidence["verdict"]) == ("refuted", "supported")
+    assert (found.evidence["recorded"], found.evidence["verdict"]) == (
+        "refuted",
+        "supported",
+    )
     assert found.evidence["places"] == ["page.md:1"]
 
 
-@pytest.mark.parametrize("target", ["runs/clean-nowhere/", "../runs/clean-nowhere.md", "evidence/clean/gone.log.txt"])
-def test_a_link_to_evidence_that_is_not_there_is_found(data: Path, tmp_path: Path, target: str) -> None:
+@pytest.mark.parametrize(
+    "target",
+    ["runs/clean-nowhere/", "../runs/clean-nowhere.md", "evidence/clean/gone.log.txt"],
+)
+def test_a_link_to_evidence_that_is_not_there_is_found(
+    data: Path, tmp_path: Path, target: str
+) -> None:
     (found,) = findings(data, tmp_path, page=f"\nLook [here]({target}#figures).\n")
-    assert (found.check, found.severity, found.evidence["line"]) == ("dead-evidence", "error", 2)
+    assert (found.check, found.severity, found.evidence["line"]) == (
+        "dead-evidence",
+        "error",
+        2,
+    )
 
 
 def test_every_check_of_prose_has_a_reader() -> None:
-    assert set(READERS) == {name for name, check in CHECKS.items() if check.kind == "prose"}
+    assert set(READERS) == {
+        name for name, check in CHECKS.items() if check.kind == "prose"
+    }

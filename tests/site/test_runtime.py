@@ -17,10 +17,16 @@ def test_without_node_the_converter_serves_and_the_log_says_so(
     with caplog.at_level(logging.INFO, logger="mkdocs.plugins.sparkpub"):
         browser = runtime.files(Cache(tmp_path), node=False)
     assert "converter's copy" in caplog.text
-    assert any(b"makeView" in content for address, content in browser.files.items() if "vega" in address)
+    assert any(
+        b"makeView" in content
+        for address, content in browser.files.items()
+        if "vega" in address
+    )
 
 
-def test_a_bundle_that_fails_falls_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bundle_that_fails_falls_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     for name in ("node", "npm"):
         tool = tmp_path / name

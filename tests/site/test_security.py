@@ -19,7 +19,9 @@ PAGE = """<!doctype html><html><head><meta charset="utf-8"><title>x</title>
 
 
 def test_only_scripts_that_run_are_hashed_and_each_once() -> None:
-    expected = base64.b64encode(hashlib.sha256(b'let a = "</b>", at = "../.."').digest()).decode()
+    expected = base64.b64encode(
+        hashlib.sha256(b'let a = "</b>", at = "../.."').digest()
+    ).decode()
     assert security.allowed_hashes(PAGE, KNOWN) == [f"'sha256-{expected}'"]
 
 
@@ -41,12 +43,20 @@ def test_a_script_that_the_theme_does_not_have_is_never_allowed(script: str) -> 
 
 
 def test_the_scripts_of_the_theme_are_those_of_its_templates() -> None:
-    environment = Environment(loader=DictLoader({"a.html": TEMPLATE, "b.txt": "<script>no()</script>"}))
-    assert [script.pattern for script in security.theme_scripts(environment)] == [script.pattern for script in KNOWN]
+    environment = Environment(
+        loader=DictLoader({"a.html": TEMPLATE, "b.txt": "<script>no()</script>"})
+    )
+    assert [script.pattern for script in security.theme_scripts(environment)] == [
+        script.pattern for script in KNOWN
+    ]
 
 
 def test_scripts_need_hash_or_site() -> None:
-    script = next(rule for rule in security.policy(PAGE, KNOWN).split("; ") if rule.startswith("script-src "))
+    script = next(
+        rule
+        for rule in security.policy(PAGE, KNOWN).split("; ")
+        if rule.startswith("script-src ")
+    )
     assert "unsafe" not in script
     assert script.split()[1] == "'self'"
 

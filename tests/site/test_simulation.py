@@ -10,10 +10,16 @@ from sparkpub.site.pages import reference, simulation
 
 def test_every_required_case_is_shown_once_and_the_others_apart() -> None:
     for required in (True, False):
-        names = [scenario.name for scenario in verdicts.SCENARIOS if scenario.required == required]
+        names = [
+            scenario.name
+            for scenario in verdicts.SCENARIOS
+            if scenario.required == required
+        ]
         found = simulation.table("false_equivalent", required=required)
         assert found.header == ["order", "runs", "n = 5", "n = 10", "n = 20"]
-        assert [tuple(row[:2]) for row in found.rows] == [(order, name) for order in verdicts.ORDERS for name in names]
+        assert [tuple(row[:2]) for row in found.rows] == [
+            (order, name) for order in verdicts.ORDERS for name in names
+        ]
 
 
 @pytest.mark.parametrize("kind", list(simulation.HEADINGS))
@@ -23,8 +29,14 @@ def test_a_cell_is_the_share_before_and_now(kind: simulation.Kind) -> None:
         for row in simulation.results()["rows"]
         if (row["scenario"], row["order"], row["n"]) == ("drifting", "blocked", 10)
     ]
-    (shown,) = [shown for shown in simulation.table(kind).rows if shown[:2] == ["blocked", "drifting"]]
-    assert shown[3] == f"{100 * row['before'][kind]:.1f} → {100 * row['after'][kind]:.1f}"
+    (shown,) = [
+        shown
+        for shown in simulation.table(kind).rows
+        if shown[:2] == ["blocked", "drifting"]
+    ]
+    assert (
+        shown[3] == f"{100 * row['before'][kind]:.1f} → {100 * row['after'][kind]:.1f}"
+    )
 
 
 def test_wrong_verdicts_stay_within_five_per_cent_in_every_required_scenario() -> None:
@@ -33,12 +45,17 @@ def test_wrong_verdicts_stay_within_five_per_cent_in_every_required_scenario() -
     limit = 0.05 + 3 * (0.05 * 0.95 / found["campaigns"]) ** 0.5
     for row in found["rows"]:
         if row["required"]:
-            assert max(row["after"]["false_equivalent"], row["after"]["false_difference"]) <= limit, row
+            assert (
+                max(row["after"]["false_equivalent"], row["after"]["false_difference"])
+                <= limit
+            ), row
 
 
 def test_the_page_says_what_was_simulated() -> None:
     text = reference.of("simulation")
-    assert text.startswith("10,000 campaigns of each kind (2,000 before, at commit `b52d585`); ")
+    assert text.startswith(
+        "10,000 campaigns of each kind (2,000 before, at commit `b52d585`); "
+    )
     assert "the standard error of a share of 5 % is 0.22 %" in text
     assert "two spreads of a run, 0.5 and 2 %" in text
     assert "changes by −2 % from the first run to the last." in text
@@ -48,4 +65,6 @@ def test_the_page_says_what_was_simulated() -> None:
 
 def test_the_summary_is_of_the_same_simulation() -> None:
     document = json.loads((verdicts.harness.RESULTS / "verdicts.json").read_text())
-    assert document["rows"] == [vars(row) for row in verdicts.rows(simulation.results())]
+    assert document["rows"] == [
+        vars(row) for row in verdicts.rows(simulation.results())
+    ]

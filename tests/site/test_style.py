@@ -17,8 +17,12 @@ TEXT = ["--sp-fg", "--sp-fg2", "--sp-link", "--sp-bad", "--sp-warn", "--sp-good"
 
 def palette(mode: str) -> dict[str, str]:
     """The colour variables of a mode, by the first block that sets them."""
-    block = CSS if mode == "light" else CSS[CSS.index('[data-md-color-scheme="slate"]') :]
-    return dict(re.findall(r"(--sp-[a-z0-9]+): *(#[0-9a-f]{6});", block[: block.index("}")]))
+    block = (
+        CSS if mode == "light" else CSS[CSS.index('[data-md-color-scheme="slate"]') :]
+    )
+    return dict(
+        re.findall(r"(--sp-[a-z0-9]+): *(#[0-9a-f]{6});", block[: block.index("}")])
+    )
 
 
 def linear(colour: str) -> np.ndarray:
@@ -29,16 +33,25 @@ def linear(colour: str) -> np.ndarray:
 
 def contrast(one: str, other: str) -> float:
     """WCAG 2.2: (L1 + 0.05) / (L2 + 0.05)."""
-    bright, dark = sorted((float(linear(c) @ [0.2126, 0.7152, 0.0722]) for c in (one, other)), reverse=True)
+    bright, dark = sorted(
+        (float(linear(c) @ [0.2126, 0.7152, 0.0722]) for c in (one, other)),
+        reverse=True,
+    )
     return (bright + 0.05) / (dark + 0.05)
 
 
 SIMULATED = {
     "normal": np.eye(3),
-    "deuteranopia": np.array([[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]]),
-    "protanopia": np.array([[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]]),
+    "deuteranopia": np.array(
+        [[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]]
+    ),
+    "protanopia": np.array(
+        [[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]]
+    ),
 }
-XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+XYZ = np.array(
+    [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+)
 
 
 def lab(colour: str, vision: str) -> np.ndarray:
@@ -61,7 +74,9 @@ def test_text_and_series_stand_out_from_the_ground(mode: str) -> None:
 @pytest.mark.parametrize("vision", SIMULATED)
 def test_the_first_two_series_differ_for_every_eye(mode: str, vision: str) -> None:
     colours = palette(mode)
-    distance = np.linalg.norm(lab(colours["--sp-c1"], vision) - lab(colours["--sp-c2"], vision))
+    distance = np.linalg.norm(
+        lab(colours["--sp-c1"], vision) - lab(colours["--sp-c2"], vision)
+    )
     assert distance >= 40
 
 
@@ -69,11 +84,21 @@ def test_the_first_two_series_differ_for_every_eye(mode: str, vision: str) -> No
 def test_all_series_differ_for_most_eyes_and_the_others_have_shapes(mode: str) -> None:
     colours = palette(mode)
     for one, other in itertools.combinations(SERIES, 2):
-        assert np.linalg.norm(lab(colours[one], "normal") - lab(colours[other], "normal")) >= 20, (one, other)
-    assert len(set(theme.SHAPES)) == len({str(dash) for dash in theme.DASHES}) == len(SERIES)
+        assert (
+            np.linalg.norm(lab(colours[one], "normal") - lab(colours[other], "normal"))
+            >= 20
+        ), (one, other)
+    assert (
+        len(set(theme.SHAPES))
+        == len({str(dash) for dash in theme.DASHES})
+        == len(SERIES)
+    )
 
 
 def test_every_colour_that_charts_name_has_a_value() -> None:
-    named = {re.sub(r"var\((.*)\)", r"\1", colour) for colour in (*theme.SERIES, *theme.RAMP, theme.TEXT, theme.FAINT)}
+    named = {
+        re.sub(r"var\((.*)\)", r"\1", colour)
+        for colour in (*theme.SERIES, *theme.RAMP, theme.TEXT, theme.FAINT)
+    }
     for mode in ("light", "dark"):
         assert named <= palette(mode).keys()

@@ -30,7 +30,10 @@ def test_the_command_fails_where_a_verdict_differs_and_says_what_to_reread(
         f'  include: all\n  expect: {{holds: "runs = 60"}}\n  recorded: {recorded}\n'
     )
     (tmp_path / "post.md").write_text('Text.\n\nSixty runs {{ claim("sixty") }}.\n')
-    done = CliRunner().invoke(cli, ["claims", str(ROOT / "data" / "comprehensive"), "--sources", str(tmp_path)])
+    done = CliRunner().invoke(
+        cli,
+        ["claims", str(ROOT / "data" / "comprehensive"), "--sources", str(tmp_path)],
+    )
     assert (done.exit_code, "reread post.md:3" in done.output) == (code, code == 1)
 
 
@@ -38,8 +41,12 @@ def test_no_verdict_changed(verdicts: dict[str, ledger.Verdict]) -> None:
     assert [f"{v.claim.id}: {v.verdict}" for v in verdicts.values() if v.changed] == []
 
 
-def test_there_are_many_and_their_outcomes_differ(verdicts: dict[str, ledger.Verdict]) -> None:
-    of_phase1 = [verdict for verdict in verdicts.values() if verdict.claim.campaign == "phase1"]
+def test_there_are_many_and_their_outcomes_differ(
+    verdicts: dict[str, ledger.Verdict],
+) -> None:
+    of_phase1 = [
+        verdict for verdict in verdicts.values() if verdict.claim.campaign == "phase1"
+    ]
     words = Counter(verdict.verdict for verdict in of_phase1)
     assert len(of_phase1) >= 20
     assert set(words) == {"supported", "refuted", "undecided", "void", "hypothesis"}
@@ -66,13 +73,22 @@ def test_there_are_many_and_their_outcomes_differ(verdicts: dict[str, ledger.Ver
         ("memory-total-gib", "supported"),
     ],
 )
-def test_what_a_hostile_reader_finds(verdicts: dict[str, ledger.Verdict], name: str, word: str) -> None:
+def test_what_a_hostile_reader_finds(
+    verdicts: dict[str, ledger.Verdict], name: str, word: str
+) -> None:
     assert verdicts[name].verdict == word
 
 
-def test_intervals_are_those_of_the_reference(verdicts: dict[str, ledger.Verdict]) -> None:
+def test_intervals_are_those_of_the_reference(
+    verdicts: dict[str, ledger.Verdict],
+) -> None:
     """Container − native in tok/s: −0.82…+0.03 and −0.06…+0.42 with every run in full, and wider with effective n."""
-    units = {unit["unit"]: unit for unit in verdicts["throughput-equal"].evidence["units"]}
-    for model, low, high, base in (("deepseek", -0.82, 0.03, 119.787), ("qwen72b", -0.06, 0.42, 119.3291)):
+    units = {
+        unit["unit"]: unit for unit in verdicts["throughput-equal"].evidence["units"]
+    }
+    for model, low, high, base in (
+        ("deepseek", -0.82, 0.03, 119.787),
+        ("qwen72b", -0.06, 0.42, 119.3291),
+    ):
         percent = units[model]["ci95"]
         assert percent[0] < 100 * low / base < 100 * high / base < percent[1]

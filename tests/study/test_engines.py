@@ -15,7 +15,8 @@ DATA = ROOT / "data" / "comprehensive"
 CAMPAIGNS = ("h200-llama", "h200-vllm")
 
 pytestmark = pytest.mark.skipif(
-    not all((DATA / name).is_dir() for name in CAMPAIGNS), reason="the study's campaigns are not here"
+    not all((DATA / name).is_dir() for name in CAMPAIGNS),
+    reason="the study's campaigns are not here",
 )
 
 
@@ -25,22 +26,41 @@ def reviewed() -> Review:
 
 
 def runs(reviewed: Review, campaign: str) -> list[Stored]:
-    return [stored for stored in reviewed.dataset.runs if stored.record.campaign == campaign]
+    return [
+        stored for stored in reviewed.dataset.runs if stored.record.campaign == campaign
+    ]
 
 
 @pytest.mark.parametrize("campaign", CAMPAIGNS)
-def test_a_clean_campaign_has_no_error_finding_and_no_stranger_on_its_gpu(reviewed: Review, campaign: str) -> None:
+def test_a_clean_campaign_has_no_error_finding_and_no_stranger_on_its_gpu(
+    reviewed: Review, campaign: str
+) -> None:
     found = [item for item in reviewed.findings if item.campaign == campaign]
-    assert [item for item in found if item.severity == "error" or item.check == "foreign-tenant"] == []
+    assert [
+        item
+        for item in found
+        if item.severity == "error" or item.check == "foreign-tenant"
+    ] == []
 
 
 @pytest.mark.parametrize("campaign", CAMPAIGNS)
-def test_the_campaign_was_measured_as_its_matrix_says_on_one_gpu(reviewed: Review, campaign: str) -> None:
+def test_the_campaign_was_measured_as_its_matrix_says_on_one_gpu(
+    reviewed: Review, campaign: str
+) -> None:
     declared = matrix.read(ROOT / "matrix" / f"{campaign}.yaml")
     data = reviewed.dataset.campaign(campaign)
     assert data.matrix is not None
     assert data.matrix.document() == declared.document()
-    assert len({gpu.id for run in runs(reviewed, campaign) for gpu in run.record.machine.gpus}) == 1
+    assert (
+        len(
+            {
+                gpu.id
+                for run in runs(reviewed, campaign)
+                for gpu in run.record.machine.gpus
+            }
+        )
+        == 1
+    )
 
 
 def test_llama_bench_figures_are_those_of_its_own_json(reviewed: Review) -> None:
@@ -51,19 +71,35 @@ def test_llama_bench_figures_are_those_of_its_own_json(reviewed: Review) -> None
         generation = next(test for test in tests if test["n_gen"] == 128)
         counted = generation["samples_ts"][1:]
         assert len(counted) == 5
-        assert stored.record.value("output_throughput_tok_s") == pytest.approx(sum(counted) / 5, rel=1e-6)
+        assert stored.record.value("output_throughput_tok_s") == pytest.approx(
+            sum(counted) / 5, rel=1e-6
+        )
         assert stored.record.metrics["output_throughput_tok_s"].source == "log"
 
 
-def test_each_served_run_counts_the_tokens_that_were_asked_for(reviewed: Review) -> None:
-    good = [run.record for run in runs(reviewed, "h200-vllm") if run.record.status == "ok"]
+def test_each_served_run_counts_the_tokens_that_were_asked_for(
+    reviewed: Review,
+) -> None:
+    good = [
+        run.record for run in runs(reviewed, "h200-vllm") if run.record.status == "ok"
+    ]
     assert len(good) == 19
     for record in good:
         requests = record.requested.workload["requests"]
-        assert (record.observed.requests, record.observed.output_tokens_mean) == (requests, 128.0)
+        assert (record.observed.requests, record.observed.output_tokens_mean) == (
+            requests,
+            128.0,
+        )
 
 
 def test_cells_that_are_short_of_runs_are_told_together(reviewed: Review) -> None:
-    (found,) = [item for item in reviewed.findings if (item.campaign, item.check) == ("h200-vllm", "unbalanced")]
-    assert found.evidence["good"] == {"dense7b/native/serve-c8": 7, "dense7b/container/serve-c8": 6}
+    (found,) = [
+        item
+        for item in reviewed.findings
+        if (item.campaign, item.check) == ("h200-vllm", "unbalanced")
+    ]
+    assert found.evidence["good"] == {
+        "dense7b/native/serve-c8": 7,
+        "dense7b/container/serve-c8": 6,
+    }
     assert "have 6 to 7 good runs and the matrix declares 10" in found.message

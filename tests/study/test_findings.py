@@ -14,7 +14,9 @@ from sparkpub.review.dataset import load
 
 DATA = Path(__file__).parents[2] / "data" / "comprehensive"
 CELLS = {
-    f"{model}/{place}/throughput" for model in ("deepseek", "gpt120b", "qwen72b") for place in ("native", "container")
+    f"{model}/{place}/throughput"
+    for model in ("deepseek", "gpt120b", "qwen72b")
+    for place in ("native", "container")
 }
 
 
@@ -33,13 +35,18 @@ def named(found: Review, check: str, **evidence: Any) -> list[Finding]:
     ]
 
 
-def test_the_repeated_iteration_is_found_and_the_first_record_counts(phase1: Review) -> None:
+def test_the_repeated_iteration_is_found_and_the_first_record_counts(
+    phase1: Review,
+) -> None:
     (finding,) = named(phase1, "duplicate-iteration")
     assert (finding.severity, finding.cell) == ("error", "gpt120b/native/throughput")
     assert finding.evidence["iteration"] == 1
     assert len(finding.runs) == 4
     assert finding.evidence["counted"] == min(finding.runs)
-    assert sorted(run for run in phase1.excluded if run.startswith("phase1-")) == sorted(finding.runs)[1:]
+    assert (
+        sorted(run for run in phase1.excluded if run.startswith("phase1-"))
+        == sorted(finding.runs)[1:]
+    )
 
 
 def test_thirteen_runs_are_not_ten(phase1: Review) -> None:
@@ -60,7 +67,11 @@ def test_kv_cache_restates_peak_memory(phase1: Review) -> None:
     """kv = 0.9 × (119.708 − peak): fitted to the 63 records with numpy.polyfit."""
     (finding,) = named(phase1, "dependent-metrics")
     found = finding.evidence
-    assert (found["x"], found["y"], found["n"]) == ("peak_memory_gib", "kv_cache_gib", 63)
+    assert (found["x"], found["y"], found["n"]) == (
+        "peak_memory_gib",
+        "kv_cache_gib",
+        63,
+    )
     assert found["slope"] == pytest.approx(-0.9, abs=5e-5)
     assert found["intercept"] == pytest.approx(0.9 * 119.708, abs=5e-3)
     assert found["r_squared"] > 0.999999
@@ -76,28 +87,44 @@ def test_three_models_have_one_set_of_numbers(phase1: Review) -> None:
     for finding in findings:
         assert finding.severity == "error"
         sizes = finding.evidence["bytes_per_step"]
-        assert sizes["qwen72b"] / sizes["deepseek"] == pytest.approx(142.9 / 14.14, rel=1e-3)
+        assert sizes["qwen72b"] / sizes["deepseek"] == pytest.approx(
+            142.9 / 14.14, rel=1e-3
+        )
 
 
 def test_seventy_two_billion_parameters_do_not_fit(phase1: Review) -> None:
     """72,706,203,648 parameters × 2 bytes are 135.4 GiB; the machine has 119.64."""
     (finding,) = named(phase1, "does-not-fit")
-    assert set(finding.cells) == {"qwen72b/native/throughput", "qwen72b/container/throughput"}
+    assert set(finding.cells) == {
+        "qwen72b/native/throughput",
+        "qwen72b/container/throughput",
+    }
     assert "135.4 GiB" in finding.message
     assert "119.6 GiB" in finding.message
 
 
 def test_the_same_rows_need_eight_times_the_bandwidth(phase1: Review) -> None:
     """119.53 tok/s at batch 8 are 14.9 steps/s of 142.9 GB each."""
-    (error,) = [finding for finding in named(phase1, "roofline") if finding.severity == "error"]
-    assert set(error.cells) == {"qwen72b/native/throughput", "qwen72b/container/throughput"}
+    (error,) = [
+        finding for finding in named(phase1, "roofline") if finding.severity == "error"
+    ]
+    assert set(error.cells) == {
+        "qwen72b/native/throughput",
+        "qwen72b/container/throughput",
+    }
     assert error.message.startswith("The throughput of qwen72b/container/throughput")
-    assert error.evidence["bytes_per_second_at_least"] == pytest.approx(119.53 / 8 * 142.92e9, rel=1e-3)
+    assert error.evidence["bytes_per_second_at_least"] == pytest.approx(
+        119.53 / 8 * 142.92e9, rel=1e-3
+    )
     assert error.evidence["bandwidth_bytes_per_second"] == 273e9
 
 
 def test_drift_is_found_where_there_is_drift_and_nowhere_else(phase1: Review) -> None:
-    trends = {(finding.cell, finding.evidence["metric"]): finding for finding in named(phase1, "drift") if finding.cell}
+    trends = {
+        (finding.cell, finding.evidence["metric"]): finding
+        for finding in named(phase1, "drift")
+        if finding.cell
+    }
     assert set(trends) == {
         ("deepseek/native/throughput", "output_throughput_tok_s"),
         ("gpt120b/native/throughput", "peak_memory_gib"),
@@ -124,9 +151,9 @@ def test_environments_are_confounded_with_order(phase1: Review) -> None:
     (finding,) = named(phase1, "order-confound")
     assert set(finding.cells) == CELLS
     assert [item["share"] for item in finding.evidence["comparisons"]] == [1, 1, 1]
-    assert sorted(item["p_value"] for item in finding.evidence["comparisons"]) == pytest.approx(
-        [2 / math.comb(20, 10)] * 3
-    )
+    assert sorted(
+        item["p_value"] for item in finding.evidence["comparisons"]
+    ) == pytest.approx([2 / math.comb(20, 10)] * 3)
 
 
 def test_what_ran_was_never_observed(phase1: Review) -> None:
@@ -148,33 +175,68 @@ def test_container_kv_cache_is_not_within_five_percent(phase1: Review) -> None:
 
 def test_a_ratio_that_no_container_makes_is_to_be_looked_at(phase1: Review) -> None:
     """101.30 GiB at the peak against 70.47 are a factor of 1.44, KV caches of 44.31 and 16.57 GiB one of 2.67."""
-    found = {finding.evidence["metric"]: finding.evidence["ratio"] for finding in named(phase1, "implausible-ratio")}
-    assert found == pytest.approx({"peak_memory_gib": 1.4375, "kv_cache_gib": 2.674}, abs=2e-3)
+    found = {
+        finding.evidence["metric"]: finding.evidence["ratio"]
+        for finding in named(phase1, "implausible-ratio")
+    }
+    assert found == pytest.approx(
+        {"peak_memory_gib": 1.4375, "kv_cache_gib": 2.674}, abs=2e-3
+    )
 
 
-def test_two_versions_of_the_collector_stand_behind_one_campaign(phase1: Review) -> None:
+def test_two_versions_of_the_collector_stand_behind_one_campaign(
+    phase1: Review,
+) -> None:
     """The records name commits 0eaae58 and f85220f."""
-    (finding,) = [item for item in phase1.findings if item.campaign == "h200" and item.check == "mixed-machines"]
-    assert (finding.severity, finding.evidence["what"], len(finding.cells)) == ("info", "collector version", 10)
+    (finding,) = [
+        item
+        for item in phase1.findings
+        if item.campaign == "h200" and item.check == "mixed-machines"
+    ]
+    assert (finding.severity, finding.evidence["what"], len(finding.cells)) == (
+        "info",
+        "collector version",
+        10,
+    )
     assert finding.evidence["values"] == ["0.1.0 (0eaae58)", "0.1.0 (f85220f)"]
 
 
 def test_the_power_limit_held_every_dense_run(phase1: Review) -> None:
-    (finding,) = [item for item in phase1.findings if item.campaign == "h200" and item.check == "throttled"]
+    (finding,) = [
+        item
+        for item in phase1.findings
+        if item.campaign == "h200" and item.check == "throttled"
+    ]
     assert finding.severity == "info"
     assert len(finding.runs) == 60
     assert all(cell.startswith("dense") for cell in finding.cells)
 
 
-def test_every_error_is_acknowledged_and_still_voids_what_rests_on_it(phase1: Review) -> None:
-    assert [finding for finding in phase1.unacknowledged_errors if finding.campaign == "phase1"] == []
-    void = {"does-not-fit", "roofline", "same-numbers", "order-confound", "duplicate-iteration"}
+def test_every_error_is_acknowledged_and_still_voids_what_rests_on_it(
+    phase1: Review,
+) -> None:
+    assert [
+        finding
+        for finding in phase1.unacknowledged_errors
+        if finding.campaign == "phase1"
+    ] == []
+    void = {
+        "does-not-fit",
+        "roofline",
+        "same-numbers",
+        "order-confound",
+        "duplicate-iteration",
+    }
     assert {finding.check for finding in phase1.voiding("phase1")} == void
 
 
 def test_findings_are_found_from_run_and_cell(phase1: Review) -> None:
     run = "phase1-container_qwen72b_throughput_iter01_20251109T091813"
-    assert {"missing-log", "identity", "drift"} <= {finding.check for finding in phase1.by_run[run]}
+    assert {"missing-log", "identity", "drift"} <= {
+        finding.check for finding in phase1.by_run[run]
+    }
     cell = phase1.by_cell["phase1", "qwen72b/container/throughput"]
-    assert {"does-not-fit", "same-numbers", "missing-log", "drift"} <= {finding.check for finding in cell}
+    assert {"does-not-fit", "same-numbers", "missing-log", "drift"} <= {
+        finding.check for finding in cell
+    }
     assert "duplicate-iteration" not in {finding.check for finding in cell}

@@ -25,8 +25,12 @@ def test_every_planned_run_is_there(campaign: CampaignData) -> None:
     assert [cell for cell in cells if cell.done != cell.planned] == []
 
 
-def test_one_gpu_one_machine_and_one_specification_per_cell(campaign: CampaignData) -> None:
-    assert len({gpu.id for record in campaign.records for gpu in record.machine.gpus}) == 1
+def test_one_gpu_one_machine_and_one_specification_per_cell(
+    campaign: CampaignData,
+) -> None:
+    assert (
+        len({gpu.id for record in campaign.records for gpu in record.machine.gpus}) == 1
+    )
     assert len({record.machine.id for record in campaign.records}) == 1
     by = defaultdict(set)
     for record in campaign.records:
@@ -42,9 +46,17 @@ def test_telemetry_shows_real_load(campaign: CampaignData) -> None:
             continue
         assert item is not None
         telemetry = parse(stored.evidence_path(item).read_text())
-        power = [watt for watt in telemetry.numbers("gpu_power_watt") if watt is not None]
-        busy = [percent for percent in telemetry.numbers("gpu_utilization_percent") if percent is not None]
-        used = [gib for gib in telemetry.numbers("gpu_memory_used_gib") if gib is not None]
+        power = [
+            watt for watt in telemetry.numbers("gpu_power_watt") if watt is not None
+        ]
+        busy = [
+            percent
+            for percent in telemetry.numbers("gpu_utilization_percent")
+            if percent is not None
+        ]
+        used = [
+            gib for gib in telemetry.numbers("gpu_memory_used_gib") if gib is not None
+        ]
         assert len(power) > 10, stored.path.name
         assert max(power) > 150, stored.path.name
         assert max(busy) > 50, stored.path.name
@@ -55,14 +67,20 @@ def test_evidence_is_what_the_records_say(campaign: CampaignData) -> None:
     for stored in campaign.runs:
         for item in stored.record.evidence:
             path = stored.evidence_path(item)
-            assert (path.stat().st_size, file_sha256(path)) == (item.bytes, item.sha256), path.name
+            assert (path.stat().st_size, file_sha256(path)) == (
+                item.bytes,
+                item.sha256,
+            ), path.name
 
 
 def test_what_ran_is_what_was_asked_for(campaign: CampaignData) -> None:
     for record in campaign.records:
         asked, seen = record.requested.architecture, record.observed
         if record.status == "ok" and asked is not None:
-            assert (seen.parameters, seen.weight_bytes) == (asked.parameters, asked.weight_bytes)
+            assert (seen.parameters, seen.weight_bytes) == (
+                asked.parameters,
+                asked.weight_bytes,
+            )
             assert seen.kv_bytes_per_token == asked.kv_bytes_per_token
             assert seen.random_weights is True
 

@@ -22,7 +22,11 @@ def found() -> Statistics:
 
 
 def row(found: Statistics, model: str, metric: str) -> ComparisonRow:
-    (only,) = [item for item in found.comparisons if (item.model, item.metric) == (model, metric)]
+    (only,) = [
+        item
+        for item in found.comparisons
+        if (item.model, item.metric) == (model, metric)
+    ]
     return only
 
 
@@ -38,11 +42,23 @@ def row(found: Statistics, model: str, metric: str) -> ComparisonRow:
     ],
 )
 def test_the_published_tables_reproduce(
-    found: Statistics, model: str, environment: str, n: int, peak: float, kv: float, throughput: float, sigma: float
+    found: Statistics,
+    model: str,
+    environment: str,
+    n: int,
+    peak: float,
+    kv: float,
+    throughput: float,
+    sigma: float,
 ) -> None:
-    cells = [found.cell("phase1", model, environment, "throughput", name) for name in (PEAK, KV, TPUT)]
+    cells = [
+        found.cell("phase1", model, environment, "throughput", name)
+        for name in (PEAK, KV, TPUT)
+    ]
     assert [cell.n for cell in cells if cell is not None] == [n] * 3
-    assert [f"{cell.mean:.2f}" for cell in cells if cell is not None] == [f"{v:.2f}" for v in (peak, kv, throughput)]
+    assert [f"{cell.mean:.2f}" for cell in cells if cell is not None] == [
+        f"{v:.2f}" for v in (peak, kv, throughput)
+    ]
     assert cells[2] is not None
     assert f"{cells[2].sd_population:.2f}" == f"{sigma:.2f}"
 
@@ -56,29 +72,47 @@ def test_the_published_tables_reproduce(
     ],
 )
 def test_overheads_and_ratios_reproduce(
-    found: Statistics, model: str, overhead: float, percent: int, kv: float, ratio: float
+    found: Statistics,
+    model: str,
+    overhead: float,
+    percent: int,
+    kv: float,
+    ratio: float,
 ) -> None:
     memory, cache = row(found, model, PEAK), row(found, model, KV)
     assert (memory.baseline, memory.candidate) == ("native", "container")
     assert memory.difference == pytest.approx(overhead, abs=0.005)
-    assert (memory.overhead_percent, memory.difference_percent) == pytest.approx((percent, percent), abs=0.5)
+    assert (memory.overhead_percent, memory.difference_percent) == pytest.approx(
+        (percent, percent), abs=0.5
+    )
     assert cache.difference == pytest.approx(kv, abs=0.005)
     assert cache.inverse_ratio == pytest.approx(ratio, abs=0.05)
 
 
-@pytest.mark.parametrize(("model", "difference"), [("deepseek", -0.39), ("gpt120b", 0.14), ("qwen72b", 0.18)])
-def test_blocks_of_time_forbid_a_verdict_on_throughput(found: Statistics, model: str, difference: float) -> None:
+@pytest.mark.parametrize(
+    ("model", "difference"), [("deepseek", -0.39), ("gpt120b", 0.14), ("qwen72b", 0.18)]
+)
+def test_blocks_of_time_forbid_a_verdict_on_throughput(
+    found: Statistics, model: str, difference: float
+) -> None:
     """What these runs show stays: the published differences. What the environments differ by cannot be said."""
     throughput = row(found, model, TPUT)
     assert throughput.difference == pytest.approx(difference, abs=0.005)
-    assert (throughput.verdict, throughput.equivalence_margin_percent) == ("confounded", 1)
+    assert (throughput.verdict, throughput.equivalence_margin_percent) == (
+        "confounded",
+        1,
+    )
     assert (throughput.p_value, throughput.equivalence_p) == (None, None)
 
 
 def test_the_family_is_three_models_by_three_metrics(found: Statistics) -> None:
     """Request throughput restates output throughput and temperatures are states of the machine: nine tests are left."""
     assert len([item for item in found.comparisons if item.family == "primary"]) == 9
-    assert {item.metric for item in found.comparisons if item.family == "primary"} == {TPUT, PEAK, KV}
+    assert {item.metric for item in found.comparisons if item.family == "primary"} == {
+        TPUT,
+        PEAK,
+        KV,
+    }
 
 
 def test_the_drift_shows(found: Statistics) -> None:
@@ -92,36 +126,65 @@ def test_the_drift_shows(found: Statistics) -> None:
     assert throughput.n_effective == pytest.approx(1.87, abs=0.005)
     assert peak.trend.spearman == pytest.approx(-0.86, abs=0.005)
     drifting = {
-        (cell.model, cell.environment, cell.metric) for cell in found.cells if (cell.trend_p_adjusted or 1) < 0.05
+        (cell.model, cell.environment, cell.metric)
+        for cell in found.cells
+        if (cell.trend_p_adjusted or 1) < 0.05
     }
-    assert drifting == {("deepseek", "native", TPUT), ("gpt120b", "native", PEAK), ("gpt120b", "native", KV)}
+    assert drifting == {
+        ("deepseek", "native", TPUT),
+        ("gpt120b", "native", PEAK),
+        ("gpt120b", "native", KV),
+    }
     assert row(found, "deepseek", TPUT).n_effective == throughput.n_effective
 
 
-def test_the_containers_kv_cache_varies_more_than_five_percent(found: Statistics) -> None:
-    cells = [found.cell("phase1", model, "container", "throughput", KV) for model in ("deepseek", "gpt120b", "qwen72b")]
-    assert [f"{cell.cv_percent:.1f}" for cell in cells if cell is not None] == ["8.8", "9.6", "19.4"]
+def test_the_containers_kv_cache_varies_more_than_five_percent(
+    found: Statistics,
+) -> None:
+    cells = [
+        found.cell("phase1", model, "container", "throughput", KV)
+        for model in ("deepseek", "gpt120b", "qwen72b")
+    ]
+    assert [f"{cell.cv_percent:.1f}" for cell in cells if cell is not None] == [
+        "8.8",
+        "9.6",
+        "19.4",
+    ]
 
 
 def test_the_repeated_iteration_counts_once(found: Statistics) -> None:
-    done = CliRunner().invoke(cli, ["stats", str(DATA), "--campaign", "phase1", "--json"])
+    done = CliRunner().invoke(
+        cli, ["stats", str(DATA), "--campaign", "phase1", "--json"]
+    )
     document = json.loads(done.stdout)
     (cell,) = [
         item
         for item in document["cells"]
-        if (item["model"], item["environment"], item["metric"]) == ("gpt120b", "native", TPUT)
+        if (item["model"], item["environment"], item["metric"])
+        == ("gpt120b", "native", TPUT)
     ]
-    assert (document["include"], len(document["excluded"]), cell["n"]) == ("counted", 3, 10)
+    assert (document["include"], len(document["excluded"]), cell["n"]) == (
+        "counted",
+        3,
+        10,
+    )
 
 
 def test_the_command_prints_every_form() -> None:
     run = CliRunner()
-    text = run.invoke(cli, ["stats", str(DATA), "--campaign", "phase1", "--include", "all"])
+    text = run.invoke(
+        cli, ["stats", str(DATA), "--campaign", "phase1", "--include", "all"]
+    )
     assert text.exit_code == 0
     assert "All 63 runs as recorded" in text.stdout
     assert "+30.83 GiB" in text.stdout
-    assert "## Comparisons (candidate" in run.invoke(cli, ["stats", str(DATA), "--markdown"]).stdout
-    assert run.invoke(cli, ["stats", str(DATA), "--csv"]).stdout.startswith("table,campaign,model")
+    assert (
+        "## Comparisons (candidate"
+        in run.invoke(cli, ["stats", str(DATA), "--markdown"]).stdout
+    )
+    assert run.invoke(cli, ["stats", str(DATA), "--csv"]).stdout.startswith(
+        "table,campaign,model"
+    )
 
 
 def test_the_records_carry_the_published_figures(found: Statistics) -> None:

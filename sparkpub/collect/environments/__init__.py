@@ -5,4 +5,8 @@ from sparkpub.collect.environments.chroot import Chroot
 from sparkpub.collect.environments.docker import Docker
 from sparkpub.collect.environments.host import Host
 
-ENVIRONMENTS: dict[str, Environment] = {"host": Host(), "chroot": Chroot(), "docker": Docker()}
+ENVIRONMENTS: dict[str, Environment] = {
+    "host": Host(),
+    "chroot": Chroot(),
+    "docker": Docker(),
+}

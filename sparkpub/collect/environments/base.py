@@ -93,13 +93,18 @@ class Environment(ABC):
         """Clean up what a killed collector of this machine left behind; says what was cleaned."""
 
 
-def resolved(launch: Launch, options: Options, workdir: str, python: str) -> tuple[tuple[str, ...], dict[str, str]]:
+def resolved(
+    launch: Launch, options: Options, workdir: str, python: str
+) -> tuple[tuple[str, ...], dict[str, str]]:
     """Argv and variables of a launch with the placeholders filled; the matrix's variables win over the workload's."""
 
     def fill(text: str) -> str:
         return text.replace(WORKDIR, workdir).replace(PYTHON, options.python or python)
 
-    variables = {name: fill(value) for name, value in (dict(launch.command.variables) | dict(options.env)).items()}
+    variables = {
+        name: fill(value)
+        for name, value in (dict(launch.command.variables) | dict(options.env)).items()
+    }
     marks = {RUN_VARIABLE: launch.run, OWNER_VARIABLE: launch.owner}
     return tuple(fill(part) for part in launch.command.argv), variables | marks
 
@@ -107,21 +112,30 @@ def resolved(launch: Launch, options: Options, workdir: str, python: str) -> tup
 def missing_sources(binds: Sequence[Place], models: Sequence[str]) -> list[Obstacle]:
     """Host folders that binds name, and folders of models below them, that do not exist."""
     found = [
-        Obstacle(f"bind source {bind.source} does not exist", "create it or correct binds:")
+        Obstacle(
+            f"bind source {bind.source} does not exist", "create it or correct binds:"
+        )
         for bind in binds
         if not Path(bind.source).exists()
     ]
     return found + [
-        Obstacle(f"no model at {path}", "download it there, or correct the model's path:")
+        Obstacle(
+            f"no model at {path}", "download it there, or correct the model's path:"
+        )
         for path in models
-        if any(PurePosixPath(path).is_relative_to(bind.source) for bind in binds) and not Path(path).exists()
+        if any(PurePosixPath(path).is_relative_to(bind.source) for bind in binds)
+        and not Path(path).exists()
     ]
 
 
 def through_binds(path: str, binds: Sequence[Place]) -> str:
     """A host path as seen inside: under the longest bind that covers it; unchanged where none does."""
-    covering = [bind for bind in binds if PurePosixPath(path).is_relative_to(bind.source)]
+    covering = [
+        bind for bind in binds if PurePosixPath(path).is_relative_to(bind.source)
+    ]
     if not covering:
         return path
     bind = max(covering, key=lambda bind: len(bind.source))
-    return str(PurePosixPath(bind.target) / PurePosixPath(path).relative_to(bind.source))
+    return str(
+        PurePosixPath(bind.target) / PurePosixPath(path).relative_to(bind.source)
+    )

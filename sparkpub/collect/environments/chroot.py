@@ -29,7 +29,11 @@ from sparkpub.collect.environments.host import HostProcess, reap
 from sparkpub.plan.environments import ChrootOptions, Place
 from sparkpub.record.errors import CollectError
 
-CLEAN = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8"}
+CLEAN = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": "/root",
+    "LANG": "C.UTF-8",
+}
 """What a command in a chroot gets besides its own variables; nothing of the operator's environment."""
 SYSTEM = ("/proc", "/sys", "/dev")
 _NOTES = "mountpoints.json"
@@ -38,10 +42,14 @@ _NOTES = "mountpoints.json"
 class Chroot(Environment):
     """Commands run under another root, as root, with a clean environment."""
 
-    def obstacles(self, options: ChrootOptions, models: Sequence[str] = ()) -> Sequence[Obstacle]:
+    def obstacles(
+        self, options: ChrootOptions, models: Sequence[str] = ()
+    ) -> Sequence[Obstacle]:
         """Missing tools, rights, root file system, interpreter or sources of binds."""
         found = [
-            Obstacle(f"the program {tool} is missing", "install util-linux and coreutils")
+            Obstacle(
+                f"the program {tool} is missing", "install util-linux and coreutils"
+            )
             for tool in ("unshare", "mount", "chroot", "sh")
             if shutil.which(tool) is None
         ]
@@ -50,11 +58,21 @@ class Chroot(Environment):
             found.append(Obstacle("mounting and chroot are not permitted", remedy))
         root = Path(options.rootfs)
         if not root.is_dir():
-            return [*found, Obstacle(f"no root file system {root}", "correct rootfs: or unpack the image there")]
+            return [
+                *found,
+                Obstacle(
+                    f"no root file system {root}",
+                    "correct rootfs: or unpack the image there",
+                ),
+            ]
         inside = [
-            Obstacle(f"no model at {path} in {root}", "bind its folder: binds: [/host:/inside:ro]")
+            Obstacle(
+                f"no model at {path} in {root}",
+                "bind its folder: binds: [/host:/inside:ro]",
+            )
             for path in models
-            if self.visible(path, options) == path and not Path(_below(root, path)).exists()
+            if self.visible(path, options) == path
+            and not Path(_below(root, path)).exists()
         ]
         return [*found, *missing_sources(options.binds, models), *inside]
 
@@ -66,7 +84,9 @@ class Chroot(Environment):
         """Through the longest bind that covers the path, else below the root file system, else unchanged."""
         inside = through_binds(path, options.binds)
         if inside == path and PurePosixPath(path).is_relative_to(options.rootfs):
-            return str(PurePosixPath("/") / PurePosixPath(path).relative_to(options.rootfs))
+            return str(
+                PurePosixPath("/") / PurePosixPath(path).relative_to(options.rootfs)
+            )
         return inside
 
     def launch(self, launch: Launch, options: ChrootOptions) -> HostProcess:
@@ -87,7 +107,9 @@ class Chroot(Environment):
                 CLEAN | variables,
                 recorded=argv,
                 folder=root,
-                meanings={SETUP_FAILED: "the chroot could not be set up; the log says which mount failed"},
+                meanings={
+                    SETUP_FAILED: "the chroot could not be set up; the log says which mount failed"
+                },
                 undo=partial(_remove_mountpoints, made),
             )
         except BaseException:
@@ -96,21 +118,28 @@ class Chroot(Environment):
 
     def reap(self) -> Sequence[str]:
         """End processes of dead collectors, with which their mounts go, and remove created mount points."""
-        return [*reap(), *(f"removed mount point {path}" for path in _remove_mountpoints(_noted()))]
+        return [
+            *reap(),
+            *(f"removed mount point {path}" for path in _remove_mountpoints(_noted())),
+        ]
 
 
 SETUP_FAILED = 125
 """Exit status of the script before the command starts, as `docker run` and `chroot` use it."""
 
 
-def _script(root: Path, binds: Sequence[Place], options: ChrootOptions, argv: Sequence[str]) -> str:
+def _script(
+    root: Path, binds: Sequence[Place], options: ChrootOptions, argv: Sequence[str]
+) -> str:
     """Shell text that mounts everything and becomes the command; every word is quoted."""
     mount, quote = _tool("mount"), shlex.quote
     lines = []
     for bind in binds:
         target = quote(_below(root, bind.target))
         recursive = "--rbind" if bind.source in SYSTEM else "--bind"
-        lines.append(f"{mount} {recursive} {quote(bind.source)} {target} || exit {SETUP_FAILED}")
+        lines.append(
+            f"{mount} {recursive} {quote(bind.source)} {target} || exit {SETUP_FAILED}"
+        )
         if bind.read_only:
             lines.append(f"{mount} -o remount,bind,ro {target} || exit {SETUP_FAILED}")
     # The command starts in its folder; `chroot` itself changes to `/`.
@@ -134,7 +163,11 @@ def _below(root: Path, target: str) -> str:
         if place.is_symlink():
             links += 1
             if links > 40:
-                raise CollectError("too many links", where=f"{target} in {root}", remedy="correct binds:")
+                raise CollectError(
+                    "too many links",
+                    where=f"{target} in {root}",
+                    remedy="correct binds:",
+                )
             to = place.readlink()
             place = root if to.is_absolute() else place.parent
             parts = [piece for piece in to.parts if piece != "/"] + parts
@@ -147,7 +180,11 @@ def _make_mountpoints(root: Path, binds: Sequence[Place]) -> list[Path]:
     for bind in binds:
         target = Path(_below(root, bind.target))
         if not target.exists():
-            missing += [(folder, False) for folder in reversed(target.parents) if not folder.exists()]
+            missing += [
+                (folder, False)
+                for folder in reversed(target.parents)
+                if not folder.exists()
+            ]
             missing.append((target, Path(bind.source).is_file()))
     missing = list(dict.fromkeys(missing))
     if missing:
@@ -159,7 +196,10 @@ def _make_mountpoints(root: Path, binds: Sequence[Place]) -> list[Path]:
             else:
                 path.mkdir(exist_ok=True)
         except OSError as error:
-            what, remedy = f"a mount point cannot be created: {error.strerror}", "create it or correct binds:"
+            what, remedy = (
+                f"a mount point cannot be created: {error.strerror}",
+                "create it or correct binds:",
+            )
             raise CollectError(what, where=str(path), remedy=remedy) from None
     return [path for path, _ in missing]
 
@@ -194,8 +234,20 @@ def _note(paths: Sequence[Path]) -> None:
 
 def may_mount() -> bool:
     """Whether a private mount namespace with a mount in it can be made: tried, since capabilities hide in many ways."""
-    argv = ["unshare", "--mount", "--propagation", "private", "mount", "--bind", "/tmp", "/tmp"]  # noqa: S108
-    return os.geteuid() == 0 and subprocess.run(argv, capture_output=True, check=False).returncode == 0
+    argv = [
+        "unshare",
+        "--mount",
+        "--propagation",
+        "private",
+        "mount",
+        "--bind",
+        "/tmp",  # noqa: S108
+        "/tmp",  # noqa: S108
+    ]
+    return (
+        os.geteuid() == 0
+        and subprocess.run(argv, capture_output=True, check=False).returncode == 0
+    )
 
 
 def _tool(name: str) -> str:

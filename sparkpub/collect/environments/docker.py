@@ -49,7 +49,9 @@ class Docker(Environment):
 
     no_container = "the engine gave no facts of it"
 
-    def obstacles(self, options: DockerOptions, models: Sequence[str] = ()) -> Sequence[Obstacle]:
+    def obstacles(
+        self, options: DockerOptions, models: Sequence[str] = ()
+    ) -> Sequence[Obstacle]:
         """No engine, a remote engine, a missing image, missing sources of binds, GPUs that the engine cannot give."""
         found = missing_sources(options.binds, models)
         try:
@@ -57,13 +59,22 @@ class Docker(Environment):
                 address = client.api.base_url
                 if not address.startswith(("http+docker://", "http+unix://")):
                     remedy = "point DOCKER_HOST at a socket of this machine: sensors are read here"
-                    found.append(Obstacle(f"the engine at {address} may be on another machine", remedy))
+                    found.append(
+                        Obstacle(
+                            f"the engine at {address} may be on another machine", remedy
+                        )
+                    )
                 found += _gpu_obstacles(client, options)
                 _image(client, options.image)
         except CollectError as error:
             found.append(Obstacle(error.what, error.remedy))
         except _failures() as error:
-            found.append(Obstacle(f"the Docker engine does not answer: {_explained(error)}", "restart it"))
+            found.append(
+                Obstacle(
+                    f"the Docker engine does not answer: {_explained(error)}",
+                    "restart it",
+                )
+            )
         return found
 
     def visible(self, path: str, options: DockerOptions) -> str:
@@ -78,7 +89,9 @@ class Docker(Environment):
             image = _image(client, options.image)
             client.api.timeout = CREATE_SECONDS
             argv, variables = resolved(launch, options, INSIDE_WORKDIR, "python3")
-            container = client.containers.create(image.id, list(argv), **create_arguments(options, launch, variables))
+            container = client.containers.create(
+                image.id, list(argv), **create_arguments(options, launch, variables)
+            )
             return DockerRun(client, container, launch, argv, options.image)
         except _failures() as error:
             client.api.timeout = ANSWER_SECONDS
@@ -86,7 +99,10 @@ class Docker(Environment):
                 if container is not None:
                     container.remove(force=True)
             client.close()
-            what, where = f"the container cannot be started: {_explained(error)}", f"image {options.image}"
+            what, where = (
+                f"the container cannot be started: {_explained(error)}",
+                f"image {options.image}",
+            )
             remedy = "correct the environment's options, or try the same flags with docker run"
             raise CollectError(what, where=where, remedy=remedy) from None
         except BaseException:
@@ -97,10 +113,14 @@ class Docker(Environment):
         """Remove containers whose collector is dead; nobody else's."""
         said = []
         with suppress(CollectError, *_failures()), closing(_client()) as client:
-            for container in client.containers.list(all=True, filters={"label": OWNER_LABEL}):
+            for container in client.containers.list(
+                all=True, filters={"label": OWNER_LABEL}
+            ):
                 if processes.abandoned(container.labels[OWNER_LABEL]):
                     container.remove(force=True)
-                    said.append(f"removed container {container.short_id} of run {container.labels.get(RUN_LABEL)}")
+                    said.append(
+                        f"removed container {container.short_id} of run {container.labels.get(RUN_LABEL)}"
+                    )
         return said
 
 
@@ -108,7 +128,12 @@ class DockerRun:
     """A started container."""
 
     def __init__(
-        self, client: "DockerClient", container: "DockerContainer", launch: Launch, argv: Sequence[str], image: str
+        self,
+        client: "DockerClient",
+        container: "DockerContainer",
+        launch: Launch,
+        argv: Sequence[str],
+        image: str,
     ) -> None:
         self.argv = tuple(argv)
         self._client, self._container, self._image = client, container, image
@@ -125,7 +150,9 @@ class DockerRun:
         client.api.timeout = ANSWER_SECONDS
         self.pid = int(container.attrs["State"]["Pid"])
         self._tree = ProcessTree(self.pid)
-        self._pump = threading.Thread(target=_pump, args=(stream, launch.log), daemon=True)
+        self._pump = threading.Thread(
+            target=_pump, args=(stream, launch.log), daemon=True
+        )
         self._pump.start()
         threading.Thread(target=self._watch, daemon=True).start()
 
@@ -155,8 +182,12 @@ class DockerRun:
         except _failures() as error:
             end(self._tree.pids(), signal.SIGKILL)
             ended = self.wait(ENDING_SECONDS)
-            return ended or Exit(-signal.SIGKILL, f"ended without the engine: {_explained(error)}")
-        return self.wait(30) or Exit(-signal.SIGKILL, "the container did not end after SIGKILL")
+            return ended or Exit(
+                -signal.SIGKILL, f"ended without the engine: {_explained(error)}"
+            )
+        return self.wait(30) or Exit(
+            -signal.SIGKILL, "the container did not end after SIGKILL"
+        )
 
     def close(self) -> None:
         """Remove the container. Safe to call twice."""
@@ -174,14 +205,20 @@ class DockerRun:
             ended = self._container.attrs["State"]
             if ended.get("Running"):
                 return Exit(
-                    -signal.SIGKILL, "the engine lost the container: it was stopped or restarted during the run"
+                    -signal.SIGKILL,
+                    "the engine lost the container: it was stopped or restarted during the run",
                 )
             oom, said = bool(ended.get("OOMKilled")), ended.get("Error") or None
             facts = _facts(self._client, self._container, self._image, oom, said)
         except _failures() as error:
-            return Exit(-signal.SIGKILL, f"the engine lost the container: {_explained(error)}")
+            return Exit(
+                -signal.SIGKILL, f"the engine lost the container: {_explained(error)}"
+            )
         reason = said or ("out of memory: ended by the kernel" if oom else None)
-        code, limit = int(ended["ExitCode"]), self._container.attrs["HostConfig"].get("Memory")
+        code, limit = (
+            int(ended["ExitCode"]),
+            self._container.attrs["HostConfig"].get("Memory"),
+        )
         if code == 137 and limit and not (reason or self._stopping):
             reason = f"killed at a limit of {limit / 2**30:.3g} GiB: out of memory, though the engine did not note it"
         return Exit(code, reason, facts)
@@ -195,27 +232,41 @@ def _failures() -> tuple[type[Exception], ...]:
     return docker.errors.DockerException, RequestException
 
 
-def create_arguments(options: DockerOptions, launch: Launch, variables: Mapping[str, str]) -> dict[str, Any]:
+def create_arguments(
+    options: DockerOptions, launch: Launch, variables: Mapping[str, str]
+) -> dict[str, Any]:
     """The keyword arguments of `containers.create` for these options; only what was asked for is set."""
     from docker.types import Mount, Ulimit  # noqa: PLC0415
 
     binds = [*options.binds, Place(str(launch.workdir.resolve()), INSIDE_WORKDIR)]
     arguments: dict[str, Any] = {
         # Mounts and not volumes: a missing host folder is an error and not a new folder of root's.
-        "mounts": [Mount(bind.target, bind.source, type="bind", read_only=bind.read_only) for bind in binds],
+        "mounts": [
+            Mount(bind.target, bind.source, type="bind", read_only=bind.read_only)
+            for bind in binds
+        ],
         "environment": dict(variables),
         "labels": {RUN_LABEL: launch.run, OWNER_LABEL: launch.owner},
-        "ulimits": [Ulimit(name=name, soft=limit, hard=limit) for name, limit in options.ulimits.items()],
+        "ulimits": [
+            Ulimit(name=name, soft=limit, hard=limit)
+            for name, limit in options.ulimits.items()
+        ],
         "devices": [device for device in options.devices if device.startswith("/")],
         "device_requests": _device_requests(options),
         "working_dir": INSIDE_WORKDIR,
         "ipc_mode": options.ipc,
         "shm_size": options.shm_size,
-        "network": None if options.network in (None, "host", "none") else options.network,
-        "network_mode": options.network if options.network in ("host", "none") else None,
+        "network": None
+        if options.network in (None, "host", "none")
+        else options.network,
+        "network_mode": options.network
+        if options.network in ("host", "none")
+        else None,
         "cpuset_cpus": options.cpuset,
         "mem_limit": -1 if options.memory == "unlimited" else options.memory,
-        "memswap_limit": -1 if options.memory_swap == "unlimited" else options.memory_swap,
+        "memswap_limit": -1
+        if options.memory_swap == "unlimited"
+        else options.memory_swap,
         "cgroup_parent": options.cgroup_parent,
         "privileged": options.privileged or None,
         "user": options.user,
@@ -223,7 +274,11 @@ def create_arguments(options: DockerOptions, launch: Launch, variables: Mapping[
         "entrypoint": [""] if options.entrypoint == "" else options.entrypoint,
         "security_opt": list(options.security_opt),
     }
-    return {name: value for name, value in arguments.items() if value is not None and value != []}
+    return {
+        name: value
+        for name, value in arguments.items()
+        if value is not None and value != []
+    }
 
 
 def _device_requests(options: DockerOptions) -> list[Any]:
@@ -231,7 +286,9 @@ def _device_requests(options: DockerOptions) -> list[Any]:
 
     requests = []
     if isinstance(options.gpus, tuple):
-        requests.append(DeviceRequest(device_ids=list(options.gpus), capabilities=[["gpu"]]))
+        requests.append(
+            DeviceRequest(device_ids=list(options.gpus), capabilities=[["gpu"]])
+        )
     elif options.gpus is not None:
         count = -1 if options.gpus == "all" else options.gpus
         requests.append(DeviceRequest(count=count, capabilities=[["gpu"]]))
@@ -283,14 +340,19 @@ def _image(client: "DockerClient", name: str) -> Any:
         return client.images.get(name)
     except docker.errors.ImageNotFound:
         remedy = f"docker pull {name}: nothing is pulled during a campaign"
-        raise CollectError(f"image {name} is not on this machine", remedy=remedy) from None
+        raise CollectError(
+            f"image {name} is not on this machine", remedy=remedy
+        ) from None
 
 
 def _gpu_obstacles(client: "DockerClient", options: DockerOptions) -> list[Obstacle]:
     """Podman's API accepts GPU requests and ignores them; Docker needs the toolkit's runtime or CDI."""
     if options.gpus is None:
         return []
-    if any("podman" in str(part.get("Name", "")).lower() for part in client.version().get("Components", [])):
+    if any(
+        "podman" in str(part.get("Name", "")).lower()
+        for part in client.version().get("Components", [])
+    ):
         remedy = "ask by CDI name instead: devices: [nvidia.com/gpu=all]"
         return [Obstacle("Podman ignores gpus: without a word", remedy)]
     info = client.info()
@@ -300,7 +362,13 @@ def _gpu_obstacles(client: "DockerClient", options: DockerOptions) -> list[Obsta
     return [Obstacle("the engine has no NVIDIA runtime", remedy)]
 
 
-def _facts(client: "DockerClient", container: "DockerContainer", image: str, oom: bool, error: str | None) -> Container:
+def _facts(
+    client: "DockerClient",
+    container: "DockerContainer",
+    image: str,
+    oom: bool,
+    error: str | None,
+) -> Container:
     """What really ran, in the engine's words."""
     version, info = client.version(), client.info()
     attributes = container.attrs
@@ -313,7 +381,8 @@ def _facts(client: "DockerClient", container: "DockerContainer", image: str, oom
         api_version=client.api.api_version,
         runtime=runtime,
         runtime_version=_version_of(parts, runtime),
-        toolkit_version=_version_of(parts, "nvidia-container-toolkit") or _toolkit_version(),
+        toolkit_version=_version_of(parts, "nvidia-container-toolkit")
+        or _toolkit_version(),
         cgroup_driver=info.get("CgroupDriver"),
         cgroup_version=info.get("CgroupVersion"),
         image=image,
@@ -334,8 +403,14 @@ def _toolkit_version() -> str | None:
     tool = shutil.which("nvidia-ctk")
     if tool is None:
         return None
-    said = subprocess.run([tool, "--version"], capture_output=True, text=True, check=False, timeout=10)
-    return said.stdout.splitlines()[0].rpartition(" ")[2] if said.returncode == 0 and said.stdout else None
+    said = subprocess.run(
+        [tool, "--version"], capture_output=True, text=True, check=False, timeout=10
+    )
+    return (
+        said.stdout.splitlines()[0].rpartition(" ")[2]
+        if said.returncode == 0 and said.stdout
+        else None
+    )
 
 
 def _pump(stream: Any, log: Callable[[bytes], object]) -> None:
@@ -389,7 +464,9 @@ def _root_cause(error: BaseException) -> BaseException:
         if type(error).__name__ in WORDS:
             return error
         found = error
-        nested = next((part for part in error.args if isinstance(part, BaseException)), None)
+        nested = next(
+            (part for part in error.args if isinstance(part, BaseException)), None
+        )
         following = error.__cause__ or nested or error.__context__
         if following is None:
             return found

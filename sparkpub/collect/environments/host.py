@@ -12,9 +12,22 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from sparkpub.collect.environments.base import Environment, Exit, Launch, Obstacle, resolved
+from sparkpub.collect.environments.base import (
+    Environment,
+    Exit,
+    Launch,
+    Obstacle,
+    resolved,
+)
 from sparkpub.collect.machine import cgroup, processes
-from sparkpub.collect.machine.processes import OWNER_VARIABLE, RUN_VARIABLE, descendants, end, mark, marked
+from sparkpub.collect.machine.processes import (
+    OWNER_VARIABLE,
+    RUN_VARIABLE,
+    descendants,
+    end,
+    mark,
+    marked,
+)
 from sparkpub.plan.environments import HostOptions
 from sparkpub.record.errors import CollectError
 
@@ -23,11 +36,21 @@ CHUNK = 1 << 16
 
 def reap() -> list[str]:
     """End processes whose collector is dead, and remove their control groups; says what was done."""
-    orphans = {pid: who for pid, who in marked(OWNER_VARIABLE).items() if processes.abandoned(who)}
-    said = [f"ended process {pid} of run {mark(pid, RUN_VARIABLE) or 'unknown'}" for pid in sorted(orphans)]
+    orphans = {
+        pid: who
+        for pid, who in marked(OWNER_VARIABLE).items()
+        if processes.abandoned(who)
+    }
+    said = [
+        f"ended process {pid} of run {mark(pid, RUN_VARIABLE) or 'unknown'}"
+        for pid in sorted(orphans)
+    ]
     end(orphans, signal.SIGKILL)
     deadline = time.monotonic() + 5
-    while any(processes.start_ticks(pid) for pid in orphans) and time.monotonic() < deadline:
+    while (
+        any(processes.start_ticks(pid) for pid in orphans)
+        and time.monotonic() < deadline
+    ):
         time.sleep(0.02)
     for folder in cgroup.leftovers(f"{processes.notes()}-"):
         cgroup.remove(folder)
@@ -72,17 +95,26 @@ class HostProcess:
             self.close()
             remedy = "check that the program is installed there and executable"
             raise CollectError(
-                f"the command cannot be started: {error.strerror}", where=str(argv[0]), remedy=remedy
+                f"the command cannot be started: {error.strerror}",
+                where=str(argv[0]),
+                remedy=remedy,
             ) from None
         self.pid = self._process.pid
-        self._pump = threading.Thread(target=_pump, args=(self._process, launch.log), daemon=True)
+        self._pump = threading.Thread(
+            target=_pump, args=(self._process, launch.log), daemon=True
+        )
         self._pump.start()
 
     def _entering(self) -> tuple[str, ...]:
         """Words before the command that put it into its group first, so that nothing of it is charged elsewhere."""
         if self._group is None:
             return ()
-        return ("/bin/sh", "-c", 'echo $$ > "$0" && exec "$@"', str(self._group / "cgroup.procs"))
+        return (
+            "/bin/sh",
+            "-c",
+            'echo $$ > "$0" && exec "$@"',
+            str(self._group / "cgroup.procs"),
+        )
 
     def wait(self, timeout: float) -> Exit | None:
         """The end, or None after `timeout` seconds. Children that outlive the command are ended with it."""
@@ -90,7 +122,12 @@ class HostProcess:
             code = self._process.wait()
             self._end_rest()
             self._pump.join(10)
-            self._exit = Exit(code, f"ended by {_signal_name(-code)}" if code < 0 else self._meanings.get(code))
+            self._exit = Exit(
+                code,
+                f"ended by {_signal_name(-code)}"
+                if code < 0
+                else self._meanings.get(code),
+            )
         return self._exit
 
     def _ended(self, timeout: float) -> bool:
@@ -115,7 +152,9 @@ class HostProcess:
         if ended is None:
             end(self._tree(), signal.SIGKILL)
             ended = self.wait(30)
-        return ended or Exit(-signal.SIGKILL, "did not end after SIGKILL: it hangs in the kernel")
+        return ended or Exit(
+            -signal.SIGKILL, "did not end after SIGKILL: it hangs in the kernel"
+        )
 
     def close(self) -> None:
         """Remove the run's control group, and undo what was prepared for it. Safe to call twice."""
@@ -128,7 +167,9 @@ class HostProcess:
         pids = descendants(self.pid)
         if self._group is not None:
             pids |= cgroup.members(self._group)
-        mine = {pid for pid, who in marked(OWNER_VARIABLE).items() if who == self._owner}
+        mine = {
+            pid for pid, who in marked(OWNER_VARIABLE).items() if who == self._owner
+        }
         pids |= {pid for pid in mine if mark(pid, RUN_VARIABLE) == self._run}
         return pids - {os.getpid()}
 
@@ -143,15 +184,24 @@ class HostProcess:
 class Host(Environment):
     """Commands run as the collector's children; `{python}` is the collector's interpreter unless the matrix says."""
 
-    def obstacles(self, options: HostOptions, models: Sequence[str] = ()) -> Sequence[Obstacle]:
+    def obstacles(
+        self, options: HostOptions, models: Sequence[str] = ()
+    ) -> Sequence[Obstacle]:
         """A Python interpreter or a model that is not there."""
         found = [
-            Obstacle(f"no model at {path}", "download it there, or correct the model's path:")
+            Obstacle(
+                f"no model at {path}", "download it there, or correct the model's path:"
+            )
             for path in models
             if not Path(path).exists()
         ]
         if options.python is not None and shutil.which(options.python) is None:
-            found.append(Obstacle(f"no Python interpreter {options.python}", "correct python: or install it"))
+            found.append(
+                Obstacle(
+                    f"no Python interpreter {options.python}",
+                    "correct python: or install it",
+                )
+            )
         return found
 
     def inherited(self, options: HostOptions) -> Mapping[str, str]:  # noqa: ARG002
@@ -162,7 +212,9 @@ class Host(Environment):
         """Start the command in the run's folder."""
         workdir = str(launch.workdir.resolve())
         argv, variables = resolved(launch, options, workdir, sys.executable)
-        return HostProcess(argv, launch, os.environ | variables, recorded=argv, folder=Path(workdir))
+        return HostProcess(
+            argv, launch, os.environ | variables, recorded=argv, folder=Path(workdir)
+        )
 
     def reap(self) -> Sequence[str]:
         """End processes of dead collectors."""

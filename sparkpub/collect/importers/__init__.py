@@ -29,19 +29,29 @@ IMPORTERS: dict[str, Importer] = {
 }
 
 
-def import_results(kind: str, path: Path, data: Path, given: Given, *, originals: bool = True) -> Outcome:
+def import_results(
+    kind: str, path: Path, data: Path, given: Given, *, originals: bool = True
+) -> Outcome:
     """Read everything of one format under `path` into a campaign. Raises ImportFormatError where there is nothing."""
     try:
         TypeAdapter(Key).validate_python(given.campaign)
     except ValidationError:
         raise UsageError(
-            f"{given.campaign!r} is no name of a campaign", where="--campaign", remedy="use a-z, 0-9, dot and hyphen"
+            f"{given.campaign!r} is no name of a campaign",
+            where="--campaign",
+            remedy="use a-z, 0-9, dot and hyphen",
         ) from None
     if given.matrix is not None and given.matrix.campaign != given.campaign:
         raise UsageError(
-            f"the matrix declares campaign {given.matrix.campaign!r}", where="--campaign", remedy="give the same name"
+            f"the matrix declares campaign {given.matrix.campaign!r}",
+            where="--campaign",
+            remedy="give the same name",
         )
     found = list(IMPORTERS[kind](path, given))
     if not any(isinstance(item, Draft) or item.refused for item in found):
-        raise ImportFormatError(f"nothing of {kind} in it", where=str(path), remedy="give what the tool wrote")
+        raise ImportFormatError(
+            f"nothing of {kind} in it",
+            where=str(path),
+            remedy="give what the tool wrote",
+        )
     return write(found, data, given, originals=originals)

@@ -9,7 +9,13 @@ from typing import Any
 
 from sparkpub.collect.importers.base import Draft, Given, Left, local_moment
 from sparkpub.collect.importers.files import ResultFile
-from sparkpub.collect.importers.reports import Report, Tool, key_of, positive, read_reports
+from sparkpub.collect.importers.reports import (
+    Report,
+    Tool,
+    key_of,
+    positive,
+    read_reports,
+)
 from sparkpub.plan.workloads import WORKLOADS, aiperf, reading
 
 
@@ -19,7 +25,9 @@ def read(path: Path, given: Given) -> Iterator[Draft | Left]:
 
 
 def _is_summary(file: ResultFile) -> bool:
-    return file.name.endswith("_aiperf.json") and "phases" not in Path(file.source).parts
+    return (
+        file.name.endswith("_aiperf.json") and "phases" not in Path(file.source).parts
+    )
 
 
 def _report(document: dict[str, Any], content: bytes, log: bytes) -> Report | None:
@@ -34,7 +42,8 @@ def _report(document: dict[str, Any], content: bytes, log: bytes) -> Report | No
         answer,
         model=reading.word(reading.at(settings, "models.items.0.name")),
         workload=None if phase is None else _workload(settings, phase),
-        asked={"type": "openai-endpoint", "client": "aiperf"} | _asked(settings, phase or {}),
+        asked={"type": "openai-endpoint", "client": "aiperf"}
+        | _asked(settings, phase or {}),
         started=local_moment(document.get("start_time")),
         failure=None if succeeded else "no request succeeded",
     )

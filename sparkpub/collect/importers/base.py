@@ -12,7 +12,15 @@ from pydantic import Field, ValidationError
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError, field_problems
-from sparkpub.record.record import Declared, Machine, MetricValue, Moment, Observed, Origin, Status
+from sparkpub.record.record import (
+    Declared,
+    Machine,
+    MetricValue,
+    Moment,
+    Observed,
+    Origin,
+    Status,
+)
 
 
 class About(Declared):
@@ -33,11 +41,15 @@ class About(Declared):
 
 def read_about(path: Path) -> About:
     """From YAML. Raises ImportFormatError naming file and field."""
-    document, _ = documents.parse(documents.text_of(path, ImportFormatError), str(path), ImportFormatError)
+    document, _ = documents.parse(
+        documents.text_of(path, ImportFormatError), str(path), ImportFormatError
+    )
     try:
         return About.model_validate_json(json.dumps(document or {}, default=str))
     except ValidationError as error:
-        raise ImportFormatError(field_problems(error)[0], where=str(path), remedy="correct the field") from None
+        raise ImportFormatError(
+            field_problems(error)[0], where=str(path), remedy="correct the field"
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -121,4 +133,7 @@ def local_moment(text: Any) -> Moment | None:
 
 def as_key(text: str) -> str:
     """A name in the form that keys have: lower case, everything else a hyphen."""
-    return re.sub(r"[^a-z0-9.-]+", "-", text.rpartition("/")[2].lower()).strip("-.")[:63] or "unnamed"
+    return (
+        re.sub(r"[^a-z0-9.-]+", "-", text.rpartition("/")[2].lower()).strip("-.")[:63]
+        or "unnamed"
+    )

@@ -16,7 +16,9 @@ from sparkpub.plan.workloads import WORKLOADS, reading
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.record import MetricValue, Status
 
-_NAME = re.compile(r"(?P<environment>[^_]+)_(?P<model_name>.+)_iter(?P<iteration>\d+)_(?P<timestamp>\d{8}_\d{6})")
+_NAME = re.compile(
+    r"(?P<environment>[^_]+)_(?P<model_name>.+)_iter(?P<iteration>\d+)_(?P<timestamp>\d{8}_\d{6})"
+)
 _PUBLISHED = {
     "output_throughput": "output_throughput_tok_s",
     "throughput": "request_throughput_req_s",
@@ -27,7 +29,16 @@ _PUBLISHED = {
 }
 _TEMPERATURES = ("start_temp_celsius", "end_temp_celsius")
 _FACTS = frozenset(
-    {"environment", "model_name", "model_id", "model_path", "iteration", "timestamp", "exit_code", "latency"}
+    {
+        "environment",
+        "model_name",
+        "model_id",
+        "model_path",
+        "iteration",
+        "timestamp",
+        "exit_code",
+        "latency",
+    }
 )
 _UNSEEN = "without a log nothing shows which model ran"
 _ENVIRONMENT_TYPES = {"native": "chroot", "container": "docker"}
@@ -41,7 +52,9 @@ def read(path: Path, given: Given) -> Iterator[Draft | Left]:
     content = path.read_bytes()
     document = reading.json_value(content)
     if document is None:
-        raise ImportFormatError("not JSON, or cut short", where=str(path), remedy="fetch the file again")
+        raise ImportFormatError(
+            "not JSON, or cut short", where=str(path), remedy="fetch the file again"
+        )
     entries = list(_entries(document))
     if not entries:
         remedy = "give a list of runs, or models with their environments and runs"
@@ -59,34 +72,56 @@ def _entries(document: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield f"entry {index + 1}", entry
     models = document.get("models", document) if isinstance(document, dict) else None
     for model, environments in models.items() if isinstance(models, dict) else ():
-        for environment, runs in environments.items() if isinstance(environments, dict) else ():
+        for environment, runs in (
+            environments.items() if isinstance(environments, dict) else ()
+        ):
             for index, entry in enumerate(reading.objects(runs)):
-                yield f"{model}/{environment} {index + 1}", {"model_name": model, "environment": environment, **entry}
+                yield (
+                    f"{model}/{environment} {index + 1}",
+                    {"model_name": model, "environment": environment, **entry},
+                )
 
 
-def _published(source: str, entry: Mapping[str, Any], given: Given, content: bytes) -> Draft | Left:
-    metrics = {name: _figure(name, entry.get(field)) for field, name in _PUBLISHED.items() if field in entry}
+def _published(
+    source: str, entry: Mapping[str, Any], given: Given, content: bytes
+) -> Draft | Left:
+    metrics = {
+        name: _figure(name, entry.get(field))
+        for field, name in _PUBLISHED.items()
+        if field in entry
+    }
     if "latency" in entry:
         # Its unit stands nowhere, so that a number could not be used either.
         reason = given.about.unavailable.get(
-            "request_latency_mean_ms", f"published as {entry['latency']!r}, without unit"
+            "request_latency_mean_ms",
+            f"published as {entry['latency']!r}, without unit",
         )
-        metrics["request_latency_mean_ms"] = reading.metric("request_latency_mean_ms", None, "published", reason=reason)
+        metrics["request_latency_mean_ms"] = reading.metric(
+            "request_latency_mean_ms", None, "published", reason=reason
+        )
     missing = {"log": "not published", "observed": _UNSEEN}
-    return _draft(source, entry, given, metrics=metrics, shared=content, unavailable=missing)
+    return _draft(
+        source, entry, given, metrics=metrics, shared=content, unavailable=missing
+    )
 
 
 def _figure(name: str, value: Any) -> MetricValue:
     """A published figure; what the monitor wrote as -1 was not read at all."""
     reason = f"published as {value!r}"
-    return reading.metric(name, None if value == -1 else value, "published", reason=reason)
+    return reading.metric(
+        name, None if value == -1 else value, "published", reason=reason
+    )
 
 
 def _folder(folder: Path, given: Given) -> Iterator[Draft | Left]:
     names = sorted(path for path in folder.iterdir() if path.is_file())
     metadata = [path for path in names if path.name.endswith("_metadata.json")]
     if not metadata:
-        raise ImportFormatError("no *_metadata.json in it", where=str(folder), remedy="give the folder of the results")
+        raise ImportFormatError(
+            "no *_metadata.json in it",
+            where=str(folder),
+            remedy="give the folder of the results",
+        )
     used = set()
     for path in metadata:
         log = path.with_name(path.name.removesuffix("_metadata.json") + ".log")
@@ -94,7 +129,9 @@ def _folder(folder: Path, given: Given) -> Iterator[Draft | Left]:
         yield _run(path, log if log.is_file() else None, given)
     for path in (path for path in names if path not in used):
         orphan = path.suffix == ".log"
-        reason = "no metadata beside it: nothing says what it was" if orphan else "not a run"
+        reason = (
+            "no metadata beside it: nothing says what it was" if orphan else "not a run"
+        )
         yield Left(path.name, reason, refused=orphan)
 
 
@@ -104,32 +141,67 @@ def _run(path: Path, log: Path | None, given: Given) -> Draft | Left:
     entry = reading.json_object(content)
     named = _NAME.match(path.name)
     facts = (named.groupdict() if named else {}) | (entry or {})
-    notes = [] if entry is not None else ["the metadata are damaged; the file's name says which run it was"]
-    temperatures = {_PUBLISHED[key]: _figure(_PUBLISHED[key], facts[key]) for key in _TEMPERATURES if key in facts}
+    notes = (
+        []
+        if entry is not None
+        else ["the metadata are damaged; the file's name says which run it was"]
+    )
+    temperatures = {
+        _PUBLISHED[key]: _figure(_PUBLISHED[key], facts[key])
+        for key in _TEMPERATURES
+        if key in facts
+    }
     if log is None:
         return _draft(
-            path.name, facts, given, metrics=temperatures, files={"original": content}, notes=tuple(notes),
+            path.name,
+            facts,
+            given,
+            metrics=temperatures,
+            files={"original": content},
+            notes=tuple(notes),
             trouble="no log: nothing was measured that is known",
             unavailable={"log": "no log lay beside it", "observed": _UNSEEN},
-        )  # fmt: skip
+        )
     files = {"original": content, "log": log.read_bytes()}
     answer = WORKLOADS["trtllm-bench"].parse(files["log"], {}, None)
     notes += answer.problems if answer.complete else []
     return _draft(
-        path.name, facts, given, metrics=dict(answer.metrics) | temperatures, observed=answer.observed, files=files,
-        notes=tuple(notes), trouble=None if answer.complete else "; ".join(answer.problems),
-    )  # fmt: skip
+        path.name,
+        facts,
+        given,
+        metrics=dict(answer.metrics) | temperatures,
+        observed=answer.observed,
+        files=files,
+        notes=tuple(notes),
+        trouble=None if answer.complete else "; ".join(answer.problems),
+    )
 
 
 def _draft(
-    source: str, facts: Mapping[str, Any], given: Given, *, trouble: str | None = None, **more: Any
+    source: str,
+    facts: Mapping[str, Any],
+    given: Given,
+    *,
+    trouble: str | None = None,
+    **more: Any,
 ) -> Draft | Left:
     """`trouble` is why a run that ended with exit code 0 is none; `more` are fields of the draft."""
-    started, iteration = local_moment(facts.get("timestamp")), reading.positive_int(facts.get("iteration"))
+    started, iteration = (
+        local_moment(facts.get("timestamp")),
+        reading.positive_int(facts.get("iteration")),
+    )
     model, environment = facts.get("model_name"), facts.get("environment")
-    needed = {"model_name": model, "environment": environment, "timestamp": started, "iteration": iteration}
+    needed = {
+        "model_name": model,
+        "environment": environment,
+        "timestamp": started,
+        "iteration": iteration,
+    }
     if started is None or iteration is None or not all(needed.values()):
-        return Left(source, f"it does not say {', '.join(name for name, value in needed.items() if not value)}")
+        return Left(
+            source,
+            f"it does not say {', '.join(name for name, value in needed.items() if not value)}",
+        )
     code = reading.number(facts.get("exit_code"))
     status: Status = "failed" if code else "invalid" if trouble else "ok"
     return Draft(

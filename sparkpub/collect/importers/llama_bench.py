@@ -17,7 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.importers.base import Draft, Given, Left, as_key
-from sparkpub.collect.importers.files import FileError, ResultFile, documents, result_files
+from sparkpub.collect.importers.files import (
+    FileError,
+    ResultFile,
+    documents,
+    result_files,
+)
 from sparkpub.plan.workloads import WORKLOADS, reading
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Moment
@@ -49,10 +54,21 @@ _COLUMNS = {
     "model": "model_type",
 }
 """Columns of the Markdown table that the JSON names otherwise."""
-_TEXTS = ("build_commit", "cpu_info", "gpu_info", "backends", "model_filename", "model_type", "type_k", "type_v")
+_TEXTS = (
+    "build_commit",
+    "cpu_info",
+    "gpu_info",
+    "backends",
+    "model_filename",
+    "model_type",
+    "type_k",
+    "type_v",
+)
 _TABLE = re.compile(r"^\| *model +\|.*\| *test +\| *t/s +\|$", re.MULTILINE)
 _BUILD = re.compile(r"^build: (?P<commit>\S+) \((?P<number>\d+)\)$", re.MULTILINE)
-_TEST = re.compile(r"(?:pp(?P<prompt>\d+))?\+?(?:tg(?P<generated>\d+))?(?: @ d(?P<depth>\d+))?")
+_TEST = re.compile(
+    r"(?:pp(?P<prompt>\d+))?\+?(?:tg(?P<generated>\d+))?(?: @ d(?P<depth>\d+))?"
+)
 _ALLOWED_SQL = frozenset(
     {
         sqlite3.SQLITE_CREATE_TABLE,
@@ -76,7 +92,11 @@ class _Run:
 def read(path: Path, given: Given) -> Iterator[Draft | Left]:
     """Runs of every file. Raises UsageError without the environment, of which the tool says nothing."""
     if given.environment is None:
-        raise UsageError("llama-bench does not say where it ran", where="--environment", remedy="name the environment")
+        raise UsageError(
+            "llama-bench does not say where it ran",
+            where="--environment",
+            remedy="name the environment",
+        )
     named: dict[str, str] = {}
     for file in result_files(path, given):
         if isinstance(file, Left):
@@ -93,7 +113,9 @@ def read(path: Path, given: Given) -> Iterator[Draft | Left]:
         yield from _drafts(file, rows, given, named)
 
 
-def _drafts(file: ResultFile, rows: list[Row], given: Given, named: dict[str, str]) -> Iterator[Draft | Left]:
+def _drafts(
+    file: ResultFile, rows: list[Row], given: Given, named: dict[str, str]
+) -> Iterator[Draft | Left]:
     """The runs of one file. `named` is the shape that `--workload` stands for, once a run has shown it."""
     mixed = [row for row in rows if _length(row, "n_prompt") and _length(row, "n_gen")]
     if mixed:
@@ -106,7 +128,10 @@ def _drafts(file: ResultFile, rows: list[Row], given: Given, named: dict[str, st
         yield Left(file.source, "it does not name the model's file; give --model")
         return
     if nameless and len(models) > 1:
-        yield Left(file.source, f"it has {len(models)} models and names the file of none, so that --model fits none")
+        yield Left(
+            file.source,
+            f"it has {len(models)} models and names the file of none, so that --model fits none",
+        )
         return
     for run in _runs(alone):
         workload = given.workload or run.workload
@@ -114,20 +139,26 @@ def _drafts(file: ResultFile, rows: list[Row], given: Given, named: dict[str, st
             reason = f"{run.workload} is another test than {named[workload]}, which --workload names; leave it out"
             yield Left(file.source, reason)
             continue
-        yield _draft(file, run, workload, given, alone_in_file=len(run.tests) == len(rows))
+        yield _draft(
+            file, run, workload, given, alone_in_file=len(run.tests) == len(rows)
+        )
 
 
 def _runs(rows: list[Row]) -> Iterator[_Run]:
     """Tests that make a run together: those of the same model and settings, a prompt and a generation."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
-        groups.setdefault(json.dumps([row.get("model_filename"), _settings(row)]), []).append(row)
+        groups.setdefault(
+            json.dumps([row.get("model_filename"), _settings(row)]), []
+        ).append(row)
     for group in groups.values():
         settings = _settings(group[0])
         prompts = [row for row in group if _length(row, "n_prompt")]
         generations = [row for row in group if _length(row, "n_gen")]
         if _pairable(prompts, generations):
-            together: list[tuple[Row, ...]] = list(zip(prompts, generations, strict=True))
+            together: list[tuple[Row, ...]] = list(
+                zip(prompts, generations, strict=True)
+            )
         else:
             together = [(row,) for row in group]
         for tests in together:
@@ -155,7 +186,11 @@ def _settings(row: Row) -> list[str]:
     for name, (letters, defaults) in _DEFAULTS.items():
         value = row.get(name)
         if value is not None and value not in defaults:
-            found.append(f"{letters}{int(value) if isinstance(value, bool) else value}".replace("_", "-"))
+            found.append(
+                f"{letters}{int(value) if isinstance(value, bool) else value}".replace(
+                    "_", "-"
+                )
+            )
     return found
 
 
@@ -163,7 +198,9 @@ def _length(row: Row, name: str) -> int:
     return reading.positive_int(row.get(name)) or 0
 
 
-def _draft(file: ResultFile, run: _Run, workload: str, given: Given, *, alone_in_file: bool) -> Draft:
+def _draft(
+    file: ResultFile, run: _Run, workload: str, given: Given, *, alone_in_file: bool
+) -> Draft:
     """A run as the workload reads its tests. A file with more than one run is kept whole besides them."""
     excerpt = json.dumps(run.tests, indent=1).encode()
     is_report = alone_in_file and file.suffix in (".json", ".jsonl")
@@ -175,16 +212,23 @@ def _draft(file: ResultFile, run: _Run, workload: str, given: Given, *, alone_in
     started = _started(run.tests)
     if started is None:
         started = file.modified
-        missing["started"] = "the table holds no date; the time is the file's last modification"
+        missing["started"] = (
+            "the table holds no date; the time is the file's last modification"
+        )
     notes = answer.problems
     if "rounded" in first:
-        notes = (*notes, "the Markdown table gives figures of two decimals, and no repetitions")
+        notes = (
+            *notes,
+            "the Markdown table gives figures of two decimals, and no repetitions",
+        )
     assert given.environment is not None
     options = given.matrix.environments.get(given.environment) if given.matrix else None
     return Draft(
         source=file.source,
         model=_model_key(filename, given),
-        model_id=None if filename is None else filename.replace("\\", "/").rpartition("/")[2],
+        model_id=None
+        if filename is None
+        else filename.replace("\\", "/").rpartition("/")[2],
         model_path=filename,
         environment=given.environment,
         environment_type="unknown" if options is None else options.type,
@@ -213,12 +257,16 @@ def _model_key(filename: str | None, given: Given) -> str:
         return given.model
     models = given.matrix.models if given.matrix else {}
     known = {model.path: key for key, model in models.items() if model.path is not None}
-    return known.get(filename) or as_key(filename.replace("\\", "/").removesuffix(".gguf"))
+    return known.get(filename) or as_key(
+        filename.replace("\\", "/").removesuffix(".gguf")
+    )
 
 
 def _started(tests: tuple[Row, ...]) -> Moment | None:
     """When the first test began; the tool writes UTC."""
-    times = [str(row["test_time"]) for row in tests if reading.word(row.get("test_time"))]
+    times = [
+        str(row["test_time"]) for row in tests if reading.word(row.get("test_time"))
+    ]
     try:
         return Moment(value=min(times), zone="utc") if times else None
     except ValueError:
@@ -233,7 +281,11 @@ def _asked(tests: tuple[Row, ...]) -> dict[str, Any]:
         "depth": _length(tests[0], "n_depth"),
         "warmup": 0,
     }
-    repetitions = {len(row["samples_ns"]) for row in tests if isinstance(row.get("samples_ns"), list)}
+    repetitions = {
+        len(row["samples_ns"])
+        for row in tests
+        if isinstance(row.get("samples_ns"), list)
+    }
     if len(repetitions) == 1:
         asked["repetitions"] = repetitions.pop()
     return asked
@@ -248,11 +300,15 @@ def _rows(file: ResultFile) -> list[Row] | None:
     start = text.lstrip()[:2000]
     if start.startswith("build_commit,") and "n_gen" in start:
         return _csv(text)
-    if start.startswith(("CREATE TABLE IF NOT EXISTS llama_bench", "INSERT INTO llama_bench")):
+    if start.startswith(
+        ("CREATE TABLE IF NOT EXISTS llama_bench", "INSERT INTO llama_bench")
+    ):
         return _sql(text)
     if _TABLE.search(text):
         return _table(text)
-    if file.suffix in (".json", ".jsonl") or (start.startswith(("[", "{")) and '"n_gen"' in text):
+    if file.suffix in (".json", ".jsonl") or (
+        start.startswith(("[", "{")) and '"n_gen"' in text
+    ):
         return _json(file)
     return None
 
@@ -271,7 +327,9 @@ def _csv(text: str) -> list[Row]:
         raise FileError(f"not CSV, or cut short: {error}") from None
     for number, row in enumerate(rows, 1):
         if None in row or None in row.values():
-            raise FileError(f"cut short: row {number} has other columns than the header")
+            raise FileError(
+                f"cut short: row {number} has other columns than the header"
+            )
     if not rows or not text.endswith("\n"):
         raise FileError("cut short: it does not end with a whole row")
     return [{name: _typed(name, value) for name, value in row.items()} for row in rows]
@@ -319,8 +377,12 @@ def _table(text: str) -> list[Row]:
     if build is None:
         raise FileError("cut short: the table ends without the line `build:`")
     lines = [line for line in text.splitlines() if line.startswith("|")]
-    header, _, *bodies = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    rows = [_table_row(dict(zip(header, cells, strict=False)), build) for cells in bodies]
+    header, _, *bodies = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in lines
+    ]
+    rows = [
+        _table_row(dict(zip(header, cells, strict=False)), build) for cells in bodies
+    ]
     if not rows:
         raise FileError("no test in it")
     return rows
@@ -331,9 +393,15 @@ def _table_row(cells: Mapping[str, str], build: re.Match[str]) -> Row:
     test = _TEST.fullmatch(cells.get("test", ""))
     rate = reading.number(cells.get("t/s", "").partition("±")[0].strip())
     if test is None or rate is None:
-        raise FileError(f"a row of the table cannot be read: test {cells.get('test')!r}, t/s {cells.get('t/s')!r}")
+        raise FileError(
+            f"a row of the table cannot be read: test {cells.get('test')!r}, t/s {cells.get('t/s')!r}"
+        )
     names = {_COLUMNS.get(name, name): value for name, value in cells.items()}
-    row: Row = {name: _typed(name, value) for name, value in names.items() if name not in _LEFT_OUT}
+    row: Row = {
+        name: _typed(name, value)
+        for name, value in names.items()
+        if name not in _LEFT_OUT
+    }
     row |= {f"n_{name}": int(test[group] or 0) for name, group in _LENGTHS.items()}
     row |= {"build_commit": build["commit"], "build_number": int(build["number"])}
     return row | {"avg_ts": rate, "rounded": True}

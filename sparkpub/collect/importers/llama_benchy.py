@@ -15,12 +15,21 @@ from typing import Any
 
 from sparkpub.collect.importers.base import Draft, Given, Left
 from sparkpub.collect.importers.files import ResultFile
-from sparkpub.collect.importers.reports import Report, Tool, key_of, positive, read_reports
+from sparkpub.collect.importers.reports import (
+    Report,
+    Tool,
+    key_of,
+    positive,
+    read_reports,
+)
 from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record.record import MetricValue, Moment, Observed
 
-_RATES = {"output_throughput_tok_s": "tg_throughput", "prompt_throughput_tok_s": "pp_throughput"}
+_RATES = {
+    "output_throughput_tok_s": "tg_throughput",
+    "prompt_throughput_tok_s": "pp_throughput",
+}
 
 
 def read(path: Path, given: Given) -> Iterator[Draft | Left]:
@@ -81,21 +90,32 @@ def _answer(load: dict[str, Any]) -> Answer:
     for name, theirs in _RATES.items():
         values = reading.numbers(reading.at(load, f"{theirs}.values"))
         if values:
-            metrics[name] = reading.metric(name, reading.at(load, f"{theirs}.mean"), "report")
+            metrics[name] = reading.metric(
+                name, reading.at(load, f"{theirs}.mean"), "report"
+            )
         if len(values) > 1:
             samples[name] = tuple(values)
-    metrics |= reading.distribution("ttft", reading.numbers(reading.at(load, "e2e_ttft.values")), "report")
+    metrics |= reading.distribution(
+        "ttft", reading.numbers(reading.at(load, "e2e_ttft.values")), "report"
+    )
     problems = []
-    counts = {len(reading.numbers(reading.at(load, f"{theirs}.values"))) for theirs in _RATES.values()}
+    counts = {
+        len(reading.numbers(reading.at(load, f"{theirs}.values")))
+        for theirs in _RATES.values()
+    }
     if len(counts) > 1:
         fewest, most = sorted(counts)
-        problems.append(f"a rate has {fewest} repetitions and the other {most}: the tool leaves out what failed")
+        problems.append(
+            f"a rate has {fewest} repetitions and the other {most}: the tool leaves out what failed"
+        )
     observed = Observed(
         input_tokens_mean=reading.number(load.get("prompt_size")),
         output_tokens_mean=reading.number(load.get("response_size")),
     )
     complete = reading.known(metrics, "output_throughput_tok_s")
-    return Answer(metrics, observed, complete=complete, problems=tuple(problems), samples=samples)
+    return Answer(
+        metrics, observed, complete=complete, problems=tuple(problems), samples=samples
+    )
 
 
 def _moment(text: Any) -> Moment | None:

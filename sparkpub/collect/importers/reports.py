@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.importers.base import Draft, Given, Left, as_key
-from sparkpub.collect.importers.files import FileError, ResultFile, content_of, documents, result_files
+from sparkpub.collect.importers.files import (
+    FileError,
+    ResultFile,
+    content_of,
+    documents,
+    result_files,
+)
 from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record.errors import UsageError
@@ -75,13 +81,19 @@ def read_reports(tool: Tool, path: Path, given: Given) -> Iterator[Draft | Left]
             yield Left(file.source, f"not a result of {tool.name}", refused=False)
 
 
-def _runs(tool: Tool, file: ResultFile, given: Given, cells: dict[tuple[str, str], Report]) -> Iterator[Draft | Left]:
+def _runs(
+    tool: Tool, file: ResultFile, given: Given, cells: dict[tuple[str, str], Report]
+) -> Iterator[Draft | Left]:
     try:
         objects = documents(file)
     except FileError as problem:
         yield Left(file.source, str(problem))
         return
-    found = objects if tool.runs is None else [run for item in objects for run in tool.runs(item)]
+    found = (
+        objects
+        if tool.runs is None
+        else [run for item in objects for run in tool.runs(item)]
+    )
     alone = len(found) == 1
     log = _log_beside(file) if alone else b""
     reports = 0
@@ -94,14 +106,22 @@ def _runs(tool: Tool, file: ResultFile, given: Given, cells: dict[tuple[str, str
         source = file.source if alone else f"{file.source}, run {number}"
         reason = _refusal(report, given, cells)
         if reason is None:
-            yield _draft(source, file, report, {"report": content} | ({"log": log} if log else {}), given)
+            yield _draft(
+                source,
+                file,
+                report,
+                {"report": content} | ({"log": log} if log else {}),
+                given,
+            )
         else:
             yield Left(source, reason)
     if reports == 0:
         yield Left(file.source, f"not a result of {tool.name}", refused=False)
 
 
-def _refusal(report: Report, given: Given, cells: dict[tuple[str, str], Report]) -> str | None:
+def _refusal(
+    report: Report, given: Given, cells: dict[tuple[str, str], Report]
+) -> str | None:
     """Why a report becomes no run; `cells` has the first run of each cell."""
     if report.refusal is not None:
         return report.refusal
@@ -124,11 +144,21 @@ def _refusal(report: Report, given: Given, cells: dict[tuple[str, str], Report])
     return None
 
 
-def _draft(source: str, file: ResultFile, report: Report, files: Mapping[str, bytes], given: Given) -> Draft:
+def _draft(
+    source: str,
+    file: ResultFile,
+    report: Report,
+    files: Mapping[str, bytes],
+    given: Given,
+) -> Draft:
     answer = report.answer
-    missing = {} if "log" in files else {"log": "none that can be read lay beside the report"}
+    missing = (
+        {} if "log" in files else {"log": "none that can be read lay beside the report"}
+    )
     if report.started is None:
-        missing["started"] = "the report holds no date; the time is the file's last modification"
+        missing["started"] = (
+            "the report holds no date; the time is the file's last modification"
+        )
     reason = report.failure
     if reason is None and not answer.complete:
         reason = "; ".join(answer.problems)
@@ -165,7 +195,9 @@ def _model(report: Report, given: Given) -> str:
         return given.model
     models = given.matrix.models if given.matrix else {}
     known = {facts.id: key for key, facts in models.items()}
-    known |= {facts.path: key for key, facts in models.items() if facts.path is not None}
+    known |= {
+        facts.path: key for key, facts in models.items() if facts.path is not None
+    }
     return known.get(report.model) or as_key(report.model)
 
 
@@ -181,7 +213,9 @@ def _log_beside(file: ResultFile) -> bytes:
 
 def _is_log_of_report(file: ResultFile) -> bool:
     names = [f"{file.stem}{suffix}" for suffix in (".json", ".json.gz")]
-    return file.suffix in _LOGS and any(file.path.with_name(name).is_file() for name in names)
+    return file.suffix in _LOGS and any(
+        file.path.with_name(name).is_file() for name in names
+    )
 
 
 def positive(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -191,7 +225,11 @@ def positive(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def key_of(parts: Mapping[str, Any]) -> str:
     """A workload's key of letters and values, e.g. `serve-in64-out16-c4-n12`; what is None is left out."""
-    texts = [f"{letters}{_short(value)}" for letters, value in parts.items() if value is not None]
+    texts = [
+        f"{letters}{_short(value)}"
+        for letters, value in parts.items()
+        if value is not None
+    ]
     return as_key("-".join(texts))
 
 

@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.importers.base import Draft, Given, Left
-from sparkpub.collect.importers.reports import Report, Tool, key_of, positive, read_reports
+from sparkpub.collect.importers.reports import (
+    Report,
+    Tool,
+    key_of,
+    positive,
+    read_reports,
+)
 from sparkpub.plan.workloads import WORKLOADS, reading, sglang
 
 
@@ -52,6 +58,12 @@ def _report(document: dict[str, Any], content: bytes, log: bytes) -> Report | No
         }
     )
     observed = answer.observed
-    sizes = () if is_random else (observed.input_tokens_mean or 0, observed.output_tokens_mean or 0)
+    sizes = (
+        ()
+        if is_random
+        else (observed.input_tokens_mean or 0, observed.output_tokens_mean or 0)
+    )
     failure = None if completed else "no request succeeded"
-    return Report(answer, None, workload, asked, None, sizes if completed else (), failure)
+    return Report(
+        answer, None, workload, asked, None, sizes if completed else (), failure
+    )

@@ -27,7 +27,11 @@ _STAMP = re.compile(r"\[(\d\d)/(\d\d)/(\d{4})-(\d\d:\d\d:\d\d)\]")
 def read(path: Path, given: Given) -> Iterator[Draft | Left]:
     """Runs of a folder, or one file as a run."""
     if given.environment is None:
-        raise UsageError("trtllm-bench does not say where it ran", where="--environment", remedy="name the environment")
+        raise UsageError(
+            "trtllm-bench does not say where it ran",
+            where="--environment",
+            remedy="name the environment",
+        )
     groups: dict[str, dict[str, ResultFile]] = defaultdict(dict)
     for file in result_files(path, given):
         if isinstance(file, Left):
@@ -36,18 +40,26 @@ def read(path: Path, given: Given) -> Iterator[Draft | Left]:
         role = _role(file)
         stem = _ROLE.sub("", file.source.removesuffix(".gz").removesuffix(file.suffix))
         if role is None:
-            yield Left(file.source, "neither a log nor a report of trtllm-bench", refused=False)
+            yield Left(
+                file.source, "neither a log nor a report of trtllm-bench", refused=False
+            )
         elif role in groups[stem]:
             yield Left(file.source, f"a second {role} of {stem}")
         else:
             groups[stem][role] = file
     runs = [_Run(stem, files) for stem, files in groups.items() if files]
     if not runs:
-        raise ImportFormatError("nothing of trtllm-bench in it", where=str(path), remedy="give its log or reports")
+        raise ImportFormatError(
+            "nothing of trtllm-bench in it",
+            where=str(path),
+            remedy="give its log or reports",
+        )
     for run in runs:
         model = _model(run, given)
         if model is None:
-            yield Left(run.stem, "it does not say which model was asked for; give --model")
+            yield Left(
+                run.stem, "it does not say which model was asked for; give --model"
+            )
             continue
         yield run.draft(model, given)
 
@@ -61,7 +73,10 @@ def _role(file: ResultFile) -> str | None:
         return "requests"
     if document is None and file.suffix == ".json":
         return "report" if b'"engine"' in file.content else None
-    spoken = re.search("TensorRT[- ]?LLM|TRT-LLM|PERFORMANCE OVERVIEW|Token Throughput", reading.text(file.content))
+    spoken = re.search(
+        "TensorRT[- ]?LLM|TRT-LLM|PERFORMANCE OVERVIEW|Token Throughput",
+        reading.text(file.content),
+    )
     return "log" if spoken and file.suffix != ".json" else None
 
 
@@ -71,8 +86,12 @@ class _Run:
     def __init__(self, stem: str, files: dict[str, ResultFile]) -> None:
         self.stem = stem
         self.files = {role: file.content for role, file in files.items()}
-        self.modified = max((file.modified for file in files.values()), key=lambda moment: moment.value)
-        outputs = {role: content for role, content in self.files.items() if role != "log"}
+        self.modified = max(
+            (file.modified for file in files.values()), key=lambda moment: moment.value
+        )
+        outputs = {
+            role: content for role, content in self.files.items() if role != "log"
+        }
         log = self.files.get("log", b"")
         self.answer: Answer = WORKLOADS["trtllm-bench"].parse(log, outputs, None)
         self.label = self.answer.observed.settings.get("model") or _echoed(log)
@@ -82,14 +101,22 @@ class _Run:
     def draft(self, model: str, given: Given) -> Draft:
         assert given.environment is not None
         named = _ITERATION.search(self.stem.rpartition("/")[2])
-        missing = {} if "log" in self.files else {"log": "none was given: memory stands in the log only"}
+        missing = (
+            {}
+            if "log" in self.files
+            else {"log": "none was given: memory stands in the log only"}
+        )
         if self.local is None:
             moment = self.modified
-            missing["started"] = "the evidence holds no date; the time is the file's last modification"
+            missing["started"] = (
+                "the evidence holds no date; the time is the file's last modification"
+            )
         else:
             moment = Moment(value=self.local, zone="unknown")
         answer = self.answer
-        options = given.matrix.environments.get(given.environment) if given.matrix else None
+        options = (
+            given.matrix.environments.get(given.environment) if given.matrix else None
+        )
         return Draft(
             source=self.stem,
             model=model,
@@ -123,7 +150,11 @@ def _echoed(log: bytes) -> str | None:
 def _model(run: _Run, given: Given) -> str | None:
     """The matrix's key of the id that the operator typed, else that id in the form of a key; `--model` where the
     evidence names none."""
-    known = {facts.id: key for key, facts in given.matrix.models.items()} if given.matrix else {}
+    known = (
+        {facts.id: key for key, facts in given.matrix.models.items()}
+        if given.matrix
+        else {}
+    )
     if run.label is None:
         return given.model
     return known.get(run.label) or as_key(run.label)

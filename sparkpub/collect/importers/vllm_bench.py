@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.importers.base import Draft, Given, Left, local_moment
-from sparkpub.collect.importers.reports import Report, Tool, key_of, positive, read_reports
+from sparkpub.collect.importers.reports import (
+    Report,
+    Tool,
+    key_of,
+    positive,
+    read_reports,
+)
 from sparkpub.plan.workloads import WORKLOADS, reading
 
 _USUAL_BACKENDS = ("vllm", "openai")
@@ -23,13 +29,21 @@ def read(path: Path, given: Given) -> Iterator[Draft | Left]:
 
 
 def _report(document: dict[str, Any], content: bytes, log: bytes) -> Report | None:
-    if "completed" in document and "total_output_tokens" in document and "backend" in document:
+    if (
+        "completed" in document
+        and "total_output_tokens" in document
+        and "backend" in document
+    ):
         return _serve(document, content, log) if "num_prompts" in document else None
     if "elapsed_time" in document and "num_requests" in document:
         return _throughput(document, content, log)
     if "avg_latency" in document and "latencies" in document:
         answer = WORKLOADS["vllm-bench"].parse(log, {"report": content}, None)
-        asked = {"type": "vllm-bench", "mode": "latency", "requests": len(document["latencies"])}
+        asked = {
+            "type": "vllm-bench",
+            "mode": "latency",
+            "requests": len(document["latencies"]),
+        }
         return Report(answer, reading.word(document.get("model_id")), None, asked, None)
     return None
 
@@ -42,7 +56,10 @@ def _serve(document: dict[str, Any], content: bytes, log: bytes) -> Report:
     requests = reading.positive_int(document.get("num_prompts"))
     backend = document.get("backend")
     completed = reading.number(document.get("completed"))
-    lengths = {"in": _option(log, "random_input_len"), "out": _option(log, "random_output_len")}
+    lengths = {
+        "in": _option(log, "random_input_len"),
+        "out": _option(log, "random_output_len"),
+    }
     if _word(log, "dataset_name") != "random" or None in lengths.values():
         lengths = {}
     ramp = None
@@ -74,7 +91,10 @@ def _serve(document: dict[str, Any], content: bytes, log: bytes) -> Report:
     )
     sizes: tuple[float, ...] = ()
     if completed and not lengths:
-        totals = [reading.number(document.get(f"total_{kind}_tokens")) or 0 for kind in ("input", "output")]
+        totals = [
+            reading.number(document.get(f"total_{kind}_tokens")) or 0
+            for kind in ("input", "output")
+        ]
         sizes = tuple(total / completed for total in totals)
     return Report(
         answer,
@@ -95,7 +115,9 @@ def _throughput(document: dict[str, Any], content: bytes, log: bytes) -> Report:
         answer,
         model=reading.word(document.get("model_id")),
         workload=key_of({"throughput": "", "n": requests}),
-        asked=positive({"type": "vllm-bench", "mode": "throughput", "requests": requests}),
+        asked=positive(
+            {"type": "vllm-bench", "mode": "throughput", "requests": requests}
+        ),
         started=None,
         sizes=(tokens / requests,) if tokens and requests else (),
     )
@@ -104,9 +126,15 @@ def _throughput(document: dict[str, Any], content: bytes, log: bytes) -> Report:
 def _option(log: bytes, name: str) -> int | None:
     """A number among the options that the client prints first."""
     return reading.positive_int(
-        reading.search(reading.lines(log)[:20], rf"Namespace\(.*\b{name}=(\d+)[,)]", first=True)
+        reading.search(
+            reading.lines(log)[:20], rf"Namespace\(.*\b{name}=(\d+)[,)]", first=True
+        )
     )
 
 
 def _word(log: bytes, name: str) -> str | None:
-    return reading.search(reading.lines(log)[:20], rf"Namespace\(.*\b{re.escape(name)}='([^']*)'", first=True)
+    return reading.search(
+        reading.lines(log)[:20],
+        rf"Namespace\(.*\b{re.escape(name)}='([^']*)'",
+        first=True,
+    )

@@ -14,12 +14,28 @@ from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import ImportFormatError, field_problems
 from sparkpub.record.record import Event, Evidence, Observed, Plan, Record, Requested
 from sparkpub.record.redaction import Redactor
-from sparkpub.record.store import CAMPAIGN_FILE, EVIDENCE_CAP, read_campaign, read_folder, to_json, write_atomic
+from sparkpub.record.store import (
+    CAMPAIGN_FILE,
+    EVIDENCE_CAP,
+    read_campaign,
+    read_folder,
+    to_json,
+    write_atomic,
+)
 
 _SUFFIXES = {"log": ".log"}
 _SHARED = "original-"
 """Begins the name of a file that several runs came from."""
-_UNSAID = ("ended", "duration_seconds", "argv", "telemetry", "gates", "memory", "reproducibility", "container")
+_UNSAID = (
+    "ended",
+    "duration_seconds",
+    "argv",
+    "telemetry",
+    "gates",
+    "memory",
+    "reproducibility",
+    "container",
+)
 
 
 @dataclass
@@ -38,7 +54,10 @@ class Outcome:
         """For people: what was left and why, then the sum."""
         texts = [f"skipped {item.source}: {item.reason}" for item in self.skipped]
         texts += [f"refused {item.source}: {item.reason}" for item in self.refused]
-        return [*texts, f"{len(self.imported)} imported, {len(self.skipped)} skipped, {len(self.refused)} refused"]
+        return [
+            *texts,
+            f"{len(self.imported)} imported, {len(self.skipped)} skipped, {len(self.refused)} refused",
+        ]
 
     def document(self) -> dict[str, Any]:
         """For `--json`."""
@@ -46,10 +65,16 @@ class Outcome:
         def told(left: list[Left]) -> list[dict[str, str]]:
             return [{"source": item.source, "reason": item.reason} for item in left]
 
-        return {"imported": self.imported, "skipped": told(self.skipped), "refused": told(self.refused)}
+        return {
+            "imported": self.imported,
+            "skipped": told(self.skipped),
+            "refused": told(self.refused),
+        }
 
 
-def write(found: Iterable[Draft | Left], data: Path, given: Given, *, originals: bool = True) -> Outcome:
+def write(
+    found: Iterable[Draft | Left], data: Path, given: Given, *, originals: bool = True
+) -> Outcome:
     """Write every draft as a record with its evidence, in order of time. What is there already is left alone."""
     outcome, folder = Outcome(), data / given.campaign
     known = _Known()
@@ -74,15 +99,23 @@ def write(found: Iterable[Draft | Left], data: Path, given: Given, *, originals:
     return outcome
 
 
-def _made(draft: Draft, given: Given, known: "_Known", originals: bool) -> tuple[Record, dict[str, bytes]] | Left:
+def _made(
+    draft: Draft, given: Given, known: "_Known", originals: bool
+) -> tuple[Record, dict[str, bytes]] | Left:
     """A record and its files, or why there shall be none."""
     if given.matrix is not None:
-        cell = {"model": draft.model, "environment": draft.environment, "workload": _workload(draft, given)}
+        cell = {
+            "model": draft.model,
+            "environment": draft.environment,
+            "workload": _workload(draft, given),
+        }
         for axis, name in cell.items():
             if name not in getattr(given.matrix, f"{axis}s"):
                 return Left(draft.source, f"the matrix has no {axis} {name}")
     try:
-        iteration = draft.iteration or known.next_iteration(draft.model, draft.environment, _workload(draft, given))
+        iteration = draft.iteration or known.next_iteration(
+            draft.model, draft.environment, _workload(draft, given)
+        )
         record, files = _record(draft, given, iteration, len(known.by_id), originals)
     except ValidationError as error:
         return Left(draft.source, "; ".join(field_problems(error)))
@@ -102,13 +135,17 @@ class _Known:
     and figures, which several files may hold, and which are all there is where no files are kept."""
 
     by_id: dict[str, Record] = field(default_factory=dict)
-    by_proof: dict[tuple[tuple[str, str, str], frozenset[str]], str] = field(default_factory=dict)
+    by_proof: dict[tuple[tuple[str, str, str], frozenset[str]], str] = field(
+        default_factory=dict
+    )
     by_figures: dict[tuple[object, ...], str] = field(default_factory=dict)
     iterations: dict[tuple[str, str, str], int] = field(default_factory=dict)
 
     def add(self, record: Record) -> None:
         self.by_id[record.run_id] = record
-        self.iterations[record.cell] = max(record.iteration, self.iterations.get(record.cell, 0))
+        self.iterations[record.cell] = max(
+            record.iteration, self.iterations.get(record.cell, 0)
+        )
         proof = _proof(record)
         if proof:
             self.by_proof[record.cell, proof] = record.run_id
@@ -132,15 +169,25 @@ class _Known:
         if other is None:
             return None
         same = other.model_copy(update={"plan": record.plan}) == record
-        return Left(source, "is there already" if same else f"another {record.run_id} is there", refused=not same)
+        return Left(
+            source,
+            "is there already" if same else f"another {record.run_id} is there",
+            refused=not same,
+        )
 
 
 def _proof(record: Record) -> frozenset[str]:
-    return frozenset(item.sha256 for item in record.evidence if not item.path.startswith(_SHARED))
+    return frozenset(
+        item.sha256 for item in record.evidence if not item.path.startswith(_SHARED)
+    )
 
 
 def _figures(record: Record) -> tuple[object, ...]:
-    values = sorted((name, value.value) for name, value in record.metrics.items() if value.value is not None)
+    values = sorted(
+        (name, value.value)
+        for name, value in record.metrics.items()
+        if value.value is not None
+    )
     return (record.cell, record.started.value, tuple(values))
 
 
@@ -150,14 +197,20 @@ def _declare(folder: Path, given: Given) -> None:
     document = matrix.document() if matrix else None
     path = folder / CAMPAIGN_FILE
     if path.exists():
-        if document is not None and read_campaign(folder).matrix not in (None, document):
+        if document is not None and read_campaign(folder).matrix not in (
+            None,
+            document,
+        ):
             remedy = "give the campaign a new name"
-            raise ImportFormatError("the campaign has another matrix", where=str(path), remedy=remedy)
+            raise ImportFormatError(
+                "the campaign has another matrix", where=str(path), remedy=remedy
+            )
         return
     folder.mkdir(parents=True, exist_ok=True)
     campaign = Campaign(
         campaign=given.campaign,
-        title=about.title or (matrix.title if matrix else f"Imported: {given.campaign}"),
+        title=about.title
+        or (matrix.title if matrix else f"Imported: {given.campaign}"),
         matrix=document,
         origin=about.origin,
         licence=about.licence or (matrix.licence if matrix else None),
@@ -183,7 +236,9 @@ def _record(
         workload=workload,
         iteration=iteration,
         status=draft.status,
-        status_reason=None if draft.status_reason is None else redactor.text(draft.status_reason),
+        status_reason=None
+        if draft.status_reason is None
+        else redactor.text(draft.status_reason),
         plan=Plan(position=position, order="as-published"),
         started=draft.started,
         exit_code=draft.exit_code,
@@ -191,7 +246,10 @@ def _record(
         observed=Observed.model_validate(redactor.options(draft.observed.model_dump())),
         metrics=dict(draft.metrics),
         samples=dict(draft.samples),
-        events=tuple(Event(at_seconds=None, kind="note", text=redactor.text(text)) for text in said),
+        events=tuple(
+            Event(at_seconds=None, kind="note", text=redactor.text(text))
+            for text in said
+        ),
         machine=about.machine,
         evidence=evidence,
         unavailable=_unavailable(draft, about, {item.role for item in evidence}),
@@ -210,16 +268,26 @@ def _requested(draft: Draft, given: Given, redactor: Redactor) -> Requested:
         model_path=None if path is None else redactor.text(path),
         random_weights=model.random_weights,
         architecture=model.architecture,
-        workload=dict(matrix.workloads[_workload(draft, given)].declared) if matrix else dict(draft.asked),
-        environment=matrix.declared_environment(draft.environment) if matrix else {"type": draft.environment_type},
+        workload=dict(matrix.workloads[_workload(draft, given)].declared)
+        if matrix
+        else dict(draft.asked),
+        environment=matrix.declared_environment(draft.environment)
+        if matrix
+        else {"type": draft.environment_type},
         disputed=given.about.disputed,
     )
 
 
 def _unavailable(draft: Draft, about: About, kept: set[str]) -> dict[str, str]:
     """Why something is not there: as people know, else as the importer saw, else because the source is silent."""
-    reasons = dict.fromkeys(_UNSAID, "the source does not say") | dict(draft.unavailable)
-    reasons |= {name: text for name, text in about.unavailable.items() if name not in draft.metrics}
+    reasons = dict.fromkeys(_UNSAID, "the source does not say") | dict(
+        draft.unavailable
+    )
+    reasons |= {
+        name: text
+        for name, text in about.unavailable.items()
+        if name not in draft.metrics
+    }
     if draft.environment_type not in ("docker", "unknown"):
         reasons["container"] = "not a container"
     return {name: text for name, text in reasons.items() if name not in kept}
@@ -229,20 +297,38 @@ def _evidence(
     draft: Draft, stem: str, redactor: Redactor, originals: bool
 ) -> tuple[tuple[Evidence, ...], dict[str, bytes], list[str]]:
     """Files beside the record, redacted and capped, and notes on what redaction changed."""
-    named = [(role, f"{stem}{_SUFFIXES.get(role, f'.{role}.json')}", content) for role, content in draft.files.items()]
+    named = [
+        (role, f"{stem}{_SUFFIXES.get(role, f'.{role}.json')}", content)
+        for role, content in draft.files.items()
+    ]
     if draft.shared is not None:
         digest = hashlib.sha256(draft.shared).hexdigest()
-        named.append(("original", f"{_SHARED}{digest[:12]}.original{draft.shared_suffix}", draft.shared))
+        named.append(
+            (
+                "original",
+                f"{_SHARED}{digest[:12]}.original{draft.shared_suffix}",
+                draft.shared,
+            )
+        )
     items, files, notes = [], {}, []
     for role, name, content in named if originals else ():
         clean = redactor.content(content)
         if clean != content:
             digest = hashlib.sha256(content).hexdigest()
-            notes.append(f"private text was replaced in the {role}, whose original has the SHA-256 {digest}")
+            notes.append(
+                f"private text was replaced in the {role}, whose original has the SHA-256 {digest}"
+            )
         files[name] = _capped(clean)
         digest = hashlib.sha256(files[name]).hexdigest()
-        items.append({"role": role, "path": name, "sha256": digest, "bytes": len(files[name]),
-                      "truncated": len(clean) > EVIDENCE_CAP})  # fmt: skip
+        items.append(
+            {
+                "role": role,
+                "path": name,
+                "sha256": digest,
+                "bytes": len(files[name]),
+                "truncated": len(clean) > EVIDENCE_CAP,
+            }
+        )
     return tuple(Evidence.model_validate(item) for item in items), files, notes
 
 

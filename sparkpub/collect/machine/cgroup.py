@@ -19,7 +19,9 @@ def version(root: Path = ROOT) -> Version:
     return "v1" if (root / "memory").is_dir() else "none"
 
 
-def memory_folder(pid: int, root: Path = ROOT, proc: Path = Path("/proc")) -> Path | None:
+def memory_folder(
+    pid: int, root: Path = ROOT, proc: Path = Path("/proc")
+) -> Path | None:
     """The folder whose files say what the process's group is charged; None where nothing charges memory."""
     try:
         lines = (proc / str(pid) / "cgroup").read_text().splitlines()
@@ -44,7 +46,9 @@ def members(folder: Path) -> set[int]:
     pids: set[int] = set()
     for place in (folder, *folder.glob("**/")):
         with suppress(OSError):
-            pids.update(int(line) for line in (place / "cgroup.procs").read_text().split())
+            pids.update(
+                int(line) for line in (place / "cgroup.procs").read_text().split()
+            )
     return pids
 
 
@@ -63,7 +67,9 @@ def create(name: str, root: Path = ROOT) -> Path | None:
         folder.mkdir()
     except OSError:
         return None
-    if (folder / "memory.current").exists() or (folder / "memory.usage_in_bytes").exists():
+    if (folder / "memory.current").exists() or (
+        folder / "memory.usage_in_bytes"
+    ).exists():
         return folder
     remove(folder)
     return None
@@ -82,4 +88,9 @@ def leftovers(start: str, root: Path = ROOT) -> list[Path]:
     top = root if version(root) == "v2" else root / "memory"
     mine = memory_folder(os.getpid(), root)
     places = {top, mine.parent if mine is not None else top}
-    return [folder for place in places for folder in place.glob(f"{PREFIX}{start}*") if not members(folder)]
+    return [
+        folder
+        for place in places
+        for folder in place.glob(f"{PREFIX}{start}*")
+        if not members(folder)
+    ]

@@ -31,20 +31,38 @@ def drop_caches() -> Gate:
         DROP.write_text("3\n")
     except OSError as error:
         reason = f"the page cache was not dropped: {error.strerror}; run as root"
-    return _gate("drop_caches", True, "", reason, round(time.monotonic() - began, 3), missed=False)
+    return _gate(
+        "drop_caches",
+        True,
+        "",
+        reason,
+        round(time.monotonic() - began, 3),
+        missed=False,
+    )
 
 
 @contextmanager
-def applied(gates: Gates, gpus: Gpus | None, why_no_gpu: str) -> Iterator[tuple[Gate, ...]]:
+def applied(
+    gates: Gates, gpus: Gpus | None, why_no_gpu: str
+) -> Iterator[tuple[Gate, ...]]:
     """Clocks locked and power mode set where the matrix asks; restored at the end, whatever happens."""
     done: list[Gate] = []
     try:
         if (mhz := gates.lock_clocks_mhz) is not None:
             if gpus is not None:
                 _note(clocks=True)
-            done.append(_gate("lock_clocks_mhz", mhz, "MHz", why_no_gpu if gpus is None else gpus.lock_clocks(mhz)))
+            done.append(
+                _gate(
+                    "lock_clocks_mhz",
+                    mhz,
+                    "MHz",
+                    why_no_gpu if gpus is None else gpus.lock_clocks(mhz),
+                )
+            )
         if gates.power_mode is not None:
-            reason: str | None = "this machine offers no power modes that are known here"
+            reason: str | None = (
+                "this machine offers no power modes that are known here"
+            )
             if (before := power_mode()) is not None:
                 _note(power_mode=before)
                 reason = _switch(gates.power_mode)
@@ -56,11 +74,24 @@ def applied(gates: Gates, gpus: Gpus | None, why_no_gpu: str) -> Iterator[tuple[
 
 
 def _gate(
-    name: str, wanted: float | str | bool, unit: str, reason: str | None, took: float = 0.0, missed: bool | None = None
+    name: str,
+    wanted: float | str | bool,
+    unit: str,
+    reason: str | None,
+    took: float = 0.0,
+    missed: bool | None = None,
 ) -> Gate:
     done = reason is None
     readings = (Reading(at_seconds=took, value=wanted if done else missed),)
-    return Gate(name=name, wanted=wanted, unit=unit, met=done, waited_seconds=took, readings=readings, reason=reason)
+    return Gate(
+        name=name,
+        wanted=wanted,
+        unit=unit,
+        met=done,
+        waited_seconds=took,
+        readings=readings,
+        reason=reason,
+    )
 
 
 def power_mode() -> str | None:
@@ -73,7 +104,11 @@ def power_mode() -> str | None:
 def _switch(mode: str) -> str | None:
     """Set a power mode; None when done, else the reason why not."""
     if not _PROFILE.exists():
-        return None if _said("powerprofilesctl", "set", mode) is not None else f"powerprofilesctl refuses {mode}"
+        return (
+            None
+            if _said("powerprofilesctl", "set", mode) is not None
+            else f"powerprofilesctl refuses {mode}"
+        )
     try:
         _PROFILE.write_text(mode)
     except OSError as error:
@@ -86,7 +121,9 @@ def _switch(mode: str) -> str | None:
 def _said(*argv: str) -> str | None:
     if shutil.which(argv[0]) is None:
         return None
-    ended = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=10)
+    ended = subprocess.run(
+        argv, capture_output=True, text=True, check=False, timeout=10
+    )
     return ended.stdout.strip() if ended.returncode == 0 else None
 
 
@@ -98,7 +135,10 @@ def restore(gpus: Gpus | None) -> list[str]:
     if noted.get("clocks") and gpus is not None:
         gpus.unlock_clocks()
         said.append("unlocked the GPU clocks")
-    if isinstance(noted.get("power_mode"), str) and _switch(noted["power_mode"]) is None:
+    if (
+        isinstance(noted.get("power_mode"), str)
+        and _switch(noted["power_mode"]) is None
+    ):
         said.append(f"set the power mode back to {noted['power_mode']}")
     state.write(_NOTE, None)
     return said

@@ -22,11 +22,18 @@ def facts(gpus: Gpus | None, controlled: Sequence[Gate] = ()) -> Machine:
     cards = _cards(gpus)
     nvml = None if gpus is None else gpus.nvml
     cuda = None if nvml is None else _asked(nvml, "nvmlSystemGetCudaDriverVersion")
-    held = (gate.wanted for gate in controlled if gate.name == "lock_clocks_mhz" and gate.met)
+    held = (
+        gate.wanted
+        for gate in controlled
+        if gate.name == "lock_clocks_mhz" and gate.met
+    )
     locked = next((float(mhz) for mhz in held if isinstance(mhz, int | float)), None)
     return Machine(
         id=_hidden(_first_line("/etc/machine-id"), *(card.id or "" for card in cards)),
-        kind=next((kind for card in cards if (kind := catalogue.machine_kind(card.name))), None),
+        kind=next(
+            (kind for card in cards if (kind := catalogue.machine_kind(card.name))),
+            None,
+        ),
         arch=platform.machine() or None,
         os=_os_release(),
         kernel=platform.release() or None,
@@ -60,7 +67,9 @@ def _cards(gpus: Gpus | None) -> tuple[Gpu, ...]:
                 name=_asked(nvml, "nvmlDeviceGetName", handle) or "unknown",
                 id=_hidden(_asked(nvml, "nvmlDeviceGetUUID", handle)),
                 memory_total_gib=None if total is None else round(total.total / GIB, 3),
-                compute_capability=None if capability is None else f"{capability[0]}.{capability[1]}",
+                compute_capability=None
+                if capability is None
+                else f"{capability[0]}.{capability[1]}",
                 vbios=_asked(nvml, "nvmlDeviceGetVbiosVersion", handle),
                 power_limit_watt=None if power is None else power / 1000,
                 clock_max_sm_mhz=None if clock is None else float(clock),
@@ -82,7 +91,11 @@ def _hidden(*parts: str | None) -> str | None:
     """A stable name that cannot be turned back: keyed by the machine's own random id, as systemd derives its
     application-specific ids. None where nothing names the machine."""
     known = "".join(part for part in parts if part)
-    return hmac.new(known.encode(), b"sparkpub", hashlib.sha256).hexdigest()[:16] if known else None
+    return (
+        hmac.new(known.encode(), b"sparkpub", hashlib.sha256).hexdigest()[:16]
+        if known
+        else None
+    )
 
 
 def _first_line(path: str) -> str | None:
@@ -112,6 +125,9 @@ def _cpu() -> str | None:
 
 
 _ARM_PARTS: Mapping[str, str] = {
-    "0xd85": "Arm Cortex-X925", "0xd87": "Arm Cortex-A725", "0xd4f": "Arm Neoverse-V2", "0xd40": "Arm Neoverse-V1",
+    "0xd85": "Arm Cortex-X925",
+    "0xd87": "Arm Cortex-A725",
+    "0xd4f": "Arm Neoverse-V2",
+    "0xd40": "Arm Neoverse-V1",
     "0xd0c": "Arm Neoverse-N1",
-}  # fmt: skip
+}

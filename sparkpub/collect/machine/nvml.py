@@ -27,9 +27,15 @@ class Gpus:
             self.nvml = library()
             self.nvml.nvmlInit()
         except Exception as error:  # whatever is wrong with library or driver
-            raise NoGpuError(f"no NVIDIA GPU can be read: {error or type(error).__name__}") from None
+            raise NoGpuError(
+                f"no NVIDIA GPU can be read: {error or type(error).__name__}"
+            ) from None
         count = self.nvml.nvmlDeviceGetCount()
-        chosen = range(count) if indices is None else [index for index in indices if index < count]
+        chosen = (
+            range(count)
+            if indices is None
+            else [index for index in indices if index < count]
+        )
         self.handles = [self.nvml.nvmlDeviceGetHandleByIndex(index) for index in chosen]
         self.reasons: dict[str, str] = {}
         if not self.handles:
@@ -49,27 +55,44 @@ class Gpus:
         nvml = self.nvml
         usage = self.each("gpu_utilization_percent", nvml.nvmlDeviceGetUtilizationRates)
         powers = self.each("gpu_power_watt", nvml.nvmlDeviceGetPowerUsage)
-        energies = self.each("gpu_energy_joule", nvml.nvmlDeviceGetTotalEnergyConsumption)
+        energies = self.each(
+            "gpu_energy_joule", nvml.nvmlDeviceGetTotalEnergyConsumption
+        )
         states = self.each("gpu_performance_state", nvml.nvmlDeviceGetPerformanceState)
-        reasons = self.each("gpu_throttle_reasons", nvml.nvmlDeviceGetCurrentClocksThrottleReasons)
+        reasons = self.each(
+            "gpu_throttle_reasons", nvml.nvmlDeviceGetCurrentClocksThrottleReasons
+        )
         used = self.memory_used()
         return {
-            "gpu_utilization_percent": fmean(item.gpu for item in usage) if usage else None,
-            "gpu_memory_utilization_percent": fmean(item.memory for item in usage) if usage else None,
+            "gpu_utilization_percent": fmean(item.gpu for item in usage)
+            if usage
+            else None,
+            "gpu_memory_utilization_percent": fmean(item.memory for item in usage)
+            if usage
+            else None,
             "gpu_memory_used_gib": used,
             "gpu_temp_celsius": self.temperature(),
             "gpu_power_watt": sum(powers) / 1000 if powers else None,
             "gpu_energy_joule": sum(energies) / 1000 if energies else None,
-            "gpu_clock_sm_mhz": min(self._clocks("gpu_clock_sm_mhz", nvml.NVML_CLOCK_SM), default=None),
-            "gpu_clock_mem_mhz": min(self._clocks("gpu_clock_mem_mhz", nvml.NVML_CLOCK_MEM), default=None),
+            "gpu_clock_sm_mhz": min(
+                self._clocks("gpu_clock_sm_mhz", nvml.NVML_CLOCK_SM), default=None
+            ),
+            "gpu_clock_mem_mhz": min(
+                self._clocks("gpu_clock_mem_mhz", nvml.NVML_CLOCK_MEM), default=None
+            ),
             "gpu_performance_state": f"P{max(states)}" if states else None,
-            "gpu_throttle_reasons": f"0x{functools.reduce(operator.or_, reasons):x}" if reasons else None,
+            "gpu_throttle_reasons": f"0x{functools.reduce(operator.or_, reasons):x}"
+            if reasons
+            else None,
         }
 
     def temperature(self) -> float | None:
         """The highest temperature in °C."""
         sensor = self.nvml.NVML_TEMPERATURE_GPU
-        read = self.each("gpu_temp_celsius", lambda handle: self.nvml.nvmlDeviceGetTemperature(handle, sensor))
+        read = self.each(
+            "gpu_temp_celsius",
+            lambda handle: self.nvml.nvmlDeviceGetTemperature(handle, sensor),
+        )
         return float(max(read)) if read else None
 
     def memory_used(self) -> float | None:
@@ -84,13 +107,17 @@ class Gpus:
 
     def processes(self) -> list[int] | None:
         """Ids of processes that compute on these GPUs; None where the driver does not tell."""
-        read = self.each("gpu_processes", self.nvml.nvmlDeviceGetComputeRunningProcesses)
+        read = self.each(
+            "gpu_processes", self.nvml.nvmlDeviceGetComputeRunningProcesses
+        )
         if not read and "gpu_processes" in self.reasons:
             return None
         return [int(process.pid) for listed in read for process in listed]
 
     def _clocks(self, column: str, kind: int) -> list[float]:
-        return self.each(column, lambda handle: float(self.nvml.nvmlDeviceGetClockInfo(handle, kind)))
+        return self.each(
+            column, lambda handle: float(self.nvml.nvmlDeviceGetClockInfo(handle, kind))
+        )
 
     def lock_clocks(self, mhz: int) -> str | None:
         """Fix the SM clock; None when done, else the reason why not."""

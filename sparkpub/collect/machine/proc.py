@@ -19,7 +19,11 @@ _CGROUP_PARTS = {
 def meminfo(proc: Path = _PROC) -> dict[str, float]:
     """/proc/meminfo in GiB, by the kernel's names."""
     lines = (line.split() for line in (proc / "meminfo").read_text().splitlines())
-    return {words[0].rstrip(":"): int(words[1]) * _KIB for words in lines if words[2:] == ["kB"]}
+    return {
+        words[0].rstrip(":"): int(words[1]) * _KIB
+        for words in lines
+        if words[2:] == ["kB"]
+    }
 
 
 def machine_columns(proc: Path = _PROC) -> dict[str, float]:
@@ -40,7 +44,9 @@ def pressure_columns(proc: Path = _PROC) -> dict[str, float]:
     for resource in ("cpu", "memory", "io"):
         with suppress(OSError):
             line = (proc / "pressure" / resource).read_text()
-            columns[f"pressure_{resource}_some_percent"] = float(line.partition("avg10=")[2].partition(" ")[0])
+            columns[f"pressure_{resource}_some_percent"] = float(
+                line.partition("avg10=")[2].partition(" ")[0]
+            )
     return columns
 
 
@@ -51,14 +57,23 @@ def cgroup_columns(folder: Path) -> dict[str, float]:
         "cgroup_current_gib": ("memory.current", "memory.usage_in_bytes"),
         "cgroup_peak_gib": ("memory.peak", "memory.max_usage_in_bytes"),
     }.items():
-        value = next((number for name in names if (number := _number(folder / name)) is not None), None)
+        value = next(
+            (
+                number
+                for name in names
+                if (number := _number(folder / name)) is not None
+            ),
+            None,
+        )
         if value is not None:
             columns[column] = value / GIB
     try:
         lines = (folder / "memory.stat").read_text().splitlines()
     except OSError:
         return columns
-    stat = {name: int(value) for name, _, value in (line.partition(" ") for line in lines)}
+    stat = {
+        name: int(value) for name, _, value in (line.partition(" ") for line in lines)
+    }
     for column, names in _CGROUP_PARTS.items():
         found = next((stat[name] for name in names if name in stat), None)
         if found is not None:
@@ -75,7 +90,11 @@ def pss(pids: Iterable[int], proc: Path = _PROC) -> float | None:
     for pid in pids:
         with suppress(OSError):
             text = (proc / str(pid) / "smaps_rollup").read_text()
-            sizes.append(int(text.partition("\nPss:")[2].split(None, 1)[0]) if "\nPss:" in text else 0)
+            sizes.append(
+                int(text.partition("\nPss:")[2].split(None, 1)[0])
+                if "\nPss:" in text
+                else 0
+            )
     return sum(sizes) * _KIB if sizes else None
 
 
@@ -89,7 +108,11 @@ class CpuLoad:
         """Since the last look; None where no processor time passed."""
         busy, total = _cpu_times()
         before, self._busy, self._total = (self._busy, self._total), busy, total
-        return 100.0 * (busy - before[0]) / (total - before[1]) if total > before[1] else None
+        return (
+            100.0 * (busy - before[0]) / (total - before[1])
+            if total > before[1]
+            else None
+        )
 
 
 def _cpu_times() -> tuple[int, int]:

@@ -54,7 +54,9 @@ def descendants(pid: int) -> set[int]:
 
 def marked(variable: str) -> dict[int, str]:
     """Process id to the value of `variable` in its environment, for every process that has it and can be read."""
-    pids = (int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit())
+    pids = (
+        int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()
+    )
     return {pid: value for pid in pids if (value := mark(pid, variable)) is not None}
 
 
@@ -66,7 +68,9 @@ def mark(pid: int, variable: str) -> str | None:
     except OSError:
         return None
     found = (entry for entry in content.split(b"\0") if entry.startswith(key))
-    return next((entry.removeprefix(key).decode(errors="replace") for entry in found), None)
+    return next(
+        (entry.removeprefix(key).decode(errors="replace") for entry in found), None
+    )
 
 
 def end(pids: Iterable[int], number: signal.Signals) -> None:

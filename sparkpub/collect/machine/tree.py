@@ -46,7 +46,10 @@ def own_folder(pid: int) -> tuple[Path | None, str]:
     folder = cgroup.memory_folder(pid)
     ours = cgroup.memory_folder(os.getpid())
     if folder is None:
-        return None, "no memory control group on this machine, or the run ended before it could be read"
+        return (
+            None,
+            "no memory control group on this machine, or the run ended before it could be read",
+        )
     if folder == ours:
         return None, "the run shares its control group with the collector"
     return folder, ""

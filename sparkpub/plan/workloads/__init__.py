@@ -31,16 +31,38 @@ WorkloadOptions = Annotated[
 """The options of any workload, told apart by `type`."""
 
 WORKLOADS: dict[str, Workload[Any]] = {
-    "matmul": Workload(matmul.MatmulOptions, matmul.command, matmul.parse, matmul.printed),
-    "generate": Workload(generate.GenerateOptions, generate.command, generate.parse, generate.printed),
-    "ctranslate2": Workload(ctranslate2.Ctranslate2Options, ctranslate2.command, generate.parse, generate.printed),
+    "matmul": Workload(
+        matmul.MatmulOptions, matmul.command, matmul.parse, matmul.printed
+    ),
+    "generate": Workload(
+        generate.GenerateOptions, generate.command, generate.parse, generate.printed
+    ),
+    "ctranslate2": Workload(
+        ctranslate2.Ctranslate2Options,
+        ctranslate2.command,
+        generate.parse,
+        generate.printed,
+    ),
     "command": Workload(command.CommandOptions, command.command, command.parse),
     "trtllm-bench": Workload(
-        trtllm_bench.TrtllmBenchOptions, trtllm_bench.command, trtllm_bench.parse, trtllm_answer.printed
+        trtllm_bench.TrtllmBenchOptions,
+        trtllm_bench.command,
+        trtllm_bench.parse,
+        trtllm_answer.printed,
     ),
-    "vllm-bench": Workload(vllm_bench.VllmBenchOptions, vllm_bench.command, vllm_bench.parse, vllm_bench.printed),
-    "llama-bench": Workload(llama_bench.LlamaBenchOptions, llama_bench.command, llama_bench.parse),
+    "vllm-bench": Workload(
+        vllm_bench.VllmBenchOptions,
+        vllm_bench.command,
+        vllm_bench.parse,
+        vllm_bench.printed,
+    ),
+    "llama-bench": Workload(
+        llama_bench.LlamaBenchOptions, llama_bench.command, llama_bench.parse
+    ),
     "openai-endpoint": Workload(
-        openai_endpoint.OpenaiEndpointOptions, openai_endpoint.command, openai_endpoint.parse, vllm_bench.printed
+        openai_endpoint.OpenaiEndpointOptions,
+        openai_endpoint.command,
+        openai_endpoint.parse,
+        vllm_bench.printed,
     ),
 }

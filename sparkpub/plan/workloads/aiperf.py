@@ -16,16 +16,33 @@ _RATES = {
     "total_throughput_tok_s": ("total_token_throughput", "tokens/sec"),
     "request_throughput_req_s": ("request_throughput", "requests/sec"),
     # Not `output_token_throughput_per_user`, which leaves out the time to the first token.
-    "output_throughput_per_user_tok_s": ("e2e_output_token_throughput", "tokens/sec/user"),
+    "output_throughput_per_user_tok_s": (
+        "e2e_output_token_throughput",
+        "tokens/sec/user",
+    ),
 }
-_LATENCIES = {"ttft": "time_to_first_token", "tpot": "inter_token_latency", "request_latency": "request_latency"}
-_STATISTICS = {"mean": "avg", "min": "min", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "max": "max"}
+_LATENCIES = {
+    "ttft": "time_to_first_token",
+    "tpot": "inter_token_latency",
+    "request_latency": "request_latency",
+}
+_STATISTICS = {
+    "mean": "avg",
+    "min": "min",
+    "p50": "p50",
+    "p90": "p90",
+    "p95": "p95",
+    "p99": "p99",
+    "max": "max",
+}
 _PER_SECOND = {"sec": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
 def is_report(report: Mapping[str, Any]) -> bool:
     """Whether a JSON object is a summary of AIPerf."""
-    return "aiperf_version" in report or isinstance(report.get("time_to_first_token"), dict)
+    return "aiperf_version" in report or isinstance(
+        report.get("time_to_first_token"), dict
+    )
 
 
 def metrics(report: Mapping[str, Any]) -> dict[str, MetricValue]:
@@ -37,12 +54,17 @@ def metrics(report: Mapping[str, Any]) -> dict[str, MetricValue]:
     for stem, theirs in _LATENCIES.items():
         seconds = _PER_SECOND.get(str(reading.at(report, f"{theirs}.unit")))
         if seconds is not None:
-            paths = {f"{stem}_{key}_ms": f"{theirs}.{statistic}" for key, statistic in _STATISTICS.items()}
+            paths = {
+                f"{stem}_{key}_ms": f"{theirs}.{statistic}"
+                for key, statistic in _STATISTICS.items()
+            }
             known = {name: path for name, path in paths.items() if name in METRICS}
             found |= reading.metrics_at(report, known, "report", scale=1e3 * seconds)
     duration = measured_seconds(report)
     if duration is not None:
-        found["measured_time_ms"] = reading.metric("measured_time_ms", duration, "report", scale=1e3)
+        found["measured_time_ms"] = reading.metric(
+            "measured_time_ms", duration, "report", scale=1e3
+        )
     return found
 
 
@@ -57,8 +79,12 @@ def load(report: Mapping[str, Any]) -> dict[str, Any]:
     """Requests and mean lengths that were really processed, as fields of `Observed`."""
     return {
         "requests": reading.positive_int(reading.at(report, "request_count.avg")),
-        "input_tokens_mean": reading.number(reading.at(report, "input_sequence_length.avg")),
-        "output_tokens_mean": reading.number(reading.at(report, "output_sequence_length.avg")),
+        "input_tokens_mean": reading.number(
+            reading.at(report, "input_sequence_length.avg")
+        ),
+        "output_tokens_mean": reading.number(
+            reading.at(report, "output_sequence_length.avg")
+        ),
         "measured_seconds": measured_seconds(report),
     }
 

@@ -30,23 +30,36 @@ def config_bytes(config: Mapping[str, Any]) -> bytes:
     return json.dumps(dict(config), sort_keys=True, separators=(",", ":")).encode()
 
 
-def from_config(config: Mapping[str, Any], source: Literal["config.json", "matrix"]) -> Architecture:
+def from_config(
+    config: Mapping[str, Any], source: Literal["config.json", "matrix"]
+) -> Architecture:
     """What a transformers config says. Bytes assume the config's own dtype, bfloat16 where it names none, and
     stay null for a quantisation other than MXFP4, whose layout no config describes completely."""
     text: Mapping[str, Any] = config.get("text_config") or config
-    dtype = str(config.get("dtype") or config.get("torch_dtype") or text.get("dtype") or "bfloat16")
+    dtype = str(
+        config.get("dtype")
+        or config.get("torch_dtype")
+        or text.get("dtype")
+        or "bfloat16"
+    )
     quantization = (config.get("quantization_config") or {}).get("quant_method")
     size = _BYTES.get(dtype)
     parts, experts = _Parameters.of(text), _experts(text)
     facts: dict[str, Any] = {}
     if parts is not None:
-        facts = {"parameters": parts.total, "active_parameters": parts.active if parts.experts else None}
+        facts = {
+            "parameters": parts.total,
+            "active_parameters": parts.active if parts.experts else None,
+        }
         if size is not None and quantization in (None, "mxfp4"):
             packed = _MXFP4_BITS / 8 if quantization else size
             expert_bytes = round(parts.experts * packed) + parts.expert_biases * size
             facts |= {
                 "weight_bytes": (parts.embedding + parts.dense) * size + expert_bytes,
-                "dense_bytes_per_step": (parts.dense + (parts.embedding if parts.tied else 0)) * size,
+                "dense_bytes_per_step": (
+                    parts.dense + (parts.embedding if parts.tied else 0)
+                )
+                * size,
                 "expert_bytes": expert_bytes,
             }
     return Architecture(
@@ -75,11 +88,15 @@ def read_model_folder(path: Path) -> Architecture:
         facts = from_config(config, "config.json")
     except (OSError, ValueError, AttributeError, TypeError) as error:
         raise WorkloadError(
-            f"no readable config.json: {type(error).__name__}", where=str(path), remedy="give the model's folder"
+            f"no readable config.json: {type(error).__name__}",
+            where=str(path),
+            remedy="give the model's folder",
         ) from None
     changes: dict[str, Any] = {"config_sha256": hashlib.sha256(content).hexdigest()}
     if files := sorted(path.glob("*.safetensors")):
-        changes |= _stored_bytes(files) | {"weights_sha256": _weights_sha256(path, files)}
+        changes |= _stored_bytes(files) | {
+            "weights_sha256": _weights_sha256(path, files)
+        }
     return Architecture.model_validate(facts.model_dump() | changes)
 
 
@@ -87,7 +104,11 @@ def _stored_bytes(files: list[Path]) -> dict[str, int]:
     """Bytes of weights by what a decode step reads of them, from the headers of safetensors files."""
     sizes = {name: size for file in files for name, size in _tensor_bytes(file).items()}
     experts = sum(size for name, size in sizes.items() if ".experts." in name)
-    embedding = sum(size for name, size in sizes.items() if name.endswith(("embed_tokens.weight", "wte.weight")))
+    embedding = sum(
+        size
+        for name, size in sizes.items()
+        if name.endswith(("embed_tokens.weight", "wte.weight"))
+    )
     tied = not any(name.startswith("lm_head.") for name in sizes)
     total = sum(sizes.values())
     return {
@@ -103,10 +124,16 @@ def _tensor_bytes(file: Path) -> dict[str, int]:
         with file.open("rb") as handle:
             (length,) = struct.unpack("<Q", handle.read(8))
             header = json.loads(handle.read(min(length, _LONGEST_HEADER)))
-        spans = {name: item["data_offsets"] for name, item in header.items() if name != "__metadata__"}
+        spans = {
+            name: item["data_offsets"]
+            for name, item in header.items()
+            if name != "__metadata__"
+        }
         return {name: int(end) - int(start) for name, (start, end) in spans.items()}
     except (OSError, ValueError, struct.error, KeyError, TypeError, AttributeError):
-        raise WorkloadError("not a safetensors file", where=str(file), remedy="download the model again") from None
+        raise WorkloadError(
+            "not a safetensors file", where=str(file), remedy="download the model again"
+        ) from None
 
 
 def _weights_sha256(path: Path, files: list[Path]) -> str:
@@ -117,7 +144,11 @@ def _weights_sha256(path: Path, files: list[Path]) -> str:
 
 
 def _experts(text: Mapping[str, Any]) -> int | None:
-    found = text.get("num_local_experts") or text.get("num_experts") or text.get("n_routed_experts")
+    found = (
+        text.get("num_local_experts")
+        or text.get("num_experts")
+        or text.get("n_routed_experts")
+    )
     return int(found) if found else None
 
 
@@ -140,7 +171,9 @@ def _kv_bytes(text: Mapping[str, Any], size: int | None) -> int | None:
     if layers is None or size is None:
         return None
     if text.get("kv_lora_rank"):
-        return int(layers * (text["kv_lora_rank"] + text.get("qk_rope_head_dim", 0)) * size)
+        return int(
+            layers * (text["kv_lora_rank"] + text.get("qk_rope_head_dim", 0)) * size
+        )
     heads = _kv_heads(text)
     head = _head_dim(text)
     return 2 * layers * heads * head * size if heads and head else None
@@ -149,7 +182,11 @@ def _kv_bytes(text: Mapping[str, Any], size: int | None) -> int | None:
 def _attention_layers(text: Mapping[str, Any]) -> int | None:
     """Layers with keys and values; linear attention keeps none."""
     kinds = text.get("layer_types") or ()
-    attending = [kind for kind in kinds if kind.endswith("_attention") and kind != "linear_attention"]
+    attending = [
+        kind
+        for kind in kinds
+        if kind.endswith("_attention") and kind != "linear_attention"
+    ]
     return len(attending) or text.get("num_hidden_layers")
 
 
@@ -173,29 +210,56 @@ class _Parameters:
     def active(self) -> int:
         """Used for one token: the routed share of the experts, and one of the two embeddings."""
         shared = self.embedding if self.tied else 0
-        return self.dense + shared + round((self.experts + self.expert_biases) * self.active_share)
+        return (
+            self.dense
+            + shared
+            + round((self.experts + self.expert_biases) * self.active_share)
+        )
 
     @classmethod
     def of(cls, text: Mapping[str, Any]) -> "_Parameters | None":
         """Counted from the shapes of the layers; None for a family that is not known here."""
         family = text.get("model_type")
-        heads, kv_heads, head = text.get("num_attention_heads"), _kv_heads(text), _head_dim(text)
-        hidden, layers, vocabulary = (text.get(key) for key in ("hidden_size", "num_hidden_layers", "vocab_size"))
-        if family not in _DENSE | _MIXTURES or not (heads and kv_heads and head and hidden and layers and vocabulary):
+        heads, kv_heads, head = (
+            text.get("num_attention_heads"),
+            _kv_heads(text),
+            _head_dim(text),
+        )
+        hidden, layers, vocabulary = (
+            text.get(key) for key in ("hidden_size", "num_hidden_layers", "vocab_size")
+        )
+        if family not in _DENSE | _MIXTURES or not (
+            heads and kv_heads and head and hidden and layers and vocabulary
+        ):
             return None
         attention = _attention(text, hidden, heads * head, kv_heads * head, head)
         tied = bool(text.get("tie_word_embeddings", False))
         embedding = vocabulary * hidden
         dense = layers * (attention + 2 * hidden) + hidden + (0 if tied else embedding)
         if family in _DENSE:
-            biases = 2 * text["intermediate_size"] + hidden if text.get("mlp_bias") else 0
-            return cls(embedding, dense + layers * (3 * hidden * text["intermediate_size"] + biases), tied=tied)
+            biases = (
+                2 * text["intermediate_size"] + hidden if text.get("mlp_bias") else 0
+            )
+            return cls(
+                embedding,
+                dense + layers * (3 * hidden * text["intermediate_size"] + biases),
+                tied=tied,
+            )
         routed, biases, always, sparse_layers = _mixture(text, hidden, layers)
         share = text["num_experts_per_tok"] / (_experts(text) or 1)
-        return cls(embedding, dense + always, sparse_layers * routed, sparse_layers * biases, share, tied)
+        return cls(
+            embedding,
+            dense + always,
+            sparse_layers * routed,
+            sparse_layers * biases,
+            share,
+            tied,
+        )
 
 
-def _attention(text: Mapping[str, Any], hidden: int, queries: int, keys: int, head: int) -> int:
+def _attention(
+    text: Mapping[str, Any], hidden: int, queries: int, keys: int, head: int
+) -> int:
     """One layer's projections, their biases, and what else a family puts there."""
     family = text["model_type"]
     biased = text.get("attention_bias", family == "gpt_oss")
@@ -204,18 +268,33 @@ def _attention(text: Mapping[str, Any], hidden: int, queries: int, keys: int, he
         count += queries + 2 * keys + (hidden if biased else 0)
     if family in ("qwen3", "qwen3_moe"):
         count += 2 * head  # norms of queries and keys
-    return count + (text["num_attention_heads"] if family == "gpt_oss" else 0)  # attention sinks
+    return count + (
+        text["num_attention_heads"] if family == "gpt_oss" else 0
+    )  # attention sinks
 
 
-def _mixture(text: Mapping[str, Any], hidden: int, layers: int) -> tuple[int, int, int, int]:
+def _mixture(
+    text: Mapping[str, Any], hidden: int, layers: int
+) -> tuple[int, int, int, int]:
     """Per sparse layer the routed experts' weights and biases; over all layers what every token uses; sparse layers."""
     family, experts = text["model_type"], _experts(text) or 1
-    width = text.get("moe_intermediate_size") if family in ("qwen2_moe", "qwen3_moe") else text["intermediate_size"]
+    width = (
+        text.get("moe_intermediate_size")
+        if family in ("qwen2_moe", "qwen3_moe")
+        else text["intermediate_size"]
+    )
     width = int(width or 0)
-    step, plain = text.get("decoder_sparse_step", 1), set(text.get("mlp_only_layers") or ())
-    sparse = sum(1 for layer in range(layers) if layer not in plain and (layer + 1) % step == 0)
+    step, plain = (
+        text.get("decoder_sparse_step", 1),
+        set(text.get("mlp_only_layers") or ()),
+    )
+    sparse = sum(
+        1 for layer in range(layers) if layer not in plain and (layer + 1) % step == 0
+    )
     router = hidden * experts + (experts if family == "gpt_oss" else 0)
-    shared = text.get("shared_expert_intermediate_size") or 0 if family == "qwen2_moe" else 0
+    shared = (
+        text.get("shared_expert_intermediate_size") or 0 if family == "qwen2_moe" else 0
+    )
     always = sparse * (router + 3 * hidden * shared + (hidden if shared else 0))
     always += (layers - sparse) * 3 * hidden * text.get("intermediate_size", 0)
     biases = experts * (2 * width + hidden) if family == "gpt_oss" else 0

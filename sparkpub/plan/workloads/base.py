@@ -40,7 +40,11 @@ class Options(TypedOptions):
 
     def flags(self) -> dict[str, object]:
         """The options as our own payloads take them: `batch_size` as `--batch-size`."""
-        return {f"--{name.replace('_', '-')}": value for name, value in self if name not in ("type", "runs")}
+        return {
+            f"--{name.replace('_', '-')}": value
+            for name, value in self
+            if name not in ("type", "runs")
+        }
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,9 @@ class Case:
         """`model_path`. Raises WorkloadError where the model has none: a tool would fetch weights from elsewhere."""
         if self.model_path is None:
             where = f"models.{self.model_key}"
-            raise WorkloadError(f"{tool} needs the model's folder", where=where, remedy="add path:")
+            raise WorkloadError(
+                f"{tool} needs the model's folder", where=where, remedy="add path:"
+            )
         return self.model_path
 
 
@@ -107,8 +113,16 @@ class Command:
 
 def flags(values: Mapping[str, object]) -> list[str]:
     """Flag to value as a command line: True is a flag alone, and None and False leave it out."""
-    given = [(flag, value) for flag, value in values.items() if value is not None and value is not False]
-    return [word for flag, value in given for word in ((flag,) if value is True else (flag, str(value)))]
+    given = [
+        (flag, value)
+        for flag, value in values.items()
+        if value is not None and value is not False
+    ]
+    return [
+        word
+        for flag, value in given
+        for word in ((flag,) if value is True else (flag, str(value)))
+    ]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,9 @@ from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Declared, MetricName, MetricValue
 
 Role = Literal["report", "requests", "iterations", "output"]
-FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$")]
+FileName = Annotated[
+    str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$")
+]
 
 
 def _compiled(value: Any) -> Any:
@@ -51,7 +53,9 @@ class Extraction(Declared):
         if (self.regex is None) == (self.json_path is None):
             raise ValueError("give either regex or json")
         if self.regex is not None and (groups := self.regex.groups) != 1:
-            raise ValueError(f"the regular expression needs one group around the number, it has {groups}")
+            raise ValueError(
+                f"the regular expression needs one group around the number, it has {groups}"
+            )
         return self
 
 
@@ -85,11 +89,17 @@ class CommandOptions(Options):
         for name, item in self.metrics.items():
             own = (item.unit, item.label, item.direction)
             if name in METRICS and any(part is not None for part in own):
-                raise ValueError(f"metrics.{name}: unit, label and direction are fixed for a known metric")
+                raise ValueError(
+                    f"metrics.{name}: unit, label and direction are fixed for a known metric"
+                )
             if name not in METRICS and any(part is None for part in own):
-                raise ValueError(f"metrics.{name}: a metric of one's own needs unit, label and direction")
+                raise ValueError(
+                    f"metrics.{name}: a metric of one's own needs unit, label and direction"
+                )
             if item.place != "log" and item.place not in self.outputs:
-                raise ValueError(f"metrics.{name}: reads {item.place}, which outputs does not name")
+                raise ValueError(
+                    f"metrics.{name}: reads {item.place}, which outputs does not name"
+                )
         return self
 
 
@@ -99,14 +109,22 @@ def command(case: Case, options: CommandOptions) -> Command:
         tuple(case.filled(word) for word in options.argv),
         variables=options.variables,
         outputs={str(role): name for role, name in options.outputs.items()},
-        measured_from=None if options.measured_from is None else options.measured_from.pattern,
+        measured_from=None
+        if options.measured_from is None
+        else options.measured_from.pattern,
     )
 
 
-def parse(log: bytes, files: Mapping[str, bytes], options: CommandOptions | None) -> Answer:
+def parse(
+    log: bytes, files: Mapping[str, bytes], options: CommandOptions | None
+) -> Answer:
     """Every metric declared; one that cannot be found makes the answer incomplete unless it is optional."""
     if options is None:
-        return Answer({}, complete=False, problems=("without its matrix nothing says what the command printed",))
+        return Answer(
+            {},
+            complete=False,
+            problems=("without its matrix nothing says what the command printed",),
+        )
     metrics, problems = {}, []
     for name, item in options.metrics.items():
         value = _value(log, files, item)
@@ -121,7 +139,9 @@ def _value(log: bytes, files: Mapping[str, bytes], item: Extraction) -> float | 
     if item.json_path is not None:
         return reading.number(reading.at(reading.json_value(content), item.json_path))
     assert item.regex is not None
-    return reading.number(reading.search(reading.lines(content), item.regex, first=item.take == "first"))
+    return reading.number(
+        reading.search(reading.lines(content), item.regex, first=item.take == "first")
+    )
 
 
 def _metric(name: str, item: Extraction, value: float | None) -> MetricValue:
@@ -129,6 +149,11 @@ def _metric(name: str, item: Extraction, value: float | None) -> MetricValue:
     missing = "not found in what the command printed or wrote"
     if name in METRICS:
         return reading.metric(name, value, source, scale=item.scale, reason=missing)
-    own: dict[str, Any] = {"unit": item.unit, "source": source, "label": item.label, "direction": item.direction}
+    own: dict[str, Any] = {
+        "unit": item.unit,
+        "source": source,
+        "label": item.label,
+        "direction": item.direction,
+    }
     scaled, reason = (None, missing) if value is None else (value * item.scale, None)
     return MetricValue(value=scaled, reason=reason, **own)

@@ -10,10 +10,23 @@ from pydantic import Field, PositiveInt
 
 from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.architecture import config_bytes
-from sparkpub.plan.workloads.base import MEASURING, PYTHON, WORKDIR, Case, Command, Options, flags
+from sparkpub.plan.workloads.base import (
+    MEASURING,
+    PYTHON,
+    WORKDIR,
+    Case,
+    Command,
+    Options,
+    flags,
+)
 from sparkpub.record.errors import WorkloadError
 
-_SCRIPT, _CONFIG, _REPORT, _REQUESTS = "ctranslate.py", "config.json", "report.json", "requests.json"
+_SCRIPT, _CONFIG, _REPORT, _REQUESTS = (
+    "ctranslate.py",
+    "config.json",
+    "report.json",
+    "requests.json",
+)
 
 
 class Ctranslate2Options(Options):
@@ -43,9 +56,21 @@ def command(case: Case, options: Ctranslate2Options) -> Command:
     if case.model_config is None or case.model_config.get("model_type") != "llama":
         where = f"models.{case.model_key}"
         remedy = "add config: with model_type: llama"
-        raise WorkloadError("ctranslate2 needs the configuration of a Llama", where=where, remedy=remedy)
-    files = {_SCRIPT: reading.payload(_SCRIPT), _CONFIG: config_bytes(case.model_config)}
+        raise WorkloadError(
+            "ctranslate2 needs the configuration of a Llama", where=where, remedy=remedy
+        )
+    files = {
+        _SCRIPT: reading.payload(_SCRIPT),
+        _CONFIG: config_bytes(case.model_config),
+    }
     outputs = {"report": _REPORT, "requests": _REQUESTS}
     written = {f"--{role}": f"{WORKDIR}/{name}" for role, name in outputs.items()}
-    argv = flags({"--config": f"{WORKDIR}/{_CONFIG}"} | options.flags() | {"--seed": case.seed} | written)
-    return Command((PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), {}, files, outputs, MEASURING)
+    argv = flags(
+        {"--config": f"{WORKDIR}/{_CONFIG}"}
+        | options.flags()
+        | {"--seed": case.seed}
+        | written
+    )
+    return Command(
+        (PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), {}, files, outputs, MEASURING
+    )

@@ -12,12 +12,26 @@ from pydantic import Field, PositiveInt
 
 from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.architecture import config_bytes
-from sparkpub.plan.workloads.base import MEASURING, PYTHON, WORKDIR, Answer, Case, Command, Options, flags
+from sparkpub.plan.workloads.base import (
+    MEASURING,
+    PYTHON,
+    WORKDIR,
+    Answer,
+    Case,
+    Command,
+    Options,
+    flags,
+)
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import MetricValue
 
-_SCRIPT, _CONFIG, _REPORT, _REQUESTS = "generate.py", "config.json", "report.json", "requests.json"
+_SCRIPT, _CONFIG, _REPORT, _REQUESTS = (
+    "generate.py",
+    "config.json",
+    "report.json",
+    "requests.json",
+)
 
 
 class GenerateOptions(Options):
@@ -54,21 +68,33 @@ def command(case: Case, options: GenerateOptions) -> Command:
         model = {"--model": case.model_path, "--random-weights": case.random_weights}
     else:
         where = f"models.{case.model_key}"
-        raise WorkloadError("generate needs a model folder or a config", where=where, remedy="add path: or config:")
+        raise WorkloadError(
+            "generate needs a model folder or a config",
+            where=where,
+            remedy="add path: or config:",
+        )
     outputs = {"report": _REPORT, "requests": _REQUESTS}
     written = {f"--{role}": f"{WORKDIR}/{name}" for role, name in outputs.items()}
     argv = flags(model | options.flags() | {"--seed": case.seed} | written)
     # Nothing is fetched while something is measured.
     variables = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-    return Command((PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), variables, files, outputs, MEASURING)
+    return Command(
+        (PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), variables, files, outputs, MEASURING
+    )
 
 
 def parse(log: bytes, files: Mapping[str, bytes], options: Options | None) -> Answer:
     """Metrics and identity from the report, times from the requests."""
     report = reading.json_object(files.get("report"))
     if report is None:
-        return Answer({}, complete=False, problems=("no report: the generation did not finish",))
-    metrics = _measured(report) | _unavailable(report) | _times(reading.json_object(files.get("requests")))
+        return Answer(
+            {}, complete=False, problems=("no report: the generation did not finish",)
+        )
+    metrics = (
+        _measured(report)
+        | _unavailable(report)
+        | _times(reading.json_object(files.get("requests")))
+    )
     told = report.get("problems")
     problems = [str(problem) for problem in told] if isinstance(told, list) else []
     if not reading.known(metrics, "output_throughput_tok_s"):
@@ -81,20 +107,28 @@ def _measured(report: Mapping[str, Any]) -> dict[str, MetricValue]:
     given = report.get("metrics")
     if not isinstance(given, dict):
         return {}
-    return {name: reading.metric(name, value, "report") for name, value in given.items() if name in METRICS}
+    return {
+        name: reading.metric(name, value, "report")
+        for name, value in given.items()
+        if name in METRICS
+    }
 
 
 def _unavailable(report: Mapping[str, Any]) -> dict[str, MetricValue]:
     """Metrics that could not be measured, with the reason."""
     reasons = reading.words(report.get("unavailable"))
     return {
-        name: reading.metric(name, None, "report", reason=reason) for name, reason in reasons.items() if name in METRICS
+        name: reading.metric(name, None, "report", reason=reason)
+        for name, reason in reasons.items()
+        if name in METRICS
     }
 
 
 def printed(log: bytes) -> dict[str, tuple[float, float]]:
     """What the payload's last line says."""
-    return reading.printed(log, {"output_throughput_tok_s": r"batch \d+: ([\d.]+) output tokens/s"})
+    return reading.printed(
+        log, {"output_throughput_tok_s": r"batch \d+: ([\d.]+) output tokens/s"}
+    )
 
 
 def _times(document: Mapping[str, Any] | None) -> dict[str, MetricValue]:
@@ -118,5 +152,10 @@ def _times(document: Mapping[str, Any] | None) -> dict[str, MetricValue]:
     if isinstance(batches, list):
         for batch in batches:
             steps += reading.numbers(batch)
-    series = {"request_latency": latencies, "ttft": firsts, "tpot": per_token, "itl": steps}
+    series = {
+        "request_latency": latencies,
+        "ttft": firsts,
+        "tpot": per_token,
+        "itl": steps,
+    }
     return reading.distributions(series, "report")

@@ -31,7 +31,12 @@ _A_TEST = r'"n_gen": \d'
 """The line with a test's result, which is printed when the test is over."""
 _MODEL_TYPE = re.compile(r"(?P<family>\S+) \S*(?:B|M|K|\?) (?P<format>.+)")
 """`llama 8B F16`, `qwen2 7B Q4_K - Medium`: family, size, and format of the weights."""
-PLAIN_FORMATS = {"F32": "float32", "all F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+PLAIN_FORMATS = {
+    "F32": "float32",
+    "all F32": "float32",
+    "F16": "float16",
+    "BF16": "bfloat16",
+}
 """Formats that are no quantisation, and their usual names."""
 _SETTINGS = (
     "model_type",
@@ -89,7 +94,9 @@ class LlamaBenchOptions(Options):
     @model_validator(mode="after")
     def _something_to_measure(self) -> Self:
         if self.input_tokens == 0 and self.output_tokens == 0:
-            raise ValueError("input_tokens and output_tokens are both 0, so nothing would be measured")
+            raise ValueError(
+                "input_tokens and output_tokens are both 0, so nothing would be measured"
+            )
         return self
 
 
@@ -130,7 +137,9 @@ def command(case: Case, options: LlamaBenchOptions) -> Command:
             "--repetitions": options.repetitions + options.warmup,
             "--batch-size": options.n_batch,
             "--ubatch-size": options.n_ubatch,
-            "--flash-attn": None if options.flash_attention is None else int(options.flash_attention),
+            "--flash-attn": None
+            if options.flash_attention is None
+            else int(options.flash_attention),
             "--cache-type-k": options.cache_type_k,
             "--cache-type-v": options.cache_type_v,
             "--n-gpu-layers": options.gpu_layers,
@@ -146,7 +155,9 @@ def command(case: Case, options: LlamaBenchOptions) -> Command:
     )
 
 
-def parse(log: bytes, files: Mapping[str, bytes], options: LlamaBenchOptions | None) -> Answer:
+def parse(
+    log: bytes, files: Mapping[str, bytes], options: LlamaBenchOptions | None
+) -> Answer:
     """The tests found in the report file of an import, or in the log, where the tool prints them."""
     source: Source = "report" if "report" in files else "log"
     tests = _tests(files.get("report", log))
@@ -156,13 +167,19 @@ def parse(log: bytes, files: Mapping[str, bytes], options: LlamaBenchOptions | N
     metrics: dict[str, MetricValue] = {}
     samples: dict[str, tuple[float, ...]] = {}
     # The rate of generation first: it is what a run is about.
-    for name, found in (("output_throughput_tok_s", generation), ("prompt_throughput_tok_s", prompts)):
+    for name, found in (
+        ("output_throughput_tok_s", generation),
+        ("prompt_throughput_tok_s", prompts),
+    ):
         if found:
             metrics[name] = reading.metric(name, _rate(found[-1], warmup), source)
             samples[name] = found[-1].rates[warmup:]
     if generation:
         # Each repetition's time, divided by its tokens.
-        per_token = [time / 1e6 / generation[-1].generated_tokens for time in generation[-1].nanoseconds[warmup:]]
+        per_token = [
+            time / 1e6 / generation[-1].generated_tokens
+            for time in generation[-1].nanoseconds[warmup:]
+        ]
         metrics |= reading.distribution("tpot", per_token, source)
     problems = _problems(tests, generation, prompts, options)
     complete = any(reading.known(metrics, name) for name in samples)
@@ -172,7 +189,11 @@ def parse(log: bytes, files: Mapping[str, bytes], options: LlamaBenchOptions | N
         _observed(counted, warmup),
         complete=complete,
         problems=tuple(problems),
-        samples={name: rates for name, rates in samples.items() if len(rates) > 1 and reading.known(metrics, name)},
+        samples={
+            name: rates
+            for name, rates in samples.items()
+            if len(rates) > 1 and reading.known(metrics, name)
+        },
     )
 
 
@@ -185,7 +206,10 @@ def _rate(test: Test, warmup: int) -> float | None:
 
 
 def _problems(
-    tests: Sequence[Test], generation: Sequence[Test], prompts: Sequence[Test], options: LlamaBenchOptions | None
+    tests: Sequence[Test],
+    generation: Sequence[Test],
+    prompts: Sequence[Test],
+    options: LlamaBenchOptions | None,
 ) -> list[str]:
     """What is missing, or more than one run of ours can hold."""
     if not tests:
@@ -194,7 +218,9 @@ def _problems(
     if len(generation) > 1 or len(prompts) > 1:
         problems.append(f"{len(tests)} tests in one run; the last of each kind counts")
     if not generation and not prompts:
-        problems.append("only tests that mix prompt and generation: no rate of either alone")
+        problems.append(
+            "only tests that mix prompt and generation: no rate of either alone"
+        )
     if options is None:
         return problems
     if options.input_tokens and not prompts:
@@ -212,7 +238,9 @@ def _problems(
 
 def _tests(data: bytes) -> list[Test]:
     """Every test in a document, in JSON lines, or in an array printed between other lines."""
-    return [test for document in _documents(data) if (test := _test(document)) is not None]
+    return [
+        test for document in _documents(data) if (test := _test(document)) is not None
+    ]
 
 
 def _documents(data: bytes) -> Iterator[dict[str, Any]]:
@@ -221,7 +249,11 @@ def _documents(data: bytes) -> Iterator[dict[str, Any]]:
     if document is None and array is not None:
         document = reading.json_value(array[0].encode())
     if document is None:
-        document = [reading.json_value(line.encode()) for line in reading.lines(data) if line.startswith("{")]
+        document = [
+            reading.json_value(line.encode())
+            for line in reading.lines(data)
+            if line.startswith("{")
+        ]
     items = document if isinstance(document, list) else [document]
     yield from (item for item in items if isinstance(item, dict))
 
@@ -262,13 +294,18 @@ def _observed(tests: Sequence[Test], warmup: int) -> Observed:
             "dtype": plain,
             "quantization": weights if plain is None else None,
             "kv_cache_dtype": reading.word(first.get("type_k")),
-            "device": reading.word(first.get("gpu_info")) or reading.word(first.get("cpu_info")),
+            "device": reading.word(first.get("gpu_info"))
+            or reading.word(first.get("cpu_info")),
             "requests": len(generation.nanoseconds[warmup:]) if generation else None,
             "input_tokens_mean": prompt.prompt_tokens if prompt else None,
             "output_tokens_mean": generation.generated_tokens if generation else None,
             "batch_size": 1,
             "measured_seconds": sum(measured) / 1e9 if measured else None,
-            "settings": {name: str(first[name]) for name in _SETTINGS if first.get(name) is not None},
+            "settings": {
+                name: str(first[name])
+                for name in _SETTINGS
+                if first.get(name) is not None
+            },
         }
     )
 

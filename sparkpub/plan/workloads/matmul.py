@@ -6,7 +6,16 @@ from typing import Literal, Self
 from pydantic import Field, PositiveInt, model_validator
 
 from sparkpub.plan.workloads import reading
-from sparkpub.plan.workloads.base import MEASURING, PYTHON, WORKDIR, Answer, Case, Command, Options, flags
+from sparkpub.plan.workloads.base import (
+    MEASURING,
+    PYTHON,
+    WORKDIR,
+    Answer,
+    Case,
+    Command,
+    Options,
+    flags,
+)
 
 _SCRIPT, _REPORT = "matmul.py", "report.json"
 
@@ -39,26 +48,46 @@ class MatmulOptions(Options):
 
 def command(case: Case, options: MatmulOptions) -> Command:
     """The payload with its options as flags."""
-    argv = flags(options.flags() | {"--seed": case.seed, "--report": f"{WORKDIR}/{_REPORT}"})
+    argv = flags(
+        options.flags() | {"--seed": case.seed, "--report": f"{WORKDIR}/{_REPORT}"}
+    )
     files = {_SCRIPT: reading.payload(_SCRIPT)}
-    return Command((PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), {}, files, {"report": _REPORT}, MEASURING)
+    return Command(
+        (PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv),
+        {},
+        files,
+        {"report": _REPORT},
+        MEASURING,
+    )
 
 
-def parse(log: bytes, files: Mapping[str, bytes], options: MatmulOptions | None) -> Answer:
+def parse(
+    log: bytes, files: Mapping[str, bytes], options: MatmulOptions | None
+) -> Answer:
     """Rate and time from the report."""
     report = reading.json_object(files.get("report"))
     if report is None:
-        return Answer({}, complete=False, problems=("no report: the multiplication did not finish",))
+        return Answer(
+            {},
+            complete=False,
+            problems=("no report: the multiplication did not finish",),
+        )
     problems = []
     if report.get("correct") is not True:
-        problems.append(f"wrong result: relative error {report.get('relative_error')!r}")
+        problems.append(
+            f"wrong result: relative error {report.get('relative_error')!r}"
+        )
     if options is not None and report.get("size") != options.size:
-        problems.append(f"the report is of size {report.get('size')!r}, not {options.size}")
+        problems.append(
+            f"the report is of size {report.get('size')!r}, not {options.size}"
+        )
     paths = {"matmul_gflop_s": "gflop_s", "matmul_time_mean_ms": "mean_ms"}
     paths |= {name: name for name in ("device_used_before_gib", "device_used_peak_gib")}
     measured = sum(reading.numbers(report.get("times_ms"))) / 1e3 or None
     metrics = reading.metrics_at(report, paths, "report")
-    return reading.own_answer(report, metrics, report | {"measured_seconds": measured}, problems)
+    return reading.own_answer(
+        report, metrics, report | {"measured_seconds": measured}, problems
+    )
 
 
 def printed(log: bytes) -> dict[str, tuple[float, float]]:

@@ -14,15 +14,33 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from sparkpub.plan.workloads import aiperf, llama_bench, reading, sglang, vllm_bench
-from sparkpub.plan.workloads.base import PYTHON, WORKDIR, Answer, Case, Command, Options, flags
+from sparkpub.plan.workloads.base import (
+    PYTHON,
+    WORKDIR,
+    Answer,
+    Case,
+    Command,
+    Options,
+    flags,
+)
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import MetricValue, Observed
 
-_DRIVER, _WANTED, _REPORT, _SERVER = "openai_endpoint.py", "endpoint.json", "report.json", "server.json"
+_DRIVER, _WANTED, _REPORT, _SERVER = (
+    "openai_endpoint.py",
+    "endpoint.json",
+    "report.json",
+    "server.json",
+)
 _AIPERF_FOLDER = "aiperf"
 _PROMPTS = "prompts.jsonl"
 
-_ENGINES = {"vllm": "vLLM", "llamacpp": "llama.cpp", "sglang": "SGLang", "trtllm": "TensorRT-LLM"}
+_ENGINES = {
+    "vllm": "vLLM",
+    "llamacpp": "llama.cpp",
+    "sglang": "SGLang",
+    "trtllm": "TensorRT-LLM",
+}
 """How servers sign: the prefix of their metrics, or `owned_by` in /v1/models."""
 _GENERATED = (
     "vllm:generation_tokens_total",
@@ -30,7 +48,9 @@ _GENERATED = (
     "llamacpp:tokens_predicted_total",
 )
 """Counters of generated tokens."""
-_SAMPLE = re.compile(r"^(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>[^}]*)\})? (?P<value>\S+)")
+_SAMPLE = re.compile(
+    r"^(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>[^}]*)\})? (?P<value>\S+)"
+)
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
@@ -90,11 +110,15 @@ def command(case: Case, options: OpenaiEndpointOptions) -> Command:
     if url is None and case.server is not None:
         url = case.server.url
     if url is None:
-        raise WorkloadError("openai-endpoint needs the server's address", where=where, remedy="add url:")
+        raise WorkloadError(
+            "openai-endpoint needs the server's address", where=where, remedy="add url:"
+        )
     tokenizer = options.tokenizer or case.model_path
     if tokenizer is None:
         raise WorkloadError(
-            "openai-endpoint needs a tokenizer", where=where, remedy="add tokenizer:, or path: of the model"
+            "openai-endpoint needs a tokenizer",
+            where=where,
+            remedy="add tokenizer:, or path: of the model",
         )
     url = url.rstrip("/")
     clients = {
@@ -117,7 +141,11 @@ def command(case: Case, options: OpenaiEndpointOptions) -> Command:
         "dataset": options.dataset,
         "requests": options.requests,
         "output_tokens": options.output_tokens,
-        "clients": [{"name": name} | client for name, client in clients.items() if options.client in (None, name)],
+        "clients": [
+            {"name": name} | client
+            for name, client in clients.items()
+            if options.client in (None, name)
+        ],
     }
     files = {_DRIVER: reading.payload(_DRIVER), _WANTED: json.dumps(wanted).encode()}
     return Command(
@@ -129,7 +157,9 @@ def command(case: Case, options: OpenaiEndpointOptions) -> Command:
     )
 
 
-def _vllm(case: Case, options: OpenaiEndpointOptions, url: str, tokenizer: str) -> list[str]:
+def _vllm(
+    case: Case, options: OpenaiEndpointOptions, url: str, tokenizer: str
+) -> list[str]:
     """`vllm bench serve`; `{model}` and `{workdir}` are filled in by the driver."""
     data: dict[str, object]
     if options.dataset is not None:
@@ -167,15 +197,25 @@ def _vllm(case: Case, options: OpenaiEndpointOptions, url: str, tokenizer: str) 
     return ["vllm", "bench", "serve", *argv, *options.extra_args]
 
 
-def _aiperf(case: Case, options: OpenaiEndpointOptions, url: str, tokenizer: str) -> list[str]:
+def _aiperf(
+    case: Case, options: OpenaiEndpointOptions, url: str, tokenizer: str
+) -> list[str]:
     """`aiperf profile`; `{model}` and `{workdir}` are filled in by the driver."""
     data: dict[str, object]
     if options.dataset is not None:
-        data = {"--input-file": f"{WORKDIR}/{_PROMPTS}", "--custom-dataset-type": "single_turn"}
+        data = {
+            "--input-file": f"{WORKDIR}/{_PROMPTS}",
+            "--custom-dataset-type": "single_turn",
+        }
     else:
         data = {"--isl": options.input_tokens, "--isl-stddev": 0}
     argv = flags(
-        {"--model": "{model}", "--tokenizer": tokenizer, "--url": url, "--endpoint-type": "completions"}
+        {
+            "--model": "{model}",
+            "--tokenizer": tokenizer,
+            "--url": url,
+            "--endpoint-type": "completions",
+        }
         | {"--streaming": True}
         | data
         | {
@@ -192,19 +232,33 @@ def _aiperf(case: Case, options: OpenaiEndpointOptions, url: str, tokenizer: str
             "--no-server-metrics": True,
         }
     )
-    extra = ["--extra-inputs", "ignore_eos:true", "--extra-inputs", f"temperature:{options.temperature:g}"]
+    extra = [
+        "--extra-inputs",
+        "ignore_eos:true",
+        "--extra-inputs",
+        f"temperature:{options.temperature:g}",
+    ]
     return ["aiperf", "profile", *argv, *extra, *options.extra_args]
 
 
-def parse(log: bytes, files: Mapping[str, bytes], options: OpenaiEndpointOptions | None) -> Answer:
+def parse(
+    log: bytes, files: Mapping[str, bytes], options: OpenaiEndpointOptions | None
+) -> Answer:
     """Figures from the client's report; who answered from what the server said."""
     report = reading.json_object(files.get("report"))
     server = reading.json_object(files.get("output")) or {}
     loaded = _loaded(log)
     said = _identity(server)
-    identity = loaded | said | {"settings": loaded.get("settings", {}) | said["settings"]}
+    identity = (
+        loaded | said | {"settings": loaded.get("settings", {}) | said["settings"]}
+    )
     if report is None:
-        return Answer({}, reading.observed(identity), complete=False, problems=("no report from the client",))
+        return Answer(
+            {},
+            reading.observed(identity),
+            complete=False,
+            problems=("no report from the client",),
+        )
     if aiperf.is_report(report):
         metrics = aiperf.metrics(report)
         load = aiperf.load(report)
@@ -216,7 +270,12 @@ def parse(log: bytes, files: Mapping[str, bytes], options: OpenaiEndpointOptions
     else:
         client = vllm_bench.parse(b"", {"report": json.dumps(report).encode()}, None)
         metrics = dict(client.metrics)
-        names = ("requests", "input_tokens_mean", "output_tokens_mean", "measured_seconds")
+        names = (
+            "requests",
+            "input_tokens_mean",
+            "output_tokens_mean",
+            "measured_seconds",
+        )
         load = {name: getattr(client.observed, name) for name in names}
         problems = [problem for problem in client.problems if "request" in problem]
     metrics |= vllm_bench.memory(reading.lines(log)) | _cache(server)
@@ -229,7 +288,9 @@ def parse(log: bytes, files: Mapping[str, bytes], options: OpenaiEndpointOptions
     return Answer(metrics, observed, complete=complete, problems=tuple(problems))
 
 
-def _other_load(observed: Observed, server: Mapping[str, Any], options: OpenaiEndpointOptions) -> list[str]:
+def _other_load(
+    observed: Observed, server: Mapping[str, Any], options: OpenaiEndpointOptions
+) -> list[str]:
     """Lengths that were not asked for, and tokens that somebody else had generated meanwhile."""
     asked = options.input_tokens if options.dataset is None else None
     found = vllm_bench.other_lengths(observed, asked, options.output_tokens)
@@ -260,7 +321,11 @@ def _identity(server: Mapping[str, Any]) -> dict[str, Any]:
     information = reading.at(said, "/get_model_info")
     samples = _samples(server.get("metrics_after"))
     version = reading.word(reading.at(reading.at(said, "/version"), "version"))
-    path = entry.get("root") or reading.at(properties, "model_path") or reading.at(information, "model_path")
+    path = (
+        entry.get("root")
+        or reading.at(properties, "model_path")
+        or reading.at(information, "model_path")
+    )
     settings = {
         "client": server.get("client"),
         "client_version": server.get("client_version"),
@@ -274,7 +339,9 @@ def _identity(server: Mapping[str, Any]) -> dict[str, Any]:
         "weight_bytes": reading.positive_int(reading.at(entry, "meta.size")),
         **_weights_format(entry),
         "batch_size": reading.positive_int(reading.at(properties, "total_slots")),
-        "settings": {name: str(value) for name, value in settings.items() if value is not None},
+        "settings": {
+            name: str(value) for name, value in settings.items() if value is not None
+        },
     }
     return {name: value for name, value in found.items() if value is not None}
 
@@ -297,16 +364,28 @@ def _model_entry(said: Any, name: Any) -> Mapping[str, Any]:
 def _engine(entry: Mapping[str, Any], samples: Mapping[str, Any]) -> str | None:
     """The engine by the prefix of its metrics, else by who owns the model."""
     prefixes = {name.partition(":")[0] for name in samples if ":" in name}
-    signed = next((prefix for prefix in _ENGINES if prefix in prefixes), str(entry.get("owned_by")))
+    signed = next(
+        (prefix for prefix in _ENGINES if prefix in prefixes),
+        str(entry.get("owned_by")),
+    )
     return _ENGINES.get(signed)
 
 
 def _cache(server: Mapping[str, Any]) -> dict[str, MetricValue]:
     """The capacity of vLLM's KV cache, which its metrics give as blocks."""
-    for labels, _ in _samples(server.get("metrics_after")).get("vllm:cache_config_info", ()):
-        blocks, size = reading.number(labels.get("num_gpu_blocks")), reading.number(labels.get("block_size"))
+    for labels, _ in _samples(server.get("metrics_after")).get(
+        "vllm:cache_config_info", ()
+    ):
+        blocks, size = (
+            reading.number(labels.get("num_gpu_blocks")),
+            reading.number(labels.get("block_size")),
+        )
         if blocks and size:
-            return {"kv_cache_tokens": reading.metric("kv_cache_tokens", blocks * size, "report")}
+            return {
+                "kv_cache_tokens": reading.metric(
+                    "kv_cache_tokens", blocks * size, "report"
+                )
+            }
     return {}
 
 

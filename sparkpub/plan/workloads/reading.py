@@ -43,7 +43,9 @@ def payload(name: str) -> bytes:
 def text(data: bytes) -> str:
     """Bytes as text: UTF-8 or UTF-16 by its mark, what cannot be decoded replaced, escape sequences removed."""
     wide = data.startswith(_WIDE_MARKS)
-    return _ESCAPES.sub("", data.decode("utf-16" if wide else "utf-8-sig", errors="replace")).replace("\0", "")
+    return _ESCAPES.sub(
+        "", data.decode("utf-16" if wide else "utf-8-sig", errors="replace")
+    ).replace("\0", "")
 
 
 def lines(data: bytes) -> list[str]:
@@ -69,7 +71,11 @@ def json_object(data: bytes | None) -> dict[str, Any] | None:
 
 def objects(document: Any) -> list[dict[str, Any]]:
     """The objects of a list; empty for anything else."""
-    return [item for item in document if isinstance(item, dict)] if isinstance(document, list) else []
+    return (
+        [item for item in document if isinstance(item, dict)]
+        if isinstance(document, list)
+        else []
+    )
 
 
 def at(document: Any, path: str) -> Any:
@@ -79,7 +85,9 @@ def at(document: Any, path: str) -> Any:
             document = document.get(part)
         elif isinstance(document, list) and part.lstrip("-").isdecimal():
             index = int(part)
-            document = document[index] if -len(document) <= index < len(document) else None
+            document = (
+                document[index] if -len(document) <= index < len(document) else None
+            )
         else:
             return None
     return document
@@ -92,28 +100,44 @@ def number(value: Any) -> float | None:
             value = float(value.replace(",", ""))
         except ValueError:
             return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not math.isfinite(value)
+    ):
         return None
     return float(value)
 
 
 def numbers(values: Any) -> list[float]:
     """The finite numbers of a list; empty for anything else."""
-    return [found for item in values if (found := number(item)) is not None] if isinstance(values, list) else []
+    return (
+        [found for item in values if (found := number(item)) is not None]
+        if isinstance(values, list)
+        else []
+    )
 
 
 def positive_int(value: Any) -> int | None:
     """A whole number above zero, or None."""
     found = number(value)
-    return int(found) if found is not None and found >= 1 and found == int(found) else None
+    return (
+        int(found) if found is not None and found >= 1 and found == int(found) else None
+    )
 
 
 def word(value: Any) -> str | None:
     """Text that says something; None for null, for nothing, and for the text "None" that some tools write."""
-    return value.strip() if isinstance(value, str) and value.strip() not in ("", "None", "N/A") else None
+    return (
+        value.strip()
+        if isinstance(value, str) and value.strip() not in ("", "None", "N/A")
+        else None
+    )
 
 
-def metric(name: str, value: Any, source: Source, *, scale: float = 1.0, reason: str = "") -> MetricValue:
+def metric(
+    name: str, value: Any, source: Source, *, scale: float = 1.0, reason: str = ""
+) -> MetricValue:
     """A known metric. `scale` converts to its unit; what is no number, or beyond what is physically possible,
     becomes null with a reason."""
     known, found = METRICS[name], number(value)
@@ -122,7 +146,12 @@ def metric(name: str, value: Any, source: Source, *, scale: float = 1.0, reason:
         return MetricValue(value=None, unit=known.unit, source=source, reason=why)
     found *= scale
     if not math.isfinite(found) or not known.minimum <= found <= known.maximum:
-        return MetricValue(value=None, unit=known.unit, source=source, reason=f"the {source} gives {value!r}")
+        return MetricValue(
+            value=None,
+            unit=known.unit,
+            source=source,
+            reason=f"the {source} gives {value!r}",
+        )
     return MetricValue(value=found, unit=known.unit, source=source)
 
 
@@ -131,10 +160,16 @@ def known(metrics: Mapping[str, MetricValue], name: str) -> bool:
     return name in metrics and metrics[name].value is not None
 
 
-def metrics_at(document: Any, paths: Mapping[str, str], source: Source, scale: float = 1.0) -> dict[str, MetricValue]:
+def metrics_at(
+    document: Any, paths: Mapping[str, str], source: Source, scale: float = 1.0
+) -> dict[str, MetricValue]:
     """Known metrics from a document, by dotted path; what the document does not mention is left out."""
     found = {name: at(document, path) for name, path in paths.items()}
-    return {name: metric(name, value, source, scale=scale) for name, value in found.items() if value is not None}
+    return {
+        name: metric(name, value, source, scale=scale)
+        for name, value in found.items()
+        if value is not None
+    }
 
 
 def durations(values: Iterable[float]) -> list[float]:
@@ -142,7 +177,9 @@ def durations(values: Iterable[float]) -> list[float]:
     return [value for value in values if 0 <= value < _LONGEST_MS]
 
 
-def distribution(stem: str, values: Sequence[float], source: Source) -> dict[str, MetricValue]:
+def distribution(
+    stem: str, values: Sequence[float], source: Source
+) -> dict[str, MetricValue]:
     """Mean, extremes and percentiles of milliseconds over requests; nothing for no values.
 
     Percentiles are interpolated linearly between order statistics (NumPy's default, Hyndman and Fan's type 7),
@@ -153,14 +190,24 @@ def distribution(stem: str, values: Sequence[float], source: Source) -> dict[str
         return {}
     found = {"mean": array.mean(), "min": array.min(), "max": array.max()}
     percents = (50, 90, 95, 99)
-    found |= {f"p{q}": value for q, value in zip(percents, np.percentile(array, percents), strict=True)}
-    return {f"{stem}_{key}_ms": metric(f"{stem}_{key}_ms", float(value), source) for key, value in found.items()}
+    found |= {
+        f"p{q}": value
+        for q, value in zip(percents, np.percentile(array, percents), strict=True)
+    }
+    return {
+        f"{stem}_{key}_ms": metric(f"{stem}_{key}_ms", float(value), source)
+        for key, value in found.items()
+    }
 
 
-def distributions(series: Mapping[str, Sequence[float]], source: Source) -> dict[str, MetricValue]:
+def distributions(
+    series: Mapping[str, Sequence[float]], source: Source
+) -> dict[str, MetricValue]:
     """`distribution` of several series, by stem."""
     return {
-        name: value for stem, values in series.items() for name, value in distribution(stem, values, source).items()
+        name: value
+        for stem, values in series.items()
+        for name, value in distribution(stem, values, source).items()
     }
 
 
@@ -170,27 +217,41 @@ def phases(document: Any) -> tuple[Phase, ...]:
     for item in document if isinstance(document, list) else ():
         start, end = number(at(item, "start_seconds")), number(at(item, "end_seconds"))
         if start is not None and end is not None and 0 <= start <= end:
-            read.append(Phase(name=str(at(item, "name")), start_seconds=start, end_seconds=end))
+            read.append(
+                Phase(name=str(at(item, "name")), start_seconds=start, end_seconds=end)
+            )
     return tuple(read)
 
 
 def words(document: Any) -> dict[str, str]:
     """A mapping of words, such as name to version; empty for anything else."""
-    return {str(name): str(value) for name, value in document.items()} if isinstance(document, dict) else {}
+    return (
+        {str(name): str(value) for name, value in document.items()}
+        if isinstance(document, dict)
+        else {}
+    )
 
 
 def observed(document: Any) -> Observed:
     """What was observed, by field; what is null, unknown or impossible is left out."""
     facts = document if isinstance(document, dict) else {}
-    read = {name: facts[name] for name in Observed.model_fields if facts.get(name) is not None}
+    read = {
+        name: facts[name]
+        for name in Observed.model_fields
+        if facts.get(name) is not None
+    }
     try:
         return Observed.model_validate(read)
     except ValidationError as error:
         wrong = {item["loc"][0] for item in error.errors()}
-        return Observed.model_validate({name: value for name, value in read.items() if name not in wrong})
+        return Observed.model_validate(
+            {name: value for name, value in read.items() if name not in wrong}
+        )
 
 
-def printed(log: bytes, patterns: Mapping[str, str], scale: float = 1.0) -> dict[str, tuple[float, float]]:
+def printed(
+    log: bytes, patterns: Mapping[str, str], scale: float = 1.0
+) -> dict[str, tuple[float, float]]:
     """Figures in a log, by metric: the value of the last match of each pattern, and half a unit of its last digit."""
     said = lines(log)
     found = {}
@@ -204,7 +265,10 @@ def printed(log: bytes, patterns: Mapping[str, str], scale: float = 1.0) -> dict
 
 
 def own_answer(
-    report: Mapping[str, Any], metrics: Mapping[str, MetricValue], seen: Any, problems: Sequence[str]
+    report: Mapping[str, Any],
+    metrics: Mapping[str, MetricValue],
+    seen: Any,
+    problems: Sequence[str],
 ) -> Answer:
     """What a payload of ours says: every report of theirs carries its phases."""
     return Answer(
@@ -217,7 +281,9 @@ def own_answer(
     )
 
 
-def search(log: Iterable[str], pattern: str | re.Pattern[str], *, first: bool = False) -> str | None:
+def search(
+    log: Iterable[str], pattern: str | re.Pattern[str], *, first: bool = False
+) -> str | None:
     """The first group of `pattern` in the lines of a log: of the last match, since tools print a figure while
     profiling and again when it is real, or of the first."""
     compiled, found = re.compile(pattern), None

@@ -15,8 +15,19 @@ _RATES = {
     "total_throughput_tok_s": "total_throughput",
     "request_throughput_req_s": "request_throughput",
 }
-_LATENCIES = {"ttft": "ttft", "tpot": "tpot", "itl": "itl", "request_latency": "e2e_latency"}
-_STATISTICS = {"mean": "mean", "p50": "median", "p90": "p90", "p95": "p95", "p99": "p99"}
+_LATENCIES = {
+    "ttft": "ttft",
+    "tpot": "tpot",
+    "itl": "itl",
+    "request_latency": "e2e_latency",
+}
+_STATISTICS = {
+    "mean": "mean",
+    "p50": "median",
+    "p90": "p90",
+    "p95": "p95",
+    "p99": "p99",
+}
 
 
 def is_report(report: Mapping[str, Any]) -> bool:
@@ -30,15 +41,23 @@ def metrics(report: Mapping[str, Any]) -> dict[str, MetricValue]:
         return {}
     paths = dict(_RATES)
     for stem, theirs in _LATENCIES.items():
-        paths |= {f"{stem}_{key}_ms": f"{statistic}_{theirs}_ms" for key, statistic in _STATISTICS.items()}
+        paths |= {
+            f"{stem}_{key}_ms": f"{statistic}_{theirs}_ms"
+            for key, statistic in _STATISTICS.items()
+        }
     found = reading.metrics_at(report, paths, "report")
-    return found | reading.metrics_at(report, {"measured_time_ms": "duration"}, "report", scale=1e3)
+    return found | reading.metrics_at(
+        report, {"measured_time_ms": "duration"}, "report", scale=1e3
+    )
 
 
 def load(report: Mapping[str, Any]) -> dict[str, Any]:
     """Requests and mean lengths that were really processed, as fields of `Observed`."""
     requests = reading.positive_int(report.get("completed"))
-    found: dict[str, Any] = {"requests": requests, "measured_seconds": reading.number(report.get("duration"))}
+    found: dict[str, Any] = {
+        "requests": requests,
+        "measured_seconds": reading.number(report.get("duration")),
+    }
     for kind in ("input", "output"):
         total = reading.number(report.get(f"total_{kind}_tokens"))
         if requests is not None and total is not None:

@@ -19,8 +19,14 @@ _PREFIX = re.compile(
 )
 _LABELLED = re.compile(r"^((?:\[\w+\] )?[A-Z][^:]{0,60}?)\s*:\s*(\S.*)$")
 _WORDS = {
-    "mean": "average", "min": "minimum", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "max": "maximum",
-}  # fmt: skip
+    "mean": "average",
+    "min": "minimum",
+    "p50": "p50",
+    "p90": "p90",
+    "p95": "p95",
+    "p99": "p99",
+    "max": "maximum",
+}
 
 # Metric to where it stands in --report_json and to the label that prints it. Times are milliseconds, whatever the key
 # says. `Token Throughput` alone was output tokens, before the total was added.
@@ -29,17 +35,30 @@ _FIGURES: dict[str, tuple[str, tuple[str, ...]]] = {
         "performance.system_output_throughput_tok_s",
         ("Total Output Throughput (tokens/sec)", "Token Throughput (tokens/sec)"),
     ),
-    "total_throughput_tok_s": ("performance.system_total_throughput_tok_s", ("Total Token Throughput (tokens/sec)",)),
-    "request_throughput_req_s": ("performance.request_throughput_req_s", ("Request Throughput (req/sec)",)),
+    "total_throughput_tok_s": (
+        "performance.system_total_throughput_tok_s",
+        ("Total Token Throughput (tokens/sec)",),
+    ),
+    "request_throughput_req_s": (
+        "performance.request_throughput_req_s",
+        ("Request Throughput (req/sec)",),
+    ),
     "output_throughput_per_user_tok_s": (
         "performance.output_throughput_per_user_tok_s",
-        ("Per User Output Throughput [w/ ctx] (tps/user)", "Per User Output Throughput (tokens/sec/user)"),
+        (
+            "Per User Output Throughput [w/ ctx] (tps/user)",
+            "Per User Output Throughput (tokens/sec/user)",
+        ),
     ),
     "measured_time_ms": ("performance.total_latency_ms", ("Total Latency (ms)",)),
     **{
         f"{stem}_{key}_ms": (f"{path}.{word}", (f"[{label}] {word.upper()}",))
         for stem, path, label in (
-            ("request_latency", "performance.request_latency_percentiles_ms", "Latency"),
+            (
+                "request_latency",
+                "performance.request_latency_percentiles_ms",
+                "Latency",
+            ),
             ("ttft", "streaming_metrics.ttft_percentiles", "TTFT"),
             ("tpot", "streaming_metrics.tpot_percentiles", "TPOT"),
         )
@@ -47,9 +66,18 @@ _FIGURES: dict[str, tuple[str, tuple[str, ...]]] = {
     },
 }
 _AVERAGES = {
-    "request_latency_mean_ms": ("performance.avg_request_latency_ms", ("Average request latency (ms)",)),
-    "ttft_mean_ms": ("streaming_metrics.avg_ttft_ms", ("Average time-to-first-token [TTFT] (ms)",)),
-    "tpot_mean_ms": ("streaming_metrics.avg_tpot_ms", ("Average time-per-output-token [TPOT] (ms)",)),
+    "request_latency_mean_ms": (
+        "performance.avg_request_latency_ms",
+        ("Average request latency (ms)",),
+    ),
+    "ttft_mean_ms": (
+        "streaming_metrics.avg_ttft_ms",
+        ("Average time-to-first-token [TTFT] (ms)",),
+    ),
+    "tpot_mean_ms": (
+        "streaming_metrics.avg_tpot_ms",
+        ("Average time-per-output-token [TPOT] (ms)",),
+    ),
 }
 """Where the percentiles are not there: old reports have averages only."""
 
@@ -59,10 +87,20 @@ _ENERGY: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """Of newer versions, from NVML's counter over the measured phase; it is not printed."""
 
-_PEAK = r"Peak memory during memory usage profiling \(torch \+ non-torch\): ([\d.]+) GiB"
-_KV_ALLOCATED = re.compile(r"\[MemUsageChange\] Allocated ([\d.]+) GiB for max tokens in paged KV cache \((\d+)\)")
+_PEAK = (
+    r"Peak memory during memory usage profiling \(torch \+ non-torch\): ([\d.]+) GiB"
+)
+_KV_ALLOCATED = re.compile(
+    r"\[MemUsageChange\] Allocated ([\d.]+) GiB for max tokens in paged KV cache \((\d+)\)"
+)
 _TWICE = ("output_throughput_tok_s", "measured_time_ms")
-_SETTINGS = ("load_format", "attn_backend", "moe_backend", "kv_cache_dtype", "enable_block_reuse")
+_SETTINGS = (
+    "load_format",
+    "attn_backend",
+    "moe_backend",
+    "kv_cache_dtype",
+    "enable_block_reuse",
+)
 
 
 def read(log: bytes, files: Mapping[str, bytes], wanted: int | None = None) -> Answer:
@@ -77,7 +115,11 @@ def read(log: bytes, files: Mapping[str, bytes], wanted: int | None = None) -> A
     requests = reading.objects(reading.json_value(files.get("requests")))
     memory = _memory(lines)
     in_log, in_report = _printed(printed), _reported(report)
-    metrics = in_log | {name: reading.metric(name, value, "log") for name, value in memory.items() if value is not None}
+    metrics = in_log | {
+        name: reading.metric(name, value, "log")
+        for name, value in memory.items()
+        if value is not None
+    }
     metrics |= in_report | _request_metrics(requests)
     observed = _observed(report or {}, printed, lines, memory)
     complete = reading.known(metrics, "output_throughput_tok_s")
@@ -93,7 +135,10 @@ def read(log: bytes, files: Mapping[str, bytes], wanted: int | None = None) -> A
 def _why_incomplete(lines: Sequence[str]) -> str:
     text = "\n".join(lines)
     # Warm-up and measurement each end with this line.
-    if re.search(r"Benchmark done\. Reporting|Writing report to", text) or text.count("Benchmark complete.") >= 2:
+    if (
+        re.search(r"Benchmark done\. Reporting|Writing report to", text)
+        or text.count("Benchmark complete.") >= 2
+    ):
         return "measured but no report: the engine finished measuring and ended before it reported"
     if "Keyboard interrupt, exiting benchmark" in text:
         return "no report: the benchmark was interrupted"
@@ -101,18 +146,28 @@ def _why_incomplete(lines: Sequence[str]) -> str:
 
 
 def _memory(lines: Sequence[str]) -> dict[str, float | None]:
-    allocations = [(float(found[1]), int(found[2])) for line in lines for found in _KV_ALLOCATED.finditer(line)]
+    allocations = [
+        (float(found[1]), int(found[2]))
+        for line in lines
+        for found in _KV_ALLOCATED.finditer(line)
+    ]
     # AutoDeploy prints 0.00 GiB for a manager that holds no cache of its own: it means nothing, not no cache.
     real = [allocation for allocation in allocations if allocation[0] > 0]
-    quota = reading.number(reading.search(lines, r"KV cache manager v2 device quota set to ([\d.]+)\s*GiB"))
+    quota = reading.number(
+        reading.search(lines, r"KV cache manager v2 device quota set to ([\d.]+)\s*GiB")
+    )
     return {
         "peak_memory_gib": reading.number(reading.search(lines, _PEAK)),
         "kv_cache_gib": real[-1][0] if real else quota,
         "kv_cache_tokens": real[-1][1] if real else None,
         # Old logs do not print it; the allocation gives it to half a unit of its last digit.
-        "kv_bytes_per_token": reading.number(reading.search(lines, r"kv size (?:per token )?is (\d+)"))
+        "kv_bytes_per_token": reading.number(
+            reading.search(lines, r"kv size (?:per token )?is (\d+)")
+        )
         or (round(max(real)[0] * GIB / max(real)[1]) if real else None),
-        "weights_gib": reading.number(reading.search(lines, r"Use ([\d.]+) GB for model weights")),
+        "weights_gib": reading.number(
+            reading.search(lines, r"Use ([\d.]+) GB for model weights")
+        ),
     }
 
 
@@ -120,7 +175,9 @@ def _reported(report: Mapping[str, Any] | None) -> dict[str, MetricValue]:
     """Of the JSON report; a mean beside its percentiles counts before an average that stands alone."""
     found: dict[str, MetricValue] = {}
     for table in (_AVERAGES, _FIGURES, _ENERGY):
-        found |= reading.metrics_at(report, {name: path for name, (path, _) in table.items()}, "report")
+        found |= reading.metrics_at(
+            report, {name: path for name, (path, _) in table.items()}, "report"
+        )
     return found
 
 
@@ -138,8 +195,12 @@ def _printed(printed: Mapping[str, str]) -> dict[str, MetricValue]:
 
 def printed(log: bytes) -> dict[str, tuple[float, float]]:
     """The figures of the overview that trtllm-bench prints, four decimals each."""
-    labels = {name: label for name, (_, (label, *_)) in _FIGURES.items() if name in _TWICE}
-    patterns = {name: rf"^{re.escape(label)}\s*:\s*([\d.]+)$" for name, label in labels.items()}
+    labels = {
+        name: label for name, (_, (label, *_)) in _FIGURES.items() if name in _TWICE
+    }
+    patterns = {
+        name: rf"^{re.escape(label)}\s*:\s*([\d.]+)$" for name, label in labels.items()
+    }
     return reading.printed(log, patterns)
 
 
@@ -150,7 +211,11 @@ def _milliseconds(requests: Sequence[Mapping[str, Any]], key: str) -> list[float
 
 def _request_metrics(requests: Sequence[Mapping[str, Any]]) -> dict[str, MetricValue]:
     """From the requests' records, in nanoseconds. Without streaming there is no first token (-1) and no TPOT."""
-    streamed = [item for item in requests if (reading.number(item.get("first_token_timestamp")) or -1) > 0]
+    streamed = [
+        item
+        for item in requests
+        if (reading.number(item.get("first_token_timestamp")) or -1) > 0
+    ]
     series = {
         "request_latency": _milliseconds(requests, "end_to_end_latency"),
         "ttft": _milliseconds(streamed, "time_to_first_token"),
@@ -160,20 +225,33 @@ def _request_metrics(requests: Sequence[Mapping[str, Any]]) -> dict[str, MetricV
 
 
 def _disagreements(
-    report: Mapping[str, MetricValue], printed: Mapping[str, MetricValue], requests: Sequence[Mapping[str, Any]]
+    report: Mapping[str, MetricValue],
+    printed: Mapping[str, MetricValue],
+    requests: Sequence[Mapping[str, Any]],
 ) -> list[str]:
     """Where two pieces of evidence of one run contradict each other beyond rounding."""
     slowest = max(_milliseconds(requests, "end_to_end_latency"), default=None)
-    pairs = [(name, "log", value.value) for name in _TWICE if (value := printed.get(name))]
+    pairs = [
+        (name, "log", value.value) for name in _TWICE if (value := printed.get(name))
+    ]
     return [
         f"{name}: the report says {one.value:g} and the {other} {two:g}"
-        for name, other, two in (*pairs, ("request_latency_max_ms", "requests", slowest))
-        if (one := report.get(name)) and one.value and two and abs(one.value - two) > 1e-3 * one.value
+        for name, other, two in (
+            *pairs,
+            ("request_latency_max_ms", "requests", slowest),
+        )
+        if (one := report.get(name))
+        and one.value
+        and two
+        and abs(one.value - two) > 1e-3 * one.value
     ]
 
 
 def _observed(
-    report: Mapping[str, Any], printed: Mapping[str, str], lines: Sequence[str], memory: Mapping[str, float | None]
+    report: Mapping[str, Any],
+    printed: Mapping[str, str],
+    lines: Sequence[str],
+    memory: Mapping[str, float | None],
 ) -> Observed:
     def fact(path: str, label: str, convert: Callable[[Any], Any]) -> Any:
         """From the JSON report, else from the printed one."""
@@ -182,31 +260,57 @@ def _observed(
 
     version = reading.search(lines, r"TensorRT[- ]LLM [Vv]ersion:\s*(\S+)")
     finished = bool(report) or "= PERFORMANCE OVERVIEW" in lines
-    speculative = "decoding_stats" in report or any(line.startswith("= DECODING STATISTICS") for line in lines)
-    weights, measured = memory["weights_gib"], reading.number(reading.at(report, "performance.total_latency_ms"))
+    speculative = "decoding_stats" in report or any(
+        line.startswith("= DECODING STATISTICS") for line in lines
+    )
+    weights, measured = (
+        memory["weights_gib"],
+        reading.number(reading.at(report, "performance.total_latency_ms")),
+    )
     load_format = reading.search(lines, r"load_format=<?(?:LoadFormat\.)?['\"]?(\w+)")
     return reading.observed(
         {
             "engine": "TensorRT-LLM" if finished or version else None,
-            "engine_version": reading.word(reading.at(report, "engine.version")) or version,
+            "engine_version": reading.word(reading.at(report, "engine.version"))
+            or version,
             "model_path": fact("engine.model_path", "Model Path", reading.word),
-            "random_weights": None if load_format is None else load_format.upper() == "DUMMY",
+            "random_weights": None
+            if load_format is None
+            else load_format.upper() == "DUMMY",
             "weight_bytes": round(weights * GIB) if weights else None,
             "kv_bytes_per_token": reading.positive_int(memory["kv_bytes_per_token"]),
             "dtype": fact("engine.dtype", "Dtype", reading.word),
-            "kv_cache_dtype": fact("engine.kv_cache_dtype", "KV Cache Dtype", reading.word),
+            "kv_cache_dtype": fact(
+                "engine.kv_cache_dtype", "KV Cache Dtype", reading.word
+            ),
             "quantization": fact("engine.quantization", "Quantization", reading.word),
             "device": reading.word(reading.at(report, "machine.name"))
             or reading.search(lines, r"^(\S.*), memory [\d.]+ GB, "),
-            "device_total_gib": reading.number(reading.search(lines, r"device total memory ([\d.]+) GiB")),
-            "requests": fact("request_info.num_requests", "Number of requests", reading.positive_int),
-            "input_tokens_mean": fact("request_info.avg_input_length", "Average Input Length (tokens)", reading.number),
-            "output_tokens_mean": fact(
-                "request_info.avg_output_length", "Average Output Length (tokens)", reading.number
+            "device_total_gib": reading.number(
+                reading.search(lines, r"device total memory ([\d.]+) GiB")
             ),
-            "batch_size": fact("world_info.max_batch_size", "Max Runtime Batch Size", reading.positive_int),
+            "requests": fact(
+                "request_info.num_requests", "Number of requests", reading.positive_int
+            ),
+            "input_tokens_mean": fact(
+                "request_info.avg_input_length",
+                "Average Input Length (tokens)",
+                reading.number,
+            ),
+            "output_tokens_mean": fact(
+                "request_info.avg_output_length",
+                "Average Output Length (tokens)",
+                reading.number,
+            ),
+            "batch_size": fact(
+                "world_info.max_batch_size",
+                "Max Runtime Batch Size",
+                reading.positive_int,
+            ),
             "concurrency_mean": fact(
-                "request_info.avg_num_concurrent_requests", "Number of concurrent requests", reading.number
+                "request_info.avg_num_concurrent_requests",
+                "Number of concurrent requests",
+                reading.number,
             ),
             # A log that was cut may have lost the section, and only a JSON report is known to be whole.
             "speculative_decoding": speculative if report or speculative else None,
@@ -216,13 +320,20 @@ def _observed(
     )
 
 
-def _settings(report: Mapping[str, Any], printed: Mapping[str, str], lines: Sequence[str]) -> dict[str, str]:
+def _settings(
+    report: Mapping[str, Any], printed: Mapping[str, str], lines: Sequence[str]
+) -> dict[str, str]:
     """Further settings in the engine's own words."""
     found = {
-        "model": reading.word(reading.at(report, "engine.model")) or reading.word(printed.get("Model")),
+        "model": reading.word(reading.at(report, "engine.model"))
+        or reading.word(printed.get("Model")),
         "backend": reading.word(reading.at(report, "engine.backend")),
-        "scheduling_policy": reading.word(reading.at(report, "world_info.scheduling_policy")),
+        "scheduling_policy": reading.word(
+            reading.at(report, "world_info.scheduling_policy")
+        ),
         "snapshot": reading.search(lines, r"/snapshots/([0-9a-f]{40})"),
     }
-    found |= {name: reading.search(lines, rf"\b{name}=<?['\"]?([\w.]+)") for name in _SETTINGS}
+    found |= {
+        name: reading.search(lines, rf"\b{name}=<?['\"]?([\w.]+)") for name in _SETTINGS
+    }
     return {name: value for name, value in found.items() if value is not None}

@@ -15,7 +15,12 @@ from sparkpub.plan.workloads import trtllm_answer
 from sparkpub.plan.workloads.base import WORKDIR, Answer, Case, Command, Options, flags
 from sparkpub.record.errors import WorkloadError
 
-_DATASET, _API, _REPORT, _REQUESTS = "dataset.jsonl", "llm_api_options.yaml", "report.json", "requests.json"
+_DATASET, _API, _REPORT, _REQUESTS = (
+    "dataset.jsonl",
+    "llm_api_options.yaml",
+    "report.json",
+    "requests.json",
+)
 _TOKEN_IDS = 100, 30_000
 """Random prompts are drawn from these; every vocabulary in use is larger."""
 
@@ -59,7 +64,9 @@ class TrtllmBenchOptions(Options):
     """Pins the KV cache to so many tokens: the fair way to compare environments."""
     llm_api_options: dict[str, Any] = Field(default_factory=dict)
     """Merged last into the YAML that trtllm-bench takes, for options that are not listed here."""
-    config_flag: Literal["--extra_llm_api_options", "--config"] = "--extra_llm_api_options"
+    config_flag: Literal["--extra_llm_api_options", "--config"] = (
+        "--extra_llm_api_options"
+    )
     """How the version spells the flag of that YAML; newer ones prefer `--config`."""
     executable: Annotated[str, Field(min_length=1)] = "trtllm-bench"
     """The program, by name or path."""
@@ -70,8 +77,14 @@ class TrtllmBenchOptions(Options):
             raise ValueError("engine_dir is used by backend tensorrt only")
         if self.backend == "tensorrt" and self.engine_dir is None:
             raise ValueError("backend tensorrt needs engine_dir")
-        if self.mode == "latency" and self.max_batch_size != 1 and "max_batch_size" in self.model_fields_set:
-            raise ValueError("mode latency runs batch 1 whatever max_batch_size says; leave it out")
+        if (
+            self.mode == "latency"
+            and self.max_batch_size != 1
+            and "max_batch_size" in self.model_fields_set
+        ):
+            raise ValueError(
+                "mode latency runs batch 1 whatever max_batch_size says; leave it out"
+            )
         return self
 
 
@@ -79,30 +92,50 @@ def command(case: Case, options: TrtllmBenchOptions) -> Command:
     """Dataset, YAML and argv. Raises WorkloadError where the prompts or the model's folder are not declared."""
     if options.input_tokens is None:
         where = "workload option input_tokens"
-        raise WorkloadError("trtllm-bench needs the length of its prompts", where=where, remedy="declare it")
+        raise WorkloadError(
+            "trtllm-bench needs the length of its prompts",
+            where=where,
+            remedy="declare it",
+        )
     throughput = options.mode == "throughput"
     api = llm_api_options(case, options)
     files = {_DATASET: dataset(options, options.input_tokens, case.seed)}
     if api:
         files[_API] = yaml.safe_dump(api, sort_keys=True).encode()
     outputs = {"report": _REPORT} | ({"requests": _REQUESTS} if throughput else {})
-    argv = flags({
-        "--dataset": f"{WORKDIR}/{_DATASET}", "--num_requests": options.requests, "--warmup": options.warmup,
-        "--max_batch_size": options.max_batch_size if throughput else None,
-        "--max_num_tokens": options.max_num_tokens, "--max_seq_len": options.max_seq_len,
-        "--concurrency": options.concurrency, "--streaming": throughput and options.streaming,
-        "--backend": options.backend, "--engine_dir": options.engine_dir,
-        "--kv_cache_free_gpu_mem_fraction": options.kv_cache_free_gpu_memory_fraction,
-        options.config_flag: f"{WORKDIR}/{_API}" if api else None, "--report_json": f"{WORKDIR}/{_REPORT}",
-        "--request_json": f"{WORKDIR}/{_REQUESTS}" if throughput else None,
-    })  # fmt: skip
+    argv = flags(
+        {
+            "--dataset": f"{WORKDIR}/{_DATASET}",
+            "--num_requests": options.requests,
+            "--warmup": options.warmup,
+            "--max_batch_size": options.max_batch_size if throughput else None,
+            "--max_num_tokens": options.max_num_tokens,
+            "--max_seq_len": options.max_seq_len,
+            "--concurrency": options.concurrency,
+            "--streaming": throughput and options.streaming,
+            "--backend": options.backend,
+            "--engine_dir": options.engine_dir,
+            "--kv_cache_free_gpu_mem_fraction": options.kv_cache_free_gpu_memory_fraction,
+            options.config_flag: f"{WORKDIR}/{_API}" if api else None,
+            "--report_json": f"{WORKDIR}/{_REPORT}",
+            "--request_json": f"{WORKDIR}/{_REQUESTS}" if throughput else None,
+        }
+    )
     model = ("--model", case.model_id, "--model_path", case.folder("trtllm-bench"))
     # Said once after the warm-up and once after the measurement; without a warm-up the measurement is all there is.
-    begins = r"\bBenchmark complete\." if options.warmup else r"\bRequest submission complete\."
-    return Command((options.executable, *model, options.mode, *argv), {}, files, outputs, begins)
+    begins = (
+        r"\bBenchmark complete\."
+        if options.warmup
+        else r"\bRequest submission complete\."
+    )
+    return Command(
+        (options.executable, *model, options.mode, *argv), {}, files, outputs, begins
+    )
 
 
-def parse(log: bytes, files: Mapping[str, bytes], options: TrtllmBenchOptions | None) -> Answer:
+def parse(
+    log: bytes, files: Mapping[str, bytes], options: TrtllmBenchOptions | None
+) -> Answer:
     """Report first, log for what only the log says, percentiles recomputed from the requests."""
     return trtllm_answer.read(log, files, wanted=options.requests if options else None)
 
@@ -118,7 +151,9 @@ def dataset(options: TrtllmBenchOptions, input_tokens: int, seed: int) -> bytes:
         }
         for task in range(options.requests)
     )
-    return "".join(json.dumps(request, separators=(",", ":")) + "\n" for request in requests).encode()
+    return "".join(
+        json.dumps(request, separators=(",", ":")) + "\n" for request in requests
+    ).encode()
 
 
 def llm_api_options(case: Case, options: TrtllmBenchOptions) -> dict[str, Any]:
@@ -131,7 +166,8 @@ def llm_api_options(case: Case, options: TrtllmBenchOptions) -> dict[str, Any]:
     if options.kv_cache_tokens is not None:
         api["kv_cache_config"] = {
             "max_tokens": options.kv_cache_tokens,
-            "free_gpu_memory_fraction": options.kv_cache_free_gpu_memory_fraction or 0.9,
+            "free_gpu_memory_fraction": options.kv_cache_free_gpu_memory_fraction
+            or 0.9,
             "enable_block_reuse": False,
         }
     if case.random_weights:

@@ -11,7 +11,15 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from sparkpub.plan.workloads import reading
-from sparkpub.plan.workloads.base import PYTHON, WORKDIR, Answer, Case, Command, Options, flags
+from sparkpub.plan.workloads.base import (
+    PYTHON,
+    WORKDIR,
+    Answer,
+    Case,
+    Command,
+    Options,
+    flags,
+)
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.metrics import GIB
 from sparkpub.record.record import MetricValue, Observed
@@ -71,7 +79,13 @@ class VllmBenchOptions(Options):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        for name in ("concurrency", "request_rate", "temperature", "port", "start_seconds"):
+        for name in (
+            "concurrency",
+            "request_rate",
+            "temperature",
+            "port",
+            "start_seconds",
+        ):
             if name in self.model_fields_set and self.mode != "serve":
                 raise ValueError(f"{name} is for mode serve")
         if "warmup" in self.model_fields_set and self.mode == "throughput":
@@ -82,7 +96,11 @@ class VllmBenchOptions(Options):
 def command(case: Case, options: VllmBenchOptions) -> Command:
     """One command; in mode serve the client of a server. Raises WorkloadError where the options make none."""
     if options.mode == "serve":
-        return _client_of_environment(case, options) if case.server else _server_and_client(case, options)
+        return (
+            _client_of_environment(case, options)
+            if case.server
+            else _server_and_client(case, options)
+        )
     model = case.folder("vllm-bench")
     if options.mode == "throughput":
         begins = "Processed prompts"
@@ -116,7 +134,10 @@ def command(case: Case, options: VllmBenchOptions) -> Command:
 def _engine(case: Case, options: VllmBenchOptions) -> list[str]:
     """What an engine is told besides its model and load."""
     weights = "dummy" if case.random_weights else None
-    return [*flags({"--seed": case.seed, "--load-format": weights}), *options.extra_args]
+    return [
+        *flags({"--seed": case.seed, "--load-format": weights}),
+        *options.extra_args,
+    ]
 
 
 def _client_of_environment(case: Case, options: VllmBenchOptions) -> Command:
@@ -125,18 +146,41 @@ def _client_of_environment(case: Case, options: VllmBenchOptions) -> Command:
     for name in ("batch_size", "port", "start_seconds"):
         if name in options.model_fields_set:
             what = f"{name} is said by the arguments of the environment's server"
-            raise WorkloadError(what, where=f"workloads.{case.workload_key}", remedy=f"remove {name}:")
+            raise WorkloadError(
+                what, where=f"workloads.{case.workload_key}", remedy=f"remove {name}:"
+            )
     argv = client(options, case.folder("vllm-bench"), case.server.url, case.prompt_seed)
-    return Command((*argv, *options.extra_args), _SAID_AT_ONCE, {}, {"report": _REPORT}, CLIENT_BEGINS)
+    return Command(
+        (*argv, *options.extra_args),
+        _SAID_AT_ONCE,
+        {},
+        {"report": _REPORT},
+        CLIENT_BEGINS,
+    )
 
 
 def _server_and_client(case: Case, options: VllmBenchOptions) -> Command:
     """A driver starts the server, waits for it, runs the client and stops the server."""
     model = case.folder("vllm-bench")
-    address = {"--host": "127.0.0.1", "--port": options.port, "--max-num-seqs": options.batch_size}
-    server = (options.executable, "serve", model, *flags(address), *_engine(case, options))
+    address = {
+        "--host": "127.0.0.1",
+        "--port": options.port,
+        "--max-num-seqs": options.batch_size,
+    }
+    server = (
+        options.executable,
+        "serve",
+        model,
+        *flags(address),
+        *_engine(case, options),
+    )
     measuring = client(options, model, f"http://127.0.0.1:{options.port}", case.seed)
-    driver = (PYTHON, f"{WORKDIR}/{_DRIVER}", str(options.port), str(options.start_seconds))
+    driver = (
+        PYTHON,
+        f"{WORKDIR}/{_DRIVER}",
+        str(options.port),
+        str(options.start_seconds),
+    )
     return Command(
         (*driver, "--", *server, "--", *measuring),
         _SAID_AT_ONCE,
@@ -146,7 +190,9 @@ def _server_and_client(case: Case, options: VllmBenchOptions) -> Command:
     )
 
 
-def client(options: VllmBenchOptions, model: str, url: str, seed: int) -> tuple[str, ...]:
+def client(
+    options: VllmBenchOptions, model: str, url: str, seed: int
+) -> tuple[str, ...]:
     """`vllm bench serve` against the server at `url`; `model` is its folder, and the name that the server gave it."""
     argv = flags(
         {
@@ -172,15 +218,27 @@ def client(options: VllmBenchOptions, model: str, url: str, seed: int) -> tuple[
     return (options.executable, "bench", "serve", *argv)
 
 
-def parse(log: bytes, files: Mapping[str, bytes], options: VllmBenchOptions | None) -> Answer:
+def parse(
+    log: bytes, files: Mapping[str, bytes], options: VllmBenchOptions | None
+) -> Answer:
     """The kind of report shows in its keys, so that an import needs no options."""
     printed = reading.lines(log)
     report = reading.json_object(files.get("report"))
     if report is None:
-        return Answer({}, _observed({}, printed, options), complete=False, problems=("no report from vllm bench",))
+        return Answer(
+            {},
+            _observed({}, printed, options),
+            complete=False,
+            problems=("no report from vllm bench",),
+        )
     if _kind(report) == "serve" and reading.number(report.get("completed")) == 0:
         # The client ends with exit code 0 then, and reports zeros.
-        return Answer({}, _observed(report, printed, options), complete=False, problems=("no request succeeded",))
+        return Answer(
+            {},
+            _observed(report, printed, options),
+            complete=False,
+            problems=("no request succeeded",),
+        )
     metrics = _metrics(report, printed, options) | memory(printed)
     observed = _observed(report, printed, options)
     problems = []
@@ -188,16 +246,25 @@ def parse(log: bytes, files: Mapping[str, bytes], options: VllmBenchOptions | No
         problems.append(f"{failed:g} requests failed")
     if options is not None:
         problems += other_lengths(observed, options.input_tokens, options.output_tokens)
-    complete = any(reading.known(metrics, name) for name in ("output_throughput_tok_s", "request_latency_mean_ms"))
+    complete = any(
+        reading.known(metrics, name)
+        for name in ("output_throughput_tok_s", "request_latency_mean_ms")
+    )
     if not complete:
-        problems.append("the report holds neither a rate of output tokens nor a latency")
+        problems.append(
+            "the report holds neither a rate of output tokens nor a latency"
+        )
     samples: Mapping[str, tuple[float, ...]] = {}
     if _kind(report) == "latency" and reading.known(metrics, "request_latency_mean_ms"):
         samples = _samples(report)
-    return Answer(metrics, observed, complete=complete, problems=tuple(problems), samples=samples)
+    return Answer(
+        metrics, observed, complete=complete, problems=tuple(problems), samples=samples
+    )
 
 
-def other_lengths(observed: Observed, input_tokens: int | None, output_tokens: int) -> list[str]:
+def other_lengths(
+    observed: Observed, input_tokens: int | None, output_tokens: int
+) -> list[str]:
     """Where requests were longer or shorter than asked for; None asks for no length of prompts."""
     lengths = (
         ("prompts", observed.input_tokens_mean, input_tokens),
@@ -206,7 +273,9 @@ def other_lengths(observed: Observed, input_tokens: int | None, output_tokens: i
     return [
         f"{what} had {seen:g} tokens on average instead of {asked}"
         for what, seen, asked in lengths
-        if seen is not None and asked is not None and abs(seen - asked) > TOKENS_TOLERANCE * asked
+        if seen is not None
+        and asked is not None
+        and abs(seen - asked) > TOKENS_TOLERANCE * asked
     ]
 
 
@@ -219,7 +288,9 @@ def _kind(report: Mapping[str, Any]) -> Literal["throughput", "latency", "serve"
     return "serve"
 
 
-def _metrics(report: Mapping[str, Any], printed: list[str], options: VllmBenchOptions | None) -> dict[str, MetricValue]:
+def _metrics(
+    report: Mapping[str, Any], printed: list[str], options: VllmBenchOptions | None
+) -> dict[str, MetricValue]:
     kind = _kind(report)
     if kind == "latency":
         return _latency(report, options)
@@ -236,18 +307,29 @@ def _metrics(report: Mapping[str, Any], printed: list[str], options: VllmBenchOp
         paths[f"{stem}_p50_ms"] = f"median_{theirs}_ms"
         paths |= {f"{stem}_p{q}_ms": f"p{q}_{theirs}_ms" for q in (90, 95, 99)}
     found = reading.metrics_at(report, paths, "report")
-    return found | reading.metrics_at(report, {"measured_time_ms": "duration"}, "report", scale=1e3)
+    return found | reading.metrics_at(
+        report, {"measured_time_ms": "duration"}, "report", scale=1e3
+    )
 
 
-def _throughput(report: Mapping[str, Any], printed: list[str]) -> dict[str, MetricValue]:
+def _throughput(
+    report: Mapping[str, Any], printed: list[str]
+) -> dict[str, MetricValue]:
     """The report counts prompt and output tokens together; only a printed line counts the output alone."""
     found = {}
     output = reading.search(printed, rf"Throughput:.*?{_NUMBER} output tokens/s")
     if output is not None:
-        found["output_throughput_tok_s"] = reading.metric("output_throughput_tok_s", output, "log")
-    rates = {"total_throughput_tok_s": "tokens_per_second", "request_throughput_req_s": "requests_per_second"}
+        found["output_throughput_tok_s"] = reading.metric(
+            "output_throughput_tok_s", output, "log"
+        )
+    rates = {
+        "total_throughput_tok_s": "tokens_per_second",
+        "request_throughput_req_s": "requests_per_second",
+    }
     found |= reading.metrics_at(report, rates, "report")
-    return found | reading.metrics_at(report, {"measured_time_ms": "elapsed_time"}, "report", scale=1e3)
+    return found | reading.metrics_at(
+        report, {"measured_time_ms": "elapsed_time"}, "report", scale=1e3
+    )
 
 
 def printed(log: bytes) -> dict[str, tuple[float, float]]:
@@ -260,21 +342,35 @@ def printed(log: bytes) -> dict[str, tuple[float, float]]:
     return reading.printed(log, rates) | reading.printed(log, duration, scale=1e3)
 
 
-def _latency(report: Mapping[str, Any], options: VllmBenchOptions | None) -> dict[str, MetricValue]:
+def _latency(
+    report: Mapping[str, Any], options: VllmBenchOptions | None
+) -> dict[str, MetricValue]:
     """Seconds per batch. The rate needs the size of the batch, which only the matrix knows."""
     seconds = [value for value in reading.numbers(report.get("latencies")) if value]
-    found = reading.distribution("request_latency", [1e3 * value for value in seconds], "report")
+    found = reading.distribution(
+        "request_latency", [1e3 * value for value in seconds], "report"
+    )
     if not seconds:
-        found |= reading.metrics_at(report, {"request_latency_mean_ms": "avg_latency"}, "report", scale=1e3)
+        found |= reading.metrics_at(
+            report, {"request_latency_mean_ms": "avg_latency"}, "report", scale=1e3
+        )
     if options is not None and seconds:
         rate = options.batch_size * options.output_tokens * len(seconds) / sum(seconds)
-        found["output_throughput_tok_s"] = reading.metric("output_throughput_tok_s", rate, "report")
+        found["output_throughput_tok_s"] = reading.metric(
+            "output_throughput_tok_s", rate, "report"
+        )
     return found
 
 
 def _samples(report: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:
     """The latency of each batch of mode latency, in ms."""
-    batches = reading.durations([1e3 * seconds for seconds in reading.numbers(report.get("latencies")) if seconds])
+    batches = reading.durations(
+        [
+            1e3 * seconds
+            for seconds in reading.numbers(report.get("latencies"))
+            if seconds
+        ]
+    )
     return {"request_latency_mean_ms": tuple(batches)} if len(batches) > 1 else {}
 
 
@@ -285,47 +381,81 @@ def memory(printed: list[str]) -> dict[str, MetricValue]:
         "kv_cache_gib": rf"Available KV cache memory: {_NUMBER} GiB",
         "kv_cache_tokens": rf"[GC]PU KV cache size: {_NUMBER} tokens",
     }
-    found = {name: reading.search(printed, pattern) for name, pattern in patterns.items()}
-    return {name: reading.metric(name, value, "log") for name, value in found.items() if value is not None}
+    found = {
+        name: reading.search(printed, pattern) for name, pattern in patterns.items()
+    }
+    return {
+        name: reading.metric(name, value, "log")
+        for name, value in found.items()
+        if value is not None
+    }
 
 
-def _observed(report: Mapping[str, Any], printed: list[str], options: VllmBenchOptions | None) -> Observed:
+def _observed(
+    report: Mapping[str, Any], printed: list[str], options: VllmBenchOptions | None
+) -> Observed:
     """What the engine's first line and its memory lines say."""
     printed_memory = {name: value.value for name, value in memory(printed).items()}
-    weights, cache, tokens = (printed_memory.get(name) for name in ("weights_gib", "kv_cache_gib", "kv_cache_tokens"))
+    weights, cache, tokens = (
+        printed_memory.get(name)
+        for name in ("weights_gib", "kv_cache_gib", "kv_cache_tokens")
+    )
     load_format = reading.search(printed, r"\bload_format=(?:LoadFormat\.)?['\"]?(\w+)")
     requests = reading.positive_int(report.get("completed", report.get("num_requests")))
     if requests is None and options is not None:
-        requests = len(reading.numbers(report.get("latencies"))) * options.batch_size or None
+        requests = (
+            len(reading.numbers(report.get("latencies"))) * options.batch_size or None
+        )
     settings = {
         name: reading.search(printed, rf"\b{name}=['\"]?([\w.-]+)")
-        for name in ("load_format", "enforce_eager", "tensor_parallel_size", "max_seq_len")
+        for name in (
+            "load_format",
+            "enforce_eager",
+            "tensor_parallel_size",
+            "max_seq_len",
+        )
     }
     loaded = reading.search(printed, r"with config: model='([^']+)'")
     path = loaded or reading.word(report.get("model_id"))
     # A client's report alone does not say what served it, unless it used vLLM's own protocol.
-    is_vllm = loaded is not None or (bool(report) and _kind(report) != "serve") or report.get("backend") == "vllm"
+    is_vllm = (
+        loaded is not None
+        or (bool(report) and _kind(report) != "serve")
+        or report.get("backend") == "vllm"
+    )
     return reading.observed(
         {
             "engine": "vLLM" if is_vllm else None,
             "engine_version": reading.search(printed, r"LLM engine \(v([^)\s]+)\)"),
             "model_path": path,
-            "random_weights": None if load_format is None else load_format.lower() == "dummy",
+            "random_weights": None
+            if load_format is None
+            else load_format.lower() == "dummy",
             "weight_bytes": round(weights * GIB) if weights else None,
-            "kv_bytes_per_token": round(cache * GIB / tokens) if cache and tokens else None,
+            "kv_bytes_per_token": round(cache * GIB / tokens)
+            if cache and tokens
+            else None,
             "dtype": reading.search(printed, r"\bdtype=torch\.(\w+)"),
             "kv_cache_dtype": reading.search(printed, r"\bkv_cache_dtype=(\w+)"),
-            "quantization": reading.word(reading.search(printed, r"\bquantization=(\w+)")),
+            "quantization": reading.word(
+                reading.search(printed, r"\bquantization=(\w+)")
+            ),
             "requests": requests,
             **_tokens(report, printed, requests),
             "batch_size": _batch_size(printed, options),
-            "measured_seconds": reading.number(report.get("duration", report.get("elapsed_time"))),
-            "settings": {name: value for name, value in settings.items() if value is not None},
+            "measured_seconds": reading.number(
+                report.get("duration", report.get("elapsed_time"))
+            ),
+            "settings": {
+                name: value for name, value in settings.items() if value is not None
+            },
         }
     )
 
 
-def _tokens(report: Mapping[str, Any], printed: list[str], requests: int | None) -> dict[str, float]:
+def _tokens(
+    report: Mapping[str, Any], printed: list[str], requests: int | None
+) -> dict[str, float]:
     """Tokens per request that were really processed: serve reports the sums, throughput prints them."""
     if requests is None:
         return {}
@@ -335,11 +465,17 @@ def _tokens(report: Mapping[str, Any], printed: list[str], requests: int | None)
     }
     if _kind(report) == "throughput":
         sums = {
-            "input_tokens_mean": reading.search(printed, rf"Total num prompt tokens:\s+{_NUMBER}"),
-            "output_tokens_mean": reading.search(printed, rf"Total num output tokens:\s+{_NUMBER}"),
+            "input_tokens_mean": reading.search(
+                printed, rf"Total num prompt tokens:\s+{_NUMBER}"
+            ),
+            "output_tokens_mean": reading.search(
+                printed, rf"Total num output tokens:\s+{_NUMBER}"
+            ),
         }
     found = {name: reading.number(total) for name, total in sums.items()}
-    return {name: total / requests for name, total in found.items() if total is not None}
+    return {
+        name: total / requests for name, total in found.items() if total is not None
+    }
 
 
 def _batch_size(printed: list[str], options: VllmBenchOptions | None) -> int | None:
@@ -347,4 +483,8 @@ def _batch_size(printed: list[str], options: VllmBenchOptions | None) -> int | N
     said = reading.positive_int(reading.search(printed, r"'max_num_seqs': (\d+)"))
     if said is not None or options is None:
         return said
-    return options.batch_size if options.mode != "serve" or "batch_size" in options.model_fields_set else None
+    return (
+        options.batch_size
+        if options.mode != "serve" or "batch_size" in options.model_fields_set
+        else None
+    )

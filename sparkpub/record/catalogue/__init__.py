@@ -90,14 +90,19 @@ def machines() -> Mapping[str, MachineFacts]:
 def machine_kind(gpu_name: str) -> str | None:
     """The kind of machine that has a GPU of the driver's name (`NVIDIA GB10`), None where the catalogue has none."""
     bare = gpu_name.removeprefix("NVIDIA ").strip()
-    return next((kind for kind, facts in machines().items() if bare in facts.gpu_names), None)
+    return next(
+        (kind for kind, facts in machines().items() if bare in facts.gpu_names), None
+    )
 
 
 def facts(kind: Kind, name: str) -> tuple[SourcedFact, ...]:
     """Every fact of one entry with its source. Raises CatalogueError where there is no such entry."""
     file = _read(kind)
     if name not in file.entries:
-        raise CatalogueError(f"no {name!r} in the catalogue of {kind}", remedy=f"there are: {', '.join(file.entries)}")
+        raise CatalogueError(
+            f"no {name!r} in the catalogue of {kind}",
+            remedy=f"there are: {', '.join(file.entries)}",
+        )
     return tuple(
         SourcedFact(fact, entry.value, file.sources[entry.source], entry.how)
         for fact, entry in file.entries[name].items()
@@ -106,14 +111,20 @@ def facts(kind: Kind, name: str) -> tuple[SourcedFact, ...]:
 
 def _entries(kind: Kind, model: type[T], **fixed: str) -> dict[str, T]:
     return {
-        name: model.model_validate(fixed | {fact: entry.value for fact, entry in entries.items()}, strict=False)
+        name: model.model_validate(
+            fixed | {fact: entry.value for fact, entry in entries.items()}, strict=False
+        )
         for name, entries in _read(kind).entries.items()
     }
 
 
 @functools.cache
 def _read(kind: Kind) -> _File:
-    return parse(resources.files(__package__).joinpath(f"{kind}.yaml").read_text(encoding="utf-8"))
+    return parse(
+        resources.files(__package__)
+        .joinpath(f"{kind}.yaml")
+        .read_text(encoding="utf-8")
+    )
 
 
 def parse(text: str) -> _File:

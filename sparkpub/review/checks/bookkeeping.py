@@ -44,14 +44,18 @@ def memory_bookkeeping(view: View) -> Iterator[Finding]:
         if problems:
             wrong.append((stored, "; ".join(problems)))
     has = "has figures of memory" if len(wrong) == 1 else "have figures of memory"
-    yield from view.cases("memory-bookkeeping", "error", wrong, f"{has} that do not add up")
+    yield from view.cases(
+        "memory-bookkeeping", "error", wrong, f"{has} that do not add up"
+    )
 
 
 def _problems(record: Record) -> Iterator[str]:
     value = record.value
     for part, whole in _WITHIN:
         small, large = value(part), value(whole)
-        slack = _SAMPLED_SLACK_GIB if whole == "gpu_memory_peak_gib" else MEMORY_SLACK_GIB
+        slack = (
+            _SAMPLED_SLACK_GIB if whole == "gpu_memory_peak_gib" else MEMORY_SLACK_GIB
+        )
         if small is not None and large is not None and small > large + slack:
             yield f"{part} is {small:.2f} GiB, more than {whole} of {large:.2f} GiB{_mixed(small, large)}"
     total = memory_gib(record)
@@ -67,7 +71,12 @@ def _sums(record: Record) -> Iterator[str]:
     """Weights and KV cache lie side by side in what was allocated."""
     weights, cache = record.value("weights_gib"), record.value("kv_cache_gib")
     held = record.value("allocated_peak_gib")
-    if weights is not None and cache is not None and held is not None and weights + cache > held + MEMORY_SLACK_GIB:
+    if (
+        weights is not None
+        and cache is not None
+        and held is not None
+        and weights + cache > held + MEMORY_SLACK_GIB
+    ):
         yield (
             f"weights of {weights:.2f} GiB and a KV cache of {cache:.2f} GiB are more than the {held:.2f} GiB "
             f"allocated{_mixed(weights + cache, held)}"
@@ -83,16 +92,29 @@ def _said_twice(record: Record) -> Iterator[str]:
     cache, tokens = record.value("kv_cache_gib"), record.value("kv_cache_tokens")
     per_token = record.value("kv_bytes_per_token") or record.observed.kv_bytes_per_token
     if cache is not None and tokens is not None and per_token is not None:
-        pairs.append(("kv_cache_gib", cache, "tokens × bytes per token", tokens * per_token / GIB))
+        pairs.append(
+            (
+                "kv_cache_gib",
+                cache,
+                "tokens × bytes per token",
+                tokens * per_token / GIB,
+            )
+        )
     for name, said, other, counted in pairs:
-        if not math.isclose(said, counted, rel_tol=MEMORY_TOLERANCE, abs_tol=float(MEMORY_SLACK_GIB)):
+        if not math.isclose(
+            said, counted, rel_tol=MEMORY_TOLERANCE, abs_tol=float(MEMORY_SLACK_GIB)
+        ):
             yield f"{name} is {said:.2f} GiB, and {other} are {counted:.2f} GiB{_mixed(said, counted)}"
 
 
 def _mixed(one: float, other: float) -> str:
     """A hint where two figures lie apart by what GB and GiB lie apart."""
     ratio = max(one, other) / min(one, other) if min(one, other) > 0 else 0.0
-    return " (GB was taken for GiB)" if math.isclose(ratio, GB_PER_GIB, rel_tol=0.005) else ""
+    return (
+        " (GB was taken for GiB)"
+        if math.isclose(ratio, GB_PER_GIB, rel_tol=0.005)
+        else ""
+    )
 
 
 CHECKS = (

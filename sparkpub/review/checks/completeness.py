@@ -25,8 +25,16 @@ def duplicate_iteration(view: View) -> Iterator[Finding]:
                     f"The first record counts; the {len(others)} later {'one is' if len(others) == 1 else 'ones are'} "
                     "left out of the figures, so that nobody can choose among results."
                 )
-                yield view.finding("duplicate-iteration", "error", text, cell=cell, iteration=iteration,
-                                   runs=[kept, *others], counted=kept, excluded=others)  # fmt: skip
+                yield view.finding(
+                    "duplicate-iteration",
+                    "error",
+                    text,
+                    cell=cell,
+                    iteration=iteration,
+                    runs=[kept, *others],
+                    counted=kept,
+                    excluded=others,
+                )
 
 
 def missing_cell(view: View) -> Iterator[Finding]:
@@ -34,15 +42,26 @@ def missing_cell(view: View) -> Iterator[Finding]:
     for cell, runs in view.recorded.items():
         good = [run for run in runs if run.record.status == "ok"]
         if not good:
-            words = "was never run" if not runs else f"has no good run among {len(runs)}"
-            yield view.finding("missing-cell", "warning", f"{label(cell)} is declared in the matrix and {words}.",
-                               cell=cell, recorded=len(runs))  # fmt: skip
+            words = (
+                "was never run" if not runs else f"has no good run among {len(runs)}"
+            )
+            yield view.finding(
+                "missing-cell",
+                "warning",
+                f"{label(cell)} is declared in the matrix and {words}.",
+                cell=cell,
+                recorded=len(runs),
+            )
 
 
 def unbalanced(view: View) -> Iterator[Finding]:
     """Cells with more or fewer good runs than declared; without a matrix, than the other cells."""
     good = {
-        cell: sum(1 for run in runs if run.record.status == "ok" and run.record.repeat_of is None)
+        cell: sum(
+            1
+            for run in runs
+            if run.record.status == "ok" and run.record.repeat_of is None
+        )
         for cell, runs in view.recorded.items()
     }
     matrix = view.campaign.matrix
@@ -56,19 +75,30 @@ def unbalanced(view: View) -> Iterator[Finding]:
             others[declared].append(cell)
     against = "other cells have" if matrix is None else "the matrix declares"
     for declared, cells in others.items():
-        yield _unbalanced(view, {cell: good[cell] for cell in cells}, f"{against} {declared}", declared)
+        yield _unbalanced(
+            view,
+            {cell: good[cell] for cell in cells},
+            f"{against} {declared}",
+            declared,
+        )
 
 
-def _unbalanced(view: View, good: Mapping[Cell, int], against: str, declared: int) -> Finding:
+def _unbalanced(
+    view: View, good: Mapping[Cell, int], against: str, declared: int
+) -> Finding:
     """Cells whose number of good runs is not the one that is wanted."""
     if len(good) == 1:
         ((cell, number),) = good.items()
         text = f"{label(cell)} has {number} good runs and {against}."
-        return view.finding("unbalanced", "warning", text, cell=cell, good=number, declared=declared)
+        return view.finding(
+            "unbalanced", "warning", text, cell=cell, good=number, declared=declared
+        )
     names = [label(cell) for cell in good]
     text = f"{listed(names, 'cells')} have {min(good.values())} to {max(good.values())} good runs and {against}."
     counts = dict(zip(names, good.values(), strict=True))
-    return view.finding("unbalanced", "warning", text, cells=names, good=counts, declared=declared)
+    return view.finding(
+        "unbalanced", "warning", text, cells=names, good=counts, declared=declared
+    )
 
 
 CHECKS = (

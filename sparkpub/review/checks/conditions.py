@@ -62,10 +62,15 @@ def thermal_gate(view: View) -> Iterator[Finding]:
     """Runs that started hot."""
     hot: list[Case] = []
     for stored in view.happened:
-        problems, start = _unmet(stored, "temp"), stored.record.value("gpu_temp_start_celsius")
+        problems, start = (
+            _unmet(stored, "temp"),
+            stored.record.value("gpu_temp_start_celsius"),
+        )
         gated = any("temp" in gate.name for gate in stored.record.gates)
         if not gated and start is not None and start > START_TEMPERATURE_CELSIUS:
-            problems = [f"the GPU had {start:.0f} °C, and {START_TEMPERATURE_CELSIUS:g} °C is the limit"]
+            problems = [
+                f"the GPU had {start:.0f} °C, and {START_TEMPERATURE_CELSIUS:g} °C is the limit"
+            ]
         if problems:
             hot.append((stored, "; ".join(problems)))
     yield from view.cases("thermal-gate", "warning", hot, "started hot")
@@ -79,18 +84,43 @@ def throttled(view: View) -> Iterator[Finding]:
     unsampled = []
     for stored in view.happened:
         conditions = view.evidence.of(stored).samples
-        events = [text for text in _events(stored, "throttle") if set(text.split(", ")) != harmless]
+        events = [
+            text
+            for text in _events(stored, "throttle")
+            if set(text.split(", ")) != harmless
+        ]
         share = conditions.slowed_share if conditions is not None else None
         if (share or 0.0) > THROTTLED_SHARE or events:
             said = f": {events[0]}" if events else ""
-            slowed.append((stored, f"{100 * (share or 0.0):.0f} % of the samples under load{said}"))
-        elif conditions is not None and (conditions.capped_share or 0.0) > POWER_CAPPED_SHARE:
+            slowed.append(
+                (
+                    stored,
+                    f"{100 * (share or 0.0):.0f} % of the samples under load{said}",
+                )
+            )
+        elif (
+            conditions is not None
+            and (conditions.capped_share or 0.0) > POWER_CAPPED_SHARE
+        ):
             capped.append(stored)
-        elif conditions is None and stored.record.machine.gpus and not published_only(stored):
+        elif (
+            conditions is None
+            and stored.record.machine.gpus
+            and not published_only(stored)
+        ):
             unsampled.append(stored)
-    yield from view.cases("throttled", "warning", slowed, "ran while heat or hardware held the GPU back")
-    yield from view.together("throttled", "info", capped, lambda runs: f"The power limit held the clock in {runs}.")
-    yield from view.unjudged("throttled", {"telemetry: whether heat slowed the GPU": unsampled})
+    yield from view.cases(
+        "throttled", "warning", slowed, "ran while heat or hardware held the GPU back"
+    )
+    yield from view.together(
+        "throttled",
+        "info",
+        capped,
+        lambda runs: f"The power limit held the clock in {runs}.",
+    )
+    yield from view.unjudged(
+        "throttled", {"telemetry: whether heat slowed the GPU": unsampled}
+    )
 
 
 def slow_clock(view: View) -> Iterator[Finding]:
@@ -99,8 +129,14 @@ def slow_clock(view: View) -> Iterator[Finding]:
     unknown = []
     for stored in view.happened:
         record, conditions = stored.record, view.evidence.of(stored).samples
-        clock = record.value("gpu_clock_sm_mean_mhz") if conditions is None else conditions.clock_under_load_mhz
-        limits = [gpu.clock_max_sm_mhz for gpu in record.machine.gpus if gpu.clock_max_sm_mhz]
+        clock = (
+            record.value("gpu_clock_sm_mean_mhz")
+            if conditions is None
+            else conditions.clock_under_load_mhz
+        )
+        limits = [
+            gpu.clock_max_sm_mhz for gpu in record.machine.gpus if gpu.clock_max_sm_mhz
+        ]
         limit = record.machine.clocks_locked_mhz or max(limits, default=None)
         events = _events(stored, "slow-clock")
         if clock is not None and limit is not None and clock < SLOW_CLOCK_SHARE * limit:
@@ -118,9 +154,13 @@ def foreign_load(view: View) -> Iterator[Finding]:
     shared: list[Case] = []
     for stored in view.happened:
         conditions = view.evidence.of(stored).samples
-        problems = _unmet(stored, "exclusive", "cpu", "memory") + _events(stored, "foreign-process")
+        problems = _unmet(stored, "exclusive", "cpu", "memory") + _events(
+            stored, "foreign-process"
+        )
         if conditions is not None and conditions.foreign_processes:
-            problems.append(f"up to {conditions.foreign_processes} other processes were on the GPU")
+            problems.append(
+                f"up to {conditions.foreign_processes} other processes were on the GPU"
+            )
         if problems:
             shared.append((stored, "; ".join(problems)))
     yield from view.cases("foreign-load", "warning", shared, "shared the machine")
@@ -128,7 +168,11 @@ def foreign_load(view: View) -> Iterator[Finding]:
 
 def leak(view: View) -> Iterator[Finding]:
     """Runs whose memory kept growing while they were measured, or did not come back after them."""
-    found = [(stored, "; ".join(events)) for stored in view.happened if (events := _events(stored, "leak"))]
+    found = [
+        (stored, "; ".join(events))
+        for stored in view.happened
+        if (events := _events(stored, "leak"))
+    ]
     yield from view.cases("leak", "warning", found, "leaked memory")
 
 
@@ -140,7 +184,9 @@ def kernel_warning(view: View) -> Iterator[Finding]:
         if events:
             times = f"{len(events)} messages, the first: " if len(events) > 1 else ""
             complained.append((stored, f"{times}{events[0]}"))
-    yield from view.cases("kernel-warning", "warning", complained, "ran while kernel or driver complained")
+    yield from view.cases(
+        "kernel-warning", "warning", complained, "ran while kernel or driver complained"
+    )
 
 
 def telemetry_gap(view: View) -> Iterator[Finding]:
@@ -150,24 +196,39 @@ def telemetry_gap(view: View) -> Iterator[Finding]:
     for stored in view.happened:
         record, conditions = stored.record, view.evidence.of(stored).samples
         if conditions is None:
-            if any(value.source == "sampler" and value.value is not None for value in record.metrics.values()):
+            if any(
+                value.source == "sampler" and value.value is not None
+                for value in record.metrics.values()
+            ):
                 lost.append(stored)
             continue
         matrix = view.campaign.matrix
         interval = conditions.interval if matrix is None else matrix.telemetry.interval
         allowed = max(TELEMETRY_GAP_INTERVALS * interval, TELEMETRY_GAP_SECONDS)
         late = (record.duration_seconds or 0.0) - conditions.end
-        gap, at = max((conditions.widest_gap, conditions.widest_gap_at), (late, conditions.end))
+        gap, at = max(
+            (conditions.widest_gap, conditions.widest_gap_at), (late, conditions.end)
+        )
         if gap > allowed:
             silent.append(
-                (stored, f"{gap:.1f} s from second {at:.0f} on, where a sample every {interval:g} s was wanted")
+                (
+                    stored,
+                    f"{gap:.1f} s from second {at:.0f} on, where a sample every {interval:g} s was wanted",
+                )
             )
     yield from view.together(
-        "telemetry-gap", "warning", lost,
-        lambda runs: f"Figures of {runs} come from the sampler, and its samples were not kept.",
-    )  # fmt: skip
+        "telemetry-gap",
+        "warning",
+        lost,
+        lambda runs: (
+            f"Figures of {runs} come from the sampler, and its samples were not kept."
+        ),
+    )
     yield from view.cases(
-        "telemetry-gap", "warning", silent, "had no samples for a while, and peaks in between were not seen"
+        "telemetry-gap",
+        "warning",
+        silent,
+        "had no samples for a while, and peaks in between were not seen",
     )
 
 

@@ -38,7 +38,11 @@ def copied_evidence(view: View) -> Iterator[Finding]:
             copies[what][repr(key)].append(stored)
     told: set[frozenset[str]] = set()
     for what, groups in copies.items():
-        shared = [runs for runs in groups.values() if len(runs) > 1 and frozenset(ids(runs)) not in told]
+        shared = [
+            runs
+            for runs in groups.values()
+            if len(runs) > 1 and frozenset(ids(runs)) not in told
+        ]
         told |= {frozenset(ids(runs)) for runs in shared}
         if shared:
             yield _copies(view, what, shared)
@@ -49,7 +53,9 @@ def _marks(view: View, stored: Stored) -> Iterator[tuple[str, Hashable]]:
     record = stored.record
     if record.plan.order != "as-published":  # a published file may hold many runs
         for item in record.evidence:
-            if item.role in _OWN_TO_A_RUN or (item.role == "log" and item.bytes >= LOG_BYTES):
+            if item.role in _OWN_TO_A_RUN or (
+                item.role == "log" and item.bytes >= LOG_BYTES
+            ):
                 yield f"their {item.role}", item.sha256
     samples = view.evidence.of(stored).samples
     if samples is not None and samples.trace is not None:
@@ -60,7 +66,10 @@ def _marks(view: View, stored: Stored) -> Iterator[tuple[str, Hashable]]:
             yield f"{view.metrics[name].label} to the last digit", (name, value)
     proportions = _proportions(timed)
     if proportions is not None:
-        yield "the proportions of all their times, so that one is a multiple of the other", proportions
+        yield (
+            "the proportions of all their times, so that one is a multiple of the other",
+            proportions,
+        )
 
 
 def _timed(record: Record) -> dict[str, float]:
@@ -68,7 +77,9 @@ def _timed(record: Record) -> dict[str, float]:
     return {
         name: value.value
         for name, value in record.metrics.items()
-        if value.unit in TIMED_UNITS and value.source in ("log", "report") and value.value
+        if value.unit in TIMED_UNITS
+        and value.source in ("log", "report")
+        and value.value
     }
 
 
@@ -78,7 +89,11 @@ def _digits(value: float) -> int:
 
 def _proportions(timed: Mapping[str, float]) -> tuple[str, ...] | None:
     """Each time divided by the first, to eight digits; None where too few differ from each other to tell."""
-    times = [value for name, value in sorted(timed.items()) if name.endswith("_ms") and _digits(value) >= DIGITS]
+    times = [
+        value
+        for name, value in sorted(timed.items())
+        if name.endswith("_ms") and _digits(value) >= DIGITS
+    ]
     ratios = [f"{value / times[0]:.8g}" for value in times[1:]]
     return tuple(ratios) if len(set(ratios)) >= RATIOS else None
 
@@ -92,8 +107,15 @@ def _copies(view: View, what: str, shared: Sequence[Sequence[Stored]]) -> Findin
         f"measured.{more}"
     )
     cells = dict.fromkeys(label(run.record.cell) for run in runs)
-    return view.finding("copied-evidence", "error", text, cells=list(cells), runs=ids(runs), shared=what,
-                        groups=[ids(some) for some in shared])  # fmt: skip
+    return view.finding(
+        "copied-evidence",
+        "error",
+        text,
+        cells=list(cells),
+        runs=ids(runs),
+        shared=what,
+        groups=[ids(some) for some in shared],
+    )
 
 
 CHECKS = (

@@ -73,22 +73,34 @@ class Fit:
         centred = self.y - _cell_means(self.y, self.cells)
         spread = float(centred @ centred)
         rest = self.residuals - _cell_means(self.residuals, self.cells)
-        return 1 - float(rest @ rest) / spread if spread > 1e-18 * float(self.y @ self.y) else -math.inf
+        return (
+            1 - float(rest @ rest) / spread
+            if spread > 1e-18 * float(self.y @ self.y)
+            else -math.inf
+        )
 
     @property
     def rounding(self) -> float:
         """The distance from the line that rounding of x and y can make; 0 for logarithms, which hide it."""
         if self.form == "power":
             return 0.0
-        return (describe.resolution_of(self.y) + abs(self.line[0]) * describe.resolution_of(self.x)) / 2
+        return (
+            describe.resolution_of(self.y)
+            + abs(self.line[0]) * describe.resolution_of(self.x)
+        ) / 2
 
     @property
     def exact(self) -> bool:
         """Whether y is a function of x, for all that these runs can tell: what is left is next to nothing, or
         rounding."""
-        rounded = float(np.abs(self.residuals).max()) <= DEPENDENCE_ROUNDING * self.rounding
+        rounded = (
+            float(np.abs(self.residuals).max()) <= DEPENDENCE_ROUNDING * self.rounding
+        )
         enough = DEPENDENCE_R_SQUARED_WITHIN if rounded else DEPENDENCE_R_SQUARED
-        return self.r_squared >= enough and self.r_squared_within >= DEPENDENCE_R_SQUARED_WITHIN
+        return (
+            self.r_squared >= enough
+            and self.r_squared_within >= DEPENDENCE_R_SQUARED_WITHIN
+        )
 
 
 def _cell_means(values: Floats, cells: NDArray[np.int64]) -> Floats:
@@ -99,10 +111,20 @@ def restated(view: View) -> list[tuple[str, str, str, Fit]]:
     """Every pair of results that are one measurement: workload, the two names, and the fit."""
     found = []
     for workload in dict.fromkeys(cell[2] for cell in view.ran):
-        records = [run.record for cell, runs in view.ran.items() if cell[2] == workload for run in runs]
-        read = {name: np.array([record.value(name) for record in records], dtype=float) for name in view.results}
+        records = [
+            run.record
+            for cell, runs in view.ran.items()
+            if cell[2] == workload
+            for run in runs
+        ]
+        read = {
+            name: np.array([record.value(name) for record in records], dtype=float)
+            for name in view.results
+        }
         columns = {name: column for name, column in read.items() if _varies(column)}
-        cells = np.unique(["/".join(record.cell) for record in records], return_inverse=True)[1]
+        cells = np.unique(
+            ["/".join(record.cell) for record in records], return_inverse=True
+        )[1]
         models = np.array([record.model for record in records])
         for one, other in combinations(columns, 2):
             fit = _exact(columns[one], columns[other], cells, models)
@@ -122,11 +144,18 @@ def _varies(column: Floats) -> bool:
     return len(known) >= DEPENDENCE_RUNS and bool(known.max() > known.min())
 
 
-def _exact(x: Floats, y: Floats, cells: NDArray[np.int64], models: NDArray[np.str_]) -> Fit | None:
+def _exact(
+    x: Floats, y: Floats, cells: NDArray[np.int64], models: NDArray[np.str_]
+) -> Fit | None:
     both = ~(np.isnan(x) | np.isnan(y))
     if not (_varies(np.where(both, x, np.nan)) and _varies(np.where(both, y, np.nan))):
         return None
-    x, y, models, cells = x[both], y[both], models[both], np.unique(cells[both], return_inverse=True)[1]
+    x, y, models, cells = (
+        x[both],
+        y[both],
+        models[both],
+        np.unique(cells[both], return_inverse=True)[1],
+    )
     linear = Fit("linear", x, y, cells, models)
     if linear.exact:
         return linear
@@ -141,15 +170,25 @@ def dependent_metrics(view: View) -> Iterator[Finding]:
     for workload, one, other, fit in view.once(restated):
         x, y = view.metrics[one], view.metrics[other]
         slope, intercept = fit.line
-        evidence: dict[str, Any] = {"x": one, "y": other, "form": fit.form, "slope": slope, "intercept": intercept,
-                    "r_squared": fit.r_squared, "n": len(fit.x)}  # fmt: skip
+        evidence: dict[str, Any] = {
+            "x": one,
+            "y": other,
+            "form": fit.form,
+            "slope": slope,
+            "intercept": intercept,
+            "r_squared": fit.r_squared,
+            "n": len(fit.x),
+        }
         if fit.form == "linear":
             worst = float(np.abs(fit.residuals).max())
             signs = ["" if slope >= 0 else "−", "+" if intercept >= 0 else "−"]
             formula = f"{signs[0]}{abs(slope):.4f} × {x.label} {signs[1]} {abs(intercept):.3f} {y.unit}"
             note = f"no run is further than {worst:.3g} {y.unit} from it"
-            evidence |= {"largest_residual": worst, "x_where_y_is_zero": -intercept / slope,
-                         "x_where_y_is_zero_by_model": _zeros(fit)}  # fmt: skip
+            evidence |= {
+                "largest_residual": worst,
+                "x_where_y_is_zero": -intercept / slope,
+                "x_where_y_is_zero_by_model": _zeros(fit),
+            }
         else:
             formula = f"{math.exp(intercept):.6g} × {x.label}^{slope:.4f}"
             note = f"no run is further than {100 * float(np.abs(fit.residuals).max()):.2g} % from it"
@@ -158,7 +197,9 @@ def dependent_metrics(view: View) -> Iterator[Finding]:
             f"{y.label} = {formula}, and {note}. What is said of one only restates the other."
         )
         cells = [label(cell) for cell in view.ran if cell[2] == workload]
-        yield view.finding("dependent-metrics", "warning", text, cells=cells, **evidence)
+        yield view.finding(
+            "dependent-metrics", "warning", text, cells=cells, **evidence
+        )
 
 
 def _zeros(fit: Fit) -> dict[str, float]:
@@ -177,6 +218,11 @@ CHECKS = (
         ("warning",),
         "Is each metric a measurement of its own?",
         dependent_metrics,
-        thresholds=(DEPENDENCE_R_SQUARED, DEPENDENCE_R_SQUARED_WITHIN, DEPENDENCE_ROUNDING, DEPENDENCE_RUNS),
+        thresholds=(
+            DEPENDENCE_R_SQUARED,
+            DEPENDENCE_R_SQUARED_WITHIN,
+            DEPENDENCE_ROUNDING,
+            DEPENDENCE_RUNS,
+        ),
     ),
 )

@@ -126,8 +126,12 @@ def _examine(stored: Stored) -> Examined:
     answer = _reread(stored, contents) if whole else None
     samples = None
     if sampled is not None:
-        phase = next((phase for phase in stored.record.phases if phase.name == "measure"), None)
-        samples = _samples(telemetry.parse(sampled.decode("utf-8", errors="replace")), phase)
+        phase = next(
+            (phase for phase in stored.record.phases if phase.name == "measure"), None
+        )
+        samples = _samples(
+            telemetry.parse(sampled.decode("utf-8", errors="replace")), phase
+        )
     return Examined(sums, answer, samples)
 
 
@@ -137,7 +141,11 @@ def _reread(stored: Stored, contents: Mapping[str, bytes]) -> Reread | None:
     if "log" not in contents or kind not in WORKLOADS:
         return None
     workload = WORKLOADS[str(kind)]
-    given = {name: value for name, value in record.requested.workload.items() if name != "type"}
+    given = {
+        name: value
+        for name, value in record.requested.workload.items()
+        if name != "type"
+    }
     try:
         options = workload.options.model_validate(given)
     except ValidationError:
@@ -148,7 +156,9 @@ def _reread(stored: Stored, contents: Mapping[str, bytes]) -> Reread | None:
         values={name: value.value for name, value in answer.metrics.items()},
         complete=answer.complete,
         problems=answer.problems,
-        truncated=any(item.truncated for item in record.evidence if item.role != "telemetry"),
+        truncated=any(
+            item.truncated for item in record.evidence if item.role != "telemetry"
+        ),
         epoch=answer.phases_epoch,
         series=_series(files) or _repeated(answer.samples),
         printed={} if workload.printed is None else workload.printed(contents["log"]),
@@ -205,18 +215,28 @@ def _document(content: bytes | None) -> Mapping[str, object]:
 
 def _samples(table: Telemetry, phase: Phase | None) -> Samples:
     times = tuple(time for time in table.numbers("elapsed_seconds") if time is not None)
-    gaps = [(later - earlier, earlier) for earlier, later in pairwise(times)] or [(0.0, 0.0)]
+    gaps = [(later - earlier, earlier) for earlier, later in pairwise(times)] or [
+        (0.0, 0.0)
+    ]
     widest, widest_at = max(gaps)
     load = table.numbers("gpu_utilization_percent")
-    busy = {place for place, percent in enumerate(load) if percent is not None and percent >= LOAD_PERCENT}
+    busy = {
+        place
+        for place, percent in enumerate(load)
+        if percent is not None and percent >= LOAD_PERCENT
+    }
     texts = table.columns.get("gpu_throttle_reasons", ())
     masks = [_mask(text) for place, text in enumerate(texts) if place in busy]
     reasons = [mask for mask in masks if mask is not None]
     speeds = enumerate(table.numbers("gpu_clock_sm_mhz"))
     clocks = [clock for place, clock in speeds if place in busy and clock is not None]
-    foreign = [value for value in table.numbers("gpu_foreign_processes") if value is not None]
+    foreign = [
+        value for value in table.numbers("gpu_foreign_processes") if value is not None
+    ]
     energy = _timed(table, "gpu_energy_joule")
-    idle = [value for time, value in _timed(table, "gpu_utilization_percent") if time < 0]
+    idle = [
+        value for time, value in _timed(table, "gpu_utilization_percent") if time < 0
+    ]
     return Samples(
         samples=len(times),
         start=times[0] if times else 0.0,
@@ -244,7 +264,9 @@ def _timed(table: Telemetry, column: str) -> list[tuple[float, float]]:
     if column not in table.columns:
         return []
     pairs = zip(table.numbers("elapsed_seconds"), table.numbers(column), strict=False)
-    return [(time, value) for time, value in pairs if time is not None and value is not None]
+    return [
+        (time, value) for time, value in pairs if time is not None and value is not None
+    ]
 
 
 def _before(samples: Sequence[tuple[float, float]]) -> float | None:
@@ -255,10 +277,15 @@ def _before(samples: Sequence[tuple[float, float]]) -> float | None:
     return samples[0][1] if samples else None
 
 
-def _sampled_metrics(table: Telemetry, phase: Phase | None) -> Iterator[tuple[str, tuple[float, ...]]]:
+def _sampled_metrics(
+    table: Telemetry, phase: Phase | None
+) -> Iterator[tuple[str, tuple[float, ...]]]:
     """The figures that a record takes from the sampler, by each definition that they have had: means and energy over
     the whole run in older records, over the measured phase in newer ones."""
-    for name, column in (("gpu_memory_peak_gib", "gpu_memory_used_gib"), ("gpu_temp_max_celsius", "gpu_temp_celsius")):
+    for name, column in (
+        ("gpu_memory_peak_gib", "gpu_memory_used_gib"),
+        ("gpu_temp_max_celsius", "gpu_temp_celsius"),
+    ):
         during = [value for time, value in _timed(table, column) if time >= 0]
         if during:
             yield name, (max(during),)
@@ -274,7 +301,9 @@ def _sampled_metrics(table: Telemetry, phase: Phase | None) -> Iterator[tuple[st
     watt = [fmean(power)]
     if phase is not None and phase.end_seconds > phase.start_seconds:
         moments, counter = zip(*energy, strict=True)
-        at_start, at_end = np.interp([phase.start_seconds, phase.end_seconds], moments, counter)
+        at_start, at_end = np.interp(
+            [phase.start_seconds, phase.end_seconds], moments, counter
+        )
         joule.append(float(at_end - at_start))
         watt.append(joule[-1] / (phase.end_seconds - phase.start_seconds))
     yield "gpu_energy_joule", tuple(joule)

@@ -27,12 +27,20 @@ class Finding:
     @property
     def runs(self) -> tuple[str, ...]:
         """The ids of the runs concerned by name; empty where a whole cell or campaign is meant."""
-        return (self.run,) if self.run is not None else tuple(self.evidence.get("runs", ()))
+        return (
+            (self.run,)
+            if self.run is not None
+            else tuple(self.evidence.get("runs", ()))
+        )
 
     @property
     def cells(self) -> tuple[str, ...]:
         """The cells concerned; empty for the whole campaign."""
-        return (self.cell,) if self.cell is not None else tuple(self.evidence.get("cells", ()))
+        return (
+            (self.cell,)
+            if self.cell is not None
+            else tuple(self.evidence.get("cells", ()))
+        )
 
     @property
     def where(self) -> str:

@@ -52,27 +52,56 @@ def checksum(view: View) -> Iterator[Finding]:
             lies = view.evidence.of(stored).sums[item.path]
             size, sha256 = lies.size, lies.sha256
             if size is None:
-                yield view.finding("checksum", "error", f"The {item.role} {item.path} of this run is gone.", run=stored,
-                                   file=item.path, expected=item.sha256, found=None)  # fmt: skip
+                yield view.finding(
+                    "checksum",
+                    "error",
+                    f"The {item.role} {item.path} of this run is gone.",
+                    run=stored,
+                    file=item.path,
+                    expected=item.sha256,
+                    found=None,
+                )
             elif not lies.is_of(item):
                 same = size == item.bytes
-                how = "other content of the same size" if same else f"{size:,} bytes instead of {item.bytes:,}"
+                how = (
+                    "other content of the same size"
+                    if same
+                    else f"{size:,} bytes instead of {item.bytes:,}"
+                )
                 text = f"The {item.role} {item.path} is not the file that was recorded: {how}."
-                yield view.finding("checksum", "error", text, run=stored, file=item.path,
-                                   expected=item.sha256, found=sha256, bytes=size)  # fmt: skip
+                yield view.finding(
+                    "checksum",
+                    "error",
+                    text,
+                    run=stored,
+                    file=item.path,
+                    expected=item.sha256,
+                    found=sha256,
+                    bytes=size,
+                )
 
 
 def exit_status(view: View) -> Iterator[Finding]:
     """Runs that did not end well. Where a later attempt did, nothing is missing, and the finding is for the record."""
-    good = {(*run.record.cell, run.record.iteration) for run in view.runs if run.record.status == "ok"}
+    good = {
+        (*run.record.cell, run.record.iteration)
+        for run in view.runs
+        if run.record.status == "ok"
+    }
     for stored in view.standing:
         record = stored.record
         if record.status != "ok":
             again = (*record.cell, record.iteration) in good
             text = f"This run ended as {record.status}: {record.status_reason}."
             text += " A later attempt succeeded." if again else " It is in no figure."
-            yield view.finding("exit-status", "info" if again else "warning", text, run=stored,
-                               status=record.status, exit_code=record.exit_code)  # fmt: skip
+            yield view.finding(
+                "exit-status",
+                "info" if again else "warning",
+                text,
+                run=stored,
+                status=record.status,
+                exit_code=record.exit_code,
+            )
 
 
 def published_only(stored: Stored) -> bool:
@@ -82,23 +111,43 @@ def published_only(stored: Stored) -> bool:
 
 def missing_log(view: View) -> Iterator[Finding]:
     """Runs without a log. Figures that were only ever published cannot have one: a warning, and nothing leaves."""
-    without = [run for run in view.standing if run.record.status == "ok" and run.record.file("log") is None]
+    without = [
+        run
+        for run in view.standing
+        if run.record.status == "ok" and run.record.file("log") is None
+    ]
     published = [run for run in without if published_only(run)]
     # A report that somebody handed over without its log still carries its own figures.
-    given = [run for run in without if run.record.plan.order == "as-published" and run.record.file("report")]
+    given = [
+        run
+        for run in without
+        if run.record.plan.order == "as-published" and run.record.file("report")
+    ]
     yield from view.together(
-        "missing-log", "warning", given,
-        lambda runs: f"No log was given for {runs}: the report carries the figures, and nothing shows memory or model.",
-    )  # fmt: skip
+        "missing-log",
+        "warning",
+        given,
+        lambda runs: (
+            f"No log was given for {runs}: the report carries the figures, and nothing shows memory or model."
+        ),
+    )
     yield from view.together(
-        "missing-log", "warning", published,
-        lambda runs: f"No log exists for {runs}: the figures are as published and nobody can check them.",
-        reasons=sorted({run.record.unavailable.get("log", "not given") for run in published}),
-    )  # fmt: skip
+        "missing-log",
+        "warning",
+        published,
+        lambda runs: (
+            f"No log exists for {runs}: the figures are as published and nobody can check them."
+        ),
+        reasons=sorted(
+            {run.record.unavailable.get("log", "not given") for run in published}
+        ),
+    )
     yield from view.together(
-        "missing-log", "error", [run for run in without if run not in published and run not in given],
+        "missing-log",
+        "error",
+        [run for run in without if run not in published and run not in given],
         lambda runs: f"The log is missing for {runs}, so the figures rest on nothing.",
-    )  # fmt: skip
+    )
 
 
 def missing_report(view: View) -> Iterator[Finding]:
@@ -111,11 +160,20 @@ def missing_report(view: View) -> Iterator[Finding]:
         reported = any(value.source == "report" for value in record.metrics.values())
         answer = view.evidence.of(stored).answer
         if all(value.value is None for value in record.metrics.values()):
-            without.append((stored, "it ended with exit code 0 and has no figure at all"))
+            without.append(
+                (stored, "it ended with exit code 0 and has no figure at all")
+            )
         elif reported and record.file("report") is None:
-            without.append((stored, "its figures are said to come from a report, and there is none"))
+            without.append(
+                (
+                    stored,
+                    "its figures are said to come from a report, and there is none",
+                )
+            )
         elif answer is not None and not answer.complete and not answer.truncated:
-            without.append((stored, "; ".join(answer.problems) or "the report is incomplete"))
+            without.append(
+                (stored, "; ".join(answer.problems) or "the report is incomplete")
+            )
     yield from view.cases("missing-report", "error", without, "ended without a result")
 
 
@@ -132,7 +190,9 @@ def metric_mismatch(view: View) -> Iterator[Finding]:
         if answer is None:
             kind = record.requested.workload.get("type")
             if record.file("log") is not None and kind not in WORKLOADS:
-                unread[f"a parser for the workload {kind!r}, to read log and report again"].append(stored)
+                unread[
+                    f"a parser for the workload {kind!r}, to read log and report again"
+                ].append(stored)
             continue
         if not (answer.complete or answer.truncated):
             continue
@@ -144,7 +204,14 @@ def metric_mismatch(view: View) -> Iterator[Finding]:
         what = f"differs from its own evidence in {view.metrics[name].label}"
         if len(cases) > 1:
             what = what.replace("differs from its", "differ from their", 1)
-        yield from view.cases("metric-mismatch", "error", cases, what, metric=name, unit=view.metrics[name].unit)
+        yield from view.cases(
+            "metric-mismatch",
+            "error",
+            cases,
+            what,
+            metric=name,
+            unit=view.metrics[name].unit,
+        )
     yield from view.unjudged("metric-mismatch", unread)
 
 

@@ -54,16 +54,25 @@ def _gpus(record: Record) -> str | None:
 
 
 def _gpu_ids(record: Record) -> str | None:
-    return ", ".join(gpu.id for gpu in record.machine.gpus if gpu.id is not None) or None
+    return (
+        ", ".join(gpu.id for gpu in record.machine.gpus if gpu.id is not None) or None
+    )
 
 
 def _power_limits(record: Record) -> str | None:
-    limits = [f"{gpu.power_limit_watt:g} W" for gpu in record.machine.gpus if gpu.power_limit_watt is not None]
+    limits = [
+        f"{gpu.power_limit_watt:g} W"
+        for gpu in record.machine.gpus
+        if gpu.power_limit_watt is not None
+    ]
     return ", ".join(limits) or None
 
 
 def _firmware(record: Record) -> str | None:
-    return ", ".join(gpu.vbios for gpu in record.machine.gpus if gpu.vbios is not None) or record.machine.firmware
+    return (
+        ", ".join(gpu.vbios for gpu in record.machine.gpus if gpu.vbios is not None)
+        or record.machine.firmware
+    )
 
 
 def _memory(record: Record) -> int | None:
@@ -75,7 +84,11 @@ def _collector(record: Record) -> str | None:
     known = record.reproducibility
     if known is None:
         return None
-    return f"{known.sparkpub_version} ({known.sparkpub_commit})" if known.sparkpub_commit else known.sparkpub_version
+    return (
+        f"{known.sparkpub_version} ({known.sparkpub_commit})"
+        if known.sparkpub_commit
+        else known.sparkpub_version
+    )
 
 
 def _modified(record: Record) -> str | None:
@@ -91,8 +104,14 @@ def _image(record: Record) -> str | None:
 
 def _limits(record: Record) -> str:
     """Limits of memory and processors that the environment sets: its own doing, and still not like for like."""
-    given = {name: record.requested.environment.get(name) for name in ("memory", "cpuset")}
-    limits = [f"{name} {value}" for name, value in given.items() if value not in (None, "unlimited")]
+    given = {
+        name: record.requested.environment.get(name) for name in ("memory", "cpuset")
+    }
+    limits = [
+        f"{name} {value}"
+        for name, value in given.items()
+        if value not in (None, "unlimited")
+    ]
     return ", ".join(limits) or "none"
 
 
@@ -101,23 +120,50 @@ FACTS = (
     Fact("GPU", _gpus, "error", "error"),
     Fact("GPU id", _gpu_ids, "error", "error"),
     Fact("memory", _memory, "error", "error"),
-    Fact("engine version", lambda record: record.observed.engine_version, "error", "warning"),
+    Fact(
+        "engine version",
+        lambda record: record.observed.engine_version,
+        "error",
+        "warning",
+    ),
     Fact("container image", _image, "error", None),
     Fact("driver", lambda record: record.machine.driver, "warning", "warning"),
-    Fact("CUDA driver", lambda record: record.machine.cuda_driver, "warning", "warning"),
+    Fact(
+        "CUDA driver", lambda record: record.machine.cuda_driver, "warning", "warning"
+    ),
     Fact("firmware", _firmware, "warning", "warning"),
     Fact("kernel", lambda record: record.machine.kernel, "warning", "warning"),
-    Fact("number of processors", lambda record: record.machine.cpu_count, "warning", "warning"),
-    Fact("power mode", lambda record: record.machine.power_mode or "not set", "warning", "warning"),
+    Fact(
+        "number of processors",
+        lambda record: record.machine.cpu_count,
+        "warning",
+        "warning",
+    ),
+    Fact(
+        "power mode",
+        lambda record: record.machine.power_mode or "not set",
+        "warning",
+        "warning",
+    ),
     Fact("power limit", _power_limits, "warning", "warning"),
-    Fact("locked clock", lambda record: record.machine.clocks_locked_mhz or "none", "warning", "warning"),
+    Fact(
+        "locked clock",
+        lambda record: record.machine.clocks_locked_mhz or "none",
+        "warning",
+        "warning",
+    ),
     Fact("number format", lambda record: record.observed.dtype, "error", "error"),
     Fact("quantization", lambda record: record.observed.quantization, "error", "error"),
-    Fact("KV cache format", lambda record: record.observed.kv_cache_dtype, "error", "warning"),
+    Fact(
+        "KV cache format",
+        lambda record: record.observed.kv_cache_dtype,
+        "error",
+        "warning",
+    ),
     Fact("limits of memory and processors", _limits, "warning", "warning"),
     Fact("collector version", _collector, "info", "warning"),
     Fact("state of the collector's source", _modified, "info", "warning"),
-)  # fmt: skip
+)
 """What is asked of every run, in the order of its weight."""
 
 
@@ -137,8 +183,15 @@ def mixed_machines(view: View) -> Iterator[Finding]:
             where: dict[str, Any] = {"cells": cells}
             if len(mixed) == 1:
                 where = {"cell": next(iter(mixed))}
-            yield view.finding("mixed-machines", fact.pooled, text, **where, runs=concerned, what=fact.name,
-                               values=values)  # fmt: skip
+            yield view.finding(
+                "mixed-machines",
+                fact.pooled,
+                text,
+                **where,
+                runs=concerned,
+                what=fact.name,
+                values=values,
+            )
 
 
 def unequal_environments(view: View) -> Iterator[Finding]:
@@ -155,7 +208,15 @@ def unequal_environments(view: View) -> Iterator[Finding]:
                 cells += [label(cell) for cell, values in each.items() if values]
         if unequal and fact.compared is not None:
             values = sorted({value for own in unequal.values() for value in own})
-            yield _unequal(view, fact.name, fact.compared, list(unequal), cells, _and(values), values)
+            yield _unequal(
+                view,
+                fact.name,
+                fact.compared,
+                list(unequal),
+                cells,
+                _and(values),
+                values,
+            )
     yield from _software(view, groups)
     yield from _conditions(view, groups)
 
@@ -169,17 +230,33 @@ def _compared(view: View) -> dict[tuple[str, str], dict[Cell, Sequence[Stored]]]
     return {group: cells for group, cells in groups.items() if len(cells) > 1}
 
 
-def _unequal(view: View, what: str, severity: Severity, groups: Sequence[tuple[str, str]], cells: Sequence[str],
-             words: str, values: Sequence[str]) -> Finding:  # fmt: skip
+def _unequal(
+    view: View,
+    what: str,
+    severity: Severity,
+    groups: Sequence[tuple[str, str]],
+    cells: Sequence[str],
+    words: str,
+    values: Sequence[str],
+) -> Finding:
     which = listed(["/".join(group) for group in groups], "comparisons")
     text = (
         f"The environments of {which} differ in more than the environment: {what} is {words}. The comparison is "
         "between those, too."
     )
-    return view.finding("unequal-environments", severity, text, cells=list(cells), what=what, values=list(values))
+    return view.finding(
+        "unequal-environments",
+        severity,
+        text,
+        cells=list(cells),
+        what=what,
+        values=list(values),
+    )
 
 
-def _software(view: View, groups: Mapping[tuple[str, str], Mapping[Cell, Sequence[Stored]]]) -> Iterator[Finding]:
+def _software(
+    view: View, groups: Mapping[tuple[str, str], Mapping[Cell, Sequence[Stored]]]
+) -> Iterator[Finding]:
     """Packages of which every run of one environment has another version than every run of the other."""
     unequal: dict[str, list[str]] = {}
     concerned: dict[tuple[str, str], None] = {}
@@ -189,20 +266,36 @@ def _software(view: View, groups: Mapping[tuple[str, str], Mapping[Cell, Sequenc
             first, then = (_packages(places[cell]) for cell in (one, other))
             for name in first.keys() & then.keys():
                 if first[name] != then[name]:
-                    unequal[name] = [f"{first[name]} ({one[1]})", f"{then[name]} ({other[1]})"]
+                    unequal[name] = [
+                        f"{first[name]} ({one[1]})",
+                        f"{then[name]} ({other[1]})",
+                    ]
                     concerned[group] = None
                     cells |= {label(one): None, label(other): None}
     if unequal:
         name = sorted(unequal)[0]
-        others = "" if len(unequal) == 1 else f", and {len(unequal) - 1} more packages differ"
+        others = (
+            ""
+            if len(unequal) == 1
+            else f", and {len(unequal) - 1} more packages differ"
+        )
         words = f"{name} {_and(unequal[name])}{others}"
-        values = [f"{package} {_and(versions)}" for package, versions in sorted(unequal.items())]
-        yield _unequal(view, "software", "warning", list(concerned), list(cells), words, values)
+        values = [
+            f"{package} {_and(versions)}"
+            for package, versions in sorted(unequal.items())
+        ]
+        yield _unequal(
+            view, "software", "warning", list(concerned), list(cells), words, values
+        )
 
 
 def _packages(runs: Sequence[Stored]) -> dict[str, str]:
     """Package to version, of those that all runs have in one version."""
-    lists = [run.record.reproducibility.packages for run in runs if run.record.reproducibility is not None]
+    lists = [
+        run.record.reproducibility.packages
+        for run in runs
+        if run.record.reproducibility is not None
+    ]
     if not lists:
         return {}
     shared = set(lists[0].items())
@@ -211,7 +304,9 @@ def _packages(runs: Sequence[Stored]) -> dict[str, str]:
     return dict(shared)
 
 
-def _conditions(view: View, groups: Mapping[tuple[str, str], Mapping[Cell, Sequence[Stored]]]) -> Iterator[Finding]:
+def _conditions(
+    view: View, groups: Mapping[tuple[str, str], Mapping[Cell, Sequence[Stored]]]
+) -> Iterator[Finding]:
     """Start temperatures and clocks under load whose means lie apart."""
 
     def start(stored: Stored) -> float | None:
@@ -219,24 +314,45 @@ def _conditions(view: View, groups: Mapping[tuple[str, str], Mapping[Cell, Seque
 
     def clock(stored: Stored) -> float | None:
         samples = view.evidence.of(stored).samples
-        return stored.record.value("gpu_clock_sm_mean_mhz") if samples is None else samples.clock_under_load_mhz
+        return (
+            stored.record.value("gpu_clock_sm_mean_mhz")
+            if samples is None
+            else samples.clock_under_load_mhz
+        )
 
-    for name, unit, read in (("start temperature", "°C", start), ("SM clock under load", "MHz", clock)):
+    for name, unit, read in (
+        ("start temperature", "°C", start),
+        ("SM clock under load", "MHz", clock),
+    ):
         unequal: dict[tuple[str, str], str] = {}
         cells: list[str] = []
         for group, places in groups.items():
-            means = {cell: [value for run in runs if (value := read(run)) is not None] for cell, runs in places.items()}
+            means = {
+                cell: [value for run in runs if (value := read(run)) is not None]
+                for cell, runs in places.items()
+            }
             for one, other in combinations(means, 2):
                 least = float(START_DIFFERENCE_CELSIUS)
                 if unit == "MHz":
                     least = CLOCK_DIFFERENCE_SHARE * fmean(means[one] or [0.0])
                 if _lie_apart(means[one], means[other], least):
-                    sides = (f"{fmean(means[cell]):.0f} {unit} on average in {cell[1]}" for cell in (one, other))
+                    sides = (
+                        f"{fmean(means[cell]):.0f} {unit} on average in {cell[1]}"
+                        for cell in (one, other)
+                    )
                     unequal[group] = " and ".join(sides)
                     cells += [label(one), label(other)]
         if unequal:
             words = next(iter(unequal.values()))
-            yield _unequal(view, name, "warning", list(unequal), cells, words, list(unequal.values()))
+            yield _unequal(
+                view,
+                name,
+                "warning",
+                list(unequal),
+                cells,
+                words,
+                list(unequal.values()),
+            )
 
 
 def _lie_apart(one: Sequence[float], other: Sequence[float], least: float) -> bool:
@@ -249,7 +365,9 @@ def _lie_apart(one: Sequence[float], other: Sequence[float], least: float) -> bo
 
 
 def _distinct(runs: Sequence[Stored], read: Read) -> list[str]:
-    return sorted({str(value) for stored in runs if (value := read(stored.record)) is not None})
+    return sorted(
+        {str(value) for stored in runs if (value := read(stored.record)) is not None}
+    )
 
 
 def _and(values: Sequence[str]) -> str:

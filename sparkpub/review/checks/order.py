@@ -12,7 +12,13 @@ from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.dependence import independent
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import MATERIAL_SHARE_OF_MARGIN, View, ids, label, listed
+from sparkpub.review.checks.view import (
+    MATERIAL_SHARE_OF_MARGIN,
+    View,
+    ids,
+    label,
+    listed,
+)
 from sparkpub.review.frame import Cell, Series
 from sparkpub.review.statistics import compare, describe, drift
 
@@ -62,9 +68,17 @@ def drifting(view: View) -> list[Drifting]:
     found = []
     for (cell, series), p in zip(tests, adjusted, strict=True):
         change = (series.trend.slope or 0) * (len(series.values) - 1)
-        if p is not None and p < DRIFT_ALPHA and view.matters(series.metric, series.values, change):
+        if (
+            p is not None
+            and p < DRIFT_ALPHA
+            and view.matters(series.metric, series.values, change)
+        ):
             worth = float(describe.effective_n(series.values))
-            found.append(Drifting(cell, series.metric.name, series.values, series.trend, p, worth))
+            found.append(
+                Drifting(
+                    cell, series.metric.name, series.values, series.trend, p, worth
+                )
+            )
     return found
 
 
@@ -100,11 +114,24 @@ def _drift(view: View, metric: Metric, items: Sequence[Drifting]) -> Finding:
         f"p = {worst.trend.p_value:.2g}, {worst.p_adjusted:.2g} after correction).{also} The mean depends on how long "
         "one measures."
     )
-    about: dict[str, Any] = {"cell": worst.cell} if len(items) == 1 else {"cells": cells}
+    about: dict[str, Any] = (
+        {"cell": worst.cell} if len(items) == 1 else {"cells": cells}
+    )
     runs = [run for item in items for run in ids(view.ran[item.cell])]
-    return view.finding("drift", "warning", text, **about, metric=metric.name, values=list(worst.values), runs=runs,
-                        slope_per_run=worst.trend.slope, p_value=worst.trend.p_value, p_adjusted=worst.p_adjusted,
-                        spearman=worst.trend.spearman, lag1=worst.trend.lag1)  # fmt: skip
+    return view.finding(
+        "drift",
+        "warning",
+        text,
+        **about,
+        metric=metric.name,
+        values=list(worst.values),
+        runs=runs,
+        slope_per_run=worst.trend.slope,
+        p_value=worst.trend.p_value,
+        p_adjusted=worst.p_adjusted,
+        spearman=worst.trend.spearman,
+        lag1=worst.trend.lag1,
+    )
 
 
 def _transients(view: View) -> Iterator[Finding]:
@@ -114,29 +141,53 @@ def _transients(view: View) -> Iterator[Finding]:
     for cell in view.ran:
         for name in view.once(independent):
             values = view.figures(cell, name, ran=True)
-            for where in ("*", cell[1])[: len(environments)] if len(values) >= 3 else ():
+            for where in (
+                ("*", cell[1])[: len(environments)] if len(values) >= 3 else ()
+            ):
                 groups[where, name][cell] = values
-    tests = {group: drift.first_runs(list(blocks.values())) for group, blocks in groups.items()}
+    tests = {
+        group: drift.first_runs(list(blocks.values()))
+        for group, blocks in groups.items()
+    }
     adjusted = compare.holm([test.p_value for test in tests.values()])
     for ((where, name), test), p in zip(tests.items(), adjusted, strict=True):
         if p is not None and p < TRANSIENT_ALPHA:
-            yield from _transient(view, where, name, groups[where, name], test.ranks, test.p_value, p)
+            yield from _transient(
+                view, where, name, groups[where, name], test.ranks, test.p_value, p
+            )
 
 
-def _transient(view: View, where: str, name: str, blocks: dict[Cell, tuple[float, ...]], ranks: tuple[float, ...],
-               p_value: float, p_adjusted: float) -> Iterator[Finding]:  # fmt: skip
+def _transient(
+    view: View,
+    where: str,
+    name: str,
+    blocks: dict[Cell, tuple[float, ...]],
+    ranks: tuple[float, ...],
+    p_value: float,
+    p_adjusted: float,
+) -> Iterator[Finding]:
     apart = fmean(values[0] - fmean(values[1:]) for values in blocks.values())
     metric = view.metrics[name]
-    if view.matters(metric, [value for values in blocks.values() for value in values], apart):
+    if view.matters(
+        metric, [value for values in blocks.values() for value in values], apart
+    ):
         side = f"{metric.format(abs(apart))} {'above' if apart > 0 else 'below'}"
         text = (
             f"The first run stands out in {len(blocks)} cells{'' if where == '*' else f' of {where}'}: its "
             f"{metric.label} is on average {side} that of the others (permutation p = {p_value:.2g}, "
             f"{p_adjusted:.2g} after correction). A cold start is in the figures."
         )
-        yield view.finding("drift", "warning", text, cells=[label(cell) for cell in blocks], metric=name,
-                           runs=[view.ran[cell][0].record.run_id for cell in blocks], ranks=list(ranks),
-                           p_value=p_value, p_adjusted=p_adjusted)  # fmt: skip
+        yield view.finding(
+            "drift",
+            "warning",
+            text,
+            cells=[label(cell) for cell in blocks],
+            metric=name,
+            runs=[view.ran[cell][0].record.run_id for cell in blocks],
+            ranks=list(ranks),
+            p_value=p_value,
+            p_adjusted=p_adjusted,
+        )
 
 
 class Apart(NamedTuple):
@@ -153,10 +204,16 @@ def order_confound(view: View) -> Iterator[Finding]:
     """Environments of one model that were measured at different times, and runs out of the planned order."""
     apart = list(_apart(view))
     if apart:
-        cells = dict.fromkeys(label(cell) for item in apart for cell in (item.earlier, item.later))
+        cells = dict.fromkeys(
+            label(cell) for item in apart for cell in (item.earlier, item.later)
+        )
         first = max(apart, key=lambda item: item.share)
         model, _, workload = first.earlier
-        others = "" if len(apart) == 1 else f" The same holds for {len(apart) - 1} more comparisons."
+        others = (
+            ""
+            if len(apart) == 1
+            else f" The same holds for {len(apart) - 1} more comparisons."
+        )
         if first.share == 1:
             when = f"all runs of {first.earlier[1]} began before the first of {first.later[1]}"
         else:
@@ -169,10 +226,17 @@ def order_confound(view: View) -> Iterator[Finding]:
             f"environments.{others}"
         )
         comparisons = [
-            {"earlier": label(item.earlier), "later": label(item.later), "share": item.share, "p_value": item.p_value}
+            {
+                "earlier": label(item.earlier),
+                "later": label(item.later),
+                "share": item.share,
+                "p_value": item.p_value,
+            }
             for item in apart
         ]
-        yield view.finding("order-confound", "error", text, cells=list(cells), comparisons=comparisons)
+        yield view.finding(
+            "order-confound", "error", text, cells=list(cells), comparisons=comparisons
+        )
     yield from _out_of_order(view)
 
 
@@ -181,12 +245,24 @@ def _apart(view: View) -> Iterator[Apart]:
     for cell, runs in view.counted.items():
         if len(runs) >= CONFOUND_RUNS:
             groups[cell[0], cell[2]].append(cell)
-    times = {cell: [run.record.started.value for run in runs] for cell, runs in view.counted.items()}
+    times = {
+        cell: [run.record.started.value for run in runs]
+        for cell, runs in view.counted.items()
+    }
     for cells in groups.values():
-        for one, other in combinations(sorted(cells, key=lambda cell: times[cell][0]), 2):
+        for one, other in combinations(
+            sorted(cells, key=lambda cell: times[cell][0]), 2
+        ):
             pairs = len(times[one]) * len(times[other])
-            earlier = sum((first < then) + 0.5 * (first == then) for first in times[one] for then in times[other])
-            share, p_value = earlier / pairs, _imbalance(earlier, len(times[one]), len(times[other]))
+            earlier = sum(
+                (first < then) + 0.5 * (first == then)
+                for first in times[one]
+                for then in times[other]
+            )
+            share, p_value = (
+                earlier / pairs,
+                _imbalance(earlier, len(times[one]), len(times[other])),
+            )
             uneven = max(share, 1 - share) >= CONFOUND_SHARE and not _by_lot(view, one)
             if uneven or p_value < CONFOUND_ALPHA:
                 ordered = (one, other) if share >= 0.5 else (other, one)
@@ -210,8 +286,14 @@ def _by_lot(view: View, cell: Cell) -> bool:
 
 def _out_of_order(view: View) -> Iterator[Finding]:
     """Runs that began before runs which stand earlier in the plan. Retries and repeats have no place of their own."""
-    slots = {(*run.record.cell, run.record.iteration): run for run in reversed(view.runs)}
-    firsts = [run for run in slots.values() if run.record.plan.attempt == 1 and run.record.repeat_of is None]
+    slots = {
+        (*run.record.cell, run.record.iteration): run for run in reversed(view.runs)
+    }
+    firsts = [
+        run
+        for run in slots.values()
+        if run.record.plan.attempt == 1 and run.record.repeat_of is None
+    ]
     # Short runs may begin in the same second.
     firsts.sort(key=lambda run: (run.record.started.value, run.record.plan.position))
     early, latest = [], math.inf
@@ -225,7 +307,9 @@ def _out_of_order(view: View) -> Iterator[Finding]:
             f"{view.where(early[-1:])[0]}. The declared order was not kept, and what it protects against is open."
         )
         cells = dict.fromkeys(label(run.record.cell) for run in early)
-        yield view.finding("order-confound", "warning", text, cells=list(cells), runs=ids(early[::-1]))
+        yield view.finding(
+            "order-confound", "warning", text, cells=list(cells), runs=ids(early[::-1])
+        )
 
 
 CHECKS = (

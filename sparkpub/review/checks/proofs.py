@@ -65,33 +65,56 @@ def identity(view: View) -> Iterator[Finding]:
     for stored in view.happened:
         record = stored.record
         shown = identities.shown(record.observed, record.metrics)
-        problems = identities.contradictions(record.requested, record.observed, record.metrics)
+        problems = identities.contradictions(
+            record.requested, record.observed, record.metrics
+        )
         if problems:
             text = f"The run was asked for {record.requested.model_id} and shows something else: {'; '.join(problems)}."
-            yield view.finding("identity", "error", text, run=stored, requested=record.requested.model_id,
-                               observed=shown)  # fmt: skip
+            yield view.finding(
+                "identity",
+                "error",
+                text,
+                run=stored,
+                requested=record.requested.model_id,
+                observed=shown,
+            )
         elif not shown and record.value(THROUGHPUT) is not None:
             silent.append(stored)
     yield from view.together(
-        "identity", "warning", silent,
-        lambda runs: f"Nothing shows which model ran in {runs}: the name is what was asked for, not what was observed.",
-    )  # fmt: skip
+        "identity",
+        "warning",
+        silent,
+        lambda runs: (
+            f"Nothing shows which model ran in {runs}: the name is what was asked for, not what was observed."
+        ),
+    )
     yield from _strangers(view)
 
 
 def _strangers(view: View) -> Iterator[Finding]:
     """Runs of one name that show different models, and different names that show the same configuration."""
-    observed = [(run.record.model, run.record.observed.config_sha256) for run in view.happened]
+    observed = [
+        (run.record.model, run.record.observed.config_sha256) for run in view.happened
+    ]
     seen = sorted({(model, sha256) for model, sha256 in observed if sha256 is not None})
-    for side, words in ((0, "Runs of {} show different models: their configuration is not the same file."),
-                        (1, "{} are names for one model: their configuration is the same file.")):  # fmt: skip
+    for side, words in (
+        (
+            0,
+            "Runs of {} show different models: their configuration is not the same file.",
+        ),
+        (1, "{} are names for one model: their configuration is the same file."),
+    ):
         for value in sorted({pair[side] for pair in seen}):
             pairs = [pair for pair in seen if pair[side] == value]
             if len(pairs) > 1:
                 models = sorted({model for model, _ in pairs})
-                yield view.finding("identity", "error", words.format(" and ".join(models)),
-                                   cells=[label(cell) for cell in view.ran if cell[0] in models],
-                                   config_sha256=sorted({sha256 for _, sha256 in pairs}))  # fmt: skip
+                yield view.finding(
+                    "identity",
+                    "error",
+                    words.format(" and ".join(models)),
+                    cells=[label(cell) for cell in view.ran if cell[0] in models],
+                    config_sha256=sorted({sha256 for _, sha256 in pairs}),
+                )
 
 
 def does_not_fit(view: View) -> Iterator[Finding]:
@@ -101,13 +124,20 @@ def does_not_fit(view: View) -> Iterator[Finding]:
     for cell, runs in view.counted.items():
         needs = [need for run in runs if (need := _memory_need(run.record)) is not None]
         unknown += [
-            run for run in runs if run.record.value(THROUGHPUT) is not None and _memory_need(run.record) is None
+            run
+            for run in runs
+            if run.record.value(THROUGHPUT) is not None
+            and _memory_need(run.record) is None
         ]
-        weights, kv, memory = max(needs, key=lambda need: need[0] + need[1] - need[2], default=(0.0, 0.0, 0.0))
+        weights, kv, memory = max(
+            needs, key=lambda need: need[0] + need[1] - need[2], default=(0.0, 0.0, 0.0)
+        )
         if weights + kv > memory:
             too_large[runs[0].record.requested.model_id][cell] = (weights, kv, memory)
     for model, cells in too_large.items():
-        weights, kv, memory = max(cells.values(), key=lambda need: need[0] + need[1] - need[2])
+        weights, kv, memory = max(
+            cells.values(), key=lambda need: need[0] + need[1] - need[2]
+        )
         beside = f" with a KV cache of {kv / GIB:.1f} GiB" if weights <= memory else ""
         text = (
             f"{model} cannot have run here: its weights take {weights / GIB:.1f} GiB{beside}, and the machine has "
@@ -116,10 +146,20 @@ def does_not_fit(view: View) -> Iterator[Finding]:
         about: dict[str, Any] = {"cells": [label(cell) for cell in cells]}
         if len(cells) == 1:
             about = {"cell": next(iter(cells))}
-        yield view.finding("does-not-fit", "error", text, **about, weight_bytes=weights, kv_bytes=kv,
-                           memory_bytes=memory,
-                           runs=[run for cell in cells for run in ids(view.counted[cell])])  # fmt: skip
-    yield from view.unjudged("does-not-fit", {"the model's weights in bytes, or the machine's memory": unknown})
+        yield view.finding(
+            "does-not-fit",
+            "error",
+            text,
+            **about,
+            weight_bytes=weights,
+            kv_bytes=kv,
+            memory_bytes=memory,
+            runs=[run for cell in cells for run in ids(view.counted[cell])],
+        )
+    yield from view.unjudged(
+        "does-not-fit",
+        {"the model's weights in bytes, or the machine's memory": unknown},
+    )
 
 
 def _memory_need(record: Record) -> tuple[float, float, float] | None:
@@ -137,7 +177,10 @@ def _memory_need(record: Record) -> tuple[float, float, float] | None:
 
 def bandwidth(record: Record) -> float | None:
     """Nominal memory bandwidth of the machine in bytes per second; None where nothing says what machine it was."""
-    names = [record.machine.kind, *(catalogue.machine_kind(gpu.name) for gpu in record.machine.gpus)]
+    names = [
+        record.machine.kind,
+        *(catalogue.machine_kind(gpu.name) for gpu in record.machine.gpus),
+    ]
     kind = next((name for name in names if name in catalogue.machines()), None)
     return None if kind is None else float(catalogue.machines()[kind].bandwidth_bytes_s)
 
@@ -146,20 +189,35 @@ def batch_of(record: Record) -> int | None:
     """Most sequences that one step can have held; None where neither the run nor its options say."""
     wanted = [record.requested.workload.get(name) for name in _BATCH_OPTIONS]
     limits = [record.observed.batch_size] if record.observed.batch_size else wanted
-    known = [value for value in (*limits, record.requested.workload.get("concurrency")) if isinstance(value, int)]
+    known = [
+        value
+        for value in (*limits, record.requested.workload.get("concurrency"))
+        if isinstance(value, int)
+    ]
     return min(known) if known else None
 
 
 def traffic(record: Record) -> tuple[float, float] | None:
     """Memory traffic in bytes per second that a run's throughput implies: at least, and as expected of a mixture of
     experts; None where batch, model or throughput is unknown, or speculative decoding makes steps uncountable."""
-    throughput, batch, known = record.value(THROUGHPUT), batch_of(record), expected(record.requested)
-    if throughput is None or batch is None or known is None or record.observed.speculative_decoding:
+    throughput, batch, known = (
+        record.value(THROUGHPUT),
+        batch_of(record),
+        expected(record.requested),
+    )
+    if (
+        throughput is None
+        or batch is None
+        or known is None
+        or record.observed.speculative_decoding
+    ):
         return None
     per_step = physics.bytes_per_step(known, batch)
     if per_step is None:
         return None
-    tokens = record.observed.output_tokens_mean or record.requested.workload.get("output_tokens")
+    tokens = record.observed.output_tokens_mean or record.requested.workload.get(
+        "output_tokens"
+    )
     requests = record.observed.requests or record.requested.workload.get("requests")
     if "requests" in record.requested.disputed or not tokens:
         requests = None
@@ -183,7 +241,12 @@ def roofline(view: View) -> Iterator[Finding]:
         limit = bandwidth(runs[0].record) if runs else None
         if not flows or limit is None:
             continue
-        load = Load(fmean(flow[0] for flow in flows), fmean(flow[1] for flow in flows), limit, len(flows))
+        load = Load(
+            fmean(flow[0] for flow in flows),
+            fmean(flow[1] for flow in flows),
+            limit,
+            len(flows),
+        )
         if load.at_least > limit:
             loads["error"][cell] = load
         elif load.expected >= ROOFLINE_SUSPICIOUS * limit:
@@ -213,18 +276,32 @@ def _overload(view: View, severity: Severity, cells: Mapping[Cell, Load]) -> Fin
     end = "Engines do not usually come that close"
     if severity == "error":
         end = "Something other than the model named ran"
-    also = "" if len(cells) == 1 else f" This concerns {listed([label(cell) for cell in cells], 'cells')}."
+    also = (
+        ""
+        if len(cells) == 1
+        else f" This concerns {listed([label(cell) for cell in cells], 'cells')}."
+    )
     text = (
         f"The throughput of {label(worst)} would need {share * load.limit / 1e9:,.0f} GB/s of memory traffic, "
         f"{100 * share:,.0f} % of the {load.limit / 1e9:,.0f} GB/s that the machine has. {end}.{also}"
     )
-    about: dict[str, Any] = {"cells": [label(cell) for cell in cells]} if len(cells) > 1 else {"cell": worst}
+    about: dict[str, Any] = (
+        {"cells": [label(cell) for cell in cells]}
+        if len(cells) > 1
+        else {"cell": worst}
+    )
     return view.finding(
-        "roofline", severity, text, **about, n=load.n, batch=batch_of(view.counted[worst][0].record),
-        bytes_per_second_at_least=load.at_least, bytes_per_second_expected=load.expected,
+        "roofline",
+        severity,
+        text,
+        **about,
+        n=load.n,
+        batch=batch_of(view.counted[worst][0].record),
+        bytes_per_second_at_least=load.at_least,
+        bytes_per_second_expected=load.expected,
         bandwidth_bytes_per_second=load.limit,
         share_by_cell={label(cell): cells[cell].share(severity) for cell in cells},
-    )  # fmt: skip
+    )
 
 
 def _missing(record: Record) -> str | None:
@@ -250,17 +327,34 @@ def same_numbers(view: View) -> Iterator[Finding]:
         if len(view.figures((model, environment, workload), THROUGHPUT)) > 1:
             places[environment, workload][model] = runs
     for (environment, workload), models in places.items():
-        sizes = {model: size for model, runs in models.items() if (size := _step_bytes(runs[0].record)) is not None}
-        values = {model: view.figures((model, environment, workload), THROUGHPUT) for model in sizes}
+        sizes = {
+            model: size
+            for model, runs in models.items()
+            if (size := _step_bytes(runs[0].record)) is not None
+        }
+        values = {
+            model: view.figures((model, environment, workload), THROUGHPUT)
+            for model in sizes
+        }
         for group in _equivalent(values):
-            ratio = max(sizes[model] for model in group) / min(sizes[model] for model in group)
+            ratio = max(sizes[model] for model in group) / min(
+                sizes[model] for model in group
+            )
             if ratio > SAME_NUMBERS_BYTES_RATIO:
-                yield _same(view, [(model, environment, workload) for model in group], values, sizes, ratio)
+                yield _same(
+                    view,
+                    [(model, environment, workload) for model in group],
+                    values,
+                    sizes,
+                    ratio,
+                )
 
 
 def _step_bytes(record: Record) -> float | None:
     known, batch = expected(record.requested), batch_of(record)
-    per_step = None if known is None or batch is None else physics.bytes_per_step(known, batch)
+    per_step = (
+        None if known is None or batch is None else physics.bytes_per_step(known, batch)
+    )
     return None if per_step is None else per_step.expected
 
 
@@ -271,17 +365,26 @@ def _equivalent(values: Mapping[str, Sequence[float]]) -> list[list[str]]:
         p = compare.equivalence(values[one], values[other], SAME_NUMBERS_MARGIN_PERCENT)
         if p is not None and p < ALPHA:
             joined = [group for group in groups if one in group or other in group]
-            groups = [group for group in groups if group not in joined] + [set().union(*joined)]
+            groups = [group for group in groups if group not in joined] + [
+                set().union(*joined)
+            ]
     return [sorted(group) for group in groups if len(group) > 1]
 
 
-def _same(view: View, cells: list[Cell], values: Mapping[str, Sequence[float]], sizes: Mapping[str, float],
-          ratio: float) -> Finding:  # fmt: skip
+def _same(
+    view: View,
+    cells: list[Cell],
+    values: Mapping[str, Sequence[float]],
+    sizes: Mapping[str, float],
+    ratio: float,
+) -> Finding:
     means = {cell[0]: fmean(values[cell[0]]) for cell in cells}
     largest = max(cells, key=lambda cell: sizes[cell[0]])
     record = view.counted[largest][0].record
     flow, limit = traffic(record), bandwidth(record)
-    bound = flow is None or limit is None or flow[1] >= SAME_NUMBERS_BOUND_BY_MEMORY * limit
+    bound = (
+        flow is None or limit is None or flow[1] >= SAME_NUMBERS_BOUND_BY_MEMORY * limit
+    )
     listed = ", ".join(f"{model} {mean:.1f}" for model, mean in means.items())
     environment, workload = cells[0][1:]
     text = (
@@ -289,10 +392,20 @@ def _same(view: View, cells: list[Cell], values: Mapping[str, Sequence[float]], 
         f"within {SAME_NUMBERS_MARGIN_PERCENT:g} %), although one reads {ratio:.1f} times the bytes of "
         "another in every step. "
     )
-    text += "They are probably one model." if bound else "Something other than memory may bound them all."
-    return view.finding("same-numbers", "error" if bound else "warning", text, cells=[label(cell) for cell in cells],
-                        mean_tok_s=means, bytes_per_step={cell[0]: sizes[cell[0]] for cell in cells},
-                        margin_percent=SAME_NUMBERS_MARGIN_PERCENT)  # fmt: skip
+    text += (
+        "They are probably one model."
+        if bound
+        else "Something other than memory may bound them all."
+    )
+    return view.finding(
+        "same-numbers",
+        "error" if bound else "warning",
+        text,
+        cells=[label(cell) for cell in cells],
+        mean_tok_s=means,
+        bytes_per_step={cell[0]: sizes[cell[0]] for cell in cells},
+        margin_percent=SAME_NUMBERS_MARGIN_PERCENT,
+    )
 
 
 CHECKS = (
@@ -325,6 +438,10 @@ CHECKS = (
         ("error", "warning"),
         "Do different models give different numbers?",
         same_numbers,
-        thresholds=(SAME_NUMBERS_MARGIN_PERCENT, SAME_NUMBERS_BYTES_RATIO, SAME_NUMBERS_BOUND_BY_MEMORY),
+        thresholds=(
+            SAME_NUMBERS_MARGIN_PERCENT,
+            SAME_NUMBERS_BYTES_RATIO,
+            SAME_NUMBERS_BOUND_BY_MEMORY,
+        ),
     ),
 )

@@ -13,17 +13,29 @@ def quarantine(dataset: Dataset, run: str, reason: str | None) -> str:
     """
     stored = dataset.by_id.get(run)
     if stored is None:
-        raise UsageError(f"no run {run!r}", where=str(dataset.folder), remedy="give a run id as a record carries it")
+        raise UsageError(
+            f"no run {run!r}",
+            where=str(dataset.folder),
+            remedy="give a run id as a record carries it",
+        )
     path = stored.path.parent / CAMPAIGN_FILE
     # Read again, and not from the dataset: somebody may have edited the file since.
     info = read_campaign(path.parent)
     kept = [item for item in info.quarantined if item.run != run]
     if reason is None and len(kept) == len(info.quarantined):
-        raise UsageError(f"run {run!r} is not in quarantine", where=str(path), remedy="nothing to undo")
+        raise UsageError(
+            f"run {run!r} is not in quarantine",
+            where=str(path),
+            remedy="nothing to undo",
+        )
     if reason is not None:
         words = " ".join(reason.split())
         if not words:
-            raise UsageError("no reason given", where=f"run {run}", remedy="say with --reason why it is taken out")
+            raise UsageError(
+                "no reason given",
+                where=f"run {run}",
+                remedy="say with --reason why it is taken out",
+            )
         kept.append(Quarantine(run=run, reason=words))
     write_atomic(path, to_json(info.model_copy(update={"quarantined": tuple(kept)})))
     return info.campaign

@@ -59,7 +59,11 @@ def implausible_ratio(view: View) -> Iterator[Finding]:
         metric = view.metrics[name]
         for cell in view.counted:
             base = (cell[0], view.campaign.baseline, cell[2])
-            found = _odds(view, base, cell, metric) if base in view.counted and cell != base else None
+            found = (
+                _odds(view, base, cell, metric)
+                if base in view.counted and cell != base
+                else None
+            )
             if found is not None:
                 by_cause[cause(metric)].append(found)
     for odd in by_cause.values():
@@ -97,12 +101,18 @@ def _resources(view: View, cell: Cell) -> dict[str, object]:
     declared = view.counted[cell][0].record.requested.environment
     variables = declared.get("env") or {}
     given = {name: value for name, value in variables.items() if _RESOURCE.search(name)}
-    return given | {name: declared[name] for name in ("cpuset", "memory") if name in declared}
+    return given | {
+        name: declared[name] for name in ("cpuset", "memory") if name in declared
+    }
 
 
 def _units(ratio: float, samples: Sequence[Sequence[float]]) -> str | None:
     """The units that a ratio is the ratio of, where the runs repeat well enough to tell."""
-    spreads = [describe.describe(sample).cv_percent or 0.0 for sample in samples if len(sample) > 1]
+    spreads = [
+        describe.describe(sample).cv_percent or 0.0
+        for sample in samples
+        if len(sample) > 1
+    ]
     if max(spreads, default=0.0) > 100 * UNIT_RATIO_TOLERANCE:
         return None
     for words, known in _UNITS.items():
@@ -114,10 +124,18 @@ def _units(ratio: float, samples: Sequence[Sequence[float]]) -> str | None:
 def _finding(view: View, odd: Sequence[Odds]) -> Finding:
     worst = max(odd, key=lambda found: found.ratio)
     metric = worst.metric
-    one, other = (fmean(view.figures(cell, metric.name)) for cell in (worst.base, worst.cell))
-    cells = list(dict.fromkeys(label(cell) for found in odd for cell in (found.base, found.cell)))
+    one, other = (
+        fmean(view.figures(cell, metric.name)) for cell in (worst.base, worst.cell)
+    )
+    cells = list(
+        dict.fromkeys(label(cell) for found in odd for cell in (found.base, found.cell))
+    )
     metrics = list(dict.fromkeys(found.metric.name for found in odd))
-    why = f"That is the ratio of {worst.units}: look at the units" if worst.units else "Look before you publish"
+    why = (
+        f"That is the ratio of {worst.units}: look at the units"
+        if worst.units
+        else "Look before you publish"
+    )
     also = ""
     if len(odd) > 1:
         labels = listed([view.metrics[name].label for name in metrics], "metrics")
@@ -127,8 +145,15 @@ def _finding(view: View, odd: Sequence[Odds]) -> Finding:
         f"{label(worst.cell)}, a factor of {worst.ratio:.2f}. No environment is known to change it so much.{also} "
         f"{why}."
     )
-    return view.finding("implausible-ratio", "warning", text, cells=cells, **about_metrics(metrics), ratio=worst.ratio,
-                        ratios={label(found.cell): found.ratio for found in odd})  # fmt: skip
+    return view.finding(
+        "implausible-ratio",
+        "warning",
+        text,
+        cells=cells,
+        **about_metrics(metrics),
+        ratio=worst.ratio,
+        ratios={label(found.cell): found.ratio for found in odd},
+    )
 
 
 CHECKS = (
@@ -138,6 +163,11 @@ CHECKS = (
         ("warning",),
         "Do environments differ by no more than environments do?",
         implausible_ratio,
-        thresholds=(IMPLAUSIBLE_RATIO, UNIT_RATIO_TOLERANCE, NEAR_ZERO_FLOORS, RATIO_STANDARD_ERRORS),
+        thresholds=(
+            IMPLAUSIBLE_RATIO,
+            UNIT_RATIO_TOLERANCE,
+            NEAR_ZERO_FLOORS,
+            RATIO_STANDARD_ERRORS,
+        ),
     ),
 )

@@ -50,4 +50,6 @@ _MODULES = (
 )
 """In the order in which a reader would ask."""
 
-CHECKS: dict[str, Check] = {check.name: check for module in _MODULES for check in module.CHECKS}
+CHECKS: dict[str, Check] = {
+    check.name: check for module in _MODULES for check in module.CHECKS
+}

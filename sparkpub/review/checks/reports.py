@@ -32,38 +32,78 @@ def inconsistent_report(view: View) -> Iterator[Finding]:
         problems = [*_identities(record), *_percentiles(record), *told]
         if problems:
             wrong.append((stored, "; ".join(problems)))
-        ends = [(record.value(f"{stem}_p99_ms"), record.value(f"{stem}_max_ms")) for stem in DISTRIBUTIONS]
+        ends = [
+            (record.value(f"{stem}_p99_ms"), record.value(f"{stem}_max_ms"))
+            for stem in DISTRIBUTIONS
+        ]
         asked = record.requested.workload.get("requests")
         requests = record.observed.requests or (asked if isinstance(asked, int) else 0)
-        if requests <= 100 and any(p99 is not None and p99 == largest for p99, largest in ends):
+        if requests <= 100 and any(
+            p99 is not None and p99 == largest for p99, largest in ends
+        ):
             few.append(stored)
-    has = "has figures that contradict each other" if len(wrong) == 1 else "have figures that contradict each other"
+    has = (
+        "has figures that contradict each other"
+        if len(wrong) == 1
+        else "have figures that contradict each other"
+    )
     yield from view.cases("inconsistent-report", "error", wrong, has)
     yield from view.together(
-        "inconsistent-report", "info", few,
-        lambda runs: f"P99 is the maximum in {runs}: with 100 requests or fewer no other is left above it.",
-    )  # fmt: skip
+        "inconsistent-report",
+        "info",
+        few,
+        lambda runs: (
+            f"P99 is the maximum in {runs}: with 100 requests or fewer no other is left above it."
+        ),
+    )
 
 
 def _identities(record: Record) -> Iterator[str]:
     """Products that must agree, where all their factors are known."""
     value, seen = record.value, record.observed
     output, rate, time = (
-        value(name) for name in ("output_throughput_tok_s", "request_throughput_req_s", "measured_time_ms")
+        value(name)
+        for name in (
+            "output_throughput_tok_s",
+            "request_throughput_req_s",
+            "measured_time_ms",
+        )
     )
     length = seen.output_tokens_mean or record.requested.workload.get("output_tokens")
     seconds = None if time is None else time / 1e3
     total = value("total_throughput_tok_s")
     ties = [
-        ("output throughput", output, "request throughput × output tokens", rate, length),
-        ("requests", seen.requests, "request throughput × measured time", rate, seconds),
-        ("mean concurrency", seen.concurrency_mean, "request throughput × mean latency", rate,
-         None if (latency := value("request_latency_mean_ms")) is None else latency / 1e3),
-    ]  # fmt: skip
+        (
+            "output throughput",
+            output,
+            "request throughput × output tokens",
+            rate,
+            length,
+        ),
+        (
+            "requests",
+            seen.requests,
+            "request throughput × measured time",
+            rate,
+            seconds,
+        ),
+        (
+            "mean concurrency",
+            seen.concurrency_mean,
+            "request throughput × mean latency",
+            rate,
+            None
+            if (latency := value("request_latency_mean_ms")) is None
+            else latency / 1e3,
+        ),
+    ]
     for name, left, product, one, other in ties:
-        if left is not None and one is not None and other is not None and not math.isclose(
-            left, one * other, rel_tol=REPORT_TOLERANCE
-        ):  # fmt: skip
+        if (
+            left is not None
+            and one is not None
+            and other is not None
+            and not math.isclose(left, one * other, rel_tol=REPORT_TOLERANCE)
+        ):
             yield f"{name} is {left:.6g}, and {product} is {one * other:.6g}"
     if output is not None and total is not None and total < output:
         yield f"total throughput {total:.6g} tok/s is less than the output throughput {output:.6g} tok/s in it"
@@ -72,13 +112,19 @@ def _identities(record: Record) -> Iterator[str]:
 def _percentiles(record: Record) -> Iterator[str]:
     """Percentiles in order, and the mean between minimum and maximum."""
     for stem in DISTRIBUTIONS:
-        known = [(key, found) for key in _RISING if (found := record.value(f"{stem}_{key}_ms")) is not None]
+        known = [
+            (key, found)
+            for key in _RISING
+            if (found := record.value(f"{stem}_{key}_ms")) is not None
+        ]
         label = METRICS[f"{stem}_mean_ms"].label.removesuffix(", mean")
         for (one, low), (other, high) in pairwise(known):
             if low > high:
                 yield f"{label}: {one} {low:.6g} ms is above {other} {high:.6g} ms"
         mean, bounds = record.value(f"{stem}_mean_ms"), dict(known)
-        if mean is not None and not bounds.get("min", mean) <= mean <= bounds.get("max", mean):
+        if mean is not None and not bounds.get("min", mean) <= mean <= bounds.get(
+            "max", mean
+        ):
             yield f"{label}: the mean {mean:.6g} ms lies outside minimum and maximum"
 
 

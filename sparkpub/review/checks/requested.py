@@ -28,7 +28,9 @@ def not_as_requested(view: View) -> Iterator[Finding]:
     """Runs that were asked for something else than the matrix declares, or that did something else than asked for."""
     matrix = view.campaign.matrix
     if matrix is None:
-        yield from view.unjudged("not-as-requested", {"a matrix that says what was wanted": view.happened})
+        yield from view.unjudged(
+            "not-as-requested", {"a matrix that says what was wanted": view.happened}
+        )
         return
     planned = {run.slot: run for run in plan(matrix)}
     wrong: dict[str, list[Case]] = defaultdict(list)
@@ -41,14 +43,28 @@ def not_as_requested(view: View) -> Iterator[Finding]:
             unknown.append(stored)
     for what, cases in wrong.items():
         differs = "differs" if len(cases) == 1 else "differ"
-        yield from view.cases("not-as-requested", "error", cases, f"{differs} from the matrix in {what}", what=what)
-    yield from view.unjudged("not-as-requested", {"what the tool was really started with": unknown})
+        yield from view.cases(
+            "not-as-requested",
+            "error",
+            cases,
+            f"{differs} from the matrix in {what}",
+            what=what,
+        )
+    yield from view.unjudged(
+        "not-as-requested", {"what the tool was really started with": unknown}
+    )
 
 
-def _problems(matrix: Matrix, planned: Mapping[tuple[str, str, str, int], PlannedRun],
-              record: Record) -> Iterator[tuple[str, str]]:  # fmt: skip
+def _problems(
+    matrix: Matrix,
+    planned: Mapping[tuple[str, str, str, int], PlannedRun],
+    record: Record,
+) -> Iterator[tuple[str, str]]:
     """What differs, and how."""
-    if record.workload not in matrix.workloads or record.environment not in matrix.environments:
+    if (
+        record.workload not in matrix.workloads
+        or record.environment not in matrix.environments
+    ):
         yield "its cell", "the matrix has no such workload or environment"
         return
     if record.model not in matrix.models:
@@ -63,34 +79,56 @@ def _problems(matrix: Matrix, planned: Mapping[tuple[str, str, str, int], Planne
 
 def _declared(matrix: Matrix, record: Record) -> Iterator[tuple[str, str]]:
     """What was asked for, against what the matrix declares today."""
-    workload, environment = matrix.workloads[record.workload], matrix.environments[record.environment]
+    workload, environment = (
+        matrix.workloads[record.workload],
+        matrix.environments[record.environment],
+    )
     asked = record.requested
-    yield from _differences("the workload", matrix.declared_workload(record.workload), asked.workload, workload)
+    yield from _differences(
+        "the workload",
+        matrix.declared_workload(record.workload),
+        asked.workload,
+        workload,
+    )
     declared = matrix.declared_environment(record.environment)
     yield from _differences("the environment", declared, asked.environment, environment)
     if record.requested.model_id != matrix.models[record.model].id:
-        yield "the model", f"{record.requested.model_id} in place of {matrix.models[record.model].id}"
+        yield (
+            "the model",
+            f"{record.requested.model_id} in place of {matrix.models[record.model].id}",
+        )
     fingerprint = matrix.fingerprint(*record.cell)
     if record.specification is not None and record.specification != fingerprint:
-        yield "the specification", f"{record.specification[:8]}… in place of {fingerprint[:8]}…"
+        yield (
+            "the specification",
+            f"{record.specification[:8]}… in place of {fingerprint[:8]}…",
+        )
     known = record.reproducibility
     if known is not None and known.seeds.get("workload", matrix.seed) != matrix.seed:
         yield "the seed", f"{known.seeds['workload']} in place of {matrix.seed}"
 
 
-def _differences(what: str, declared: Mapping[str, Any], asked: Mapping[str, Any],
-                 options: Declared) -> Iterator[tuple[str, str]]:  # fmt: skip
+def _differences(
+    what: str, declared: Mapping[str, Any], asked: Mapping[str, Any], options: Declared
+) -> Iterator[tuple[str, str]]:
     """Options of which one side has another value than the other; what is not written has its default."""
     fields = type(options).model_fields
     for name in dict.fromkeys([*declared, *asked]):
-        default = fields[name].get_default(call_default_factory=True) if name in fields else None
+        default = (
+            fields[name].get_default(call_default_factory=True)
+            if name in fields
+            else None
+        )
         wanted, given = declared.get(name, default), asked.get(name, default)
         if wanted != given:
             yield what, f"{name} is {given!r} in place of {wanted!r}"
 
 
-def _place(matrix: Matrix, planned: Mapping[tuple[str, str, str, int], PlannedRun],
-           record: Record) -> Iterator[tuple[str, str]]:  # fmt: skip
+def _place(
+    matrix: Matrix,
+    planned: Mapping[tuple[str, str, str, int], PlannedRun],
+    record: Record,
+) -> Iterator[tuple[str, str]]:
     """Order, seed and position of the run in the plan."""
     if record.plan.order != matrix.order:
         yield "the order", f"{record.plan.order} in place of {matrix.order}"
@@ -99,35 +137,67 @@ def _place(matrix: Matrix, planned: Mapping[tuple[str, str, str, int], PlannedRu
     run = planned.get((*record.cell, record.iteration))
     if record.repeat_of is None and run is None:
         yield "the number of iterations", f"iteration {record.iteration} is not planned"
-    elif record.repeat_of is None and run is not None and run.position != record.plan.position:
-        yield "the place in the plan", f"place {record.plan.position} in place of {run.position}"
+    elif (
+        record.repeat_of is None
+        and run is not None
+        and run.position != record.plan.position
+    ):
+        yield (
+            "the place in the plan",
+            f"place {record.plan.position} in place of {run.position}",
+        )
 
 
 def _work_done(record: Record) -> Iterator[tuple[str, str]]:
     """What the run observed of its own work, against what it was asked for."""
     asked, seen = record.requested.workload, record.observed
-    batch = next((asked[name] for name in _BATCH_OPTIONS if isinstance(asked.get(name), int)), None)
+    batch = next(
+        (asked[name] for name in _BATCH_OPTIONS if isinstance(asked.get(name), int)),
+        None,
+    )
     batch_disputed = any(name in record.requested.disputed for name in _BATCH_OPTIONS)
-    yield from _unlike("requests", _requests(asked), seen.requests, disputed="requests" in record.requested.disputed)
+    yield from _unlike(
+        "requests",
+        _requests(asked),
+        seen.requests,
+        disputed="requests" in record.requested.disputed,
+    )
     yield from _unlike("batch size", batch, seen.batch_size, disputed=batch_disputed)
     for name in ("input_tokens", "output_tokens"):
         wanted, found = asked.get(name), getattr(seen, f"{name}_mean")
-        near = wanted is not None and found is not None and math.isclose(found, wanted, rel_tol=LENGTH_TOLERANCE)
-        yield from _unlike(name.replace("_", " "), wanted, found, disputed=near or name in record.requested.disputed)
+        near = (
+            wanted is not None
+            and found is not None
+            and math.isclose(found, wanted, rel_tol=LENGTH_TOLERANCE)
+        )
+        yield from _unlike(
+            name.replace("_", " "),
+            wanted,
+            found,
+            disputed=near or name in record.requested.disputed,
+        )
     if asked.get("type") in _OWN_PAYLOADS:
         yield from _unlike("number format", asked.get("dtype"), seen.dtype)
     if record.container is not None:
-        yield from _unlike("container image", record.requested.environment.get("image"), record.container.image)
+        yield from _unlike(
+            "container image",
+            record.requested.environment.get("image"),
+            record.container.image,
+        )
 
 
 def _requests(asked: Mapping[str, Any]) -> int | None:
     """How many requests were asked for, in one figure or as batches."""
-    if isinstance(asked.get("batches"), int) and isinstance(asked.get("batch_size"), int):
+    if isinstance(asked.get("batches"), int) and isinstance(
+        asked.get("batch_size"), int
+    ):
         return int(asked["batches"]) * int(asked["batch_size"])
     return asked.get("requests")
 
 
-def _unlike(what: str, wanted: Any, found: Any, *, disputed: bool = False) -> Iterator[tuple[str, str]]:
+def _unlike(
+    what: str, wanted: Any, found: Any, *, disputed: bool = False
+) -> Iterator[tuple[str, str]]:
     if wanted is not None and found is not None and wanted != found and not disputed:
         shown = f"{found:g}" if isinstance(found, float) else str(found)
         yield f"the {what}", f"{shown} in place of {wanted}"

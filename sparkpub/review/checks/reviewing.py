@@ -17,7 +17,11 @@ from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.frame import Frame
 
 _LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
-_NAMES: dict[Severity, str] = {"error": "errors", "warning": "warnings", "info": "notes"}
+_NAMES: dict[Severity, str] = {
+    "error": "errors",
+    "warning": "warnings",
+    "info": "notes",
+}
 _TO_BE_MENDED = frozenset({"schema", "checksum"})
 
 
@@ -34,7 +38,9 @@ class Review:
     @cached_property
     def by_run(self) -> Mapping[str, tuple[Finding, ...]]:
         """Run id to the findings that name the run. Findings on its cell or campaign are not repeated here."""
-        return _grouped((run, finding) for finding in self.findings for run in finding.runs)
+        return _grouped(
+            (run, finding) for finding in self.findings for run in finding.runs
+        )
 
     @cached_property
     def by_cell(self) -> Mapping[tuple[str, str], tuple[Finding, ...]]:
@@ -48,7 +54,10 @@ class Review:
 
     @cached_property
     def _cells(self) -> Mapping[str, tuple[str, ...]]:
-        return {data.name: tuple(map(label, View(data).recorded)) for data in self.dataset.campaigns.values()}
+        return {
+            data.name: tuple(map(label, View(data).recorded))
+            for data in self.dataset.campaigns.values()
+        }
 
     def acknowledgement(self, finding: Finding) -> Acknowledgement | None:
         """The entry of campaign.json that answers a finding. Every cell concerned must be covered by it. Nothing
@@ -67,12 +76,20 @@ class Review:
     def unacknowledged(self, threshold: Severity) -> tuple[Finding, ...]:
         """Findings at least as severe as `threshold` that nobody has answered in campaign.json."""
         severe = SEVERITIES[: SEVERITIES.index(threshold) + 1]
-        return tuple(item for item in self.findings if item.severity in severe and self.acknowledgement(item) is None)
+        return tuple(
+            item
+            for item in self.findings
+            if item.severity in severe and self.acknowledgement(item) is None
+        )
 
     def voiding(self, campaign: str) -> tuple[Finding, ...]:
         """A campaign's errors of meaning: claims about the world that rest on their cells are void, and an
         acknowledgement does not mend that."""
-        errors = (item for item in self.findings if item.campaign == campaign and item.severity == "error")
+        errors = (
+            item
+            for item in self.findings
+            if item.campaign == campaign and item.severity == "error"
+        )
         return tuple(item for item in errors if CHECKS[item.check].kind == "meaning")
 
 
@@ -92,9 +109,15 @@ def _covers(entry: Acknowledgement, finding: Finding) -> bool:
     pattern = (entry.cell or "*/*/*").split("/")
     if pattern == ["*", "*", "*"]:
         return True
-    return bool(finding.cells) and len(pattern) == 3 and all(
-        want in ("*", part) for cell in finding.cells for want, part in zip(pattern, cell.split("/"), strict=True)
-    )  # fmt: skip
+    return (
+        bool(finding.cells)
+        and len(pattern) == 3
+        and all(
+            want in ("*", part)
+            for cell in finding.cells
+            for want, part in zip(pattern, cell.split("/"), strict=True)
+        )
+    )
 
 
 def review(dataset: Dataset) -> Review:
@@ -113,25 +136,41 @@ def review(dataset: Dataset) -> Review:
         findings += found
     for name, lines in damage.items():
         findings += damaged(name, lines, units=False)
-    findings.sort(key=lambda finding: (finding.campaign, SEVERITIES.index(finding.severity)))
-    excluded = {run: reason for frame in frames.values() for run, reason in frame.excluded.items()}
+    findings.sort(
+        key=lambda finding: (finding.campaign, SEVERITIES.index(finding.severity))
+    )
+    excluded = {
+        run: reason
+        for frame in frames.values()
+        for run, reason in frame.excluded.items()
+    }
     return Review(dataset, tuple(findings), excluded, frames)
 
 
-def _review_campaign(data: CampaignData, damage: tuple[str, ...]) -> tuple[list[Finding], Frame]:
+def _review_campaign(
+    data: CampaignData, damage: tuple[str, ...]
+) -> tuple[list[Finding], Frame]:
     """First whether each run happened; then, on those that did, what they mean."""
     findings: list[Finding] = []
     out = {run: f"quarantined: {reason}" for run, reason in data.quarantined.items()}
     first = View(data, out, damage)
     for check in CHECKS.values():
-        for finding in check.run(first) if check.run is not None and check.kind == "happened" else ():
+        for finding in (
+            check.run(first)
+            if check.run is not None and check.kind == "happened"
+            else ()
+        ):
             findings.append(finding)
             if finding.severity == "error" or check.name == "exit-status":
                 for run in finding.runs:
                     out.setdefault(run, f"{check.name}: {finding.message}")
     second = View(data, out, damage, first.evidence)
     for check in CHECKS.values():
-        findings += check.run(second) if check.run is not None and check.kind != "happened" else ()
+        findings += (
+            check.run(second)
+            if check.run is not None and check.kind != "happened"
+            else ()
+        )
     return findings, second.frame
 
 
@@ -139,18 +178,29 @@ def _damage(dataset: Dataset) -> dict[str, tuple[str, ...]]:
     """The lines of `Dataset.skipped` by campaign, without the data folder: it is nobody's business on a page."""
     lines: dict[str, tuple[str, ...]] = {}
     for line in dataset.skipped:
-        for root in dict.fromkeys([dataset.folder, *(data.folder.parent for data in dataset.campaigns.values())]):
+        for root in dict.fromkeys(
+            [
+                dataset.folder,
+                *(data.folder.parent for data in dataset.campaigns.values()),
+            ]
+        ):
             before, found, after = line.partition(f"{root}/")
             if found:
                 name = after.split("/")[0]
-                lines[name] = (*lines.get(name, ()), before + after.replace(f"{root}/", ""))
+                lines[name] = (
+                    *lines.get(name, ()),
+                    before + after.replace(f"{root}/", ""),
+                )
                 break
     return lines
 
 
 def as_json(review: Review) -> str:
     """The document of `sparkpub check --json`."""
-    document = {"findings": [finding.document() for finding in review.findings], "runs": len(review.dataset.runs)}
+    document = {
+        "findings": [finding.document() for finding in review.findings],
+        "runs": len(review.dataset.runs),
+    }
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
 
 
@@ -162,15 +212,21 @@ def as_text(review: Review) -> Iterator[str]:
         if known is not None:
             yield f"{'':<8}{'':<20} acknowledged: {known.reason}"
     severities = [finding.severity for finding in review.findings]
-    counts = ", ".join(f"{severities.count(severity)} {name}" for severity, name in _NAMES.items())
+    counts = ", ".join(
+        f"{severities.count(severity)} {name}" for severity, name in _NAMES.items()
+    )
     yield f"{len(review.dataset.runs)} runs, {len(review.excluded)} excluded: {counts}"
 
 
 def as_annotations(review: Review) -> Iterator[str]:
     """Workflow commands that GitHub shows beside the file concerned; acknowledged findings become notices."""
     for finding in review.findings:
-        level = "notice" if review.acknowledgement(finding) else _LEVELS[finding.severity]
-        properties = f"file={_property(_file(review, finding))},title={_property(finding.check)}"
+        level = (
+            "notice" if review.acknowledgement(finding) else _LEVELS[finding.severity]
+        )
+        properties = (
+            f"file={_property(_file(review, finding))},title={_property(finding.check)}"
+        )
         if "line" in finding.evidence and isinstance(finding.evidence["line"], int):
             properties += f",line={finding.evidence['line']}"
         yield f"::{level} {properties}::{_data(finding.message)}"
@@ -180,7 +236,10 @@ def _file(review: Review, finding: Finding) -> str:
     """The file a finding is about: a page, a record, else the campaign's file."""
     if "file" in finding.evidence and finding.run is None:
         return str(finding.evidence["file"])
-    run, data = review.dataset.by_id.get(finding.run or ""), review.dataset.campaigns.get(finding.campaign)
+    run, data = (
+        review.dataset.by_id.get(finding.run or ""),
+        review.dataset.campaigns.get(finding.campaign),
+    )
     folder = review.dataset.folder / finding.campaign if data is None else data.folder
     return str(folder / CAMPAIGN_FILE if run is None else run.path)
 

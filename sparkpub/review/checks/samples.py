@@ -43,9 +43,18 @@ def foreign_telemetry(view: View) -> Iterator[Finding]:
         elif not stored.record.phases:
             unphased.append(stored)
     is_foreign = "has telemetry that" if len(foreign) == 1 else "have telemetry that"
-    yield from view.cases("foreign-telemetry", "error", foreign, f"{is_foreign} cannot be of this run")
-    yield from view.cases("foreign-telemetry", "error", _turned_back(view), "has an energy counter that went back")
-    yield from view.unjudged("foreign-telemetry", {"when the measured phase began and ended": unphased})
+    yield from view.cases(
+        "foreign-telemetry", "error", foreign, f"{is_foreign} cannot be of this run"
+    )
+    yield from view.cases(
+        "foreign-telemetry",
+        "error",
+        _turned_back(view),
+        "has an energy counter that went back",
+    )
+    yield from view.unjudged(
+        "foreign-telemetry", {"when the measured phase began and ended": unphased}
+    )
 
 
 def _problem(record: Record, samples: Samples) -> str | None:
@@ -60,7 +69,10 @@ def _problem(record: Record, samples: Samples) -> str | None:
         recorded = record.metrics.get(name)
         if recorded is None or recorded.value is None or recorded.source != "sampler":
             continue
-        if not any(math.isclose(recorded.value, value, rel_tol=SAMPLER_TOLERANCE, abs_tol=1e-6) for value in given):
+        if not any(
+            math.isclose(recorded.value, value, rel_tol=SAMPLER_TOLERANCE, abs_tol=1e-6)
+            for value in given
+        ):
             return f"the record has {name} = {recorded.value:.6g}, and the samples give {given[0]:.6g}"
     return _levels(record, samples)
 
@@ -68,14 +80,20 @@ def _problem(record: Record, samples: Samples) -> str | None:
 def _unsampled(phase: Phase, samples: Samples) -> bool:
     """Whether a phase that is long enough for several samples has none."""
     long_enough = phase.end_seconds - phase.start_seconds > 2 * samples.interval
-    return long_enough and not any(phase.start_seconds <= time <= phase.end_seconds for time in samples.times)
+    return long_enough and not any(
+        phase.start_seconds <= time <= phase.end_seconds for time in samples.times
+    )
 
 
 def _levels(record: Record, samples: Samples) -> str | None:
     """Where levels of memory, before the run or at its peak, are those of another run."""
     said = None if record.memory is None else record.memory.baseline.available_gib
     sampled = samples.available_before_gib
-    if said is not None and sampled is not None and not math.isclose(said, sampled, rel_tol=SAMPLER_TOLERANCE):
+    if (
+        said is not None
+        and sampled is not None
+        and not math.isclose(said, sampled, rel_tol=SAMPLER_TOLERANCE)
+    ):
         return f"{said:.2f} GiB were available before the run, and the samples begin with {sampled:.2f} GiB"
     peak = samples.metrics.get("gpu_memory_peak_gib")
     held = record.value("allocated_peak_gib")
@@ -87,11 +105,17 @@ def _levels(record: Record, samples: Samples) -> str | None:
 def _turned_back(view: View) -> list[Case]:
     """Runs whose energy counter begins below the end of a run before them: it only ever grows until the driver is
     loaded again."""
-    by_gpu: dict[Mapping[str, str] | tuple[object, ...], list[Stored]] = defaultdict(list)
+    by_gpu: dict[Mapping[str, str] | tuple[object, ...], list[Stored]] = defaultdict(
+        list
+    )
     for stored in view.happened:
         machine = stored.record.machine
         samples = view.evidence.of(stored).samples
-        if machine.id is not None and samples is not None and samples.energy_start_joule is not None:
+        if (
+            machine.id is not None
+            and samples is not None
+            and samples.energy_start_joule is not None
+        ):
             by_gpu[machine.id, *(gpu.id for gpu in machine.gpus)].append(stored)
     cases = []
     for runs in by_gpu.values():
@@ -100,7 +124,10 @@ def _turned_back(view: View) -> list[Case]:
         for stored in runs:
             samples = view.evidence.of(stored).samples
             assert samples is not None
-            start, end = samples.energy_start_joule or 0.0, samples.energy_end_joule or 0.0
+            start, end = (
+                samples.energy_start_joule or 0.0,
+                samples.energy_end_joule or 0.0,
+            )
             if start < reached and before is not None:
                 detail = f"it begins at {start:.0f} J, and {before.record.run_id} had reached {reached:.0f} J"
                 cases.append((stored, detail))

@@ -65,7 +65,9 @@ def outlier(view: View) -> Iterator[Finding]:
     for (cell, name), flagged in view.once(outlying).items():
         metric, values = view.metrics[name], view.figures(cell, name)
         runs = [run for run in view.counted[cell] if run.record.value(name) is not None]
-        rest = describe.describe([value for place, value in enumerate(values) if place not in flagged])
+        rest = describe.describe(
+            [value for place, value in enumerate(values) if place not in flagged]
+        )
         metrics[cause(metric)].append(name)
         for index in flagged:
             detail = (
@@ -74,25 +76,39 @@ def outlier(view: View) -> Iterator[Finding]:
                 f"deviation, n = {rest.n})"
             )
             run = runs[index]
-            apart[cause(metric)].setdefault(run.record.run_id, (run, []))[1].append(detail)
+            apart[cause(metric)].setdefault(run.record.run_id, (run, []))[1].append(
+                detail
+            )
     for about, found in apart.items():
         cases = [(run, "; ".join(details)) for run, details in found.values()]
-        what = "stands apart from the other runs" if len(cases) == 1 else "stand apart from the other runs"
+        what = (
+            "stands apart from the other runs"
+            if len(cases) == 1
+            else "stand apart from the other runs"
+        )
         names = list(dict.fromkeys(metrics[about]))
         yield from view.cases("outlier", "warning", cases, what, **about_metrics(names))
 
 
 def outlying(view: View) -> dict[tuple[Cell, str], tuple[int, ...]]:
     """(cell, metric) to the places of its outliers among the counted runs."""
-    series = {(cell, name): values for cell in view.counted for name in view.once(independent)
-              if len(set(values := view.figures(cell, name))) > 1}  # fmt: skip
+    series = {
+        (cell, name): values
+        for cell in view.counted
+        for name in view.once(independent)
+        if len(set(values := view.figures(cell, name))) > 1
+    }
     alpha = OUTLIER_ALPHA / max(1, len(series))
     found = {}
     for key, values in series.items():
         flagged = outliers.grubbs(values, alpha)
-        middle = fmean(value for place, value in enumerate(values) if place not in flagged)
+        middle = fmean(
+            value for place, value in enumerate(values) if place not in flagged
+        )
         material = tuple(
-            place for place in flagged if view.matters(view.metrics[key[1]], values, values[place] - middle)
+            place
+            for place in flagged
+            if view.matters(view.metrics[key[1]], values, values[place] - middle)
         )
         if material:
             found[key] = material
@@ -107,7 +123,15 @@ def too_many_outliers(view: View) -> Iterator[Finding]:
         if n >= TOO_MANY_OUTLIERS_RUNS and share > TOO_MANY_OUTLIERS_PERCENT:
             words = view.metrics[name].label
             text = f"{len(flagged)} of {n} runs of {label(cell)} are outliers in {words} ({share:.0f} %)."
-            yield view.finding("too-many-outliers", "warning", text, cell=cell, metric=name, outliers=len(flagged), n=n)
+            yield view.finding(
+                "too-many-outliers",
+                "warning",
+                text,
+                cell=cell,
+                metric=name,
+                outliers=len(flagged),
+                n=n,
+            )
 
 
 class Spread(NamedTuple):
@@ -147,17 +171,33 @@ def _variation(view: View, spreads: Sequence[Spread]) -> Finding:
         f"{worst.metric.label} of {label(worst.cell)} varies by {worst.cv_percent:.1f} % between runs (coefficient of "
         f"variation, n = {len(values)}); up to {HIGH_VARIATION_PERCENT:g} % count as repeatable.{also}"
     )
-    about: dict[str, Any] = {"cell": worst.cell} if len(cells) == 1 else {"cells": cells}
+    about: dict[str, Any] = (
+        {"cell": worst.cell} if len(cells) == 1 else {"cells": cells}
+    )
     highest: dict[str, float] = {}
     for spread in spreads:
-        highest[label(spread.cell)] = max(spread.cv_percent, highest.get(label(spread.cell), 0.0))
-    return view.finding("high-variation", "warning", text, **about, **about_metrics(metrics),
-                        cv_percent=worst.cv_percent, cv_percent_by_cell=highest, values=list(values))  # fmt: skip
+        highest[label(spread.cell)] = max(
+            spread.cv_percent, highest.get(label(spread.cell), 0.0)
+        )
+    return view.finding(
+        "high-variation",
+        "warning",
+        text,
+        **about,
+        **about_metrics(metrics),
+        cv_percent=worst.cv_percent,
+        cv_percent_by_cell=highest,
+        values=list(values),
+    )
 
 
 def small_sample(view: View) -> Iterator[Finding]:
     """Cells with too few runs, or too few independent ones, and comparisons without power."""
-    small = {cell: runs for cell, runs in view.counted.items() if 0 < len(runs) < EFFECTIVE_RUNS}
+    small = {
+        cell: runs
+        for cell, runs in view.counted.items()
+        if 0 < len(runs) < EFFECTIVE_RUNS
+    }
     if small:
         cells = [label(cell) for cell in small]
         fewest = min(len(runs) for runs in small.values())
@@ -166,9 +206,13 @@ def small_sample(view: View) -> Iterator[Finding]:
             f"{capital(who)} fewer than {EFFECTIVE_RUNS:g} runs (the smallest number is {fewest}): nothing can be said "
             "of the spread."
         )
-        about: dict[str, Any] = {"cell": next(iter(small))} if len(cells) == 1 else {"cells": cells}
+        about: dict[str, Any] = (
+            {"cell": next(iter(small))} if len(cells) == 1 else {"cells": cells}
+        )
         runs = [run for some in small.values() for run in ids(some)]
-        yield view.finding("small-sample", "warning", text, **about, n=fewest, runs=runs)
+        yield view.finding(
+            "small-sample", "warning", text, **about, n=fewest, runs=runs
+        )
     for item in view.once(drifting):
         if item.n_effective < EFFECTIVE_RUNS:
             text = (
@@ -176,8 +220,16 @@ def small_sample(view: View) -> Iterator[Finding]:
                 f"ones for {view.metrics[item.metric].label}: each resembles the one before (lag-1 autocorrelation "
                 f"{item.trend.lag1:.2f})."
             )
-            yield view.finding("small-sample", "warning", text, cell=item.cell, metric=item.metric,
-                               n=len(item.values), n_effective=item.n_effective, lag1=item.trend.lag1)  # fmt: skip
+            yield view.finding(
+                "small-sample",
+                "warning",
+                text,
+                cell=item.cell,
+                metric=item.metric,
+                n=len(item.values),
+                n_effective=item.n_effective,
+                lag1=item.trend.lag1,
+            )
     yield from _powerless(view)
 
 
@@ -197,13 +249,22 @@ def _powerless(view: View) -> Iterator[Finding]:
         metric = view.metrics[name]
         for cell in sorted(view.counted, key=lambda cell: (cell[2], cell[0])):
             base = (cell[0], view.campaign.baseline, cell[2])
-            power = _power(view, base, cell, metric) if base in view.counted and cell != base else None
+            power = (
+                _power(view, base, cell, metric)
+                if base in view.counted and cell != base
+                else None
+            )
             if power is not None and power < POWER:
                 by_cause[cause(metric)].append(Weak(metric, base, cell, power))
     for weak in by_cause.values():
         worst = min(weak, key=lambda found: found.power)
-        n = [len(view.figures(place, worst.metric.name)) for place in (worst.base, worst.cell)]
-        cells = dict.fromkeys(label(place) for found in weak for place in (found.base, found.cell))
+        n = [
+            len(view.figures(place, worst.metric.name))
+            for place in (worst.base, worst.cell)
+        ]
+        cells = dict.fromkeys(
+            label(place) for found in weak for place in (found.base, found.cell)
+        )
         metrics = list(dict.fromkeys(found.metric.name for found in weak))
         also = ""
         if len(weak) > 1:
@@ -214,19 +275,30 @@ def _powerless(view: View) -> Iterator[Finding]:
             f"{label(worst.cell)} is {100 * worst.power:.0f} % (n = {n[0]} and {n[1]}): the runs vary too much for "
             f"their number.{also}"
         )
-        yield view.finding("small-sample", "warning", text, cells=list(cells), **about_metrics(metrics),
-                           power_10_percent=worst.power, n=n)  # fmt: skip
+        yield view.finding(
+            "small-sample",
+            "warning",
+            text,
+            cells=list(cells),
+            **about_metrics(metrics),
+            power_10_percent=worst.power,
+            n=n,
+        )
 
 
 def _power(view: View, base: Cell, cell: Cell, metric: Metric) -> float | None:
     """Power against 10 %; None where there are too few values, all are alike, or 10 % of them is next to nothing."""
     samples = [view.figures(place, metric.name) for place in (base, cell)]
-    if min(map(len, samples)) < EFFECTIVE_RUNS or not any(len(set(sample)) > 1 for sample in samples):
+    if min(map(len, samples)) < EFFECTIVE_RUNS or not any(
+        len(set(sample)) > 1 for sample in samples
+    ):
         return None
     if 0.1 * abs(fmean(samples[0])) < floor(metric):
         return None
     baseline, candidate = Group(view.frame, (base,)), Group(view.frame, (cell,))
-    found = view.frame.compared(baseline, candidate, metric.name, view.campaign.margin_percent)
+    found = view.frame.compared(
+        baseline, candidate, metric.name, view.campaign.margin_percent
+    )
     return None if found is None else found.power_10_percent
 
 

@@ -14,7 +14,13 @@ from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.dependence import independent
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import MATERIAL_SHARE_OF_MARGIN, View, ids, label, listed
+from sparkpub.review.checks.view import (
+    MATERIAL_SHARE_OF_MARGIN,
+    View,
+    ids,
+    label,
+    listed,
+)
 from sparkpub.review.frame import Cell
 from sparkpub.review.statistics import compare, drift
 
@@ -75,16 +81,29 @@ def _finding(view: View, name: str, steps: Sequence[Step]) -> Finding:
     metric = view.metrics[name]
     cells = [label(found.cell) for found in steps]
     also = "" if len(cells) == 1 else f" It does so in {listed(cells, 'cells')}."
-    before, after = fmean(clearest.values[: clearest.at]), fmean(clearest.values[clearest.at :])
+    before, after = (
+        fmean(clearest.values[: clearest.at]),
+        fmean(clearest.values[clearest.at :]),
+    )
     text = (
         f"{metric.label} of {label(clearest.cell)} changes its level: {metric.format(before)} on average in the first "
         f"{clearest.at} runs, {metric.format(after)} in the {len(clearest.values) - clearest.at} after them (corrected "
         f"p = {clearest.p_value:.2g}).{also} Something changed in between, and the mean is of two things."
     )
-    about: dict[str, Any] = {"cells": cells} if len(cells) > 1 else {"cell": clearest.cell}
+    about: dict[str, Any] = (
+        {"cells": cells} if len(cells) > 1 else {"cell": clearest.cell}
+    )
     runs = [run for found in steps for run in ids(view.ran[found.cell])]
-    return view.finding("step", "warning", text, **about, metric=name, runs=runs, p_value=clearest.p_value,
-                        at={label(found.cell): found.at for found in steps})  # fmt: skip
+    return view.finding(
+        "step",
+        "warning",
+        text,
+        **about,
+        metric=name,
+        runs=runs,
+        p_value=clearest.p_value,
+        at={label(found.cell): found.at for found in steps},
+    )
 
 
 def _largest(values: Sequence[float]) -> tuple[int, float]:
@@ -95,7 +114,10 @@ def _largest(values: Sequence[float]) -> tuple[int, float]:
     """
     array = np.array(values, dtype=float)
     n = len(array)
-    found = [(_t(array[:at], array[at:]), at) for at in range(SHORTEST_SIDE, n - SHORTEST_SIDE + 1)]
+    found = [
+        (_t(array[:at], array[at:]), at)
+        for at in range(SHORTEST_SIDE, n - SHORTEST_SIDE + 1)
+    ]
     if not found:
         return 0, 1.0
     largest, at = max(found)

@@ -31,7 +31,9 @@ TENANT_LOAD_PERCENT = Threshold(
 def foreign_tenant(view: View) -> Iterator[Finding]:
     """Runs before which memory or load was on the GPU."""
     # A server that lives for several runs has loaded its model before all but the first: that is no stranger.
-    alone = [run for run in view.happened if "server" not in run.record.observed.settings]
+    alone = [
+        run for run in view.happened if "server" not in run.record.observed.settings
+    ]
     before = {run.record.run_id: _used_before(view, run) for run in alone}
     known = [used for used in before.values() if used is not None]
     usual = median(known) if known else 0.0
@@ -42,18 +44,38 @@ def foreign_tenant(view: View) -> Iterator[Finding]:
         used, total = before[record.run_id], memory_gib(record)
         load = None if samples is None else samples.load_before_percent
         problems = []
-        if used is not None and used > usual + TENANT_GIB and not record.machine.unified_memory:
-            problems.append(f"{used:.2f} GiB were in use before it, and {usual:.2f} GiB usually are")
-        elif used is not None and total and not record.machine.unified_memory and used > TENANT_SHARE * total:
+        if (
+            used is not None
+            and used > usual + TENANT_GIB
+            and not record.machine.unified_memory
+        ):
+            problems.append(
+                f"{used:.2f} GiB were in use before it, and {usual:.2f} GiB usually are"
+            )
+        elif (
+            used is not None
+            and total
+            and not record.machine.unified_memory
+            and used > TENANT_SHARE * total
+        ):
             problems.append(f"{used:.2f} of {total:.0f} GiB were in use before it")
         if load is not None and load >= TENANT_LOAD_PERCENT:
             problems.append(f"the GPU was {load:.0f} % busy before it")
         if problems:
             found.append((stored, "; ".join(problems)))
-        elif used is None and load is None and record.machine.gpus and record.plan.order != "as-published":
+        elif (
+            used is None
+            and load is None
+            and record.machine.gpus
+            and record.plan.order != "as-published"
+        ):
             unknown.append(stored)
-    yield from view.cases("foreign-tenant", "warning", found, "began on a GPU that somebody used")
-    yield from view.unjudged("foreign-tenant", {"memory and load of the GPU before the run": unknown})
+    yield from view.cases(
+        "foreign-tenant", "warning", found, "began on a GPU that somebody used"
+    )
+    yield from view.unjudged(
+        "foreign-tenant", {"memory and load of the GPU before the run": unknown}
+    )
 
 
 def _used_before(view: View, stored: Stored) -> float | None:

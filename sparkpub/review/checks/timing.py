@@ -29,10 +29,23 @@ _TIME_IN_ID = re.compile(r"_(\d{8}T\d{6}Z?)$")
 
 def time_consistency(view: View) -> Iterator[Finding]:
     """Runs whose times contradict each other, the evidence or another run, and records that are gone."""
-    impossible = [(run, problem) for run in view.happened if (problem := _problem(view, run)) is not None]
-    has = "has times that cannot be" if len(impossible) == 1 else "have times that cannot be"
+    impossible = [
+        (run, problem)
+        for run in view.happened
+        if (problem := _problem(view, run)) is not None
+    ]
+    has = (
+        "has times that cannot be"
+        if len(impossible) == 1
+        else "have times that cannot be"
+    )
     yield from view.cases("time-consistency", "error", impossible, has)
-    yield from view.cases("time-consistency", "error", _overlapping(view), "ran at the same time as another on one GPU")
+    yield from view.cases(
+        "time-consistency",
+        "error",
+        _overlapping(view),
+        "ran at the same time as another on one GPU",
+    )
     yield from _zones(view)
     yield from _gone(view)
 
@@ -107,7 +120,12 @@ def _overlapping(view: View) -> list[Case]:
             assert end is not None
             early = (end - _start(after.record)).total_seconds()
             if early > CLOCK_SECONDS:
-                cases.append((after, f"it started {early:.0f} s before {before.record.run_id} was over"))
+                cases.append(
+                    (
+                        after,
+                        f"it started {early:.0f} s before {before.record.run_id} was over",
+                    )
+                )
     return cases
 
 
@@ -115,9 +133,13 @@ def _zones(view: View) -> Iterator[Finding]:
     unknown = [run for run in view.happened if run.record.started.zone == "unknown"]
     if unknown and len(unknown) < len(view.happened):
         yield from view.together(
-            "time-consistency", "warning", unknown,
-            lambda runs: f"The time zone of {runs} is unknown, and that of the others is UTC: their order is open.",
-        )  # fmt: skip
+            "time-consistency",
+            "warning",
+            unknown,
+            lambda runs: (
+                f"The time zone of {runs} is unknown, and that of the others is UTC: their order is open."
+            ),
+        )
 
 
 def _gone(view: View) -> Iterator[Finding]:
@@ -125,14 +147,29 @@ def _gone(view: View) -> Iterator[Finding]:
     attempts: dict[tuple[object, ...], set[int]] = defaultdict(set)
     for stored in view.runs:
         record = stored.record
-        attempts[*record.cell, record.iteration, record.repeat_of].add(record.plan.attempt)
+        attempts[*record.cell, record.iteration, record.repeat_of].add(
+            record.plan.attempt
+        )
     gone: list[Case] = []
     for stored in view.runs:
         record = stored.record
-        earlier = set(range(1, record.plan.attempt)) - attempts[*record.cell, record.iteration, record.repeat_of]
+        earlier = (
+            set(range(1, record.plan.attempt))
+            - attempts[*record.cell, record.iteration, record.repeat_of]
+        )
         if earlier:
-            gone.append((stored, f"it is attempt {record.plan.attempt}, and attempt {min(earlier)} is gone"))
-    yield from view.cases("time-consistency", "error", gone, "was measured again and the first record is gone")
+            gone.append(
+                (
+                    stored,
+                    f"it is attempt {record.plan.attempt}, and attempt {min(earlier)} is gone",
+                )
+            )
+    yield from view.cases(
+        "time-consistency",
+        "error",
+        gone,
+        "was measured again and the first record is gone",
+    )
     positions = {stored.record.plan.position for stored in view.runs}
     missing = sorted(set(range(max(positions, default=-1) + 1)) - positions)
     if missing and view.campaign.matrix is None:
@@ -140,8 +177,14 @@ def _gone(view: View) -> Iterator[Finding]:
             f"{len(missing)} of {max(positions) + 1} places in the order of runs have no record, the first of them "
             f"number {missing[0]}: runs were taken away, or never imported."
         )
-        yield view.finding("time-consistency", "warning", text, missing=missing, runs=ids(view.runs),
-                           cells=[label(cell) for cell in view.recorded])  # fmt: skip
+        yield view.finding(
+            "time-consistency",
+            "warning",
+            text,
+            missing=missing,
+            runs=ids(view.runs),
+            cells=[label(cell) for cell in view.recorded],
+        )
 
 
 CHECKS = (

@@ -2,4 +2,11 @@
 
 from sparkpub.review.checks.check import Check
 
-CHECKS = (Check("unjudged", "evidence", ("info",), "Which questions are open, for want of a fact?"),)
+CHECKS = (
+    Check(
+        "unjudged",
+        "evidence",
+        ("info",),
+        "Which questions are open, for want of a fact?",
+    ),
+)

@@ -21,13 +21,25 @@ def unit(view: View) -> Iterator[Finding]:
         record = stored.record
         for name, value in record.metrics.items():
             metric = metric_of(name, value)
-            problem = None if value.value is None else _impossible(metric, value.value, record)
+            problem = (
+                None
+                if value.value is None
+                else _impossible(metric, value.value, record)
+            )
             if problem is not None:
-                impossible[name].append((stored, f"{metric.format(value.value)}, and {problem}"))
+                impossible[name].append(
+                    (stored, f"{metric.format(value.value)}, and {problem}")
+                )
     for name, cases in impossible.items():
         metric = view.metrics[name]
-        yield from view.cases("unit", "error", cases, f"cannot have the {metric.label} that is recorded",
-                              metric=name, unit=metric.unit)  # fmt: skip
+        yield from view.cases(
+            "unit",
+            "error",
+            cases,
+            f"cannot have the {metric.label} that is recorded",
+            metric=name,
+            unit=metric.unit,
+        )
 
 
 def _impossible(metric: Metric, value: float, record: Record) -> str | None:
@@ -35,7 +47,11 @@ def _impossible(metric: Metric, value: float, record: Record) -> str | None:
         return "a good run has more than nothing, and what is not available is null"
     if metric.memory_of is None:
         return None
-    total = record.machine.memory_total_gib if metric.memory_of == "host" else memory_gib(record)
+    total = (
+        record.machine.memory_total_gib
+        if metric.memory_of == "host"
+        else memory_gib(record)
+    )
     if total is not None and value > total:
         return f"the machine has {total:.2f} GiB; GB and GiB may have been mixed"
     return None
@@ -46,7 +62,9 @@ def memory_gib(record: Record) -> float | None:
     if record.observed.device_total_gib is not None:
         return record.observed.device_total_gib
     machine = record.machine
-    known = [gpu.memory_total_gib for gpu in machine.gpus if gpu.memory_total_gib is not None]
+    known = [
+        gpu.memory_total_gib for gpu in machine.gpus if gpu.memory_total_gib is not None
+    ]
     if machine.unified_memory or record.observed.device == "cpu":
         return machine.memory_total_gib
     return sum(known) if known else None
@@ -56,15 +74,34 @@ def null_metric(view: View) -> Iterator[Finding]:
     """Metrics that no run of the campaign has. A sensor that the machine lacks is worth knowing, not a fault."""
     absent: dict[tuple[Severity, tuple[str, ...]], list[str]] = defaultdict(list)
     for name in view.metrics:
-        values = [run.record.metrics[name] for run in view.runs if name in run.record.metrics]
+        values = [
+            run.record.metrics[name] for run in view.runs if name in run.record.metrics
+        ]
         if all(value.value is None for value in values):
-            severity: Severity = "info" if all(value.source == "sampler" for value in values) else "warning"
-            absent[severity, tuple(sorted({value.reason or "" for value in values}))].append(name)
+            severity: Severity = (
+                "info"
+                if all(value.source == "sampler" for value in values)
+                else "warning"
+            )
+            absent[
+                severity, tuple(sorted({value.reason or "" for value in values}))
+            ].append(name)
     for (severity, reasons), names in absent.items():
         labels = ", ".join(view.metrics[name].label for name in names)
-        runs = [run for run in view.runs if any(name in run.record.metrics for name in names)]
+        runs = [
+            run
+            for run in view.runs
+            if any(name in run.record.metrics for name in names)
+        ]
         text = f"Not available in any of {len(runs)} runs: {labels}. The reason given: {'; '.join(reasons)}."
-        yield view.finding("null-metric", severity, text, metrics=names, reasons=list(reasons), runs=ids(runs))
+        yield view.finding(
+            "null-metric",
+            severity,
+            text,
+            metrics=names,
+            reasons=list(reasons),
+            runs=ids(runs),
+        )
 
 
 CHECKS = (

@@ -24,13 +24,25 @@ MATERIAL_SHARE_OF_MARGIN = Threshold(
 )
 FLOORS = {
     "GiB": Threshold(
-        "least change in GiB", 0.1, "Memory: page cache and allocators move by some tens of MiB from run to run."
+        "least change in GiB",
+        0.1,
+        "Memory: page cache and allocators move by some tens of MiB from run to run.",
     ),
-    "ms": Threshold("least change in ms", 0.05, "Times: the clocks and schedulers of a busy machine are no finer."),
+    "ms": Threshold(
+        "least change in ms",
+        0.05,
+        "Times: the clocks and schedulers of a busy machine are no finer.",
+    ),
     "J": Threshold(
-        "least change in J", 20.0, "Energy: counters are read some milliseconds early or late, at up to 700 W."
+        "least change in J",
+        20.0,
+        "Energy: counters are read some milliseconds early or late, at up to 700 W.",
     ),
-    "s": Threshold("least change in s", 0.5, "Times of start-up, which are taken from printed lines."),
+    "s": Threshold(
+        "least change in s",
+        0.5,
+        "Times of start-up, which are taken from printed lines.",
+    ),
 }
 """Metrics near zero are judged on an absolute floor, by unit."""
 
@@ -104,7 +116,9 @@ class View:
     @property
     def standing(self) -> tuple[Stored, ...]:
         """The runs that nobody has taken out yet, in order of time."""
-        return tuple(stored for stored in self.runs if stored.record.run_id not in self.out)
+        return tuple(
+            stored for stored in self.runs if stored.record.run_id not in self.out
+        )
 
     @cached_property
     def happened(self) -> tuple[Stored, ...]:
@@ -115,13 +129,17 @@ class View:
     def results(self) -> tuple[str, ...]:
         """The metrics that a campaign is about: the primary ones, and one summary of each distribution over requests
         (the median, else the mean)."""
-        return tuple(name for name, metric in self.metrics.items() if self._is_result(metric))
+        return tuple(
+            name for name, metric in self.metrics.items() if self._is_result(metric)
+        )
 
     def _is_result(self, metric: Metric) -> bool:
         if not metric.distribution:
             return metric.role == "primary"
         median = f"{metric.distribution}_p50_ms"
-        return metric.name == median or (metric.summary == "mean" and median not in self.metrics)
+        return metric.name == median or (
+            metric.summary == "mean" and median not in self.metrics
+        )
 
     def matters(self, metric: Metric, values: Sequence[float], change: float) -> bool:
         """Whether a change is large enough to matter: beside the equivalence margin of these values' mean, and at
@@ -133,21 +151,40 @@ class View:
         """A metric over the runs of a cell that count; with `ran` over all that happened."""
         return self.frame.series((cell,), metric, "ran" if ran else "counted")
 
-    def figures(self, cell: Cell, metric: str, *, ran: bool = False) -> tuple[float, ...]:
+    def figures(
+        self, cell: Cell, metric: str, *, ran: bool = False
+    ) -> tuple[float, ...]:
         """The values of `series`, in order of time."""
         series = self.series(cell, metric, ran=ran)
         return () if series is None else series.values
 
-    def finding(self, check: str, severity: Severity, message: str, *, cell: Cell | None = None,
-                run: Stored | None = None, **evidence: Any) -> Finding:  # fmt: skip
+    def finding(
+        self,
+        check: str,
+        severity: Severity,
+        message: str,
+        *,
+        cell: Cell | None = None,
+        run: Stored | None = None,
+        **evidence: Any,
+    ) -> Finding:
         """A finding of this campaign; a run brings its cell along."""
         where = run.record.cell if run is not None else cell
-        about = None if where is None else label(where), None if run is None else run.record.run_id
+        about = (
+            None if where is None else label(where),
+            None if run is None else run.record.run_id,
+        )
         words = _HYPHEN_FOR_MINUS.sub("\N{MINUS SIGN}", message)
         return Finding(check, severity, self.campaign.name, *about, words, evidence)
 
-    def together(self, check: str, severity: Severity, runs: Sequence[Stored], say: Callable[[str], str],
-                 **evidence: Any) -> Iterator[Finding]:  # fmt: skip
+    def together(
+        self,
+        check: str,
+        severity: Severity,
+        runs: Sequence[Stored],
+        say: Callable[[str], str],
+        **evidence: Any,
+    ) -> Iterator[Finding]:
         """The same fault in several runs as one finding; nothing for no run. `say` makes the message from words for
         the runs concerned."""
         if not runs:
@@ -175,10 +212,19 @@ class View:
             total = len(self.recorded[cells[0]])
             number = f"all {total}" if len(runs) == total else f"{len(runs)} of {total}"
             return f"{number} runs of {label(cells[0])}", cells
-        return f"{len(runs)} runs of {listed([label(cell) for cell in cells], 'cells')}", cells
+        return (
+            f"{len(runs)} runs of {listed([label(cell) for cell in cells], 'cells')}",
+            cells,
+        )
 
-    def cases(self, check: str, severity: Severity, cases: Sequence[Case], happened: str,
-              **evidence: Any) -> Iterator[Finding]:  # fmt: skip
+    def cases(
+        self,
+        check: str,
+        severity: Severity,
+        cases: Sequence[Case],
+        happened: str,
+        **evidence: Any,
+    ) -> Iterator[Finding]:
         """One finding for runs with the same fault, each with a detail of its own: `… started hot: 51 °C.`"""
         runs = [stored for stored, _ in cases]
         details = {stored.record.run_id: detail for stored, detail in cases}
@@ -189,17 +235,36 @@ class View:
             first = self.where(runs[:1])[0]
             return f"{words} {happened}. For example {first}: {cases[0][1]}."
 
-        yield from self.together(check, severity, runs, say, details=details, **evidence)
+        yield from self.together(
+            check, severity, runs, say, details=details, **evidence
+        )
 
-    def unjudged(self, check: str, missing: Mapping[str, Sequence[Stored]]) -> Iterator[Finding]:
+    def unjudged(
+        self, check: str, missing: Mapping[str, Sequence[Stored]]
+    ) -> Iterator[Finding]:
         """What a check could not judge: the fact that is missing, with what would settle it, to the runs without it."""
         lacking = {fact: runs for fact, runs in missing.items() if runs}
         if lacking:
-            parts = [f"{fact} ({self.where(runs)[0]})" for fact, runs in lacking.items()]
-            runs = list({stored.record.run_id: stored for some in lacking.values() for stored in some}.values())
+            parts = [
+                f"{fact} ({self.where(runs)[0]})" for fact, runs in lacking.items()
+            ]
+            runs = list(
+                {
+                    stored.record.run_id: stored
+                    for some in lacking.values()
+                    for stored in some
+                }.values()
+            )
             cells = dict.fromkeys(label(stored.record.cell) for stored in runs)
             text = f"The check {check} could not judge everything. Missing: {'; '.join(parts)}."
-            yield self.finding("unjudged", "info", text, cells=list(cells), about=check, missing=list(lacking))
+            yield self.finding(
+                "unjudged",
+                "info",
+                text,
+                cells=list(cells),
+                about=check,
+                missing=list(lacking),
+            )
 
 
 def listed(names: Sequence[str], what: str) -> str:

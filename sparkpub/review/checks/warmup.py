@@ -8,7 +8,14 @@ from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import MATERIAL_SHARE_OF_MARGIN, Case, View, ids, label, listed
+from sparkpub.review.checks.view import (
+    MATERIAL_SHARE_OF_MARGIN,
+    Case,
+    View,
+    ids,
+    label,
+    listed,
+)
 from sparkpub.review.frame import Cell
 from sparkpub.review.statistics import drift
 
@@ -32,11 +39,21 @@ def warmed_up(view: View) -> Iterator[Finding]:
         series = [_series(view, run) for run in runs]
         for run, times in zip(runs, series, strict=True):
             if len(times) > 2 and times[0] > COLD_START * max(times[1:]):
-                cold.append((run, f"{times[0]:.1f} ms, where the others take {median(times[1:]):.1f} ms"))
+                cold.append(
+                    (
+                        run,
+                        f"{times[0]:.1f} ms, where the others take {median(times[1:]):.1f} ms",
+                    )
+                )
         excess = _excess(view, series)
         if excess is not None:
             slow[cell] = excess
-    yield from view.cases("warmed-up", "warning", cold, "measured a cold start, the first batch being far slower")
+    yield from view.cases(
+        "warmed-up",
+        "warning",
+        cold,
+        "measured a cold start, the first batch being far slower",
+    )
     if slow:
         worst = max(slow, key=lambda cell: abs(slow[cell]))
         cells = [label(cell) for cell in slow]
@@ -46,8 +63,14 @@ def warmed_up(view: View) -> Iterator[Finding]:
             f"{100 * abs(slow[worst]):.1f} % {side} than the rest of its run on average. Warming up was too short."
         )
         runs_concerned = [run for cell in slow for run in ids(view.ran[cell])]
-        yield view.finding("warmed-up", "warning", text, cells=cells, runs=runs_concerned,
-                           excess_by_cell={label(cell): value for cell, value in slow.items()})  # fmt: skip
+        yield view.finding(
+            "warmed-up",
+            "warning",
+            text,
+            cells=cells,
+            runs=runs_concerned,
+            excess_by_cell={label(cell): value for cell, value in slow.items()},
+        )
     yield from view.unjudged("warmed-up", _untold(view))
 
 
@@ -56,7 +79,9 @@ def _untold(view: View) -> dict[str, list[Stored]]:
     missing: dict[str, list[Stored]] = defaultdict(list)
     for stored in view.happened:
         if stored.record.file("log") is not None and not _series(view, stored):
-            missing["times of single batches or requests, in the order in which they ran"].append(stored)
+            missing[
+                "times of single batches or requests, in the order in which they ran"
+            ].append(stored)
     return missing
 
 

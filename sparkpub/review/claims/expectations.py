@@ -20,8 +20,11 @@ Decided = Literal["supported", "refuted", "undecided"]
 Interval = tuple[FiniteFloat, FiniteFloat]
 _CONDITION = re.compile(r"([a-z][a-z0-9_]*)\s*(<=|>=|=|<|>)\s*(-?\d+(?:\.\d+)?)")
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 class Expect(Declared):
@@ -48,7 +51,9 @@ class Expect(Declared):
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
         if len(self.model_fields_set) != 1:
-            raise ValueError(f"an expectation is exactly one of {', '.join(type(self).model_fields)}")
+            raise ValueError(
+                f"an expectation is exactly one of {', '.join(type(self).model_fields)}"
+            )
         return self
 
     @property
@@ -91,8 +96,14 @@ class Reading:
     def document(self) -> dict[str, Any]:
         """The reading as in `sparkpub claims --json`."""
         found, ends = self.quantity, self.quantity.ci95
-        return {"unit": self.unit, "statistic": found.statistic.name, "value": found.value,
-                "ci95": None if ends is None else list(ends), "n": list(found.n), "verdict": self.verdict}  # fmt: skip
+        return {
+            "unit": self.unit,
+            "statistic": found.statistic.name,
+            "value": found.value,
+            "ci95": None if ends is None else list(ends),
+            "n": list(found.n),
+            "verdict": self.verdict,
+        }
 
 
 @dataclass(frozen=True)
@@ -138,7 +149,10 @@ def _widened(quantity: Quantity, chances: int) -> tuple[float, float]:
     assert quantity.value is not None
     df = min(quantity.n) - 1
     plain, wide = scipy.special.stdtrit(df, [1 - ALPHA / 2, 1 - ALPHA / (2 * chances)])
-    bottom, top = (quantity.value + (end - quantity.value) * float(wide / plain) for end in quantity.ci95)
+    bottom, top = (
+        quantity.value + (end - quantity.value) * float(wide / plain)
+        for end in quantity.ci95
+    )
     return bottom, top
 
 
@@ -146,23 +160,36 @@ def _with_interval(quantity: Quantity) -> str:
     if quantity.value is None or quantity.statistic.kind == "runs":
         return quantity.text()
     n = " and ".join(str(size) for size in quantity.n)
-    interval = f"95 % interval {quantity.interval()}, " if quantity.ci95 is not None else ""
+    interval = (
+        f"95 % interval {quantity.interval()}, " if quantity.ci95 is not None else ""
+    )
     return f"{quantity.text()} ({interval}n = {n})"
 
 
 def _read_equivalence(asked: Asked) -> list[Reading]:
     margin, readings = asked.expect.equivalent_within_percent or 0.0, []
     for question in asked.questions:
-        quantity, test = ask("difference_percent", question), ask("equivalence_p", question)
-        shown = _with_interval(quantity) + (f", TOST {test.text()}" if test.value is not None else "")
+        quantity, test = (
+            ask("difference_percent", question),
+            ask("equivalence_p", question),
+        )
+        shown = _with_interval(quantity) + (
+            f", TOST {test.text()}" if test.value is not None else ""
+        )
         verdict = _equivalent(quantity, test, margin, asked.chances)
         readings.append(Reading(question.group.label, quantity, verdict, shown))
     return readings
 
 
-def _equivalent(quantity: Quantity, test: Quantity, margin: float, chances: int) -> Decided:
+def _equivalent(
+    quantity: Quantity, test: Quantity, margin: float, chances: int
+) -> Decided:
     """Shown by TOST, refuted by an interval wholly beyond the margin, else undecided."""
-    if test.value is not None and min(test.n) >= MINIMUM_RUNS and test.value * chances < ALPHA:
+    if (
+        test.value is not None
+        and min(test.n) >= MINIMUM_RUNS
+        and test.value * chances < ALPHA
+    ):
         return "supported"
     return "refuted" if _inside(quantity, -margin, margin) == "refuted" else "undecided"
 
@@ -172,14 +199,18 @@ def _read_interval(asked: Asked) -> list[Reading]:
     name = asked.expect.form
     if name == "direction":
         name = "difference"
-        low, high = (0.0, math.inf) if asked.expect.direction == "higher" else (-math.inf, 0.0)
+        low, high = (
+            (0.0, math.inf) if asked.expect.direction == "higher" else (-math.inf, 0.0)
+        )
     else:
         low, high = getattr(asked.expect, name)
     readings = []
     for question in asked.questions:
         found = ask(name, question)
         verdict = _inside(found, low, high, asked.chances)
-        readings.append(Reading(question.group.label, found, verdict, _with_interval(found)))
+        readings.append(
+            Reading(question.group.label, found, verdict, _with_interval(found))
+        )
     return readings
 
 
@@ -188,9 +219,17 @@ def _read_condition(asked: Asked) -> list[Reading]:
     quantities = [ask(name, question) for question in asked.questions]
     if name == "trend_p":
         adjusted = holm([quantity.value for quantity in quantities])
-        quantities = [replace(quantity, value=p) for quantity, p in zip(quantities, adjusted, strict=True)]
+        quantities = [
+            replace(quantity, value=p)
+            for quantity, p in zip(quantities, adjusted, strict=True)
+        ]
     return [
-        Reading(question.group.label, found, _condition(found, sign, number, asked), _with_interval(found))
+        Reading(
+            question.group.label,
+            found,
+            _condition(found, sign, number, asked),
+            _with_interval(found),
+        )
         for question, found in zip(asked.questions, quantities, strict=True)
     ]
 
@@ -222,21 +261,38 @@ def _agrees(quantity: Quantity, published: float, decimals: int) -> bool | None:
 
 
 def _read_published(asked: Asked) -> list[Reading]:
-    published, units = asked.expect.published or {}, {question.group.label: question for question in asked.questions}
+    published, units = (
+        asked.expect.published or {},
+        {question.group.label: question for question in asked.questions},
+    )
     unknown = [unit for unit in published if unit not in units]
     if unknown:
-        raise ClaimError(f"published: no unit {unknown[0]!r}", remedy=f"there are {', '.join(units)}")
-    return [_against(unit, ask(asked.statistic, units[unit]), figure, asked) for unit, figure in published.items()]
+        raise ClaimError(
+            f"published: no unit {unknown[0]!r}", remedy=f"there are {', '.join(units)}"
+        )
+    return [
+        _against(unit, ask(asked.statistic, units[unit]), figure, asked)
+        for unit, figure in published.items()
+    ]
 
 
 def _read_span(asked: Asked) -> list[Reading]:
     low, high = asked.expect.spans or (0.0, 0.0)
-    found = [(ask(asked.statistic, question), question.group.label) for question in asked.questions]
-    known = sorted(((one.value, unit, one) for one, unit in found if one.value is not None), key=lambda item: item[0])
+    found = [
+        (ask(asked.statistic, question), question.group.label)
+        for question in asked.questions
+    ]
+    known = sorted(
+        ((one.value, unit, one) for one, unit in found if one.value is not None),
+        key=lambda item: item[0],
+    )
     if not known:
         return []
     ends = (("smallest", known[0], low), ("largest", known[-1], high))
-    return [_against(f"{word} ({unit})", quantity, figure, asked) for word, (_, unit, quantity), figure in ends]
+    return [
+        _against(f"{word} ({unit})", quantity, figure, asked)
+        for word, (_, unit, quantity), figure in ends
+    ]
 
 
 def _against(unit: str, found: Quantity, published: float, asked: Asked) -> Reading:
@@ -247,15 +303,31 @@ def _against(unit: str, found: Quantity, published: float, asked: Asked) -> Read
 
 def _read_extreme(asked: Asked) -> list[Reading]:
     """Whether one unit lies beyond every other: supported or refuted only where 95 % intervals do not overlap."""
-    name, sign = (asked.expect.highest, 1) if asked.expect.highest is not None else (asked.expect.lowest, -1)
-    units = {question.group.label: ask(asked.statistic, question) for question in asked.questions}
+    name, sign = (
+        (asked.expect.highest, 1)
+        if asked.expect.highest is not None
+        else (asked.expect.lowest, -1)
+    )
+    units = {
+        question.group.label: ask(asked.statistic, question)
+        for question in asked.questions
+    }
     if name not in units:
-        raise ClaimError(f"{asked.expect.form}: no unit {name!r}", remedy=f"there are {', '.join(units)}")
+        raise ClaimError(
+            f"{asked.expect.form}: no unit {name!r}",
+            remedy=f"there are {', '.join(units)}",
+        )
     own, readings = units[name], []
     for unit, found in units.items():
         if unit != name:
-            readings.append(Reading(f"{name} against {unit}", found, _beyond(own, found, sign),
-                                     f"{_with_interval(own)} against {_with_interval(found)}"))  # fmt: skip
+            readings.append(
+                Reading(
+                    f"{name} against {unit}",
+                    found,
+                    _beyond(own, found, sign),
+                    f"{_with_interval(own)} against {_with_interval(found)}",
+                )
+            )
     return readings
 
 

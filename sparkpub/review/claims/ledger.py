@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from sparkpub.review.checks import Finding, Review
 
 VerdictWord = Literal["supported", "refuted", "undecided", "void", "hypothesis"]
-BEYOND_DOUBT = frozenset({"identity", "order-confound", "missing-cell", "mixed-machines"})
+BEYOND_DOUBT = frozenset(
+    {"identity", "order-confound", "missing-cell", "mixed-machines"}
+)
 """Checks whose warnings, too, void a claim about the world: identity, order and coverage."""
 _SCOPE = r"^((each|any) (cell|model|environment)|pooled)$"
 _BRACES = re.compile(r"\{([a-z0-9/._-]+)\}")
@@ -69,13 +71,17 @@ class Claim(documents.Part):
     @model_validator(mode="after")
     def _complete(self) -> Self:
         if (self.expect is None) == (self.decided_by is None):
-            raise ValueError("a claim has expect:, or decided_by: where it is a hypothesis")
+            raise ValueError(
+                "a claim has expect:, or decided_by: where it is a hypothesis"
+            )
         if self.compare is not None and "cell" in self.scope:
             raise ValueError("a comparison has scope each model, any model or pooled")
         unknown = set(_BRACES.findall(self.says)) - self._figures.keys()
         if unknown:
             there = ", ".join(f"{{{name}}}" for name in self._figures) or "none"
-            raise ValueError(f"says names {{{min(unknown)}}}, and its expectation has {there}")
+            raise ValueError(
+                f"says names {{{min(unknown)}}}, and its expectation has {there}"
+            )
         return self
 
     @property
@@ -107,7 +113,9 @@ class Verdict:
 
     def document(self) -> dict[str, Any]:
         """The verdict as in `sparkpub claims --json`."""
-        told = self.claim.model_dump(include={"id", "source", "about", "recorded"}, exclude_none=True)
+        told = self.claim.model_dump(
+            include={"id", "source", "about", "recorded"}, exclude_none=True
+        )
         return told | {
             "says": self.claim.sentence,
             "verdict": self.verdict,
@@ -128,7 +136,9 @@ def judge(claims: Sequence[Claim], review: "Review") -> list[Verdict]:
         try:
             verdicts.append(_judge(claim, review.frames.get(claim.campaign), review))
         except ClaimError as error:
-            raise ClaimError(error.what, where=f"claim {claim.id}", remedy=error.remedy) from None
+            raise ClaimError(
+                error.what, where=f"claim {claim.id}", remedy=error.remedy
+            ) from None
     return verdicts
 
 
@@ -136,14 +146,28 @@ def _judge(claim: Claim, frame: Frame | None, review: "Review") -> Verdict:
     if claim.expect is None:
         return Verdict(claim, "hypothesis", f"What would decide it: {claim.decided_by}")
     if frame is None:
-        return Verdict(claim, "undecided", f"The campaign {claim.campaign} is not among these data.")
-    chosen = frame.group(claim.include, model=claim.models, environment=claim.environments, workload=claim.workloads)
+        return Verdict(
+            claim,
+            "undecided",
+            f"The campaign {claim.campaign} is not among these data.",
+        )
+    chosen = frame.group(
+        claim.include,
+        model=claim.models,
+        environment=claim.environments,
+        workload=claim.workloads,
+    )
     statistic = claim.statistic or ("mean" if claim.compare is None else "difference")
     world = claim.about == "world"
     questions = _questions(claim, chosen)
     chances = len(questions) if claim.scope.startswith("any") else 1
-    readings = Asked(claim.expect, questions, statistic, claim.decimals, world, chances).read()
-    evidence: dict[str, Any] = {"include": claim.include, "units": [reading.document() for reading in readings]}
+    readings = Asked(
+        claim.expect, questions, statistic, claim.decimals, world, chances
+    ).read()
+    evidence: dict[str, Any] = {
+        "include": claim.include,
+        "units": [reading.document() for reading in readings],
+    }
     figures = _sentence(claim.expect, readings)
     doubts = _doubts(claim, chosen.records, review) if claim.about == "world" else {}
     if doubts:
@@ -153,8 +177,16 @@ def _judge(claim: Claim, frame: Frame | None, review: "Review") -> Verdict:
     here = world and len({record.machine.id for record in chosen.records}) == 1
     text = f"{figures}."
     if here:
-        text += f" This holds {HERE}: what differs between machines and days is not known."
-    return Verdict(claim, _combined(claim.scope, [reading.verdict for reading in readings]), text, evidence, here)
+        text += (
+            f" This holds {HERE}: what differs between machines and days is not known."
+        )
+    return Verdict(
+        claim,
+        _combined(claim.scope, [reading.verdict for reading in readings]),
+        text,
+        evidence,
+        here,
+    )
 
 
 def _sentence(expect: Expect, readings: Sequence[Reading]) -> str:
@@ -164,22 +196,35 @@ def _sentence(expect: Expect, readings: Sequence[Reading]) -> str:
     asked = readings[0].quantity.statistic.definition
     lead = f"{asked[:1].upper()}{asked[1:]}: " if expect.form == "holds" else ""
     named = len(readings) > 1 or readings[0].unit != "all runs"
-    return lead + "; ".join(f"{reading.unit}: {reading.shown}" if named else reading.shown for reading in readings)
+    return lead + "; ".join(
+        f"{reading.unit}: {reading.shown}" if named else reading.shown
+        for reading in readings
+    )
 
 
 def _questions(claim: Claim, chosen: Group) -> list[Question]:
     """One question per unit of the claim's scope. Workloads that do not have the metric at all hold no unit."""
     unit = claim.scope.rpartition(" ")[2]
-    axes = {"cell": AXES, "model": ("model", "workload"), "environment": ("environment", "workload")}.get(unit, ())
+    axes = {
+        "cell": AXES,
+        "model": ("model", "workload"),
+        "environment": ("environment", "workload"),
+    }.get(unit, ())
     margin = _margin(claim, chosen.frame.campaign)
-    measured = {record.workload for record in chosen.records if claim.metric in record.metrics}
+    measured = {
+        record.workload for record in chosen.records if claim.metric in record.metrics
+    }
     if measured:
         cells = tuple(cell for cell in chosen.cells if cell[2] in measured)
         chosen = Group(chosen.frame, cells, chosen.include)
     questions = []
     for unit_group in chosen.frame.split(chosen, axes):
         candidate, baseline = _sides(claim, unit_group)
-        questions.append(Question(candidate, claim.metric or "", claim.against or "", baseline, margin))
+        questions.append(
+            Question(
+                candidate, claim.metric or "", claim.against or "", baseline, margin
+            )
+        )
     return questions
 
 
@@ -202,12 +247,19 @@ def _sides(claim: Claim, group: Group) -> tuple[Group, Group | None]:
     return group.of_environment(candidate), group.of_environment(baseline)
 
 
-def _doubts(claim: Claim, records: Sequence[Record], review: "Review") -> dict[str, dict[str, Any]]:
+def _doubts(
+    claim: Claim, records: Sequence[Record], review: "Review"
+) -> dict[str, dict[str, Any]]:
     """Findings on the runs concerned that void a claim about the world, one entry per check."""
-    runs, cells = {record.run_id for record in records}, {"/".join(record.cell) for record in records}
+    runs, cells = (
+        {record.run_id for record in records},
+        {"/".join(record.cell) for record in records},
+    )
     doubts: dict[str, list[Finding]] = defaultdict(list)
     for finding in review.findings:
-        serious = finding.severity == "error" or (finding.severity == "warning" and finding.check in BEYOND_DOUBT)
+        serious = finding.severity == "error" or (
+            finding.severity == "warning" and finding.check in BEYOND_DOUBT
+        )
         if finding.campaign != claim.campaign or not serious:
             continue
         named = set(finding.runs) - set(review.excluded)
@@ -215,7 +267,12 @@ def _doubts(claim: Claim, records: Sequence[Record], review: "Review") -> dict[s
         if named & runs if finding.runs else in_cells:
             doubts[finding.check].append(finding)
     return {
-        check: {"check": check, "findings": len(found), "severity": found[0].severity, "message": found[0].message}
+        check: {
+            "check": check,
+            "findings": len(found),
+            "severity": found[0].severity,
+            "message": found[0].message,
+        }
         for check, found in doubts.items()
     }
 
@@ -231,7 +288,11 @@ def _combined(scope: str, verdicts: Sequence[Decided]) -> Decided:
 
 def as_json(verdicts: Sequence[Verdict]) -> str:
     """What `sparkpub claims --json` prints."""
-    return json.dumps({"claims": [verdict.document() for verdict in verdicts]}, indent=1, ensure_ascii=False)
+    return json.dumps(
+        {"claims": [verdict.document() for verdict in verdicts]},
+        indent=1,
+        ensure_ascii=False,
+    )
 
 
 def as_text(verdicts: Sequence[Verdict], uses: Callable[[str], Sequence[str]]) -> str:
@@ -241,11 +302,18 @@ def as_text(verdicts: Sequence[Verdict], uses: Callable[[str], Sequence[str]]) -
     """
     lines = []
     for verdict in verdicts:
-        lines.append(f"{verdict.verdict:<10} {verdict.claim.id}: {verdict.claim.sentence}")
+        lines.append(
+            f"{verdict.verdict:<10} {verdict.claim.id}: {verdict.claim.sentence}"
+        )
         lines.append(f"{'':<11}{verdict.text}")
         if verdict.changed:
             places = ", ".join(uses(verdict.claim.id)) or "no page"
-            lines.append(f"{'':<11}CHANGED: recorded as {verdict.claim.recorded}; reread {places}")
+            lines.append(
+                f"{'':<11}CHANGED: recorded as {verdict.claim.recorded}; reread {places}"
+            )
     counts = Counter(verdict.verdict for verdict in verdicts)
-    summary = ", ".join(f"{count} {word}" for word, count in counts.most_common()) or "no claims"
+    summary = (
+        ", ".join(f"{count} {word}" for word, count in counts.most_common())
+        or "no claims"
+    )
     return "\n".join([*lines, summary])

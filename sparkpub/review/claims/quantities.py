@@ -22,9 +22,15 @@ from sparkpub.review.statistics.drift import least_squares
 Kind = Literal["runs", "sample", "order", "relation", "comparison"]
 Estimate = tuple[float | None, Interval | None]
 _DIGITS = {
-    "slope": 4, "r_squared": 7, "ratio": 3, "inverse_ratio": 3, "n": 0, "n_effective": 1, "hours": 1,
+    "slope": 4,
+    "r_squared": 7,
+    "ratio": 3,
+    "inverse_ratio": 3,
+    "n": 0,
+    "n_effective": 1,
+    "hours": 1,
     "minutes_apart": 1,
-}  # fmt: skip
+}
 """Digits after the point for statistics without a metric's unit; counts have none, the others two."""
 
 
@@ -42,7 +48,9 @@ class Question:
         """The group against its baseline; None where one side has no values."""
         if self.baseline is None:
             return None
-        return self.group.frame.compared(self.baseline, self.group, metric or self.metric, self.margin_percent)
+        return self.group.frame.compared(
+            self.baseline, self.group, metric or self.metric, self.margin_percent
+        )
 
 
 @dataclass(frozen=True)
@@ -78,7 +86,9 @@ class Quantity:
         low, high = (self.say(bound, decimals, unit=False) for bound in self.ci95)
         return with_unit(f"{low} to {high}", self.unit)
 
-    def say(self, value: float, decimals: int | None = None, *, unit: bool = True) -> str:
+    def say(
+        self, value: float, decimals: int | None = None, *, unit: bool = True
+    ) -> str:
         """A number in this quantity's unit and sign convention."""
         if self.statistic.unit == "p":
             return p_text(value)
@@ -104,7 +114,10 @@ class Quantity:
 
 def _starts(question: Question) -> list[float]:
     """Seconds from the first start to every start, in order of time."""
-    moments = sorted(datetime.fromisoformat(record.started.value) for record in question.group.records)
+    moments = sorted(
+        datetime.fromisoformat(record.started.value)
+        for record in question.group.records
+    )
     return [(moment - moments[0]).total_seconds() for moment in moments]
 
 
@@ -126,12 +139,23 @@ def _percent_interval(found: Comparison) -> Interval | None:
 
 def _gap(question: Question) -> Estimate:
     one, other = question.comparison(), question.comparison(question.against)
-    return (None if one is None or other is None else abs(abs(one.difference) - abs(other.difference))), None
+    return (
+        None
+        if one is None or other is None
+        else abs(abs(one.difference) - abs(other.difference))
+    ), None
 
 
 def _identified(record: Record) -> bool:
     seen = record.observed
-    return any((seen.kv_bytes_per_token, seen.weight_bytes, seen.config_sha256, seen.parameters))
+    return any(
+        (
+            seen.kv_bytes_per_token,
+            seen.weight_bytes,
+            seen.config_sha256,
+            seen.parameters,
+        )
+    )
 
 
 def _of(found: object, name: str, interval: Interval | None = None) -> Estimate:
@@ -140,12 +164,24 @@ def _of(found: object, name: str, interval: Interval | None = None) -> Estimate:
 
 
 def _count(name: str, definition: str, counts: Callable[[Record], bool]) -> Statistic:
-    return Statistic(name, "runs", "", definition, lambda asked: (float(sum(map(counts, asked.group.records))), None))
+    return Statistic(
+        name,
+        "runs",
+        "",
+        definition,
+        lambda asked: (float(sum(map(counts, asked.group.records))), None),
+    )
 
 
-def _seconds(name: str, definition: str, measure: Callable[[Record], float | None]) -> Statistic:
+def _seconds(
+    name: str, definition: str, measure: Callable[[Record], float | None]
+) -> Statistic:
     def compute(question: Question) -> Estimate:
-        known = [seconds for record in question.group.records if (seconds := measure(record)) is not None]
+        known = [
+            seconds
+            for record in question.group.records
+            if (seconds := measure(record)) is not None
+        ]
         return (float(np.mean(known)) if known else None), None
 
     return Statistic(name, "runs", "s", definition, compute)
@@ -163,7 +199,9 @@ def _sample(name: str, unit: str, definition: str) -> Statistic:
     def compute(question: Question) -> Estimate:
         series = question.group.series(question.metric)
         found = None if series is None else series.description
-        return _of(found, name, found.ci95 if found is not None and name == "mean" else None)
+        return _of(
+            found, name, found.ci95 if found is not None and name == "mean" else None
+        )
 
     return Statistic(name, "sample", unit, definition, compute)
 
@@ -178,8 +216,15 @@ def _order(name: str, unit: str, definition: str, attribute: str) -> Statistic:
 
 def _relation(name: str, unit: str, definition: str) -> Statistic:
     def compute(question: Question) -> Estimate:
-        pairs = [(record.value(question.against), record.value(question.metric)) for record in question.group.records]
-        x, y = np.array([pair for pair in pairs if None not in pair], dtype=float).reshape(-1, 2).T
+        pairs = [
+            (record.value(question.against), record.value(question.metric))
+            for record in question.group.records
+        ]
+        x, y = (
+            np.array([pair for pair in pairs if None not in pair], dtype=float)
+            .reshape(-1, 2)
+            .T
+        )
         if len(x) < 3 or x.min() == x.max():
             return None, None
         line = least_squares(x.tolist(), y.tolist())
@@ -187,63 +232,153 @@ def _relation(name: str, unit: str, definition: str) -> Statistic:
             return -line.intercept / line.slope, None
         return getattr(line, name), None
 
-    return Statistic(name, "relation", unit, definition, compute, signed=name == "slope")
+    return Statistic(
+        name, "relation", unit, definition, compute, signed=name == "slope"
+    )
 
 
 def _comparison(
-    name: str, unit: str, definition: str, interval: Callable[[Comparison], Interval | None] = lambda _: None
+    name: str,
+    unit: str,
+    definition: str,
+    interval: Callable[[Comparison], Interval | None] = lambda _: None,
 ) -> Statistic:
     def compute(question: Question) -> Estimate:
         found = question.comparison()
         return _of(found, name, None if found is None else interval(found))
 
-    return Statistic(name, "comparison", unit, definition, compute, unit in {"metric", "%"} or name == "effect_size")
+    return Statistic(
+        name,
+        "comparison",
+        unit,
+        definition,
+        compute,
+        unit in {"metric", "%"} or name == "effect_size",
+    )
 
 
 _ALL = (
     _count("runs", "records, failed ones included", lambda _: True),
-    _count("failed", "runs with any status other than ok", lambda record: record.status != "ok"),
-    _count("with_log", "runs whose log is kept", lambda record: record.file("log") is not None),
-    _count("with_telemetry", "runs with telemetry", lambda record: record.file("telemetry") is not None),
+    _count(
+        "failed",
+        "runs with any status other than ok",
+        lambda record: record.status != "ok",
+    ),
+    _count(
+        "with_log",
+        "runs whose log is kept",
+        lambda record: record.file("log") is not None,
+    ),
+    _count(
+        "with_telemetry",
+        "runs with telemetry",
+        lambda record: record.file("telemetry") is not None,
+    ),
     _count("identified", "runs that show which model they ran", _identified),
-    Statistic("hours", "runs", "h", "hours from the start of the first run to the start of the last", _hours),
-    Statistic("minutes_apart", "runs", "min", "median time between the starts of neighbouring runs", _minutes_apart),
-    _seconds("duration_seconds", "mean time from launch to exit", lambda record: record.duration_seconds),
+    Statistic(
+        "hours",
+        "runs",
+        "h",
+        "hours from the start of the first run to the start of the last",
+        _hours,
+    ),
+    Statistic(
+        "minutes_apart",
+        "runs",
+        "min",
+        "median time between the starts of neighbouring runs",
+        _minutes_apart,
+    ),
+    _seconds(
+        "duration_seconds",
+        "mean time from launch to exit",
+        lambda record: record.duration_seconds,
+    ),
     _phase("load"),
     _phase("warmup"),
     _phase("measure"),
     _sample("n", "", "runs with a value"),
     _sample("mean", "metric", "mean, with Student's interval"),
     _sample("sd", "metric", "sample standard deviation (divides by n − 1)"),
-    _sample("sd_population", "metric", "population standard deviation σ (divides by n)"),
+    _sample(
+        "sd_population", "metric", "population standard deviation σ (divides by n)"
+    ),
     _sample("min", "metric", "smallest value"),
     _sample("max", "metric", "largest value"),
     _sample("p50", "metric", "median"),
     _sample("p95", "metric", "95th percentile, linearly interpolated"),
-    _sample("cv_percent", "%", "coefficient of variation (sample standard deviation over mean)"),
+    _sample(
+        "cv_percent",
+        "%",
+        "coefficient of variation (sample standard deviation over mean)",
+    ),
     _sample("n_effective", "", "what n is worth under the lag-1 autocorrelation"),
     _order("slope_per_run", "metric", "Theil-Sen slope against run order", "slope"),
     _order(
-        "trend_p", "p", "p-value of the Mann-Kendall test, in a claim with Holm's correction over its units", "p_value"
+        "trend_p",
+        "p",
+        "p-value of the Mann-Kendall test, in a claim with Holm's correction over its units",
+        "p_value",
     ),
     _order("spearman", "", "rank correlation with run order", "spearman"),
     _order("lag1", "", "lag-1 autocorrelation", "lag1"),
     _relation("slope", "", "least-squares slope of the metric on the second one"),
-    _relation("intercept", "metric", "least-squares intercept of the metric on the second one"),
-    _relation("zero_at", "metric", "value of the second metric at which the line of the metric on it reaches zero"),
+    _relation(
+        "intercept", "metric", "least-squares intercept of the metric on the second one"
+    ),
+    _relation(
+        "zero_at",
+        "metric",
+        "value of the second metric at which the line of the metric on it reaches zero",
+    ),
     _relation("r_squared", "", "squared correlation of the two metrics"),
-    _comparison("difference", "metric", "mean of the candidate minus the baseline's", lambda c: c.ci95_difference),
-    _comparison("difference_percent", "%", "difference in percent of the baseline's mean", _percent_interval),
-    _comparison("ratio", "", "mean of the candidate over mean of the baseline", lambda c: c.ci95_ratio),
+    _comparison(
+        "difference",
+        "metric",
+        "mean of the candidate minus the baseline's",
+        lambda c: c.ci95_difference,
+    ),
+    _comparison(
+        "difference_percent",
+        "%",
+        "difference in percent of the baseline's mean",
+        _percent_interval,
+    ),
+    _comparison(
+        "ratio",
+        "",
+        "mean of the candidate over mean of the baseline",
+        lambda c: c.ci95_ratio,
+    ),
     _comparison("inverse_ratio", "", "mean of the baseline over mean of the candidate"),
-    _comparison("overhead_percent", "%", "increase of execution time, the inverse of a rate"),
-    _comparison("p_value", "p", "two-sided p of no difference; none where environments ran in blocks"),
+    _comparison(
+        "overhead_percent", "%", "increase of execution time, the inverse of a rate"
+    ),
+    _comparison(
+        "p_value",
+        "p",
+        "two-sided p of no difference; none where environments ran in blocks",
+    ),
     _comparison("equivalence_p", "p", "p of TOST within the declared margin"),
     _comparison("effect_size", "", "Hedges' g"),
     _comparison("power_10_percent", "", "power against a difference of a tenth"),
-    _comparison("power", "", "power to show equivalence within the margin when there is no difference"),
-    _comparison("runs_required", "", "runs a side (or rounds) that show equivalence with a power of 0.8"),
-    Statistic("gap", "comparison", "metric", "distance between the differences of two metrics, signs aside", _gap),
+    _comparison(
+        "power",
+        "",
+        "power to show equivalence within the margin when there is no difference",
+    ),
+    _comparison(
+        "runs_required",
+        "",
+        "runs a side (or rounds) that show equivalence with a power of 0.8",
+    ),
+    Statistic(
+        "gap",
+        "comparison",
+        "metric",
+        "distance between the differences of two metrics, signs aside",
+        _gap,
+    ),
 )
 
 STATISTICS: Mapping[str, Statistic] = {statistic.name: statistic for statistic in _ALL}
@@ -253,19 +388,33 @@ def ask(name: str, question: Question) -> Quantity:
     """The answer. Raises ClaimError where the statistic is unknown or needs what the question does not have."""
     statistic = STATISTICS.get(name)
     if statistic is None:
-        raise ClaimError(f"no statistic {name!r}", remedy=f"known are {', '.join(sorted(STATISTICS))}")
+        raise ClaimError(
+            f"no statistic {name!r}",
+            remedy=f"known are {', '.join(sorted(STATISTICS))}",
+        )
     if statistic.kind != "runs" and not question.metric:
         raise ClaimError(f"{name} needs a metric", remedy="name one")
     if (statistic.kind == "relation" or name == "gap") and not question.against:
-        raise ClaimError(f"{name} relates two metrics", remedy="name the second one with against")
+        raise ClaimError(
+            f"{name} relates two metrics", remedy="name the second one with against"
+        )
     if (statistic.kind == "comparison") != (question.baseline is not None):
-        need = "two environments to compare" if statistic.kind == "comparison" else "no comparison"
-        raise ClaimError(f"{name} needs {need}", remedy="see the list of statistics on the method page")
+        need = (
+            "two environments to compare"
+            if statistic.kind == "comparison"
+            else "no comparison"
+        )
+        raise ClaimError(
+            f"{name} needs {need}",
+            remedy="see the list of statistics on the method page",
+        )
     sides = [side for side in (question.baseline, question.group) if side is not None]
     n = tuple(_size(side, question.metric) for side in sides)
     value, ci95 = statistic.compute(question)
     series = question.group.series(question.metric) if question.metric else None
-    return Quantity(statistic, None if series is None else series.metric, value, ci95, n)
+    return Quantity(
+        statistic, None if series is None else series.metric, value, ci95, n
+    )
 
 
 def _size(group: Group, metric: str) -> int:

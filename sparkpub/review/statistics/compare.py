@@ -27,7 +27,13 @@ from sparkpub.review.statistics.describe import (
     resolution_of,
     rounding_variance,
 )
-from sparkpub.review.statistics.design import Declared, Order, Sample, complete_rounds, order_as_run
+from sparkpub.review.statistics.design import (
+    Declared,
+    Order,
+    Sample,
+    complete_rounds,
+    order_as_run,
+)
 from sparkpub.review.statistics.means import TwoMeans, of_independent, of_rounds
 
 Verdict = Literal["higher", "lower", "equivalent", "undecided", "confounded"]
@@ -102,13 +108,20 @@ class Comparison:
     @property
     def deciding_level(self) -> float:
         """Confidence of the interval that decides: 0.90 where TOST decides or was left open, else 0.95."""
-        asked = self.equivalence_p is not None and self.verdict in ("equivalent", "undecided")
+        asked = self.equivalence_p is not None and self.verdict in (
+            "equivalent",
+            "undecided",
+        )
         return 1 - 2 * ALPHA if asked else 1 - ALPHA
 
     @property
     def deciding_difference(self) -> Interval | None:
         """The interval of the difference that decides."""
-        return self.ci90_difference if self.deciding_level < 1 - ALPHA else self.ci95_difference
+        return (
+            self.ci90_difference
+            if self.deciding_level < 1 - ALPHA
+            else self.ci95_difference
+        )
 
     @property
     def deciding_ratio(self) -> Interval | None:
@@ -122,7 +135,12 @@ class Comparison:
 
 
 def verdict_of(
-    n_effective: float, difference: float, p_value: float | None, equivalence_p: float | None, *, confounded: bool
+    n_effective: float,
+    difference: float,
+    p_value: float | None,
+    equivalence_p: float | None,
+    *,
+    confounded: bool,
 ) -> Verdict:
     """The rule. Equivalence within the declared margin comes first: what is negligible is not a difference."""
     if confounded:
@@ -159,9 +177,16 @@ def compare(
     says which way is better, `unit` whether values are a rate (ends in /s) or lack a true zero (°C). `resolution` is
     the step to which the instrument rounds, read off the values where it is not given.
     """
-    one, other = (side if isinstance(side, Sample) else Sample(tuple(side)) for side in (baseline, candidate))
+    one, other = (
+        side if isinstance(side, Sample) else Sample(tuple(side))
+        for side in (baseline, candidate)
+    )
     as_run = order_as_run(order, one, other)
-    step = resolution_of([*one.values, *other.values]) if resolution is None else resolution
+    step = (
+        resolution_of([*one.values, *other.values])
+        if resolution is None
+        else resolution
+    )
     runs = _runs_compared(one, other, as_run, step)
     mean_a, mean_b = float(runs.baseline.mean()), float(runs.candidate.mean())
     scaled = unit != "°C" and mean_a > 0
@@ -171,13 +196,20 @@ def compare(
     means = runs.means
     tested = None if runs.analysis == "description" else means
     p_value = None if tested is None else float(tested.p_value)
-    equivalence_p = None if tested is None or margin is None else float(tested.equivalence_p(margin))
+    equivalence_p = (
+        None
+        if tested is None or margin is None
+        else float(tested.equivalence_p(margin))
+    )
     return Comparison(
         order=as_run,
         analysis=runs.analysis,
         n_baseline=len(runs.baseline),
         n_candidate=len(runs.candidate),
-        left_out=len(one.values) + len(other.values) - len(runs.baseline) - len(runs.candidate),
+        left_out=len(one.values)
+        + len(other.values)
+        - len(runs.baseline)
+        - len(runs.candidate),
         n_effective=runs.n_effective,
         df=None if means is None else float(means.df),
         mean_baseline=mean_a,
@@ -198,9 +230,15 @@ def compare(
         margin_declared=margin_declared,
         equivalence_p=equivalence_p,
         equivalence_p_adjusted=equivalence_p,
-        power=None if tested is None or margin is None else tested.equivalence_power(margin),
-        runs_required=_runs_required(tested, margin, min(len(runs.baseline), len(runs.candidate))),
-        power_10_percent=None if tested is None or tenth is None else tested.detection_power(tenth),
+        power=None
+        if tested is None or margin is None
+        else tested.equivalence_power(margin),
+        runs_required=_runs_required(
+            tested, margin, min(len(runs.baseline), len(runs.candidate))
+        ),
+        power_10_percent=None
+        if tested is None or tenth is None
+        else tested.detection_power(tenth),
         better=_better(mean_a, mean_b, direction),
     )
 
@@ -241,7 +279,9 @@ def _difference_interval(means: TwoMeans | None, level: float) -> Interval | Non
     return around(float(means.difference), float(means.error), float(means.df), level)
 
 
-def _ratio_interval(means: TwoMeans | None, scaled: bool, level: float) -> Interval | None:
+def _ratio_interval(
+    means: TwoMeans | None, scaled: bool, level: float
+) -> Interval | None:
     return means.ratio_interval(level) if means is not None and scaled else None
 
 
@@ -259,13 +299,17 @@ def _overhead(ratio: float | None, direction: Direction, unit: str) -> float | N
     return 100 * (ratio - 1) if direction == "lower" else None
 
 
-def _better(mean_a: float, mean_b: float, direction: Direction) -> Literal["baseline", "candidate"] | None:
+def _better(
+    mean_a: float, mean_b: float, direction: Direction
+) -> Literal["baseline", "candidate"] | None:
     if direction == "neither" or mean_a == mean_b:
         return None
     return "candidate" if (mean_b > mean_a) == (direction == "higher") else "baseline"
 
 
-def equivalence(baseline: Sequence[float], candidate: Sequence[float], margin_percent: float) -> float | None:
+def equivalence(
+    baseline: Sequence[float], candidate: Sequence[float], margin_percent: float
+) -> float | None:
     """p of TOST that two means differ by less than `margin_percent` of the baseline's; None where n < 2.
 
     For samples that no order joins, such as those of two models; every run counts in full.
@@ -346,7 +390,11 @@ def _too_few(c: Comparison) -> str:
         return f"Too few complete rounds to decide: {rounds}, and {MINIMUM_RUNS} are needed."
     if few:
         return f"Too few runs to decide: {c.n_baseline} and {c.n_candidate}, and {MINIMUM_RUNS} a side are needed."
-    what = f"{c.n_baseline} rounds" if c.analysis == "paired" else f"{c.n_baseline} and {c.n_candidate} runs"
+    what = (
+        f"{c.n_baseline} rounds"
+        if c.analysis == "paired"
+        else f"{c.n_baseline} and {c.n_candidate} runs"
+    )
     return (
         f"Neighbouring runs are alike: the {what} are worth {c.n_effective:.1f} independent ones, and {MINIMUM_RUNS} "
         "are needed."
@@ -380,5 +428,9 @@ def _power_text(c: Comparison) -> str:
     if c.power is None:
         return ""
     each = "rounds" if c.analysis == "paired" else "runs a side"
-    needed = "no number of runs would" if c.runs_required is None else f"{c.runs_required:,} {each} would"
+    needed = (
+        "no number of runs would"
+        if c.runs_required is None
+        else f"{c.runs_required:,} {each} would"
+    )
     return f" The power to show equivalence was {c.power:.2f}; {needed} raise it to {WANTED_POWER:g}."

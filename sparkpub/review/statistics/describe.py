@@ -92,7 +92,9 @@ def describe(values: Sequence[float]) -> Description:
         p95_supported=percentile_supported(n, 0.95),
         p99_supported=percentile_supported(n, 0.99),
         cv_percent=None if sd is None or mean == 0 else 100 * sd / abs(mean),
-        ci95=None if sd is None else around(mean, standard_error(array, worth), worth - 1),
+        ci95=None
+        if sd is None
+        else around(mean, standard_error(array, worth), worth - 1),
         ci95_bootstrap=bootstrap_interval(array),
         autocorrelation=autocorrelation(array),
         n_effective=worth,
@@ -106,7 +108,10 @@ def percentile_supported(n: int, q: float) -> bool:
 
 def resolution_of(values: Sequence[float] | Floats) -> float:
     """The decimal step to which values are rounded, at most 1, and never finer than nine significant digits."""
-    exponent = min(int(Decimal(repr(float(value))).normalize().as_tuple().exponent) for value in values)
+    exponent = min(
+        int(Decimal(repr(float(value))).normalize().as_tuple().exponent)
+        for value in values
+    )
     largest = max(abs(float(value)) for value in values)
     return max(10.0 ** min(exponent, 0), _TRUSTED_DIGITS * largest)
 
@@ -122,7 +127,9 @@ def standard_error(values: Floats, n_effective: float | None = None) -> float:
     `n_effective` is what n is worth; n itself where it is not given.
     """
     worth = len(values) if n_effective is None else n_effective
-    return math.sqrt(float(values.var(ddof=1)) / worth + rounding_variance(resolution_of(values)))
+    return math.sqrt(
+        float(values.var(ddof=1)) / worth + rounding_variance(resolution_of(values))
+    )
 
 
 def t_quantile(q: float, df: float) -> float:
@@ -130,7 +137,9 @@ def t_quantile(q: float, df: float) -> float:
     return float(scipy.special.stdtrit(df, q))
 
 
-def around(centre: float, error: float, df: float, level: float = 1 - ALPHA) -> Interval | None:
+def around(
+    centre: float, error: float, df: float, level: float = 1 - ALPHA
+) -> Interval | None:
     """Student's interval around an estimate with that standard error; None with too few degrees of freedom."""
     if df < _LEAST_DF:
         return None
@@ -185,7 +194,9 @@ def _lag1(values: Floats) -> Any:
     if values.shape[-1] < 3:
         return np.full(spread.shape, np.nan)
     products = (centred[..., :-1] * centred[..., 1:]).sum(axis=-1)
-    return np.divide(products, spread, out=np.full(spread.shape, np.nan), where=spread > trusted)
+    return np.divide(
+        products, spread, out=np.full(spread.shape, np.nan), where=spread > trusted
+    )
 
 
 def effective_n(values: Sequence[float] | Floats) -> Any:

@@ -41,7 +41,9 @@ class Sample:
 
     def __post_init__(self) -> None:
         if not self.values or not np.isfinite(self.values).all():
-            raise ValueError("a comparison needs at least one value on each side, and finite ones")
+            raise ValueError(
+                "a comparison needs at least one value on each side, and finite ones"
+            )
         for known in (self.rounds, self.times):
             if known and len(known) != len(self.values):
                 raise ValueError("rounds and times go with the values, one each")
@@ -55,7 +57,11 @@ class Sample:
     def place_of_round(self) -> dict[Hashable, int]:
         """Rounds that have exactly one value here, and where it stands."""
         count = Counter(self.rounds)
-        return {name: place for place, name in enumerate(self.rounds) if name is not None and count[name] == 1}
+        return {
+            name: place
+            for place, name in enumerate(self.rounds)
+            if name is not None and count[name] == 1
+        }
 
 
 def order_as_run(declared: Declared, baseline: Sample, candidate: Sample) -> Order:
@@ -101,15 +107,21 @@ def complete_rounds(baseline: Sample, candidate: Sample) -> list[tuple[int, int]
     A round is complete where both sides ran once in it and no run of another round came between: what drifts in time
     then falls on both alike.
     """
-    both = [name for name in baseline.place_of_round if name in candidate.place_of_round]
-    pairs = [(baseline.place_of_round[name], candidate.place_of_round[name]) for name in both]
+    both = [
+        name for name in baseline.place_of_round if name in candidate.place_of_round
+    ]
+    pairs = [
+        (baseline.place_of_round[name], candidate.place_of_round[name]) for name in both
+    ]
     if not baseline.times or not candidate.times:
         return pairs
     moments = np.sort([*baseline.times, *candidate.times])
     whole = []
     for one, other in pairs:
         first, last = sorted((baseline.times[one], candidate.times[other]))
-        between = np.searchsorted(moments, last, side="left") - np.searchsorted(moments, first, side="right")
+        between = np.searchsorted(moments, last, side="left") - np.searchsorted(
+            moments, first, side="right"
+        )
         if between <= 0:
             whole.append((first, one, other))
     return [(one, other) for _, one, other in sorted(whole)]

@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 import scipy
 
-from sparkpub.review.statistics.describe import ALPHA, MINIMUM_RUNS, SEED, Floats, autocorrelation
+from sparkpub.review.statistics.describe import (
+    ALPHA,
+    MINIMUM_RUNS,
+    SEED,
+    Floats,
+    autocorrelation,
+)
 
 _SLOPE_RUNS = 1000
 _EXACT_BLOCKS = 8
@@ -50,7 +56,15 @@ def trend(values: Sequence[float]) -> Trend:
     if n < 3:
         return Trend(n=n)
     if array.min() == array.max():
-        return Trend(n=n, slope=0.0, tau=0.0, p_value=1.0, inflation=1.0, spearman=0.0, spearman_p=1.0)
+        return Trend(
+            n=n,
+            slope=0.0,
+            tau=0.0,
+            p_value=1.0,
+            inflation=1.0,
+            spearman=0.0,
+            spearman_p=1.0,
+        )
     slope = theil_sen(array)
     inflation = variance_inflation(array - slope * np.arange(n))
     kendall = scipy.stats.kendalltau(np.arange(n), array)
@@ -59,7 +73,9 @@ def trend(values: Sequence[float]) -> Trend:
         n=n,
         slope=slope,
         tau=float(kendall.statistic),
-        p_value=float(kendall.pvalue) if inflation == 1 else _corrected_p(float(kendall.statistic), array, inflation),
+        p_value=float(kendall.pvalue)
+        if inflation == 1
+        else _corrected_p(float(kendall.statistic), array, inflation),
         inflation=inflation,
         spearman=rho,
         spearman_p=_correlation_p(rho, n),
@@ -83,7 +99,9 @@ def variance_inflation(around_trend: Floats) -> float:
     spectrum = np.abs(np.fft.rfft(centred, 2 * n)) ** 2
     correlations = np.fft.irfft(spectrum)[1:n] / float(centred @ centred)
     lags = np.arange(1, n)
-    beyond_chance = np.abs(correlations) > scipy.special.ndtri(1 - ALPHA / 2) / math.sqrt(n)
+    beyond_chance = np.abs(correlations) > scipy.special.ndtri(
+        1 - ALPHA / 2
+    ) / math.sqrt(n)
     weights = (n - lags) * (n - lags - 1) * (n - lags - 2)
     total = float((weights * correlations)[beyond_chance].sum())
     return max(1.0, 1 + 2 * total / (n * (n - 1) * (n - 2)))
@@ -96,8 +114,12 @@ def _corrected_p(tau: float, values: Floats, inflation: float) -> float:
     pairs = n * (n - 1) / 2
     untied = pairs - float((ties * (ties - 1)).sum()) / 2
     score = abs(tau) * math.sqrt(pairs * untied)
-    variance = (n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())) / 18
-    return float(2 * scipy.special.ndtr(-max(0.0, score - 1) / math.sqrt(variance * inflation)))
+    variance = (
+        n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())
+    ) / 18
+    return float(
+        2 * scipy.special.ndtr(-max(0.0, score - 1) / math.sqrt(variance * inflation))
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +147,9 @@ def change_point(values: Sequence[float]) -> ChangePoint | None:
     before = int(apart.argmax()) + 1
     largest = float(apart.max())
     if n <= _ORDERS_UP_TO:
-        orders = np.random.default_rng((SEED, n)).permuted(np.tile(ranks, (_ORDERS, 1)), axis=1)
+        orders = np.random.default_rng((SEED, n)).permuted(
+            np.tile(ranks, (_ORDERS, 1)), axis=1
+        )
         as_large = int((_apart(orders).max(axis=-1) >= largest - 1e-9).sum())
         p_value = (1 + as_large) / (1 + _ORDERS)
     else:
@@ -146,17 +170,25 @@ def theil_sen(values: Floats) -> float:
     """Median of the slopes of all pairs, per step of the index."""
     positions = np.arange(len(values))
     if len(values) > _SLOPE_RUNS:
-        positions = np.linspace(0, len(values) - 1, _SLOPE_RUNS).round().astype(np.int64)
+        positions = (
+            np.linspace(0, len(values) - 1, _SLOPE_RUNS).round().astype(np.int64)
+        )
     earlier, later = np.triu_indices(len(positions), 1)
     chosen = values[positions]
-    return float(np.median((chosen[later] - chosen[earlier]) / (positions[later] - positions[earlier])))
+    return float(
+        np.median(
+            (chosen[later] - chosen[earlier]) / (positions[later] - positions[earlier])
+        )
+    )
 
 
 def _correlation_p(r: float, n: int) -> float:
     """Two-sided p of a rank correlation by Student's t on n - 2 degrees of freedom."""
     if abs(r) >= 1 - 1e-12:
         return 2 / math.factorial(min(n, 20))  # exact: two of all orders are perfect
-    return float(2 * scipy.special.stdtr(n - 2, -abs(r) * math.sqrt((n - 2) / (1 - r * r))))
+    return float(
+        2 * scipy.special.stdtr(n - 2, -abs(r) * math.sqrt((n - 2) / (1 - r * r)))
+    )
 
 
 @dataclass(frozen=True)
@@ -193,7 +225,9 @@ def first_runs(blocks: Sequence[Sequence[float]]) -> FirstRuns:
     used = [block for block in blocks if len(block) >= 3]
     ranks = tuple(float(scipy.stats.rankdata(block)[0]) for block in used)
     lengths = tuple(len(block) for block in used)
-    observed = abs(sum(_eccentricity(rank, n) for rank, n in zip(ranks, lengths, strict=True)))
+    observed = abs(
+        sum(_eccentricity(rank, n) for rank, n in zip(ranks, lengths, strict=True))
+    )
     if len(used) <= _EXACT_BLOCKS:
         p_value = _exact_p(lengths, observed)
     else:

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 import scipy
 
-from sparkpub.review.statistics.describe import ALPHA, MINIMUM_RUNS, Floats, effective_n, rounding_variance
+from sparkpub.review.statistics.describe import (
+    ALPHA,
+    MINIMUM_RUNS,
+    Floats,
+    effective_n,
+    rounding_variance,
+)
 
 _CERTAIN, _NO_LOWER_TAIL = 1e3, 5.0
 """Shifts in standard errors beyond which the noncentral t's tails are 1 and 0 and cannot be evaluated."""
@@ -81,7 +87,11 @@ class TwoMeans:
         """
         ratio = self.candidate / self.baseline
         t = float(scipy.special.stdtrit(self._df(ratio), (1 + level) / 2))
-        va, vb, cov = float(self.variance_baseline), float(self.variance_candidate), float(self.covariance)
+        va, vb, cov = (
+            float(self.variance_baseline),
+            float(self.variance_candidate),
+            float(self.covariance),
+        )
         g = t**2 * va / self.baseline**2
         if not g < 1:
             return None
@@ -98,8 +108,16 @@ class TwoMeans:
         df = float(self.df)
         critical = float(scipy.special.stdtrit(df, 1 - ALPHA / 2))
         shift = abs(difference) / float(self.error)
-        above = 1.0 if shift > _CERTAIN else float(1 - scipy.special.nctdtr(df, shift, critical))
-        below = float(scipy.special.nctdtr(df, shift, -critical)) if shift < _NO_LOWER_TAIL else 0.0
+        above = (
+            1.0
+            if shift > _CERTAIN
+            else float(1 - scipy.special.nctdtr(df, shift, critical))
+        )
+        below = (
+            float(scipy.special.nctdtr(df, shift, -critical))
+            if shift < _NO_LOWER_TAIL
+            else 0.0
+        )
         return min(1.0, above + below)
 
     def equivalence_power(self, margin: float) -> float:
@@ -115,7 +133,11 @@ class TwoMeans:
 
         def enough(runs: int) -> bool:
             error = math.sqrt(spread * n / runs + self.floor)
-            df = (float(self.df) + 1) * runs / n - 1 if self.paired else (float(self.df) + 2) * runs / n - 2
+            df = (
+                (float(self.df) + 1) * runs / n - 1
+                if self.paired
+                else (float(self.df) + 2) * runs / n - 2
+            )
             return df > 0 and equivalence_power(margin / error, df) >= power
 
         if enough(MINIMUM_RUNS):
@@ -141,10 +163,16 @@ def equivalence_power(margin: float, df: float) -> float:
     share = (np.arange(_QUADRATURE) + 0.5) / _QUADRATURE
     observed = np.sqrt(2 * scipy.special.gammaincinv(df / 2, share) / df)
     reach = margin - scipy.special.stdtrit(df, 1 - ALPHA) * observed
-    return float(np.where(reach > 0, scipy.special.erf(np.maximum(reach, 0) / math.sqrt(2)), 0.0).mean())
+    return float(
+        np.where(
+            reach > 0, scipy.special.erf(np.maximum(reach, 0) / math.sqrt(2)), 0.0
+        ).mean()
+    )
 
 
-def of_independent(baseline: Floats, candidate: Floats, resolution: float, *, serial: bool = True) -> TwoMeans:
+def of_independent(
+    baseline: Floats, candidate: Floats, resolution: float, *, serial: bool = True
+) -> TwoMeans:
     """From two independent samples of two values or more each, along the last axis, in run order.
 
     Each side counts with its effective n, unless `serial` is False: then every run counts in full.

@@ -40,8 +40,13 @@ def grubbs(values: Sequence[float], alpha: float = ALPHA) -> tuple[int, ...]:
         left = np.delete(left, worst)
     if not count:
         return ()
-    others, rounding = float(np.delete(array, found[:count]).mean()), _ROUNDING_STEPS * resolution_of(array)
-    return tuple(index for index in found[:count] if abs(float(array[index]) - others) > rounding)
+    others, rounding = (
+        float(np.delete(array, found[:count]).mean()),
+        _ROUNDING_STEPS * resolution_of(array),
+    )
+    return tuple(
+        index for index in found[:count] if abs(float(array[index]) - others) > rounding
+    )
 
 
 def critical_value(n: int, alpha: float = ALPHA) -> float:

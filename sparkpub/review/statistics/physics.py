@@ -23,18 +23,31 @@ class Bytes:
 def steps(requests: int, batch: int, output_tokens: float) -> float:
     """Decode steps of a finite set of requests of fixed output length: full waves, the last one counted whole."""
     if requests < 1 or batch < 1 or output_tokens <= 0:
-        raise ValueError("steps need at least one request, a batch of one and one output token")
+        raise ValueError(
+            "steps need at least one request, a batch of one and one output token"
+        )
     return math.ceil(requests / batch) * output_tokens
 
 
-def steps_per_second(throughput_tok_s: float, batch: int, output_tokens: float, requests: int | None = None) -> float:
+def steps_per_second(
+    throughput_tok_s: float,
+    batch: int,
+    output_tokens: float,
+    requests: int | None = None,
+) -> float:
     """Decode steps per second behind an output throughput; at least throughput / batch where `requests` is None."""
     if requests is None:
         return throughput_tok_s / batch
-    return steps(requests, batch, output_tokens) * throughput_tok_s / (requests * output_tokens)
+    return (
+        steps(requests, batch, output_tokens)
+        * throughput_tok_s
+        / (requests * output_tokens)
+    )
 
 
-def expert_share(experts: int, experts_per_token: int, batch: int) -> tuple[float, float]:
+def expert_share(
+    experts: int, experts_per_token: int, batch: int
+) -> tuple[float, float]:
     """Share of routed experts read in a step: at least k/E (all tokens agree), expected 1 - (1 - k/E)^batch where
     each token draws its k experts evenly and on its own."""
     share = experts_per_token / experts
@@ -55,14 +68,22 @@ def bytes_per_step(model: Architecture, batch: int) -> Bytes | None:
     if model.experts is None or model.experts_per_token is None:
         return None
     least, expected = expert_share(model.experts, model.experts_per_token, batch)
-    return Bytes(dense + least * model.expert_bytes, dense + expected * model.expert_bytes)
+    return Bytes(
+        dense + least * model.expert_bytes, dense + expected * model.expert_bytes
+    )
 
 
 def implied_bandwidth(
-    throughput_tok_s: float, step_bytes: float, batch: int, output_tokens: float, requests: int | None = None
+    throughput_tok_s: float,
+    step_bytes: float,
+    batch: int,
+    output_tokens: float,
+    requests: int | None = None,
 ) -> float:
     """Bytes per second that an output throughput implies. Not for speculative decoding: several tokens a step."""
-    return steps_per_second(throughput_tok_s, batch, output_tokens, requests) * step_bytes
+    return (
+        steps_per_second(throughput_tok_s, batch, output_tokens, requests) * step_bytes
+    )
 
 
 def throughput_ceiling(bandwidth: float, step_bytes: float, batch: int) -> float:

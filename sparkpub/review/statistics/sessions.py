@@ -32,7 +32,12 @@ class Session:
         """From a comparison that carries a verdict; None where it has no percentages or is confounded."""
         interval = comparison.ci95_difference
         percent = comparison.difference_percent
-        if interval is None or percent is None or comparison.df is None or comparison.p_value is None:
+        if (
+            interval is None
+            or percent is None
+            or comparison.df is None
+            or comparison.p_value is None
+        ):
             return None
         half = (interval[1] - interval[0]) / 2
         error = half / float(scipy.special.stdtrit(comparison.df, 1 - ALPHA / 2))

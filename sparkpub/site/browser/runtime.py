@@ -31,7 +31,14 @@ log = logging.getLogger("mkdocs.plugins.sparkpub")
 ASSETS = Path(__file__).parent / "assets"
 BUNDLE = Path(__file__).parent / "bundle"
 FOLDER = "assets/sparkpub"
-MODULES = ("filters.js", "live.js", "explorer.js", "compare.js", "log.js", "sparkpub.js")
+MODULES = (
+    "filters.js",
+    "live.js",
+    "explorer.js",
+    "compare.js",
+    "log.js",
+    "sparkpub.js",
+)
 """In the order in which they import each other."""
 ICON = f"{FOLDER}/icon.svg"
 """Named in mkdocs.yml, so it keeps its address."""
@@ -107,13 +114,17 @@ def named(name: str, content: bytes) -> str:
 
 def runtime(cache: Cache, *, node: bool = True) -> Runtime:
     """The chart runtime, from `cache` where its sources have not changed. Never raises for want of Node."""
-    slim = _slim(cache) if node and shutil.which("node") and shutil.which("npm") else None
+    slim = (
+        _slim(cache) if node and shutil.which("node") and shutil.which("npm") else None
+    )
     return slim or _from_converter()
 
 
 def _slim(cache: Cache) -> Runtime | None:
     """The bundle built with Node from locked packages, or None where npm or esbuild fails."""
-    sources = {name: (BUNDLE / name).read_text(encoding="utf-8") for name in BUNDLE_SOURCES}
+    sources = {
+        name: (BUNDLE / name).read_text(encoding="utf-8") for name in BUNDLE_SOURCES
+    }
     key = caching.key("bundle", sources)
     entry = cache.get(key)
     if entry is None:
@@ -121,7 +132,10 @@ def _slim(cache: Cache) -> Runtime | None:
             code, licences = _bundled(sources)
         except (subprocess.SubprocessError, OSError) as error:
             reason = getattr(error, "stderr", None) or str(error).encode()
-            log.info("the chart runtime cannot be bundled: %s", reason.decode(errors="replace").strip().split("\n")[0])
+            log.info(
+                "the chart runtime cannot be bundled: %s",
+                reason.decode(errors="replace").strip().split("\n")[0],
+            )
             return None
         entry = to_json([code, licences])
         cache.put(key, entry)
@@ -136,13 +150,25 @@ def _bundled(sources: Mapping[str, str]) -> tuple[str, str]:
         for source, text in sources.items():
             (work / source).write_text(text, encoding="utf-8")
         for argv in BUNDLE_STEPS:
-            subprocess.run(argv, cwd=work, check=True, capture_output=True, timeout=NPM_TIMEOUT_SECONDS)
-        return (work / "out.js").read_text(encoding="utf-8"), (work / "licenses.txt").read_text(encoding="utf-8")
+            subprocess.run(
+                argv,
+                cwd=work,
+                check=True,
+                capture_output=True,
+                timeout=NPM_TIMEOUT_SECONDS,
+            )
+        return (work / "out.js").read_text(encoding="utf-8"), (
+            work / "licenses.txt"
+        ).read_text(encoding="utf-8")
 
 
 def _from_converter() -> Runtime:
-    log.info("the chart runtime is the converter's copy of Vega, twice as large; with Node and npm it is bundled anew")
-    bundle = converter().javascript_bundle("window.sparkpubEmbed = vegaEmbed;", vl_version=VEGA_LITE)
+    log.info(
+        "the chart runtime is the converter's copy of Vega, twice as large; with Node and npm it is bundled anew"
+    )
+    bundle = converter().javascript_bundle(
+        "window.sparkpubEmbed = vegaEmbed;", vl_version=VEGA_LITE
+    )
     return Runtime(f"{bundle}\n{_MAKE_VIEW}".encode(), "vl-convert", _CONVERTER_LICENCE)
 
 

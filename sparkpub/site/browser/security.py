@@ -17,7 +17,9 @@ from sparkpub.site.browser import runtime
 Script = re.Pattern[str]
 """An inline script of the theme; what its template fills in is an address."""
 
-_INLINE = re.compile(r"<script(?P<attributes>[^>]*)>(?P<text>.*?)</script>", re.DOTALL | re.IGNORECASE)
+_INLINE = re.compile(
+    r"<script(?P<attributes>[^>]*)>(?P<text>.*?)</script>", re.DOTALL | re.IGNORECASE
+)
 _BUNDLE = re.compile(r'<script src="([^"]*)assets/javascripts/bundle\.')
 _TEMPLATE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 _EXPRESSION = re.compile(r"\{\{.*?\}\}")
@@ -27,7 +29,10 @@ _CHARSET = re.compile(r'<meta charset="?utf-8"?>', re.IGNORECASE)
 
 MENDS = (
     # Material 9.8 names neither its search dialog nor its progress bar.
-    ('data-md-component="search" role="dialog">', 'data-md-component="search" role="dialog" aria-label="Search">'),
+    (
+        'data-md-component="search" role="dialog">',
+        'data-md-component="search" role="dialog" aria-label="Search">',
+    ),
     (
         'data-md-component="progress" role="progressbar">',
         'data-md-component="progress" role="progressbar" aria-label="Loading the page">',
@@ -38,7 +43,10 @@ MENDS = (
     ),
     # On a list of posts each "continue reading" is a landmark of its own, and all of them have the same name: none.
     ('<nav class="md-post__action">', '<nav class="md-post__action" role="none">'),
-    ('<nav class="md-nav md-nav--primary">', '<nav class="md-nav md-nav--primary" aria-label="About this post">'),
+    (
+        '<nav class="md-nav md-nav--primary">',
+        '<nav class="md-nav md-nav--primary" aria-label="About this post">',
+    ),
     ('<nav class="md-nav">', '<nav class="md-nav" role="none">'),
     (
         "<h1>404 - Not found</h1>",
@@ -84,7 +92,9 @@ def finish(page: str, known: Sequence[Script]) -> str:
     parts[0::3] = map(_dense, parts[0::3])
     del parts[2::3]
     page = "".join(parts)
-    page = _BUNDLE.sub(rf'<script src="\1{runtime.search()[0]}"></script>\g<0>', page, count=1)
+    page = _BUNDLE.sub(
+        rf'<script src="\1{runtime.search()[0]}"></script>\g<0>', page, count=1
+    )
     meta = f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy(page, known))}">'
     return _CHARSET.sub(lambda charset: charset[0] + meta, page, count=1)
 
@@ -114,7 +124,18 @@ def policy(page: str, known: Sequence[Script]) -> str:
 
 def allowed_hashes(page: str, known: Sequence[Script]) -> list[str]:
     """Policy sources of those inline scripts of the page that are known, in order, each once."""
-    texts = [match["text"] for match in _INLINE.finditer(page) if " src=" not in match["attributes"]]
-    allowed = [text for text in dict.fromkeys(texts) if any(script.fullmatch(text) for script in known)]
-    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in allowed]
+    texts = [
+        match["text"]
+        for match in _INLINE.finditer(page)
+        if " src=" not in match["attributes"]
+    ]
+    allowed = [
+        text
+        for text in dict.fromkeys(texts)
+        if any(script.fullmatch(text) for script in known)
+    ]
+    digests = [
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        for text in allowed
+    ]
     return [f"'sha256-{digest}'" for digest in digests]

@@ -92,13 +92,17 @@ def _reason(error: Exception) -> str:
 
 
 @functools.lru_cache(maxsize=16)
-def translated(chart: Chart, narrow: Chart | None) -> tuple[dict[str, Any], dict[str, Any]]:
+def translated(
+    chart: Chart, narrow: Chart | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Vega of the wide and of the narrow drawing. Runs differ in their data alone, so theirs is translated once."""
     wide, slim = specifications(chart, narrow)
     return vega(wide), vega(slim)
 
 
-def specifications(chart: Chart, narrow: Chart | None) -> tuple[Specification, Specification]:
+def specifications(
+    chart: Chart, narrow: Chart | None
+) -> tuple[Specification, Specification]:
     """Vega-Lite of the wide and of the narrow drawing."""
     wide = chart.specification()
     slim = _narrowed(wide) if narrow is None else narrow.specification()
@@ -118,7 +122,9 @@ def vega(specification: Specification) -> dict[str, Any]:
     common = {**specification, "width": WIDE, "config": {**config, "legend": legend}}
     found = _vega(canonical_json(common))
     found["width"] = specification["width"]
-    found["config"]["legend"]["columns"] = config.get("legend", {}).get("columns", LEGEND_COLUMNS)
+    found["config"]["legend"]["columns"] = config.get("legend", {}).get(
+        "columns", LEGEND_COLUMNS
+    )
     return found
 
 
@@ -128,7 +134,9 @@ def _vega(specification: str) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=4)
 def _translated(specification: str) -> str:
-    return canonical_json(converter().vegalite_to_vega(specification, vl_version=VEGA_LITE))
+    return canonical_json(
+        converter().vegalite_to_vega(specification, vl_version=VEGA_LITE)
+    )
 
 
 def _narrowed(wide: Specification) -> Specification:
@@ -160,7 +168,11 @@ def _fitted(specification: Specification, width: int) -> Specification:
     faceted = {"row", "column", "facet"} & specification.get("encoding", {}).keys()
     if faceted or _COMPOSED & specification.keys():
         return dict(specification)
-    return {**specification, "autosize": {"type": "fit-x", "contains": "padding"}, "width": width}
+    return {
+        **specification,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "width": width,
+    }
 
 
 def _drawn(vega: Mapping[str, Any], data: Data) -> str:
@@ -173,7 +185,9 @@ def _drawn(vega: Mapping[str, Any], data: Data) -> str:
 def _printed(vega: Any) -> Any:
     """The Vega specification without tooltips: computed for every point, they take a fifth of the time to draw."""
     if isinstance(vega, dict):
-        return {name: _printed(value) for name, value in vega.items() if name != "tooltip"}
+        return {
+            name: _printed(value) for name, value in vega.items() if name != "tooltip"
+        }
     if isinstance(vega, list):
         return [_printed(item) for item in vega]
     return printable(vega) if isinstance(vega, str) else vega
@@ -181,7 +195,10 @@ def _printed(vega: Any) -> Any:
 
 def _printed_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row with texts that can be drawn: measuring one of a million letters takes gigabytes."""
-    return {name: printable(value[:MOST_LETTERS]) if isinstance(value, str) else value for name, value in row.items()}
+    return {
+        name: printable(value[:MOST_LETTERS]) if isinstance(value, str) else value
+        for name, value in row.items()
+    }
 
 
 def _with_rows(vega: Mapping[str, Any], data: Data) -> dict[str, Any]:
@@ -189,7 +206,9 @@ def _with_rows(vega: Mapping[str, Any], data: Data) -> dict[str, Any]:
     sources = []
     for item in vega.get("data", []):
         if item["name"] in data and "source" not in item:
-            sources.append({**item, "values": [_printed_row(row) for row in data[item["name"]]]})
+            sources.append(
+                {**item, "values": [_printed_row(row) for row in data[item["name"]]]}
+            )
         else:
             sources.append(item)
     return {**vega, "data": sources}

@@ -25,7 +25,9 @@ def converter() -> ModuleType:
     before = os.environ.get("FONTCONFIG_FILE")
     os.environ["FONTCONFIG_FILE"] = str(_FONTS)
     try:  # fonts are looked for once, at the first text
-        vl_convert.svg_to_png('<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"><text>.</text></svg>')
+        vl_convert.svg_to_png(
+            '<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"><text>.</text></svg>'
+        )
     finally:
         del os.environ["FONTCONFIG_FILE"]
         if before is not None:

@@ -53,7 +53,10 @@ class Drawings:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
@@ -86,7 +89,14 @@ class Drawings:
 
     def _name(self, job: Job) -> str:
         """The key in the cache: charts, data, and everything that compiles them."""
-        return cache.key("chart", job.key, _identity(job.chart), _identity(job.narrow), job.data, self._versions)
+        return cache.key(
+            "chart",
+            job.key,
+            _identity(job.chart),
+            _identity(job.narrow),
+            job.data,
+            self._versions,
+        )
 
     def _start(self) -> concurrent.futures.ProcessPoolExecutor:
         # A forked process hangs once V8 has started in its parent, so processes are spawned.
@@ -97,7 +107,9 @@ class Drawings:
 
     def _send(self, pool: concurrent.futures.ProcessPoolExecutor) -> None:
         for start in range(0, len(self._waiting), CHUNK):
-            self._sent.append(pool.submit(compile_all, self._waiting[start : start + CHUNK]))
+            self._sent.append(
+                pool.submit(compile_all, self._waiting[start : start + CHUNK])
+            )
         self._waiting = []
 
 

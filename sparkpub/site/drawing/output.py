@@ -15,7 +15,11 @@ _SIZE = re.compile(r'width="[\d.]+" height="[\d.]+"')
 
 
 def markup(
-    compiled: Compiled, *, specification: str = "", sources: Mapping[str, str] | None = None, images: Sequence[str] = ()
+    compiled: Compiled,
+    *,
+    specification: str = "",
+    sources: Mapping[str, str] | None = None,
+    images: Sequence[str] = (),
 ) -> str:
     """Both drawings as HTML, switched by the width of their container; addresses in it begin with `content.ROOT`.
 
@@ -39,7 +43,9 @@ def _live(specification: str, sources: Mapping[str, str]) -> str:
     address = html.escape(ROOT + specification)
     if not sources:
         return f' data-sp-spec="{address}"'
-    addresses = json.dumps({name: ROOT + source for name, source in sources.items()}, ensure_ascii=False)
+    addresses = json.dumps(
+        {name: ROOT + source for name, source in sources.items()}, ensure_ascii=False
+    )
     return f' data-sp-chart="{address}" data-sp-data="{html.escape(addresses)}"'
 
 

@@ -18,8 +18,21 @@ _LINK = "{http://www.w3.org/1999/xlink}href"
 _CONVERTER_BASE = "https://vega.github.io/vega-datasets/"
 """What the converter puts before an address without a scheme."""
 _LOCAL = re.compile(r"[A-Za-z0-9][\w./%-]*(?:\?[\w.=&%-]*)?(?:#[\w.-]*)?")
-_DROPPED = {"class", "role", "pointer-events", "version", "font-family", "target", "cursor"}
-_DEFAULTS = {"opacity": "1", "stroke-miterlimit": "10", "transform": "translate(0,0)", "stroke-width": "1"}
+_DROPPED = {
+    "class",
+    "role",
+    "pointer-events",
+    "version",
+    "font-family",
+    "target",
+    "cursor",
+}
+_DEFAULTS = {
+    "opacity": "1",
+    "stroke-miterlimit": "10",
+    "transform": "translate(0,0)",
+    "stroke-width": "1",
+}
 _INHERITED = (
     "fill",
     "stroke",
@@ -83,7 +96,9 @@ def _ids(root: ElementTree.Element, svg: str, prefix: str) -> dict[str, str]:
     return {name: f"{prefix}{place}" for place, name in enumerate(in_order)}
 
 
-def _shortened(attributes: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+def _shortened(
+    attributes: Mapping[str, str], names: Mapping[str, str]
+) -> dict[str, str]:
     """The attributes that say something, with new ids and without digits that nobody sees."""
     kept = {}
     for name, value in attributes.items():
@@ -94,7 +109,9 @@ def _shortened(attributes: Mapping[str, str], names: Mapping[str, str]) -> dict[
         elif name in _GEOMETRY:
             kept[name] = _DECIMALS.sub(_short, value)
         else:
-            kept[name] = _REFERENCE.sub(lambda found: f"url(#{names.get(found[1], '')})", value)
+            kept[name] = _REFERENCE.sub(
+                lambda found: f"url(#{names.get(found[1], '')})", value
+            )
     if _POLYLINE.fullmatch(kept.get("d", "")):
         kept["d"] = _polyline(kept["d"])
     return kept
@@ -191,7 +208,11 @@ def _unwrap(parent: ElementTree.Element, links: bool) -> None:
         _unwrap(child, links)
         if child.tag == _ANCHOR:
             child.attrib = _link(child.attrib) if links else {}
-        children += list(child) if child.tag in (_GROUP, _ANCHOR) and not child.attrib else [child]
+        children += (
+            list(child)
+            if child.tag in (_GROUP, _ANCHOR) and not child.attrib
+            else [child]
+        )
     parent[:] = children
 
 

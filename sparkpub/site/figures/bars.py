@@ -44,9 +44,13 @@ def draw(scope: Scope, metric: Metric) -> dict[str, Any]:
         color=marks.environment_colour(scope, None),
     )
     whisker = cells.mark_errorbar(ticks=True, color=theme.TEXT).encode(
-        x=alt.X("lo:Q", title=theme.axis_title(metric.label, metric.unit)), x2=alt.X2("hi:Q"), y=marks.y(scope)
+        x=alt.X("lo:Q", title=theme.axis_title(metric.label, metric.unit)),
+        x2=alt.X2("hi:Q"),
+        y=marks.y(scope),
     )
-    return theme.finish(alt.layer(bar, whisker).properties(height=marks.height(scope, ROW)))
+    return theme.finish(
+        alt.layer(bar, whisker).properties(height=marks.height(scope, ROW))
+    )
 
 
 KIND = Kind(of_metric=offers, tables={"cells": rows.cells})

@@ -38,7 +38,9 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
 
 
 def _spread(cells: Sequence[CellStatistic]) -> str:
-    shares = [cell.cv_percent for cell in cells if cell.n > 1 and cell.cv_percent is not None]
+    shares = [
+        cell.cv_percent for cell in cells if cell.n > 1 and cell.cv_percent is not None
+    ]
     if not shares:
         return ""
     texts = [f"{share:.2g}" for share in sorted(shares)]
@@ -47,9 +49,14 @@ def _spread(cells: Sequence[CellStatistic]) -> str:
 
 def draw(scope: Scope, metric: Metric) -> dict[str, Any]:
     """Rows `runs`: median, quartiles, whiskers to the farthest run within 1.5 interquartile ranges (Tukey)."""
-    counted = marks.rows(scope, "runs", marks.has(metric.name), "datum.state === 'counted'")
+    counted = marks.rows(
+        scope, "runs", marks.has(metric.name), "datum.state === 'counted'"
+    )
     boxes = counted.mark_boxplot(
-        size=18, median={"color": theme.TEXT}, rule={"color": theme.FAINT}, outliers={"size": 30, "filled": False}
+        size=18,
+        median={"color": theme.TEXT},
+        rule={"color": theme.FAINT},
+        outliers={"size": 30, "filled": False},
     ).encode(
         x=marks.x(metric, metric.name, zero=False),
         y=marks.y(scope),

@@ -14,7 +14,9 @@ Runs = Literal["linked", "listed", "left out"]
 """Whether the table has every run of a cell: charts of single runs do, and that of all runs leads to them."""
 
 
-def details(selection: Selection, metric: Metric, runs: Runs = "left out") -> dict[str, Any]:
+def details(
+    selection: Selection, metric: Metric, runs: Runs = "left out"
+) -> dict[str, Any]:
     """Members of a `Figure`: sample, table, rows and what its JSON says about the metric."""
     rows = selection.runs_with(metric)
     cells = selection.cells(metric)
@@ -23,12 +25,20 @@ def details(selection: Selection, metric: Metric, runs: Runs = "left out") -> di
         "sample": sentences.sample(cells, selection.excluded(rows)),
         "table": cell_table(metric, cells, rows, selection.scope.cells, runs),
         "rows": published(rows, metric),
-        "about": {"metric": metric.name, "unit": metric.unit, "definition": metric.definition},
+        "about": {
+            "metric": metric.name,
+            "unit": metric.unit,
+            "definition": metric.definition,
+        },
     }
 
 
 def cell_table(
-    metric: Metric, cells: Sequence[CellStatistic], rows: Sequence[Row], labels: Sequence[str], runs: Runs
+    metric: Metric,
+    cells: Sequence[CellStatistic],
+    rows: Sequence[Row],
+    labels: Sequence[str],
+    runs: Runs,
 ) -> Table:
     """A row per cell: n, mean with interval, spread, and the runs."""
     mean = f"Mean ({metric.unit})" if metric.unit else "Mean"
@@ -39,7 +49,9 @@ def cell_table(
         mine = [row for row in rows if row["cell"] == label]
         cell = None
         if mine:
-            cell = statistics.get((mine[0]["model"], mine[0]["environment"], mine[0]["workload"]))
+            cell = statistics.get(
+                (mine[0]["model"], mine[0]["environment"], mine[0]["workload"])
+            )
         links = [_entry(metric, row, linked=runs == "linked") for row in mine]
         body.append([label, *_statistics(metric, cell), links])
     if runs == "left out":
@@ -48,7 +60,9 @@ def cell_table(
 
 
 def _entry(metric: Metric, row: Row, *, linked: bool) -> Entry:
-    return Entry(metric.format(row[metric.name], unit=False), row["href"] if linked else "")
+    return Entry(
+        metric.format(row[metric.name], unit=False), row["href"] if linked else ""
+    )
 
 
 def _statistics(metric: Metric, cell: CellStatistic | None) -> list[str]:
@@ -58,6 +72,14 @@ def _statistics(metric: Metric, cell: CellStatistic | None) -> list[str]:
     interval = "n too small"
     if cell.ci95 is not None:
         low, high = cell.ci95
-        interval = f"{metric.format(low, unit=False)} to {metric.format(high, unit=False)}"
+        interval = (
+            f"{metric.format(low, unit=False)} to {metric.format(high, unit=False)}"
+        )
     spread = "n/a" if cell.sd is None else metric.format(cell.sd, unit=False)
-    return [str(cell.n), metric.format(cell.mean, unit=False), interval, spread, metric.format(cell.p50, unit=False)]
+    return [
+        str(cell.n),
+        metric.format(cell.mean, unit=False),
+        interval,
+        spread,
+        metric.format(cell.p50, unit=False),
+    ]

@@ -19,7 +19,13 @@ from sparkpub.site.publication import Publication, run_address
 TABLE = "slots"
 GLYPHS = {"done": "●", "failed": "×", "quarantined": "◘", "missing": "○", "extra": "+"}
 """State of a planned run to its sign."""
-COLOURS = ("var(--sp-good)", "var(--sp-bad)", "var(--sp-warn)", "var(--sp-fg2)", "var(--sp-c3)")
+COLOURS = (
+    "var(--sp-good)",
+    "var(--sp-bad)",
+    "var(--sp-warn)",
+    "var(--sp-fg2)",
+    "var(--sp-c3)",
+)
 
 Slot = tuple[tuple[str, str, str], int]
 """A cell and an iteration of it."""
@@ -35,7 +41,9 @@ def slots(_publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     """One row per planned or recorded iteration: its cell, `iteration, state, glyph, run`, and `href` where it ran."""
     recorded: dict[Slot, list[Stored]] = {}
     for stored in campaign.runs:
-        recorded.setdefault((stored.record.cell, stored.record.iteration), []).append(stored)
+        recorded.setdefault((stored.record.cell, stored.record.iteration), []).append(
+            stored
+        )
     for (cell, iteration), state in _states(campaign, recorded).items():
         runs = recorded.get((cell, iteration), [])
         again = "+" if len(runs) > 1 else ""
@@ -51,7 +59,9 @@ def slots(_publication: Publication, campaign: CampaignData) -> Iterator[Row]:
         yield row
 
 
-def _states(campaign: CampaignData, recorded: dict[Slot, list[Stored]]) -> dict[Slot, str]:
+def _states(
+    campaign: CampaignData, recorded: dict[Slot, list[Stored]]
+) -> dict[Slot, str]:
     """The state of every iteration; without a matrix those that are there are all."""
     states: dict[Slot, str] = {}
     if campaign.matrix is None:
@@ -59,7 +69,9 @@ def _states(campaign: CampaignData, recorded: dict[Slot, list[Stored]]) -> dict[
             good = any(run.record.status == "ok" for run in runs)
             states[slot] = "done" if good else "failed"
         return states
-    for run, state in plan_coverage.states(campaign.matrix, campaign.records, campaign.quarantined).items():
+    for run, state in plan_coverage.states(
+        campaign.matrix, campaign.records, campaign.quarantined
+    ).items():
         cell = (run.model, run.environment, run.workload)
         states[cell, run.iteration] = "missing" if state == "retry" else state
     for slot in recorded:
@@ -71,7 +83,9 @@ def figure(selection: Selection, key: str) -> Figure:
     """How many runs are in which state."""
     rows = selection.rows(TABLE)
     states = [row["state"] for row in rows]
-    count = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
+    count = ", ".join(
+        f"{states.count(state)} {state}" for state in dict.fromkeys(states)
+    )
     body: list[list[Value]] = []
     for cell in selection.scope.cells:
         entries = [_entry(row) for row in rows if row["cell"] == cell]
@@ -84,7 +98,10 @@ def figure(selection: Selection, key: str) -> Figure:
         says=f"Of {len(states)} runs of campaign {selection.campaign.name}: {count}.",
         sample="● done, × failed, ◘ quarantined, ○ missing; + where an iteration was recorded more than once.",
         table=Table(("Cell", "Iterations"), body),
-        rows=[{name: value for name, value in row.items() if name != "glyph"} for row in rows],
+        rows=[
+            {name: value for name, value in row.items() if name != "glyph"}
+            for row in rows
+        ],
     )
 
 
@@ -98,10 +115,18 @@ def draw(scope: Scope) -> dict[str, Any]:
         marks.rows(scope, TABLE)
         .mark_text(fontSize=16, baseline="middle")
         .encode(
-            x=alt.X("iteration:O", title="Iteration", axis=alt.Axis(labelAngle=0, orient="bottom")),
+            x=alt.X(
+                "iteration:O",
+                title="Iteration",
+                axis=alt.Axis(labelAngle=0, orient="bottom"),
+            ),
             y=marks.y(scope),
             text=alt.Text("glyph:N"),
-            color=alt.Color("state:N", scale=alt.Scale(domain=list(GLYPHS), range=list(COLOURS)), legend=None),
+            color=alt.Color(
+                "state:N",
+                scale=alt.Scale(domain=list(GLYPHS), range=list(COLOURS)),
+                legend=None,
+            ),
             tooltip=marks.tooltip("cell", "iteration", "state", "run"),
             href=alt.Href("href:N"),
         )

@@ -13,7 +13,9 @@ from sparkpub.site.figures.rows import Row
 KEY = "explorer"
 
 
-def figure(rows: Sequence[Row], sources: Mapping[str, str], across: Metric, up: Metric) -> Figure:
+def figure(
+    rows: Sequence[Row], sources: Mapping[str, str], across: Metric, up: Metric
+) -> Figure:
     """The figure with which the explorer begins; `rows` are the runs of all campaigns."""
     environments = tuple(dict.fromkeys(row["environment"] for row in rows))
     return Figure(
@@ -46,10 +48,17 @@ def draw(across: str, up: str, environments: Sequence[str]) -> dict[str, Any]:
             color=theme.colour("environment", environments, "Environment"),
             shape=theme.shape("environment", environments, "Environment"),
             opacity=alt.condition(brush, alt.value(0.9), alt.value(0.25)),
-            tooltip=marks.run_tooltip("across", "vx", [alt.Tooltip("vy:Q", title="up"), alt.Tooltip("campaign:N")]),
+            tooltip=marks.run_tooltip(
+                "across",
+                "vx",
+                [alt.Tooltip("vy:Q", title="up"), alt.Tooltip("campaign:N")],
+            ),
             href=alt.Href("href:N"),
         )
         .add_params(brush)
     )
-    fields = [alt.param(name="xfield", value=across), alt.param(name="yfield", value=up)]
+    fields = [
+        alt.param(name="xfield", value=across),
+        alt.param(name="yfield", value=up),
+    ]
     return theme.finish(alt.layer(points).add_params(*fields).properties(height=300))

@@ -77,13 +77,17 @@ class Figure:
         if self.drawn:
             return Job(self.key, self.chart, self.data, self.narrow)
         no_rows: Tables = dict.fromkeys(self.data, ())
-        return Job(f"empty-{block_key(self.chart.identity)}", self.chart, no_rows, self.narrow)
+        return Job(
+            f"empty-{block_key(self.chart.identity)}", self.chart, no_rows, self.narrow
+        )
 
     def address(self, suffix: str) -> str:
         """Where a file of the figure is published, from the root of the site: stable across builds."""
         return f"{FOLDER}/{self.key}.{suffix}"
 
-    def files(self, compiled: Compiled, cache: Cache, *, picture: bool) -> Mapping[str, Content]:
+    def files(
+        self, compiled: Compiled, cache: Cache, *, picture: bool
+    ) -> Mapping[str, Content]:
         """The figure as SVG, CSV, JSON and compiled Vega, and as PNG where a post or a preview wants a picture."""
         vega = specification(compiled)
         files = {
@@ -92,7 +96,12 @@ class Figure:
         }
         svg = standalone(compiled.svg_wide) if self.drawn or picture else ""
         if self.drawn:
-            document = {"title": self.title, "says": self.says, "sample": self.sample, **self.about}
+            document = {
+                "title": self.title,
+                "says": self.says,
+                "sample": self.sample,
+                **self.about,
+            }
             files[self.address("svg")] = svg.encode()
             files[self.address("csv")] = as_csv(self.rows)
             files[self.address("json")] = as_json(document, self.rows)
@@ -118,7 +127,12 @@ def as_png(svg: str, kept: Cache, *, scale: float = 1.0) -> bytes:
 
 def as_json(document: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> bytes:
     """An object with the members of `document` and `rows`, each row on a line of its own."""
-    return to_json(document)[:-1] + b',"rows":[\n' + b",\n".join(map(to_json, rows)) + b"\n]}\n"
+    return (
+        to_json(document)[:-1]
+        + b',"rows":[\n'
+        + b",\n".join(map(to_json, rows))
+        + b"\n]}\n"
+    )
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:

@@ -43,7 +43,11 @@ def comparisons(publication: Publication, campaign: CampaignData) -> Iterator[Ro
         for row in publication.comparisons_of(campaign, metric):
             if row.ratio is None or row.deciding_ratio is None:
                 continue
-            names = [row.model, row.workload, metric.label] if several else [row.model, metric.label]
+            names = (
+                [row.model, row.workload, metric.label]
+                if several
+                else [row.model, metric.label]
+            )
             low, high = row.deciding_ratio
             yield {
                 "campaign": campaign.name,
@@ -65,7 +69,9 @@ def figure(selection: Selection, key: str) -> Figure:
     rows = selection.rows(TABLE)
     margin = selection.campaign.margin_percent
     verdicts = [row["verdict"] for row in rows]
-    count = ", ".join(f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts))
+    count = ", ".join(
+        f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts)
+    )
     environments = listed(row["environment"] for row in rows)
     return selection.figure(
         key,
@@ -97,11 +103,29 @@ def draw(scope: Scope, margin_percent: float, narrow: bool = False) -> dict[str,
     """
     rows = marks.rows(scope, TABLE)
     axis = alt.Axis(grid=True, labelColor=theme.TEXT, labelLimit=300, labels=not narrow)
-    y = alt.Y("label:N", sort=None, title=None, axis=axis, scale=alt.Scale(padding=0.75 if narrow else 0))
-    x = alt.X("percent:Q", title="Difference in % of the baseline", scale=alt.Scale(zero=True, nice=True))
-    span = rows.mark_rule(strokeWidth=2, color=theme.TEXT).encode(x=alt.X("lo:Q"), x2=alt.X2("hi:Q"), y=y)
+    y = alt.Y(
+        "label:N",
+        sort=None,
+        title=None,
+        axis=axis,
+        scale=alt.Scale(padding=0.75 if narrow else 0),
+    )
+    x = alt.X(
+        "percent:Q",
+        title="Difference in % of the baseline",
+        scale=alt.Scale(zero=True, nice=True),
+    )
+    span = rows.mark_rule(strokeWidth=2, color=theme.TEXT).encode(
+        x=alt.X("lo:Q"), x2=alt.X2("hi:Q"), y=y
+    )
     shapes = alt.Scale(domain=list(SHAPES), range=list(SHAPES.values()))
-    point = rows.mark_point(size=70, filled=True, color=theme.SERIES[0], strokeWidth=2, stroke=theme.SERIES[0]).encode(
+    point = rows.mark_point(
+        size=70,
+        filled=True,
+        color=theme.SERIES[0],
+        strokeWidth=2,
+        stroke=theme.SERIES[0],
+    ).encode(
         x=x,
         y=y,
         shape=alt.Shape("verdict:N", title="Verdict", scale=shapes),
@@ -109,10 +133,17 @@ def draw(scope: Scope, margin_percent: float, narrow: bool = False) -> dict[str,
         tooltip=marks.tooltip("label", "percent", "lo", "hi", "verdict", "p"),
     )
     once = marks.once(TABLE)
-    layers = [marks.margin_band(once, margin_percent), marks.zero_line(once), span, point]
+    layers = [
+        marks.margin_band(once, margin_percent),
+        marks.zero_line(once),
+        span,
+        point,
+    ]
     if narrow:
         layers.append(marks.names(rows, y, "label"))
-    return theme.finish(alt.layer(*layers).properties(height={"step": 38 if narrow else 26}))
+    return theme.finish(
+        alt.layer(*layers).properties(height={"step": 38 if narrow else 26})
+    )
 
 
 KIND = Kind(of_campaign=offers, tables={TABLE: comparisons})

@@ -51,7 +51,11 @@ def heat(_publication: Publication, campaign: CampaignData) -> Iterator[Row]:
 def utilisation(stored: Stored) -> Iterator[tuple[float, float, float]]:
     """(start, end, mean GPU utilisation in %) of equal stretches of a run, in seconds since launch."""
     telemetry = samples.read(stored)
-    points = [] if telemetry is None else samples.points(telemetry, "gpu_utilization_percent")
+    points = (
+        []
+        if telemetry is None
+        else samples.points(telemetry, "gpu_utilization_percent")
+    )
     if len(points) < 2 or points[-1][0] <= points[0][0]:
         return
     begin = points[0][0]
@@ -62,7 +66,11 @@ def utilisation(stored: Stored) -> Iterator[tuple[float, float, float]]:
         stretches.setdefault(index, []).append(value)
     for index, values in sorted(stretches.items()):
         start = begin + index * width
-        yield round(start, 1), round(start + width, 1), round(sum(values) / len(values), 1)
+        yield (
+            round(start, 1),
+            round(start + width, 1),
+            round(sum(values) / len(values), 1),
+        )
 
 
 def figure(selection: Selection, key: str) -> Figure:
@@ -72,7 +80,11 @@ def figure(selection: Selection, key: str) -> Figure:
     for row in rows:
         runs.setdefault(row["run"], []).append(row)
     total = len(selection.campaign.runs)
-    which = ": the first iteration of each cell." if total > MOST_RUNS else ", those with telemetry."
+    which = (
+        ": the first iteration of each cell."
+        if total > MOST_RUNS
+        else ", those with telemetry."
+    )
     return selection.figure(
         key,
         Chart(draw, (selection.scope,)),
@@ -90,7 +102,11 @@ def figure(selection: Selection, key: str) -> Figure:
 
 def _table_row(run: str, stretches: list[Row]) -> list[Entry | str]:
     mean = sum(row["percent"] for row in stretches) / len(stretches)
-    return [Entry(run, stretches[0]["href"]), f"{stretches[-1]['end']:.0f}", f"{mean:.1f} %"]
+    return [
+        Entry(run, stretches[0]["href"]),
+        f"{stretches[-1]['end']:.0f}",
+        f"{mean:.1f} %",
+    ]
 
 
 def draw(scope: Scope) -> dict[str, Any]:
@@ -100,7 +116,11 @@ def draw(scope: Scope) -> dict[str, Any]:
         marks.rows(scope, TABLE)
         .mark_rect()
         .encode(
-            x=alt.X("start:Q", title="Seconds since launch", scale=alt.Scale(nice=False, zero=False)),
+            x=alt.X(
+                "start:Q",
+                title="Seconds since launch",
+                scale=alt.Scale(nice=False, zero=False),
+            ),
             x2=alt.X2("end:Q"),
             y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(labelFontSize=10)),
             color=alt.Color("percent:Q", title="GPU utilisation (%)", scale=shades),

@@ -2,7 +2,19 @@
 
 from collections.abc import Mapping
 
-from sparkpub.site.figures import bars, box, coverage, forest, heat, ledger, order, relative, scatter, strip, sweep
+from sparkpub.site.figures import (
+    bars,
+    box,
+    coverage,
+    forest,
+    heat,
+    ledger,
+    order,
+    relative,
+    scatter,
+    strip,
+    sweep,
+)
 from sparkpub.site.figures.kind import Kind, Make
 from sparkpub.site.figures.rows import MakeRows, Row, Tables
 from sparkpub.site.figures.selection import Selection

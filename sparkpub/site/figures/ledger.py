@@ -18,7 +18,14 @@ from sparkpub.site.figures.selection import Selection
 from sparkpub.site.publication import Publication, cell_keys, run_address
 
 TABLE = "ledger"
-PARTS = ("weights", "KV cache", "engine and other", "page cache", "free", "used, not broken down")
+PARTS = (
+    "weights",
+    "KV cache",
+    "engine and other",
+    "page cache",
+    "free",
+    "used, not broken down",
+)
 """Into which the machine's memory is divided, from left to right."""
 LABELLED_GIB = 9
 """A part at least so large has room for its number."""
@@ -55,7 +62,10 @@ def _middle_run(
     """One real run, the one in the middle by free memory, so that the parts add up to something that happened."""
     known = []
     for run in campaign.runs:
-        if run.record.cell == cell and publication.state(run.record.run_id) == "counted":
+        if (
+            run.record.cell == cell
+            and publication.state(run.record.run_id) == "counted"
+        ):
             parts = memory_parts(run.record)
             if parts:
                 known.append((run, parts))
@@ -76,7 +86,12 @@ def memory_parts(record: Record) -> Mapping[str, float]:
         return {}
     used, rest = found
     other = "engine and other" if weights > 0 else "used, not broken down"
-    return {"weights": weights, "KV cache": cache, **rest, other: max(0.0, used - weights - cache)}
+    return {
+        "weights": weights,
+        "KV cache": cache,
+        **rest,
+        other: max(0.0, used - weights - cache),
+    }
 
 
 def _measured(record: Record) -> tuple[float, dict[str, float]] | None:
@@ -84,8 +99,14 @@ def _measured(record: Record) -> tuple[float, dict[str, float]] | None:
     if record.memory is None:
         return None
     peak = record.memory.peak
-    own_memory = record.machine.gpus[0].memory_total_gib if record.machine.gpus else None
-    if record.machine.unified_memory is False and peak.gpu_used_gib is not None and own_memory:
+    own_memory = (
+        record.machine.gpus[0].memory_total_gib if record.machine.gpus else None
+    )
+    if (
+        record.machine.unified_memory is False
+        and peak.gpu_used_gib is not None
+        and own_memory
+    ):
         return peak.gpu_used_gib, {"free": own_memory - peak.gpu_used_gib}
     used = peak.total_gib - peak.free_gib - peak.cached_gib
     return used, {"page cache": peak.cached_gib, "free": peak.free_gib}
@@ -126,14 +147,23 @@ def _table(rows: Sequence[Row], parts: Sequence[str]) -> Table:
     sizes = {(row["cell"], row["part"]): f"{row['gib']:.2f}" for row in rows}
     body: list[Sequence[Value]] = []
     for cell, row in runs.items():
-        body.append([cell, Entry(row["run"], row["href"]), *(sizes.get((cell, part), "unknown") for part in parts)])
+        body.append(
+            [
+                cell,
+                Entry(row["run"], row["href"]),
+                *(sizes.get((cell, part), "unknown") for part in parts),
+            ]
+        )
     return Table(("Cell", "Run", *(f"{part} (GiB)" for part in parts)), body)
 
 
 def draw(scope: Scope, parts: tuple[str, ...], narrow: bool = False) -> dict[str, Any]:
     """Rows `ledger`. `parts` are those that any of the runs has; what is free stands back."""
     rows, y = marks.rows(scope, TABLE), marks.y(scope, labels=not narrow)
-    colours = [theme.GRID if part == "free" else theme.SERIES[place] for place, part in enumerate(PARTS)]
+    colours = [
+        theme.GRID if part == "free" else theme.SERIES[place]
+        for place, part in enumerate(PARTS)
+    ]
     bars = rows.mark_bar(height=21, stroke=theme.FAINT, strokeWidth=0.5).encode(
         x=alt.X("gib:Q", title="Memory (GiB)", stack="zero"),
         y=y,
@@ -153,7 +183,11 @@ def draw(scope: Scope, parts: tuple[str, ...], narrow: bool = False) -> dict[str
         .encode(
             x=alt.X("gib:Q", stack="zero", bandPosition=0.5),
             y=y,
-            color=alt.condition("datum.part === 'free'", alt.value(theme.FAINT), alt.value(theme.BACKGROUND)),
+            color=alt.condition(
+                "datum.part === 'free'",
+                alt.value(theme.FAINT),
+                alt.value(theme.BACKGROUND),
+            ),
             order=alt.Order("rank:Q"),
             text=alt.Text("gib:Q", format=".0f"),
             detail=alt.Detail("part:N"),
@@ -162,7 +196,9 @@ def draw(scope: Scope, parts: tuple[str, ...], narrow: bool = False) -> dict[str
     layers = [bars, numbers]
     if narrow:
         layers.append(marks.names(rows, y, "cell"))
-    return theme.finish(alt.layer(*layers).properties(height=marks.height(scope, 44 if narrow else 28)))
+    return theme.finish(
+        alt.layer(*layers).properties(height=marks.height(scope, 44 if narrow else 28))
+    )
 
 
 KIND = Kind(of_campaign=offers, tables={TABLE: ledger})

@@ -35,7 +35,11 @@ class Library:
     """
 
     def __init__(
-        self, publication: Publication, tables: Tables, sources: Mapping[str, str], drawings: Drawings | None = None
+        self,
+        publication: Publication,
+        tables: Tables,
+        sources: Mapping[str, str],
+        drawings: Drawings | None = None,
     ) -> None:
         self.publication = publication
         self.tables = tables
@@ -55,10 +59,14 @@ class Library:
         """
         return self.add(self.figure(name, campaign, **part))
 
-    def place_known(self, campaign: CampaignData, names: Iterable[str], **part: str) -> list[str]:
+    def place_known(
+        self, campaign: CampaignData, names: Iterable[str], **part: str
+    ) -> list[str]:
         """Placeholders of those of these figures that the campaign has."""
         known = self.makers(campaign)
-        return [self.place(name, campaign.name, **part) for name in names if name in known]
+        return [
+            self.place(name, campaign.name, **part) for name in names if name in known
+        ]
 
     def add(self, figure: Figure) -> str:
         """The placeholder of a figure made elsewhere."""
@@ -87,7 +95,9 @@ class Library:
     def makers(self, campaign: CampaignData) -> Mapping[str, Make]:
         """Name to what makes the figure, for one campaign."""
         if campaign.name not in self._makers:
-            self._makers[campaign.name] = kinds.offered(self._selection(campaign, scope(campaign)))
+            self._makers[campaign.name] = kinds.offered(
+                self._selection(campaign, scope(campaign))
+            )
         return self._makers[campaign.name]
 
     def _maker(self, campaign: CampaignData, name: str) -> Make:
@@ -102,7 +112,9 @@ class Library:
         if name is not None:
             return self.publication.dataset.campaign(name)
         if not self.publication.campaigns:
-            raise SiteError("there is no campaign to draw", remedy="collect or import one")
+            raise SiteError(
+                "there is no campaign to draw", remedy="collect or import one"
+            )
         return self.publication.campaigns[0]
 
     def _cut(self, campaign: CampaignData, part: Mapping[str, str]) -> Scope:
@@ -112,10 +124,16 @@ class Library:
             if cut.cells:
                 return cut
         wrong = ", ".join(f"{axis}={name!r}" for axis, name in part.items())
-        raise SiteError(f"no cell of campaign {campaign.name} is {wrong}", remedy="see sparkpub values")
+        raise SiteError(
+            f"no cell of campaign {campaign.name} is {wrong}",
+            remedy="see sparkpub values",
+        )
 
     def _selection(self, campaign: CampaignData, cut: Scope) -> Selection:
-        tables = {name: rows.get(campaign.name, ()) for name, rows in self._rows_by_campaign.items()}
+        tables = {
+            name: rows.get(campaign.name, ())
+            for name, rows in self._rows_by_campaign.items()
+        }
         return Selection(self.publication, campaign, cut, tables, self.sources)
 
     @cached_property

@@ -54,7 +54,9 @@ def height(scope: Scope, step: int = theme.ROW) -> int:
 
 def names(rows: "alt.Chart", y: "alt.Y", field: str) -> "alt.Chart":
     """Names above the rows instead of beside them, for a phone: they leave the plot its whole width."""
-    words = rows.transform_aggregate(count="count()", groupby=[field]).mark_text(align="left", dy=-18, fontSize=12)
+    words = rows.transform_aggregate(count="count()", groupby=[field]).mark_text(
+        align="left", dy=-18, fontSize=12
+    )
     named: alt.Chart = words.encode(x=alt.value(0), y=y, text=alt.Text(f"{field}:N"))
     return named
 
@@ -88,23 +90,33 @@ def environment_shape(scope: Scope, title: str | None = "Environment") -> "alt.S
     return theme.shape("environment", scope.environments, title)
 
 
-def points(scope: Scope, rows: "alt.Chart", title: str | None = "Environment", **channels: Any) -> "alt.Chart":
+def points(
+    scope: Scope, rows: "alt.Chart", title: str | None = "Environment", **channels: Any
+) -> "alt.Chart":
     """Runs as points that lead to their pages; of a run that is left out only the outline shows.
 
     `title` is the legend's; without one there is none, for where each row names its environment.
     """
     points: alt.Chart = rows.mark_point(size=46, filled=True).encode(
         color=environment_colour(scope, title),
-        stroke=alt.Stroke("environment:N", scale=theme.series(scope.environments), legend=None),
+        stroke=alt.Stroke(
+            "environment:N", scale=theme.series(scope.environments), legend=None
+        ),
         shape=environment_shape(scope, title),
-        fillOpacity=alt.FillOpacity("state:N", scale=alt.Scale(domain=list(STATES), range=[0.75, 0]), legend=None),
+        fillOpacity=alt.FillOpacity(
+            "state:N",
+            scale=alt.Scale(domain=list(STATES), range=[0.75, 0]),
+            legend=None,
+        ),
         href=alt.Href("href:N"),
         **channels,
     )
     return points
 
 
-def run_tooltip(title: str, field: str, extra: Sequence["alt.Tooltip"] = ()) -> list["alt.Tooltip"]:
+def run_tooltip(
+    title: str, field: str, extra: Sequence["alt.Tooltip"] = ()
+) -> list["alt.Tooltip"]:
     """What pointing at a run tells."""
     return [
         alt.Tooltip("run:N", title="run"),

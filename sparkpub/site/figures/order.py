@@ -34,7 +34,9 @@ def trends(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
 
     Two rows per cell and metric: its cell, `metric, end` (first or last), `order, value`.
     """
-    places = {stored.record.run_id: place for place, stored in enumerate(campaign.runs, 1)}
+    places = {
+        stored.record.run_id: place for place, stored in enumerate(campaign.runs, 1)
+    }
     for metric in publication.metrics(campaign):
         for cell in publication.cells_of(campaign, metric):
             if cell.trend.slope is None or cell.n < MINIMUM_RUNS:
@@ -42,7 +44,9 @@ def trends(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
             middle = (cell.n - 1) / 2
             for end, index in (("first", 0), ("last", cell.n - 1)):
                 yield {
-                    **rows.cell_fields(campaign, (cell.model, cell.environment, cell.workload)),
+                    **rows.cell_fields(
+                        campaign, (cell.model, cell.environment, cell.workload)
+                    ),
                     "metric": metric.name,
                     "end": end,
                     "order": places[cell.runs[index]],
@@ -75,39 +79,59 @@ def _drift(metric: Metric, cells: Sequence[CellStatistic]) -> str:
     ]
     which = "no cell"
     if drifting:
-        which = f"{len(drifting)} of {counted(len(tested), 'cell')}: {'; '.join(drifting)}"
+        which = (
+            f"{len(drifting)} of {counted(len(tested), 'cell')}: {'; '.join(drifting)}"
+        )
     return f"{metric.label} drifts with the order of the runs in {which} (Mann-Kendall, adjusted)."
 
 
 def draw(scope: Scope, metric: Metric) -> dict[str, Any]:
     """Rows `runs` against their place in the campaign, and `trends`, the line of each cell."""
     title = theme.axis_title(metric.label, metric.unit)
-    x = alt.X("order:Q", title="Run order in the campaign", scale=alt.Scale(nice=True, zero=False))
+    x = alt.X(
+        "order:Q",
+        title="Run order in the campaign",
+        scale=alt.Scale(nice=True, zero=False),
+    )
     points = marks.points(
         scope,
         marks.rows(scope, "runs", marks.has(metric.name)),
         x=x,
-        y=alt.Y(f"{metric.name}:Q", title=title, scale=alt.Scale(zero=False, nice=True)),
-        tooltip=[*marks.run_tooltip(metric.label, metric.name), alt.Tooltip("order:Q", title="place")],
+        y=alt.Y(
+            f"{metric.name}:Q", title=title, scale=alt.Scale(zero=False, nice=True)
+        ),
+        tooltip=[
+            *marks.run_tooltip(metric.label, metric.name),
+            alt.Tooltip("order:Q", title="place"),
+        ],
     )
     trend = (
         marks.rows(scope, "trends", marks.about(metric))
-        .transform_calculate(line="'trend in ' + datum.environment")  # a name shared would dash the points' legend
+        .transform_calculate(
+            line="'trend in ' + datum.environment"
+        )  # a name shared would dash the points' legend
         .mark_line(strokeWidth=2, opacity=0.8)
         .encode(
             x=x,
             y=alt.Y("value:Q", title=title),
             detail=alt.Detail("cell:N"),
             color=marks.environment_colour(scope),
-            strokeDash=theme.dash("line", [f"trend in {name}" for name in scope.environments]),
+            strokeDash=theme.dash(
+                "line", [f"trend in {name}" for name in scope.environments]
+            ),
         )
     )
     # Neighbouring workloads have their names on different sides of their lines.
-    names = [_names(scope, metric, x, workload, below=place % 2 == 1) for place, workload in enumerate(scope.workloads)]
+    names = [
+        _names(scope, metric, x, workload, below=place % 2 == 1)
+        for place, workload in enumerate(scope.workloads)
+    ]
     return theme.finish(alt.layer(trend, points, *names).properties(height=280))
 
 
-def _names(scope: Scope, metric: Metric, x: "alt.X", workload: str, *, below: bool) -> "alt.Chart":
+def _names(
+    scope: Scope, metric: Metric, x: "alt.X", workload: str, *, below: bool
+) -> "alt.Chart":
     """The models of a workload, at the first end of their lines: one name per pair of lines that lie close."""
     name = "datum.model"
     if len(scope.workloads) > 1:

@@ -50,7 +50,9 @@ def _pair(runs: Sequence[Stored]) -> list[Stored]:
     """The first run, and the first in another environment."""
     if not runs:
         return []
-    others = [run for run in runs if run.record.environment != runs[0].record.environment]
+    others = [
+        run for run in runs if run.record.environment != runs[0].record.environment
+    ]
     return [runs[0], *others[:1]]
 
 
@@ -60,14 +62,33 @@ def draw() -> dict[str, Any]:
         alt.Chart(alt.NamedData("samples"))
         .mark_line(interpolate="step-after", clip=True)
         .encode(
-            x=alt.X("t:Q", title="Seconds since launch", scale=alt.Scale(nice=False, zero=False)),
-            y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=4)),
+            x=alt.X(
+                "t:Q",
+                title="Seconds since launch",
+                scale=alt.Scale(nice=False, zero=False),
+            ),
+            y=alt.Y(
+                "value:Q",
+                title=None,
+                scale=alt.Scale(zero=False),
+                axis=alt.Axis(tickCount=4),
+            ),
             color=theme.colour("side", ("A", "B"), "Run"),
             strokeDash=theme.dash("side", ("A", "B")),
-            tooltip=[alt.Tooltip("side:N"), alt.Tooltip("t:Q", title="seconds"), alt.Tooltip("value:Q")],
+            tooltip=[
+                alt.Tooltip("side:N"),
+                alt.Tooltip("t:Q", title="seconds"),
+                alt.Tooltip("value:Q"),
+            ],
         )
         .properties(width=theme.WIDE - 80, height=90)
     )
-    header = alt.Header(title=None, labelAnchor="start", labelOrient="top", labelColor=theme.TEXT, labelFontSize=12)
+    header = alt.Header(
+        title=None,
+        labelAnchor="start",
+        labelOrient="top",
+        labelColor=theme.TEXT,
+        labelFontSize=12,
+    )
     panels = line.facet(row=alt.Row("signal:N", header=header, sort=None), spacing=14)
     return theme.finish(panels.resolve_scale(y="independent"))

@@ -20,7 +20,10 @@ from sparkpub.site.publication import slug
 
 def offers(campaign: Selection, metric: Metric) -> Iterator[Offer]:
     """`peak-memory-relative`, where the campaign compares the metric on a scale with a true zero."""
-    if any(row.difference_percent is not None for row in campaign.campaign_comparisons(metric)):
+    if any(
+        row.difference_percent is not None
+        for row in campaign.campaign_comparisons(metric)
+    ):
         yield f"{slug(metric.name)}-relative", partial(figure, metric)
 
 
@@ -30,7 +33,10 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     margin = pair.equivalence_margin_percent
     runs = selection.rows_about("runs", metric)
     shown = _in_percent(selection, metric, pair.baseline)
-    far = listed(f"{percent(share).lstrip('+')} for {part}" for part, share in _farthest(shown).items())
+    far = listed(
+        f"{percent(share).lstrip('+')} for {part}"
+        for part, share in _farthest(shown).items()
+    )
     return selection.figure(
         key,
         Chart(draw, (selection.scope, metric, pair.baseline, margin)),
@@ -38,7 +44,9 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
         flagged=metric,
         title=f"{metric.label}: every run against {pair.baseline}",
         says=f"Single runs differ from the mean in {pair.baseline} by at most {far}; the band is ±{margin:g} %.",
-        sample=sentences.sample(selection.cells(metric), selection.excluded(selection.runs_with(metric))),
+        sample=sentences.sample(
+            selection.cells(metric), selection.excluded(selection.runs_with(metric))
+        ),
         table=_table(selection.scope, shown),
         rows=shown,
     )
@@ -56,7 +64,14 @@ def _in_percent(selection: Selection, metric: Metric, baseline: str) -> list[Row
         if mean is not None:
             value = row[metric.name]
             (run,) = published([row])
-            shown.append({**run, "cell": row["cell"], metric.name: value, "percent": 100 * (value / mean - 1)})
+            shown.append(
+                {
+                    **run,
+                    "cell": row["cell"],
+                    metric.name: value,
+                    "percent": 100 * (value / mean - 1),
+                }
+            )
     return shown
 
 
@@ -76,11 +91,19 @@ def _table(scope: Scope, shown: Sequence[Row]) -> Table:
         shares = [row["percent"] for row in shown if row["cell"] == cell]
         if shares:
             least, mean, most = min(shares), sum(shares) / len(shares), max(shares)
-            body.append([cell, str(len(shares)), *(percent(share, 2) for share in (least, mean, most))])
+            body.append(
+                [
+                    cell,
+                    str(len(shares)),
+                    *(percent(share, 2) for share in (least, mean, most)),
+                ]
+            )
     return Table(("Cell", "n", "Least", "Mean", "Most"), body)
 
 
-def draw(scope: Scope, metric: Metric, baseline: str, margin_percent: float) -> dict[str, Any]:
+def draw(
+    scope: Scope, metric: Metric, baseline: str, margin_percent: float
+) -> dict[str, Any]:
     """Rows `runs`. The band is the margin within which the campaign calls two environments equivalent.
 
     Runs that are not in the figures are hollow, and not in the mean.
@@ -99,13 +122,19 @@ def draw(scope: Scope, metric: Metric, baseline: str, margin_percent: float) -> 
         scope,
         runs,
         title=None,
-        x=alt.X("percent:Q", title=f"{metric.label}, in % from the mean of {baseline}", scale=alt.Scale(padding=10)),
+        x=alt.X(
+            "percent:Q",
+            title=f"{metric.label}, in % from the mean of {baseline}",
+            scale=alt.Scale(padding=10),
+        ),
         y=marks.y(scope),
         yOffset=alt.YOffset("iteration:Q", scale=alt.Scale(zero=False)),
         tooltip=marks.run_tooltip(metric.label, name, [share]),
     )
     once = marks.once("runs")
-    layers = alt.layer(marks.margin_band(once, margin_percent), marks.zero_line(once), points)
+    layers = alt.layer(
+        marks.margin_band(once, margin_percent), marks.zero_line(once), points
+    )
     return theme.finish(layers.properties(height=marks.height(scope)))
 
 

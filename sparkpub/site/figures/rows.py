@@ -8,7 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sparkpub.review.dataset import CampaignData
-from sparkpub.site.publication import Publication, batch_size, cell_label, run_address, samples_address
+from sparkpub.site.publication import (
+    Publication,
+    batch_size,
+    cell_label,
+    run_address,
+    samples_address,
+)
 
 Row = dict[str, Any]
 Tables = Mapping[str, Sequence[Row]]
@@ -34,7 +40,10 @@ def runs(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     `samples` where it has telemetry, and a column per metric with a value."""
     for place, stored in enumerate(campaign.runs, 1):
         record = stored.record
-        flags = {finding.check for finding in publication.review.by_run.get(record.run_id, ())}
+        flags = {
+            finding.check
+            for finding in publication.review.by_run.get(record.run_id, ())
+        }
         row = {
             "run": record.run_id,
             **cell_fields(campaign, record.cell),

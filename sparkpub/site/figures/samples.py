@@ -20,8 +20,12 @@ def read(stored: Stored) -> Telemetry | None:
 
 def points(telemetry: Telemetry, column: str) -> list[Point]:
     """The values of a column, where there is one, in its own unit."""
-    pairs = zip(telemetry.numbers("elapsed_seconds"), telemetry.numbers(column), strict=False)
-    return [(time, value) for time, value in pairs if time is not None and value is not None]
+    pairs = zip(
+        telemetry.numbers("elapsed_seconds"), telemetry.numbers(column), strict=False
+    )
+    return [
+        (time, value) for time, value in pairs if time is not None and value is not None
+    ]
 
 
 def thinned(points: Sequence[Point], most: int) -> list[Point]:

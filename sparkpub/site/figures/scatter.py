@@ -19,7 +19,10 @@ def offers(campaign: Selection, metric: Metric) -> Iterator[Offer]:
     """`kv-cache-against-peak-memory`: every other metric against this one."""
     for other in campaign.publication.metrics(campaign.campaign):
         if other is not metric:
-            yield f"{slug(other.name)}-against-{slug(metric.name)}", partial(figure, metric, other)
+            yield (
+                f"{slug(other.name)}-against-{slug(metric.name)}",
+                partial(figure, metric, other),
+            )
 
 
 def figure(across: Metric, up: Metric, selection: Selection, key: str) -> Figure:
@@ -30,7 +33,13 @@ def figure(across: Metric, up: Metric, selection: Selection, key: str) -> Figure
         says += " One is computed from the other, so they are one piece of evidence."
     table: list[list[Value]] = []
     for row in runs:
-        table.append([Entry(row["run"], row["href"]), across.format(row[across.name]), up.format(row[up.name])])
+        table.append(
+            [
+                Entry(row["run"], row["href"]),
+                across.format(row[across.name]),
+                up.format(row[up.name]),
+            ]
+        )
     return selection.figure(
         key,
         Chart(draw, (selection.scope, across, up)),
@@ -50,10 +59,16 @@ def draw(scope: Scope, across: Metric, up: Metric) -> dict[str, Any]:
         .mark_point(size=50, filled=True, opacity=0.75)
         .encode(
             x=marks.x(across, across.name, zero=False),
-            y=alt.Y(f"{up.name}:Q", title=theme.axis_title(up.label, up.unit), scale=alt.Scale(zero=False)),
+            y=alt.Y(
+                f"{up.name}:Q",
+                title=theme.axis_title(up.label, up.unit),
+                scale=alt.Scale(zero=False),
+            ),
             color=marks.environment_colour(scope),
             shape=marks.environment_shape(scope),
-            tooltip=marks.run_tooltip(across.label, across.name, [alt.Tooltip(f"{up.name}:Q", title=up.label)]),
+            tooltip=marks.run_tooltip(
+                across.label, across.name, [alt.Tooltip(f"{up.name}:Q", title=up.label)]
+            ),
             href=alt.Href("href:N"),
         )
     )

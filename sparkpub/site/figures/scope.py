@@ -15,11 +15,19 @@ class Scope:
 
     def holds(self, model: str, environment: str, workload: str) -> bool:
         """Whether a cell of the campaign is in this part of it."""
-        return model in self.models and environment in self.environments and workload in self.workloads
+        return (
+            model in self.models
+            and environment in self.environments
+            and workload in self.workloads
+        )
 
     def where(self, *more: str) -> str:
         """A Vega expression that keeps this scope's rows."""
         parts = [f"datum.campaign === {self.campaign!r}"]
-        for axis, names in (("model", self.models), ("environment", self.environments), ("workload", self.workloads)):
+        for axis, names in (
+            ("model", self.models),
+            ("environment", self.environments),
+            ("workload", self.workloads),
+        ):
             parts.append(f"indexof({list(names)!r}, datum.{axis}) >= 0")
         return " && ".join([*parts, *more])

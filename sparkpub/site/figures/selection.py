@@ -30,7 +30,16 @@ _RUN_FIELDS = (
     "batch",
 )
 """What charts read of a run besides its metrics."""
-_PUBLISHED_FIELDS = ("run", "campaign", "model", "environment", "workload", "iteration", "order", "state")
+_PUBLISHED_FIELDS = (
+    "run",
+    "campaign",
+    "model",
+    "environment",
+    "workload",
+    "iteration",
+    "order",
+    "state",
+)
 """What the files of a figure say of a run besides its metrics."""
 
 
@@ -47,7 +56,9 @@ class Selection:
     def rows(self, table: str) -> list[Row]:
         """The rows of a table that belong to this part."""
         return [
-            row for row in self.tables[table] if self.scope.holds(row["model"], row["environment"], row["workload"])
+            row
+            for row in self.tables[table]
+            if self.scope.holds(row["model"], row["environment"], row["workload"])
         ]
 
     def rows_about(self, table: str, *metrics: Metric) -> list[Row]:
@@ -56,23 +67,35 @@ class Selection:
         if table != "runs":
             return [row for row in self.rows(table) if row["metric"] in names]
         kept = names.union(_RUN_FIELDS)
-        return [{name: value for name, value in row.items() if name in kept} for row in self.rows(table)]
+        return [
+            {name: value for name, value in row.items() if name in kept}
+            for row in self.rows(table)
+        ]
 
     def runs_with(self, *metrics: Metric) -> list[Row]:
         """The rows of runs that have a value of each metric."""
-        return [row for row in self.rows("runs") if all(row.get(metric.name) is not None for metric in metrics)]
+        return [
+            row
+            for row in self.rows("runs")
+            if all(row.get(metric.name) is not None for metric in metrics)
+        ]
 
     def cells(self, metric: Metric) -> list[CellStatistic]:
         """The statistics of a metric, a cell each."""
         known = self.publication.cells_of(self.campaign, metric)
-        return [cell for cell in known if self.scope.holds(cell.model, cell.environment, cell.workload)]
+        return [
+            cell
+            for cell in known
+            if self.scope.holds(cell.model, cell.environment, cell.workload)
+        ]
 
     def comparisons(self, metric: Metric) -> list[ComparisonRow]:
         """The comparisons of a metric of which both sides are in this part."""
         return [
             row
             for row in self.campaign_comparisons(metric)
-            if self.scope.holds(row.model, row.candidate, row.workload) and row.baseline in self.scope.environments
+            if self.scope.holds(row.model, row.candidate, row.workload)
+            and row.baseline in self.scope.environments
         ]
 
     def campaign_comparisons(self, metric: Metric) -> Sequence[ComparisonRow]:
@@ -82,13 +105,25 @@ class Selection:
     def excluded(self, rows: Sequence[Row]) -> Mapping[str, str]:
         """Those of these runs that are not in the pooled figures, with the reason."""
         reasons = self.publication.review.excluded
-        return {row["run"]: reasons[row["run"]] for row in rows if row["run"] in reasons}
+        return {
+            row["run"]: reasons[row["run"]] for row in rows if row["run"] in reasons
+        }
 
-    def figure(self, key: str, chart: Chart, data: Tables, *, flagged: Metric | None = None, **what: Any) -> Figure:
+    def figure(
+        self,
+        key: str,
+        chart: Chart,
+        data: Tables,
+        *,
+        flagged: Metric | None = None,
+        **what: Any,
+    ) -> Figure:
         """A figure of this selection that shows rows of the site's tables, with the findings on it."""
         sources = {name: self.sources[name] for name in data if name in self.sources}
         found = flags(self.publication, self.scope, flagged)
-        return Figure(key=key, chart=chart, data=data, sources=sources, flags=found, **what)
+        return Figure(
+            key=key, chart=chart, data=data, sources=sources, flags=found, **what
+        )
 
 
 def published(rows: Sequence[Row], *metrics: Metric) -> list[Row]:
@@ -97,7 +132,9 @@ def published(rows: Sequence[Row], *metrics: Metric) -> list[Row]:
     return [{name: row.get(name) for name in names} for row in rows]
 
 
-def flags(publication: Publication, scope: Scope, metric: Metric | None = None) -> tuple[Finding, ...]:
+def flags(
+    publication: Publication, scope: Scope, metric: Metric | None = None
+) -> tuple[Finding, ...]:
     """Findings that touch the cells of a scope (and, where a finding names one, the metric): one per check."""
     chosen: dict[str, Finding] = {}
     for finding in publication.review.findings:

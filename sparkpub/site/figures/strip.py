@@ -59,7 +59,9 @@ def draw(scope: Scope, metric: Metric) -> dict[str, Any]:
         y=marks.y(scope),
         tooltip=[alt.Tooltip("cell:N"), *figures],
     )
-    return theme.finish(alt.layer(interval, points, mean).properties(height=marks.height(scope)))
+    return theme.finish(
+        alt.layer(interval, points, mean).properties(height=marks.height(scope))
+    )
 
 
 KIND = Kind(of_metric=offers, tables={"runs": rows.runs, "cells": rows.cells})

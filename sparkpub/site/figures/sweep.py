@@ -18,7 +18,9 @@ from sparkpub.site.publication import slug
 
 def offers(campaign: Selection, metric: Metric) -> Iterator[Offer]:
     """`output-throughput-sweep`, where the runs of the campaign handle different numbers of requests at once."""
-    batches = {row["batch"] for row in campaign.rows("runs") if row["batch"] is not None}
+    batches = {
+        row["batch"] for row in campaign.rows("runs") if row["batch"] is not None
+    }
     if len(batches) > 1:
         yield f"{slug(metric.name)}-sweep", partial(figure, metric)
 
@@ -53,7 +55,11 @@ def draw(scope: Scope, metric: Metric) -> dict[str, Any]:
             y=alt.Y(f"{metric.name}:Q", title=title),
             color=theme.colour("model", scope.models, "Model"),
             shape=theme.shape("environment", scope.environments, "Environment"),
-            tooltip=marks.run_tooltip(metric.label, metric.name, [alt.Tooltip("batch:Q", title="requests at once")]),
+            tooltip=marks.run_tooltip(
+                metric.label,
+                metric.name,
+                [alt.Tooltip("batch:Q", title="requests at once")],
+            ),
             href=alt.Href("href:N"),
         )
     )

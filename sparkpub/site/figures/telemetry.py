@@ -46,7 +46,9 @@ class Trace:
 
     def values(self, signal: str) -> list[Point]:
         """The points of one signal."""
-        return [(row["t"], row["value"]) for row in self.samples if row["signal"] == signal]
+        return [
+            (row["t"], row["value"]) for row in self.samples if row["signal"] == signal
+        ]
 
 
 def trace(stored: Stored) -> Trace | None:
@@ -62,14 +64,20 @@ def trace(stored: Stored) -> Trace | None:
             continue
         signals.append((label, COLUMNS[column]))
         for time, value in samples.thinned(points, POINTS):
-            rows.append({"signal": label, "t": round(time, 2), "value": round(value, 2)})
+            rows.append(
+                {"signal": label, "t": round(time, 2), "value": round(value, 2)}
+            )
     return Trace(tuple(signals), rows, phases(stored.record)) if signals else None
 
 
 def phases(record: Record) -> list[Row]:
     """The named stretches of a run, in seconds since launch."""
     return [
-        {"name": phase.name, "start": round(phase.start_seconds, 2), "end": round(phase.end_seconds, 2)}
+        {
+            "name": phase.name,
+            "start": round(phase.start_seconds, 2),
+            "end": round(phase.end_seconds, 2),
+        }
         for phase in record.phases
     ]
 
@@ -108,7 +116,9 @@ def _table(found: Trace) -> Table:
     return Table(("Signal", "Unit", "Least", "Most"), body)
 
 
-def draw(signals: tuple[tuple[str, str], ...], total: int = theme.WIDE) -> dict[str, Any]:
+def draw(
+    signals: tuple[tuple[str, str], ...], total: int = theme.WIDE
+) -> dict[str, Any]:
     """One panel for each signal (label, unit), the phases shaded; `total` is the width in pixels.
 
     Rows `samples`: `signal, t, value` with t in seconds since launch, and `phases`: `name, start, end`.
@@ -137,13 +147,19 @@ def _shade(seconds: "alt.Axis | None") -> "alt.Chart":
 def _phase_names(seconds: "alt.Axis | None") -> "alt.Chart":
     names: alt.Chart = (
         alt.Chart(alt.NamedData("phases"))
-        .mark_text(align="left", baseline="bottom", fontSize=11, dy=-3, color=theme.FAINT)
-        .encode(x=alt.X("start:Q", axis=seconds), y=alt.value(0), text=alt.Text("name:N"))
+        .mark_text(
+            align="left", baseline="bottom", fontSize=11, dy=-3, color=theme.FAINT
+        )
+        .encode(
+            x=alt.X("start:Q", axis=seconds), y=alt.value(0), text=alt.Text("name:N")
+        )
     )
     return names
 
 
-def _line(label: str, unit: str, seconds: "alt.Axis | None", *, first: bool) -> "alt.Chart":
+def _line(
+    label: str, unit: str, seconds: "alt.Axis | None", *, first: bool
+) -> "alt.Chart":
     """A signal as steps. Its name stands above the axis; in the first panel above the names of the phases."""
     axis = alt.Axis(
         title=theme.axis_title(label, unit),
@@ -160,7 +176,10 @@ def _line(label: str, unit: str, seconds: "alt.Axis | None", *, first: bool) -> 
         .encode(
             x=alt.X("t:Q", axis=seconds, scale=alt.Scale(nice=False, zero=False)),
             y=alt.Y("value:Q", scale=alt.Scale(zero=unit == "%"), axis=axis),
-            tooltip=[alt.Tooltip("t:Q", title="seconds"), alt.Tooltip("value:Q", title=label)],
+            tooltip=[
+                alt.Tooltip("t:Q", title="seconds"),
+                alt.Tooltip("value:Q", title=label),
+            ],
         )
     )
     return line

@@ -71,26 +71,37 @@ CONFIG: dict[str, Any] = {
 }
 
 
-def finish(chart: "alt.LayerChart | alt.FacetChart | alt.VConcatChart") -> dict[str, Any]:
+def finish(
+    chart: "alt.LayerChart | alt.FacetChart | alt.VConcatChart",
+) -> dict[str, Any]:
     """The chart as a Vega-Lite specification; with the shared look; its data stay named, without rows."""
     return {**chart.to_dict(validate=False), "config": CONFIG}
 
 
 def series(domain: Sequence[str]) -> "alt.Scale":
     """A scale that gives each name of the domain a colour of its own."""
-    return alt.Scale(domain=list(domain), range=[SERIES[i % len(SERIES)] for i in range(len(domain))])
+    return alt.Scale(
+        domain=list(domain), range=[SERIES[i % len(SERIES)] for i in range(len(domain))]
+    )
 
 
 def colour(field: str, domain: Sequence[str], title: str | None = None) -> "alt.Color":
     """A nominal colour scale with fixed places, so that a series keeps its colour in every chart; legend by title."""
-    return alt.Color(f"{field}:N", scale=series(domain), legend=alt.Legend(title=title) if title else None)
+    return alt.Color(
+        f"{field}:N",
+        scale=series(domain),
+        legend=alt.Legend(title=title) if title else None,
+    )
 
 
 def shape(field: str, domain: Sequence[str], title: str | None = None) -> "alt.Shape":
     """The shapes that go with `colour`; merged with its legend by the same title and domain."""
     return alt.Shape(
         f"{field}:N",
-        scale=alt.Scale(domain=list(domain), range=[SHAPES[i % len(SHAPES)] for i in range(len(domain))]),
+        scale=alt.Scale(
+            domain=list(domain),
+            range=[SHAPES[i % len(SHAPES)] for i in range(len(domain))],
+        ),
         legend=alt.Legend(title=title) if title else None,
     )
 
@@ -99,7 +110,10 @@ def dash(field: str, domain: Sequence[str]) -> "alt.StrokeDash":
     """The dashes that go with `colour`, for lines."""
     return alt.StrokeDash(
         f"{field}:N",
-        scale=alt.Scale(domain=list(domain), range=[DASHES[i % len(DASHES)] for i in range(len(domain))]),
+        scale=alt.Scale(
+            domain=list(domain),
+            range=[DASHES[i % len(DASHES)] for i in range(len(domain))],
+        ),
         legend=None,
     )
 

@@ -11,7 +11,13 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.summary import CellStatistic, ComparisonRow
 from sparkpub.site import sentences
 from sparkpub.site.figures.library import Library
-from sparkpub.site.publication import Publication, cell_keys, cell_label, one_of_each_check, slug
+from sparkpub.site.publication import (
+    Publication,
+    cell_keys,
+    cell_label,
+    one_of_each_check,
+    slug,
+)
 
 ANSWERS = BOXES = 4
 """Leading metrics with a sentence, and with a value box."""
@@ -19,7 +25,9 @@ KINDS = ("meaning", "happened", "evidence", "prose")
 """Kinds of checks in the order in which a campaign's problems are listed."""
 
 
-def context(publication: Publication, library: Library, campaign: CampaignData) -> dict[str, Any]:
+def context(
+    publication: Publication, library: Library, campaign: CampaignData
+) -> dict[str, Any]:
     """What the template of a campaign needs."""
     headlines = publication.headlines(campaign)
     models, environments, workloads = campaign.axes
@@ -36,11 +44,15 @@ def context(publication: Publication, library: Library, campaign: CampaignData) 
         "workloads": workloads,
         "headlines": headlines,
         "summary": summary(publication, campaign, headlines),
-        "figures": _figures(library, campaign, [slug(metric.name) for metric in headlines]),
+        "figures": _figures(
+            library, campaign, [slug(metric.name) for metric in headlines]
+        ),
     }
 
 
-def _figures(library: Library, campaign: CampaignData, leading: Sequence[str]) -> dict[str, list[str]]:
+def _figures(
+    library: Library, campaign: CampaignData, leading: Sequence[str]
+) -> dict[str, list[str]]:
     """Placeholders by section; `leading` are the slugs of the leading metrics."""
 
     def place(*names: str) -> list[str]:
@@ -62,7 +74,9 @@ def _figures(library: Library, campaign: CampaignData, leading: Sequence[str]) -
 def card(publication: Publication, campaign: CampaignData) -> dict[str, Any]:
     """What a campaign is, in a few figures and two sentences."""
     records = campaign.records
-    excluded = [record for record in records if record.run_id in publication.review.excluded]
+    excluded = [
+        record for record in records if record.run_id in publication.review.excluded
+    ]
     severities = [finding.severity for finding in publication.findings_of(campaign)]
     times = sorted(record.started.value for record in records)
     gpus = {gpu.name for record in records for gpu in record.machine.gpus}
@@ -86,14 +100,18 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     """One sentence per leading metric, comparisons first."""
     found = []
     for metric in publication.headlines(campaign)[:ANSWERS]:
-        text = sentences.differences(metric, publication.comparisons_of(campaign, metric))
+        text = sentences.differences(
+            metric, publication.comparisons_of(campaign, metric)
+        )
         cells = publication.cells_of(campaign, metric)
         if text or cells:
             found.append(text or sentences.means(metric, cells))
     return found
 
 
-def value_box(publication: Publication, campaign: CampaignData, metric: Metric) -> dict[str, Any] | None:
+def value_box(
+    publication: Publication, campaign: CampaignData, metric: Metric
+) -> dict[str, Any] | None:
     """One leading metric as a value box: the largest difference, or the best mean."""
     rows = publication.comparisons_of(campaign, metric)
     cells = publication.cells_of(campaign, metric)
@@ -124,12 +142,19 @@ def value_box(publication: Publication, campaign: CampaignData, metric: Metric) 
 
 def _change(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
     """The least and the largest difference, in per cent where the scale has a true zero."""
-    shares = sorted(row.difference_percent for row in rows if row.difference_percent is not None)
+    shares = sorted(
+        row.difference_percent for row in rows if row.difference_percent is not None
+    )
     if shares:
-        texts = [percent(share).removesuffix(f"{SPACE}%") for share in (shares[0], shares[-1])]
+        texts = [
+            percent(share).removesuffix(f"{SPACE}%")
+            for share in (shares[0], shares[-1])
+        ]
         return spread(texts, "%")
     sizes = sorted(row.difference for row in rows)
-    return spread([metric.signed(size, unit=False) for size in (sizes[0], sizes[-1])], metric.unit)
+    return spread(
+        [metric.signed(size, unit=False) for size in (sizes[0], sizes[-1])], metric.unit
+    )
 
 
 def problems(publication: Publication, campaign: CampaignData) -> list[dict[str, Any]]:
@@ -153,7 +178,9 @@ def problems(publication: Publication, campaign: CampaignData) -> list[dict[str,
     ]
 
 
-def summary(publication: Publication, campaign: CampaignData, metrics: Sequence[Metric]) -> list[dict[str, Any]]:
+def summary(
+    publication: Publication, campaign: CampaignData, metrics: Sequence[Metric]
+) -> list[dict[str, Any]]:
     """A row per cell: mean with interval of each leading metric, and what flags it carries."""
     cells: dict[tuple[str, ...], CellStatistic] = {}
     rivals: dict[tuple[str, ...], ComparisonRow] = {}
@@ -161,7 +188,9 @@ def summary(publication: Publication, campaign: CampaignData, metrics: Sequence[
         for cell in publication.cells_of(campaign, metric):
             cells[metric.name, cell.model, cell.environment, cell.workload] = cell
         for row in publication.comparisons_of(campaign, metric):
-            rivals.setdefault((metric.name, row.model, row.candidate, row.workload), row)
+            rivals.setdefault(
+                (metric.name, row.model, row.candidate, row.workload), row
+            )
     recorded = Counter(record.cell for record in campaign.records)
     counted = Counter(
         record.cell
@@ -171,7 +200,11 @@ def summary(publication: Publication, campaign: CampaignData, metrics: Sequence[
     rows = []
     for key in cell_keys(campaign):
         values = [
-            {"metric": metric, "cell": cells.get((metric.name, *key)), "comparison": rivals.get((metric.name, *key))}
+            {
+                "metric": metric,
+                "cell": cells.get((metric.name, *key)),
+                "comparison": rivals.get((metric.name, *key)),
+            }
             for metric in metrics
         ]
         findings = publication.review.by_cell.get((campaign.name, "/".join(key)), ())
@@ -184,7 +217,9 @@ def summary(publication: Publication, campaign: CampaignData, metrics: Sequence[
                 "workload": workload,
                 "values": values,
                 "runs": _runs(counted[key], recorded[key]),
-                "flags": one_of_each_check(finding for finding in findings if finding.severity != "info"),
+                "flags": one_of_each_check(
+                    finding for finding in findings if finding.severity != "info"
+                ),
             }
         )
     return rows

@@ -13,7 +13,9 @@ from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication
 
 
-def contents(publication: Publication, library: Library, templates: Templates) -> Mapping[str, Content]:
+def contents(
+    publication: Publication, library: Library, templates: Templates
+) -> Mapping[str, Content]:
     """The download page and its files."""
     dataset, review = publication.dataset, publication.review
     documents: dict[str, Any] = {
@@ -28,19 +30,29 @@ def contents(publication: Publication, library: Library, templates: Templates) -
     }
     tables = export.files(review, publication.options.cache)
     files = {f"data/runs.{name}": data for name, data in tables.items()}
-    files |= {f"data/{name}.json": _json(document) for name, document in documents.items()}
+    files |= {
+        f"data/{name}.json": _json(document) for name, document in documents.items()
+    }
     proofs = [item for files in publication.evidence.values() for item in files]
-    files["data/SHA256SUMS"] = "".join(f"{item.sha256}  {item.address}\n" for item in proofs if item.address).encode()
+    files["data/SHA256SUMS"] = "".join(
+        f"{item.sha256}  {item.address}\n" for item in proofs if item.address
+    ).encode()
     page = templates.page(
         "data",
         files={address: len(data) for address, data in files.items()},
         campaigns=publication.campaigns,
-        figures=[figure for figure in library.wanted.values() if not figure.key.startswith("telemetry-")],
+        figures=[
+            figure
+            for figure in library.wanted.values()
+            if not figure.key.startswith("telemetry-")
+        ],
         proofs=sum(item.address is not None for item in proofs),
         pictures=library.pictures,
         options=publication.options,
     )
-    return {"data/index.md": page} | {address: Content(data=data) for address, data in files.items()}
+    return {"data/index.md": page} | {
+        address: Content(data=data) for address, data in files.items()
+    }
 
 
 def _json(document: Any) -> bytes:

@@ -7,7 +7,9 @@ from sparkpub.record.store import Stored
 from sparkpub.site.content import SiteOptions
 
 FOLDER = "evidence"
-INERT = frozenset({".json", ".csv", ".txt", ".parquet", ".gz", ".zst", ".xz", ".zip", ".npz"})
+INERT = frozenset(
+    {".json", ".csv", ".txt", ".parquet", ".gz", ".zst", ".xz", ".zip", ".npz"}
+)
 """Files that keep their names: a server gives them a type that no browser takes for a page."""
 
 

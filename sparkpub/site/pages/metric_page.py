@@ -13,7 +13,9 @@ LEADING = ("", "-relative", "-bars", "-box", "-order", "-sweep")
 """The kinds of figures of a metric that leads; others show every run, and the rest as a table."""
 
 
-def campaigns_by_metric(publication: Publication) -> Mapping[str, tuple[Metric, list[CampaignData]]]:
+def campaigns_by_metric(
+    publication: Publication,
+) -> Mapping[str, tuple[Metric, list[CampaignData]]]:
     """Name to every metric that a run has, with the campaigns that have it."""
     found: dict[str, tuple[Metric, list[CampaignData]]] = {}
     for campaign in publication.campaigns:
@@ -23,7 +25,9 @@ def campaigns_by_metric(publication: Publication) -> Mapping[str, tuple[Metric, 
     return found
 
 
-def context(publication: Publication, library: Library, campaign: CampaignData, metric: Metric) -> dict[str, Any]:
+def context(
+    publication: Publication, library: Library, campaign: CampaignData, metric: Metric
+) -> dict[str, Any]:
     """What the template needs of one campaign."""
     cells = publication.cells_of(campaign, metric)
     comparisons = publication.comparisons_of(campaign, metric)
@@ -31,8 +35,11 @@ def context(publication: Publication, library: Library, campaign: CampaignData, 
     kinds = LEADING if leads else LEADING[:1]
     return {
         "campaign": campaign,
-        "sentence": sentences.differences(metric, comparisons) or sentences.means(metric, cells),
+        "sentence": sentences.differences(metric, comparisons)
+        or sentences.means(metric, cells),
         "comparisons": comparisons,
         "cells": cells,
-        "figures": library.place_known(campaign, [slug(metric.name) + kind for kind in kinds]),
+        "figures": library.place_known(
+            campaign, [slug(metric.name) + kind for kind in kinds]
+        ),
     }

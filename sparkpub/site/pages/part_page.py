@@ -28,7 +28,9 @@ OBSERVED = (
 """What a run shows of itself."""
 
 
-def campaigns_by_name(publication: Publication, kind: Kind) -> Mapping[str, list[CampaignData]]:
+def campaigns_by_name(
+    publication: Publication, kind: Kind
+) -> Mapping[str, list[CampaignData]]:
     """Every model or environment, with the campaigns that have it."""
     axis = 0 if kind == "model" else 1
     found: dict[str, list[CampaignData]] = {}
@@ -56,7 +58,14 @@ def note(kind: Kind, name: str, campaign: CampaignData) -> str:
     if kind == "model":
         if matrix is not None and name in matrix.models:
             return matrix.models[name].id
-        return next((record.requested.model_id for record in campaign.records if record.model == name), "")
+        return next(
+            (
+                record.requested.model_id
+                for record in campaign.records
+                if record.model == name
+            ),
+            "",
+        )
     environment = matrix.environments.get(name) if matrix else None
     options = {} if environment is None else environment.declared
     parts = (options.get("type"), options.get("image") or options.get("rootfs"))
@@ -64,22 +73,35 @@ def note(kind: Kind, name: str, campaign: CampaignData) -> str:
 
 
 def context(
-    publication: Publication, library: Library, campaign: CampaignData, kind: Kind, name: str
+    publication: Publication,
+    library: Library,
+    campaign: CampaignData,
+    kind: Kind,
+    name: str,
 ) -> dict[str, Any]:
     """What the template needs of one campaign."""
     part = {kind: name}
     headlines = [
         metric
         for metric in publication.headlines(campaign)
-        if any(getattr(cell, kind) == name for cell in publication.cells_of(campaign, metric))
+        if any(
+            getattr(cell, kind) == name
+            for cell in publication.cells_of(campaign, metric)
+        )
     ]
     names = [slug(metric.name) for metric in headlines]
     figures = names[:FIGURES]
     says = []
     if kind == "model":
-        figures += [f"{name}-order" for name in names[:1]] + ["memory-ledger"] * bool(names)
+        figures += [f"{name}-order" for name in names[:1]] + ["memory-ledger"] * bool(
+            names
+        )
         for metric in headlines:
-            rows = [row for row in publication.comparisons_of(campaign, metric) if row.model == name]
+            rows = [
+                row
+                for row in publication.comparisons_of(campaign, metric)
+                if row.model == name
+            ]
             says.append(sentences.differences(metric, rows))
     says = [sentence for sentence in says if sentence]
     summary = campaign_page.summary(publication, campaign, headlines)
@@ -105,7 +127,11 @@ def _declared(campaign: CampaignData, kind: Kind, name: str) -> Mapping[str, Any
         environment = campaign.matrix.environments.get(name)
         return {} if environment is None else environment.declared
     model = campaign.matrix.models.get(name)
-    return {} if model is None else model.model_dump(mode="json", exclude_defaults=True, exclude={"config"})
+    return (
+        {}
+        if model is None
+        else model.model_dump(mode="json", exclude_defaults=True, exclude={"config"})
+    )
 
 
 def _observed(records: Sequence[Record]) -> Mapping[str, list[str]]:
@@ -113,7 +139,11 @@ def _observed(records: Sequence[Record]) -> Mapping[str, list[str]]:
     found: dict[str, list[str]] = {}
     for field in OBSERVED:
         values = dict.fromkeys(getattr(record.observed, field) for record in records)
-        texts = [f"{value:,}" if isinstance(value, int) else str(value) for value in values if value is not None]
+        texts = [
+            f"{value:,}" if isinstance(value, int) else str(value)
+            for value in values
+            if value is not None
+        ]
         if texts:
             found[field] = texts
     return found

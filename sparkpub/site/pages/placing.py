@@ -16,7 +16,11 @@ INLINE = 2
 
 
 def with_figures(
-    tree: Mapping[str, Content], library: Library, templates: Templates, compiled: Mapping[str, Compiled], cache: Cache
+    tree: Mapping[str, Content],
+    library: Library,
+    templates: Templates,
+    compiled: Mapping[str, Compiled],
+    cache: Cache,
 ) -> dict[str, Content]:
     """The tree with every figure that its pages ask for, drawn, and with the figures' own files."""
     placing = _Placing(library, templates, compiled)
@@ -31,7 +35,9 @@ def with_figures(
 class _Placing:
     """Writes the HTML of each figure once. `images` are the files that pages came to name."""
 
-    def __init__(self, library: Library, templates: Templates, compiled: Mapping[str, Compiled]) -> None:
+    def __init__(
+        self, library: Library, templates: Templates, compiled: Mapping[str, Compiled]
+    ) -> None:
         self.images: dict[str, Content] = {}
         self._figures = {figure.block: figure for figure in library.wanted.values()}
         self._pictures = library.pictures
@@ -44,7 +50,12 @@ class _Placing:
         """The content with its figures: those within tables and the first ones drawn, the others named as images."""
         text = content.text or ""
         asked = [key for key in placeholders(text) if key in self._figures]
-        within = [key for html in content.blocks.values() for key in placeholders(html) if key in self._figures]
+        within = [
+            key
+            for html in content.blocks.values()
+            for key in placeholders(html)
+            if key in self._figures
+        ]
         if not asked and not within:
             return content
         blocks = {key: self._drawn(key) for key in (*within, *asked[:INLINE])}

@@ -18,7 +18,11 @@ FIELDS = ("campaign", "model", "environment", "workload", "state")
 
 def metrics(publication: Publication) -> list[Metric]:
     """Every metric that a run has, those that lead first."""
-    found = {metric.name: metric for campaign in publication.campaigns for metric in publication.metrics(campaign)}
+    found = {
+        metric.name: metric
+        for campaign in publication.campaigns
+        for metric in publication.metrics(campaign)
+    }
     return ranked(found.values())
 
 
@@ -44,9 +48,15 @@ def explorer(publication: Publication, library: Library) -> dict[str, Any] | Non
     }
 
 
-def _beside(publication: Publication, across: Metric, known: Sequence[Metric]) -> Metric:
+def _beside(
+    publication: Publication, across: Metric, known: Sequence[Metric]
+) -> Metric:
     """The first metric that half of the runs with `across` have too, so that the first view is not empty."""
-    runs = [run.record for run in publication.dataset.runs if run.record.value(across.name) is not None]
+    runs = [
+        run.record
+        for run in publication.dataset.runs
+        if run.record.value(across.name) is not None
+    ]
     others = [metric for metric in known if metric != across] or [across]
     for metric in others:
         both = sum(run.value(metric.name) is not None for run in runs)
@@ -95,7 +105,9 @@ def compare(publication: Publication, library: Library) -> dict[str, Any] | None
     known = metrics(publication)
     if not known:
         return None
-    figure = overlay.figure([run for campaign in publication.campaigns for run in campaign.runs])
+    figure = overlay.figure(
+        [run for campaign in publication.campaigns for run in campaign.runs]
+    )
     return {
         "settings": {
             "rows": library.sources["runs"],
@@ -104,7 +116,9 @@ def compare(publication: Publication, library: Library) -> dict[str, Any] | None
             "metrics": _described(known),
         },
         "figure": None if figure is None else library.add(figure),
-        "comparisons": [(row, METRICS.get(row.metric)) for row in publication.statistics.comparisons],
+        "comparisons": [
+            (row, METRICS.get(row.metric)) for row in publication.statistics.comparisons
+        ],
     }
 
 

@@ -43,38 +43,65 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 def of(name: str) -> str:
     """One of the references below by name: `{{ reference("metrics") }}`."""
     if name not in _REFERENCES:
-        raise ClaimError(f"no reference {name!r}", remedy=f"known are {', '.join(sorted(_REFERENCES))}")
+        raise ClaimError(
+            f"no reference {name!r}",
+            remedy=f"known are {', '.join(sorted(_REFERENCES))}",
+        )
     return _REFERENCES[name]()
 
 
 def _metrics() -> str:
-    better = {"higher": ", higher is better", "lower": ", lower is better", "neither": ""}
+    better = {
+        "higher": ", higher is better",
+        "lower": ", lower is better",
+        "neither": "",
+    }
     return "\n".join(
         f"- `{metric.name}` ({metric.unit}{better[metric.direction]}): {metric.definition}"
-        + (f" Derived from {', '.join(f'`{name}`' for name in metric.derived_from)}." if metric.derived_from else "")
+        + (
+            f" Derived from {', '.join(f'`{name}`' for name in metric.derived_from)}."
+            if metric.derived_from
+            else ""
+        )
         for metric in METRICS.values()
     )
 
 
 def _statistics() -> str:
-    rows = ((f"`{found.name}`", found.unit or "–", found.definition) for found in STATISTICS.values())
+    rows = (
+        (f"`{found.name}`", found.unit or "–", found.definition)
+        for found in STATISTICS.values()
+    )
     return table(("name", "unit", "meaning"), rows)
 
 
 def _checks() -> str:
-    rows = ((f"`{c.name}`", c.question, ", ".join(c.severities), c.kind) for c in CHECKS.values())
+    rows = (
+        (f"`{c.name}`", c.question, ", ".join(c.severities), c.kind)
+        for c in CHECKS.values()
+    )
     return table(("check", "question", "severity", "kind"), rows)
 
 
 def _thresholds() -> str:
     """The numbers that checks decide by, with the reason for each; one that several checks share stands once."""
-    found = {threshold.name: threshold for check in CHECKS.values() for threshold in check.thresholds}
-    lines = [f"- {plain(name)}: {number:g}. {plain(number.reason)}" for name, number in found.items()]
+    found = {
+        threshold.name: threshold
+        for check in CHECKS.values()
+        for threshold in check.thresholds
+    }
+    lines = [
+        f"- {plain(name)}: {number:g}. {plain(number.reason)}"
+        for name, number in found.items()
+    ]
     return "\n".join(lines)
 
 
 def _telemetry() -> str:
-    return table(("column", "unit"), ((f"`{name}`", unit or "–") for name, unit in COLUMNS.items()))
+    return table(
+        ("column", "unit"),
+        ((f"`{name}`", unit or "–") for name, unit in COLUMNS.items()),
+    )
 
 
 def _gates() -> str:
@@ -86,7 +113,9 @@ def _fields(model: type[BaseModel]) -> str:
     rows = (
         (
             f"`{name}`",
-            "required" if field.is_required() else _shown(field.get_default(call_default_factory=True)),
+            "required"
+            if field.is_required()
+            else _shown(field.get_default(call_default_factory=True)),
             " ".join((field.description or "").split()),
         )
         for name, field in model.model_fields.items()
@@ -97,7 +126,8 @@ def _fields(model: type[BaseModel]) -> str:
 
 def _options(kinds: Mapping[str, type[Declared]]) -> str:
     return "\n\n".join(
-        f"### `{name}`\n\n{_first_line(options.__doc__)}\n\n{_fields(options)}" for name, options in kinds.items()
+        f"### `{name}`\n\n{_first_line(options.__doc__)}\n\n{_fields(options)}"
+        for name, options in kinds.items()
     )
 
 
@@ -115,7 +145,9 @@ def catalogue_value(kind: Kind, name: str, fact: str) -> str:
     """A fact of the shipped catalogue for a reader: bytes as GiB, bandwidth as GB/s, parameters in billions."""
     known = {item.name: item for item in catalogue.facts(kind, name)}
     if fact not in known:
-        raise ClaimError(f"no fact {fact!r} of {name}", remedy=f"known are {', '.join(known)}")
+        raise ClaimError(
+            f"no fact {fact!r} of {name}", remedy=f"known are {', '.join(known)}"
+        )
     value = known[fact].value
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -129,7 +161,14 @@ def catalogue_value(kind: Kind, name: str, fact: str) -> str:
         return f"{value:,} bytes"
     if fact.endswith("_bytes") or "_bytes_per_" in fact:
         return f"{value / GIB:,.1f} GiB"
-    unit = next((unit for suffix, unit in (("_gib", " GiB"), ("_gb", " GB")) if fact.endswith(suffix)), "")
+    unit = next(
+        (
+            unit
+            for suffix, unit in (("_gib", " GiB"), ("_gb", " GB"))
+            if fact.endswith(suffix)
+        ),
+        "",
+    )
     return f"{value:,}{unit}"
 
 
@@ -137,8 +176,13 @@ def ceiling(model: str, machine: str, batch: int) -> str:
     """The output throughput that a machine's memory bandwidth allows a model at a batch size."""
     step = physics.bytes_per_step(catalogue.models()[model], batch)
     if step is None:
-        raise ClaimError(f"the catalogue does not say what {model} reads per step", remedy="add it to models.yaml")
-    tokens = physics.throughput_ceiling(catalogue.machines()[machine].bandwidth_bytes_s, step.expected, batch)
+        raise ClaimError(
+            f"the catalogue does not say what {model} reads per step",
+            remedy="add it to models.yaml",
+        )
+    tokens = physics.throughput_ceiling(
+        catalogue.machines()[machine].bandwidth_bytes_s, step.expected, batch
+    )
     return f"{tokens:.1f} tok/s"
 
 
@@ -149,13 +193,16 @@ def _catalogue(kind: Kind) -> str:
         + table(
             ("fact", "value", "source"),
             (
-                (f"`{item.name}`", f"{catalogue_value(kind, name, item.name)}{f' ({item.how})' if item.how else ''}",
-                 f"[{plain(item.source.title)}]({item.source.url})")
+                (
+                    f"`{item.name}`",
+                    f"{catalogue_value(kind, name, item.name)}{f' ({item.how})' if item.how else ''}",
+                    f"[{plain(item.source.title)}]({item.source.url})",
+                )
                 for item in catalogue.facts(kind, name)
             ),
         )
         for name in names
-    )  # fmt: skip
+    )
 
 
 def _simulated(*, required: bool, kinds: Sequence[simulation.Kind]) -> str:
@@ -164,7 +211,9 @@ def _simulated(*, required: bool, kinds: Sequence[simulation.Kind]) -> str:
     for kind in kinds:
         found = simulation.table(kind, required=required)
         heading = simulation.HEADINGS[kind]
-        parts.append(f"Percent of campaigns: {heading}, before → now.\n\n{table(found.header, found.rows)}")
+        parts.append(
+            f"Percent of campaigns: {heading}, before → now.\n\n{table(found.header, found.rows)}"
+        )
     return "\n\n".join(parts)
 
 
@@ -173,16 +222,26 @@ _REFERENCES: Mapping[str, Callable[[], str]] = {
     "statistics": _statistics,
     "checks": _checks,
     "thresholds": _thresholds,
-    "size": lambda: _simulated(required=True, kinds=("false_equivalent", "false_difference")),
-    "power": lambda: _simulated(required=True, kinds=("shown_equivalent", "shown_difference")),
-    "size-beyond": lambda: _simulated(required=False, kinds=("false_equivalent", "false_difference")),
+    "size": lambda: _simulated(
+        required=True, kinds=("false_equivalent", "false_difference")
+    ),
+    "power": lambda: _simulated(
+        required=True, kinds=("shown_equivalent", "shown_difference")
+    ),
+    "size-beyond": lambda: _simulated(
+        required=False, kinds=("false_equivalent", "false_difference")
+    ),
     "simulation": simulation.how,
     "telemetry": _telemetry,
     "gates": _gates,
     "models": lambda: _catalogue("models"),
     "machines": lambda: _catalogue("machines"),
-    "workloads": lambda: _options({name: workload.options for name, workload in WORKLOADS.items()}),
-    "environments": lambda: _options({**environments.OPTIONS, "server": environments.Server}),
+    "workloads": lambda: _options(
+        {name: workload.options for name, workload in WORKLOADS.items()}
+    ),
+    "environments": lambda: _options(
+        {**environments.OPTIONS, "server": environments.Server}
+    ),
 }
 
 
@@ -191,14 +250,24 @@ def coverage(campaign: CampaignData, excluded: Mapping[str, str]) -> str:
     planned = {}
     if campaign.matrix is not None:
         cells = coverages.by_cell(campaign.matrix, campaign.records, excluded)
-        planned = {(cell.model, cell.environment, cell.workload): cell.planned for cell in cells}
-    recorded = dict.fromkeys([*planned, *(record.cell for record in campaign.records)], 0)
+        planned = {
+            (cell.model, cell.environment, cell.workload): cell.planned
+            for cell in cells
+        }
+    recorded = dict.fromkeys(
+        [*planned, *(record.cell for record in campaign.records)], 0
+    )
     counted = dict(recorded)
     for record in campaign.records:
         recorded[record.cell] += 1
         counted[record.cell] += record.status == "ok" and record.run_id not in excluded
-    rows = ((*cell, planned.get(cell, "–"), recorded[cell], counted[cell]) for cell in recorded)
-    return table(("model", "environment", "workload", "planned", "recorded", "counted"), rows)
+    rows = (
+        (*cell, planned.get(cell, "–"), recorded[cell], counted[cell])
+        for cell in recorded
+    )
+    return table(
+        ("model", "environment", "workload", "planned", "recorded", "counted"), rows
+    )
 
 
 def ledger(verdicts: Iterable[Verdict]) -> str:

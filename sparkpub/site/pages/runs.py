@@ -32,7 +32,11 @@ class Standing:
     @property
     def against_mean(self) -> float | None:
         """Deviation from the mean of the cell in per cent."""
-        return None if self.value is None or not self.mean else 100 * (self.value - self.mean) / self.mean
+        return (
+            None
+            if self.value is None or not self.mean
+            else 100 * (self.value - self.mean) / self.mean
+        )
 
 
 @dataclass(frozen=True)
@@ -42,14 +46,19 @@ class RunPages:
     publication: Publication
     templates: Templates
 
-    def page(self, campaign: CampaignData, index: int, figure: str, *, drawn: bool) -> Content:
+    def page(
+        self, campaign: CampaignData, index: int, figure: str, *, drawn: bool
+    ) -> Content:
         """The page of the campaign's run number `index`; `figure` is the placeholder of its telemetry, or empty.
 
         Where it is not `drawn`, the browser fetches the lines of the log, as it does the data of the figure.
         """
         stored = campaign.runs[index]
         files = self.publication.evidence[stored.record.run_id]
-        around = tuple(campaign.runs[at] if 0 <= at < len(campaign.runs) else None for at in (index - 1, index + 1))
+        around = tuple(
+            campaign.runs[at] if 0 <= at < len(campaign.runs) else None
+            for at in (index - 1, index + 1)
+        )
         page = self.templates.page(
             "run",
             run=stored.record,
@@ -79,12 +88,27 @@ class RunPages:
                 yield Standing(metric, value.value, value.source, value.reason)
                 continue
             values = self._values(cell)
-            better = sum(v < value.value if metric.direction == "lower" else v > value.value for v in values)
-            yield Standing(metric, value.value, value.source, value.reason, better + 1, cell.n, cell.mean)
+            better = sum(
+                v < value.value if metric.direction == "lower" else v > value.value
+                for v in values
+            )
+            yield Standing(
+                metric,
+                value.value,
+                value.source,
+                value.reason,
+                better + 1,
+                cell.n,
+                cell.mean,
+            )
 
     def _values(self, cell: CellStatistic) -> list[float]:
         by_id = self.publication.dataset.by_id
-        return [value for run in cell.runs if (value := by_id[run].record.value(cell.metric)) is not None]
+        return [
+            value
+            for run in cell.runs
+            if (value := by_id[run].record.value(cell.metric)) is not None
+        ]
 
     def _findings(self, stored: Stored) -> list[Any]:
         """Findings on the run first, then those on its cell and campaign."""
@@ -93,7 +117,11 @@ class RunPages:
         shared = review.by_cell.get((record.campaign, "/".join(record.cell)), ())
         return [
             *own,
-            *one_of_each_check(finding for finding in shared if not finding.runs and finding.severity != "info"),
+            *one_of_each_check(
+                finding
+                for finding in shared
+                if not finding.runs and finding.severity != "info"
+            ),
         ]
 
 
@@ -124,4 +152,8 @@ def _log_tail(files: Sequence[Published]) -> dict[str, Any] | None:
     while first > max(0, len(lines) - LOG_LINES) and room >= len(lines[first - 1]):
         first -= 1
         room -= len(lines[first])
-    return {"file": log, "total": len(lines), "lines": list(enumerate(lines[first:], first + 1))}
+    return {
+        "file": log,
+        "total": len(lines),
+        "lines": list(enumerate(lines[first:], first + 1)),
+    }

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Literal
 
-Kind = Literal["false_equivalent", "false_difference", "shown_equivalent", "shown_difference"]
+Kind = Literal[
+    "false_equivalent", "false_difference", "shown_equivalent", "shown_difference"
+]
 HEADINGS: Mapping[Kind, str] = {
     "false_equivalent": "`equivalent`, although the difference is the margin or more",
     "false_difference": "a difference that is not there",
@@ -26,7 +28,11 @@ class Table:
 
 def results() -> dict[str, Any]:
     """The committed results: see `benchmarks.verdicts.document`."""
-    text = files("sparkpub.review.statistics").joinpath("size.json").read_text(encoding="utf-8")
+    text = (
+        files("sparkpub.review.statistics")
+        .joinpath("size.json")
+        .read_text(encoding="utf-8")
+    )
     found: dict[str, Any] = json.loads(text)
     return found
 
@@ -41,10 +47,18 @@ def table(kind: Kind, *, required: bool = True) -> Table:
     by_case: dict[tuple[str, str], dict[int, str]] = {}
     for row in rows:
         cells = by_case.setdefault((row["order"], row["scenario"]), {})
-        cells[row["n"]] = f"{_percent(row['before'][kind])} → {_percent(row['after'][kind])}"
+        cells[row["n"]] = (
+            f"{_percent(row['before'][kind])} → {_percent(row['after'][kind])}"
+        )
     header = ["order", "runs", *(f"n = {n}" for n in sizes)]
     ordered = sorted(by_case.items(), key=lambda item: _ORDER.index(item[0][0]))
-    return Table(header, [[order, scenario, *(cells[n] for n in sizes)] for (order, scenario), cells in ordered])
+    return Table(
+        header,
+        [
+            [order, scenario, *(cells[n] for n in sizes)]
+            for (order, scenario), cells in ordered
+        ],
+    )
 
 
 _ORDER = ("interleaved", "random", "blocked")

@@ -41,8 +41,14 @@ def front_matter(**meta: Any) -> Markup:
     """
     for name in ("title", "description"):
         if isinstance(meta.get(name), str):
-            meta[name] = _SIGNIFICANT.sub(lambda sign: f"&{_ENTITIES[sign[0]]};", meta[name])
-    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in meta.items() if value is not None]
+            meta[name] = _SIGNIFICANT.sub(
+                lambda sign: f"&{_ENTITIES[sign[0]]};", meta[name]
+            )
+    lines = [
+        f"{name}: {json.dumps(value, ensure_ascii=False)}"
+        for name, value in meta.items()
+        if value is not None
+    ]
     return Markup("\n".join(["---", *lines, "---"]))  # noqa: S704 - JSON strings cannot leave their line
 
 

@@ -36,13 +36,25 @@ class Pages:
         explorer = programs.explorer(self.publication, self.library)
         runs = [self._runs(campaign) for campaign in campaigns]
         yield "runs/index.md", self._page("runs", explorer=explorer, campaigns=runs)
-        yield "compare/index.md", self._page("compare", compare=programs.compare(self.publication, self.library))
+        yield (
+            "compare/index.md",
+            self._page(
+                "compare", compare=programs.compare(self.publication, self.library)
+            ),
+        )
         reviews = [self._review(campaign) for campaign in campaigns]
         yield "review/index.md", self._page("review", campaigns=reviews, checks=CHECKS)
         coverage = [self._coverage(campaign) for campaign in campaigns]
         yield "coverage/index.md", self._page("coverage", campaigns=coverage)
 
-    def _page(self, template: str, *, image: str | None = None, source: Any = None, **context: Any) -> Content:
+    def _page(
+        self,
+        template: str,
+        *,
+        image: str | None = None,
+        source: Any = None,
+        **context: Any,
+    ) -> Content:
         page = self.templates.page(
             template,
             publication=self.publication,
@@ -60,27 +72,50 @@ class Pages:
         first, *others = self.publication.campaigns
         lead = campaign_page.context(self.publication, self.library, first)
         cards = [campaign_page.card(self.publication, campaign) for campaign in others]
-        return self._page("index", lead=lead, others=cards, image=f"cards/{first.name}.png")
+        return self._page(
+            "index", lead=lead, others=cards, image=f"cards/{first.name}.png"
+        )
 
     def _campaigns(self) -> Iterator[tuple[str, Content]]:
         """The list of all campaigns, and the page of each."""
         campaigns = self.publication.campaigns
-        cards = [campaign_page.card(self.publication, campaign) for campaign in campaigns]
+        cards = [
+            campaign_page.card(self.publication, campaign) for campaign in campaigns
+        ]
         yield "campaigns/index.md", self._page("campaigns", campaigns=cards)
         for campaign in campaigns:
             lead = campaign_page.context(self.publication, self.library, campaign)
-            image, source = f"cards/{campaign.name}.png", campaign.folder / CAMPAIGN_FILE
-            yield f"campaigns/{campaign.name}.md", self._page("campaign", lead=lead, image=image, source=source)
+            image, source = (
+                f"cards/{campaign.name}.png",
+                campaign.folder / CAMPAIGN_FILE,
+            )
+            yield (
+                f"campaigns/{campaign.name}.md",
+                self._page("campaign", lead=lead, image=image, source=source),
+            )
 
     def _parts(self, kind: part_page.Kind) -> Iterator[tuple[str, Content]]:
         """The list of all models or environments, and the page of each."""
         found = part_page.campaigns_by_name(self.publication, kind)
-        names = [part_page.entry(kind, name, campaigns) for name, campaigns in found.items()]
-        yield f"{kind}s/index.md", self._page("list", kind=kind, title=f"{kind.title()}s", names=names)
+        names = [
+            part_page.entry(kind, name, campaigns) for name, campaigns in found.items()
+        ]
+        yield (
+            f"{kind}s/index.md",
+            self._page("list", kind=kind, title=f"{kind.title()}s", names=names),
+        )
         for name, campaigns in found.items():
-            parts = [part_page.context(self.publication, self.library, campaign, kind, name) for campaign in campaigns]
+            parts = [
+                part_page.context(self.publication, self.library, campaign, kind, name)
+                for campaign in campaigns
+            ]
             subtitle = part_page.note(kind, name, campaigns[0])
-            yield f"{kind}s/{name}.md", self._page("part", kind=kind, name=name, parts=parts, subtitle=subtitle)
+            yield (
+                f"{kind}s/{name}.md",
+                self._page(
+                    "part", kind=kind, name=name, parts=parts, subtitle=subtitle
+                ),
+            )
 
     def _metrics(self) -> Iterator[tuple[str, Content]]:
         """The list of all metrics, and the page of each."""
@@ -91,8 +126,14 @@ class Pages:
         ]
         yield "metrics/index.md", self._page("metrics", metrics=metrics)
         for name, (metric, campaigns) in found.items():
-            parts = [metric_page.context(self.publication, self.library, campaign, metric) for campaign in campaigns]
-            yield f"metrics/{slug(name)}.md", self._page("metric", metric=metric, parts=parts)
+            parts = [
+                metric_page.context(self.publication, self.library, campaign, metric)
+                for campaign in campaigns
+            ]
+            yield (
+                f"metrics/{slug(name)}.md",
+                self._page("metric", metric=metric, parts=parts),
+            )
 
     def _runs(self, campaign: CampaignData) -> dict[str, Any]:
         return {
@@ -121,7 +162,11 @@ class Pages:
             {
                 "check": CHECKS[name],
                 "anchor": campaign_page.anchor(campaign.name, name).partition("#")[2],
-                "findings": [(found, review.acknowledgement(found)) for found in findings if found.check == name],
+                "findings": [
+                    (found, review.acknowledgement(found))
+                    for found in findings
+                    if found.check == name
+                ],
             }
             for name in dict.fromkeys(finding.check for finding in findings)
         ]
@@ -130,7 +175,9 @@ class Pages:
         return {
             "campaign": campaign,
             "checks": checks,
-            "excluded": {run: reason for run, reason in review.excluded.items() if run in runs},
+            "excluded": {
+                run: reason for run, reason in review.excluded.items() if run in runs
+            },
             "counts": {severity: severities.count(severity) for severity in SEVERITIES},
         }
 
@@ -138,6 +185,8 @@ class Pages:
         return {
             "campaign": campaign,
             "figures": self.library.place_known(campaign, ["coverage"]),
-            "failed": [self._run(run) for run in campaign.runs if run.record.status != "ok"],
+            "failed": [
+                self._run(run) for run in campaign.runs if run.record.status != "ok"
+            ],
             "quarantined": campaign.quarantined,
         }

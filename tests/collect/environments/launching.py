@@ -31,6 +31,8 @@ def until(condition: Callable[[], bool], seconds: float = 30) -> None:
         time.sleep(0.01)
 
 
-def a_launch(workdir: Path, *argv: str, run: str = "r1", who: str | None = None) -> tuple[Launch, Kept]:
+def a_launch(
+    workdir: Path, *argv: str, run: str = "r1", who: str | None = None
+) -> tuple[Launch, Kept]:
     log = Kept()
     return Launch(Command(argv), workdir, log.write, run, who or processes.me()), log

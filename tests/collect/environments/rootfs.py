@@ -6,7 +6,11 @@ from pathlib import Path
 
 BINDS = ("/usr:/usr:ro",)
 """With these a root below runs the host's programs."""
-LINKS = {name: f"usr/{name}" for name in ("bin", "sbin", "lib", "lib64") if Path("/", name).is_symlink()}
+LINKS = {
+    name: f"usr/{name}"
+    for name in ("bin", "sbin", "lib", "lib64")
+    if Path("/", name).is_symlink()
+}
 FOLDERS = ("usr", "tmp", "etc")
 IMAGE = "sparkpub-test:latest"
 
@@ -37,4 +41,7 @@ def a_tar() -> bytes:
 
 def mounts() -> list[str]:
     """Mount points of this process's namespace."""
-    return [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    return [
+        line.split()[4]
+        for line in Path("/proc/self/mountinfo").read_text().splitlines()
+    ]

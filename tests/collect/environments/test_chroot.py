@@ -44,7 +44,9 @@ def test_a_command_sees_its_root_its_binds_and_a_clean_environment(
     )
     launch, log = a_launch(work, "sh", "-c", script)
     before = content(root)
-    chosen = options(root, binds=[*BINDS, f"{data}:/models:ro"], env={"CUDA_HOME": "/usr/local/cuda"})
+    chosen = options(
+        root, binds=[*BINDS, f"{data}:/models:ro"], env={"CUDA_HOME": "/usr/local/cuda"}
+    )
     running = Chroot().launch(launch, chosen)
     ended = running.wait(30)
     running.close()
@@ -62,23 +64,34 @@ def test_a_command_sees_its_root_its_binds_and_a_clean_environment(
     assert running.argv[:2] == ("sh", "-c")
 
 
-def test_mounts_go_with_the_last_process_even_if_nobody_closes(tmp_path: Path, root: Path) -> None:
+def test_mounts_go_with_the_last_process_even_if_nobody_closes(
+    tmp_path: Path, root: Path
+) -> None:
     launch, log = a_launch(tmp_path, "sh", "-c", "echo up; exec sleep 600")
     running = Chroot().launch(launch, options(root))
     while "up" not in log.text:
         assert running.wait(0.05) is None, log.text
     assert not [mount for mount in mounts() if mount.startswith(str(root))]
-    inside = [line.split()[4] for line in Path(f"/proc/{running.pid}/mountinfo").read_text().splitlines()]
-    assert any(mount.startswith("/sparkpub") or mount.endswith("/sparkpub") for mount in inside)
+    inside = [
+        line.split()[4]
+        for line in Path(f"/proc/{running.pid}/mountinfo").read_text().splitlines()
+    ]
+    assert any(
+        mount.startswith("/sparkpub") or mount.endswith("/sparkpub") for mount in inside
+    )
     os.kill(running.pid, signal.SIGKILL)
     assert running.wait(30) is not None
     running.close()
 
 
-def test_mount_points_that_a_killed_collector_made_are_removed_by_the_next(tmp_path: Path, root: Path) -> None:
+def test_mount_points_that_a_killed_collector_made_are_removed_by_the_next(
+    tmp_path: Path, root: Path
+) -> None:
     before = content(root)
     dead = processes.spelled(999999999, "1")
-    launch, log = a_launch(tmp_path, "sh", "-c", "echo up; exec sleep 600", run="r-chroot", who=dead)
+    launch, log = a_launch(
+        tmp_path, "sh", "-c", "echo up; exec sleep 600", run="r-chroot", who=dead
+    )
     running = Chroot().launch(launch, options(root))
     while "up" not in log.text:
         assert running.wait(0.05) is None, log.text
@@ -89,12 +102,18 @@ def test_mount_points_that_a_killed_collector_made_are_removed_by_the_next(tmp_p
     assert processes.start_ticks(running.pid) is None
     assert content(root) == before
     assert state.read("mountpoints.json") is None
-    assert not [pid for pid, run in processes.marked("SPARKPUB_RUN").items() if run == "r-chroot"]
+    assert not [
+        pid
+        for pid, run in processes.marked("SPARKPUB_RUN").items()
+        if run == "r-chroot"
+    ]
     assert running.wait(5) is not None
     running.close()
 
 
-def test_an_absolute_link_in_the_root_does_not_lead_out_of_it(tmp_path: Path, root: Path) -> None:
+def test_an_absolute_link_in_the_root_does_not_lead_out_of_it(
+    tmp_path: Path, root: Path
+) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (root / "models").symlink_to(outside)
@@ -118,8 +137,12 @@ def test_a_user_inside_is_not_root(tmp_path: Path, root: Path) -> None:
     assert log.text == "65534\n"
 
 
-def test_the_exit_status_and_a_timeout_are_those_of_the_command(tmp_path: Path, root: Path) -> None:
-    running = Chroot().launch(a_launch(tmp_path, "sh", "-c", "exit 9")[0], options(root))
+def test_the_exit_status_and_a_timeout_are_those_of_the_command(
+    tmp_path: Path, root: Path
+) -> None:
+    running = Chroot().launch(
+        a_launch(tmp_path, "sh", "-c", "exit 9")[0], options(root)
+    )
     ended = running.wait(30)
     running.close()
     assert ended is not None
@@ -132,17 +155,27 @@ def test_the_exit_status_and_a_timeout_are_those_of_the_command(tmp_path: Path, 
 
 def test_obstacles_are_named_before_the_night(tmp_path: Path, root: Path) -> None:
     assert Chroot().obstacles(options(root)) == []
-    missing = Chroot().obstacles(options(root, binds=["/no/such:/models"]), ["/no/such/m", "/srv/m"])
+    missing = Chroot().obstacles(
+        options(root, binds=["/no/such:/models"]), ["/no/such/m", "/srv/m"]
+    )
     assert [item.what for item in missing] == [
         "bind source /no/such does not exist",
         "no model at /no/such/m",
         f"no model at /srv/m in {root}",
     ]
-    assert "no root file system" in Chroot().obstacles(options(tmp_path / "absent"))[0].what
+    assert (
+        "no root file system"
+        in Chroot().obstacles(options(tmp_path / "absent"))[0].what
+    )
 
 
-def test_a_mount_point_that_cannot_be_made_is_one_clear_error(tmp_path: Path, root: Path) -> None:
+def test_a_mount_point_that_cannot_be_made_is_one_clear_error(
+    tmp_path: Path, root: Path
+) -> None:
     (root / "models").write_text("a file")
     (tmp_path / "data").mkdir()
     with pytest.raises(CollectError, match="mount point"):
-        Chroot().launch(a_launch(tmp_path, "true")[0], options(root, binds=[f"{tmp_path / 'data'}:/models/deep"]))
+        Chroot().launch(
+            a_launch(tmp_path, "true")[0],
+            options(root, binds=[f"{tmp_path / 'data'}:/models/deep"]),
+        )

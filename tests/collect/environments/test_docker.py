@@ -22,7 +22,9 @@ def client() -> Iterator[Any]:
     import docker
 
     engine = docker.from_env()
-    engine.api.import_image_from_data(a_tar(), repository=IMAGE.partition(":")[0], tag="latest")
+    engine.api.import_image_from_data(
+        a_tar(), repository=IMAGE.partition(":")[0], tag="latest"
+    )
     yield engine
     engine.close()
 
@@ -33,7 +35,9 @@ def image(client: Any) -> str:
 
 
 def options(image: str, **others: object) -> DockerOptions:
-    return DockerOptions.model_validate({"image": image, "binds": BINDS, "network": "none"} | others)
+    return DockerOptions.model_validate(
+        {"image": image, "binds": BINDS, "network": "none"} | others
+    )
 
 
 def said(tmp_path: Path, chosen: DockerOptions, *argv: str) -> tuple[int, str]:
@@ -45,7 +49,9 @@ def said(tmp_path: Path, chosen: DockerOptions, *argv: str) -> tuple[int, str]:
     return ended.code, log.text
 
 
-def test_a_command_runs_in_a_container_and_leaves_none(tmp_path: Path, client: Any, image: str) -> None:
+def test_a_command_runs_in_a_container_and_leaves_none(
+    tmp_path: Path, client: Any, image: str
+) -> None:
     script = "pwd; echo $A; echo err >&2; echo made > {workdir}/out; exit 3"
     launch, log = a_launch(tmp_path, "sh", "-c", script, run="r-plain")
     running = Docker().launch(launch, options(image, env={"A": "b"}))
@@ -63,7 +69,10 @@ def test_a_command_runs_in_a_container_and_leaves_none(tmp_path: Path, client: A
     assert facts.runtime_version
     running.close()
     running.close()
-    assert client.containers.list(all=True, filters={"label": f"{RUN_LABEL}=r-plain"}) == []
+    assert (
+        client.containers.list(all=True, filters={"label": f"{RUN_LABEL}=r-plain"})
+        == []
+    )
 
 
 def test_the_root_process_is_visible_on_the_host(tmp_path: Path, image: str) -> None:
@@ -76,8 +85,12 @@ def test_the_root_process_is_visible_on_the_host(tmp_path: Path, image: str) -> 
 
 
 def test_flags_have_their_effect(tmp_path: Path, image: str) -> None:
-    chosen = options(image, shm_size="77m", cpuset="0", ulimits={"stack": 8388608}, memory="256m")
-    script = "df -k /dev/shm | tail -1; grep Cpus_allowed_list /proc/self/status; ulimit -s"
+    chosen = options(
+        image, shm_size="77m", cpuset="0", ulimits={"stack": 8388608}, memory="256m"
+    )
+    script = (
+        "df -k /dev/shm | tail -1; grep Cpus_allowed_list /proc/self/status; ulimit -s"
+    )
     code, text = said(tmp_path, chosen, "sh", "-c", script)
     assert code == 0
     lines = text.splitlines()
@@ -106,8 +119,12 @@ def test_running_out_of_memory_is_told(tmp_path: Path, image: str) -> None:
     assert "out of memory" in (ended.error or "")
 
 
-def test_what_the_collector_kills_at_a_limit_did_not_run_out_of_memory(tmp_path: Path, image: str) -> None:
-    launch, _ = a_launch(tmp_path, "sh", "-c", "trap '' TERM; while :; do sleep 1; done")
+def test_what_the_collector_kills_at_a_limit_did_not_run_out_of_memory(
+    tmp_path: Path, image: str
+) -> None:
+    launch, _ = a_launch(
+        tmp_path, "sh", "-c", "trap '' TERM; while :; do sleep 1; done"
+    )
     running = Docker().launch(launch, options(image, memory="24m", memory_swap="24m"))
     ended = running.stop(grace=0)
     running.close()
@@ -122,7 +139,9 @@ def test_an_image_is_never_pulled(image: str) -> None:
 
 
 def test_gpus_without_the_toolkit_are_an_obstacle(client: Any, image: str) -> None:
-    if "nvidia" in client.info().get("Runtimes", {}) or client.info().get("CDISpecDirs"):
+    if "nvidia" in client.info().get("Runtimes", {}) or client.info().get(
+        "CDISpecDirs"
+    ):
         pytest.skip("this engine has the NVIDIA toolkit")
     (obstacle,) = Docker().obstacles(options(image, gpus="all"))
     assert "NVIDIA" in obstacle.what
@@ -142,13 +161,20 @@ def test_a_container_that_cannot_start_is_one_clear_error_and_leaves_nothing(
     launch, _ = a_launch(tmp_path, *argv, run="r-bad")
     with pytest.raises(CollectError, match="cannot be started"):
         Docker().launch(launch, options(image, **others))
-    assert client.containers.list(all=True, filters={"label": f"{RUN_LABEL}=r-bad"}) == []
+    assert (
+        client.containers.list(all=True, filters={"label": f"{RUN_LABEL}=r-bad"}) == []
+    )
 
 
 def test_only_orphans_of_dead_collectors_are_removed(client: Any, image: str) -> None:
     def start(labels: dict[str, str]) -> Any:
-        arguments = {"network_mode": "none", "volumes": {"/usr": {"bind": "/usr", "mode": "ro"}}}
-        return client.containers.run(image, ["sleep", "600"], detach=True, labels=labels, **arguments)
+        arguments = {
+            "network_mode": "none",
+            "volumes": {"/usr": {"bind": "/usr", "mode": "ro"}},
+        }
+        return client.containers.run(
+            image, ["sleep", "600"], detach=True, labels=labels, **arguments
+        )
 
     dead = start({OWNER_LABEL: processes.spelled(999999999, "1"), RUN_LABEL: "r-dead"})
     living, foreign = start({OWNER_LABEL: processes.me()}), start({})
@@ -162,15 +188,21 @@ def test_only_orphans_of_dead_collectors_are_removed(client: Any, image: str) ->
             container.remove(force=True)
 
 
-def test_no_engine_is_an_obstacle_and_reaps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_engine_is_an_obstacle_and_reaps_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no.sock")
     (obstacle,) = Docker().obstacles(options("any"))
     assert "no Docker engine" in obstacle.what
     assert Docker().reap() == []
 
 
-def test_a_container_removed_from_outside_ends_the_run(tmp_path: Path, client: Any, image: str) -> None:
-    running = Docker().launch(a_launch(tmp_path, "sleep", "600", run="r-gone")[0], options(image))
+def test_a_container_removed_from_outside_ends_the_run(
+    tmp_path: Path, client: Any, image: str
+) -> None:
+    running = Docker().launch(
+        a_launch(tmp_path, "sleep", "600", run="r-gone")[0], options(image)
+    )
     (container,) = client.containers.list(filters={"label": f"{RUN_LABEL}=r-gone"})
     container.remove(force=True)
     end = time.monotonic() + 30

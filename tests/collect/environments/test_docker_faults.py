@@ -25,13 +25,17 @@ from tests.collect.environments.rootfs import BINDS, IMAGE, a_tar
 
 
 def options(**others: object) -> DockerOptions:
-    return DockerOptions.model_validate({"type": "docker", "image": "an-image:1"} | others)
+    return DockerOptions.model_validate(
+        {"type": "docker", "image": "an-image:1"} | others
+    )
 
 
 class AnEngine:
     """What the SDK's client says of an engine."""
 
-    def __init__(self, address: str = "http+docker://localhost", **answers: Any) -> None:
+    def __init__(
+        self, address: str = "http+docker://localhost", **answers: Any
+    ) -> None:
         self.api = SimpleNamespace(base_url=address, timeout=None)
         self.images = SimpleNamespace(get=lambda name: SimpleNamespace(id=name))
         self._answers = {"version": {}, "info": {}} | answers
@@ -45,28 +49,45 @@ class AnEngine:
     def close(self) -> None: ...
 
 
-def obstacles(monkeypatch: pytest.MonkeyPatch, engine: AnEngine, **others: object) -> list[str]:
+def obstacles(
+    monkeypatch: pytest.MonkeyPatch, engine: AnEngine, **others: object
+) -> list[str]:
     monkeypatch.setattr(docker, "_client", lambda: engine)
     return [item.what for item in Docker().obstacles(options(**others))]
 
 
-@pytest.mark.parametrize("address", ["http+docker://localhost", "http+unix:///run/docker.sock"])
-def test_an_engine_at_a_socket_of_this_machine_is_no_obstacle(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+@pytest.mark.parametrize(
+    "address", ["http+docker://localhost", "http+unix:///run/docker.sock"]
+)
+def test_an_engine_at_a_socket_of_this_machine_is_no_obstacle(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
     assert obstacles(monkeypatch, AnEngine(address)) == []
 
 
-@pytest.mark.parametrize("address", ["http://10.0.0.7:2375", "https://engine.example.org:2376", "ssh://me@other"])
-def test_an_engine_that_may_be_elsewhere_is_an_obstacle(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+@pytest.mark.parametrize(
+    "address",
+    ["http://10.0.0.7:2375", "https://engine.example.org:2376", "ssh://me@other"],
+)
+def test_an_engine_that_may_be_elsewhere_is_an_obstacle(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
     """The sensors are this machine's: figures of another's would be nonsense."""
-    assert obstacles(monkeypatch, AnEngine(address)) == [f"the engine at {address} may be on another machine"]
+    assert obstacles(monkeypatch, AnEngine(address)) == [
+        f"the engine at {address} may be on another machine"
+    ]
 
 
 PODMAN = {"Components": [{"Name": "Podman Engine", "Version": "5.2"}]}
 
 
-def test_podman_would_ignore_a_request_for_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_podman_would_ignore_a_request_for_gpus(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     podman = AnEngine(version=PODMAN, info={"Runtimes": {"nvidia": {}}})
-    assert obstacles(monkeypatch, podman, gpus="all") == ["Podman ignores gpus: without a word"]
+    assert obstacles(monkeypatch, podman, gpus="all") == [
+        "Podman ignores gpus: without a word"
+    ]
     assert obstacles(monkeypatch, podman) == []
     assert obstacles(monkeypatch, podman, devices=["nvidia.com/gpu=all"]) == []
 
@@ -80,7 +101,9 @@ def test_podman_would_ignore_a_request_for_gpus(monkeypatch: pytest.MonkeyPatch)
         ({"CDISpecDirs": ["/etc/cdi"]}, []),
     ],
 )
-def test_gpus_need_the_toolkit(monkeypatch: pytest.MonkeyPatch, info: dict[str, Any], found: list[str]) -> None:
+def test_gpus_need_the_toolkit(
+    monkeypatch: pytest.MonkeyPatch, info: dict[str, Any], found: list[str]
+) -> None:
     assert obstacles(monkeypatch, AnEngine(info=info), gpus="all") == found
 
 
@@ -103,7 +126,9 @@ def test_an_engine_that_is_not_there_is_said_in_words(a_socket: Path) -> None:
     assert refusal() == "no Docker engine answers: nobody listens on its socket"
 
 
-def test_a_frozen_engine_is_asked_for_a_moment_only(a_socket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_frozen_engine_is_asked_for_a_moment_only(
+    a_socket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It takes connections, as its kernel does for it, and never answers."""
     monkeypatch.setattr(docker, "ANSWER_SECONDS", 1)
     with socket.socket(socket.AF_UNIX) as frozen:
@@ -112,7 +137,9 @@ def test_a_frozen_engine_is_asked_for_a_moment_only(a_socket: Path, monkeypatch:
         began = time.monotonic()
         assert refusal() == "no Docker engine answers: it does not answer in time"
         assert Docker().reap() == []
-        assert time.monotonic() - began < 30  # not a measurement: two questions, and not two minutes each
+        assert (
+            time.monotonic() - began < 30
+        )  # not a measurement: two questions, and not two minutes each
 
 
 def test_an_engine_that_hangs_up_is_said_in_words(a_socket: Path) -> None:
@@ -129,7 +156,9 @@ def test_an_engine_that_hangs_up_is_said_in_words(a_socket: Path) -> None:
 
 
 def test_an_engines_own_words_are_one_short_line() -> None:
-    error = Exception("500 Server Error for http+docker://localhost/v1.44/containers/create: Internal Server Error")
+    error = Exception(
+        "500 Server Error for http+docker://localhost/v1.44/containers/create: Internal Server Error"
+    )
     error.explanation = "driver failed\n  programming " + "x" * 1000  # type: ignore[attr-defined]
     text = docker._explained(error)
     assert text.startswith("driver failed programming xxx")
@@ -141,7 +170,9 @@ def test_an_engines_own_words_are_one_short_line() -> None:
 
 
 @pytest.fixture
-def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
+def engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[SimpleNamespace]:
     import docker as sdk
 
     if os.geteuid() != 0 or shutil.which("dockerd") is None:
@@ -156,7 +187,9 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNa
     try:
         monkeypatch.setenv("DOCKER_HOST", f"unix://{place}/docker.sock")
         with closing(sdk.from_env()) as client:
-            client.api.import_image_from_data(a_tar(), repository=IMAGE.partition(":")[0], tag="latest")
+            client.api.import_image_from_data(
+                a_tar(), repository=IMAGE.partition(":")[0], tag="latest"
+            )
         pid = int((place / "pid").read_text())
         yield SimpleNamespace(pid=pid, stop=lambda: control("stop"))
         subprocess.run(["kill", "-CONT", str(pid)], check=False, capture_output=True)
@@ -165,17 +198,30 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNa
 
 
 def in_container(script: str, **changes: Any) -> Any:
-    environment = {"type": "docker", "image": IMAGE, "binds": list(BINDS), "network": "none"}
-    changed = {"environments": {"container": environment}, "workloads": {"w": a_command(script)}, "iterations": 1}
+    environment = {
+        "type": "docker",
+        "image": IMAGE,
+        "binds": list(BINDS),
+        "network": "none",
+    }
+    changed = {
+        "environments": {"container": environment},
+        "workloads": {"w": a_command(script)},
+        "iterations": 1,
+    }
     return a_matrix(**(changed | changes))
 
 
 # A connection that is refused leaves its socket to the garbage collector: docker-py's `UnixHTTPConnection.connect`.
-@pytest.mark.filterwarnings("ignore:.*unclosed <socket:pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings(
+    "ignore:.*unclosed <socket:pytest.PytestUnraisableExceptionWarning"
+)
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["in order", "killed"])
-def test_an_engine_that_is_stopped_during_a_run_loses_no_record(tmp_path: Path, engine: Any, how: str) -> None:
+def test_an_engine_that_is_stopped_during_a_run_loses_no_record(
+    tmp_path: Path, engine: Any, how: str
+) -> None:
     log = tmp_path / "small" / ".run" / "log"
 
     def stop() -> None:
@@ -187,7 +233,9 @@ def test_an_engine_that_is_stopped_during_a_run_loses_no_record(tmp_path: Path, 
 
     threading.Thread(target=stop, daemon=True).start()
     matrix = in_container("echo rate 5; exec sleep 600", iterations=2)
-    with pytest.raises(CollectError, match="no Docker engine answers"):  # for the second run
+    with pytest.raises(
+        CollectError, match="no Docker engine answers"
+    ):  # for the second run
         run(matrix, tmp_path)
     (record,) = records(tmp_path)
     assert record.status == "failed"
@@ -213,5 +261,7 @@ def test_a_frozen_engine_does_not_hold_a_run_beyond_its_timeout_for_long(
     (record,) = records(tmp_path)
     assert record.status == "timeout"
     assert took < 90  # not a measurement: it was seven minutes
-    listed = subprocess.run(["pgrep", "-f", "^sleep 617$"], capture_output=True, text=True, check=False).stdout
+    listed = subprocess.run(
+        ["pgrep", "-f", "^sleep 617$"], capture_output=True, text=True, check=False
+    ).stdout
     assert listed == ""

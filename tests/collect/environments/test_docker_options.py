@@ -20,16 +20,26 @@ def arguments(tmp_path: Path, **options: object) -> dict[str, Any]:
 def test_the_command_line_of_the_source_is_expressible(tmp_path: Path) -> None:
     # docker run --gpus all --ipc=host --shm-size=60g --ulimit memlock=-1 --ulimit stack=67108864 -v /d:/d:ro
     found = arguments(
-        tmp_path, gpus="all", ipc="host", shm_size="60g", ulimits={"memlock": -1, "stack": 67108864}, binds=["/d:/d:ro"]
+        tmp_path,
+        gpus="all",
+        ipc="host",
+        shm_size="60g",
+        ulimits={"memlock": -1, "stack": 67108864},
+        binds=["/d:/d:ro"],
     )
     (request,) = found["device_requests"]
     assert (request["Count"], request["Capabilities"]) == (-1, [["gpu"]])
     assert (found["ipc_mode"], found["shm_size"]) == ("host", "60g")
-    assert [(limit["Name"], limit["Soft"], limit["Hard"]) for limit in found["ulimits"]] == [
+    assert [
+        (limit["Name"], limit["Soft"], limit["Hard"]) for limit in found["ulimits"]
+    ] == [
         ("memlock", -1, -1),
         ("stack", 67108864, 67108864),
     ]
-    assert [(mount["Source"], mount["Target"], mount["ReadOnly"]) for mount in found["mounts"]] == [
+    assert [
+        (mount["Source"], mount["Target"], mount["ReadOnly"])
+        for mount in found["mounts"]
+    ] == [
         ("/d", "/d", True),
         (str(tmp_path), "/sparkpub", False),
     ]
@@ -37,8 +47,18 @@ def test_the_command_line_of_the_source_is_expressible(tmp_path: Path) -> None:
 
 
 def test_the_variants_for_phase_2_are_expressible(tmp_path: Path) -> None:
-    found = arguments(tmp_path, memory="unlimited", memory_swap="unlimited", cgroup_parent="/", cpuset="0-9")
-    assert (found["mem_limit"], found["memswap_limit"], found["cgroup_parent"]) == (-1, -1, "/")
+    found = arguments(
+        tmp_path,
+        memory="unlimited",
+        memory_swap="unlimited",
+        cgroup_parent="/",
+        cpuset="0-9",
+    )
+    assert (found["mem_limit"], found["memswap_limit"], found["cgroup_parent"]) == (
+        -1,
+        -1,
+        "/",
+    )
     assert found["cpuset_cpus"] == "0-9"
 
 
@@ -48,7 +68,10 @@ def test_gpus_by_number_by_name_and_by_cdi(tmp_path: Path) -> None:
     found = arguments(tmp_path, devices=["nvidia.com/gpu=all", "/dev/nvidia0"])
     assert by_number["Count"] == 2
     assert by_name["DeviceIDs"] == ["0", "GPU-1"]
-    assert (found["device_requests"][0]["Driver"], found["device_requests"][0]["DeviceIDs"]) == (
+    assert (
+        found["device_requests"][0]["Driver"],
+        found["device_requests"][0]["DeviceIDs"],
+    ) == (
         "cdi",
         ["nvidia.com/gpu=all"],
     )
@@ -63,12 +86,30 @@ def test_network_modes_and_named_networks(tmp_path: Path) -> None:
 def test_every_option_reaches_the_engine(tmp_path: Path) -> None:
     """An option that changes nothing would be a lie in the matrix."""
     values: dict[str, object] = {
-        "gpus": "all", "devices": ["/dev/null"], "ipc": "host", "shm_size": "1g", "ulimits": {"stack": 1},
-        "binds": ["/a:/b"], "network": "none", "cpuset": "0", "memory": "1g", "memory_swap": "2g",
-        "cgroup_parent": "/x", "privileged": True, "user": "1", "runtime": "runc", "entrypoint": "",
+        "gpus": "all",
+        "devices": ["/dev/null"],
+        "ipc": "host",
+        "shm_size": "1g",
+        "ulimits": {"stack": 1},
+        "binds": ["/a:/b"],
+        "network": "none",
+        "cpuset": "0",
+        "memory": "1g",
+        "memory_swap": "2g",
+        "cgroup_parent": "/x",
+        "privileged": True,
+        "user": "1",
+        "runtime": "runc",
+        "entrypoint": "",
         "security_opt": ["seccomp=unconfined"],
-    }  # fmt: skip
-    assert set(values) == set(DockerOptions.model_fields) - {"type", "image", "env", "python", "server"}
+    }
+    assert set(values) == set(DockerOptions.model_fields) - {
+        "type",
+        "image",
+        "env",
+        "python",
+        "server",
+    }
     plain = arguments(tmp_path)
     for name, value in values.items():
         assert arguments(tmp_path, **{name: value}) != plain, name
@@ -104,5 +145,7 @@ def test_a_wrong_option_is_refused(wrong: dict[str, object]) -> None:
     ],
 )
 def test_a_path_is_seen_through_the_longest_bind(path: str, inside: str) -> None:
-    options = DockerOptions.model_validate({"image": "i", "binds": ["/data/models:/m:ro", "/data/models/fast/:/f"]})
+    options = DockerOptions.model_validate(
+        {"image": "i", "binds": ["/data/models:/m:ro", "/data/models/fast/:/f"]}
+    )
     assert through_binds(path, options.binds) == inside

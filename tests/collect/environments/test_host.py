@@ -34,17 +34,27 @@ def gone(pid: int, within: float = 10) -> bool:
     return processes.start_ticks(pid) is None
 
 
-def test_a_command_runs_in_its_folder_with_its_variables_and_its_output_is_kept(tmp_path: Path) -> None:
+def test_a_command_runs_in_its_folder_with_its_variables_and_its_output_is_kept(
+    tmp_path: Path,
+) -> None:
     code = (
-        "import os,sys; print(os.getcwd(), os.environ['A'], os.environ['SPARKPUB_RUN']); print('err', file=sys.stderr)"
+        "import os,sys; print(os.getcwd(), os.environ['A'], os.environ['SPARKPUB_RUN']);"
+        "print('err', file=sys.stderr)"
     )
-    launch, log = a_launch(tmp_path, "{python}", "-c", code + "; open('{workdir}/out','w').write('x'); sys.exit(3)")
+    launch, log = a_launch(
+        tmp_path,
+        "{python}",
+        "-c",
+        code + "; open('{workdir}/out','w').write('x'); sys.exit(3)",
+    )
     running = Host().launch(launch, HostOptions(env={"A": "b {workdir}"}))
     ended = running.wait(30)
     running.close()
     assert ended is not None
     assert ended.code == 3
-    assert sorted(log.text.splitlines()) == sorted([f"{tmp_path} b {tmp_path} r1", "err"])
+    assert sorted(log.text.splitlines()) == sorted(
+        [f"{tmp_path} b {tmp_path} r1", "err"]
+    )
     assert (tmp_path / "out").read_text() == "x"
     assert running.argv[0] == sys.executable
 
@@ -92,9 +102,14 @@ def test_a_program_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
         Host().launch(a_launch(tmp_path, "/no/such/program")[0], HostOptions())
 
 
-def test_orphans_of_a_dead_collector_are_ended_and_those_of_a_living_one_are_not() -> None:
+def test_orphans_of_a_dead_collector_are_ended_and_those_of_a_living_one_are_not() -> (
+    None
+):
     def start(who: str) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(["sleep", "600"], env=os.environ | {OWNER_VARIABLE: who, RUN_VARIABLE: "r-dead"})
+        return subprocess.Popen(
+            ["sleep", "600"],
+            env=os.environ | {OWNER_VARIABLE: who, RUN_VARIABLE: "r-dead"},
+        )
 
     dead, living = start(processes.spelled(999999999, "1")), start(processes.me())
     try:
@@ -131,12 +146,16 @@ def test_the_run_has_a_control_group_of_its_own_and_leaves_none(tmp_path: Path) 
     assert not [folder for folder in cgroup.leftovers("") if "r-group" in folder.name]
 
 
-def test_what_has_ended_is_not_stopped_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_has_ended_is_not_stopped_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its process id may belong to somebody else by then."""
     running = Host().launch(a_launch(tmp_path, "true")[0], HostOptions())
     assert running.wait(30) is not None
     sent: list[object] = []
-    monkeypatch.setattr("sparkpub.collect.environments.host.end", lambda *call: sent.append(call))
+    monkeypatch.setattr(
+        "sparkpub.collect.environments.host.end", lambda *call: sent.append(call)
+    )
     assert running.stop().code == 0
     running.close()
     assert sent == []

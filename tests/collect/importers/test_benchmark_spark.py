@@ -49,17 +49,39 @@ def committed() -> list[Record]:
 def nested(entries: list[dict[str, Any]]) -> dict[str, Any]:
     models: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for entry in entries:
-        rest = {name: value for name, value in entry.items() if name not in ("model_name", "environment")}
-        models.setdefault(entry["model_name"], {}).setdefault(entry["environment"], []).append(rest)
+        rest = {
+            name: value
+            for name, value in entry.items()
+            if name not in ("model_name", "environment")
+        }
+        models.setdefault(entry["model_name"], {}).setdefault(
+            entry["environment"], []
+        ).append(rest)
     return {"models": models}
 
 
 def import_command(path: Path, data: Path, *more: str) -> Any:
-    arguments = ["import", "benchmark-spark", str(path), "--campaign", "phase1", "--data", str(data), *more]
-    return CliRunner().invoke(cli, arguments, catch_exceptions=False, standalone_mode=False)
+    arguments = [
+        "import",
+        "benchmark-spark",
+        str(path),
+        "--campaign",
+        "phase1",
+        "--data",
+        str(data),
+        *more,
+    ]
+    return CliRunner().invoke(
+        cli, arguments, catch_exceptions=False, standalone_mode=False
+    )
 
 
-DECLARED = ("--matrix", str(ROOT / "matrix/phase1.yaml"), "--about", str(ROOT / "matrix/imports/phase1.yaml"))
+DECLARED = (
+    "--matrix",
+    str(ROOT / "matrix/phase1.yaml"),
+    "--about",
+    str(ROOT / "matrix/imports/phase1.yaml"),
+)
 
 
 def test_the_command_reproduces_the_committed_campaign(tmp_path: Path) -> None:
@@ -72,7 +94,9 @@ def test_the_command_reproduces_the_committed_campaign(tmp_path: Path) -> None:
         assert imported == json.loads(stored.path.read_text())
     # What people decided about the campaign afterwards is theirs.
     undecided = {"acknowledged": (), "quarantined": ()}
-    assert read_campaign(tmp_path / "phase1") == read_campaign(COMMITTED).model_copy(update=undecided)
+    assert read_campaign(tmp_path / "phase1") == read_campaign(COMMITTED).model_copy(
+        update=undecided
+    )
 
 
 def test_the_nested_shape_holds_the_same_runs(tmp_path: Path) -> None:
@@ -80,8 +104,13 @@ def test_the_nested_shape_holds_the_same_runs(tmp_path: Path) -> None:
     for name, document in (("list", entries), ("nested", nested(entries))):
         (tmp_path / name).mkdir()
         (tmp_path / name / "all.json").write_text(json.dumps(document))
-        import_command(tmp_path / name / "all.json", tmp_path / name, "--no-originals", *DECLARED)
-    one, other = ([stored.record for stored in read_folder(tmp_path / name / "phase1")] for name in ("list", "nested"))
+        import_command(
+            tmp_path / name / "all.json", tmp_path / name, "--no-originals", *DECLARED
+        )
+    one, other = (
+        [stored.record for stored in read_folder(tmp_path / name / "phase1")]
+        for name in ("list", "nested")
+    )
     assert len(one) == 7
     assert one == other
 
@@ -93,24 +122,36 @@ def test_the_published_figures_are_the_committed_ones(tmp_path: Path) -> None:
     with PUBLISHED.open(newline="") as table:
         rows = list(csv.DictReader(table))
     names = {
-        "request_throughput_req_per_s": "throughput", "output_throughput_tok_per_s": "output_throughput",
-        "peak_memory_gib": "peak_memory", "kv_cache_gib": "kv_cache",
-    }  # fmt: skip
+        "request_throughput_req_per_s": "throughput",
+        "output_throughput_tok_per_s": "output_throughput",
+        "peak_memory_gib": "peak_memory",
+        "kv_cache_gib": "kv_cache",
+    }
     entries = [
-        {names.get(name, name): float(text) if name in names else text for name, text in row.items()} for row in rows
+        {
+            names.get(name, name): float(text) if name in names else text
+            for name, text in row.items()
+        }
+        for row in rows
     ]
     source = tmp_path / "all.json"
     source.write_text(json.dumps(entries))
     import_command(source, tmp_path, *DECLARED)
     records = [stored.record for stored in read_folder(tmp_path / "phase1")]
     assert len(records) == 63
-    peaks = [record.value("peak_memory_gib") or 0 for record in records if record.cell[:2] == ("deepseek", "container")]
+    peaks = [
+        record.value("peak_memory_gib") or 0
+        for record in records
+        if record.cell[:2] == ("deepseek", "container")
+    ]
     assert round(sum(peaks) / len(peaks), 2) == 101.30
 
 
 def test_originals_are_kept_and_a_second_import_changes_nothing(tmp_path: Path) -> None:
     source = tmp_path / "all.json"
-    source.write_text(json.dumps([as_entry(record) | {"comment": "x"} for record in committed()[:4]]))
+    source.write_text(
+        json.dumps([as_entry(record) | {"comment": "x"} for record in committed()[:4]])
+    )
     first = import_command(source, tmp_path)
     assert first.output.splitlines() == [
         "skipped all.json: the field comment is not used",
@@ -123,7 +164,9 @@ def test_originals_are_kept_and_a_second_import_changes_nothing(tmp_path: Path) 
     before = {path.name: path.read_bytes() for path in (tmp_path / "phase1").iterdir()}
     second = import_command(source, tmp_path)
     assert second.output.splitlines()[-1] == "0 imported, 5 skipped, 0 refused"
-    assert {path.name: path.read_bytes() for path in (tmp_path / "phase1").iterdir()} == before
+    assert {
+        path.name: path.read_bytes() for path in (tmp_path / "phase1").iterdir()
+    } == before
 
 
 def test_another_figure_under_a_known_name_is_refused(tmp_path: Path) -> None:
@@ -135,7 +178,10 @@ def test_another_figure_under_a_known_name_is_refused(tmp_path: Path) -> None:
     result = import_command(source, tmp_path, "--no-originals")
     assert result.output.splitlines()[-1] == "0 imported, 0 skipped, 1 refused"
     assert result.exit_code == 1
-    assert read_folder(tmp_path / "phase1")[0].record.value("peak_memory_gib") == entry["peak_memory"]
+    assert (
+        read_folder(tmp_path / "phase1")[0].record.value("peak_memory_gib")
+        == entry["peak_memory"]
+    )
 
 
 def test_what_cannot_be_a_run_is_refused_and_said(tmp_path: Path) -> None:
@@ -148,7 +194,10 @@ def test_what_cannot_be_a_run_is_refused_and_said(tmp_path: Path) -> None:
     source = tmp_path / "all.json"
     source.write_text(json.dumps(entries))
     outcome = import_results("benchmark-spark", source, tmp_path, Given("c"))
-    assert [left.reason for left in outcome.refused] == ["it does not say timestamp", "it does not say iteration"]
+    assert [left.reason for left in outcome.refused] == [
+        "it does not say timestamp",
+        "it does not say iteration",
+    ]
     record = read_folder(tmp_path / "c")[0].record
     assert record.metrics["peak_memory_gib"].value is None
     assert record.metrics["gpu_temp_start_celsius"].reason == "published as -1"
@@ -158,42 +207,73 @@ def test_what_cannot_be_a_run_is_refused_and_said(tmp_path: Path) -> None:
 def folder_of_runs(folder: Path) -> Path:
     folder.mkdir()
     facts = {
-        "environment": "native", "model_name": "gpt120b", "model_id": "openai/gpt-oss-120b", "exit_code": 0,
-        "model_path": "/home/khan/models/gpt", "start_temp_celsius": 38, "end_temp_celsius": 60,
-    }  # fmt: skip
+        "environment": "native",
+        "model_name": "gpt120b",
+        "model_id": "openai/gpt-oss-120b",
+        "exit_code": 0,
+        "model_path": "/home/khan/models/gpt",
+        "start_temp_celsius": 38,
+        "end_temp_celsius": 60,
+    }
     for iteration, (log, meta) in enumerate(
         [
-            ("1.1-streaming", json.dumps(facts | {"iteration": 1, "timestamp": "20251108_195154"})),
+            (
+                "1.1-streaming",
+                json.dumps(facts | {"iteration": 1, "timestamp": "20251108_195154"}),
+            ),
             ("1.3-noisy", '{"environment": "native", "model_na'),
-            ("measured-no-report", json.dumps(facts | {"iteration": 3, "timestamp": "20251108_203930"})),
-            ("out-of-memory", json.dumps(facts | {"iteration": 4, "timestamp": "20251108_204930", "exit_code": 1})),
+            (
+                "measured-no-report",
+                json.dumps(facts | {"iteration": 3, "timestamp": "20251108_203930"}),
+            ),
+            (
+                "out-of-memory",
+                json.dumps(
+                    facts
+                    | {"iteration": 4, "timestamp": "20251108_204930", "exit_code": 1}
+                ),
+            ),
         ],
         start=1,
     ):
         stem = f"native_gpt120b_iter{iteration}_20251108_2{iteration}0000"
         (folder / f"{stem}_metadata.json").write_text(meta)
-        (folder / f"{stem}.log").write_bytes((LOGS / f"{log}.log").read_bytes() + b"token=hf_abcdefghijklmnopqrst\n")
+        (folder / f"{stem}.log").write_bytes(
+            (LOGS / f"{log}.log").read_bytes() + b"token=hf_abcdefghijklmnopqrst\n"
+        )
     (folder / "native_gpt120b_iter9_20251108_290000.log").write_text("alone")
     (folder / "README.txt").write_text("not a run")
     return folder
 
 
 def test_a_folder_of_runs(tmp_path: Path) -> None:
-    outcome = import_results("benchmark-spark", folder_of_runs(tmp_path / "in"), tmp_path, Given("c"))
+    outcome = import_results(
+        "benchmark-spark", folder_of_runs(tmp_path / "in"), tmp_path, Given("c")
+    )
     assert len(outcome.imported) == 4
-    assert {left.source for left in outcome.refused} == {"native_gpt120b_iter9_20251108_290000.log"}
+    assert {left.source for left in outcome.refused} == {
+        "native_gpt120b_iter9_20251108_290000.log"
+    }
     assert {left.source for left in outcome.skipped} == {"README.txt"}
-    records = {stored.record.iteration: stored.record for stored in read_folder(tmp_path / "c")}
+    records = {
+        stored.record.iteration: stored.record for stored in read_folder(tmp_path / "c")
+    }
     assert {iteration: record.status for iteration, record in records.items()} == {
-        1: "ok", 2: "ok", 3: "invalid", 4: "failed",
-    }  # fmt: skip
+        1: "ok",
+        2: "ok",
+        3: "invalid",
+        4: "failed",
+    }
     first = records[1]
     assert first.value("output_throughput_tok_s") == 120.0
     assert first.metrics["output_throughput_tok_s"].source == "log"
     assert first.value("kv_cache_gib") == 5.95
     assert first.observed.kv_bytes_per_token == 73728
     assert first.requested.model_path == "<home>/models/gpt"
-    assert (first.started.value, first.started.zone) == ("2025-11-08T19:51:54", "unknown")
+    assert (first.started.value, first.started.zone) == (
+        "2025-11-08T19:51:54",
+        "unknown",
+    )
     # Damaged metadata: the name says which run it was, and the record says so.
     assert records[2].started.value == "2025-11-08T22:00:00"
     assert "damaged" in records[2].events[0].text
@@ -207,7 +287,9 @@ def test_a_folder_of_runs(tmp_path: Path) -> None:
     assert not again.imported
 
 
-@pytest.mark.parametrize("content", ["", '[{"environment": "nat', "{}", "[]", "\x00\x01"])
+@pytest.mark.parametrize(
+    "content", ["", '[{"environment": "nat', "{}", "[]", "\x00\x01"]
+)
 def test_a_file_without_runs_is_one_clear_error(content: str, tmp_path: Path) -> None:
     source = tmp_path / "all.json"
     source.write_text(content)
@@ -220,8 +302,12 @@ def test_names_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     source = tmp_path / "all.json"
     source.write_text(json.dumps([as_entry(committed()[0]) | {"model_name": "other"}]))
     matrix = read_matrix(ROOT / "matrix/phase1.yaml")
-    outcome = import_results("benchmark-spark", source, tmp_path, Given("phase1", matrix))
-    assert [left.reason for left in outcome.refused] == ["the matrix has no model other"]
+    outcome = import_results(
+        "benchmark-spark", source, tmp_path, Given("phase1", matrix)
+    )
+    assert [left.reason for left in outcome.refused] == [
+        "the matrix has no model other"
+    ]
     assert not (tmp_path / "phase1").exists()
     with pytest.raises(UsageError, match="declares campaign"):
         import_results("benchmark-spark", source, tmp_path, Given("c", matrix))

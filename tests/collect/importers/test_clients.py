@@ -16,9 +16,13 @@ from sparkpub.record.store import read_folder
 RESULTS = Path(__file__).parents[2] / "data/imports"
 
 
-def imported(kind: str, source: Path, data: Path, **given: Any) -> tuple[Outcome, dict[str, Record]]:
+def imported(
+    kind: str, source: Path, data: Path, **given: Any
+) -> tuple[Outcome, dict[str, Record]]:
     """What became of a file or folder, and its records by workload."""
-    outcome = import_results(kind, source, data, Given("c", **({"environment": "native"} | given)))
+    outcome = import_results(
+        kind, source, data, Given("c", **({"environment": "native"} | given))
+    )
     stored = read_folder(data / "c") if (data / "c").is_dir() else []
     return outcome, {item.record.workload: item.record for item in stored}
 
@@ -39,29 +43,57 @@ def test_aiperf(tmp_path: Path) -> None:
     assert set(records) == set(folders)
     assert outcome.lines() == ["3 imported, 0 skipped, 0 refused"]
     for workload, folder in folders.items():
-        written = json.loads((RESULTS / "aiperf" / folder / "profile_export_aiperf.json").read_text())
+        written = json.loads(
+            (RESULTS / "aiperf" / folder / "profile_export_aiperf.json").read_text()
+        )
         record = records[workload]
         assert record.model == "tiny-llama"
-        assert record.value("request_throughput_req_s") == written["request_throughput"]["avg"]
-        assert record.value("output_throughput_tok_s") == written["output_token_throughput"]["avg"]
-        assert record.value("request_latency_p99_ms") == written["request_latency"]["p99"]
+        assert (
+            record.value("request_throughput_req_s")
+            == written["request_throughput"]["avg"]
+        )
+        assert (
+            record.value("output_throughput_tok_s")
+            == written["output_token_throughput"]["avg"]
+        )
+        assert (
+            record.value("request_latency_p99_ms") == written["request_latency"]["p99"]
+        )
         assert record.observed.requests == written["request_count"]["avg"]
         assert record.started.value == written["start_time"][:19]
         assert record.started.zone == "unknown"
-    streamed = json.loads((RESULTS / "aiperf/vllm-chat-stream-c2/profile_export_aiperf.json").read_text())
-    assert records["chat-in48-out12-c2-n10"].value("ttft_p50_ms") == streamed["time_to_first_token"]["p50"]
-    assert "ttft_p50_ms" not in records["chat-whole-in32-out8-c4-n8"].metrics  # an answer in one piece has none
+    streamed = json.loads(
+        (RESULTS / "aiperf/vllm-chat-stream-c2/profile_export_aiperf.json").read_text()
+    )
+    assert (
+        records["chat-in48-out12-c2-n10"].value("ttft_p50_ms")
+        == streamed["time_to_first_token"]["p50"]
+    )
+    assert (
+        "ttft_p50_ms" not in records["chat-whole-in32-out8-c4-n8"].metrics
+    )  # an answer in one piece has none
     asked = records["completions-in64-sd8-out16-rate5-n12"].requested.workload
     assert asked == {
-        "type": "openai-endpoint", "client": "aiperf", "requests": 12, "request_rate": 5.0, "input_tokens": 64,
+        "type": "openai-endpoint",
+        "client": "aiperf",
+        "requests": 12,
+        "request_rate": 5.0,
+        "input_tokens": 64,
         "output_tokens": 16,
-    }  # fmt: skip
+    }
 
 
-def test_aiperf_of_a_run_without_a_successful_request_or_a_known_load(tmp_path: Path) -> None:
+def test_aiperf_of_a_run_without_a_successful_request_or_a_known_load(
+    tmp_path: Path,
+) -> None:
     source = RESULTS / "aiperf/vllm-chat-stream-c2/profile_export_aiperf.json"
     document = json.loads(source.read_text())
-    for name in ("request_count", "output_token_throughput", "request_latency", "time_to_first_token"):
+    for name in (
+        "request_count",
+        "output_token_throughput",
+        "request_latency",
+        "time_to_first_token",
+    ):
         del document[name]
     failed = tmp_path / "failed_aiperf.json"
     failed.write_text(json.dumps(document))
@@ -71,9 +103,13 @@ def test_aiperf_of_a_run_without_a_successful_request_or_a_known_load(tmp_path: 
     del document["input_config"]
     failed.write_text(json.dumps(document))
     outcome, _ = imported("aiperf", failed, tmp_path / "unknown")
-    assert [left.reason for left in outcome.refused] == ["it does not name the model; give --model"]
+    assert [left.reason for left in outcome.refused] == [
+        "it does not name the model; give --model"
+    ]
     outcome, _ = imported("aiperf", failed, tmp_path / "unknown", model="m")
-    assert [left.reason for left in outcome.refused] == ["it does not say what was asked for; name it with --workload"]
+    assert [left.reason for left in outcome.refused] == [
+        "it does not say what was asked for; name it with --workload"
+    ]
 
 
 SGLANG = {
@@ -90,8 +126,12 @@ SGLANG = {
 
 
 def test_sglang(tmp_path: Path) -> None:
-    outcome, _ = imported("sglang", RESULTS / "sglang/vllm-c2.jsonl", tmp_path / "nameless")
-    assert [left.reason for left in outcome.refused] == ["it does not name the model; give --model"]
+    outcome, _ = imported(
+        "sglang", RESULTS / "sglang/vllm-c2.jsonl", tmp_path / "nameless"
+    )
+    assert [left.reason for left in outcome.refused] == [
+        "it does not name the model; give --model"
+    ]
     _, records = imported("sglang", RESULTS / "sglang", tmp_path, model="tiny")
     lines = [
         json.loads(line)
@@ -104,16 +144,28 @@ def test_sglang(tmp_path: Path) -> None:
         record = records[f"serve-vllm-in64-out12-{load}"]
         for ours, theirs in SGLANG.items():
             assert record.value(ours) == written[theirs], ours
-        assert record.value("measured_time_ms") == pytest.approx(1000 * written["duration"])
+        assert record.value("measured_time_ms") == pytest.approx(
+            1000 * written["duration"]
+        )
         assert record.observed.requests == written["completed"]
-        assert record.observed.output_tokens_mean == 12  # as asked for, not as encoded again
-        assert record.requested.workload.get("request_rate") == (5.0 if load == "rate5" else None)
-        assert record.observed.engine is None  # a client for vLLM says nothing of the server
+        assert (
+            record.observed.output_tokens_mean == 12
+        )  # as asked for, not as encoded again
+        assert record.requested.workload.get("request_rate") == (
+            5.0 if load == "rate5" else None
+        )
+        assert (
+            record.observed.engine is None
+        )  # a client for vLLM says nothing of the server
         assert "last modification" in record.unavailable["started"]
 
 
 def test_sglang_without_a_successful_request(tmp_path: Path) -> None:
-    text = (RESULTS / "sglang/vllm-c2.jsonl").read_text().replace('"completed": 8', '"completed": 0')
+    text = (
+        (RESULTS / "sglang/vllm-c2.jsonl")
+        .read_text()
+        .replace('"completed": 8', '"completed": 0')
+    )
     (tmp_path / "a.jsonl").write_text(text)
     _, records = imported("sglang", tmp_path / "a.jsonl", tmp_path / "data", model="m")
     (record,) = records.values()
@@ -135,20 +187,36 @@ def test_llama_benchy(name: str, tmp_path: Path) -> None:
         assert record.value("output_throughput_tok_s") == load["tg_throughput"]["mean"]
         assert record.value("prompt_throughput_tok_s") == load["pp_throughput"]["mean"]
         assert record.value("ttft_mean_ms") == pytest.approx(load["e2e_ttft"]["mean"])
-        assert list(record.samples["output_throughput_tok_s"]) == load["tg_throughput"]["values"]
+        assert (
+            list(record.samples["output_throughput_tok_s"])
+            == load["tg_throughput"]["values"]
+        )
         assert record.started.value == written["timestamp"].replace(" ", "T")
-        lost = len(load["tg_throughput"]["values"]) != len(load["pp_throughput"]["values"])
-        assert any("leaves out what failed" in event.text for event in record.events) == lost
+        lost = len(load["tg_throughput"]["values"]) != len(
+            load["pp_throughput"]["values"]
+        )
+        assert (
+            any("leaves out what failed" in event.text for event in record.events)
+            == lost
+        )
 
 
 def test_llama_benchy_says_nulls_where_all_requests_failed(tmp_path: Path) -> None:
-    _, records = imported("llama-benchy", RESULTS / "llama-benchy/failing.json", tmp_path)
+    _, records = imported(
+        "llama-benchy", RESULTS / "llama-benchy/failing.json", tmp_path
+    )
     record = records["pp4096-tg16-c1"]
-    assert (record.status, record.status_reason, record.metrics) == ("failed", "no request succeeded", {})
+    assert (record.status, record.status_reason, record.metrics) == (
+        "failed",
+        "no request succeeded",
+        {},
+    )
 
 
 def test_a_summary_of_sparkrun_does_not_say_enough(tmp_path: Path) -> None:
-    outcome, records = imported("llama-benchy", RESULTS / "llama-benchy/sparkrun-tiny.json", tmp_path)
+    outcome, records = imported(
+        "llama-benchy", RESULTS / "llama-benchy/sparkrun-tiny.json", tmp_path
+    )
     assert records == {}
     assert len(outcome.refused) == 1
     assert "whether prefixes were cached" in outcome.refused[0].reason

@@ -16,25 +16,33 @@ GIVEN = Given("c", environment="native")
 
 
 def test_the_command_line_offers_what_is_registered() -> None:
-    parameters = {parameter.name: parameter for parameter in cli.cli.commands["import"].params}
+    parameters = {
+        parameter.name: parameter for parameter in cli.cli.commands["import"].params
+    }
     assert list(parameters["kind"].type.choices) == list(IMPORTERS)  # type: ignore[attr-defined]
 
 
-def test_folders_are_read_to_the_bottom_and_compressed_files_too(tmp_path: Path) -> None:
+def test_folders_are_read_to_the_bottom_and_compressed_files_too(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "b/c").mkdir(parents=True)
     (tmp_path / "b/c/two.json.gz").write_bytes(gzip.compress(b"2"))
     (tmp_path / "a.JSON").write_bytes(b"1")
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git/config").write_bytes(b"hidden")
     (tmp_path / "link.json").symlink_to("/etc/hostname")
-    found = [file for file in result_files(tmp_path, GIVEN) if isinstance(file, ResultFile)]
+    found = [
+        file for file in result_files(tmp_path, GIVEN) if isinstance(file, ResultFile)
+    ]
     assert [(file.source, file.name, file.suffix, file.content) for file in found] == [
         ("a.JSON", "a.JSON", ".json", b"1"),
         ("b/c/two.json.gz", "two.json", ".json", b"2"),
     ]
 
 
-def test_what_cannot_be_read_is_said_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_read_is_said_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(files, "MOST_BYTES", 1 << 20)
     whole = gzip.compress(b"x" * 1000)
     (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b"0" * ((1 << 20) + 1)))
@@ -43,9 +51,18 @@ def test_what_cannot_be_read_is_said_and_the_others_go_on(tmp_path: Path, monkey
     (tmp_path / "fits.json").write_bytes(b"0" * (1 << 20))
     (tmp_path / "not.json.gz").write_bytes(b"plain")
     read = {item.source: item for item in result_files(tmp_path, GIVEN)}
-    reasons = {name: item.reason for name, item in read.items() if isinstance(item, Left) and item.refused}
+    reasons = {
+        name: item.reason
+        for name, item in read.items()
+        if isinstance(item, Left) and item.refused
+    }
     assert reasons["bomb.json.gz"] == "larger than 1 MiB"
-    assert set(reasons) == {"bomb.json.gz", "cut.json.gz", "damaged.json.gz", "not.json.gz"}
+    assert set(reasons) == {
+        "bomb.json.gz",
+        "cut.json.gz",
+        "damaged.json.gz",
+        "not.json.gz",
+    }
     assert isinstance(read["fits.json"], ResultFile)
     with pytest.raises(zlib.error):
         zlib.decompress(b"\xff\xff")  # what a damaged stream raises is no OSError

@@ -22,16 +22,26 @@ from sparkpub.review.dataset import load
 RESULTS = Path(__file__).parents[2] / "data/imports/llama-bench"
 
 
-def imported(source: Path, data: Path, **given: Any) -> tuple[Outcome, dict[tuple[str, str], Record]]:
+def imported(
+    source: Path, data: Path, **given: Any
+) -> tuple[Outcome, dict[tuple[str, str], Record]]:
     """What became of a file, and its records by model and workload."""
-    outcome = import_results("llama-bench", source, data, Given("c", **({"environment": "native"} | given)))
+    outcome = import_results(
+        "llama-bench", source, data, Given("c", **({"environment": "native"} | given))
+    )
     stored = read_folder(data / "c") if (data / "c").is_dir() else []
-    return outcome, {(item.record.model, item.record.workload): item.record for item in stored}
+    return outcome, {
+        (item.record.model, item.record.workload): item.record for item in stored
+    }
 
 
 def figure(record: Record) -> dict[str, float | None]:
     """The rates of a record."""
-    return {name: value.value for name, value in record.metrics.items() if name.endswith("_tok_s")}
+    return {
+        name: value.value
+        for name, value in record.metrics.items()
+        if name.endswith("_tok_s")
+    }
 
 
 def written(name: str) -> list[tuple[int, int, int, float]]:
@@ -50,17 +60,34 @@ def written(name: str) -> list[tuple[int, int, int, float]]:
     else:
         found = re.findall(r"\| +(pp|tg)(\d+)(?: @ d(\d+))? +\| +([\d.]+) ±", text)
         return [
-            (int(size) if kind == "pp" else 0, int(size) if kind == "tg" else 0, int(depth or 0), float(rate))
+            (
+                int(size) if kind == "pp" else 0,
+                int(size) if kind == "tg" else 0,
+                int(depth or 0),
+                float(rate),
+            )
             for kind, size, depth, rate in found
         ]
-    return [(int(row["n_prompt"]), int(row["n_gen"]), int(row["n_depth"]), float(row["avg_ts"])) for row in rows]
+    return [
+        (
+            int(row["n_prompt"]),
+            int(row["n_gen"]),
+            int(row["n_depth"]),
+            float(row["avg_ts"]),
+        )
+        for row in rows
+    ]
 
 
 @pytest.mark.parametrize("suffix", ["json", "jsonl", "csv", "sql", "md"])
-def test_each_test_of_a_sweep_is_a_record_with_the_rate_of_the_file(suffix: str, tmp_path: Path) -> None:
+def test_each_test_of_a_sweep_is_a_record_with_the_rate_of_the_file(
+    suffix: str, tmp_path: Path
+) -> None:
     source = RESULTS / f"multi.{suffix}"
     model = "tiny-llama-f16"
-    outcome, records = imported(source, tmp_path, model=model if suffix == "md" else None)
+    outcome, records = imported(
+        source, tmp_path, model=model if suffix == "md" else None
+    )
     tests = written(source.name)
     assert len(tests) == len(outcome.imported) == len(records) == 8
     assert not outcome.refused
@@ -73,14 +100,20 @@ def test_each_test_of_a_sweep_is_a_record_with_the_rate_of_the_file(suffix: str,
         assert record.status == "ok"
         assert record.observed.engine_version == "b11434"
         asked = record.requested.workload
-        assert (asked["input_tokens"], asked["output_tokens"], asked["depth"]) == (prompt, generated, depth)
+        assert (asked["input_tokens"], asked["output_tokens"], asked["depth"]) == (
+            prompt,
+            generated,
+            depth,
+        )
         original = record.file("original")
         assert original is not None
         assert (tmp_path / "c" / original.path).read_bytes() == source.read_bytes()
         assert original.sha256 == file_sha256(source)
         assert original.path.endswith(f".original.{suffix}")
         assert ("started" in record.unavailable) == (suffix == "md")
-        assert any("two decimals" in event.text for event in record.events) == (suffix == "md")
+        assert any("two decimals" in event.text for event in record.events) == (
+            suffix == "md"
+        )
         if suffix in ("json", "jsonl"):
             assert len(record.samples[name]) == asked["repetitions"] == 5
             # avg_ts is the mean of the repetitions' rates, which have six digits.
@@ -90,7 +123,9 @@ def test_each_test_of_a_sweep_is_a_record_with_the_rate_of_the_file(suffix: str,
             assert "repetitions" not in asked
 
 
-def test_one_test_of_each_kind_is_one_record_and_the_file_its_report(tmp_path: Path) -> None:
+def test_one_test_of_each_kind_is_one_record_and_the_file_its_report(
+    tmp_path: Path,
+) -> None:
     source = RESULTS / "warmup-r5.json"
     _, records = imported(source, tmp_path)
     assert set(records) == {("small-llama-q4-k-m", "pp32-tg8-t1")}
@@ -107,45 +142,81 @@ def test_one_test_of_each_kind_is_one_record_and_the_file_its_report(tmp_path: P
     assert record.started.value == prompt["test_time"]
     assert record.observed.weight_bytes == prompt["model_size"]
     assert record.requested.model_path == prompt["model_filename"]
-    assert [(item.role, item.sha256) for item in record.evidence] == [("report", file_sha256(source))]
+    assert [(item.role, item.sha256) for item in record.evidence] == [
+        ("report", file_sha256(source))
+    ]
     assert record.requested.environment == {"type": "unknown"}
 
 
 def test_settings_and_models_are_cells_of_their_own(tmp_path: Path) -> None:
     _, records = imported(RESULTS / "kv-q8.json", tmp_path / "kv")
     model = "tiny-llama-q8-0"
-    assert set(records) == {(model, "pp64-tg16-v-q8-0-fa1-t1"), (model, "pp64-tg16-k-q8-0-v-q8-0-fa1-t1")}
+    assert set(records) == {
+        (model, "pp64-tg16-v-q8-0-fa1-t1"),
+        (model, "pp64-tg16-k-q8-0-v-q8-0-fa1-t1"),
+    }
     rates = [rate for *_, rate in written("kv-q8.json")]
     plain = records[model, "pp64-tg16-v-q8-0-fa1-t1"]
-    assert figure(plain) == {"prompt_throughput_tok_s": rates[0], "output_throughput_tok_s": rates[1]}
+    assert figure(plain) == {
+        "prompt_throughput_tok_s": rates[0],
+        "output_throughput_tok_s": rates[1],
+    }
     _, records = imported(RESULTS / "models.csv", tmp_path / "models")
-    assert {model for model, _ in records} == {"tiny-llama-f16", "tiny-llama-q4-k-m", "small-llama-q4-k-m"}
+    assert {model for model, _ in records} == {
+        "tiny-llama-f16",
+        "tiny-llama-q4-k-m",
+        "small-llama-q4-k-m",
+    }
     _, records = imported(RESULTS / "batch.md", tmp_path / "batch", model="m")
-    keys = {f"pp128-b{batch}-ub{small}-t{threads}" for batch in (64, 128) for small in (32, 64) for threads in (1, 2)}
+    keys = {
+        f"pp128-b{batch}-ub{small}-t{threads}"
+        for batch in (64, 128)
+        for small in (32, 64)
+        for threads in (1, 2)
+    }
     assert {workload for _, workload in records} == keys
     # | 128 | 64 | pp128 | 627.52 ± 48.59 | with two threads is the table's last row.
-    assert figure(records["m", "pp128-b128-ub64-t2"]) == {"prompt_throughput_tok_s": 627.52}
-    assert records["m", "pp128-b128-ub64-t2"].observed.weight_bytes is None  # "14.92 MiB" is rounded
+    assert figure(records["m", "pp128-b128-ub64-t2"]) == {
+        "prompt_throughput_tok_s": 627.52
+    }
+    assert (
+        records["m", "pp128-b128-ub64-t2"].observed.weight_bytes is None
+    )  # "14.92 MiB" is rounded
     _, records = imported(RESULTS / "kv-q8.md", tmp_path / "table", model="m")
-    assert {workload for _, workload in records} == {"pp64-tg16-v-q8-0-fa1-t1", "pp64-tg16-k-q8-0-v-q8-0-fa1-t1"}
+    assert {workload for _, workload in records} == {
+        "pp64-tg16-v-q8-0-fa1-t1",
+        "pp64-tg16-k-q8-0-v-q8-0-fa1-t1",
+    }
 
 
-def test_tests_that_mix_prompt_and_generation_are_passed_over_in_sight(tmp_path: Path) -> None:
+def test_tests_that_mix_prompt_and_generation_are_passed_over_in_sight(
+    tmp_path: Path,
+) -> None:
     outcome, records = imported(RESULTS / "pg.json", tmp_path)
-    assert [left.reason.partition(" (")[0] for left in outcome.skipped] == ["2 tests mix prompt and generation"]
+    assert [left.reason.partition(" (")[0] for left in outcome.skipped] == [
+        "2 tests mix prompt and generation"
+    ]
     assert set(records) == {("tiny-llama-f16", "pp64-tg16-t1")}
-    assert records["tiny-llama-f16", "pp64-tg16-t1"].file("original") is not None  # the report alone has four tests
+    assert (
+        records["tiny-llama-f16", "pp64-tg16-t1"].file("original") is not None
+    )  # the report alone has four tests
 
 
 def test_what_the_table_does_not_say_is_not_guessed(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--environment"):
         imported(RESULTS / "multi.json", tmp_path, environment=None)
     outcome, _ = imported(RESULTS / "multi.md", tmp_path)
-    assert [left.reason for left in outcome.refused] == ["it does not name the model's file; give --model"]
+    assert [left.reason for left in outcome.refused] == [
+        "it does not name the model's file; give --model"
+    ]
     outcome, _ = imported(RESULTS / "models.md", tmp_path, model="tiny")
-    assert [left.reason.partition(" and ")[0] for left in outcome.refused] == ["it has 3 models"]
+    assert [left.reason.partition(" and ")[0] for left in outcome.refused] == [
+        "it has 3 models"
+    ]
     _, records = imported(RESULTS / "warmup-r5.json", tmp_path, model="tiny")
-    assert {model for model, _ in records} == {"small-llama-q4-k-m"}  # what the file names is not overridden
+    assert {model for model, _ in records} == {
+        "small-llama-q4-k-m"
+    }  # what the file names is not overridden
 
 
 def test_a_name_for_the_workload_stands_for_one_shape(tmp_path: Path) -> None:
@@ -169,9 +240,19 @@ def cut(name: str, characters: int) -> str:
         ("in-last-figure.csv", cut("multi.csv", 3)),
         ("a.sql", cut("multi.sql", 40)),
         ("a.md", cut("multi.md", 40)),
-        ("header-alone.csv", (RESULTS / "multi.csv").read_text().splitlines()[0] + "\n"),
-        ("drops.sql", (RESULTS / "multi.sql").read_text() + "ATTACH DATABASE 'x.db' AS x;\n"),
-        ("asks.sql", (RESULTS / "multi.sql").read_text() + "INSERT INTO llama_bench (n_gen) SELECT 1;\n"),
+        (
+            "header-alone.csv",
+            (RESULTS / "multi.csv").read_text().splitlines()[0] + "\n",
+        ),
+        (
+            "drops.sql",
+            (RESULTS / "multi.sql").read_text() + "ATTACH DATABASE 'x.db' AS x;\n",
+        ),
+        (
+            "asks.sql",
+            (RESULTS / "multi.sql").read_text()
+            + "INSERT INTO llama_bench (n_gen) SELECT 1;\n",
+        ),
     ],
 )
 def test_a_file_that_was_cut_or_does_more_is_refused_whole_and_the_others_go_on(
@@ -188,7 +269,9 @@ def test_a_file_that_was_cut_or_does_more_is_refused_whole_and_the_others_go_on(
 
 
 @pytest.mark.parametrize("originals", [True, False])
-def test_a_second_import_changes_nothing_and_a_new_file_is_the_next_iteration(originals: bool, tmp_path: Path) -> None:
+def test_a_second_import_changes_nothing_and_a_new_file_is_the_next_iteration(
+    originals: bool, tmp_path: Path
+) -> None:
     folder, data = tmp_path / "in", tmp_path / "data"
     (folder / "day1").mkdir(parents=True)
     shutil.copy(RESULTS / "multi.json", folder / "day1/a.json")
@@ -205,7 +288,11 @@ def test_a_second_import_changes_nothing_and_a_new_file_is_the_next_iteration(or
     assert not again.refused
     assert {path.name: path.read_bytes() for path in (data / "c").iterdir()} == before
     # An earlier run of the same cell that is found later does not take the number of the one that is there.
-    (folder / "c.json").write_bytes(text.replace(b"2026-11-21", b"2026-11-20").replace(b'"avg_ts": ', b'"avg_ts": 1'))
+    (folder / "c.json").write_bytes(
+        text.replace(b"2026-11-21", b"2026-11-20").replace(
+            b'"avg_ts": ', b'"avg_ts": 1'
+        )
+    )
     more = import_results("llama-bench", folder, data, given, originals=originals)
     assert len(more.imported) == 1
     assert "iter02_20261120" in more.imported[0]
@@ -222,7 +309,9 @@ def test_runs_that_began_in_the_same_second_are_in_order(tmp_path: Path) -> None
     folder.mkdir()
     for name in ("multi.json", "kv-q8.json", "models.csv"):
         text = (RESULTS / name).read_text()
-        (folder / name).write_text(re.sub(r"2026-11-21T15:\d\d:\d\dZ", "2026-11-21T15:00:00Z", text))
+        (folder / name).write_text(
+            re.sub(r"2026-11-21T15:\d\d:\d\dZ", "2026-11-21T15:00:00Z", text)
+        )
     imported(folder, tmp_path / "data")
     texts = [finding.message for finding in review(load(tmp_path / "data")).findings]
     assert not [text for text in texts if "stand earlier in the plan" in text]

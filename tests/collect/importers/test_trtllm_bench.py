@@ -23,15 +23,24 @@ def test_files_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
     folder.mkdir()
     shutil.copy(LOGS / "1.1-streaming.log", folder / "gpt_iter7.log")
     shutil.copy(LOGS / "report-and-requests.report.json", folder / "tiny_report.json")
-    shutil.copy(LOGS / "report-and-requests.requests.json", folder / "tiny_requests.json")
+    shutil.copy(
+        LOGS / "report-and-requests.requests.json", folder / "tiny_requests.json"
+    )
     shutil.copy(LOGS / "report-truncated.report.json", folder / "cut.json")
     (folder / "notes.txt").write_text("bring milk")
-    outcome = import_results("trtllm-bench", folder, tmp_path / "data", Given("c", environment="native"))
-    assert [(left.source, left.refused) for left in outcome.skipped] == [("notes.txt", False)]
+    outcome = import_results(
+        "trtllm-bench", folder, tmp_path / "data", Given("c", environment="native")
+    )
+    assert [(left.source, left.refused) for left in outcome.skipped] == [
+        ("notes.txt", False)
+    ]
     assert [(left.source, left.reason) for left in outcome.refused] == [
         ("cut", "it does not say which model was asked for; give --model")
     ]
-    records = {stored.record.model: stored.record for stored in read_folder(tmp_path / "data/c")}
+    records = {
+        stored.record.model: stored.record
+        for stored in read_folder(tmp_path / "data/c")
+    }
     assert set(records) == {"gpt-oss-120b", "model"}
     gpt = records["gpt-oss-120b"]
     assert (gpt.iteration, gpt.status) == (7, "ok")
@@ -45,7 +54,9 @@ def test_files_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
         assert file_sha256(tmp_path / "data/c" / item.path) == item.sha256
     for file in folder.iterdir():
         os.utime(file, (0, 0))  # as after a fresh checkout
-    again = import_results("trtllm-bench", folder, tmp_path / "data", Given("c", environment="native"))
+    again = import_results(
+        "trtllm-bench", folder, tmp_path / "data", Given("c", environment="native")
+    )
     assert not again.imported
     assert len(again.skipped) == 1 + 2
 
@@ -56,22 +67,42 @@ def test_runs_of_a_cell_are_numbered_in_order_of_time(tmp_path: Path) -> None:
     log = (LOGS / "1.1-offline.log").read_text()
     (folder / "b.log").write_text(log.replace("04:20:21", "03:00:00"))
     (folder / "a.log").write_text(log)
-    import_results("trtllm-bench", folder, tmp_path, Given("c", environment="native", model="other", workload="w"))
-    records = sorted((stored.record for stored in read_folder(tmp_path / "c")), key=lambda record: record.iteration)
+    import_results(
+        "trtllm-bench",
+        folder,
+        tmp_path,
+        Given("c", environment="native", model="other", workload="w"),
+    )
+    records = sorted(
+        (stored.record for stored in read_folder(tmp_path / "c")),
+        key=lambda record: record.iteration,
+    )
     assert [record.started.value[-8:] for record in records] == ["03:00:00", "04:20:21"]
     assert [record.plan.position for record in records] == [0, 1]
     assert {record.cell for record in records} == {("gpt-oss-120b", "native", "w")}
 
 
-def test_folders_are_read_to_the_bottom_and_the_same_names_in_two_are_two_runs(tmp_path: Path) -> None:
+def test_folders_are_read_to_the_bottom_and_the_same_names_in_two_are_two_runs(
+    tmp_path: Path,
+) -> None:
     log = (LOGS / "1.1-offline.log").read_bytes()
     (tmp_path / "in/run1").mkdir(parents=True)
     (tmp_path / "in/run2").mkdir()
     (tmp_path / "in/run1/a.log").write_bytes(log)
-    (tmp_path / "in/run2/a.log.gz").write_bytes(gzip.compress(log.replace(b"04:20:21", b"05:00:00")))
-    import_results("trtllm-bench", tmp_path / "in", tmp_path / "data", Given("c", environment="native"))
+    (tmp_path / "in/run2/a.log.gz").write_bytes(
+        gzip.compress(log.replace(b"04:20:21", b"05:00:00"))
+    )
+    import_results(
+        "trtllm-bench",
+        tmp_path / "in",
+        tmp_path / "data",
+        Given("c", environment="native"),
+    )
     records = [stored.record for stored in read_folder(tmp_path / "data/c")]
-    assert [(record.started.value[-8:], record.iteration) for record in records] == [("04:20:21", 1), ("05:00:00", 2)]
+    assert [(record.started.value[-8:], record.iteration) for record in records] == [
+        ("04:20:21", 1),
+        ("05:00:00", 2),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +112,9 @@ def test_folders_are_read_to_the_bottom_and_the_same_names_in_two_are_two_runs(t
         "root@spark:/# /usr/bin/trtllm-bench -m 'meta-llama/Llama-3.1-8B' latency",
     ],
 )
-def test_a_log_that_lost_its_label_is_named_by_the_command_in_it(echoed: str, tmp_path: Path) -> None:
+def test_a_log_that_lost_its_label_is_named_by_the_command_in_it(
+    echoed: str, tmp_path: Path
+) -> None:
     text = (LOGS / "1.1-offline.log").read_text()
     lost = "\n".join(line for line in text.splitlines() if "Model:" not in line)
     (tmp_path / "a.log").write_text(lost)
@@ -92,13 +125,20 @@ def test_a_log_that_lost_its_label_is_named_by_the_command_in_it(echoed: str, tm
     (tmp_path / "a.log").write_text(f"{echoed}\n{lost}")
     import_results("trtllm-bench", tmp_path / "a.log", tmp_path / "echoed", given)
     (record,) = (stored.record for stored in read_folder(tmp_path / "echoed/c"))
-    assert (record.model, record.requested.model_id) == ("llama-3.1-8b", "meta-llama/Llama-3.1-8B")
+    assert (record.model, record.requested.model_id) == (
+        "llama-3.1-8b",
+        "meta-llama/Llama-3.1-8B",
+    )
 
 
 def test_a_single_file(tmp_path: Path) -> None:
     source = tmp_path / "report.json"
-    source.write_text(json.dumps(json.loads((LOGS / "report-only.report.json").read_text())))
-    outcome = import_results("trtllm-bench", source, tmp_path, Given("c", environment="native"))
+    source.write_text(
+        json.dumps(json.loads((LOGS / "report-only.report.json").read_text()))
+    )
+    outcome = import_results(
+        "trtllm-bench", source, tmp_path, Given("c", environment="native")
+    )
     assert len(outcome.imported) == 1
 
 
@@ -107,25 +147,52 @@ def test_where_it_ran_must_be_said_and_something_must_be_there(tmp_path: Path) -
         import_results("trtllm-bench", LOGS, tmp_path, Given("c"))
     (tmp_path / "empty").mkdir()
     with pytest.raises(ImportFormatError, match="nothing of trtllm-bench"):
-        import_results("trtllm-bench", tmp_path / "empty", tmp_path, Given("c", environment="native"))
+        import_results(
+            "trtllm-bench",
+            tmp_path / "empty",
+            tmp_path,
+            Given("c", environment="native"),
+        )
     assert ImportFormatError.exit_code == 2  # unreadable input
     with pytest.raises(FileNotFoundError):
-        import_results("trtllm-bench", tmp_path / "nowhere", tmp_path, Given("c", environment="native"))
+        import_results(
+            "trtllm-bench",
+            tmp_path / "nowhere",
+            tmp_path,
+            Given("c", environment="native"),
+        )
 
 
-def test_every_format_there_has_been_is_imported_whatever_state_it_is_in(tmp_path: Path) -> None:
+def test_every_format_there_has_been_is_imported_whatever_state_it_is_in(
+    tmp_path: Path,
+) -> None:
     given = Given("c", environment="native", model="some")
     outcome = import_results("trtllm-bench", LOGS, tmp_path, given)
-    cases = {path.name.removesuffix(".expected.json") for path in LOGS.glob("*.expected.json")}
+    cases = {
+        path.name.removesuffix(".expected.json")
+        for path in LOGS.glob("*.expected.json")
+    }
     assert len(outcome.imported) == len(cases)
     assert not outcome.refused
     records = [stored.record for stored in read_folder(tmp_path / "c")]
-    expected = [json.loads(path.read_text())["complete"] for path in LOGS.glob("*.expected.json")]
+    expected = [
+        json.loads(path.read_text())["complete"]
+        for path in LOGS.glob("*.expected.json")
+    ]
     assert sum(record.status == "ok" for record in records) == sum(expected)
     # A report without its log is no error, and figures agree with the evidence, but for one made to contradict it.
-    errors = [item for item in review(load(tmp_path)).findings if item.severity == "error"]
-    assert {"missing-log", "checksum", "schema"}.isdisjoint(item.check for item in errors)
+    errors = [
+        item for item in review(load(tmp_path)).findings if item.severity == "error"
+    ]
+    assert {"missing-log", "checksum", "schema"}.isdisjoint(
+        item.check for item in errors
+    )
     contradicted = {item.run for item in errors if item.check == "metric-mismatch"}
-    texts = [event.text for record in records if record.run_id in contradicted for event in record.events]
+    texts = [
+        event.text
+        for record in records
+        if record.run_id in contradicted
+        for event in record.events
+    ]
     assert len(contradicted) == 1
     assert any("the report says 10 and the log 120" in text for text in texts), texts

@@ -34,9 +34,13 @@ SERVE = {
 
 def imported(source: Path, data: Path, **given: Any) -> tuple[Outcome, list[Record]]:
     """What became of a file or folder, and its records in order of time."""
-    outcome = import_results("vllm-bench", source, data, Given("c", **({"environment": "native"} | given)))
+    outcome = import_results(
+        "vllm-bench", source, data, Given("c", **({"environment": "native"} | given))
+    )
     stored = read_folder(data / "c") if (data / "c").is_dir() else []
-    return outcome, sorted((item.record for item in stored), key=lambda record: record.plan.position)
+    return outcome, sorted(
+        (item.record for item in stored), key=lambda record: record.plan.position
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,7 +57,11 @@ def test_serve(name: str, workload: str, tmp_path: Path) -> None:
     source = RESULTS / f"{name}.json"
     written = json.loads(source.read_text())
     _, (record,) = imported(source, tmp_path)
-    assert (record.model, record.workload, record.status) == ("tiny-llama", workload, "ok")
+    assert (record.model, record.workload, record.status) == (
+        "tiny-llama",
+        workload,
+        "ok",
+    )
     for ours, theirs in SERVE.items():
         if theirs in written:
             assert record.value(ours) == written[theirs], ours
@@ -69,24 +77,35 @@ def test_serve(name: str, workload: str, tmp_path: Path) -> None:
     assert record.requested.workload.get("concurrency") == written["max_concurrency"]
 
 
-def test_the_log_beside_a_report_is_evidence_and_says_the_lengths(tmp_path: Path) -> None:
+def test_the_log_beside_a_report_is_evidence_and_says_the_lengths(
+    tmp_path: Path,
+) -> None:
     _, (record,) = imported(RESULTS / "serve-c4.json", tmp_path)
     log = record.file("log")
     assert log is not None
     printed = (RESULTS / "serve-c4.log").read_text()
     rate = re.search(r"Output token throughput \(tok/s\): +([\d.]+)", printed)
     assert rate is not None
-    assert record.value("output_throughput_tok_s") == pytest.approx(float(rate[1]), abs=0.005)
-    assert (record.requested.workload["input_tokens"], record.requested.workload["output_tokens"]) == (64, 16)
+    assert record.value("output_throughput_tok_s") == pytest.approx(
+        float(rate[1]), abs=0.005
+    )
+    assert (
+        record.requested.workload["input_tokens"],
+        record.requested.workload["output_tokens"],
+    ) == (64, 16)
     findings = review(load(tmp_path)).findings
     assert [finding.check for finding in findings if finding.severity == "error"] == []
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_compressed_report_has_its_compressed_log_where_that_can_be_read(whole: bool, tmp_path: Path) -> None:
+def test_a_compressed_report_has_its_compressed_log_where_that_can_be_read(
+    whole: bool, tmp_path: Path
+) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
-    report, log = ((RESULTS / f"serve-c4.{suffix}").read_bytes() for suffix in ("json", "log"))
+    report, log = (
+        (RESULTS / f"serve-c4.{suffix}").read_bytes() for suffix in ("json", "log")
+    )
     (folder / "a.json.gz").write_bytes(gzip.compress(report))
     (folder / "a.log.gz").write_bytes(gzip.compress(log)[: None if whole else -20])
     _, (record,) = imported(folder, tmp_path / "data")
@@ -99,7 +118,9 @@ def test_json_lines_of_a_sweep_are_a_run_each(tmp_path: Path) -> None:
     source = RESULTS / "append-sweep.json"
     written = [json.loads(line) for line in source.read_text().splitlines()]
     _, records = imported(source, tmp_path)
-    assert [record.workload for record in records] == [f"serve-c{c}-n{4 * c}" for c in (1, 2, 4, 8, 16)]
+    assert [record.workload for record in records] == [
+        f"serve-c{c}-n{4 * c}" for c in (1, 2, 4, 8, 16)
+    ]
     for record, line in zip(records, written, strict=True):
         assert record.value("output_throughput_tok_s") == line["output_throughput"]
         original = record.file("original")
@@ -110,9 +131,15 @@ def test_json_lines_of_a_sweep_are_a_run_each(tmp_path: Path) -> None:
         assert json.loads((tmp_path / "c" / report.path).read_text()) == line
 
 
-def test_a_run_whose_requests_failed_is_a_failed_run_without_figures(tmp_path: Path) -> None:
+def test_a_run_whose_requests_failed_is_a_failed_run_without_figures(
+    tmp_path: Path,
+) -> None:
     _, (record,) = imported(RESULTS / "noserver.json", tmp_path)
-    assert (record.status, record.status_reason, record.metrics) == ("failed", "no request succeeded", {})
+    assert (record.status, record.status_reason, record.metrics) == (
+        "failed",
+        "no request succeeded",
+        {},
+    )
     _, (record,) = imported(RESULTS / "failures.json", tmp_path / "some")
     assert record.status == "ok"
     assert record.observed.requests == 2
@@ -133,12 +160,20 @@ def test_throughput_and_latency(tmp_path: Path) -> None:
     assert [left.reason for left in outcome.refused] == [
         "it does not say what was asked for; name it with --workload"
     ]  # neither batch nor lengths
-    _, (record,) = imported(RESULTS / "latency.json", tmp_path / "latency", workload="b4")
+    _, (record,) = imported(
+        RESULTS / "latency.json", tmp_path / "latency", workload="b4"
+    )
     written = json.loads((RESULTS / "latency.json").read_text())
     assert record.workload == "b4"
-    assert record.value("request_latency_mean_ms") == pytest.approx(1000 * written["avg_latency"])
-    assert record.value("request_latency_p50_ms") == pytest.approx(1000 * written["percentiles"]["50"])
-    assert list(record.samples["request_latency_mean_ms"]) == pytest.approx([1e3 * s for s in written["latencies"]])
+    assert record.value("request_latency_mean_ms") == pytest.approx(
+        1000 * written["avg_latency"]
+    )
+    assert record.value("request_latency_p50_ms") == pytest.approx(
+        1000 * written["percentiles"]["50"]
+    )
+    assert list(record.samples["request_latency_mean_ms"]) == pytest.approx(
+        [1e3 * s for s in written["latencies"]]
+    )
     assert record.value("output_throughput_tok_s") is None
 
 
@@ -146,7 +181,10 @@ def test_a_summary_that_repeats_runs_adds_none(tmp_path: Path) -> None:
     outcome, records = imported(RESULTS / "sweep", tmp_path)
     assert len(records) == 2
     assert [record.iteration for record in records] == [1, 2]
-    assert [left.source for left in outcome.skipped] == ["summary.json, run 1", "summary.json, run 2"]
+    assert [left.source for left in outcome.skipped] == [
+        "summary.json, run 1",
+        "summary.json, run 2",
+    ]
 
 
 def test_loads_of_another_size_are_not_put_in_one_cell(tmp_path: Path) -> None:
@@ -159,8 +197,12 @@ def test_loads_of_another_size_are_not_put_in_one_cell(tmp_path: Path) -> None:
     assert len(records) == 1
     assert [left.source for left in outcome.refused] == ["b.json"]
     assert "64 tokens per request in place of 32" in outcome.refused[0].reason
-    outcome, _ = imported(RESULTS / "append-sweep.json", tmp_path / "named", workload="w")
-    assert [left.source for left in outcome.refused] == [f"append-sweep.json, run {n}" for n in (2, 3, 4, 5)]
+    outcome, _ = imported(
+        RESULTS / "append-sweep.json", tmp_path / "named", workload="w"
+    )
+    assert [left.source for left in outcome.refused] == [
+        f"append-sweep.json, run {n}" for n in (2, 3, 4, 5)
+    ]
 
 
 def test_a_damaged_file_is_one_line_and_the_others_go_on(tmp_path: Path) -> None:
@@ -168,9 +210,13 @@ def test_a_damaged_file_is_one_line_and_the_others_go_on(tmp_path: Path) -> None
     folder.mkdir()
     text = (RESULTS / "serve-c4.json").read_text()
     (folder / "cut.json").write_text(text[:-10])
-    (folder / "cut-lines.json").write_text((RESULTS / "append-sweep.json").read_text()[:-10])
+    (folder / "cut-lines.json").write_text(
+        (RESULTS / "append-sweep.json").read_text()[:-10]
+    )
     (folder / "deep.json").write_text("[" * 200_000)
-    (folder / "nameless.json").write_text(text.replace('"model_id": "tiny-llama"', '"model_id": null'))
+    (folder / "nameless.json").write_text(
+        text.replace('"model_id": "tiny-llama"', '"model_id": null')
+    )
     (folder / "other.json").write_text("[1, 2]")
     (folder / "whole.json").write_text(text)
     outcome, records = imported(folder, tmp_path / "data")
@@ -183,6 +229,8 @@ def test_a_damaged_file_is_one_line_and_the_others_go_on(tmp_path: Path) -> None
     assert [left.source for left in outcome.skipped] == ["other.json"]
     assert len(records) == 1
     again, _ = imported(folder, tmp_path / "data", model="m")
-    assert [run.split("_")[1] for run in again.imported] == ["m"]  # only where the file names none
+    assert [run.split("_")[1] for run in again.imported] == [
+        "m"
+    ]  # only where the file names none
     with pytest.raises(UsageError, match="--environment"):
         imported(folder, tmp_path, environment=None)

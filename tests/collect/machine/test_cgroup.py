@@ -19,7 +19,12 @@ def tree(root: Path, *files: str) -> Path:
     ("files", "lines", "version", "folder"),
     [
         (["cgroup.controllers", "a/b/memory.current"], "0::/a/b\n", "v2", "a/b"),
-        (["memory/a/memory.usage_in_bytes"], "4:memory:/a\n3:cpu,cpuacct:/x\n", "v1", "memory/a"),
+        (
+            ["memory/a/memory.usage_in_bytes"],
+            "4:memory:/a\n3:cpu,cpuacct:/x\n",
+            "v1",
+            "memory/a",
+        ),
         (
             ["memory/a/memory.usage_in_bytes", "unified/cgroup.procs"],
             "4:cpu,memory:/a\n0::/elsewhere\n",
@@ -37,10 +42,14 @@ def test_the_group_that_is_charged_is_found_in_every_hierarchy(
     tree(proc, "7/cgroup")
     (proc / "7" / "cgroup").write_text(lines)
     assert cgroup.version(root) == version
-    assert cgroup.memory_folder(7, root, proc) == (None if folder is None else root / folder)
+    assert cgroup.memory_folder(7, root, proc) == (
+        None if folder is None else root / folder
+    )
 
 
-def test_empty_groups_of_another_collector_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_groups_of_another_collector_are_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It made them a moment ago, and its run is about to enter. Two state folders are two collectors."""
     root = tree(tmp_path, "cgroup.controllers")
     names = []
@@ -51,4 +60,6 @@ def test_empty_groups_of_another_collector_are_left_alone(tmp_path: Path, monkey
         folder = root / f"sparkpub-{name}"
         folder.mkdir()
         (folder / "cgroup.procs").write_text(pids)
-    assert cgroup.leftovers(f"{processes.notes()}-", root) == [root / f"sparkpub-{names[1]}"]
+    assert cgroup.leftovers(f"{processes.notes()}-", root) == [
+        root / f"sparkpub-{names[1]}"
+    ]

@@ -11,25 +11,45 @@ from sparkpub.plan.workloads.architecture import from_config, read_model_folder
 from sparkpub.record.errors import WorkloadError
 
 QWEN_7B = {
-    "model_type": "qwen2", "hidden_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 28,
-    "num_attention_heads": 28, "num_key_value_heads": 4, "vocab_size": 152064, "tie_word_embeddings": False,
+    "model_type": "qwen2",
+    "hidden_size": 3584,
+    "intermediate_size": 18944,
+    "num_hidden_layers": 28,
+    "num_attention_heads": 28,
+    "num_key_value_heads": 4,
+    "vocab_size": 152064,
+    "tie_word_embeddings": False,
     "torch_dtype": "bfloat16",
-}  # fmt: skip
+}
 QWEN_72B = QWEN_7B | {
-    "hidden_size": 8192, "intermediate_size": 29568, "num_hidden_layers": 80, "num_attention_heads": 64,
+    "hidden_size": 8192,
+    "intermediate_size": 29568,
+    "num_hidden_layers": 80,
+    "num_attention_heads": 64,
     "num_key_value_heads": 8,
-}  # fmt: skip
+}
 GPT_OSS = {
-    "model_type": "gpt_oss", "hidden_size": 2880, "intermediate_size": 2880, "num_hidden_layers": 36, "head_dim": 64,
-    "num_attention_heads": 64, "num_key_value_heads": 8, "vocab_size": 201088, "tie_word_embeddings": False,
-    "num_local_experts": 128, "num_experts_per_tok": 4, "attention_bias": True,
+    "model_type": "gpt_oss",
+    "hidden_size": 2880,
+    "intermediate_size": 2880,
+    "num_hidden_layers": 36,
+    "head_dim": 64,
+    "num_attention_heads": 64,
+    "num_key_value_heads": 8,
+    "vocab_size": 201088,
+    "tie_word_embeddings": False,
+    "num_local_experts": 128,
+    "num_experts_per_tok": 4,
+    "attention_bias": True,
     "quantization_config": {"quant_method": "mxfp4"},
-}  # fmt: skip
+}
 
 
 def test_a_dense_model_of_seven_billion() -> None:
     facts = from_config(QWEN_7B, "config.json")
-    assert facts.parameters == 7_615_616_512  # llama-bench's count of the same architecture
+    assert (
+        facts.parameters == 7_615_616_512
+    )  # llama-bench's count of the same architecture
     assert facts.weight_bytes == pytest.approx(15.23e9, abs=5e6)
     assert facts.dense_bytes_per_step == pytest.approx(14.14e9, abs=5e6)
     assert facts.kv_bytes_per_token == 57_344  # 2 x 28 layers x 4 heads x 128 x 2 bytes
@@ -55,7 +75,9 @@ def test_a_quantised_mixture_of_experts() -> None:
     assert facts.dense_bytes_per_step is not None
     assert facts.expert_bytes is not None
     # One sequence reads 4 of 128 experts.
-    assert facts.dense_bytes_per_step + facts.expert_bytes * 4 / 128 == pytest.approx(5.0e9, abs=5e7)
+    assert facts.dense_bytes_per_step + facts.expert_bytes * 4 / 128 == pytest.approx(
+        5.0e9, abs=5e7
+    )
 
 
 @pytest.mark.torch
@@ -68,39 +90,76 @@ def test_a_quantised_mixture_of_experts() -> None:
         {"model_type": "qwen2"},
         {"model_type": "qwen3", "head_dim": 24},
         {"model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2},
-        {"model_type": "qwen2_moe", "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 40,
-         "shared_expert_intermediate_size": 56, "mlp_only_layers": [1]},
-        {"model_type": "qwen3_moe", "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 40},
-        {"model_type": "gpt_oss", "num_local_experts": 4, "num_experts_per_tok": 2, "head_dim": 16},
+        {
+            "model_type": "qwen2_moe",
+            "num_experts": 4,
+            "num_experts_per_tok": 2,
+            "moe_intermediate_size": 40,
+            "shared_expert_intermediate_size": 56,
+            "mlp_only_layers": [1],
+        },
+        {
+            "model_type": "qwen3_moe",
+            "num_experts": 4,
+            "num_experts_per_tok": 2,
+            "moe_intermediate_size": 40,
+        },
+        {
+            "model_type": "gpt_oss",
+            "num_local_experts": 4,
+            "num_experts_per_tok": 2,
+            "head_dim": 16,
+        },
     ],
     ids=lambda changes: changes["model_type"],
-)  # fmt: skip
+)
 def test_every_family_counts_as_transformers_builds_it(changes: dict[str, Any]) -> None:
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 
     config = {
-        "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 3, "num_attention_heads": 4,
-        "num_key_value_heads": 2, "vocab_size": 500, "tie_word_embeddings": False, "dtype": "float32",
-    } | changes  # fmt: skip
+        "hidden_size": 64,
+        "intermediate_size": 96,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "vocab_size": 500,
+        "tie_word_embeddings": False,
+        "dtype": "float32",
+    } | changes
     facts = from_config(config, "matrix")
     with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config), dtype=torch.float32)
-    assert facts.parameters == sum(parameter.numel() for parameter in model.parameters())
-    assert facts.weight_bytes == sum(parameter.nbytes for parameter in model.parameters())
+        model = AutoModelForCausalLM.from_config(
+            AutoConfig.for_model(**config), dtype=torch.float32
+        )
+    assert facts.parameters == sum(
+        parameter.numel() for parameter in model.parameters()
+    )
+    assert facts.weight_bytes == sum(
+        parameter.nbytes for parameter in model.parameters()
+    )
 
 
 def test_what_is_not_known_stays_null() -> None:
-    facts = from_config({"model_type": "mamba", "num_hidden_layers": 4, "hidden_size": 8}, "config.json")
+    facts = from_config(
+        {"model_type": "mamba", "num_hidden_layers": 4, "hidden_size": 8}, "config.json"
+    )
     assert facts.parameters is None
     assert facts.weight_bytes is None
-    quantised = from_config(QWEN_7B | {"quantization_config": {"quant_method": "awq"}}, "config.json")
+    quantised = from_config(
+        QWEN_7B | {"quantization_config": {"quant_method": "awq"}}, "config.json"
+    )
     assert quantised.parameters == 7_615_616_512
     assert quantised.weight_bytes is None
 
 
 def test_a_latent_cache_holds_one_vector_per_layer() -> None:
-    config = {"model_type": "deepseek_v3", "num_hidden_layers": 61, "kv_lora_rank": 512, "qk_rope_head_dim": 64}
+    config = {
+        "model_type": "deepseek_v3",
+        "num_hidden_layers": 61,
+        "kv_lora_rank": 512,
+        "qk_rope_head_dim": 64,
+    }
     assert from_config(config, "config.json").kv_bytes_per_token == 61 * 576 * 2
 
 
@@ -108,7 +167,11 @@ def safetensors(path: Path, tensors: dict[str, int]) -> None:
     """A file with a true header and no more content than it must have."""
     header, start = {}, 0
     for name, size in tensors.items():
-        header[name] = {"dtype": "U8", "shape": [size], "data_offsets": [start, start + size]}
+        header[name] = {
+            "dtype": "U8",
+            "shape": [size],
+            "data_offsets": [start, start + size],
+        }
         start += size
     text = json.dumps({"__metadata__": {"format": "pt"}} | header).encode()
     path.write_bytes(struct.pack("<Q", len(text)) + text)
@@ -116,13 +179,23 @@ def safetensors(path: Path, tensors: dict[str, int]) -> None:
 
 def test_a_folder_gives_bytes_from_the_headers_of_its_weights(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(GPT_OSS))
-    safetensors(tmp_path / "model-1.safetensors", {"model.embed_tokens.weight": 100, "lm_head.weight": 100})
+    safetensors(
+        tmp_path / "model-1.safetensors",
+        {"model.embed_tokens.weight": 100, "lm_head.weight": 100},
+    )
     safetensors(
         tmp_path / "model-2.safetensors",
-        {"model.layers.0.mlp.experts.down_proj_blocks": 1000, "model.layers.0.mlp.shared_experts.up.weight": 7},
+        {
+            "model.layers.0.mlp.experts.down_proj_blocks": 1000,
+            "model.layers.0.mlp.shared_experts.up.weight": 7,
+        },
     )
     facts = read_model_folder(tmp_path)
-    assert (facts.weight_bytes, facts.expert_bytes, facts.dense_bytes_per_step) == (1207, 1000, 107)
+    assert (facts.weight_bytes, facts.expert_bytes, facts.dense_bytes_per_step) == (
+        1207,
+        1000,
+        107,
+    )
     assert facts.weights_sha256 is not None
     assert facts.parameters == from_config(GPT_OSS, "config.json").parameters
 

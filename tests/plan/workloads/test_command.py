@@ -12,7 +12,15 @@ from sparkpub.plan.workloads.base import Case
 from sparkpub.plan.workloads.command import CommandOptions
 from tests.plan.workloads.running import run
 
-CASE = Case("tiny", "tiny/model", "/models/{seed}", None, random_weights=False, iteration=3, seed=7)
+CASE = Case(
+    "tiny",
+    "tiny/model",
+    "/models/{seed}",
+    None,
+    random_weights=False,
+    iteration=3,
+    seed=7,
+)
 OWN = {"unit": "events/s", "label": "Events", "direction": "higher"}
 
 
@@ -56,7 +64,13 @@ def test_a_program_is_run_and_read(tmp_path: Path) -> None:
 
 def test_a_metric_that_is_missing_is_said_and_null() -> None:
     options = CommandOptions.model_validate(
-        {"argv": ["x"], "metrics": {"a": {"regex": "a=(.+)", **OWN}, "b": {"regex": "b=(.+)", "optional": True, **OWN}}}
+        {
+            "argv": ["x"],
+            "metrics": {
+                "a": {"regex": "a=(.+)", **OWN},
+                "b": {"regex": "b=(.+)", "optional": True, **OWN},
+            },
+        }
     )
     answer = workload.parse(b"nothing", {}, options)
     assert not answer.complete
@@ -76,6 +90,8 @@ def test_a_metric_that_is_missing_is_said_and_null() -> None:
         ({"a": {"json": "x", **OWN}}, "outputs does not name"),
     ],
 )
-def test_a_metric_that_cannot_be_read_is_refused(metric: dict[str, Any], message: str) -> None:
+def test_a_metric_that_cannot_be_read_is_refused(
+    metric: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ValidationError, match=message):
         CommandOptions.model_validate({"argv": ["x"], "metrics": metric})

@@ -17,17 +17,28 @@ from sparkpub.record.record import Requested
 from tests.plan.workloads.running import run
 
 TINY = {
-    "model_type": "llama", "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
-    "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 96, "tie_word_embeddings": False,
+    "model_type": "llama",
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 96,
+    "tie_word_embeddings": False,
     "dtype": "float32",
-}  # fmt: skip
+}
 
 
 def case(**changes: Any) -> Case:
     facts: dict[str, Any] = {
-        "model_key": "tiny", "model_id": "tiny", "model_path": None, "model_config": TINY, "random_weights": True,
-        "iteration": 1, "seed": 7,
-    }  # fmt: skip
+        "model_key": "tiny",
+        "model_id": "tiny",
+        "model_path": None,
+        "model_config": TINY,
+        "random_weights": True,
+        "iteration": 1,
+        "seed": 7,
+    }
     return Case(**facts | changes)
 
 
@@ -62,18 +73,33 @@ def test_a_real_run(tmp_path: Path, compute_type: str) -> None:
     assert value["output_throughput_tok_s"] == pytest.approx(24 / seconds)
     assert value["request_latency_mean_ms"] == pytest.approx(fmean(latencies))
     assert [len(steps) for steps in requests["itl_ms"]] == [3, 3, 3]
-    assert all(0 < request["ttft_ms"] < request["latency_ms"] for request in requests["requests"])
+    assert all(
+        0 < request["ttft_ms"] < request["latency_ms"]
+        for request in requests["requests"]
+    )
 
 
 def test_a_run_proves_its_model(tmp_path: Path) -> None:
     """Parameters, bytes and layers as `from_config` counts them; half of the bytes and less after quantisation."""
-    command = ctranslate2.command(case(), Ctranslate2Options(batches=1, output_tokens=2))
+    command = ctranslate2.command(
+        case(), Ctranslate2Options(batches=1, output_tokens=2)
+    )
     _, log, files = run(command, tmp_path)
     seen = WORKLOADS["ctranslate2"].parse(log, files, None).observed
     known = from_config(TINY, "matrix")
-    assert (seen.parameters, seen.weight_bytes, seen.layers) == (known.parameters, known.weight_bytes, known.layers)
+    assert (seen.parameters, seen.weight_bytes, seen.layers) == (
+        known.parameters,
+        known.weight_bytes,
+        known.layers,
+    )
     assert seen.random_weights is True
-    requested = Requested(model_id="tiny", random_weights=True, architecture=known, workload={}, environment={})
+    requested = Requested(
+        model_id="tiny",
+        random_weights=True,
+        architecture=known,
+        workload={},
+        environment={},
+    )
     assert contradictions(requested, seen, {}) == []
 
 
@@ -82,7 +108,9 @@ def test_the_same_seed_gives_the_same_tokens(tmp_path: Path) -> None:
     for name, seed in (("first", 1), ("again", 1), ("other", 2)):
         folder = tmp_path / name
         folder.mkdir()
-        command = ctranslate2.command(case(seed=seed), Ctranslate2Options(batches=1, output_tokens=8))
+        command = ctranslate2.command(
+            case(seed=seed), Ctranslate2Options(batches=1, output_tokens=8)
+        )
         _, log, files = run(command, folder)
         seen = WORKLOADS["ctranslate2"].parse(log, files, None).observed
         digests.append(seen.settings["last_request_tokens_sha256"])
@@ -90,6 +118,8 @@ def test_the_same_seed_gives_the_same_tokens(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("config", [None, TINY | {"model_type": "qwen2"}])
-def test_only_a_llama_with_a_configuration_can_be_made(config: dict[str, Any] | None) -> None:
+def test_only_a_llama_with_a_configuration_can_be_made(
+    config: dict[str, Any] | None,
+) -> None:
     with pytest.raises(WorkloadError, match="configuration of a Llama"):
         ctranslate2.command(case(model_config=config), Ctranslate2Options())

@@ -29,14 +29,22 @@ def test_numpy_on_the_cpu(tmp_path: Path) -> None:
     mean_ms = sum(report["times_ms"]) / 4
     assert answer.metrics["matmul_time_mean_ms"].value == pytest.approx(mean_ms)
     # 2 n^3 operations in the mean time; ms to s is 1e-3, FLOP to GFLOP 1e9.
-    assert answer.metrics["matmul_gflop_s"].value == pytest.approx(2 * 128**3 / (mean_ms * 1e-3) / 1e9)
+    assert answer.metrics["matmul_gflop_s"].value == pytest.approx(
+        2 * 128**3 / (mean_ms * 1e-3) / 1e9
+    )
     assert answer.observed.engine == "numpy"
     assert [phase.name for phase in answer.phases] == ["load", "warmup", "measure"]
 
 
 def test_a_wrong_product_is_no_result(tmp_path: Path) -> None:
     options = MatmulOptions(size=64, iterations=1, device="cpu")
-    report = {"size": 64, "gflop_s": 1.0, "mean_ms": 1.0, "correct": False, "relative_error": 0.5}
+    report = {
+        "size": 64,
+        "gflop_s": 1.0,
+        "mean_ms": 1.0,
+        "correct": False,
+        "relative_error": 0.5,
+    }
     answer = matmul.parse(b"", {"report": json.dumps(report).encode()}, options)
     assert not answer.complete
     assert answer.problems == ("wrong result: relative error 0.5",)
@@ -44,7 +52,11 @@ def test_a_wrong_product_is_no_result(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"device": "cpu", "dtype": "bfloat16"}, {"device": "cpu", "tf32": True}, {"dtype": "float16", "tf32": True}],
+    [
+        {"device": "cpu", "dtype": "bfloat16"},
+        {"device": "cpu", "tf32": True},
+        {"dtype": "float16", "tf32": True},
+    ],
 )
 def test_what_the_device_cannot_do_is_refused(options: dict[str, object]) -> None:
     with pytest.raises(ValidationError):

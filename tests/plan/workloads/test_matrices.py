@@ -18,7 +18,15 @@ SHIPPED = sorted(path.stem for path in MATRICES.glob("*.yaml"))
 def case(matrix: Matrix, model: str) -> Case:
     facts = matrix.models[model]
     random = facts.random_weights or facts.config is not None
-    return Case(model, facts.id, facts.path, facts.config, random_weights=random, iteration=1, seed=matrix.seed)
+    return Case(
+        model,
+        facts.id,
+        facts.path,
+        facts.config,
+        random_weights=random,
+        iteration=1,
+        seed=matrix.seed,
+    )
 
 
 @pytest.mark.parametrize("name", sorted(set(SHIPPED) - {"phase1"}))
@@ -34,21 +42,31 @@ def test_the_published_matrix_says_what_it_lacks_to_be_run() -> None:
     """No document says how long its prompts were."""
     matrix = read(MATRICES / "phase1.yaml")
     with pytest.raises(WorkloadError, match="input_tokens"):
-        WORKLOADS["trtllm-bench"].command(case(matrix, "deepseek"), matrix.workloads["throughput"])
+        WORKLOADS["trtllm-bench"].command(
+            case(matrix, "deepseek"), matrix.workloads["throughput"]
+        )
 
 
 def test_the_methodology_is_its_table() -> None:
     matrix = read(MATRICES / "methodology.yaml")
     table = {
-        "t1": (1, 128, 32), "t2": (1, 512, 128), "t3": (1, 2048, 512), "t4": (4, 512, 128), "t5": (16, 512, 128),
+        "t1": (1, 128, 32),
+        "t2": (1, 512, 128),
+        "t3": (1, 2048, 512),
+        "t4": (4, 512, 128),
+        "t5": (16, 512, 128),
         "t6": (32, 512, 128),
-    }  # fmt: skip
+    }
     for name, shape in table.items():
         options = matrix.workloads[name]
         assert isinstance(options, TrtllmBenchOptions)
         batch = options.max_batch_size
         assert (batch, options.input_tokens, options.output_tokens) == shape
-        assert (options.concurrency, options.warmup, options.requests) == (batch, 10 * batch, 100 * batch)
+        assert (options.concurrency, options.warmup, options.requests) == (
+            batch,
+            10 * batch,
+            100 * batch,
+        )
         assert options.kv_cache_tokens is not None
         assert options.kv_cache_tokens >= batch * (shape[1] + shape[2])
     assert matrix.gates.cooldown == 30
@@ -58,8 +76,14 @@ def test_phase_two_changes_one_thing_at_a_time() -> None:
     matrix = read(MATRICES / "phase2.yaml")
     container = matrix.environments["container"].declared
     changed = {
-        name: {key for key in declared.keys() | container.keys() if declared.get(key) != container.get(key)}
-        for name, declared in ((name, options.declared) for name, options in matrix.environments.items())
+        name: {
+            key
+            for key in declared.keys() | container.keys()
+            if declared.get(key) != container.get(key)
+        }
+        for name, declared in (
+            (name, options.declared) for name, options in matrix.environments.items()
+        )
         if declared["type"] == "docker" and name != "container"
     }
     assert changed["no-limit"] == {"memory", "memory_swap"}

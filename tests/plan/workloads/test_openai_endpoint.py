@@ -24,15 +24,26 @@ from tests.plan.workloads.running import run
 
 LOGS = Path(__file__).parents[2] / "data/logs/openai-endpoint"
 LOAD = OpenaiEndpointOptions(
-    url="http://127.0.0.1:8101", requests=12, input_tokens=64, output_tokens=16, concurrency=4, warmup=4
+    url="http://127.0.0.1:8101",
+    requests=12,
+    input_tokens=64,
+    output_tokens=16,
+    concurrency=4,
+    warmup=4,
 )
 
 
 def case(**changes: Any) -> Case:
     facts: dict[str, Any] = {
-        "model_key": "tiny", "model_id": "tiny/model", "model_path": "/models/tiny", "model_config": None,
-        "random_weights": True, "iteration": 1, "seed": 42, "workload_key": "c4",
-    }  # fmt: skip
+        "model_key": "tiny",
+        "model_id": "tiny/model",
+        "model_path": "/models/tiny",
+        "model_config": None,
+        "random_weights": True,
+        "iteration": 1,
+        "seed": 42,
+        "workload_key": "c4",
+    }
     return Case(**facts | changes)
 
 
@@ -51,16 +62,27 @@ def values(answer: Answer) -> dict[str, float | None]:
 def test_what_the_client_of_vllm_printed() -> None:
     answer = real("vllm-bench-0.32")
     printed = {
-        "output_throughput_tok_s": 10.43, "total_throughput_tok_s": 52.43, "request_throughput_req_s": 0.65,
-        "measured_time_ms": 18410.0, "ttft_mean_ms": 693.69, "ttft_p50_ms": 666.24, "ttft_p99_ms": 1108.09,
-        "tpot_mean_ms": 361.92, "itl_p95_ms": 1390.44, "request_latency_mean_ms": 6122.44,
+        "output_throughput_tok_s": 10.43,
+        "total_throughput_tok_s": 52.43,
+        "request_throughput_req_s": 0.65,
+        "measured_time_ms": 18410.0,
+        "ttft_mean_ms": 693.69,
+        "ttft_p50_ms": 666.24,
+        "ttft_p99_ms": 1108.09,
+        "tpot_mean_ms": 361.92,
+        "itl_p95_ms": 1390.44,
+        "request_latency_mean_ms": 6122.44,
         "request_latency_p90_ms": 8875.69,
-    }  # fmt: skip
+    }
     found = values(answer)
     assert {name: found[name] for name in printed} == pytest.approx(printed, rel=5e-3)
     # Printed: 12 requests, 773 input tokens, 192 generated.
     seen = answer.observed
-    assert (seen.requests, seen.input_tokens_mean, seen.output_tokens_mean) == (12, pytest.approx(773 / 12), 16)
+    assert (seen.requests, seen.input_tokens_mean, seen.output_tokens_mean) == (
+        12,
+        pytest.approx(773 / 12),
+        16,
+    )
     assert seen.settings["client"] == "vllm"
     assert seen.settings["client_version"] == "0.32.0+cpu"
 
@@ -68,16 +90,29 @@ def test_what_the_client_of_vllm_printed() -> None:
 def test_what_aiperf_printed() -> None:
     answer = real("aiperf-0.13")
     printed = {
-        "output_throughput_tok_s": 8.06, "request_throughput_req_s": 0.51, "ttft_mean_ms": 1409.31,
-        "ttft_min_ms": 619.39, "ttft_max_ms": 2177.16, "ttft_p99_ms": 2176.31, "ttft_p90_ms": 2169.39,
-        "ttft_p50_ms": 1382.04, "request_latency_mean_ms": 7857.81, "request_latency_p50_ms": 6997.38,
-        "tpot_mean_ms": 432.01, "tpot_p90_ms": 529.30, "output_throughput_per_user_tok_s": 2.10,
+        "output_throughput_tok_s": 8.06,
+        "request_throughput_req_s": 0.51,
+        "ttft_mean_ms": 1409.31,
+        "ttft_min_ms": 619.39,
+        "ttft_max_ms": 2177.16,
+        "ttft_p99_ms": 2176.31,
+        "ttft_p90_ms": 2169.39,
+        "ttft_p50_ms": 1382.04,
+        "request_latency_mean_ms": 7857.81,
+        "request_latency_p50_ms": 6997.38,
+        "tpot_mean_ms": 432.01,
+        "tpot_p90_ms": 529.30,
+        "output_throughput_per_user_tok_s": 2.10,
         "measured_time_ms": 23690.0,
-    }  # fmt: skip
+    }
     found = values(answer)
     assert {name: found[name] for name in printed} == pytest.approx(printed, rel=1e-2)
     seen = answer.observed
-    assert (seen.requests, seen.input_tokens_mean, seen.output_tokens_mean) == (12, 64, pytest.approx(191 / 12))
+    assert (seen.requests, seen.input_tokens_mean, seen.output_tokens_mean) == (
+        12,
+        64,
+        pytest.approx(191 / 12),
+    )
     assert answer.complete
 
 
@@ -85,7 +120,11 @@ def test_what_aiperf_printed() -> None:
 def test_the_server_says_who_it_is(name: str) -> None:
     answer = real(name)
     seen = answer.observed
-    assert (seen.engine, seen.engine_version, seen.model_path) == ("vLLM", "0.32.0", "models/tiny-llama")
+    assert (seen.engine, seen.engine_version, seen.model_path) == (
+        "vLLM",
+        "0.32.0",
+        "models/tiny-llama",
+    )
     assert seen.settings["max_model_len"] == "2048"
     # 1,024 blocks of 128 tokens.
     assert values(answer)["kv_cache_tokens"] == 131_072
@@ -101,13 +140,21 @@ def test_tokens_of_somebody_else_are_seen() -> None:
 
 def test_another_load_than_the_one_asked_for_is_said() -> None:
     other = LOAD.model_copy(update={"input_tokens": 128, "warmup": 50})
-    assert real("aiperf-0.13", other).problems == ("prompts had 64 tokens on average instead of 128",)
-    from_a_file = LOAD.model_copy(update={"dataset": "/data/prompts.jsonl", "warmup": 50})
+    assert real("aiperf-0.13", other).problems == (
+        "prompts had 64 tokens on average instead of 128",
+    )
+    from_a_file = LOAD.model_copy(
+        update={"dataset": "/data/prompts.jsonl", "warmup": 50}
+    )
     assert real("aiperf-0.13", from_a_file).problems == ()
 
 
-def identity(said: dict[str, Any], metrics: str = "", model: str = "m") -> dict[str, Any]:
-    server = json.dumps({"model": model, "said": said, "metrics_after": metrics}).encode()
+def identity(
+    said: dict[str, Any], metrics: str = "", model: str = "m"
+) -> dict[str, Any]:
+    server = json.dumps(
+        {"model": model, "said": said, "metrics_after": metrics}
+    ).encode()
     return openai_endpoint.parse(b"", {"output": server}, None).observed.model_dump()
 
 
@@ -120,25 +167,48 @@ def test_what_a_real_llama_server_says() -> None:
     assert (seen.parameters, seen.weight_bytes) == (27_271_680, 29_001_728)
     assert (seen.dtype, seen.quantization, seen.batch_size) == (None, "Q8_0", 4)
     few = LOAD.model_copy(update={"requests": 2, "warmup": 0})
-    report = {"output_throughput": 1.0, "completed": 2, "total_input_tokens": 128, "total_output_tokens": 32}
+    report = {
+        "output_throughput": 1.0,
+        "completed": 2,
+        "total_input_tokens": 128,
+        "total_output_tokens": 32,
+    }
     files = {"output": server, "report": json.dumps(report).encode()}
     # Its counter rose from 0 to 120; this run would have had 3 requests of 16 tokens.
     assert openai_endpoint.parse(b"", files, few).problems == (
         "the server generated 120 tokens and this run 48 at most: others used it meanwhile",
     )
-    plain = identity({"/v1/models": {"data": [{"id": "x"}, {"id": "m", "meta": {"ftype": "F16"}}]}})
+    plain = identity(
+        {"/v1/models": {"data": [{"id": "x"}, {"id": "m", "meta": {"ftype": "F16"}}]}}
+    )
     assert (plain["dtype"], plain["quantization"]) == ("float16", None)
 
 
 def test_what_a_server_of_the_environment_printed_is_read_too() -> None:
     """The log of a run begins with what its server printed at its start: here of vLLM 0.24 on an H200."""
     log = (LOGS.parent / "vllm-bench/0.24-serve.log").read_bytes()
-    report = {"output_throughput": 1.0, "completed": 2, "total_input_tokens": 128, "total_output_tokens": 32}
-    pages = {"model": "m", "client": "vllm", "said": {"/version": {"version": "0.24.0"}}}
-    files = {"report": json.dumps(report).encode(), "output": json.dumps(pages).encode()}
+    report = {
+        "output_throughput": 1.0,
+        "completed": 2,
+        "total_input_tokens": 128,
+        "total_output_tokens": 32,
+    }
+    pages = {
+        "model": "m",
+        "client": "vllm",
+        "said": {"/version": {"version": "0.24.0"}},
+    }
+    files = {
+        "report": json.dumps(report).encode(),
+        "output": json.dumps(pages).encode(),
+    }
     answer = openai_endpoint.parse(log, files, None)
     seen = answer.observed
-    assert (seen.engine, seen.engine_version, seen.random_weights) == ("vLLM", "0.24.0", True)
+    assert (seen.engine, seen.engine_version, seen.random_weights) == (
+        "vLLM",
+        "0.24.0",
+        True,
+    )
     assert (seen.dtype, seen.requests) == ("bfloat16", 2)
     assert (seen.settings["load_format"], seen.settings["client"]) == ("dummy", "vllm")
     assert values(answer)["weights_gib"] == 14.29
@@ -146,7 +216,10 @@ def test_what_a_server_of_the_environment_printed_is_read_too() -> None:
 
 def test_sglang_is_known_by_its_pages() -> None:
     """Its native interface, as it documents that."""
-    sglang = identity({"/get_model_info": {"model_path": "/models/m"}}, 'sglang:num_running_reqs{model_name="m"} 0.0')
+    sglang = identity(
+        {"/get_model_info": {"model_path": "/models/m"}},
+        'sglang:num_running_reqs{model_name="m"} 0.0',
+    )
     assert (sglang["engine"], sglang["model_path"]) == ("SGLang", "/models/m")
     unknown = identity({"/v1/models": {"data": [{"id": "m", "owned_by": "somebody"}]}})
     assert (unknown["engine"], unknown["model_path"]) == (None, "m")
@@ -155,17 +228,30 @@ def test_sglang_is_known_by_its_pages() -> None:
 def test_failures_of_aiperf_are_said() -> None:
     report = json.loads((LOGS / "aiperf-0.13.report.json").read_text())
     report |= {
-        "error_request_count": {"unit": "requests", "avg": 2.0}, "was_cancelled": True, "is_complete": False,
+        "error_request_count": {"unit": "requests", "avg": 2.0},
+        "was_cancelled": True,
+        "is_complete": False,
         "incomplete_reason": "stalled",
-    }  # fmt: skip
+    }
     answer = openai_endpoint.parse(b"", {"report": json.dumps(report).encode()}, None)
-    assert answer.problems == ("2 requests failed", "AIPerf was cancelled", "AIPerf did not finish: stalled")
+    assert answer.problems == (
+        "2 requests failed",
+        "AIPerf was cancelled",
+        "AIPerf did not finish: stalled",
+    )
     report["time_to_first_token"]["unit"] = "fortnights"
-    assert "ttft_mean_ms" not in openai_endpoint.parse(b"", {"report": json.dumps(report).encode()}, None).metrics
+    assert (
+        "ttft_mean_ms"
+        not in openai_endpoint.parse(
+            b"", {"report": json.dumps(report).encode()}, None
+        ).metrics
+    )
 
 
 def wanted(case: Case, options: OpenaiEndpointOptions) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(openai_endpoint.command(case, options).files["endpoint.json"])
+    document: dict[str, Any] = json.loads(
+        openai_endpoint.command(case, options).files["endpoint.json"]
+    )
     return document
 
 
@@ -175,9 +261,15 @@ def test_both_clients_get_the_same_load() -> None:
     seed = case().prompt_seed
     for words in (
         "vllm bench serve --model {model} --tokenizer /models/tiny --base-url http://127.0.0.1:8101",
-        "--random-input-len 64 --random-output-len 16", "--num-prompts 12", "--num-warmups 4", "--max-concurrency 4",
-        "--request-rate 2.0", f"--seed {seed}", "--ignore-eos", "--temperature 0.0",
-    ):  # fmt: skip
+        "--random-input-len 64 --random-output-len 16",
+        "--num-prompts 12",
+        "--num-warmups 4",
+        "--max-concurrency 4",
+        "--request-rate 2.0",
+        f"--seed {seed}",
+        "--ignore-eos",
+        "--temperature 0.0",
+    ):
         assert words in vllm
     for words in (
         "aiperf profile --model {model} --tokenizer /models/tiny --url http://127.0.0.1:8101",
@@ -193,14 +285,20 @@ def test_both_clients_get_the_same_load() -> None:
         "temperature:0",
     ):
         assert words in aiperf
-    chosen = wanted(case(), LOAD.model_copy(update={"client": "aiperf", "extra_args": ("--x",)}))["clients"]
+    chosen = wanted(
+        case(), LOAD.model_copy(update={"client": "aiperf", "extra_args": ("--x",)})
+    )["clients"]
     assert [client["name"] for client in chosen] == ["aiperf"]
     assert chosen[0]["argv"][-1] == "--x"
-    assert openai_endpoint.command(case(), LOAD).measured_from == vllm_bench.CLIENT_BEGINS
+    assert (
+        openai_endpoint.command(case(), LOAD).measured_from == vllm_bench.CLIENT_BEGINS
+    )
 
 
 def test_what_must_be_declared() -> None:
-    served = wanted(case(server=Server(argv=("serve",), port=8200)), OpenaiEndpointOptions())
+    served = wanted(
+        case(server=Server(argv=("serve",), port=8200)), OpenaiEndpointOptions()
+    )
     assert served["url"] == "http://127.0.0.1:8200"
     with pytest.raises(WorkloadError, match="address"):
         openai_endpoint.command(case(), OpenaiEndpointOptions())
@@ -220,7 +318,10 @@ class Pages(http.server.BaseHTTPRequestHandler):
     looks = 0
 
     def do_GET(self) -> None:
-        pages = {"/v1/models": '{"data": [{"id": "tiny", "owned_by": "vllm"}]}', "/version": '{"version": "9.9"}'}
+        pages = {
+            "/v1/models": '{"data": [{"id": "tiny", "owned_by": "vllm"}]}',
+            "/version": '{"version": "9.9"}',
+        }
         if self.path == "/metrics":
             pages["/metrics"] = f"vllm:generation_tokens_total {16 * type(self).looks}"
             type(self).looks += 1
@@ -267,7 +368,9 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_driver_asks_measures_and_asks_again(address: str, client: Path) -> None:
     data = client / "data.jsonl"
     data.write_text('{"prompt": "one"}\n{"prompt": "two"}\n')
-    options = OpenaiEndpointOptions(url=address, requests=3, output_tokens=8, warmup=0, dataset=str(data))
+    options = OpenaiEndpointOptions(
+        url=address, requests=3, output_tokens=8, warmup=0, dataset=str(data)
+    )
     code, log, files = run(openai_endpoint.command(case(), options), client)
     assert code == 3, log
     answer = openai_endpoint.parse(log, files, options)
@@ -277,31 +380,52 @@ def test_the_driver_asks_measures_and_asks_again(address: str, client: Path) -> 
     argv = (client / "argv").read_text()
     assert "--model tiny " in argv
     assert f"--dataset-path {client}/prompts.jsonl" in argv
-    sent = [json.loads(line) for line in (client / "prompts.jsonl").read_text().splitlines()]
-    assert [line["prompt"] for line in sent] == [line["text"] for line in sent] == ["one", "two", "one"]
+    sent = [
+        json.loads(line) for line in (client / "prompts.jsonl").read_text().splitlines()
+    ]
+    assert (
+        [line["prompt"] for line in sent]
+        == [line["text"] for line in sent]
+        == ["one", "two", "one"]
+    )
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [("{}", "line 1 is no JSON object with a prompt"), ("", "it holds no prompt"), (None, "No such file")],
+    [
+        ("{}", "line 1 is no JSON object with a prompt"),
+        ("", "it holds no prompt"),
+        (None, "No such file"),
+    ],
 )
-def test_a_data_set_that_cannot_be_used_is_said(address: str, client: Path, content: str | None, words: str) -> None:
+def test_a_data_set_that_cannot_be_used_is_said(
+    address: str, client: Path, content: str | None, words: str
+) -> None:
     data = client / "data.jsonl"
     if content is not None:
         data.write_text(content)
     code, log, _ = run(
-        openai_endpoint.command(case(), LOAD.model_copy(update={"url": address, "dataset": str(data)})), client
+        openai_endpoint.command(
+            case(), LOAD.model_copy(update={"url": address, "dataset": str(data)})
+        ),
+        client,
     )
     assert code == 1
     assert words in log.decode()
 
 
-def test_a_server_or_a_client_that_is_missing_is_said(address: str, client: Path, unused_port: int) -> None:
+def test_a_server_or_a_client_that_is_missing_is_said(
+    address: str, client: Path, unused_port: int
+) -> None:
     silent = LOAD.model_copy(update={"url": f"http://127.0.0.1:{unused_port}"})
     code, log, files = run(openai_endpoint.command(case(), silent), client)
     assert code == 1
-    assert f"no server answers at http://127.0.0.1:{unused_port}/v1/models" in log.decode()
-    assert openai_endpoint.parse(log, files, silent).problems == ("no report from the client",)
+    assert (
+        f"no server answers at http://127.0.0.1:{unused_port}/v1/models" in log.decode()
+    )
+    assert openai_endpoint.parse(log, files, silent).problems == (
+        "no report from the client",
+    )
     other = LOAD.model_copy(update={"url": address, "client": "aiperf"})
     code, log, _ = run(openai_endpoint.command(case(), other), client)
     assert code == 1

@@ -16,8 +16,15 @@ from sparkpub.record.record import metric_problems
 
 def test_every_workload_is_registered() -> None:
     assert set(WORKLOADS) == {
-        "matmul", "generate", "command", "trtllm-bench", "vllm-bench", "llama-bench", "openai-endpoint", "ctranslate2",
-    }  # fmt: skip
+        "matmul",
+        "generate",
+        "command",
+        "trtllm-bench",
+        "vllm-bench",
+        "llama-bench",
+        "openai-endpoint",
+        "ctranslate2",
+    }
 
 
 PARTS = {
@@ -40,50 +47,117 @@ def test_every_option_says_what_it_means(part: str) -> None:
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
-@pytest.mark.parametrize("log", [b"", b"\xff\xfe\x00", b"\x1b[31mTraceback", b"NaN", b"[[[[", b"{}"])
-def test_no_parser_raises_and_none_calls_nothing_complete(name: str, log: bytes) -> None:
+@pytest.mark.parametrize(
+    "log", [b"", b"\xff\xfe\x00", b"\x1b[31mTraceback", b"NaN", b"[[[[", b"{}"]
+)
+def test_no_parser_raises_and_none_calls_nothing_complete(
+    name: str, log: bytes
+) -> None:
     answer = WORKLOADS[name].parse(log, {"report": log, "requests": log}, None)
     assert not answer.complete
     assert answer.problems
 
 
-JUNK = [None, "x", "", [], [[]], {}, {"a": 1}, -1, 0, 1e308, float("nan"), True, "\ud800"]
+JUNK = [
+    None,
+    "x",
+    "",
+    [],
+    [[]],
+    {},
+    {"a": 1},
+    -1,
+    0,
+    1e308,
+    float("nan"),
+    True,
+    "\ud800",
+]
 PHASE = {"name": "load", "start_seconds": 0.0, "end_seconds": 1.0}
 LOGS = Path(__file__).parents[2] / "data/logs/trtllm-bench"
 REPORTS: dict[str, tuple[Any, Any]] = {
     "matmul": (
-        {"gflop_s": 1.0, "mean_ms": 1.0, "times_ms": [1.0], "correct": True, "size": 5, "settings": {"a": "b"},
-         "phases": [PHASE], "phases_epoch": 1.0, "device": "cpu"},
+        {
+            "gflop_s": 1.0,
+            "mean_ms": 1.0,
+            "times_ms": [1.0],
+            "correct": True,
+            "size": 5,
+            "settings": {"a": "b"},
+            "phases": [PHASE],
+            "phases_epoch": 1.0,
+            "device": "cpu",
+        },
         None,
     ),
     "generate": (
-        {"metrics": {"output_throughput_tok_s": 1.0}, "unavailable": {"kv_cache_gib": "x"}, "problems": ["y"],
-         "observed": {"parameters": 5, "settings": {"a": "b"}, "config_sha256": "0" * 64}, "phases": [PHASE],
-         "phases_epoch": 1.0},
-        {"requests": [{"ttft_ms": 1.0, "latency_ms": 2.0, "output_tokens": 5}], "itl_ms": [[1.0]]},
+        {
+            "metrics": {"output_throughput_tok_s": 1.0},
+            "unavailable": {"kv_cache_gib": "x"},
+            "problems": ["y"],
+            "observed": {
+                "parameters": 5,
+                "settings": {"a": "b"},
+                "config_sha256": "0" * 64,
+            },
+            "phases": [PHASE],
+            "phases_epoch": 1.0,
+        },
+        {
+            "requests": [{"ttft_ms": 1.0, "latency_ms": 2.0, "output_tokens": 5}],
+            "itl_ms": [[1.0]],
+        },
     ),
     "trtllm-bench": (
         json.loads((LOGS / "report-and-requests.report.json").read_text()),
         json.loads((LOGS / "report-and-requests.requests.json").read_text())[:1],
     ),
     "vllm-bench": (
-        {"latencies": [1.0], "avg_latency": 1.0, "elapsed_time": 1.0, "completed": 1, "failed": 1, "duration": 1.0,
-         "model_id": "m", "num_requests": 1, "output_throughput": 1.0, "mean_ttft_ms": 1.0},
+        {
+            "latencies": [1.0],
+            "avg_latency": 1.0,
+            "elapsed_time": 1.0,
+            "completed": 1,
+            "failed": 1,
+            "duration": 1.0,
+            "model_id": "m",
+            "num_requests": 1,
+            "output_throughput": 1.0,
+            "mean_ttft_ms": 1.0,
+        },
         None,
     ),
     "llama-bench": (
-        [{"n_gen": 1, "n_prompt": 0, "avg_ts": 1.0, "samples_ns": [1], "samples_ts": [1.0, 2.0],
-          "model_size": 1, "model_n_params": 1, "build_commit": "a", "build_number": 1,
-          "type_k": "f16", "gpu_info": "x", "n_threads": 4}],
+        [
+            {
+                "n_gen": 1,
+                "n_prompt": 0,
+                "avg_ts": 1.0,
+                "samples_ns": [1],
+                "samples_ts": [1.0, 2.0],
+                "model_size": 1,
+                "model_n_params": 1,
+                "build_commit": "a",
+                "build_number": 1,
+                "type_k": "f16",
+                "gpu_info": "x",
+                "n_threads": 4,
+            }
+        ],
         None,
     ),
     "openai-endpoint": (
-        {"aiperf_version": "0.13.0", "request_latency": {"unit": "ms", "avg": 1.0}, "is_complete": True,
-         "output_token_throughput": {"unit": "tokens/sec", "avg": 1.0}, "request_count": {"avg": 1},
-         "benchmark_duration": {"unit": "sec", "avg": 1.0}},
+        {
+            "aiperf_version": "0.13.0",
+            "request_latency": {"unit": "ms", "avg": 1.0},
+            "is_complete": True,
+            "output_token_throughput": {"unit": "tokens/sec", "avg": 1.0},
+            "request_count": {"avg": 1},
+            "benchmark_duration": {"unit": "sec", "avg": 1.0},
+        },
         None,
     ),
-}  # fmt: skip
+}
 
 
 def damaged(document: Any) -> Iterator[Any]:
@@ -95,7 +169,10 @@ def damaged(document: Any) -> Iterator[Any]:
             yield from (document | {key: other} for other in damaged(value))
     elif isinstance(document, list):
         for index, value in enumerate(document):
-            yield from ([*document[:index], other, *document[index + 1 :]] for other in damaged(value))
+            yield from (
+                [*document[:index], other, *document[index + 1 :]]
+                for other in damaged(value)
+            )
 
 
 def test_every_parser_is_damaged() -> None:
@@ -107,15 +184,24 @@ def test_every_parser_is_damaged() -> None:
 def test_no_damage_to_a_report_makes_a_parser_raise(name: str) -> None:
     report, requests = REPORTS[name]
     pairs = [(other, requests) for other in damaged(report)]
-    pairs += [(report, other) for other in damaged(requests)] if requests is not None else []
+    pairs += (
+        [(report, other) for other in damaged(requests)] if requests is not None else []
+    )
     assert len(pairs) > 100
     for one, two in pairs:
-        files = {"report": json.dumps(one).encode(), "requests": json.dumps(two).encode()}
+        files = {
+            "report": json.dumps(one).encode(),
+            "requests": json.dumps(two).encode(),
+        }
         answer = WORKLOADS[name].parse(b"", files, None)
         for metric, value in answer.metrics.items():
             assert not metric_problems(metric, value), (one, two)
         assert answer.samples.keys() <= answer.metrics.keys()
-        assert all(math.isfinite(value) for values in answer.samples.values() for value in values)
+        assert all(
+            math.isfinite(value)
+            for values in answer.samples.values()
+            for value in values
+        )
 
 
 @pytest.mark.parametrize(
@@ -131,4 +217,7 @@ def test_no_damage_to_a_report_makes_a_parser_raise(name: str) -> None:
     ],
 )
 def test_no_escape_sequence_hides_a_figure(printed: bytes) -> None:
-    assert reading.search(reading.lines(b"\xb0\n" + printed + b"\n"), r"rate ([0-9.]+)") == "5"
+    assert (
+        reading.search(reading.lines(b"\xb0\n" + printed + b"\n"), r"rate ([0-9.]+)")
+        == "5"
+    )

@@ -33,29 +33,48 @@ INFO 11-09 10:00:19 [kv_cache_utils.py:1087] GPU KV cache size: 1,000,000 tokens
 
 def case(**changes: Any) -> Case:
     facts: dict[str, Any] = {
-        "model_key": "tiny", "model_id": "tiny/model", "model_path": "/models/tiny", "model_config": None,
-        "random_weights": False, "iteration": 1, "seed": 42,
-    }  # fmt: skip
+        "model_key": "tiny",
+        "model_id": "tiny/model",
+        "model_path": "/models/tiny",
+        "model_config": None,
+        "random_weights": False,
+        "iteration": 1,
+        "seed": 42,
+    }
     return Case(**facts | changes)
 
 
-def values(log: bytes, report: Any, options: VllmBenchOptions | None = None) -> dict[str, float | None]:
+def values(
+    log: bytes, report: Any, options: VllmBenchOptions | None = None
+) -> dict[str, float | None]:
     answer = vllm_bench.parse(log, {"report": json.dumps(report).encode()}, options)
     return {name: metric.value for name, metric in answer.metrics.items()}
 
 
 def test_throughput_counts_output_tokens_from_the_printed_line() -> None:
     report = {
-        "elapsed_time": 10.0, "num_requests": 100, "total_num_tokens": 64_000, "requests_per_second": 10.0,
+        "elapsed_time": 10.0,
+        "num_requests": 100,
+        "total_num_tokens": 64_000,
+        "requests_per_second": 10.0,
         "tokens_per_second": 6400.0,
-    }  # fmt: skip
-    log = ENGINE + b"Throughput: 10.00 requests/s, 6400.00 total tokens/s, 1280.00 output tokens/s\n"
+    }
+    log = (
+        ENGINE
+        + b"Throughput: 10.00 requests/s, 6400.00 total tokens/s, 1280.00 output tokens/s\n"
+    )
     found = values(log, report)
     assert found["output_throughput_tok_s"] == 1280.0
     assert found["total_throughput_tok_s"] == 6400.0
     assert found["measured_time_ms"] == 10_000.0
-    observed = vllm_bench.parse(log, {"report": json.dumps(report).encode()}, None).observed
-    assert (observed.engine_version, observed.model_path, observed.dtype) == ("0.11.0", "/models/tiny", "bfloat16")
+    observed = vllm_bench.parse(
+        log, {"report": json.dumps(report).encode()}, None
+    ).observed
+    assert (observed.engine_version, observed.model_path, observed.dtype) == (
+        "0.11.0",
+        "/models/tiny",
+        "bfloat16",
+    )
     assert observed.random_weights is True
     assert observed.quantization is None
     # 53.41 x 2^30 / 1,000,000 = 57348.6 bytes per token.
@@ -64,16 +83,29 @@ def test_throughput_counts_output_tokens_from_the_printed_line() -> None:
 
 
 def test_the_total_rate_is_never_taken_for_the_output_rate() -> None:
-    report = {"elapsed_time": 10.0, "num_requests": 100, "total_num_tokens": 64_000, "tokens_per_second": 6400.0}
+    report = {
+        "elapsed_time": 10.0,
+        "num_requests": 100,
+        "total_num_tokens": 64_000,
+        "tokens_per_second": 6400.0,
+    }
     answer = vllm_bench.parse(b"", {"report": json.dumps(report).encode()}, None)
     assert "output_throughput_tok_s" not in answer.metrics
     assert not answer.complete
 
 
 def test_latency_is_per_batch_and_the_rate_needs_its_size() -> None:
-    report = {"avg_latency": 2.0, "latencies": [1.0, 2.0, 3.0], "percentiles": {"50": 2.0}}
+    report = {
+        "avg_latency": 2.0,
+        "latencies": [1.0, 2.0, 3.0],
+        "percentiles": {"50": 2.0},
+    }
     assert "output_throughput_tok_s" not in values(b"", report)
-    found = values(b"", report, VllmBenchOptions(mode="latency", batch_size=4, output_tokens=10, requests=3))
+    found = values(
+        b"",
+        report,
+        VllmBenchOptions(mode="latency", batch_size=4, output_tokens=10, requests=3),
+    )
     assert found["request_latency_mean_ms"] == 2000.0
     # Type 7 quantile of 1, 2, 3 at 0.95: position 1.9, so 2 + 0.9 = 2.9 s.
     assert found["request_latency_p95_ms"] == pytest.approx(2900.0)
@@ -83,21 +115,48 @@ def test_latency_is_per_batch_and_the_rate_needs_its_size() -> None:
 
 def test_serve_also_as_appended_lines() -> None:
     report = {
-        "date": "20251109-100000", "backend": "vllm", "model_id": "/models/tiny", "request_rate": "inf",
-        "duration": 4.0, "completed": 8, "failed": 0, "total_input_tokens": 800, "total_output_tokens": 400,
-        "request_throughput": 2.0, "request_goodput:": None,
-        "output_throughput": 100.0, "total_token_throughput": 300.0,
-        "mean_ttft_ms": 20.0, "median_ttft_ms": 18.0, "p99_ttft_ms": 40.0, "mean_tpot_ms": 9.0, "p95_itl_ms": 11.0,
+        "date": "20251109-100000",
+        "backend": "vllm",
+        "model_id": "/models/tiny",
+        "request_rate": "inf",
+        "duration": 4.0,
+        "completed": 8,
+        "failed": 0,
+        "total_input_tokens": 800,
+        "total_output_tokens": 400,
+        "request_throughput": 2.0,
+        "request_goodput:": None,
+        "output_throughput": 100.0,
+        "total_token_throughput": 300.0,
+        "mean_ttft_ms": 20.0,
+        "median_ttft_ms": 18.0,
+        "p99_ttft_ms": 40.0,
+        "mean_tpot_ms": 9.0,
+        "p95_itl_ms": 11.0,
         "mean_e2el_ms": 500.0,
-    }  # fmt: skip
+    }
     expected = {
-        "output_throughput_tok_s": 100.0, "total_throughput_tok_s": 300.0, "request_throughput_req_s": 2.0,
-        "measured_time_ms": 4000.0, "ttft_mean_ms": 20.0, "ttft_p50_ms": 18.0, "ttft_p99_ms": 40.0, "tpot_mean_ms": 9.0,
-        "itl_p95_ms": 11.0, "request_latency_mean_ms": 500.0,
-    }  # fmt: skip
+        "output_throughput_tok_s": 100.0,
+        "total_throughput_tok_s": 300.0,
+        "request_throughput_req_s": 2.0,
+        "measured_time_ms": 4000.0,
+        "ttft_mean_ms": 20.0,
+        "ttft_p50_ms": 18.0,
+        "ttft_p99_ms": 40.0,
+        "tpot_mean_ms": 9.0,
+        "itl_p95_ms": 11.0,
+        "request_latency_mean_ms": 500.0,
+    }
     assert values(b"", report) == expected
-    assert vllm_bench.parse(b"", {"report": json.dumps(report).encode()}, None).observed.requests == 8
-    failed = vllm_bench.parse(b"", {"report": json.dumps(report | {"failed": 3}).encode()}, None)
+    assert (
+        vllm_bench.parse(
+            b"", {"report": json.dumps(report).encode()}, None
+        ).observed.requests
+        == 8
+    )
+    failed = vllm_bench.parse(
+        b"", {"report": json.dumps(report | {"failed": 3}).encode()}, None
+    )
     assert failed.problems == ("3 requests failed",)
 
 
@@ -106,7 +165,9 @@ LOGS = Path(__file__).parents[2] / "data/logs/vllm-bench"
 
 def real(mode: str, options: VllmBenchOptions | None = None) -> Answer:
     report = (LOGS / f"0.24-{mode}.report.json").read_bytes()
-    return vllm_bench.parse((LOGS / f"0.24-{mode}.log").read_bytes(), {"report": report}, options)
+    return vllm_bench.parse(
+        (LOGS / f"0.24-{mode}.log").read_bytes(), {"report": report}, options
+    )
 
 
 def test_a_real_run_in_mode_throughput() -> None:
@@ -124,7 +185,10 @@ def test_a_real_run_in_mode_throughput() -> None:
     assert answer.observed.input_tokens_mean == pytest.approx(51207 / 50)
     assert answer.observed.output_tokens_mean == 128
     assert answer.problems == ("prompts had 1024.14 tokens on average instead of 512",)
-    assert (answer.observed.engine, answer.observed.engine_version) == ("vLLM", "0.24.0")
+    assert (answer.observed.engine, answer.observed.engine_version) == (
+        "vLLM",
+        "0.24.0",
+    )
     assert answer.observed.batch_size == 8
     assert answer.observed.random_weights is True
 
@@ -132,7 +196,9 @@ def test_a_real_run_in_mode_throughput() -> None:
 def test_a_real_run_in_mode_latency() -> None:
     answer = real("latency", VllmBenchOptions(mode="latency", requests=5))
     value = {name: metric.value for name, metric in answer.metrics.items()}
-    assert value["request_latency_mean_ms"] == pytest.approx(726.4679242)  # printed: Avg latency: 0.7264679242000056
+    assert value["request_latency_mean_ms"] == pytest.approx(
+        726.4679242
+    )  # printed: Avg latency: 0.7264679242000056
     assert value["request_latency_p50_ms"] == pytest.approx(727.887174999978)
     assert value["request_latency_p99_ms"] == pytest.approx(730.6692010800202)
     # 8 sequences x 128 tokens in the mean time of a batch.
@@ -147,17 +213,39 @@ def test_a_real_run_in_mode_serve() -> None:
     value = {name: metric.value for name, metric in answer.metrics.items()}
     assert next(iter(value)) == "output_throughput_tok_s"
     printed = {
-        "output_throughput_tok_s": 1191.75, "total_throughput_tok_s": 5960.60, "request_throughput_req_s": 9.31,
-        "ttft_mean_ms": 135.54, "ttft_p50_ms": 88.96, "ttft_p90_ms": 451.63, "ttft_p95_ms": 452.32,
-        "ttft_p99_ms": 452.74, "tpot_mean_ms": 5.09, "tpot_p50_ms": 5.02, "tpot_p99_ms": 5.54, "itl_p95_ms": 5.63,
-        "request_latency_mean_ms": 781.49, "request_latency_p50_ms": 724.04, "request_latency_p99_ms": 1092.73,
-        "measured_time_ms": 5370.0, "weights_gib": 14.29, "kv_cache_gib": 112.89, "kv_cache_tokens": 2_113_888.0,
-    }  # fmt: skip
+        "output_throughput_tok_s": 1191.75,
+        "total_throughput_tok_s": 5960.60,
+        "request_throughput_req_s": 9.31,
+        "ttft_mean_ms": 135.54,
+        "ttft_p50_ms": 88.96,
+        "ttft_p90_ms": 451.63,
+        "ttft_p95_ms": 452.32,
+        "ttft_p99_ms": 452.74,
+        "tpot_mean_ms": 5.09,
+        "tpot_p50_ms": 5.02,
+        "tpot_p99_ms": 5.54,
+        "itl_p95_ms": 5.63,
+        "request_latency_mean_ms": 781.49,
+        "request_latency_p50_ms": 724.04,
+        "request_latency_p99_ms": 1092.73,
+        "measured_time_ms": 5370.0,
+        "weights_gib": 14.29,
+        "kv_cache_gib": 112.89,
+        "kv_cache_tokens": 2_113_888.0,
+    }
     assert {name: value[name] for name in printed} == pytest.approx(printed, rel=1e-3)
     observed = answer.observed
     # Printed: Total input tokens: 25610, Total generated tokens: 6400, of 50 requests.
-    assert (observed.requests, observed.input_tokens_mean, observed.output_tokens_mean) == (50, 25610 / 50, 128)
-    assert (observed.batch_size, observed.random_weights, observed.measured_seconds) == (8, True, 5.370263500999954)
+    assert (
+        observed.requests,
+        observed.input_tokens_mean,
+        observed.output_tokens_mean,
+    ) == (50, 25610 / 50, 128)
+    assert (
+        observed.batch_size,
+        observed.random_weights,
+        observed.measured_seconds,
+    ) == (8, True, 5.370263500999954)
     assert not answer.problems
     shorter = real("serve", VllmBenchOptions(mode="serve", output_tokens=256))
     assert shorter.problems == ("outputs had 128 tokens on average instead of 256",)
@@ -165,14 +253,21 @@ def test_a_real_run_in_mode_serve() -> None:
 
 def test_the_report_of_a_client_alone_names_no_engine() -> None:
     report = json.loads((LOGS / "0.24-serve.report.json").read_text())
-    assert vllm_bench.parse(b"", {"report": json.dumps(report).encode()}, None).observed.engine is None
+    assert (
+        vllm_bench.parse(
+            b"", {"report": json.dumps(report).encode()}, None
+        ).observed.engine
+        is None
+    )
     own = json.dumps(report | {"backend": "vllm"}).encode()
     assert vllm_bench.parse(b"", {"report": own}, None).observed.engine == "vLLM"
 
 
 def test_latencies_of_requests_are_not_taken_for_those_of_batches() -> None:
     """Since 0.32 the report of mode serve lists the latency of each request, too."""
-    report = json.loads((LOGS / "0.24-serve.report.json").read_text()) | {"latencies": [0.7, 0.8]}
+    report = json.loads((LOGS / "0.24-serve.report.json").read_text()) | {
+        "latencies": [0.7, 0.8]
+    }
     found = values(b"", report)
     assert found["output_throughput_tok_s"] == 1191.7478534914176
     assert found["request_latency_mean_ms"] == 781.4857745000029
@@ -184,14 +279,19 @@ def test_a_report_of_nothing_is_no_result() -> None:
     answer = vllm_bench.parse(b"", {"report": report}, None)
     assert not answer.complete
     assert (answer.metrics, answer.problems) == ({}, ("no request succeeded",))
-    broken_off = vllm_bench.parse(b"", {"report": (LOGS / "0.32-failures.report.json").read_bytes()}, None)
+    broken_off = vllm_bench.parse(
+        b"", {"report": (LOGS / "0.32-failures.report.json").read_bytes()}, None
+    )
     assert broken_off.problems == ("8 requests failed",)
     assert broken_off.observed.requests == 2
 
 
 def test_a_real_run_on_a_processor() -> None:
     """vLLM 0.32 on two cores, on which it has a cache of keys and values, and says no size of the weights."""
-    log, report = (LOGS / "0.32-throughput.log").read_bytes(), (LOGS / "0.32-throughput.report.json").read_bytes()
+    log, report = (
+        (LOGS / "0.32-throughput.log").read_bytes(),
+        (LOGS / "0.32-throughput.report.json").read_bytes(),
+    )
     answer = vllm_bench.parse(log, {"report": report}, None)
     value = {name: metric.value for name, metric in answer.metrics.items()}
     # Printed: 0.71 requests/s, 56.87 total tokens/s, 11.35 output tokens/s; 1027 + 256 tokens of 16 requests.
@@ -203,7 +303,10 @@ def test_a_real_run_on_a_processor() -> None:
     seen = answer.observed
     assert (seen.input_tokens_mean, seen.output_tokens_mean) == (1027 / 16, 16)
     assert (seen.engine_version, seen.model_path) == ("0.32.0", "models/tiny-llama")
-    log, report = (LOGS / "0.32-latency.log").read_bytes(), (LOGS / "0.32-latency.report.json").read_bytes()
+    log, report = (
+        (LOGS / "0.32-latency.log").read_bytes(),
+        (LOGS / "0.32-latency.report.json").read_bytes(),
+    )
     latency = vllm_bench.parse(log, {"report": report}, None).metrics
     # Printed: Avg latency: 2.9672320689999956 seconds; 90% percentile latency: 5.105978035000135 seconds.
     assert latency["request_latency_mean_ms"].value == pytest.approx(2967.232069)
@@ -211,13 +314,17 @@ def test_a_real_run_on_a_processor() -> None:
 
 
 def test_the_engine_is_asked_for_the_lengths_that_are_declared() -> None:
-    throughput = vllm_bench.command(case(random_weights=True), VllmBenchOptions(extra_args=("--x", "0.5"))).argv
+    throughput = vllm_bench.command(
+        case(random_weights=True), VllmBenchOptions(extra_args=("--x", "0.5"))
+    ).argv
     assert throughput[:5] == ("vllm", "bench", "throughput", "--model", "/models/tiny")
     assert throughput[throughput.index("--load-format") + 1] == "dummy"
     assert throughput[throughput.index("--random-input-len") + 1] == "512"
     assert "--input-len" not in throughput  # it would be ignored
     assert throughput[-2:] == ("--x", "0.5")
-    latency = vllm_bench.command(case(), VllmBenchOptions(mode="latency", requests=30, warmup=10)).argv
+    latency = vllm_bench.command(
+        case(), VllmBenchOptions(mode="latency", requests=30, warmup=10)
+    ).argv
     assert latency[latency.index("--input-len") + 1] == "512"
     assert latency[latency.index("--num-iters") + 1] == "30"
     assert latency[latency.index("--num-iters-warmup") + 1] == "10"
@@ -234,14 +341,22 @@ def test_a_server_of_its_own() -> None:
     assert server == (
         "vllm serve /models/tiny --host 127.0.0.1 --port 8137 --max-num-seqs 8 --seed 42 --load-format dummy"
     )
-    for words in ("--max-concurrency 4", "--request-rate 2.5", "--num-warmups 16", "--temperature 0.0", "--seed 42"):
+    for words in (
+        "--max-concurrency 4",
+        "--request-rate 2.5",
+        "--num-warmups 16",
+        "--temperature 0.0",
+        "--seed 42",
+    ):
         assert words in client
     assert "--base-url http://127.0.0.1:8137" in client
 
 
 def test_the_server_of_the_environment() -> None:
     served = case(server=Server(argv=("vllm", "serve"), port=8200), workload_key="c4")
-    options = VllmBenchOptions(mode="serve", concurrency=4, extra_args=("--burstiness", "2"))
+    options = VllmBenchOptions(
+        mode="serve", concurrency=4, extra_args=("--burstiness", "2")
+    )
     client = vllm_bench.command(served, options)
     assert client.argv[:7] == (
         "vllm",
@@ -252,14 +367,19 @@ def test_the_server_of_the_environment() -> None:
         "--base-url",
         "http://127.0.0.1:8200",
     )
-    assert client.argv[client.argv.index("--seed") + 1] == str(served.prompt_seed) != "42"
+    assert (
+        client.argv[client.argv.index("--seed") + 1] == str(served.prompt_seed) != "42"
+    )
     assert client.argv[-2:] == ("--burstiness", "2")
     assert client.files == {}
     with pytest.raises(WorkloadError, match="batch_size is said by the arguments"):
         vllm_bench.command(served, VllmBenchOptions(mode="serve", batch_size=4))
 
 
-@pytest.mark.parametrize("option", [{"concurrency": 4}, {"request_rate": 1.0}, {"temperature": 1}, {"warmup": 1}])
+@pytest.mark.parametrize(
+    "option",
+    [{"concurrency": 4}, {"request_rate": 1.0}, {"temperature": 1}, {"warmup": 1}],
+)
 def test_options_of_another_mode_are_refused(option: dict[str, Any]) -> None:
     with pytest.raises(ValidationError, match=f"{next(iter(option))} is for mode"):
         VllmBenchOptions(**option)
@@ -271,11 +391,19 @@ def test_options_of_another_mode_are_refused(option: dict[str, Any]) -> None:
         ("throughput", "Processed prompts:   0%|", "Adding requests: 100%|"),
         ("latency", "Profiling iterations:   0%|", "Warmup iterations: 100%|"),
         ("latency", "Bench iterations:   0%|", "Warmup iterations: 100%|"),
-        ("serve", "Initial test run completed. Starting main benchmark run...", "Starting initial single prompt test"),
+        (
+            "serve",
+            "Initial test run completed. Starting main benchmark run...",
+            "Starting initial single prompt test",
+        ),
     ],
-)  # fmt: skip
-def test_the_measurement_begins_with_a_line_that_comes_at_once(mode: str, begins: str, before: str) -> None:
-    command = vllm_bench.command(case(), VllmBenchOptions.model_validate({"mode": mode}))
+)
+def test_the_measurement_begins_with_a_line_that_comes_at_once(
+    mode: str, begins: str, before: str
+) -> None:
+    command = vllm_bench.command(
+        case(), VllmBenchOptions.model_validate({"mode": mode})
+    )
     assert command.variables["PYTHONUNBUFFERED"] == "1"
     assert command.measured_from is not None
     assert re.search(command.measured_from, begins)
@@ -294,19 +422,40 @@ server.serve_forever()
 """
 
 
-def drive(port: int, server: list[str], client: list[str]) -> subprocess.CompletedProcess[bytes]:
-    driver = [sys.executable, "-c", reading.payload("vllm_serve.py").decode(), str(port), "20"]
-    return subprocess.run([*driver, "--", *server, "--", *client], check=False, capture_output=True)
+def drive(
+    port: int, server: list[str], client: list[str]
+) -> subprocess.CompletedProcess[bytes]:
+    driver = [
+        sys.executable,
+        "-c",
+        reading.payload("vllm_serve.py").decode(),
+        str(port),
+        "20",
+    ]
+    return subprocess.run(
+        [*driver, "--", *server, "--", *client], check=False, capture_output=True
+    )
 
 
-def test_the_driver_waits_for_the_server_and_stops_it(unused_port: int, tmp_path: Path) -> None:
+def test_the_driver_waits_for_the_server_and_stops_it(
+    unused_port: int, tmp_path: Path
+) -> None:
     mark = tmp_path / "measured"
-    client = [sys.executable, "-c", f"import pathlib, sys; pathlib.Path({str(mark)!r}).touch(); sys.exit(7)"]
+    client = [
+        sys.executable,
+        "-c",
+        f"import pathlib, sys; pathlib.Path({str(mark)!r}).touch(); sys.exit(7)",
+    ]
     done = drive(unused_port, [sys.executable, "-c", SERVER, str(unused_port)], client)
     assert mark.exists()
     assert done.returncode == 7
     # The port is free again: the server has ended with the benchmark.
-    assert drive(unused_port, [sys.executable, "-c", SERVER, str(unused_port)], client).returncode == 7
+    assert (
+        drive(
+            unused_port, [sys.executable, "-c", SERVER, str(unused_port)], client
+        ).returncode
+        == 7
+    )
 
 
 def test_a_server_that_dies_is_not_waited_for(unused_port: int) -> None:

@@ -7,7 +7,9 @@ from sparkpub.record import catalogue
 from sparkpub.record.errors import CatalogueError
 
 
-def qwen2_parameters(layers: int, hidden: int, kv_heads: int, head_dim: int, inner: int, vocabulary: int) -> int:
+def qwen2_parameters(
+    layers: int, hidden: int, kv_heads: int, head_dim: int, inner: int, vocabulary: int
+) -> int:
     """Qwen2: biases on q, k, v; three MLP matrices; two norms a layer and one at the end; untied embeddings."""
     query = hidden * hidden + hidden
     key_value = 2 * (hidden * kv_heads * head_dim + kv_heads * head_dim)
@@ -22,24 +24,41 @@ def qwen2_parameters(layers: int, hidden: int, kv_heads: int, head_dim: int, inn
         ("Qwen/Qwen2.5-72B-Instruct", (80, 8192, 8, 128, 29568, 152064)),
     ],
 )
-def test_dense_models_add_up(name: str, shape: tuple[int, int, int, int, int, int]) -> None:
+def test_dense_models_add_up(
+    name: str, shape: tuple[int, int, int, int, int, int]
+) -> None:
     layers, hidden, kv_heads, head_dim, _, vocabulary = shape
     model = catalogue.models()[name]
     assert model.parameters == model.active_parameters == qwen2_parameters(*shape)
     assert model.weight_bytes == 2 * qwen2_parameters(*shape)
-    assert model.dense_bytes_per_step == 2 * (qwen2_parameters(*shape) - vocabulary * hidden)
+    assert model.dense_bytes_per_step == 2 * (
+        qwen2_parameters(*shape) - vocabulary * hidden
+    )
     assert model.kv_bytes_per_token == 2 * layers * kv_heads * head_dim * 2
     assert model.source == "catalogue"
 
 
 def test_gpt_oss_adds_up() -> None:
-    layers, hidden, heads, kv_heads, head_dim, experts, chosen, vocabulary = 36, 2880, 64, 8, 64, 128, 4, 201088
+    layers, hidden, heads, kv_heads, head_dim, experts, chosen, vocabulary = (
+        36,
+        2880,
+        64,
+        8,
+        64,
+        128,
+        4,
+        201088,
+    )
     expert_weights, expert_biases = 3 * hidden * hidden, 3 * hidden
     queries = hidden * heads * head_dim + heads * head_dim
     key_value = 2 * (hidden * kv_heads * head_dim + kv_heads * head_dim)
     output = heads * head_dim * hidden + hidden
     router, norms, sinks = hidden * experts + experts, 2 * hidden, heads
-    dense = layers * (queries + key_value + output + router + norms + sinks) + hidden + vocabulary * hidden
+    dense = (
+        layers * (queries + key_value + output + router + norms + sinks)
+        + hidden
+        + vocabulary * hidden
+    )
     all_experts = layers * experts * (expert_weights + expert_biases)
 
     model = catalogue.models()["openai/gpt-oss-120b"]
@@ -48,7 +67,9 @@ def test_gpt_oss_adds_up() -> None:
     assert model.active_parameters == all_experts * chosen // experts + dense
     assert model.dense_bytes_per_step == 2 * dense
     # MXFP4: 4 bits a weight and one 8-bit scale for 32 of them, 4.25 bits = 17/32 byte
-    assert model.expert_bytes == layers * experts * (expert_weights * 17 // 32 + 2 * expert_biases)
+    assert model.expert_bytes == layers * experts * (
+        expert_weights * 17 // 32 + 2 * expert_biases
+    )
     assert model.weight_bytes == model.expert_bytes + 2 * (dense + vocabulary * hidden)
     # OpenAI's model card, table 1: 116.83 B and 5.13 B parameters, 60.8 GiB
     assert round(model.parameters / 1e9, 2) == 116.83
@@ -64,9 +85,15 @@ def test_kinds_of_machines_are_found_by_the_name_the_driver_gives() -> None:
 
 
 def test_every_fact_has_a_public_source() -> None:
-    for kind, names in (("models", catalogue.models()), ("machines", catalogue.machines())):
+    for kind, names in (
+        ("models", catalogue.models()),
+        ("machines", catalogue.machines()),
+    ):
         for name in names:
-            assert all(fact.source.url.startswith("https://") for fact in catalogue.facts(kind, name))
+            assert all(
+                fact.source.url.startswith("https://")
+                for fact in catalogue.facts(kind, name)
+            )
 
 
 def test_an_unknown_entry_names_those_there_are() -> None:
@@ -77,9 +104,15 @@ def test_an_unknown_entry_names_those_there_are() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("sources: {}\nentries: {m: {layers: {value: 1, source: nowhere}}}", "m.layers: unknown source 'nowhere'"),
+        (
+            "sources: {}\nentries: {m: {layers: {value: 1, source: nowhere}}}",
+            "m.layers: unknown source 'nowhere'",
+        ),
         ("sources: {}\nentries: {m: {layers: {value: 1}}}", "entries.m.layers.source"),
-        ("sources: {}\nentries: {m: {layers: {value: 1, source: a, guess: b}}}", "entries.m.layers.guess"),
+        (
+            "sources: {}\nentries: {m: {layers: {value: 1, source: a, guess: b}}}",
+            "entries.m.layers.guess",
+        ),
     ],
 )
 def test_a_fact_without_its_source_is_refused(text: str, message: str) -> None:

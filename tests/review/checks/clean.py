@@ -17,7 +17,7 @@ import numpy as np
 
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record.campaign import Campaign
-from sparkpub.record.record import (  # fmt: skip
+from sparkpub.record.record import (
     Architecture,
     Event,
     Evidence,
@@ -35,16 +35,45 @@ from sparkpub.record.record import (  # fmt: skip
 from sparkpub.record.store import CAMPAIGN_FILE, to_json
 
 START = datetime(2026, 11, 20, 22, tzinfo=UTC)
-DENSE = Architecture(source="matrix", weight_bytes=6_500_000_000, dense_bytes_per_step=6_000_000_000, expert_bytes=0,
-                     kv_bytes_per_token=28_672)  # fmt: skip
+DENSE = Architecture(
+    source="matrix",
+    weight_bytes=6_500_000_000,
+    dense_bytes_per_step=6_000_000_000,
+    expert_bytes=0,
+    kv_bytes_per_token=28_672,
+)
 MODELS: dict[str, dict[str, Any]] = {
-    "dense": {"id": "example/dense-3b", "architecture": DENSE, "tok_s": 220.0, "weights": 6.05, "kv_bytes": 28_672},
-    "sparse": {"id": "openai/gpt-oss-120b", "architecture": None, "tok_s": 80.0, "weights": 63.32, "kv_bytes": 73_728},
+    "dense": {
+        "id": "example/dense-3b",
+        "architecture": DENSE,
+        "tok_s": 220.0,
+        "weights": 6.05,
+        "kv_bytes": 28_672,
+    },
+    "sparse": {
+        "id": "openai/gpt-oss-120b",
+        "architecture": None,
+        "tok_s": 80.0,
+        "weights": 63.32,
+        "kv_bytes": 73_728,
+    },
 }
-WORKLOAD = {"type": "trtllm-bench", "requests": 128, "input_tokens": 512, "output_tokens": 128, "max_batch_size": 8,
-            "concurrency": 8}  # fmt: skip
-MACHINE = Machine(id="m1", kind="dgx-spark", memory_total_gib=119.7, unified_memory=True, driver="580.95.05",
-                  gpus=(Gpu(name="NVIDIA GB10", clock_max_sm_mhz=3003),))  # fmt: skip
+WORKLOAD = {
+    "type": "trtllm-bench",
+    "requests": 128,
+    "input_tokens": 512,
+    "output_tokens": 128,
+    "max_batch_size": 8,
+    "concurrency": 8,
+}
+MACHINE = Machine(
+    id="m1",
+    kind="dgx-spark",
+    memory_total_gib=119.7,
+    unified_memory=True,
+    driver="580.95.05",
+    gpus=(Gpu(name="NVIDIA GB10", clock_max_sm_mhz=3003),),
+)
 INTERVAL = 5.0
 
 
@@ -106,13 +135,28 @@ class Run:
     def report(self) -> bytes:
         mean = 8 * 1e3 * self.seconds / 128
         middle = mean * self.p50_factor
-        latency = {"average": mean, "minimum": 0.8 * mean, "p50": middle, "p90": 1.1 * mean, "p95": 1.13 * mean,
-                   "p99": 1.15 * mean, "maximum": 1.2 * mean}  # fmt: skip
+        latency = {
+            "average": mean,
+            "minimum": 0.8 * mean,
+            "p50": middle,
+            "p90": 1.1 * mean,
+            "p95": 1.13 * mean,
+            "p99": 1.15 * mean,
+            "maximum": 1.2 * mean,
+        }
         report: dict[str, Any] = {
-            "engine": {"model": MODELS[self.model]["id"], "version": "1.1.0rc3", "backend": "Pytorch"},
+            "engine": {
+                "model": MODELS[self.model]["id"],
+                "version": "1.1.0rc3",
+                "backend": "Pytorch",
+            },
             "world_info": {"max_batch_size": 8, "max_num_tokens": 8192},
-            "request_info": {"num_requests": 128, "avg_num_concurrent_requests": 8.0, "avg_input_length": 512.0,
-                             "avg_output_length": 128.0},
+            "request_info": {
+                "num_requests": 128,
+                "avg_num_concurrent_requests": 8.0,
+                "avg_input_length": 512.0,
+                "avg_output_length": 128.0,
+            },
             "performance": {
                 "total_latency_ms": 1e3 * self.seconds,
                 "request_throughput_req_s": self.tok_s / 128,
@@ -120,53 +164,105 @@ class Run:
                 "system_total_throughput_tok_s": 5 * self.tok_s,
                 "request_latency_percentiles_ms": latency,
             },
-        }  # fmt: skip
+        }
         self.change_report(report)
         return json.dumps(report, indent=1).encode()
 
     def telemetry(self) -> bytes:
-        usual = {"gpu_utilization_percent": "96", "gpu_temp_celsius": "62", "gpu_clock_sm_mhz": "2411",
-                 "gpu_throttle_reasons": "0x0000000000000000", "gpu_foreign_processes": "0"}  # fmt: skip
+        usual = {
+            "gpu_utilization_percent": "96",
+            "gpu_temp_celsius": "62",
+            "gpu_clock_sm_mhz": "2411",
+            "gpu_throttle_reasons": "0x0000000000000000",
+            "gpu_foreign_processes": "0",
+        }
         idle = {"gpu_utilization_percent": "0", "gpu_temp_celsius": "40"}
         busy = usual | self.columns
-        rows = {True: ",".join((busy | idle | self.before).values()), False: ",".join(busy.values())}
+        rows = {
+            True: ",".join((busy | idle | self.before).values()),
+            False: ",".join(busy.values()),
+        }
         times = np.arange(-10, self.seconds + 20, INTERVAL)
         kept = [time for time in times if not self.silent[0] < time < self.silent[1]]
-        power = np.random.default_rng(int(self.started.timestamp())).normal(200, 5, len(kept))
-        samples = [f"{time:.1f},{watt:.3f},{rows[bool(time < 0)]}" for time, watt in zip(kept, power, strict=True)]
-        return "\n".join([f"elapsed_seconds,gpu_power_watt,{','.join(busy)}", *samples, ""]).encode()
+        power = np.random.default_rng(int(self.started.timestamp())).normal(
+            200, 5, len(kept)
+        )
+        samples = [
+            f"{time:.1f},{watt:.3f},{rows[bool(time < 0)]}"
+            for time, watt in zip(kept, power, strict=True)
+        ]
+        return "\n".join(
+            [f"elapsed_seconds,gpu_power_watt,{','.join(busy)}", *samples, ""]
+        ).encode()
 
     def write(self, folder: Path) -> Path:
         """Record and evidence, into the campaign's folder."""
-        files = {"log": self.log(), "report": self.report(), "telemetry": self.telemetry()}
-        suffixes = {"log": ".log", "report": ".report.json", "telemetry": ".telemetry.csv"}
-        answer = WORKLOADS["trtllm-bench"].parse(files["log"], {"report": files["report"]}, None)
+        files = {
+            "log": self.log(),
+            "report": self.report(),
+            "telemetry": self.telemetry(),
+        }
+        suffixes = {
+            "log": ".log",
+            "report": ".report.json",
+            "telemetry": ".telemetry.csv",
+        }
+        answer = WORKLOADS["trtllm-bench"].parse(
+            files["log"], {"report": files["report"]}, None
+        )
         metrics = dict(answer.metrics)
-        metrics["gpu_temp_start_celsius"] = MetricValue(value=40.0, unit="°C", source="sampler")
+        metrics["gpu_temp_start_celsius"] = MetricValue(
+            value=40.0, unit="°C", source="sampler"
+        )
         self.change_metrics(metrics)
         model = MODELS[self.model]
         usual: dict[str, Any] = {
-            "requested": Requested(model_id=model["id"], architecture=model["architecture"], workload=WORKLOAD,
-                                   environment={"type": "host"}),
+            "requested": Requested(
+                model_id=model["id"],
+                architecture=model["architecture"],
+                workload=WORKLOAD,
+                environment={"type": "host"},
+            ),
             "observed": answer.observed.model_copy(update=self.shown),
             "metrics": metrics,
             "evidence": tuple(
-                Evidence(role=role, path=f"{self.run_id}{suffixes[role]}", bytes=len(files[role]),
-                         sha256=hashlib.sha256(files[role]).hexdigest())
+                Evidence(
+                    role=role,
+                    path=f"{self.run_id}{suffixes[role]}",
+                    bytes=len(files[role]),
+                    sha256=hashlib.sha256(files[role]).hexdigest(),
+                )
                 for role in self.roles
             ),
-        }  # fmt: skip
+        }
         if self.status != "ok":
-            usual |= {"metrics": {}, "observed": Observed(), "evidence": (), "status_reason": "killed by signal 9"}
+            usual |= {
+                "metrics": {},
+                "observed": Observed(),
+                "evidence": (),
+                "status_reason": "killed by signal 9",
+            }
         record = Record(
-            run_id=self.run_id, campaign=folder.name, model=self.model, environment=self.environment, workload="w",
-            iteration=self.iteration, status=self.status, plan=Plan(position=self.position, order="interleaved"),
-            started=Moment.at(self.started), ended=Moment.at(self.started + timedelta(seconds=self.seconds + 15)),
-            phases=(Phase(name="measure", start_seconds=10, end_seconds=10 + self.seconds),),
-            exit_code=0 if self.status == "ok" else 137, duration_seconds=self.seconds + 15, gates=self.gates,
-            events=self.events, machine=self.machine,
+            run_id=self.run_id,
+            campaign=folder.name,
+            model=self.model,
+            environment=self.environment,
+            workload="w",
+            iteration=self.iteration,
+            status=self.status,
+            plan=Plan(position=self.position, order="interleaved"),
+            started=Moment.at(self.started),
+            ended=Moment.at(self.started + timedelta(seconds=self.seconds + 15)),
+            phases=(
+                Phase(name="measure", start_seconds=10, end_seconds=10 + self.seconds),
+            ),
+            exit_code=0 if self.status == "ok" else 137,
+            duration_seconds=self.seconds + 15,
+            gates=self.gates,
+            events=self.events,
+            machine=self.machine,
             **(usual | self.fields),
-        )  # fmt: skip
+        )
         for item in record.evidence:
             (folder / item.path).write_bytes(files[item.role])
         path = folder / f"{record.stem}.json"
@@ -179,14 +275,27 @@ def clean_runs(seed: int = 0, iterations: int = 10) -> list[Run]:
     draw = np.random.default_rng(seed)
     runs = []
     for iteration in range(1, iterations + 1):
-        environments = ["native", "container"] if iteration % 2 else ["container", "native"]
+        environments = (
+            ["native", "container"] if iteration % 2 else ["container", "native"]
+        )
         for model, facts in MODELS.items():
             for environment in environments:
                 noise = draw.normal(size=3)
                 started = START + timedelta(minutes=10 * len(runs))
-                runs.append(Run(model, environment, iteration, len(runs), facts["tok_s"] * (1 + 0.005 * noise[0]),
-                                90 * (1 + 0.005 * noise[1]), 1.01 + 0.004 * noise[2], kv_bytes=facts["kv_bytes"],
-                                weights_gib=facts["weights"], started=started))  # fmt: skip
+                runs.append(
+                    Run(
+                        model,
+                        environment,
+                        iteration,
+                        len(runs),
+                        facts["tok_s"] * (1 + 0.005 * noise[0]),
+                        90 * (1 + 0.005 * noise[1]),
+                        1.01 + 0.004 * noise[2],
+                        kv_bytes=facts["kv_bytes"],
+                        weights_gib=facts["weights"],
+                        started=started,
+                    )
+                )
     return runs
 
 
@@ -209,6 +318,8 @@ def write(data: Path, runs: Iterable[Run], iterations: int = 10, **fields: Any) 
     folder.mkdir(parents=True)
     for run in runs:
         run.write(folder)
-    info = Campaign(campaign="clean", title="A clean campaign", matrix=matrix(iterations), **fields)
+    info = Campaign(
+        campaign="clean", title="A clean campaign", matrix=matrix(iterations), **fields
+    )
     (folder / CAMPAIGN_FILE).write_text(to_json(info))
     return folder

@@ -23,7 +23,9 @@ class Fault:
     iterations: int = 10
 
 
-def cell(runs: list[Run], model: str = "dense", environment: str = "native") -> list[Run]:
+def cell(
+    runs: list[Run], model: str = "dense", environment: str = "native"
+) -> list[Run]:
     return [run for run in runs if (run.model, run.environment) == (model, environment)]
 
 
@@ -63,11 +65,15 @@ def change_a_log(folder: Path) -> None:
 
 
 def misreport(metrics: dict[str, MetricValue]) -> None:
-    metrics["peak_memory_gib"] = metrics["peak_memory_gib"].model_copy(update={"value": 90.5})
+    metrics["peak_memory_gib"] = metrics["peak_memory_gib"].model_copy(
+        update={"value": 90.5}
+    )
 
 
 def no_weights(metrics: dict[str, MetricValue]) -> None:
-    metrics["prompt_throughput_tok_s"] = MetricValue(value=None, unit="tok/s", source="report", reason="not measured")
+    metrics["prompt_throughput_tok_s"] = MetricValue(
+        value=None, unit="tok/s", source="report", reason="not measured"
+    )
 
 
 def twice(runs: list[Run]) -> None:
@@ -87,7 +93,9 @@ def twice(runs: list[Run]) -> None:
 
 
 def without_a_cell(runs: list[Run]) -> None:
-    runs[:] = [run for run in runs if (run.model, run.environment) != ("dense", "container")]
+    runs[:] = [
+        run for run in runs if (run.model, run.environment) != ("dense", "container")
+    ]
 
 
 def unpinned_cache(runs: list[Run]) -> None:
@@ -97,7 +105,12 @@ def unpinned_cache(runs: list[Run]) -> None:
 
 
 def blocks(runs: list[Run]) -> None:
-    for index, run in enumerate(sorted(cell(runs) + cell(runs, environment="container"), key=lambda r: r.environment)):
+    for index, run in enumerate(
+        sorted(
+            cell(runs) + cell(runs, environment="container"),
+            key=lambda r: r.environment,
+        )
+    ):
         run.started = START + timedelta(days=1, minutes=10 * index)
 
 
@@ -151,7 +164,12 @@ def full(runs: list[Run]) -> None:
 
 def heavy(runs: list[Run]) -> None:
     large = DENSE.model_copy(update={"weight_bytes": 145_412_407_296})
-    asked = Requested(model_id="example/dense-3b", architecture=large, workload=WORKLOAD, environment={"type": "host"})
+    asked = Requested(
+        model_id="example/dense-3b",
+        architecture=large,
+        workload=WORKLOAD,
+        environment={"type": "host"},
+    )
     for run in cell(runs):
         run.weights_gib, run.fields = 0.0, {"requested": asked}
 
@@ -163,7 +181,11 @@ def overlapping(runs: list[Run]) -> None:
 
 def copied(runs: list[Run]) -> None:
     one, other = cell(runs)[3:5]
-    other.tok_s, other.peak_gib, other.p50_factor = one.tok_s, one.peak_gib, one.p50_factor
+    other.tok_s, other.peak_gib, other.p50_factor = (
+        one.tok_s,
+        one.peak_gib,
+        one.p50_factor,
+    )
 
 
 def longer(report: dict[str, Any]) -> None:
@@ -183,7 +205,9 @@ def lower_level(runs: list[Run]) -> None:
 def in_gigabytes(metrics: dict[str, MetricValue]) -> None:
     weights = metrics["weights_gib"]
     assert weights.value is not None
-    metrics["weights_gib"] = MetricValue(value=weights.value * 2**30 / 1e9, unit="GiB", source="sampler")
+    metrics["weights_gib"] = MetricValue(
+        value=weights.value * 2**30 / 1e9, unit="GiB", source="sampler"
+    )
 
 
 def half_as_much(runs: list[Run]) -> None:
@@ -192,55 +216,152 @@ def half_as_much(runs: list[Run]) -> None:
             run.peak_gib /= 1.5
 
 
-HOT = Gate(name="max_start_temp_celsius", wanted=45.0, unit="°C", met=False, waited_seconds=1800.0,
-           readings=(Reading(at_seconds=1800.0, value=51.0),))  # fmt: skip
-LEAK = Event(at_seconds=45.0, kind="leak", text="GPU memory in use grew steadily by 1.00 GiB in the last 30 s")
-XID = Event(at_seconds=12.0, kind="xid", text="NVRM: Xid (PCI:000f:01:00): 13, Graphics Exception")
+HOT = Gate(
+    name="max_start_temp_celsius",
+    wanted=45.0,
+    unit="°C",
+    met=False,
+    waited_seconds=1800.0,
+    readings=(Reading(at_seconds=1800.0, value=51.0),),
+)
+LEAK = Event(
+    at_seconds=45.0,
+    kind="leak",
+    text="GPU memory in use grew steadily by 1.00 GiB in the last 30 s",
+)
+XID = Event(
+    at_seconds=12.0,
+    kind="xid",
+    text="NVRM: Xid (PCI:000f:01:00): 13, Graphics Exception",
+)
 
 FAULTS = [
     Fault("schema", "a record is cut short", damage=cut_a_record),
     Fault("checksum", "one byte of a log differs", damage=change_a_log),
     Fault("exit-status", "a run was killed", setting(status="failed")),
-    Fault("missing-report", "the report of a run is gone, its figures stay", setting(roles=("log", "telemetry"))),
+    Fault(
+        "missing-report",
+        "the report of a run is gone, its figures stay",
+        setting(roles=("log", "telemetry")),
+    ),
     Fault("missing-log", "a run has no log", setting(roles=("report", "telemetry"))),
-    Fault("metric-mismatch", "a recorded peak differs from the log", setting(change_metrics=misreport)),
-    Fault("identity", "the log shows the KV bytes per token of another model", setting(kv_bytes=57_344)),
-    Fault("does-not-fit", "the model has 135 GiB of weights, of which the log says nothing", heavy),
+    Fault(
+        "metric-mismatch",
+        "a recorded peak differs from the log",
+        setting(change_metrics=misreport),
+    ),
+    Fault(
+        "identity",
+        "the log shows the KV bytes per token of another model",
+        setting(kv_bytes=57_344),
+    ),
+    Fault(
+        "does-not-fit",
+        "the model has 135 GiB of weights, of which the log says nothing",
+        heavy,
+    ),
     Fault("roofline", "throughput needs 297 GB/s of 273", faster),
-    Fault("same-numbers", "two models of 6 and 17 GB per step both give 80 tok/s", same),
+    Fault(
+        "same-numbers", "two models of 6 and 17 GB per step both give 80 tok/s", same
+    ),
     Fault("duplicate-iteration", "an iteration is recorded twice", twice),
     Fault("missing-cell", "a declared cell was never run", without_a_cell),
-    Fault("unbalanced", "one run of a cell is missing", lambda runs: runs.remove(cell(runs)[3])),
-    Fault("dependent-metrics", "the KV cache is nine tenths of what the peak leaves", unpinned_cache),
+    Fault(
+        "unbalanced",
+        "one run of a cell is missing",
+        lambda runs: runs.remove(cell(runs)[3]),
+    ),
+    Fault(
+        "dependent-metrics",
+        "the KV cache is nine tenths of what the peak leaves",
+        unpinned_cache,
+    ),
     Fault("drift", "throughput falls by 0.6 % with every run of a cell", ramp),
-    Fault("drift", "peak memory is highest in the first run of every cell", cold_starts),
+    Fault(
+        "drift", "peak memory is highest in the first run of every cell", cold_starts
+    ),
     Fault("order-confound", "one environment ran after the other", blocks),
     Fault("outlier", "one run is 5 % slower", slow),
-    Fault("too-many-outliers", "two runs of 24 are 6 % slower", two_slow, iterations=24),
+    Fault(
+        "too-many-outliers", "two runs of 24 are 6 % slower", two_slow, iterations=24
+    ),
     Fault("high-variation", "peak memory of a cell scatters by 6 %", scattered),
     Fault("small-sample", "three runs per cell", iterations=3),
     Fault("thermal-gate", "a run started at 51 °C", setting(gates=(HOT,))),
-    Fault("throttled", "heat slowed a run down", setting(columns={"gpu_throttle_reasons": "0x0000000000000020"})),
-    Fault("slow-clock", "the SM clock was stuck at 611 MHz", setting(columns={"gpu_clock_sm_mhz": "611"})),
-    Fault("foreign-load", "another process was on the GPU", setting(columns={"gpu_foreign_processes": "1"})),
+    Fault(
+        "throttled",
+        "heat slowed a run down",
+        setting(columns={"gpu_throttle_reasons": "0x0000000000000020"}),
+    ),
+    Fault(
+        "slow-clock",
+        "the SM clock was stuck at 611 MHz",
+        setting(columns={"gpu_clock_sm_mhz": "611"}),
+    ),
+    Fault(
+        "foreign-load",
+        "another process was on the GPU",
+        setting(columns={"gpu_foreign_processes": "1"}),
+    ),
     Fault("leak", "memory grew while the run was measured", setting(events=(LEAK,))),
     Fault("kernel-warning", "the driver reported an Xid", setting(events=(XID,))),
-    Fault("telemetry-gap", "the sampler was silent for a minute", setting(silent=(5.0, 66.0))),
-    Fault("inconsistent-report", "P90 and P95 of a report are exchanged", setting(change_report=disorder)),
-    Fault("mixed-machines", "one run of a cell is from another machine",
-          setting(machine=MACHINE.model_copy(update={"id": "m2"}))),
-    Fault("time-consistency", "a run began while the one before it was on", overlapping),
+    Fault(
+        "telemetry-gap",
+        "the sampler was silent for a minute",
+        setting(silent=(5.0, 66.0)),
+    ),
+    Fault(
+        "inconsistent-report",
+        "P90 and P95 of a report are exchanged",
+        setting(change_report=disorder),
+    ),
+    Fault(
+        "mixed-machines",
+        "one run of a cell is from another machine",
+        setting(machine=MACHINE.model_copy(update={"id": "m2"})),
+    ),
+    Fault(
+        "time-consistency", "a run began while the one before it was on", overlapping
+    ),
     Fault("copied-evidence", "a run has the times of the run before it", copied),
-    Fault("not-as-requested", "prompts were twice as long as asked for", setting(change_report=longer)),
-    Fault("unequal-environments", "one environment ran with another driver", other_driver),
-    Fault("foreign-tenant", "the GPU was busy before a run", setting(before={"gpu_utilization_percent": "60"})),
+    Fault(
+        "not-as-requested",
+        "prompts were twice as long as asked for",
+        setting(change_report=longer),
+    ),
+    Fault(
+        "unequal-environments", "one environment ran with another driver", other_driver
+    ),
+    Fault(
+        "foreign-tenant",
+        "the GPU was busy before a run",
+        setting(before={"gpu_utilization_percent": "60"}),
+    ),
     Fault("step", "the second half of a cell is 4 % slower", lower_level),
-    Fault("foreign-telemetry", "the samples begin at another temperature", setting(before={"gpu_temp_celsius": "44"})),
-    Fault("memory-bookkeeping", "the weights are in GB", setting(change_metrics=in_gigabytes)),
-    Fault("implausible-ratio", "the container needs two thirds of the memory", half_as_much),
-    Fault("unjudged", "a run used speculative decoding, which hides its steps",
-          setting(shown={"speculative_decoding": True})),
+    Fault(
+        "foreign-telemetry",
+        "the samples begin at another temperature",
+        setting(before={"gpu_temp_celsius": "44"}),
+    ),
+    Fault(
+        "memory-bookkeeping",
+        "the weights are in GB",
+        setting(change_metrics=in_gigabytes),
+    ),
+    Fault(
+        "implausible-ratio",
+        "the container needs two thirds of the memory",
+        half_as_much,
+    ),
+    Fault(
+        "unjudged",
+        "a run used speculative decoding, which hides its steps",
+        setting(shown={"speculative_decoding": True}),
+    ),
     Fault("unit", "peak memory of a cell exceeds the machine", full),
-    Fault("null-metric", "a metric is null in every run",
-          lambda runs: [setattr(run, "change_metrics", no_weights) for run in runs]),
-]  # fmt: skip
+    Fault(
+        "null-metric",
+        "a metric is null in every run",
+        lambda runs: [setattr(run, "change_metrics", no_weights) for run in runs],
+    ),
+]

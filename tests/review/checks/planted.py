@@ -29,7 +29,9 @@ class Copy:
         self.runs: list[Document] = [json.loads(path.read_text()) for path in paths]
         self.runs.sort(key=lambda run: str(run["started"]["value"]))
         items = [item for run in self.runs for item in run["evidence"]]
-        self.files = {item["path"]: (SOURCE / item["path"]).read_bytes() for item in items}
+        self.files = {
+            item["path"]: (SOURCE / item["path"]).read_bytes() for item in items
+        }
 
     def of(self, environment: str) -> list[Document]:
         """The runs of one environment, in order of time."""
@@ -50,7 +52,10 @@ class Copy:
     def reseal(self, run: Document) -> None:
         for item in run["evidence"]:
             content = self.files[item["path"]]
-            item |= {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+            item |= {
+                "sha256": hashlib.sha256(content).hexdigest(),
+                "bytes": len(content),
+            }
 
     def rename(self, run: Document, **fields: Any) -> None:
         """The run under another iteration, environment or start, its id and its files with it."""
@@ -105,7 +110,11 @@ def shift(run: Document, **by: float) -> None:
         run[end]["value"] = shifted(run[end]["value"], **by)
 
 
-RATES = ("output_throughput_tok_s", "total_throughput_tok_s", "request_throughput_req_s")
+RATES = (
+    "output_throughput_tok_s",
+    "total_throughput_tok_s",
+    "request_throughput_req_s",
+)
 
 
 # -- figures ---------------------------------------------------------------------------------------------------
@@ -151,7 +160,9 @@ def edit_all_evidence_of_one_run(copy: Copy) -> None:
     for request in requests["requests"]:
         request["ttft_ms"] /= factor
         request["latency_ms"] /= factor
-    requests["itl_ms"] = [[step / factor for step in batch] for batch in requests["itl_ms"]]
+    requests["itl_ms"] = [
+        [step / factor for step in batch] for batch in requests["itl_ms"]
+    ]
     copy.put(run, "requests", json.dumps(requests).encode())
     for name, metric in run["metrics"].items():
         if metric["source"] == "report":
@@ -198,7 +209,9 @@ def rounded_figures(copy: Copy) -> None:
 def weights_moved(copy: Copy) -> None:
     for run in copy.of("native"):
         report = copy.document(run, "report")
-        report["metrics"]["allocated_peak_gib"] = run["metrics"]["allocated_peak_gib"]["value"] = 10.0
+        report["metrics"]["allocated_peak_gib"] = run["metrics"]["allocated_peak_gib"][
+            "value"
+        ] = 10.0
         copy.put(run, "report", json.dumps(report).encode())
 
 
@@ -224,12 +237,16 @@ def native_as_container(copy: Copy) -> None:
         content = copy.read(native, role)
         copy.put(container, role, content + b"\n" if role != "telemetry" else content)
     shift(container, seconds=0)
-    container["ended"]["value"] = shifted(container["started"]["value"], seconds=native["duration_seconds"])
+    container["ended"]["value"] = shifted(
+        container["started"]["value"], seconds=native["duration_seconds"]
+    )
 
 
 def scaled_copy(copy: Copy) -> None:
     """The container's runs are the native ones, each a little slower, in every file."""
-    for native, container in zip(copy.of("native")[:3], copy.of("container")[:3], strict=True):
+    for native, container in zip(
+        copy.of("native")[:3], copy.of("container")[:3], strict=True
+    ):
         report = copy.document(container, "report")
         report["metrics"] = copy.document(native, "report")["metrics"]
         copy.put(container, "report", json.dumps(report).encode())
@@ -257,19 +274,26 @@ def delete_and_renumber(copy: Copy) -> None:
 
 def delete_the_slowest(copy: Copy) -> None:
     """The slowest run of the container, and nothing else."""
-    slowest = min(copy.of("container"), key=lambda run: float(run["metrics"]["output_throughput_tok_s"]["value"]))
+    slowest = min(
+        copy.of("container"),
+        key=lambda run: float(run["metrics"]["output_throughput_tok_s"]["value"]),
+    )
     copy.runs.remove(slowest)
 
 
 def failed_as_good(copy: Copy) -> None:
     """A run that ended without a report is called good, with figures from another."""
     run = copy.of("native")[5]
-    run["evidence"] = [item for item in run["evidence"] if item["role"] in ("log", "telemetry")]
+    run["evidence"] = [
+        item for item in run["evidence"] if item["role"] in ("log", "telemetry")
+    ]
 
 
 def swap_labels(copy: Copy) -> None:
     """Half of the pairs of environments change sides, all their files with them."""
-    for native, container in zip(copy.of("native")[::2], copy.of("container")[::2], strict=True):
+    for native, container in zip(
+        copy.of("native")[::2], copy.of("container")[::2], strict=True
+    ):
         for run, name in ((native, "container"), (container, "native")):
             copy.rename(run, environment=name)
 
@@ -335,7 +359,11 @@ def power_scaled(copy: Copy) -> None:
         rows = [line.split(",") for line in table[1:]]
         for row in rows:
             row[place] = f"{0.9 * float(row[place]):.3f}" if row[place] else ""
-        copy.put(run, "telemetry", "\n".join([table[0], *(",".join(row) for row in rows), ""]).encode())
+        copy.put(
+            run,
+            "telemetry",
+            "\n".join([table[0], *(",".join(row) for row in rows), ""]).encode(),
+        )
 
 
 # -- time ------------------------------------------------------------------------------------------------------
@@ -362,7 +390,9 @@ def at_once(copy: Copy) -> None:
     """A run begins while the one before it is on."""
     before, run = copy.runs[4:6]
     run["started"]["value"] = shifted(before["started"]["value"], seconds=4)
-    run["ended"]["value"] = shifted(run["started"]["value"], seconds=run["duration_seconds"])
+    run["ended"]["value"] = shifted(
+        run["started"]["value"], seconds=run["duration_seconds"]
+    )
     copy.rename(run)
 
 
@@ -374,7 +404,9 @@ def blocks_called_interleaved(copy: Copy) -> None:
     """All native runs first. Records, names and the tools' own clocks say so; the plan says that they took turns."""
     for number, run in enumerate(copy.of("native") + copy.of("container")):
         began = shifted("2026-11-20T10:00:00Z", minutes=2 * number)
-        late = datetime.fromisoformat(began) - datetime.fromisoformat(run["started"]["value"])
+        late = datetime.fromisoformat(began) - datetime.fromisoformat(
+            run["started"]["value"]
+        )
         run["started"]["value"] = began
         run["ended"]["value"] = shifted(began, seconds=run["duration_seconds"])
         report = copy.document(run, "report")
@@ -488,7 +520,12 @@ def warmer_start(copy: Copy) -> None:
     """The container's runs began 15 °C warmer, by record and samples."""
     for run in copy.of("container"):
         run["metrics"]["gpu_temp_start_celsius"]["value"] += 15
-        _column(copy, run, "gpu_temp_celsius", lambda time, value: value + 15 if time < 0.3 else value)
+        _column(
+            copy,
+            run,
+            "gpu_temp_celsius",
+            lambda time, value: value + 15 if time < 0.3 else value,
+        )
 
 
 def lower_clock(copy: Copy) -> None:
@@ -506,10 +543,17 @@ def tenant(copy: Copy) -> None:
 
 def busy_before(copy: Copy) -> None:
     run = copy.of("container")[3]
-    _column(copy, run, "gpu_utilization_percent", lambda time, value: 70 if time < 0 else value)
+    _column(
+        copy,
+        run,
+        "gpu_utilization_percent",
+        lambda time, value: 70 if time < 0 else value,
+    )
 
 
-def _column(copy: Copy, run: Document, name: str, change: Callable[[float, float], float]) -> None:
+def _column(
+    copy: Copy, run: Document, name: str, change: Callable[[float, float], float]
+) -> None:
     """A column of a run's telemetry changed, by time and value, its sum made anew."""
     header, *body = copy.read(run, "telemetry").decode().splitlines()
     place = header.split(",").index(name)
@@ -517,26 +561,41 @@ def _column(copy: Copy, run: Document, name: str, change: Callable[[float, float
     for row in rows:
         if row[place]:
             row[place] = f"{change(float(row[0]), float(row[place])):.10g}"
-    copy.put(run, "telemetry", "\n".join([header, *(",".join(row) for row in rows), ""]).encode())
+    copy.put(
+        run,
+        "telemetry",
+        "\n".join([header, *(",".join(row) for row in rows), ""]).encode(),
+    )
 
 
 def _slower_batches(copy: Copy, run: Document, factors: list[float]) -> None:
     """The batches of a run slowed down by a factor each, with every figure that follows from them."""
     requests = copy.document(run, "requests")
     report = copy.document(run, "report")
-    before = sum({request["batch"]: request["latency_ms"] for request in requests["requests"]}.values())
+    before = sum(
+        {
+            request["batch"]: request["latency_ms"] for request in requests["requests"]
+        }.values()
+    )
     for request in requests["requests"]:
         request["latency_ms"] *= factors[request["batch"]]
         request["ttft_ms"] *= factors[request["batch"]]
     requests["itl_ms"] = [
-        [step * factor for step in batch] for batch, factor in zip(requests["itl_ms"], factors, strict=True)
+        [step * factor for step in batch]
+        for batch, factor in zip(requests["itl_ms"], factors, strict=True)
     ]
     copy.put(run, "requests", json.dumps(requests).encode())
-    after = sum({request["batch"]: request["latency_ms"] for request in requests["requests"]}.values())
+    after = sum(
+        {
+            request["batch"]: request["latency_ms"] for request in requests["requests"]
+        }.values()
+    )
     for name in (*RATES, "measured_time_ms"):
         report["metrics"][name] = _scaled(name, report["metrics"][name], before / after)
     copy.put(run, "report", json.dumps(report).encode())
-    said = f"batch 8: {report['metrics']['output_throughput_tok_s']:.1f} output tokens/s"
+    said = (
+        f"batch 8: {report['metrics']['output_throughput_tok_s']:.1f} output tokens/s"
+    )
     copy.put(run, "log", b"7.616 B parameters, " + said.encode() + b"\n")
     _reread(copy, run)
 
@@ -587,52 +646,118 @@ def unlike_by_two_percent(copy: Copy) -> None:
 
 def unknown_machine(copy: Copy) -> None:
     for run in copy.runs:
-        run["machine"] |= {"kind": None, "gpus": [run["machine"]["gpus"][0] | {"name": "Unknown"}]}
+        run["machine"] |= {
+            "kind": None,
+            "gpus": [run["machine"]["gpus"][0] | {"name": "Unknown"}],
+        }
 
 
 PLANTED = [
     Planted("a rate in the record is 5 % up", "metric-mismatch", edit_the_record),
-    Planted("rates and time of record and report agree, the log does not", "metric-mismatch", edit_record_and_report),
-    Planted("rates, time and log of all runs agree, the requests do not", "inconsistent-report",
-            edit_everything_but_the_requests),
-    Planted("everything of one run, 0.4 % faster", None, edit_all_evidence_of_one_run,
-            "every file was rewritten with one factor: only a signature made on the machine could tell"),
-    Planted("times to first token in seconds", "metric-mismatch", seconds_for_milliseconds),
-    Planted("weights in GB, by record and report", "memory-bookkeeping", gigabytes_for_weights),
+    Planted(
+        "rates and time of record and report agree, the log does not",
+        "metric-mismatch",
+        edit_record_and_report,
+    ),
+    Planted(
+        "rates, time and log of all runs agree, the requests do not",
+        "inconsistent-report",
+        edit_everything_but_the_requests,
+    ),
+    Planted(
+        "everything of one run, 0.4 % faster",
+        None,
+        edit_all_evidence_of_one_run,
+        "every file was rewritten with one factor: only a signature made on the machine could tell",
+    ),
+    Planted(
+        "times to first token in seconds", "metric-mismatch", seconds_for_milliseconds
+    ),
+    Planted(
+        "weights in GB, by record and report",
+        "memory-bookkeeping",
+        gigabytes_for_weights,
+    ),
     Planted("the sampler's peak in GB", "foreign-telemetry", gigabytes_for_peak),
-    Planted("5 % less energy in the container's records", "foreign-telemetry", energy_of_the_container_down),
+    Planted(
+        "5 % less energy in the container's records",
+        "foreign-telemetry",
+        energy_of_the_container_down,
+    ),
     Planted("rates rounded to whole numbers", "metric-mismatch", rounded_figures),
-    Planted("less memory allocated than the weights take", "memory-bookkeeping", weights_moved),
+    Planted(
+        "less memory allocated than the weights take",
+        "memory-bookkeeping",
+        weights_moved,
+    ),
     Planted("an iteration is a copy of another", "copied-evidence", copy_an_iteration),
-    Planted("a native run is called one of the container", "copied-evidence", native_as_container),
-    Planted("runs of the container are native ones, 0.1 % slower", "copied-evidence", scaled_copy),
+    Planted(
+        "a native run is called one of the container",
+        "copied-evidence",
+        native_as_container,
+    ),
+    Planted(
+        "runs of the container are native ones, 0.1 % slower",
+        "copied-evidence",
+        scaled_copy,
+    ),
     Planted("the first attempts are gone", "time-consistency", keep_the_best),
     Planted("the first two iterations are gone", "unbalanced", delete_the_first_runs),
-    Planted("gone, renumbered, and the matrix changed", "not-as-requested", delete_and_renumber),
+    Planted(
+        "gone, renumbered, and the matrix changed",
+        "not-as-requested",
+        delete_and_renumber,
+    ),
     Planted("the slowest run is gone", "unbalanced", delete_the_slowest),
     Planted("a run without report keeps its figures", "missing-report", failed_as_good),
     Planted("half of the pairs change their labels", "not-as-requested", swap_labels),
-    Planted("an inconvenient run is quarantined", None, no_repeats,
-            "quarantine is the operator's right; it is shown with its reason wherever the figures are"),
+    Planted(
+        "an inconvenient run is quarantined",
+        None,
+        no_repeats,
+        "quarantine is the operator's right; it is shown with its reason wherever the figures are",
+    ),
     Planted("two logs are swapped", "metric-mismatch", swap_logs),
     Planted("two reports are swapped", "metric-mismatch", swap_reports),
     Planted("a report and its sum are edited", "metric-mismatch", edit_the_report),
     Planted("a report is edited, its sum is not", "checksum", edit_the_report_alone),
     Planted("telemetry of another run of the cell", "copied-evidence", other_telemetry),
-    Planted("telemetry of another model's run", "foreign-telemetry", telemetry_of_another_campaign),
+    Planted(
+        "telemetry of another model's run",
+        "foreign-telemetry",
+        telemetry_of_another_campaign,
+    ),
     Planted("two thirds of the samples are gone", "telemetry-gap", telemetry_cut),
-    Planted("a tenth less power in the samples of one environment", "foreign-telemetry", power_scaled),
+    Planted(
+        "a tenth less power in the samples of one environment",
+        "foreign-telemetry",
+        power_scaled,
+    ),
     Planted("local time called UTC in one environment", "time-consistency", time_zone),
     Planted("a run ends before it starts", "time-consistency", ends_before_it_starts),
-    Planted("a run is shorter than what it measured", "time-consistency", shorter_than_measured),
+    Planted(
+        "a run is shorter than what it measured",
+        "time-consistency",
+        shorter_than_measured,
+    ),
     Planted("two runs at once on one GPU", "time-consistency", at_once),
-    Planted("a record is of another day than its id", "time-consistency", id_of_another_time),
-    Planted("blocks of time called interleaved", "order-confound", blocks_called_interleaved),
+    Planted(
+        "a record is of another day than its id", "time-consistency", id_of_another_time
+    ),
+    Planted(
+        "blocks of time called interleaved", "order-confound", blocks_called_interleaved
+    ),
     Planted("blocks of time but for one pair", "order-confound", nearly_blocks),
     Planted("half of a cell ran in another image", "mixed-machines", other_image),
-    Planted("the image has another name than the matrix says", "not-as-requested", image_by_another_name),
+    Planted(
+        "the image has another name than the matrix says",
+        "not-as-requested",
+        image_by_another_name,
+    ),
     Planted("another batch size was asked for", "not-as-requested", other_batch),
-    Planted("another batch size was observed", "not-as-requested", other_batch_observed),
+    Planted(
+        "another batch size was observed", "not-as-requested", other_batch_observed
+    ),
     Planted("fewer requests were measured", "not-as-requested", fewer_requests),
     Planted("prompts of half the length", "not-as-requested", shorter_prompts),
     Planted("another seed in one environment", "not-as-requested", other_seed),
@@ -640,17 +765,47 @@ PLANTED = [
     Planted("the matrix was changed afterwards", "not-as-requested", other_matrix),
     Planted("another model in one environment", "identity", other_model),
     Planted("positions that the plan does not give", "not-as-requested", other_order),
-    Planted("another driver in one environment", "unequal-environments", on_machine(driver="590.10")),
-    Planted("another kernel in one environment", "unequal-environments", on_machine(kernel="6.19.0")),
-    Planted("another machine in one environment", "unequal-environments", on_machine(id="0123456789abcdef")),
-    Planted("another power mode in one environment", "unequal-environments", on_machine(power_mode="maxn")),
-    Planted("half of the processors in one environment", "unequal-environments", on_machine(cpu_count=8)),
-    Planted("another power limit in one environment", "unequal-environments", other_power_limit),
+    Planted(
+        "another driver in one environment",
+        "unequal-environments",
+        on_machine(driver="590.10"),
+    ),
+    Planted(
+        "another kernel in one environment",
+        "unequal-environments",
+        on_machine(kernel="6.19.0"),
+    ),
+    Planted(
+        "another machine in one environment",
+        "unequal-environments",
+        on_machine(id="0123456789abcdef"),
+    ),
+    Planted(
+        "another power mode in one environment",
+        "unequal-environments",
+        on_machine(power_mode="maxn"),
+    ),
+    Planted(
+        "half of the processors in one environment",
+        "unequal-environments",
+        on_machine(cpu_count=8),
+    ),
+    Planted(
+        "another power limit in one environment",
+        "unequal-environments",
+        other_power_limit,
+    ),
     Planted("another torch in one environment", "unequal-environments", other_package),
-    Planted("another collector in one environment", "unequal-environments", other_collector),
-    Planted("a limit of memory in one environment", "unequal-environments", memory_limit),
+    Planted(
+        "another collector in one environment", "unequal-environments", other_collector
+    ),
+    Planted(
+        "a limit of memory in one environment", "unequal-environments", memory_limit
+    ),
     Planted("one environment began 15 °C warmer", "unequal-environments", warmer_start),
-    Planted("one environment ran at a tenth less clock", "unequal-environments", lower_clock),
+    Planted(
+        "one environment ran at a tenth less clock", "unequal-environments", lower_clock
+    ),
     Planted("somebody held 4 GiB of the GPU", "foreign-tenant", tenant),
     Planted("somebody computed before the run", "foreign-tenant", busy_before),
     Planted("the first batch takes 5 % longer", "warmed-up", cold_batches),
@@ -658,7 +813,11 @@ PLANTED = [
     Planted("a cell is 3 % slower from the sixth run on", "step", level_change),
     Planted("a cell slows down by 0.5 % a run", "drift", ramp),
     Planted("the container is a third faster", "implausible-ratio", much_faster),
-    Planted("the container is 2 % faster, in every file", None, unlike_by_two_percent,
-            "a forger who rewrites every file of every run leaves nothing that disagrees"),
+    Planted(
+        "the container is 2 % faster, in every file",
+        None,
+        unlike_by_two_percent,
+        "a forger who rewrites every file of every run leaves nothing that disagrees",
+    ),
     Planted("nothing says what the machine is", "unjudged", unknown_machine),
-]  # fmt: skip
+]

@@ -18,8 +18,17 @@ def series(folder: Path, **workload: object) -> tuple[float, ...]:
     """The repetitions that the review sees in the real log, for a run that was asked for these options."""
     content = LOG.read_bytes()
     (folder / "run.log").write_bytes(content)
-    log = Evidence(role="log", path="run.log", sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
-    requested = Requested(model_id="m", workload={"type": "llama-bench", **workload}, environment={"type": "host"})
+    log = Evidence(
+        role="log",
+        path="run.log",
+        sha256=hashlib.sha256(content).hexdigest(),
+        bytes=len(content),
+    )
+    requested = Requested(
+        model_id="m",
+        workload={"type": "llama-bench", **workload},
+        environment={"type": "host"},
+    )
     record = a_record(requested=requested, evidence=(log,))
     answer = EvidenceReader().of(Stored(record, folder / "run.json")).answer
     assert answer is not None
@@ -28,7 +37,9 @@ def series(folder: Path, **workload: object) -> tuple[float, ...]:
 
 def test_a_first_repetition_that_stands_apart_is_in_sight(tmp_path: Path) -> None:
     times = series(tmp_path, warmup=0)
-    assert times == pytest.approx([1e3 / rate for rate in (18243.3, 25876.6, 25738.8, 25799.2, 25828.3)])
+    assert times == pytest.approx(
+        [1e3 / rate for rate in (18243.3, 25876.6, 25738.8, 25799.2, 25828.3)]
+    )
 
 
 def test_repetitions_of_warm_up_are_not_among_them(tmp_path: Path) -> None:

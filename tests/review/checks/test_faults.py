@@ -29,14 +29,24 @@ def planted(fault: Fault, data: Path) -> Review:
 def test_the_clean_campaign_has_no_finding(tmp_path: Path, iterations: int) -> None:
     write(tmp_path, clean_runs(seed=7, iterations=iterations), iterations)
     found = reviewed(tmp_path)
-    assert [(finding.check, finding.evidence["about"]) for finding in found.findings] == [("unjudged", "warmed-up")]
+    assert [
+        (finding.check, finding.evidence["about"]) for finding in found.findings
+    ] == [("unjudged", "warmed-up")]
     assert found.excluded == {}
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.check}: {fault.what}")
-def test_a_fault_trips_its_check_and_what_that_implies(tmp_path: Path, fault: Fault) -> None:
+@pytest.mark.parametrize(
+    "fault", FAULTS, ids=lambda fault: f"{fault.check}: {fault.what}"
+)
+def test_a_fault_trips_its_check_and_what_that_implies(
+    tmp_path: Path, fault: Fault
+) -> None:
     found = planted(fault, tmp_path)
-    tripped = {finding.check for finding in found.findings if finding.evidence.get("about") not in UNJUDGED}
+    tripped = {
+        finding.check
+        for finding in found.findings
+        if finding.evidence.get("about") not in UNJUDGED
+    }
     assert fault.check in tripped
     assert tripped - {fault.check} <= CHECKS[fault.check].implies
     for finding in found.findings:
@@ -46,21 +56,33 @@ def test_a_fault_trips_its_check_and_what_that_implies(tmp_path: Path, fault: Fa
 
 
 def test_every_check_of_data_has_a_fault() -> None:
-    assert {fault.check for fault in (*FAULTS, *PLANTED) if fault.check is not None} == {
-        name for name, check in CHECKS.items() if check.kind != "prose"
-    }
+    assert {
+        fault.check for fault in (*FAULTS, *PLANTED) if fault.check is not None
+    } == {name for name, check in CHECKS.items() if check.kind != "prose"}
 
 
 def test_what_a_check_implies_is_a_check() -> None:
-    assert all(check.implies <= set(CHECKS) and check.name == name for name, check in CHECKS.items())
+    assert all(
+        check.implies <= set(CHECKS) and check.name == name
+        for name, check in CHECKS.items()
+    )
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.check)
-def test_only_runs_that_did_not_happen_leave_the_figures(tmp_path: Path, fault: Fault) -> None:
+def test_only_runs_that_did_not_happen_leave_the_figures(
+    tmp_path: Path, fault: Fault
+) -> None:
     found = planted(fault, tmp_path)
     out = set(found.excluded)
-    if fault.check in ("schema", "unbalanced", "missing-cell") or CHECKS[fault.check].kind != "happened":
-        assert out == {run for finding in found.findings for run in finding.evidence.get("excluded", ())}
+    if (
+        fault.check in ("schema", "unbalanced", "missing-cell")
+        or CHECKS[fault.check].kind != "happened"
+    ):
+        assert out == {
+            run
+            for finding in found.findings
+            for run in finding.evidence.get("excluded", ())
+        }
     else:
         (run,) = out
         assert found.excluded[run].startswith(f"{fault.check}: ")

@@ -8,7 +8,9 @@ from sparkpub.review.checks import CHECKS, Finding, review
 from sparkpub.review.dataset import load
 from tests.review.checks.planted import PLANTED, SOURCE, Copy, Planted
 
-pytestmark = pytest.mark.skipif(not SOURCE.is_dir(), reason="the committed campaign is not there")
+pytestmark = pytest.mark.skipif(
+    not SOURCE.is_dir(), reason="the committed campaign is not there"
+)
 
 
 def found(copy: Copy, data: Path) -> list[Finding]:
@@ -19,7 +21,11 @@ def found(copy: Copy, data: Path) -> list[Finding]:
 def signs(findings: list[Finding]) -> set[tuple[str, str, str]]:
     """What a finding is about, without its figures; known ones are those of the copy as it is."""
     return {
-        (finding.check, finding.severity, str(finding.evidence.get("what", finding.evidence.get("metric"))))
+        (
+            finding.check,
+            finding.severity,
+            str(finding.evidence.get("what", finding.evidence.get("metric"))),
+        )
         for finding in findings
     }
 
@@ -30,19 +36,33 @@ def untouched(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str, s
 
 
 NEW = {
-    "time-consistency", "copied-evidence", "not-as-requested", "unequal-environments", "foreign-tenant", "warmed-up",
-    "step", "foreign-telemetry", "memory-bookkeeping", "implausible-ratio", "unjudged", "metric-mismatch",
+    "time-consistency",
+    "copied-evidence",
+    "not-as-requested",
+    "unequal-environments",
+    "foreign-tenant",
+    "warmed-up",
+    "step",
+    "foreign-telemetry",
+    "memory-bookkeeping",
+    "implausible-ratio",
+    "unjudged",
+    "metric-mismatch",
     "order-confound",
-}  # fmt: skip
+}
 """Checks that the copy trips only where a fault is planted."""
 
 
-def test_the_copy_as_it_is_trips_none_of_them(untouched: set[tuple[str, str, str]]) -> None:
+def test_the_copy_as_it_is_trips_none_of_them(
+    untouched: set[tuple[str, str, str]],
+) -> None:
     assert not {check for check, _, _ in untouched} & NEW
 
 
 @pytest.mark.parametrize("fault", PLANTED, ids=lambda fault: fault.what)
-def test_a_planted_fault_is_found(tmp_path: Path, fault: Planted, untouched: set[tuple[str, str, str]]) -> None:
+def test_a_planted_fault_is_found(
+    tmp_path: Path, fault: Planted, untouched: set[tuple[str, str, str]]
+) -> None:
     copy = Copy()
     fault.plant(copy)
     findings = found(copy, tmp_path)

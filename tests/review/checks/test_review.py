@@ -17,17 +17,31 @@ from sparkpub.record.store import CAMPAIGN_FILE, read_campaign, to_json
 from sparkpub.review.checks import Finding, Review, review
 from sparkpub.review.dataset import load
 from tests.review.checks import faults
-from tests.review.checks.clean import MACHINE, MODELS, START, WORKLOAD, Run, clean_runs, write
+from tests.review.checks.clean import (
+    MACHINE,
+    MODELS,
+    START,
+    WORKLOAD,
+    Run,
+    clean_runs,
+    write,
+)
 
 
 def reviewed(data: Path) -> Review:
     """The review without what the clean campaign cannot show: trtllm-bench keeps no times of single batches."""
     found = review(load(data, skip=lambda _: None))
-    judged = tuple(finding for finding in found.findings if finding.evidence.get("about") != "warmed-up")
+    judged = tuple(
+        finding
+        for finding in found.findings
+        if finding.evidence.get("about") != "warmed-up"
+    )
     return replace(found, findings=judged)
 
 
-def test_a_campaign_with_known_faults_has_exactly_these_findings(tmp_path: Path) -> None:
+def test_a_campaign_with_known_faults_has_exactly_these_findings(
+    tmp_path: Path,
+) -> None:
     runs = clean_runs(seed=7)
     native = faults.cell(runs)
     native[3].columns = {"gpu_clock_sm_mhz": "611"}
@@ -41,14 +55,26 @@ def test_a_campaign_with_known_faults_has_exactly_these_findings(tmp_path: Path)
     log.write_bytes(log.read_bytes() + b"\n")
     found = reviewed(tmp_path)
     both = "dense/native/w", "dense/container/w"
-    assert [(item.severity, item.check, item.cells, item.run) for item in found.findings] == [
+    assert [
+        (item.severity, item.check, item.cells, item.run) for item in found.findings
+    ] == [
         ("error", "checksum", ("dense/native/w",), native[7].run_id),
         ("error", "order-confound", both[::-1], None),
         ("warning", "exit-status", ("sparse/container/w",), sparse[0].run_id),
         ("warning", "unbalanced", ("sparse/container/w",), None),
         # Blocks of time called interleaved: every run but those of the last place began too early for its place.
-        ("warning", "order-confound", ("dense/container/w", "sparse/native/w", "sparse/container/w"), None),
-        ("warning", "outlier", ("dense/native/w",), native[5].run_id),  # by its throughput, and by its latency
+        (
+            "warning",
+            "order-confound",
+            ("dense/container/w", "sparse/native/w", "sparse/container/w"),
+            None,
+        ),
+        (
+            "warning",
+            "outlier",
+            ("dense/native/w",),
+            native[5].run_id,
+        ),  # by its throughput, and by its latency
         ("warning", "slow-clock", ("dense/native/w",), native[3].run_id),
         ("warning", "kernel-warning", ("sparse/container/w",), sparse[1].run_id),
     ]
@@ -65,7 +91,9 @@ def test_the_clean_campaign_passes_at_every_threshold(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("used_gib", "problems"), [(200.0, 0), (1200.0, 1)])
-def test_main_memory_is_held_against_main_memory(tmp_path: Path, used_gib: float, problems: int) -> None:
+def test_main_memory_is_held_against_main_memory(
+    tmp_path: Path, used_gib: float, problems: int
+) -> None:
     """A GPU of 119.7 GiB in a machine of 1,000: what the whole machine used may be more than the GPU has."""
     runs = clean_runs(seed=7)
     for run in runs:
@@ -74,7 +102,10 @@ def test_main_memory_is_held_against_main_memory(tmp_path: Path, used_gib: float
             system_peak_gib=MetricValue(value=used_gib, unit="GiB", source="sampler")
         )
     write(tmp_path, runs)
-    assert len([item for item in reviewed(tmp_path).findings if item.check == "unit"]) == problems
+    assert (
+        len([item for item in reviewed(tmp_path).findings if item.check == "unit"])
+        == problems
+    )
 
 
 def hot(tmp_path: Path, **fields: object) -> Run:
@@ -91,21 +122,42 @@ def test_check_prints_json_and_nothing_else(tmp_path: Path) -> None:
     assert done.exit_code == 0, "a warning does not fail unless asked to"
     document = json.loads(done.output)
     assert document["runs"] == 40
-    unjudged, finding = sorted(document["findings"], key=lambda item: str(item["severity"]))
+    unjudged, finding = sorted(
+        document["findings"], key=lambda item: str(item["severity"])
+    )
     assert unjudged["check"] == "unjudged"
-    assert set(finding) == {"check", "severity", "campaign", "cell", "run", "message", "evidence"}
-    assert (finding["check"], finding["campaign"], finding["run"]) == ("thermal-gate", "clean", run.run_id)
+    assert set(finding) == {
+        "check",
+        "severity",
+        "campaign",
+        "cell",
+        "run",
+        "message",
+        "evidence",
+    }
+    assert (finding["check"], finding["campaign"], finding["run"]) == (
+        "thermal-gate",
+        "clean",
+        run.run_id,
+    )
 
 
 def test_check_fails_at_the_threshold_asked_for(tmp_path: Path) -> None:
     hot(tmp_path)
-    assert CliRunner().invoke(cli, ["check", str(tmp_path), "--fail-on", "warning"]).exit_code == 1
+    assert (
+        CliRunner()
+        .invoke(cli, ["check", str(tmp_path), "--fail-on", "warning"])
+        .exit_code
+        == 1
+    )
 
 
 def test_annotations_name_the_file_and_cannot_be_broken_out_of(tmp_path: Path) -> None:
     run = hot(tmp_path)
     done = CliRunner().invoke(cli, ["check", str(tmp_path), "--github"])
-    (line,) = [line for line in done.output.splitlines() if "title=thermal-gate" in line]
+    (line,) = [
+        line for line in done.output.splitlines() if "title=thermal-gate" in line
+    ]
     assert line.startswith(f"::warning file={tmp_path}/clean/native_dense_w_iter04_")
     assert ",title=thermal-gate::Iteration 4 of dense/native/w started hot" in line
     assert run.run_id not in line.split("::")[1]
@@ -113,10 +165,23 @@ def test_annotations_name_the_file_and_cannot_be_broken_out_of(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("cell", "known"),
-    [(None, True), ("dense/native/w", True), ("*/native/*", True), ("dense/container/w", False), ("*/*", False)],
+    [
+        (None, True),
+        ("dense/native/w", True),
+        ("*/native/*", True),
+        ("dense/container/w", False),
+        ("*/*", False),
+    ],
 )
-def test_an_acknowledgement_covers_its_cells_and_stays_visible(tmp_path: Path, cell: str | None, known: bool) -> None:
-    hot(tmp_path, acknowledged=(Acknowledgement(check="thermal-gate", cell=cell, reason="summer"),))
+def test_an_acknowledgement_covers_its_cells_and_stays_visible(
+    tmp_path: Path, cell: str | None, known: bool
+) -> None:
+    hot(
+        tmp_path,
+        acknowledged=(
+            Acknowledgement(check="thermal-gate", cell=cell, reason="summer"),
+        ),
+    )
     found = reviewed(tmp_path)
     assert (found.unacknowledged("warning") == ()) is known
     done = CliRunner().invoke(cli, ["check", str(tmp_path), "--fail-on", "warning"])
@@ -125,13 +190,23 @@ def test_an_acknowledgement_covers_its_cells_and_stays_visible(tmp_path: Path, c
     assert "started hot" in done.output
 
 
-def test_an_acknowledgement_covers_several_cells_only_if_it_names_them_all(tmp_path: Path) -> None:
+def test_an_acknowledgement_covers_several_cells_only_if_it_names_them_all(
+    tmp_path: Path,
+) -> None:
     runs = clean_runs(seed=7)
     faults.blocks(runs)
     write(
-        tmp_path, runs, acknowledged=(Acknowledgement(check="order-confound", cell="dense/native/w", reason="known"),)
+        tmp_path,
+        runs,
+        acknowledged=(
+            Acknowledgement(
+                check="order-confound", cell="dense/native/w", reason="known"
+            ),
+        ),
     )
-    assert [finding.check for finding in reviewed(tmp_path).unacknowledged_errors] == ["order-confound"]
+    assert [finding.check for finding in reviewed(tmp_path).unacknowledged_errors] == [
+        "order-confound"
+    ]
 
 
 def test_errors_of_meaning_void_what_rests_on_them(tmp_path: Path) -> None:
@@ -153,7 +228,9 @@ def test_quarantine_takes_a_run_out_and_undo_puts_it_back(tmp_path: Path) -> Non
         0,
         f"{run.run_id} is out of the figures of clean\n",
     )
-    assert read_campaign(tmp_path / "clean").quarantined == (Quarantine(run=run.run_id, reason="the fan was blocked"),)
+    assert read_campaign(tmp_path / "clean").quarantined == (
+        Quarantine(run=run.run_id, reason="the fan was blocked"),
+    )
     found = reviewed(tmp_path)
     assert found.excluded == {run.run_id: "quarantined: the fan was blocked"}
     assert found.findings == (), "a run that is out is not reviewed for its conditions"
@@ -161,18 +238,31 @@ def test_quarantine_takes_a_run_out_and_undo_puts_it_back(tmp_path: Path) -> Non
     assert (tmp_path / "clean" / CAMPAIGN_FILE).read_text() == before
 
 
-@pytest.mark.parametrize("options", [["--reason", "x", "--undo"], [], ["--undo"], ["--reason", " "]], ids=" ".join)
-def test_quarantine_refuses_what_makes_no_sense(tmp_path: Path, options: list[str]) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [["--reason", "x", "--undo"], [], ["--undo"], ["--reason", " "]],
+    ids=" ".join,
+)
+def test_quarantine_refuses_what_makes_no_sense(
+    tmp_path: Path, options: list[str]
+) -> None:
     run = hot(tmp_path)
     before = (tmp_path / "clean" / CAMPAIGN_FILE).read_text()
-    assert CliRunner().invoke(cli, ["quarantine", run.run_id, "--data", str(tmp_path), *options]).exit_code != 0
+    assert (
+        CliRunner()
+        .invoke(cli, ["quarantine", run.run_id, "--data", str(tmp_path), *options])
+        .exit_code
+        != 0
+    )
     assert (tmp_path / "clean" / CAMPAIGN_FILE).read_text() == before
 
 
 def test_a_campaign_is_reviewed_once_as_long_as_it_is_the_same(tmp_path: Path) -> None:
     write(tmp_path, clean_runs(seed=7, iterations=2), iterations=2)
     dataset = load(tmp_path)
-    first, again, anew = (review(data).frames["clean"] for data in (dataset, dataset, load(tmp_path)))
+    first, again, anew = (
+        review(data).frames["clean"] for data in (dataset, dataset, load(tmp_path))
+    )
     assert again is first
     assert anew is not first
 
@@ -188,11 +278,17 @@ def test_a_retry_that_succeeded_is_a_note(tmp_path: Path) -> None:
     assert finding.message.endswith("A later attempt succeeded.")
 
 
-def test_a_damaged_campaign_file_is_a_finding_without_a_path_of_this_machine(tmp_path: Path) -> None:
+def test_a_damaged_campaign_file_is_a_finding_without_a_path_of_this_machine(
+    tmp_path: Path,
+) -> None:
     folder = write(tmp_path, clean_runs(seed=7, iterations=1), iterations=1)
     (folder / CAMPAIGN_FILE).write_text("{")
     (finding,) = reviewed(tmp_path).findings
-    assert (finding.check, finding.severity, finding.campaign) == ("schema", "error", "clean")
+    assert (finding.check, finding.severity, finding.campaign) == (
+        "schema",
+        "error",
+        "clean",
+    )
     assert "clean/campaign.json" in finding.message
     assert str(tmp_path) not in finding.message
 
@@ -202,7 +298,11 @@ def false_alarms(folder: Path, seeds: range) -> list[tuple[int, Finding]]:
     for seed in seeds:
         data = folder / str(seed)
         write(data, clean_runs(seed))
-        alarms += [(seed, finding) for finding in reviewed(data).findings if finding.severity != "info"]
+        alarms += [
+            (seed, finding)
+            for finding in reviewed(data).findings
+            if finding.severity != "info"
+        ]
     return alarms
 
 
@@ -217,12 +317,22 @@ def test_at_most_one_clean_campaign_in_twenty_raises_an_alarm(tmp_path: Path) ->
 
 @pytest.mark.parametrize("iterations", [0, 1, 2, 3])
 @pytest.mark.parametrize("declared", [True, False])
-def test_small_campaigns_are_reviewed_and_called_small(tmp_path: Path, iterations: int, declared: bool) -> None:
-    folder = write(tmp_path, clean_runs(seed=7, iterations=iterations), iterations=max(1, iterations))
+def test_small_campaigns_are_reviewed_and_called_small(
+    tmp_path: Path, iterations: int, declared: bool
+) -> None:
+    folder = write(
+        tmp_path,
+        clean_runs(seed=7, iterations=iterations),
+        iterations=max(1, iterations),
+    )
     if not declared:
         info = read_campaign(folder).model_copy(update={"matrix": None})
         (folder / CAMPAIGN_FILE).write_text(to_json(info))
-    checks = [finding.check for finding in reviewed(tmp_path).findings if finding.check != "unjudged"]
+    checks = [
+        finding.check
+        for finding in reviewed(tmp_path).findings
+        if finding.check != "unjudged"
+    ]
     if iterations == 0:
         assert checks == (["missing-cell"] * 4 if declared else [])
     else:
@@ -233,11 +343,17 @@ def test_without_a_matrix_cells_are_held_against_each_other(tmp_path: Path) -> N
     runs = clean_runs(seed=7)
     runs.remove(faults.cell(runs)[9])
     folder = write(tmp_path, runs)
-    (folder / CAMPAIGN_FILE).write_text(to_json(read_campaign(folder).model_copy(update={"matrix": None})))
+    (folder / CAMPAIGN_FILE).write_text(
+        to_json(read_campaign(folder).model_copy(update={"matrix": None}))
+    )
     found = {finding.check: finding for finding in reviewed(tmp_path).findings}
     assert set(found) == {"unbalanced", "time-consistency", "unjudged"}
-    assert found["unjudged"].evidence["missing"] == ["a matrix that says what was wanted"]
-    assert found["time-consistency"].evidence["missing"] == [faults.cell(clean_runs(seed=7))[9].position]
+    assert found["unjudged"].evidence["missing"] == [
+        "a matrix that says what was wanted"
+    ]
+    assert found["time-consistency"].evidence["missing"] == [
+        faults.cell(clean_runs(seed=7))[9].position
+    ]
     finding = found["unbalanced"]
     assert finding.cell == "dense/native/w"
     assert "9 good runs and other cells have 10" in finding.message
@@ -261,7 +377,11 @@ def test_a_truncated_log_is_not_held_against_its_figures(tmp_path: Path) -> None
         if item["role"] == "log":
             content = (folder / item["path"]).read_bytes()[:60]
             (folder / item["path"]).write_bytes(content)
-            item |= {"bytes": 60, "sha256": hashlib.sha256(content).hexdigest(), "truncated": True}
+            item |= {
+                "bytes": 60,
+                "sha256": hashlib.sha256(content).hexdigest(),
+                "truncated": True,
+            }
     path.write_text(json.dumps(document))
     assert reviewed(tmp_path).findings == ()
 
@@ -273,7 +393,9 @@ def test_one_metric_as_a_power_of_another_is_one_measurement(tmp_path: Path) -> 
         run.p50_factor = 1.01
     write(tmp_path, runs)
     copies, finding = reviewed(tmp_path).findings
-    assert copies.check == "copied-evidence", "all runs have the same proportions, as they were made up"
+    assert copies.check == "copied-evidence", (
+        "all runs have the same proportions, as they were made up"
+    )
     assert (finding.check, finding.evidence["form"]) == ("dependent-metrics", "power")
     assert finding.evidence["slope"] == pytest.approx(-1, abs=1e-6)
 
@@ -290,7 +412,11 @@ def test_two_names_with_one_configuration_are_one_model(tmp_path: Path) -> None:
     observing(runs, dense="a", sparse="a")
     write(tmp_path, runs)
     (finding,) = reviewed(tmp_path).findings
-    assert (finding.check, finding.severity, len(finding.cells)) == ("identity", "error", 4)
+    assert (finding.check, finding.severity, len(finding.cells)) == (
+        "identity",
+        "error",
+        4,
+    )
     assert finding.message.startswith("dense and sparse are names for one model")
 
 
@@ -305,12 +431,21 @@ def test_one_name_with_two_configurations_is_two_models(tmp_path: Path) -> None:
 
 
 def test_damage_cannot_be_acknowledged(tmp_path: Path) -> None:
-    folder = write(tmp_path, clean_runs(seed=7), acknowledged=(Acknowledgement(check="checksum", reason="so what"),))
+    folder = write(
+        tmp_path,
+        clean_runs(seed=7),
+        acknowledged=(Acknowledgement(check="checksum", reason="so what"),),
+    )
     faults.change_a_log(folder)
-    assert [finding.check for finding in reviewed(tmp_path).unacknowledged_errors] == ["checksum"]
+    assert [finding.check for finding in reviewed(tmp_path).unacknowledged_errors] == [
+        "checksum"
+    ]
 
 
-@pytest.mark.parametrize("check", ["metric-mismatch", "missing-report", "missing-log", "exit-status", "outlier"])
+@pytest.mark.parametrize(
+    "check",
+    ["metric-mismatch", "missing-report", "missing-log", "exit-status", "outlier"],
+)
 def test_a_quarantined_run_is_not_accused_again(tmp_path: Path, check: str) -> None:
     runs = clean_runs(seed=7)
     next(fault for fault in faults.FAULTS if fault.check == check).plant(runs)
@@ -341,7 +476,9 @@ def test_bytes_are_compared_in_the_number_format_that_ran(
             run.shown, run.kv_bytes = shown, kv_bytes
             run.weights_gib = 12.1 if "dtype" in shown else 6.05
     write(tmp_path, runs)
-    assert ("identity" not in {finding.check for finding in reviewed(tmp_path).findings}) is agrees
+    assert (
+        "identity" not in {finding.check for finding in reviewed(tmp_path).findings}
+    ) is agrees
 
 
 def test_a_quiet_campaign_on_a_processor_has_no_warning(tmp_path: Path) -> None:
@@ -349,26 +486,38 @@ def test_a_quiet_campaign_on_a_processor_has_no_warning(tmp_path: Path) -> None:
     runs = clean_runs(seed=7, iterations=5)
     processor = Machine(id="m1", kind=None, memory_total_gib=125.0, cpu_count=16)
     for number, run in enumerate(runs):
-        near_zero = MetricValue(value=0.06 + 0.02 * (number % 4), unit="GiB", source="sampler")
+        near_zero = MetricValue(
+            value=0.06 + 0.02 * (number % 4), unit="GiB", source="sampler"
+        )
         run.machine = processor
         run.roles = ("log", "report")
-        run.change_metrics = lambda metrics, found=near_zero: metrics.update(system_peak_gib=found)
+        run.change_metrics = lambda metrics, found=near_zero: metrics.update(
+            system_peak_gib=found
+        )
     write(tmp_path, runs, iterations=5)
     findings = reviewed(tmp_path).findings
     assert {finding.check for finding in findings} == {"telemetry-gap", "unjudged"}
-    assert [finding.evidence["about"] for finding in findings if finding.check == "unjudged"] == ["roofline"]
+    assert [
+        finding.evidence["about"] for finding in findings if finding.check == "unjudged"
+    ] == ["roofline"]
 
 
 @pytest.mark.parametrize(("spread_gib", "warned"), [(0.02, False), (0.4, True)])
-def test_variation_near_zero_is_judged_by_its_size(tmp_path: Path, spread_gib: float, warned: bool) -> None:
+def test_variation_near_zero_is_judged_by_its_size(
+    tmp_path: Path, spread_gib: float, warned: bool
+) -> None:
     """0.3 GiB ± 7 % is twenty MiB, which no reader minds; ± 133 % is not."""
     runs = clean_runs(seed=7)
     for number, run in enumerate(runs):
         value = 0.3 + spread_gib * (-1) ** (number // 4)
         found = MetricValue(value=max(0.0, value), unit="GiB", source="sampler")
-        run.change_metrics = lambda metrics, found=found: metrics.update(system_peak_gib=found)
+        run.change_metrics = lambda metrics, found=found: metrics.update(
+            system_peak_gib=found
+        )
     write(tmp_path, runs)
-    assert ("high-variation" in {finding.check for finding in reviewed(tmp_path).findings}) is warned
+    assert (
+        "high-variation" in {finding.check for finding in reviewed(tmp_path).findings}
+    ) is warned
 
 
 def test_environments_of_unlike_resources_may_differ(tmp_path: Path) -> None:
@@ -377,9 +526,11 @@ def test_environments_of_unlike_resources_may_differ(tmp_path: Path) -> None:
     for run in runs:
         if run.environment == "container":
             asked = Requested(
-                model_id=MODELS[run.model]["id"], architecture=MODELS[run.model]["architecture"], workload=WORKLOAD,
+                model_id=MODELS[run.model]["id"],
+                architecture=MODELS[run.model]["architecture"],
+                workload=WORKLOAD,
                 environment={"type": "host", "env": {"OMP_NUM_THREADS": "2"}},
-            )  # fmt: skip
+            )
             run.fields = {"requested": asked}
     folder = write(tmp_path, runs)
     info = read_campaign(folder)
@@ -389,19 +540,29 @@ def test_environments_of_unlike_resources_may_differ(tmp_path: Path) -> None:
     assert reviewed(tmp_path).findings == ()
 
 
-def test_a_test_of_ranks_finds_environments_that_hardly_took_turns(tmp_path: Path) -> None:
+def test_a_test_of_ranks_finds_environments_that_hardly_took_turns(
+    tmp_path: Path,
+) -> None:
     """Nine of ten native runs before the first of the container, and one after the last: 90 of 100 pairs."""
     runs = clean_runs(seed=7)
     native = faults.cell(runs)
-    for index, run in enumerate([*native[:9], *faults.cell(runs, environment="container"), native[9]]):
+    for index, run in enumerate(
+        [*native[:9], *faults.cell(runs, environment="container"), native[9]]
+    ):
         run.started = START + timedelta(days=1, minutes=10 * index)
     write(tmp_path, runs)
-    (error,) = [finding for finding in reviewed(tmp_path).findings if finding.severity == "error"]
+    (error,) = [
+        finding
+        for finding in reviewed(tmp_path).findings
+        if finding.severity == "error"
+    ]
     (comparison,) = error.evidence["comparisons"]
     assert error.check == "order-confound"
     assert comparison["share"] == 0.9
     # U = 90 of 100, by its normal limit with continuity: z = 39.5 / sqrt(100 × 21 / 12).
-    assert comparison["p_value"] == pytest.approx(math.erfc(39.5 / math.sqrt(175) / math.sqrt(2)))
+    assert comparison["p_value"] == pytest.approx(
+        math.erfc(39.5 / math.sqrt(175) / math.sqrt(2))
+    )
 
 
 def test_one_finding_is_raised_for_one_cause_in_many_runs(tmp_path: Path) -> None:

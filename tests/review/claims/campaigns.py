@@ -17,7 +17,9 @@ Cells = Mapping[tuple[str, str], Sequence[float]]
 """(model, environment) to the values of a metric in run order."""
 
 
-def a_dataset(cells: Cells, metric: str = "output_throughput_tok_s", **others: Cells) -> Dataset:
+def a_dataset(
+    cells: Cells, metric: str = "output_throughput_tok_s", **others: Cells
+) -> Dataset:
     """Campaign `c`: one record per value, a minute apart, cells in turn; `others` maps further metrics to values."""
     runs = []
     for index in range(max(map(len, cells.values()))):
@@ -25,7 +27,9 @@ def a_dataset(cells: Cells, metric: str = "output_throughput_tok_s", **others: C
             if index >= len(values):
                 continue
             value = values[index]
-            metrics = {metric: value} | {name: cell[model, environment][index] for name, cell in others.items()}
+            metrics = {metric: value} | {
+                name: cell[model, environment][index] for name, cell in others.items()
+            }
             position = len(runs)
             record = a_record(
                 metrics,
@@ -34,17 +38,24 @@ def a_dataset(cells: Cells, metric: str = "output_throughput_tok_s", **others: C
                 environment=environment,
                 iteration=index + 1,
                 plan=Plan(position=position, order="random"),
-                started=Moment(value=f"2026-11-20T{10 + position // 60:02d}:{position % 60:02d}:00Z", zone="utc"),
+                started=Moment(
+                    value=f"2026-11-20T{10 + position // 60:02d}:{position % 60:02d}:00Z",
+                    zone="utc",
+                ),
             )
             runs.append(Stored(record, Path(f"c/{record.stem}.json")))
     campaign = CampaignData(Campaign(campaign="c", title="t"), Path("c"), tuple(runs))
     return Dataset(Path(), MappingProxyType({"c": campaign}))
 
 
-def a_review(dataset: Dataset, *findings: Any, excluded: Mapping[str, str] = MappingProxyType({})) -> Any:
+def a_review(
+    dataset: Dataset, *findings: Any, excluded: Mapping[str, str] = MappingProxyType({})
+) -> Any:
     """What the checks found, without asking them."""
     frames = {name: Frame(data, excluded) for name, data in dataset.campaigns.items()}
-    return SimpleNamespace(dataset=dataset, findings=findings, excluded=dict(excluded), frames=frames)
+    return SimpleNamespace(
+        dataset=dataset, findings=findings, excluded=dict(excluded), frames=frames
+    )
 
 
 def verdict_on(dataset: Dataset, review: Any = None, **fields: Any) -> Verdict:

@@ -22,7 +22,11 @@ BOTH = {("m", "native"): TEN, ("m", "container"): [value + 0.1 for value in TEN]
 
 
 def comparing(**fields: Any) -> dict[str, Any]:
-    return {"metric": METRIC, "compare": "container / native", "scope": "each model"} | fields
+    return {
+        "metric": METRIC,
+        "compare": "container / native",
+        "scope": "each model",
+    } | fields
 
 
 GOOD = """\
@@ -52,7 +56,12 @@ def test_a_missing_file_is_no_claims(tmp_path: Path) -> None:
         ("says:", "sayss:", 2, "did you mean says?"),
         ("runs = 60", "__import__('os').system('id')", 6, "holds"),
         ('{holds: "runs = 60"}', "{}", 6, "exactly one of"),
-        ('{holds: "runs = 60"}', '{holds: "runs = 60", direction: lower}', 6, "exactly one of"),
+        (
+            '{holds: "runs = 60"}',
+            '{holds: "runs = 60", direction: lower}',
+            6,
+            "exactly one of",
+        ),
         ("recorded: supported", "recorded: proven", 7, "recorded"),
         ("about: data", "about: everything", 4, "about"),
         ("  expect", "  scope: every model\n  expect", 6, "scope"),
@@ -60,45 +69,73 @@ def test_a_missing_file_is_no_claims(tmp_path: Path) -> None:
         ('  expect: {holds: "runs = 60"}\n', "", 1, "decided_by"),
     ],
 )
-def test_a_mistake_is_named_with_its_line(tmp_path: Path, replace: str, by: str, line: int, words: str) -> None:
+def test_a_mistake_is_named_with_its_line(
+    tmp_path: Path, replace: str, by: str, line: int, words: str
+) -> None:
     path = written(tmp_path, GOOD.replace(replace, by))
     with pytest.raises(ClaimError) as caught:
         ledger.read(path)
-    assert any(f"{path}:{line};" in problem and words in problem for problem in caught.value.lines())
+    assert any(
+        f"{path}:{line};" in problem and words in problem
+        for problem in caught.value.lines()
+    )
 
 
 def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
     twice = GOOD + GOOD.replace("about: data", "about: nothing")
     with pytest.raises(ClaimError) as caught:
-        ledger.read(written(tmp_path, GOOD.replace("says:", "sayss:") + twice.replace("id: one", "id: two")))
+        ledger.read(
+            written(
+                tmp_path,
+                GOOD.replace("says:", "sayss:") + twice.replace("id: one", "id: two"),
+            )
+        )
     assert len(caught.value.lines()) >= 3
 
 
 def test_an_id_stands_once(tmp_path: Path) -> None:
-    with pytest.raises(ClaimError, match=r"'one' stands twice, .*:8; give each its own"):
+    with pytest.raises(
+        ClaimError, match=r"'one' stands twice, .*:8; give each its own"
+    ):
         ledger.read(written(tmp_path, GOOD + GOOD))
 
 
 @pytest.mark.parametrize(
     ("margin", "verdict"),
     [
-        (1.0, "supported"),  # interval −0.49 … 0.69 % lies well within ±1 %: both one-sided t > 3.2
+        (
+            1.0,
+            "supported",
+        ),  # interval −0.49 … 0.69 % lies well within ±1 %: both one-sided t > 3.2
         (0.5, "undecided"),  # and across ±0.5 %
     ],
 )
 def test_equivalence_needs_the_test(margin: float, verdict: str) -> None:
-    found = verdict_on(a_dataset(BOTH), **comparing(expect={"equivalent_within_percent": margin}))
+    found = verdict_on(
+        a_dataset(BOTH), **comparing(expect={"equivalent_within_percent": margin})
+    )
     assert found.verdict == verdict
 
 
 def test_equivalence_is_refuted_by_an_interval_beyond_the_margin() -> None:
     far = {("m", "native"): TEN, ("m", "container"): [value + 5 for value in TEN]}
-    assert verdict_on(a_dataset(far), **comparing(expect={"equivalent_within_percent": 1})).verdict == "refuted"
+    assert (
+        verdict_on(
+            a_dataset(far), **comparing(expect={"equivalent_within_percent": 1})
+        ).verdict
+        == "refuted"
+    )
 
 
 def test_three_runs_decide_nothing_however_clear_they_look() -> None:
-    few = {("m", "native"): TEN[:3], ("m", "container"): [value + 50 for value in TEN[:3]]}
-    assert verdict_on(a_dataset(few), **comparing(expect={"direction": "higher"})).verdict == "undecided"
+    few = {
+        ("m", "native"): TEN[:3],
+        ("m", "container"): [value + 50 for value in TEN[:3]],
+    }
+    assert (
+        verdict_on(a_dataset(few), **comparing(expect={"direction": "higher"})).verdict
+        == "undecided"
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,7 +148,10 @@ def test_three_runs_decide_nothing_however_clear_they_look() -> None:
         ({"ratio": [0.99, 1.01]}, "supported"),
         ({"ratio": [1.1, 1.2]}, "refuted"),
         ({"direction": "higher"}, "undecided"),
-        ({"holds": "p_value > 0.05"}, "undecided"),  # a test that finds nothing shows nothing
+        (
+            {"holds": "p_value > 0.05"},
+            "undecided",
+        ),  # a test that finds nothing shows nothing
         ({"holds": "n = 10"}, None),
     ],
 )
@@ -120,7 +160,9 @@ def test_intervals_decide(expect: dict[str, Any], verdict: str | None) -> None:
         with pytest.raises(ClaimError, match="claim it"):
             verdict_on(a_dataset(BOTH), **comparing(expect=expect))
     else:
-        assert verdict_on(a_dataset(BOTH), **comparing(expect=expect)).verdict == verdict
+        assert (
+            verdict_on(a_dataset(BOTH), **comparing(expect=expect)).verdict == verdict
+        )
 
 
 @pytest.mark.parametrize(
@@ -146,12 +188,21 @@ def test_intervals_decide(expect: dict[str, Any], verdict: str | None) -> None:
 )
 def test_conditions(condition: str, verdict: str) -> None:
     data = a_dataset({("m", "native"): TEN})
-    assert verdict_on(data, metric=METRIC, scope="each cell", expect={"holds": condition}).verdict == verdict
+    assert (
+        verdict_on(
+            data, metric=METRIC, scope="each cell", expect={"holds": condition}
+        ).verdict
+        == verdict
+    )
 
 
 def test_trends_are_corrected_over_the_units_of_a_claim() -> None:
     """Five rising values: Mann-Kendall's exact two-sided p is 2 / 5! = 0.017; over four cells Holm makes it 0.067."""
-    fields: dict[str, Any] = {"metric": METRIC, "scope": "each cell", "expect": {"holds": "trend_p > 0.05"}}
+    fields: dict[str, Any] = {
+        "metric": METRIC,
+        "scope": "each cell",
+        "expect": {"holds": "trend_p > 0.05"},
+    }
     rising: dict[tuple[str, str], list[float]] = {("m", "e"): [1.0, 2.0, 3.0, 4.0, 5.0]}
     assert verdict_on(a_dataset(rising), **fields).verdict == "refuted"
     steady = {(f"m{index}", "e"): [3.0, 1.0, 4.0, 2.0, 3.5] for index in range(3)}
@@ -159,25 +210,46 @@ def test_trends_are_corrected_over_the_units_of_a_claim() -> None:
 
 
 def test_figures_as_published_are_read_at_their_digits() -> None:
-    data = a_dataset({("m", "native"): TEN, ("k", "native"): [value + 0.456 for value in TEN]})
+    data = a_dataset(
+        {("m", "native"): TEN, ("k", "native"): [value + 0.456 for value in TEN]}
+    )
     fields: dict[str, Any] = {"metric": METRIC, "scope": "each cell"}
-    assert verdict_on(data, **fields, expect={"published": {"k/native": 100.46}}).verdict == "supported"
-    assert verdict_on(data, **fields, expect={"published": {"k/native": 100.45}}).verdict == "refuted"
-    assert verdict_on(data, **fields, decimals=1, expect={"published": {"k/native": 100.5}}).verdict == "supported"
+    assert (
+        verdict_on(data, **fields, expect={"published": {"k/native": 100.46}}).verdict
+        == "supported"
+    )
+    assert (
+        verdict_on(data, **fields, expect={"published": {"k/native": 100.45}}).verdict
+        == "refuted"
+    )
+    assert (
+        verdict_on(
+            data, **fields, decimals=1, expect={"published": {"k/native": 100.5}}
+        ).verdict
+        == "supported"
+    )
     with pytest.raises(ClaimError, match=r"no unit 'x/native'.*k/native"):
         verdict_on(data, **fields, expect={"published": {"x/native": 100.45}})
 
 
 def test_a_published_span_is_the_smallest_and_largest_unit() -> None:
-    data = a_dataset({("m", "native"): TEN, ("k", "native"): [value + 5 for value in TEN]})
+    data = a_dataset(
+        {("m", "native"): TEN, ("k", "native"): [value + 5 for value in TEN]}
+    )
     fields: dict[str, Any] = {"metric": METRIC, "scope": "each model", "decimals": 0}
-    assert verdict_on(data, **fields, expect={"spans": [100, 105]}).verdict == "supported"
+    assert (
+        verdict_on(data, **fields, expect={"spans": [100, 105]}).verdict == "supported"
+    )
     assert verdict_on(data, **fields, expect={"spans": [100, 106]}).verdict == "refuted"
 
 
-@pytest.mark.parametrize(("shift", "verdict"), [(5.0, "supported"), (0.1, "undecided"), (-5.0, "refuted")])
+@pytest.mark.parametrize(
+    ("shift", "verdict"), [(5.0, "supported"), (0.1, "undecided"), (-5.0, "refuted")]
+)
 def test_an_extreme_needs_intervals_apart(shift: float, verdict: str) -> None:
-    data = a_dataset({("m", "native"): TEN, ("k", "native"): [value + shift for value in TEN]})
+    data = a_dataset(
+        {("m", "native"): TEN, ("k", "native"): [value + shift for value in TEN]}
+    )
     found = verdict_on(data, metric=METRIC, scope="each model", expect={"highest": "k"})
     assert found.verdict == verdict
 
@@ -185,8 +257,12 @@ def test_an_extreme_needs_intervals_apart(shift: float, verdict: str) -> None:
 def test_any_needs_one_and_each_needs_all() -> None:
     cells = {("m", "native"): TEN, ("k", "native"): [value + 50 for value in TEN]}
     fields: dict[str, Any] = {"metric": METRIC, "expect": {"holds": "mean > 120"}}
-    assert verdict_on(a_dataset(cells), scope="any model", **fields).verdict == "supported"
-    assert verdict_on(a_dataset(cells), scope="each model", **fields).verdict == "refuted"
+    assert (
+        verdict_on(a_dataset(cells), scope="any model", **fields).verdict == "supported"
+    )
+    assert (
+        verdict_on(a_dataset(cells), scope="each model", **fields).verdict == "refuted"
+    )
 
 
 def test_relations_of_two_metrics() -> None:
@@ -195,14 +271,24 @@ def test_relations_of_two_metrics() -> None:
     line = {("m", "native"): [0.9 * (120 - peak) for peak in peaks]}
     data = a_dataset(line, "kv_cache_gib", peak_memory_gib={("m", "native"): peaks})
     fields: dict[str, Any] = {"metric": "kv_cache_gib", "against": "peak_memory_gib"}
-    for condition in ("slope = -0.9000", "intercept = 108.00", "zero_at = 120.0", "r_squared > 0.999999"):
-        assert verdict_on(data, **fields, expect={"holds": condition}).verdict == "supported"
+    for condition in (
+        "slope = -0.9000",
+        "intercept = 108.00",
+        "zero_at = 120.0",
+        "r_squared > 0.999999",
+    ):
+        assert (
+            verdict_on(data, **fields, expect={"holds": condition}).verdict
+            == "supported"
+        )
     with pytest.raises(ClaimError, match="relates two metrics"):
         verdict_on(data, metric="kv_cache_gib", expect={"holds": "slope = -0.9"})
 
 
 def test_a_metric_that_nobody_measured_is_undecided() -> None:
-    found = verdict_on(a_dataset(BOTH), metric="gpu_clock_sm_mean_mhz", expect={"holds": "min > 1000"})
+    found = verdict_on(
+        a_dataset(BOTH), metric="gpu_clock_sm_mean_mhz", expect={"holds": "min > 1000"}
+    )
     assert found.verdict == "undecided"
     assert "not available" in found.text
 
@@ -214,7 +300,10 @@ def test_a_workload_without_the_metric_is_no_unit() -> None:
     other = a_record({"matmul_gflop_s": 1.0}, run_id="c-x", workload="x")
     runs = (*campaign.runs, Stored(other, Path("c/x.json")))
     more = replace(data, campaigns={"c": replace(campaign, runs=runs)})
-    assert verdict_on(more, **comparing(expect={"equivalent_within_percent": 1})).verdict == "supported"
+    assert (
+        verdict_on(more, **comparing(expect={"equivalent_within_percent": 1})).verdict
+        == "supported"
+    )
 
 
 def test_a_hypothesis_says_what_would_decide_it() -> None:
@@ -223,12 +312,19 @@ def test_a_hypothesis_says_what_would_decide_it() -> None:
 
 
 def test_a_campaign_that_is_not_there_is_undecided_and_therefore_loud() -> None:
-    found = verdict_on(a_dataset(BOTH), campaign="elsewhere", expect={"holds": "runs = 1"})
+    found = verdict_on(
+        a_dataset(BOTH), campaign="elsewhere", expect={"holds": "runs = 1"}
+    )
     assert (found.verdict, found.changed) == ("undecided", True)
 
 
 def finding(check: str, severity: str = "error", **fields: Any) -> Any:
-    base = {"campaign": "c", "cells": ("m/native/w",), "runs": (), "message": "so it is"}
+    base = {
+        "campaign": "c",
+        "cells": ("m/native/w",),
+        "runs": (),
+        "message": "so it is",
+    }
     return SimpleNamespace(check=check, severity=severity, **(base | fields))
 
 
@@ -246,10 +342,14 @@ def finding(check: str, severity: str = "error", **fields: Any) -> Any:
         ("world", finding("identity", runs=("c-native_m_w_0",)), "void"),
     ],
 )
-def test_doubts_void_what_is_said_about_the_world(about: str, found: Any, verdict: str) -> None:
+def test_doubts_void_what_is_said_about_the_world(
+    about: str, found: Any, verdict: str
+) -> None:
     data = a_dataset(BOTH)
     review = a_review(data, found, excluded={"out": "it did not happen"})
-    result = verdict_on(data, review, **comparing(about=about, expect={"equivalent_within_percent": 1}))
+    result = verdict_on(
+        data, review, **comparing(about=about, expect={"equivalent_within_percent": 1})
+    )
     assert result.verdict == verdict
     assert (found.check in result.text) == (verdict == "void")
 
@@ -258,7 +358,9 @@ def test_excluded_runs_count_only_when_asked() -> None:
     data = a_dataset({("m", "native"): TEN})
     review = a_review(data, excluded={"c-native_m_w_0": "a double"})
     for include, runs in (("counted", 9), ("all", 10)):
-        found = verdict_on(data, review, include=include, expect={"holds": f"runs = {runs}"})
+        found = verdict_on(
+            data, review, include=include, expect={"holds": f"runs = {runs}"}
+        )
         assert found.verdict == "supported"
 
 
@@ -274,9 +376,19 @@ def test_text_and_json_carry_the_verdict_and_where_to_reread() -> None:
 
 def test_a_margin_that_is_not_the_campaigns_says_why() -> None:
     data = a_dataset({("m", "native"): TEN, ("m", "container"): TEN})
-    asked: dict[str, Any] = {"metric": METRIC, "compare": "container / native", "scope": "each model", "note": None}
-    assert verdict_on(data, **asked, expect={"equivalent_within_percent": 1}).verdict == "supported"
-    with pytest.raises(ClaimError, match=r"its margin of 2 % is not the campaign's 1 %"):
+    asked: dict[str, Any] = {
+        "metric": METRIC,
+        "compare": "container / native",
+        "scope": "each model",
+        "note": None,
+    }
+    assert (
+        verdict_on(data, **asked, expect={"equivalent_within_percent": 1}).verdict
+        == "supported"
+    )
+    with pytest.raises(
+        ClaimError, match=r"its margin of 2 % is not the campaign's 1 %"
+    ):
         verdict_on(data, **asked, expect={"equivalent_within_percent": 2})
 
 
@@ -290,7 +402,10 @@ def test_an_estimate_without_an_interval_decides_nothing_about_the_world() -> No
     ):
         expect = {"holds": condition}
         assert verdict_on(data, **asked, expect=expect).verdict == of_these
-        assert verdict_on(data, **asked, expect=expect, about="world").verdict == of_the_world
+        assert (
+            verdict_on(data, **asked, expect=expect, about="world").verdict
+            == of_the_world
+        )
 
 
 @pytest.mark.parametrize(
@@ -300,46 +415,106 @@ def test_an_estimate_without_an_interval_decides_nothing_about_the_world() -> No
         ("{low} to {high}.", {"spans": [-44, -20]}, "20 to 44."),
         ("{low} to {high}.", {"ratio": [1.7, 2.7]}, "1.7 to 2.7."),
         ("Below {number}.", {"holds": "max < 45"}, "Below 45."),
-        ("{deepseek} and {a/b}.", {"published": {"deepseek": -3.5, "a/b": 2}}, "3.5 and 2."),
+        (
+            "{deepseek} and {a/b}.",
+            {"published": {"deepseek": -3.5, "a/b": 2}},
+            "3.5 and 2.",
+        ),
     ],
 )
-def test_a_statement_takes_its_figures_from_what_is_tested(says: str, expect: dict[str, Any], sentence: str) -> None:
-    fields = {"id": "it", "says": says, "source": {"document": "d"}, "about": "data", "campaign": "c"}
-    assert Claim.model_validate(fields | {"expect": expect, "recorded": "supported"}).sentence == sentence
+def test_a_statement_takes_its_figures_from_what_is_tested(
+    says: str, expect: dict[str, Any], sentence: str
+) -> None:
+    fields = {
+        "id": "it",
+        "says": says,
+        "source": {"document": "d"},
+        "about": "data",
+        "campaign": "c",
+    }
+    assert (
+        Claim.model_validate(
+            fields | {"expect": expect, "recorded": "supported"}
+        ).sentence
+        == sentence
+    )
 
 
 def test_a_statement_names_no_figure_that_is_not_tested() -> None:
-    fields = {"id": "it", "says": "Within {within} %.", "source": {"document": "d"}, "about": "data", "campaign": "c"}
-    with pytest.raises(ValueError, match=r"says names \{within\}, and its expectation has \{number\}"):
-        Claim.model_validate(fields | {"expect": {"holds": "runs = 1"}, "recorded": "supported"})
+    fields = {
+        "id": "it",
+        "says": "Within {within} %.",
+        "source": {"document": "d"},
+        "about": "data",
+        "campaign": "c",
+    }
+    with pytest.raises(
+        ValueError, match=r"says names \{within\}, and its expectation has \{number\}"
+    ):
+        Claim.model_validate(
+            fields | {"expect": {"holds": "runs = 1"}, "recorded": "supported"}
+        )
 
 
 def test_where_one_unit_is_enough_each_needs_more_than_it_would_alone() -> None:
     """Mean 100, 95 % interval 100 ± 0.448, so `mean > 99.5` holds for one cell. With four cells of which one is enough,
     t(9) at 1 - 0.05/8 is 3.11 in place of 2.262: 100 ± 0.616 reaches below 99.5."""
-    fields: dict[str, Any] = {"metric": METRIC, "scope": "any cell", "expect": {"holds": "mean > 99.5"}}
+    fields: dict[str, Any] = {
+        "metric": METRIC,
+        "scope": "any cell",
+        "expect": {"holds": "mean > 99.5"},
+    }
     assert verdict_on(a_dataset({("m", "e"): TEN}), **fields).verdict == "supported"
-    several = {(f"m{index}", "e"): [value - index for value in TEN] for index in range(4)}
+    several = {
+        (f"m{index}", "e"): [value - index for value in TEN] for index in range(4)
+    }
     assert verdict_on(a_dataset(several), **fields).verdict == "undecided"
-    assert verdict_on(a_dataset(several), **fields | {"expect": {"holds": "mean > 99.3"}}).verdict == "supported"
-    assert verdict_on(a_dataset(several), **fields | {"expect": {"holds": "mean > 101"}}).verdict == "refuted"
+    assert (
+        verdict_on(
+            a_dataset(several), **fields | {"expect": {"holds": "mean > 99.3"}}
+        ).verdict
+        == "supported"
+    )
+    assert (
+        verdict_on(
+            a_dataset(several), **fields | {"expect": {"holds": "mean > 101"}}
+        ).verdict
+        == "refuted"
+    )
 
 
 def test_equivalence_of_any_is_corrected() -> None:
     """The difference is 0.1 with standard error 0.28 and 18 degrees of freedom: TOST within 0.6 % has
     t = (0.6 - 0.1) / 0.28 = 1.79 and p = 0.045, which is no longer below 0.05 when three models could show it."""
-    fields: dict[str, Any] = {"metric": METRIC, "compare": "container / native", "scope": "any model"}
+    fields: dict[str, Any] = {
+        "metric": METRIC,
+        "compare": "container / native",
+        "scope": "any model",
+    }
     expect = {"equivalent_within_percent": 0.6}
     assert verdict_on(a_dataset(BOTH), **fields, expect=expect).verdict == "supported"
-    worse = {(f"k{n}", place): [v + (n if place == "container" else 0) for v in TEN]
-             for n in (3, 4) for place in ("native", "container")}  # fmt: skip
-    assert verdict_on(a_dataset(BOTH | worse), **fields, expect=expect).verdict == "undecided"
+    worse = {
+        (f"k{n}", place): [v + (n if place == "container" else 0) for v in TEN]
+        for n in (3, 4)
+        for place in ("native", "container")
+    }
+    assert (
+        verdict_on(a_dataset(BOTH | worse), **fields, expect=expect).verdict
+        == "undecided"
+    )
 
 
 def test_a_statement_about_the_world_from_one_machine_says_so() -> None:
-    asked: dict[str, Any] = {"metric": METRIC, "scope": "each cell", "expect": {"holds": "mean < 101"}}
+    asked: dict[str, Any] = {
+        "metric": METRIC,
+        "scope": "each cell",
+        "expect": {"holds": "mean < 101"},
+    }
     data = a_dataset({("m", "native"): TEN})
-    of_these, of_the_world = verdict_on(data, **asked), verdict_on(data, **asked, about="world")
+    of_these, of_the_world = (
+        verdict_on(data, **asked),
+        verdict_on(data, **asked, about="world"),
+    )
     assert (of_these.here, of_the_world.here) == (False, True)
     assert "on this machine, this day" in of_the_world.text
     assert "this machine" not in of_these.text

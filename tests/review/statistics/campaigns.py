@@ -20,32 +20,63 @@ FOUND = {"regex": "rate (.*)"}
 
 
 def a_campaign(
-    name: str, cells: Cells, *, order: str = "interleaved", matrix: bool = True, **fields: Any
+    name: str,
+    cells: Cells,
+    *,
+    order: str = "interleaved",
+    matrix: bool = True,
+    **fields: Any,
 ) -> CampaignData:
     """A campaign of one workload; runs in the order of its plan, `fields` replace record fields."""
     environments = list(dict.fromkeys(environment for _, environment in cells))
     models = list(dict.fromkeys(model for model, _ in cells))
-    iterations = max(len(values) for metrics in cells.values() for values in metrics.values())
+    iterations = max(
+        len(values) for metrics in cells.values() for values in metrics.values()
+    )
     slots = [
         (number, model, environment)
         for number in range(iterations)
         for model in models
-        for environment in (environments if number % 2 == 0 or order != "interleaved" else reversed(environments))
+        for environment in (
+            environments
+            if number % 2 == 0 or order != "interleaved"
+            else reversed(environments)
+        )
     ]
     runs = []
     for position, (number, model, environment) in enumerate(slots):
-        metrics = {key: values[number] for key, values in cells[model, environment].items() if number < len(values)}
+        metrics = {
+            key: values[number]
+            for key, values in cells[model, environment].items()
+            if number < len(values)
+        }
         if metrics:
             run = f"{name}-{environment}_{model}_w_{number + 1:02d}"
-            chosen = {"plan": Plan(position=position, order=order), "iteration": number + 1} | fields  # type: ignore[arg-type]
-            record = a_record(metrics, run_id=run, campaign=name, model=model, environment=environment, **chosen)
+            chosen = {
+                "plan": Plan(position=position, order=order),
+                "iteration": number + 1,
+            } | fields  # type: ignore[arg-type]
+            record = a_record(
+                metrics,
+                run_id=run,
+                campaign=name,
+                model=model,
+                environment=environment,
+                **chosen,
+            )
             runs.append(Stored(record, Path(name) / f"{run}.json"))
     document = {
         "campaign": name,
         "title": name,
         "models": {model: {"id": model} for model in models},
         "environments": {environment: {"type": "host"} for environment in environments},
-        "workloads": {"w": {"type": "command", "argv": ["true"], "metrics": {"output_throughput_tok_s": FOUND}}},
+        "workloads": {
+            "w": {
+                "type": "command",
+                "argv": ["true"],
+                "metrics": {"output_throughput_tok_s": FOUND},
+            }
+        },
         "iterations": iterations,
         "equivalence_margin_percent": 2,
     }
@@ -58,7 +89,9 @@ def frames_of(dataset: Dataset, out: Mapping[str, str]) -> dict[str, Frame]:
     frames = {}
     for name, data in dataset.campaigns.items():
         own = {record.run_id for record in data.records}
-        frames[name] = Frame(data, {run: reason for run, reason in out.items() if run in own})
+        frames[name] = Frame(
+            data, {run: reason for run, reason in out.items() if run in own}
+        )
     return frames
 
 

@@ -13,11 +13,17 @@ Floats = NDArray[np.float64]
 def apart(values: Sequence[float] | Floats) -> Floats:
     """The values as lowest, highest, second lowest, …: no neighbours are alike, so that each run counts in full."""
     rising = np.sort(np.asarray(values, dtype=np.float64))
-    order = [place for pair in zip(range(len(rising)), reversed(range(len(rising))), strict=True) for place in pair]
+    order = [
+        place
+        for pair in zip(range(len(rising)), reversed(range(len(rising))), strict=True)
+        for place in pair
+    ]
     return rising[order[: len(rising)]]
 
 
-def turns(baseline: Sequence[float] | Floats, candidate: Sequence[float] | Floats) -> tuple[Sample, Sample]:
+def turns(
+    baseline: Sequence[float] | Floats, candidate: Sequence[float] | Floats
+) -> tuple[Sample, Sample]:
     """Two samples whose order was reversed in every second round: baseline, candidate, candidate, baseline, …"""
     times: tuple[list[float], list[float]] = ([], [])
     for number in range(len(baseline)):
@@ -25,5 +31,8 @@ def turns(baseline: Sequence[float] | Floats, candidate: Sequence[float] | Float
         times[first].append(2.0 * number)
         times[1 - first].append(2.0 * number + 1)
     sides = zip((baseline, candidate), times, strict=True)
-    one, other = (Sample(tuple(map(float, side)), tuple(range(len(side))), tuple(when)) for side, when in sides)
+    one, other = (
+        Sample(tuple(map(float, side)), tuple(range(len(side))), tuple(when))
+        for side, when in sides
+    )
     return one, other

@@ -30,9 +30,13 @@ NEAR = [100.25, 100.875, 99.125, 100.375]
 """Close to NATIVE, and neither is alike in its neighbours."""
 
 
-def two_samples(seed: int, n: int = 10, m: int = 13, shift: float = 0.4) -> tuple[Floats, Floats]:
+def two_samples(
+    seed: int, n: int = 10, m: int = 13, shift: float = 0.4
+) -> tuple[Floats, Floats]:
     generator = np.random.default_rng(seed)
-    return apart(generator.normal(120, 0.5, n)), apart(generator.normal(120 + shift, 1.0, m))
+    return apart(generator.normal(120, 0.5, n)), apart(
+        generator.normal(120 + shift, 1.0, m)
+    )
 
 
 def drawn(a: Any, b: Any, **options: Any) -> Comparison:
@@ -42,7 +46,9 @@ def drawn(a: Any, b: Any, **options: Any) -> Comparison:
 
 def in_turns(a: Any, b: Any, **options: Any) -> Comparison:
     """A comparison of complete rounds with a margin of 1 %."""
-    return compare(*turns(a, b), **{"order": "interleaved", "margin_percent": 1} | options)
+    return compare(
+        *turns(a, b), **{"order": "interleaved", "margin_percent": 1} | options
+    )
 
 
 def test_students_sleep_data_give_the_published_answers() -> None:
@@ -53,9 +59,17 @@ def test_students_sleep_data_give_the_published_answers() -> None:
     assert between.p_value == pytest.approx(0.07939, abs=5e-6)
     assert between.df == pytest.approx(17.776, abs=5e-4)
     assert between.ci95_difference == pytest.approx((-0.2054832, 3.3654832), abs=5e-8)
-    places = [int(place) for place in np.argsort(np.subtract(SLEEP_2, SLEEP_1), kind="stable")]
-    mixed = [place for pair in zip(places[:5], reversed(places[5:]), strict=True) for place in pair]
-    within = in_turns([SLEEP_1[i] for i in mixed], [SLEEP_2[i] for i in mixed], resolution=1e-9)
+    places = [
+        int(place) for place in np.argsort(np.subtract(SLEEP_2, SLEEP_1), kind="stable")
+    ]
+    mixed = [
+        place
+        for pair in zip(places[:5], reversed(places[5:]), strict=True)
+        for place in pair
+    ]
+    within = in_turns(
+        [SLEEP_1[i] for i in mixed], [SLEEP_2[i] for i in mixed], resolution=1e-9
+    )
     assert within.n_effective == 10
     assert within.p_value == pytest.approx(0.002833, abs=5e-7)
     assert within.ci95_difference == pytest.approx((0.7001142, 2.4598858), abs=5e-8)
@@ -65,14 +79,26 @@ def test_students_sleep_data_give_the_published_answers() -> None:
 def test_independent_samples_get_welchs_figures(seed: int) -> None:
     a, b = two_samples(seed)
     found, expected = drawn(a, b), stats.ttest_ind(b, a, equal_var=False)
-    assert (found.order, found.analysis, found.n_baseline, found.n_candidate) == ("random", "welch", 10, 13)
+    assert (found.order, found.analysis, found.n_baseline, found.n_candidate) == (
+        "random",
+        "welch",
+        10,
+        13,
+    )
     assert found.p_value == pytest.approx(expected.pvalue, rel=1e-9)
-    for level, interval in ((0.95, found.ci95_difference), (0.90, found.ci90_difference)):
+    for level, interval in (
+        (0.95, found.ci95_difference),
+        (0.90, found.ci90_difference),
+    ):
         assert interval == pytest.approx(tuple(expected.confidence_interval(level)))
     assert found.difference == pytest.approx(b.mean() - a.mean())
     assert found.difference_percent == pytest.approx(100 * (b.mean() / a.mean() - 1))
-    assert (found.mean_baseline, found.mean_candidate) == pytest.approx((a.mean(), b.mean()))
-    assert (found.ratio, found.inverse_ratio) == pytest.approx((b.mean() / a.mean(), a.mean() / b.mean()))
+    assert (found.mean_baseline, found.mean_candidate) == pytest.approx(
+        (a.mean(), b.mean())
+    )
+    assert (found.ratio, found.inverse_ratio) == pytest.approx(
+        (b.mean() / a.mean(), a.mean() / b.mean())
+    )
     assert found.ci95_ratio is not None
     assert found.ci90_ratio is not None
     # Far from zero Fieller's interval is the difference's in units of the baseline, to first order.
@@ -81,26 +107,35 @@ def test_independent_samples_get_welchs_figures(seed: int) -> None:
     assert widths[0] / widths[1] == pytest.approx(critical, rel=1e-3)
     assert found.df == pytest.approx(expected.df)
     margin = 0.01 * a.mean()
-    assert found.equivalence_p == pytest.approx(ttost_ind(b, a, -margin, margin, usevar="unequal")[0], rel=1e-9)
+    assert found.equivalence_p == pytest.approx(
+        ttost_ind(b, a, -margin, margin, usevar="unequal")[0], rel=1e-9
+    )
     assert equivalence(list(a), list(b), 1) == pytest.approx(found.equivalence_p)
 
 
 def test_equivalence_of_samples_that_no_order_joins_needs_two_values_a_side() -> None:
     assert equivalence([1.0], [1.0, 2.0], 1) is None
     assert equivalence([1.0, 2.0], [1.0], 1) is None
-    below, above = (equivalence([sign * 100.0, sign * 100.5], [sign * 100.0, sign * 100.5], 2) for sign in (-1, 1))
+    below, above = (
+        equivalence([sign * 100.0, sign * 100.5], [sign * 100.0, sign * 100.5], 2)
+        for sign in (-1, 1)
+    )
     assert above is not None
     assert below == above
 
 
 def test_equivalence_of_samples_that_no_order_joins_counts_every_run_in_full() -> None:
     a, b = np.linspace(99, 101, 8), np.linspace(99.2, 101.2, 8)
-    assert equivalence(list(a), list(b), 2) == pytest.approx(ttost_ind(b, a, -2, 2, usevar="unequal")[0])
+    assert equivalence(list(a), list(b), 2) == pytest.approx(
+        ttost_ind(b, a, -2, 2, usevar="unequal")[0]
+    )
 
 
 def test_hedges_g_is_statsmodels() -> None:
     a, b = two_samples(2)
-    expected, _ = effectsize_smd(b.mean(), b.std(ddof=1), len(b), a.mean(), a.std(ddof=1), len(a))
+    expected, _ = effectsize_smd(
+        b.mean(), b.std(ddof=1), len(b), a.mean(), a.std(ddof=1), len(a)
+    )
     assert drawn(a, b).effect_size == pytest.approx(expected)
 
 
@@ -110,7 +145,9 @@ def test_rounding_counts_as_spread_in_hedges_g() -> None:
     assert found == pytest.approx(math.sqrt(12) * (1 - 3 / 71))
     # Two and two: d = 2 / √(0.5 + 1/12), times 1 - 3/(4 · 2 - 1).
     pair = np.array([1.0, 2.0])
-    assert hedges_g(pair, pair + 2, 1.0) == pytest.approx(2 / math.sqrt(0.5 + 1 / 12) * (1 - 3 / 7))
+    assert hedges_g(pair, pair + 2, 1.0) == pytest.approx(
+        2 / math.sqrt(0.5 + 1 / 12) * (1 - 3 / 7)
+    )
     assert hedges_g(np.array([1.0]), np.array([1.0, 2.0]), 1.0) is None
     assert hedges_g(np.array([1.0, 2.0]), np.array([1.0]), 1.0) is None
 
@@ -121,7 +158,12 @@ def test_complete_rounds_are_compared_within_and_see_through_a_drift() -> None:
     drift = np.linspace(0, 20, 10)
     a, b = 100 + drift + noise[0], 100.5 + drift + noise[1]
     found = in_turns(a, b, margin_percent=0.01)
-    assert (found.order, found.analysis, found.n_baseline, found.left_out) == ("interleaved", "paired", 10, 0)
+    assert (found.order, found.analysis, found.n_baseline, found.left_out) == (
+        "interleaved",
+        "paired",
+        10,
+        0,
+    )
     assert found.p_value is not None
     assert found.p_value < 0.001
     assert found.verdict == "higher"
@@ -138,16 +180,35 @@ def test_runs_outside_of_complete_rounds_are_left_out_and_counted() -> None:
     assert found.mean_baseline == pytest.approx(np.mean(NATIVE))
 
 
-@pytest.mark.parametrize("declared", ["blocked", "interleaved", "random", "as-published"])
-def test_blocks_are_confounded_whatever_the_figures_and_still_described(declared: Declared) -> None:
+@pytest.mark.parametrize(
+    "declared", ["blocked", "interleaved", "random", "as-published"]
+)
+def test_blocks_are_confounded_whatever_the_figures_and_still_described(
+    declared: Declared,
+) -> None:
     early = Sample(tuple(NATIVE), (1, 2, 3, 4), (1, 2, 3, 4))
     late = Sample(tuple(FASTER), (1, 2, 3, 4), (5, 6, 7, 8))
-    found = compare(early, late, order=declared, margin_percent=1, direction="higher", unit="tok/s")
-    assert (found.verdict, found.order, found.analysis) == ("confounded", "blocked", "description")
-    undecided = (found.p_value, found.p_adjusted, found.equivalence_p, found.power, found.runs_required)
+    found = compare(
+        early, late, order=declared, margin_percent=1, direction="higher", unit="tok/s"
+    )
+    assert (found.verdict, found.order, found.analysis) == (
+        "confounded",
+        "blocked",
+        "description",
+    )
+    undecided = (
+        found.p_value,
+        found.p_adjusted,
+        found.equivalence_p,
+        found.power,
+        found.runs_required,
+    )
     assert undecided == (None,) * 5
     assert found.power_10_percent is None
-    assert (found.difference, found.ratio) == (pytest.approx(50), pytest.approx(150.125 / 100.125))
+    assert (found.difference, found.ratio) == (
+        pytest.approx(50),
+        pytest.approx(150.125 / 100.125),
+    )
     assert found.effect_size is not None
     assert found.ci95_difference is not None
     assert found.ci95_ratio is not None
@@ -157,10 +218,14 @@ def test_blocks_are_confounded_whatever_the_figures_and_still_described(declared
 
 
 def test_blocks_of_too_few_runs_are_confounded_all_the_same() -> None:
-    assert compare([1.0], [2.0], order="blocked", margin_percent=1).verdict == "confounded"
+    assert (
+        compare([1.0], [2.0], order="blocked", margin_percent=1).verdict == "confounded"
+    )
 
 
-def test_an_order_that_nobody_declared_and_that_shows_no_blocks_is_judged_as_independent() -> None:
+def test_an_order_that_nobody_declared_and_that_shows_no_blocks_is_judged_as_independent() -> (
+    None
+):
     one, other = turns(NATIVE, FASTER)
     found = compare(one, other, order="as-published", margin_percent=1)
     assert (found.order, found.analysis, found.verdict) == ("mixed", "welch", "higher")
@@ -182,7 +247,9 @@ def test_few_runs_on_one_side_decide_nothing_either() -> None:
 
 def test_four_runs_that_are_alike_are_not_called_too_few() -> None:
     found = drawn([100.0, 101.0, 102.0, 103.0], FASTER)
-    assert found.why.startswith("Neighbouring runs are alike: the 4 and 4 runs are worth")
+    assert found.why.startswith(
+        "Neighbouring runs are alike: the 4 and 4 runs are worth"
+    )
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -199,9 +266,17 @@ def test_without_a_complete_round_the_runs_are_only_described() -> None:
     one = Sample(tuple(NATIVE), (1, 2, 3, 4), (1, 4, 5, 8))
     other = Sample(tuple(FASTER), (5, 6, 7, 8), (2, 3, 6, 7))
     found = compare(one, other, order="interleaved", margin_percent=1)
-    assert (found.analysis, found.n_effective, found.verdict) == ("description", 0, "undecided")
+    assert (found.analysis, found.n_effective, found.verdict) == (
+        "description",
+        0,
+        "undecided",
+    )
     assert found.why == "Too few complete rounds to decide: 0, and 4 are needed."
-    assert (found.difference, found.p_value, found.ci95_difference) == (pytest.approx(50), None, None)
+    assert (found.difference, found.p_value, found.ci95_difference) == (
+        pytest.approx(50),
+        None,
+        None,
+    )
     assert (found.n_baseline, found.n_candidate, found.left_out) == (4, 4, 0)
 
 
@@ -235,7 +310,12 @@ def test_four_independent_runs_a_side_are_enough() -> None:
     ],
 )
 def test_the_rule(
-    n_effective: float, difference: float, p: float | None, q: float | None, confounded: bool, verdict: str
+    n_effective: float,
+    difference: float,
+    p: float | None,
+    q: float | None,
+    confounded: bool,
+    verdict: str,
 ) -> None:
     assert verdict_of(n_effective, difference, p, q, confounded=confounded) == verdict
 
@@ -249,8 +329,16 @@ def test_verdicts_in_words() -> None:
 
 def test_the_interval_that_decides_is_the_one_of_the_test() -> None:
     """90 % where TOST decides or was left open, 95 % where the test of a difference does, or where no margin is."""
-    same, apart_, open_ = drawn(NATIVE, NEAR, margin_percent=5), drawn(NATIVE, FASTER), drawn(NATIVE, NEAR)
-    assert (same.deciding_level, apart_.deciding_level, open_.deciding_level) == (0.9, 0.95, 0.9)
+    same, apart_, open_ = (
+        drawn(NATIVE, NEAR, margin_percent=5),
+        drawn(NATIVE, FASTER),
+        drawn(NATIVE, NEAR),
+    )
+    assert (same.deciding_level, apart_.deciding_level, open_.deciding_level) == (
+        0.9,
+        0.95,
+        0.9,
+    )
     assert same.deciding_difference == same.ci90_difference
     assert same.deciding_ratio == same.ci90_ratio
     assert apart_.deciding_difference == apart_.ci95_difference
@@ -263,38 +351,65 @@ def test_the_interval_that_decides_is_the_one_of_the_test() -> None:
 def test_the_interval_that_decides_tells_the_verdict(seed: int) -> None:
     """Equivalent exactly where the 90 % interval lies within the margin."""
     generator = np.random.default_rng(seed)
-    found = drawn(apart(generator.normal(100, 1, 8)), apart(generator.normal(100, 1, 8)), margin_percent=1.2)
+    found = drawn(
+        apart(generator.normal(100, 1, 8)),
+        apart(generator.normal(100, 1, 8)),
+        margin_percent=1.2,
+    )
     assert found.ci90_difference is not None
     limit = 0.012 * found.mean_baseline
     inside = -limit < found.ci90_difference[0] and found.ci90_difference[1] < limit
     assert (found.verdict == "equivalent") == inside
 
 
-def test_a_difference_within_the_margin_is_equivalent_and_said_to_be_detectable() -> None:
+def test_a_difference_within_the_margin_is_equivalent_and_said_to_be_detectable() -> (
+    None
+):
     a = apart([100.0, 100.1, 99.9, 100.05, 99.95])
     found = drawn(a, a + 0.5)
     assert found.verdict == "equivalent"
     assert found.p_value is not None
     assert found.p_value < 0.05
-    assert found.why.startswith("The difference lies within ±1 % of the baseline (Welch, 5 and 5 runs, TOST p")
+    assert found.why.startswith(
+        "The difference lies within ±1 % of the baseline (Welch, 5 and 5 runs, TOST p"
+    )
     assert "It is detectable within that margin (p" in found.why
     assert "detectable" not in drawn(NATIVE, NEAR, margin_percent=5).why
 
 
 def test_a_difference_is_said_with_its_test() -> None:
     found = drawn(NATIVE, FASTER)
-    assert found.why == "The difference is larger than chance explains (Welch, 4 and 4 runs, p < 0.0001)."
+    assert (
+        found.why
+        == "The difference is larger than chance explains (Welch, 4 and 4 runs, p < 0.0001)."
+    )
 
 
 def test_an_open_verdict_says_what_was_not_shown_and_what_would_decide() -> None:
     """Power and runs are those of TOST at the margin."""
-    rate = drawn([60.0, 61.0, 60.0, 61.0], [60.0, 61.0, 61.0, 60.0], margin_percent=1, unit="tok/s", resolution=0.01)
-    assert rate.why.startswith("Neither a difference (p = 1) nor equivalence within ±1 % (TOST p = 0.")
+    rate = drawn(
+        [60.0, 61.0, 60.0, 61.0],
+        [60.0, 61.0, 61.0, 60.0],
+        margin_percent=1,
+        unit="tok/s",
+        resolution=0.01,
+    )
+    assert rate.why.startswith(
+        "Neither a difference (p = 1) nor equivalence within ±1 % (TOST p = 0."
+    )
     assert rate.power is not None
-    assert f"The power to show equivalence was {rate.power:.2f}; {rate.runs_required} runs a side would" in rate.why
+    assert (
+        f"The power to show equivalence was {rate.power:.2f}; {rate.runs_required} runs a side would"
+        in rate.why
+    )
     hopeless = replace(rate, runs_required=None)
     assert "; no number of runs would raise it to 0.8." in hopeless.why
-    within = in_turns([60.0, 61.0, 60.0, 61.0], [60.0, 61.0, 61.0, 60.0], margin_percent=1, resolution=0.01)
+    within = in_turns(
+        [60.0, 61.0, 60.0, 61.0],
+        [60.0, 61.0, 61.0, 60.0],
+        margin_percent=1,
+        resolution=0.01,
+    )
     assert f"; {within.runs_required} rounds would raise it to 0.8." in within.why
     assert rate.why.endswith("would raise it to 0.8.")
     assert replace(rate, power=None).why.endswith("is shown (Welch, 4 and 4 runs).")
@@ -304,7 +419,8 @@ def test_a_margin_chosen_afterwards_is_called_so() -> None:
     shown = drawn(NATIVE, NEAR, margin_percent=5, margin_declared=False)
     assert "lies within ±5 % (a margin chosen afterwards) of the baseline" in shown.why
     assert (
-        "equivalence within ±1 % (a margin chosen afterwards) (TOST" in drawn(NATIVE, NEAR, margin_declared=False).why
+        "equivalence within ±1 % (a margin chosen afterwards) (TOST"
+        in drawn(NATIVE, NEAR, margin_declared=False).why
     )
     assert "afterwards" not in drawn(NATIVE, NEAR).why
 
@@ -332,7 +448,9 @@ def test_the_power_of_the_methodology_is_that_against_a_tenth() -> None:
     shape = apart(np.linspace(-1, 1, 8))
     a = 100 + 12 * shape / shape.std(ddof=1)
     expected = TTestIndPower().power(10 / 12, 8, 0.05)
-    assert drawn(a, a, resolution=1e-9).power_10_percent == pytest.approx(expected, abs=1e-6)
+    assert drawn(a, a, resolution=1e-9).power_10_percent == pytest.approx(
+        expected, abs=1e-6
+    )
 
 
 def test_small_values_have_ratios_too() -> None:
@@ -351,9 +469,13 @@ def test_the_runs_required_are_counted_from_the_smaller_side() -> None:
     assert swapped.runs_required == pytest.approx(found.runs_required, abs=1)
 
 
-@pytest.mark.parametrize("p_values", [[0.01, 0.04, 0.03, 0.005], [0.5, 0.6], [0.2, 0.2, 0.001]])
+@pytest.mark.parametrize(
+    "p_values", [[0.01, 0.04, 0.03, 0.005], [0.5, 0.6], [0.2, 0.2, 0.001]]
+)
 def test_holm_is_statsmodels(p_values: list[float]) -> None:
-    assert holm(p_values) == pytest.approx(list(multipletests(p_values, method="holm")[1]))
+    assert holm(p_values) == pytest.approx(
+        list(multipletests(p_values, method="holm")[1])
+    )
 
 
 def test_what_has_no_p_does_not_count_as_a_test() -> None:
@@ -369,7 +491,10 @@ def test_adjusted_p_values_decide() -> None:
     assert 0.005 < rows[0].p_value < 0.05
     assert rows[0].verdict == "higher"
     corrected = adjust(rows)[0]
-    assert (corrected.verdict, corrected.p_adjusted) == ("undecided", pytest.approx(10 * rows[0].p_value))
+    assert (corrected.verdict, corrected.p_adjusted) == (
+        "undecided",
+        pytest.approx(10 * rows[0].p_value),
+    )
     assert "adjusted p" in corrected.why
 
 
@@ -387,8 +512,15 @@ def test_equivalence_is_corrected_too() -> None:
 def test_readings_without_spread_claim_no_more_than_their_rounding() -> None:
     """60.0 and 60.0 rounded to 1: difference 0 ± t·√2/√12 of a step, so equivalent within 2 % but not within 0.1 %."""
     same = drawn([60.0] * 10, [60.0] * 10, margin_percent=2, unit="tok/s")
-    assert (same.difference, same.p_value, same.effect_size, same.n_effective) == (0, 1, 0, 10)
-    assert same.ci95_difference == pytest.approx((-2.1009 * math.sqrt(2 / 12), 2.1009 * math.sqrt(2 / 12)), abs=1e-4)
+    assert (same.difference, same.p_value, same.effect_size, same.n_effective) == (
+        0,
+        1,
+        0,
+        10,
+    )
+    assert same.ci95_difference == pytest.approx(
+        (-2.1009 * math.sqrt(2 / 12), 2.1009 * math.sqrt(2 / 12)), abs=1e-4
+    )
     assert same.verdict == "equivalent"
     assert drawn([60.0] * 10, [60.0] * 10, margin_percent=0.1).verdict == "undecided"
     assert drawn([60.0] * 10, [61.0] * 10, margin_percent=0.1).verdict == "higher"
@@ -410,10 +542,27 @@ def test_a_resolution_that_is_known_takes_the_place_of_the_one_read_off() -> Non
 
 
 def test_degrees_celsius_have_no_percentages() -> None:
-    found = drawn(apart([60.0, 61.0, 60.5, 61.5]), apart([58.0, 58.5, 59.0, 58.2]), direction="lower", unit="°C")
-    nothing = (found.difference_percent, found.ratio, found.inverse_ratio, found.ci95_ratio, found.ci90_ratio)
+    found = drawn(
+        apart([60.0, 61.0, 60.5, 61.5]),
+        apart([58.0, 58.5, 59.0, 58.2]),
+        direction="lower",
+        unit="°C",
+    )
+    nothing = (
+        found.difference_percent,
+        found.ratio,
+        found.inverse_ratio,
+        found.ci95_ratio,
+        found.ci90_ratio,
+    )
     assert nothing == (None,) * 5
-    asked = (found.equivalence_p, found.overhead_percent, found.power, found.runs_required, found.power_10_percent)
+    asked = (
+        found.equivalence_p,
+        found.overhead_percent,
+        found.power,
+        found.runs_required,
+        found.power_10_percent,
+    )
     assert asked == (None,) * 5
     assert found.verdict == "lower"
     assert found.better == "candidate"
@@ -430,23 +579,39 @@ def test_degrees_celsius_have_no_percentages() -> None:
         ("higher", 100.0, None),
     ],
 )
-def test_which_side_is_better(direction: Any, candidate: float, better: str | None) -> None:
-    assert drawn([100.0, 100.0], [candidate, candidate], direction=direction).better == better
+def test_which_side_is_better(
+    direction: Any, candidate: float, better: str | None
+) -> None:
+    assert (
+        drawn([100.0, 100.0], [candidate, candidate], direction=direction).better
+        == better
+    )
 
 
 @pytest.mark.parametrize(
     ("unit", "direction", "expected"),
-    [("tok/s", "higher", 25.0), ("ms", "lower", -20.0), ("GiB", "lower", -20.0), ("GiB", "higher", None)],
+    [
+        ("tok/s", "higher", 25.0),
+        ("ms", "lower", -20.0),
+        ("GiB", "lower", -20.0),
+        ("GiB", "higher", None),
+    ],
 )
-def test_overhead_is_that_of_execution_times(unit: str, direction: Any, expected: float | None) -> None:
+def test_overhead_is_that_of_execution_times(
+    unit: str, direction: Any, expected: float | None
+) -> None:
     """From 100 to 80: as a rate, time grows by 100/80 - 1 = 25 %; as a time or memory it shrinks by 20 %."""
     found = drawn([100.0, 100.0], [80.0, 80.0], direction=direction, unit=unit)
-    assert found.overhead_percent == (None if expected is None else pytest.approx(expected))
+    assert found.overhead_percent == (
+        None if expected is None else pytest.approx(expected)
+    )
 
 
 def test_a_baseline_of_zero_has_a_difference_and_no_ratio() -> None:
     found = drawn([0.0] * 5, [1.0, 3.0, 2.0, 3.0, 2.0])
-    assert (found.ratio, found.equivalence_p, found.power, found.power_10_percent) == (None,) * 4
+    assert (found.ratio, found.equivalence_p, found.power, found.power_10_percent) == (
+        None,
+    ) * 4
     assert found.verdict == "higher"
     assert drawn([1.0, 2.0], [0.0, 0.0]).inverse_ratio is None
 
@@ -463,10 +628,20 @@ def test_no_sample_makes_a_figure_that_is_not_a_number(seed: int) -> None:
     generator = np.random.default_rng(seed)
     scale, decimals = 10.0 ** generator.integers(-6, 9), int(generator.integers(0, 4))
     n = generator.integers(1, 7)
-    a, b = (list(scale * np.round(generator.normal(5, generator.choice([0, 0.1, 3]), n), decimals)) for _ in range(2))
+    a, b = (
+        list(
+            scale
+            * np.round(generator.normal(5, generator.choice([0, 0.1, 3]), n), decimals)
+        )
+        for _ in range(2)
+    )
     for found in (drawn(a, b, unit="tok/s"), in_turns(a, b, unit="tok/s")):
         for name, value in vars(found).items():
             for part in value if isinstance(value, tuple) else (value,):
                 assert not isinstance(part, float) or math.isfinite(part), name
-                assert not (name.endswith("_p") or name.startswith("p_")) or part is None or 0 <= part <= 1, name
+                assert (
+                    not (name.endswith("_p") or name.startswith("p_"))
+                    or part is None
+                    or 0 <= part <= 1
+                ), name
         assert found.why.endswith(".")

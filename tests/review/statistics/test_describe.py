@@ -35,12 +35,22 @@ def test_mean_spread_and_autocorrelation_are_nists_certified_values() -> None:
 def test_percentiles_interval_and_variation_are_scipys() -> None:
     values = apart(np.random.default_rng(1).normal(120, 3, 137))
     found = describe(list(values))
-    assert found.ci95 == pytest.approx(stats.t.interval(0.95, 136, values.mean(), stats.sem(values)))
-    expected = [stats.scoreatpercentile(values, q, interpolation_method="fraction") for q in (50, 95, 99)]
+    assert found.ci95 == pytest.approx(
+        stats.t.interval(0.95, 136, values.mean(), stats.sem(values))
+    )
+    expected = [
+        stats.scoreatpercentile(values, q, interpolation_method="fraction")
+        for q in (50, 95, 99)
+    ]
     assert (found.p50, found.p95, found.p99) == pytest.approx(expected)
     assert found.cv_percent == pytest.approx(100 * stats.variation(values, ddof=1))
     assert found.sd_population == pytest.approx(np.std(values))
-    assert (found.min, found.max, found.n, found.n_effective) == (values.min(), values.max(), 137, 137)
+    assert (found.min, found.max, found.n, found.n_effective) == (
+        values.min(),
+        values.max(),
+        137,
+        137,
+    )
 
 
 def zwiers_and_von_storch(n: int, rho: float) -> float:
@@ -60,7 +70,9 @@ def test_alike_neighbours_shrink_n_and_widen_the_interval(n: int) -> None:
     assert found.ci95 == pytest.approx((values.mean() - half, values.mean() + half))
 
 
-def test_effective_n_is_corrected_for_the_bias_of_r1_and_counts_no_more_than_n() -> None:
+def test_effective_n_is_corrected_for_the_bias_of_r1_and_counts_no_more_than_n() -> (
+    None
+):
     assert effective_n(apart(np.arange(10))) == 10
     # r1 of 1, 2, …, n is known: Σ (i - m)(i + 1 - m) / Σ (i - m)²; 0.7 at n = 10 (57.75 / 82.5).
     assert autocorrelation(list(range(1, 11))) == pytest.approx(57.75 / 82.5)
@@ -103,7 +115,9 @@ def test_the_bootstrap_is_students_t_of_resamples(n: int) -> None:
     found = bootstrap_interval(values)
     assert found is not None
     width = stats.sem(values)
-    assert found == pytest.approx((values.mean() - low * width, values.mean() - high * width), abs=0.35 * width)
+    assert found == pytest.approx(
+        (values.mean() - low * width, values.mean() - high * width), abs=0.35 * width
+    )
     assert bootstrap_interval(values) == found, "the same at every call"
 
 
@@ -121,16 +135,22 @@ def test_the_bootstrap_covers_a_skewed_mean_better_than_students_interval() -> N
     for _ in range(400):
         values = generator.lognormal(0, 1, 10)
         student = stats.t.interval(0.95, 9, values.mean(), stats.sem(values))
-        for place, (low, high) in enumerate((student, bootstrap_interval(values) or (1.0, 0.0))):
+        for place, (low, high) in enumerate(
+            (student, bootstrap_interval(values) or (1.0, 0.0))
+        ):
             hits[place] += low <= math.exp(0.5) <= high
     assert hits[1] - hits[0] > 10
     assert hits[1] / 400 == pytest.approx(0.91, abs=0.05)
 
 
-def test_resamples_are_drawn_in_parts_without_changing_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resamples_are_drawn_in_parts_without_changing_their_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     values = np.random.default_rng(1).normal(size=10)
     whole = module._studentised(values)
-    monkeypatch.setattr(module, "_TOGETHER", 70)  # seven resamples at once, five in the last part
+    monkeypatch.setattr(
+        module, "_TOGETHER", 70
+    )  # seven resamples at once, five in the last part
     drawn = module._studentised(values)
     assert len(drawn) == 2000
     assert np.std(drawn) == pytest.approx(np.std(whole), rel=0.15)
@@ -144,7 +164,13 @@ def test_no_bootstrap_below_the_fewest_runs_that_carry_a_statement() -> None:
 
 def test_one_value_has_no_spread_and_two_no_bootstrap() -> None:
     one, two = describe([3.25]), describe([3.25, 3.75])
-    assert (one.sd, one.ci95, one.cv_percent, one.ci95_bootstrap, one.autocorrelation) == (None,) * 5
+    assert (
+        one.sd,
+        one.ci95,
+        one.cv_percent,
+        one.ci95_bootstrap,
+        one.autocorrelation,
+    ) == (None,) * 5
     assert (one.mean, one.n_effective, one.sd_population) == (3.25, 1.0, 0.0)
     # t(0.975, 1) = 12.7062; the error is that of the spread and of rounding to 0.01.
     half = 12.7062 * math.sqrt(0.25**2 + 0.01**2 / 12)
@@ -168,7 +194,9 @@ def test_identical_readings_are_as_sure_as_their_rounding() -> None:
     """Ten readings of 60 °C: standard uncertainty 1/√12 °C (JCGM 100:2008, F.2.2.1), which averaging leaves alone."""
     found = describe([60.0] * 10)
     assert found.sd == 0
-    assert found.ci95 == pytest.approx((60 - 2.2622 / math.sqrt(12), 60 + 2.2622 / math.sqrt(12)), abs=1e-4)
+    assert found.ci95 == pytest.approx(
+        (60 - 2.2622 / math.sqrt(12), 60 + 2.2622 / math.sqrt(12)), abs=1e-4
+    )
     assert found.ci95_bootstrap == (59.5, 60.5)
     assert found.autocorrelation is None
     assert found.n_effective == 10
@@ -176,34 +204,56 @@ def test_identical_readings_are_as_sure_as_their_rounding() -> None:
 
 def test_rounding_is_added_to_the_spread() -> None:
     values = np.array([60.0, 61.0, 60.0, 61.0])
-    assert standard_error(values) == pytest.approx(math.sqrt(stats.sem(values) ** 2 + 1 / 12))
-    assert standard_error(values, 2.0) == pytest.approx(math.sqrt(values.var(ddof=1) / 2 + 1 / 12))
+    assert standard_error(values) == pytest.approx(
+        math.sqrt(stats.sem(values) ** 2 + 1 / 12)
+    )
+    assert standard_error(values, 2.0) == pytest.approx(
+        math.sqrt(values.var(ddof=1) / 2 + 1 / 12)
+    )
     assert rounding_variance(0.6) == pytest.approx(0.03)
 
 
 @pytest.mark.parametrize(
     ("values", "step"),
-    [([104.41, 13.7], 0.01), ([60.0, 61.0], 1.0), ([100.0, 200.0], 1.0), ([119.5678], 1e-4), ([0.0], 1.0)],
+    [
+        ([104.41, 13.7], 0.01),
+        ([60.0, 61.0], 1.0),
+        ([100.0, 200.0], 1.0),
+        ([119.5678], 1e-4),
+        ([0.0], 1.0),
+    ],
 )
-def test_the_step_of_rounding_is_read_off_the_decimals(values: list[float], step: float) -> None:
+def test_the_step_of_rounding_is_read_off_the_decimals(
+    values: list[float], step: float
+) -> None:
     assert resolution_of(values) == pytest.approx(step)
 
 
 def test_no_reading_is_trusted_beyond_nine_digits() -> None:
     assert resolution_of([1 / 3 * 1000]) == pytest.approx(1000 / 3 * 1e-9)
     assert resolution_of([-1 / 3 * 1000, 1 / 3]) == pytest.approx(1000 / 3 * 1e-9)
-    assert standard_error(np.array([1 / 3] * 5)) == pytest.approx(1e-9 / 3 / math.sqrt(12))
+    assert standard_error(np.array([1 / 3] * 5)) == pytest.approx(
+        1e-9 / 3 / math.sqrt(12)
+    )
 
 
 def test_percentiles_are_supported_where_a_value_lies_beyond_them() -> None:
     """With 100 values P99 interpolates between the two largest; with 101 it is the second largest."""
-    assert [percentile_supported(n, 0.99) for n in (10, 100, 101, 1000)] == [False, False, True, True]
+    assert [percentile_supported(n, 0.99) for n in (10, 100, 101, 1000)] == [
+        False,
+        False,
+        True,
+        True,
+    ]
     assert [percentile_supported(n, 0.95) for n in (20, 21)] == [False, True]
     values = list(np.random.default_rng(3).normal(size=101))
     found = describe(values)
     assert found.p99 == pytest.approx(sorted(values)[-2])
     assert (found.p95_supported, found.p99_supported) == (True, True)
-    assert (describe(values[:21]).p95_supported, describe(values[:100]).p99_supported) == (True, False)
+    assert (
+        describe(values[:21]).p95_supported,
+        describe(values[:100]).p99_supported,
+    ) == (True, False)
 
 
 def test_an_interval_needs_half_a_degree_of_freedom() -> None:
@@ -217,7 +267,10 @@ def test_the_interval_covers_the_mean_at_least_as_often_as_it_says() -> None:
     """2,000 samples of 10: 95 % or more, less four standard errors of that share; and not all of them."""
     generator = np.random.default_rng(11)
     samples = generator.normal(50, 4, (2000, 10)).round(3)
-    hits = [low <= 50 <= high for low, high in (describe(list(row)).ci95 or (1, 0) for row in samples)]
+    hits = [
+        low <= 50 <= high
+        for low, high in (describe(list(row)).ci95 or (1, 0) for row in samples)
+    ]
     assert 0.95 - 4 * math.sqrt(0.95 * 0.05 / 2000) <= np.mean(hits) <= 0.98
 
 
@@ -227,5 +280,7 @@ def test_intervals_move_and_stretch_with_the_values() -> None:
     assert one.ci95 is not None
     assert one.ci95_bootstrap is not None
     assert other.ci95 == pytest.approx(tuple(4 * end + 3 for end in one.ci95))
-    assert other.ci95_bootstrap == pytest.approx(tuple(4 * end + 3 for end in one.ci95_bootstrap))
+    assert other.ci95_bootstrap == pytest.approx(
+        tuple(4 * end + 3 for end in one.ci95_bootstrap)
+    )
     assert other.autocorrelation == pytest.approx(one.autocorrelation)

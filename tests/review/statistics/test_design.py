@@ -5,7 +5,13 @@ import math
 
 import pytest
 
-from sparkpub.review.statistics.design import Declared, Sample, chance_of_switches, complete_rounds, order_as_run
+from sparkpub.review.statistics.design import (
+    Declared,
+    Sample,
+    chance_of_switches,
+    complete_rounds,
+    order_as_run,
+)
 from tests.review.statistics.samples import turns
 
 ZEROS = [0.0] * 5
@@ -17,14 +23,23 @@ def timed(times: list[float], rounds: list[object] | None = None) -> Sample:
 
 @pytest.mark.parametrize(
     ("declared", "found"),
-    [("interleaved", "interleaved"), ("random", "random"), ("blocked", "blocked"), ("as-published", "mixed")],
+    [
+        ("interleaved", "interleaved"),
+        ("random", "random"),
+        ("blocked", "blocked"),
+        ("as-published", "mixed"),
+    ],
 )
-def test_the_order_is_the_declared_one_where_the_times_agree(declared: Declared, found: str) -> None:
+def test_the_order_is_the_declared_one_where_the_times_agree(
+    declared: Declared, found: str
+) -> None:
     assert order_as_run(declared, *turns(ZEROS, ZEROS)) == found
 
 
 @pytest.mark.parametrize("declared", ["interleaved", "random", "as-published"])
-def test_one_side_wholly_before_the_other_is_blocked_whatever_was_declared(declared: Declared) -> None:
+def test_one_side_wholly_before_the_other_is_blocked_whatever_was_declared(
+    declared: Declared,
+) -> None:
     early, late = timed([1, 2]), timed([3, 4])
     assert order_as_run(declared, early, late) == "blocked"
     assert order_as_run(declared, late, early) == "blocked"
@@ -48,11 +63,16 @@ def test_a_touch_is_no_separation() -> None:
 
 
 def test_runs_that_all_started_at_one_time_have_no_order() -> None:
-    assert order_as_run("interleaved", timed([0.0] * 6), timed([0.0] * 6)) == "interleaved"
+    assert (
+        order_as_run("interleaved", timed([0.0] * 6), timed([0.0] * 6)) == "interleaved"
+    )
 
 
 def test_without_times_the_declaration_is_all_there_is() -> None:
-    assert order_as_run("random", Sample((1.0, 2.0, 3.0)), Sample((1.0, 2.0, 3.0))) == "random"
+    assert (
+        order_as_run("random", Sample((1.0, 2.0, 3.0)), Sample((1.0, 2.0, 3.0)))
+        == "random"
+    )
 
 
 @pytest.mark.parametrize(("n", "m"), [(3, 3), (2, 5), (4, 3)])
@@ -74,7 +94,9 @@ def test_seldom_means_below_one_per_cent() -> None:
     assert order_as_run("interleaved", *nearly) == "interleaved"
 
 
-def test_rounds_are_complete_where_both_sides_ran_once_and_nothing_came_between() -> None:
+def test_rounds_are_complete_where_both_sides_ran_once_and_nothing_came_between() -> (
+    None
+):
     one, other = turns(ZEROS, ZEROS)
     assert complete_rounds(one, other) == [(place, place) for place in range(5)]
 

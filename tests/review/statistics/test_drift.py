@@ -22,9 +22,16 @@ def test_slope_and_rank_correlations_are_scipys(n: int) -> None:
     values = np.random.default_rng(n).normal(0, 1, n) + 0.05 * np.arange(n)
     found = trend(list(values))
     assert found.slope == pytest.approx(stats.theilslopes(values).slope)
-    kendall, spearman = stats.kendalltau(np.arange(n), values), stats.spearmanr(np.arange(n), values)
-    assert (found.tau, found.p_value) == pytest.approx((kendall.statistic, kendall.pvalue))
-    assert (found.spearman, found.spearman_p) == pytest.approx((spearman.statistic, spearman.pvalue))
+    kendall, spearman = (
+        stats.kendalltau(np.arange(n), values),
+        stats.spearmanr(np.arange(n), values),
+    )
+    assert (found.tau, found.p_value) == pytest.approx(
+        (kendall.statistic, kendall.pvalue)
+    )
+    assert (found.spearman, found.spearman_p) == pytest.approx(
+        (spearman.statistic, spearman.pvalue)
+    )
 
 
 def test_the_mann_kendall_p_is_exact_for_few_runs() -> None:
@@ -34,7 +41,9 @@ def test_the_mann_kendall_p_is_exact_for_few_runs() -> None:
     def score(order: tuple[float, ...]) -> float:
         return abs(sum(np.sign(b - a) for a, b in itertools.combinations(order, 2)))
 
-    share = np.mean([score(order) >= score(values) for order in itertools.permutations(values)])
+    share = np.mean(
+        [score(order) >= score(values) for order in itertools.permutations(values)]
+    )
     assert trend(values).p_value == pytest.approx(share)
 
 
@@ -47,8 +56,18 @@ def test_a_perfect_order_of_few_runs_is_not_certainty() -> None:
 
 def test_no_spread_has_no_trend_and_too_few_runs_say_nothing() -> None:
     constant, pair = trend([60.0] * 8), trend([1.0, 2.0])
-    assert (constant.slope, constant.p_value, constant.spearman, constant.lag1) == (0, 1, 0, None)
-    assert (pair.slope, pair.p_value, pair.spearman, pair.lag1) == (None, None, None, None)
+    assert (constant.slope, constant.p_value, constant.spearman, constant.lag1) == (
+        0,
+        1,
+        0,
+        None,
+    )
+    assert (pair.slope, pair.p_value, pair.spearman, pair.lag1) == (
+        None,
+        None,
+        None,
+        None,
+    )
 
 
 def test_a_long_trend_costs_no_square_and_keeps_its_slope() -> None:
@@ -69,7 +88,10 @@ def _enumerated(blocks: list[list[float]]) -> float:
 
     observed = abs(sum(place(stats.rankdata(block)[0], len(block)) for block in blocks))
     choices = itertools.product(*(range(1, len(block) + 1) for block in blocks))
-    sums = [abs(sum(place(r, len(b)) for r, b in zip(ranks, blocks, strict=True))) for ranks in choices]
+    sums = [
+        abs(sum(place(r, len(b)) for r, b in zip(ranks, blocks, strict=True)))
+        for ranks in choices
+    ]
     return float(np.mean([value >= observed - 1e-9 for value in sums]))
 
 
@@ -99,7 +121,12 @@ def test_blocks_too_short_to_say_anything_are_left_out() -> None:
 
 def test_first_runs_raise_no_more_alarms_than_allowed() -> None:
     generator = np.random.default_rng(2)
-    alarms = np.mean([first_runs(generator.normal(size=(3, 6)).tolist()).p_value < 0.05 for _ in range(400)])
+    alarms = np.mean(
+        [
+            first_runs(generator.normal(size=(3, 6)).tolist()).p_value < 0.05
+            for _ in range(400)
+        ]
+    )
     assert alarms <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / 400)
 
 
@@ -129,7 +156,9 @@ def test_dependent_runs_widen_the_variance_as_in_pymannkendall(
     To 2 %, since two values lie equally far from the trend, and there arithmetic in the last digit ranks them.
     """
     found = trend(dependent(seed))
-    assert (found.p_value, found.inflation) == pytest.approx((p_value, inflation), rel=0.02)
+    assert (found.p_value, found.inflation) == pytest.approx(
+        (p_value, inflation), rel=0.02
+    )
     assert found.slope == pytest.approx(slope, rel=1e-12)
 
 
@@ -139,7 +168,9 @@ def test_runs_that_are_not_alike_keep_the_plain_test(seed: int) -> None:
     values = dependent(seed)
     found = trend(values)
     assert found.inflation == 1
-    assert found.p_value == pytest.approx(stats.kendalltau(np.arange(30), values).pvalue)
+    assert found.p_value == pytest.approx(
+        stats.kendalltau(np.arange(30), values).pvalue
+    )
 
 
 def test_runs_that_swing_are_not_taken_as_extra_evidence() -> None:
@@ -148,7 +179,9 @@ def test_runs_that_swing_are_not_taken_as_extra_evidence() -> None:
     values += [6.2, 7.7, 8.9, 9.1, 8.8, 7.3, 6.9, 7.4, 9.6, 11.3, 12.1, 11.9]
     found = trend(values)
     assert found.inflation == 1
-    assert found.p_value == pytest.approx(stats.kendalltau(np.arange(24), values).pvalue)
+    assert found.p_value == pytest.approx(
+        stats.kendalltau(np.arange(24), values).pvalue
+    )
     assert trend([60.0] * 8).inflation == 1
     assert variance_inflation(np.array([2.0, 2.0, 2.0, 2.0])) == 1
 
@@ -158,8 +191,12 @@ def test_the_corrected_p_counts_ties_and_continuity() -> None:
     values = np.array([1.0, 1.0, 2.0, 3.0, 3.0, 3.0])
     tau = stats.kendalltau(np.arange(6), values).statistic
     z = (11 - 1) / math.sqrt(426 / 18 * 1.5)
-    assert drift._corrected_p(float(tau), values, 1.5) == pytest.approx(2 * stats.norm.sf(z))
-    assert drift._corrected_p(-float(tau), values, 1.5) == pytest.approx(2 * stats.norm.sf(z))
+    assert drift._corrected_p(float(tau), values, 1.5) == pytest.approx(
+        2 * stats.norm.sf(z)
+    )
+    assert drift._corrected_p(-float(tau), values, 1.5) == pytest.approx(
+        2 * stats.norm.sf(z)
+    )
 
 
 def test_a_score_within_the_continuity_correction_is_no_evidence() -> None:
@@ -184,7 +221,13 @@ def test_the_corrected_trend_raises_fewer_alarms_in_dependent_runs() -> None:
 def pettitt(values: tuple[float, ...]) -> list[float]:
     """|U| by definition: the sum of signs over pairs across the change (Pettitt 1979, equation 2.2)."""
     return [
-        abs(sum(np.sign(one - other) for one in values[:place] for other in values[place:]))
+        abs(
+            sum(
+                np.sign(one - other)
+                for one in values[:place]
+                for other in values[place:]
+            )
+        )
         for place in range(1, len(values))
     ]
 
@@ -201,10 +244,14 @@ def test_a_change_of_level_is_found_where_it_is() -> None:
     assert (fell.before, fell.shift) == (3, pytest.approx(-found.shift))
 
 
-@pytest.mark.parametrize("values", [(3.0, 1.0, 2.0, 9.0, 8.0, 9.5), (1.0, 5.0, 2.0, 2.0, 6.0, 3.0)])
+@pytest.mark.parametrize(
+    "values", [(3.0, 1.0, 2.0, 9.0, 8.0, 9.5), (1.0, 5.0, 2.0, 2.0, 6.0, 3.0)]
+)
 def test_its_p_is_the_share_of_all_orders(values: tuple[float, ...]) -> None:
     largest = max(pettitt(values))
-    share = np.mean([max(pettitt(order)) >= largest for order in itertools.permutations(values)])
+    share = np.mean(
+        [max(pettitt(order)) >= largest for order in itertools.permutations(values)]
+    )
     found = change_point(values)
     assert found is not None
     assert found.p_value == pytest.approx(share, abs=4 * 0.5 / math.sqrt(9999))
@@ -217,11 +264,14 @@ def test_beyond_two_hundred_values_pettitts_limit_holds() -> None:
     found = change_point(list(values))
     assert found is not None
     largest = max(pettitt(tuple(values)))
-    assert found.p_value == pytest.approx(2 * math.exp(-6 * largest**2 / (201**3 + 201**2)))
+    assert found.p_value == pytest.approx(
+        2 * math.exp(-6 * largest**2 / (201**3 + 201**2))
+    )
     shorter = change_point(list(values[:200]))
     assert shorter is not None
     assert shorter.p_value == pytest.approx(
-        2 * math.exp(-6 * max(pettitt(tuple(values[:200]))) ** 2 / (200**3 + 200**2)), abs=0.03
+        2 * math.exp(-6 * max(pettitt(tuple(values[:200]))) ** 2 / (200**3 + 200**2)),
+        abs=0.03,
     )
     assert shorter.p_value != pytest.approx(found.p_value, rel=1e-6)
     flat = change_point([0.0, 1.0] * 150)
@@ -245,7 +295,9 @@ def test_changes_of_level_raise_no_more_alarms_than_allowed() -> None:
 def test_lines_are_scipys() -> None:
     x, y = [1.0, 2.0, 3.0, 5.0], [2.0, 4.1, 5.9, 10.2]
     found, expected = least_squares(x, y), stats.linregress(x, y)
-    assert (found.slope, found.intercept) == pytest.approx((expected.slope, expected.intercept))
+    assert (found.slope, found.intercept) == pytest.approx(
+        (expected.slope, expected.intercept)
+    )
     assert found.r_squared == pytest.approx(expected.rvalue**2)
 
 

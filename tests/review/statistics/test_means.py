@@ -6,19 +6,33 @@ import numpy as np
 import pytest
 from scipy import stats
 from statsmodels.stats.power import TTestIndPower, TTestPower
-from statsmodels.stats.weightstats import CompareMeans, DescrStatsW, ttost_ind, ttost_paired
+from statsmodels.stats.weightstats import (
+    CompareMeans,
+    DescrStatsW,
+    ttost_ind,
+    ttost_paired,
+)
 
 from sparkpub.review.statistics.describe import effective_n
-from sparkpub.review.statistics.means import TwoMeans, equivalence_power, of_independent, of_rounds
+from sparkpub.review.statistics.means import (
+    TwoMeans,
+    equivalence_power,
+    of_independent,
+    of_rounds,
+)
 from tests.review.statistics.samples import Floats, apart
 
 FINE = 1e-12
 """A resolution that adds nothing."""
 
 
-def two_samples(seed: int, n: int = 10, m: int = 13, shift: float = 0.4) -> tuple[Floats, Floats]:
+def two_samples(
+    seed: int, n: int = 10, m: int = 13, shift: float = 0.4
+) -> tuple[Floats, Floats]:
     generator = np.random.default_rng(seed)
-    return apart(generator.normal(120, 0.5, n)), apart(generator.normal(120 + shift, 1.0, m))
+    return apart(generator.normal(120, 0.5, n)), apart(
+        generator.normal(120 + shift, 1.0, m)
+    )
 
 
 def rounds(seed: int, n: int = 10) -> tuple[Floats, Floats]:
@@ -42,13 +56,17 @@ def test_welch_is_scipys(seed: int) -> None:
 def test_tost_between_samples_is_statsmodels(seed: int) -> None:
     a, b = two_samples(seed)
     expected = ttost_ind(b, a, -1.2, 1.2, usevar="unequal")[0]
-    assert of_independent(a, b, FINE).equivalence_p(1.2) == pytest.approx(expected, rel=1e-9)
+    assert of_independent(a, b, FINE).equivalence_p(1.2) == pytest.approx(
+        expected, rel=1e-9
+    )
 
 
 def test_the_error_between_samples_is_statsmodels() -> None:
     a, b = two_samples(9)
     found = of_independent(a, b, FINE)
-    low, high = CompareMeans(DescrStatsW(b), DescrStatsW(a)).tconfint_diff(usevar="unequal")
+    low, high = CompareMeans(DescrStatsW(b), DescrStatsW(a)).tconfint_diff(
+        usevar="unequal"
+    )
     assert found.error * stats.t.ppf(0.975, found.df) == pytest.approx((high - low) / 2)
 
 
@@ -57,7 +75,9 @@ def test_the_paired_tests_are_scipys_and_statsmodels(seed: int) -> None:
     a, b = rounds(seed)
     found = of_rounds(a, b, FINE)
     assert found.p_value == pytest.approx(stats.ttest_rel(b, a).pvalue, rel=1e-9)
-    assert found.equivalence_p(0.8) == pytest.approx(ttost_paired(b, a, -0.8, 0.8)[0], rel=1e-9)
+    assert found.equivalence_p(0.8) == pytest.approx(
+        ttost_paired(b, a, -0.8, 0.8)[0], rel=1e-9
+    )
     assert found.df == 9
     assert found.error == pytest.approx(stats.sem(b - a))
 
@@ -66,7 +86,9 @@ def test_the_paired_tests_are_scipys_and_statsmodels(seed: int) -> None:
 def test_tost_is_as_strict_on_either_side(sign: int) -> None:
     a, b = rounds(1)
     found = of_rounds(a, a + sign * (b - a), FINE)
-    assert found.equivalence_p(0.8) == pytest.approx(of_rounds(a, b, FINE).equivalence_p(0.8), rel=1e-6)
+    assert found.equivalence_p(0.8) == pytest.approx(
+        of_rounds(a, b, FINE).equivalence_p(0.8), rel=1e-6
+    )
 
 
 def test_many_samples_at_once_are_each_judged_alone() -> None:
@@ -76,8 +98,12 @@ def test_many_samples_at_once_are_each_judged_alone() -> None:
         together = make(a, b, 0.01)
         alone = [make(a[row], b[row], 0.01) for row in range(7)]
         assert together.p_value == pytest.approx([float(one.p_value) for one in alone])
-        assert together.equivalence_p(1.0) == pytest.approx([float(one.equivalence_p(1.0)) for one in alone])
-        assert together.n_effective == pytest.approx([float(one.n_effective) for one in alone])
+        assert together.equivalence_p(1.0) == pytest.approx(
+            [float(one.equivalence_p(1.0)) for one in alone]
+        )
+        assert together.n_effective == pytest.approx(
+            [float(one.n_effective) for one in alone]
+        )
 
 
 def test_runs_that_are_alike_widen_the_error_and_take_degrees_of_freedom() -> None:
@@ -88,7 +114,9 @@ def test_runs_that_are_alike_widen_the_error_and_take_degrees_of_freedom() -> No
     va, vb = a.var(ddof=1) / worth, b.var(ddof=1) / 12
     assert worth < 6
     assert found.error == pytest.approx(math.sqrt(va + vb))
-    assert found.df == pytest.approx((va + vb) ** 2 / (va**2 / (worth - 1) + vb**2 / 11))
+    assert found.df == pytest.approx(
+        (va + vb) ** 2 / (va**2 / (worth - 1) + vb**2 / 11)
+    )
     assert found.n_effective == worth
     assert of_independent(b, a, FINE).n_effective == worth
     plain = of_independent(a, b, FINE, serial=False)
@@ -112,8 +140,12 @@ def test_rounding_enters_smoothly() -> None:
     one, other = rounds(3)
     plain, rounded = of_rounds(one, other, FINE), of_rounds(one, other, 0.6)
     assert rounded.error**2 == pytest.approx(plain.error**2 + 2 * 0.6**2 / 12)
-    assert rounded.variance_baseline == pytest.approx(plain.variance_baseline + 0.6**2 / 12)
-    assert rounded.variance_candidate == pytest.approx(plain.variance_candidate + 0.6**2 / 12)
+    assert rounded.variance_baseline == pytest.approx(
+        plain.variance_baseline + 0.6**2 / 12
+    )
+    assert rounded.variance_candidate == pytest.approx(
+        plain.variance_candidate + 0.6**2 / 12
+    )
     assert rounded.floor == pytest.approx(2 * 0.6**2 / 12)
 
 
@@ -131,24 +163,34 @@ def test_the_ratios_interval_is_fiellers(make: object, seed: int) -> None:
         t = stats.t.ppf(0.975, found.n_effective - 1)
     else:
         va, vb = ratio**2 * found.variance_baseline, found.variance_candidate
-        t = stats.t.ppf(0.975, (va + vb) ** 2 / (va**2 / found.df_baseline + vb**2 / found.df_candidate))
+        t = stats.t.ppf(
+            0.975,
+            (va + vb) ** 2 / (va**2 / found.df_baseline + vb**2 / found.df_candidate),
+        )
     assert interval[0] < ratio < interval[1]
     for end in interval:
         if make is of_rounds:
             variance = (b - end * a).var(ddof=1) / n
         else:
             variance = found.variance_candidate + end**2 * found.variance_baseline
-        assert (b.mean() - end * a.mean()) ** 2 == pytest.approx(t**2 * variance, rel=1e-6)
+        assert (b.mean() - end * a.mean()) ** 2 == pytest.approx(
+            t**2 * variance, rel=1e-6
+        )
 
 
 def test_the_level_of_the_ratios_interval_is_the_one_asked_for() -> None:
     a, b = rounds(0)
-    wide, narrow = of_rounds(a, b, FINE).ratio_interval(0.95), of_rounds(a, b, FINE).ratio_interval(0.90)
+    wide, narrow = (
+        of_rounds(a, b, FINE).ratio_interval(0.95),
+        of_rounds(a, b, FINE).ratio_interval(0.90),
+    )
     assert wide is not None
     assert narrow is not None
     # Far from zero Fieller's interval is the difference's in units of the baseline, to first order.
     shares = stats.t.ppf(0.975, 9) / stats.t.ppf(0.95, 9)
-    assert (wide[1] - wide[0]) / (narrow[1] - narrow[0]) == pytest.approx(shares, rel=1e-3)
+    assert (wide[1] - wide[0]) / (narrow[1] - narrow[0]) == pytest.approx(
+        shares, rel=1e-3
+    )
 
 
 def test_the_ratios_interval_covers_as_often_as_it_says() -> None:
@@ -178,12 +220,18 @@ def test_the_power_to_detect_is_statsmodels(sd: float) -> None:
     """With equal n and equal spread Welch's df is 2n - 2, and the power that of the classical test."""
     a = standard(sd)
     expected = TTestIndPower().power(10 / sd, len(a), 0.05)
-    assert of_independent(a, a, FINE).detection_power(10) == pytest.approx(expected, abs=1e-6)
-    assert of_independent(a, a, FINE).detection_power(-10) == pytest.approx(expected, abs=1e-6)
+    assert of_independent(a, a, FINE).detection_power(10) == pytest.approx(
+        expected, abs=1e-6
+    )
+    assert of_independent(a, a, FINE).detection_power(-10) == pytest.approx(
+        expected, abs=1e-6
+    )
     differences = standard(sd) - 100
     flat = np.full(8, 100.0)
     expected = TTestPower().power(10 / sd, 8, 0.05)
-    assert of_rounds(flat, flat + differences, FINE).detection_power(10) == pytest.approx(expected, abs=1e-6)
+    assert of_rounds(flat, flat + differences, FINE).detection_power(
+        10
+    ) == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_power_to_detect_the_obvious_is_one() -> None:
@@ -191,15 +239,21 @@ def test_the_power_to_detect_the_obvious_is_one() -> None:
     assert of_independent(a, a, FINE).detection_power(50) == 1
 
 
-@pytest.mark.parametrize(("margin", "df"), [(2.0, 4), (3.0, 9), (4.0, 9), (2.5, 18), (1.5, 9)])
-def test_the_power_of_equivalence_is_the_share_of_simulated_campaigns(margin: float, df: int) -> None:
+@pytest.mark.parametrize(
+    ("margin", "df"), [(2.0, 4), (3.0, 9), (4.0, 9), (2.5, 18), (1.5, 9)]
+)
+def test_the_power_of_equivalence_is_the_share_of_simulated_campaigns(
+    margin: float, df: int
+) -> None:
     """100,000 differences and errors drawn from their own distributions: normal, and chi on df degrees of freedom."""
     generator = np.random.default_rng(df)
     difference = generator.normal(size=100_000)
     error = np.sqrt(generator.chisquare(df, 100_000) / df)
     critical = stats.t.ppf(0.95, df)
     share = np.mean(np.abs(difference) < margin - critical * error)
-    assert equivalence_power(margin, df) == pytest.approx(share, abs=4 * 0.5 / math.sqrt(100_000))
+    assert equivalence_power(margin, df) == pytest.approx(
+        share, abs=4 * 0.5 / math.sqrt(100_000)
+    )
 
 
 def test_a_margin_below_the_error_has_no_power() -> None:
@@ -208,7 +262,9 @@ def test_a_margin_below_the_error_has_no_power() -> None:
     assert of_rounds(*rounds(2), FINE).equivalence_power(1e6) == pytest.approx(1)
 
 
-def test_the_power_of_a_comparison_is_that_of_its_error_and_degrees_of_freedom() -> None:
+def test_the_power_of_a_comparison_is_that_of_its_error_and_degrees_of_freedom() -> (
+    None
+):
     found = of_rounds(*rounds(2), FINE)
     expected = equivalence_power(0.2 / stats.sem(np.subtract(*rounds(2))), 9)
     assert 0.1 < expected < 0.99
@@ -223,7 +279,9 @@ def power_with(found: TwoMeans, margin: float, n: int, runs: int) -> float:
 
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("margin", [2.0, 5.0, 6.0, 6.5, 7.0, 7.5, 8.0, 8.5, 9.0])
-def test_the_runs_required_are_the_fewest_that_reach_the_power(paired: bool, margin: float) -> None:
+def test_the_runs_required_are_the_fewest_that_reach_the_power(
+    paired: bool, margin: float
+) -> None:
     flat, a = np.full(8, 100.0), standard(6.0)
     found = of_rounds(flat, a, FINE) if paired else of_independent(a, a, FINE)
     needed = found.runs_for_equivalence(margin, 8, 0.8)
@@ -247,10 +305,23 @@ def test_more_runs_reduce_the_spread_and_leave_the_rounding() -> None:
 
 
 def test_no_fewer_runs_are_required_than_carry_a_verdict() -> None:
-    assert of_independent(standard(0.01), standard(0.01), FINE).runs_for_equivalence(5, 8, 0.8) == 4
+    assert (
+        of_independent(standard(0.01), standard(0.01), FINE).runs_for_equivalence(
+            5, 8, 0.8
+        )
+        == 4
+    )
 
 
 def test_no_number_of_runs_reduces_rounding() -> None:
     """Readings to the next 3 with a margin of 2: the error of the difference never falls below 3 √(2/12) = 1.22."""
-    assert of_independent(standard(0.5), standard(0.5), 3).runs_for_equivalence(2, 8, 0.8) is None
-    assert of_independent(standard(0.5), standard(0.5), 0.1).runs_for_equivalence(2, 8, 0.8) == 4
+    assert (
+        of_independent(standard(0.5), standard(0.5), 3).runs_for_equivalence(2, 8, 0.8)
+        is None
+    )
+    assert (
+        of_independent(standard(0.5), standard(0.5), 0.1).runs_for_equivalence(
+            2, 8, 0.8
+        )
+        == 4
+    )

@@ -35,7 +35,10 @@ def test_two_outliers_do_not_hide_each_other_from_fifteen_runs_on() -> None:
     assert sorted(grubbs(values)) == [28, 29]
 
 
-@pytest.mark.parametrize("values", [[], [1.0], [1.0, 9.0], [5.0] * 10, [60.0] * 9 + [61.0], [60.0] * 9 + [62.0]])
+@pytest.mark.parametrize(
+    "values",
+    [[], [1.0], [1.0, 9.0], [5.0] * 10, [60.0] * 9 + [61.0], [60.0] * 9 + [62.0]],
+)
 def test_few_constant_or_rounded_values_have_no_outliers(values: list[float]) -> None:
     assert grubbs(values) == ()
 
@@ -47,7 +50,9 @@ def test_a_reading_far_from_equal_ones_is_an_outlier() -> None:
 @pytest.mark.parametrize("n", [6, 10, 30])
 def test_clean_samples_raise_as_many_alarms_as_allowed(n: int) -> None:
     generator = np.random.default_rng(n)
-    alarms = np.mean([bool(grubbs(row)) for row in generator.normal(100, 2, (800, n)).round(2)])
+    alarms = np.mean(
+        [bool(grubbs(row)) for row in generator.normal(100, 2, (800, n)).round(2)]
+    )
     assert alarms <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / 800)
 
 
@@ -66,7 +71,9 @@ def test_of_three_runs_one_can_be_an_outlier() -> None:
 
 
 @pytest.mark.parametrize(("share", "is_outlier"), [(0.998, False), (1.002, True)])
-def test_the_test_turns_exactly_at_its_critical_value(share: float, is_outlier: bool) -> None:
+def test_the_test_turns_exactly_at_its_critical_value(
+    share: float, is_outlier: bool
+) -> None:
     """G = |x - mean| / s for seven values and one that is moved until G is a little below or above the critical one."""
     rest = np.array([-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0])
 
@@ -77,5 +84,9 @@ def test_the_test_turns_exactly_at_its_critical_value(share: float, is_outlier: 
     low, high = 3.0, 100.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if statistic(middle) < share * critical_value(8) else (low, middle)
+        low, high = (
+            (middle, high)
+            if statistic(middle) < share * critical_value(8)
+            else (low, middle)
+        )
     assert grubbs([*rest, high]) == ((7,) if is_outlier else ())

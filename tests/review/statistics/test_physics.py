@@ -10,7 +10,11 @@ from sparkpub.review.statistics import physics
 
 SEVEN, SEVENTY_TWO, MIXTURE = (
     catalogue.models()[name]
-    for name in ("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", "Qwen/Qwen2.5-72B-Instruct", "openai/gpt-oss-120b")
+    for name in (
+        "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B",
+        "Qwen/Qwen2.5-72B-Instruct",
+        "openai/gpt-oss-120b",
+    )
 )
 SPARK = catalogue.machines()["dgx-spark"]
 
@@ -25,13 +29,24 @@ def test_steps_run_in_waves_and_the_last_one_counts_whole() -> None:
 
 def test_published_throughput_is_right_for_7b_and_impossible_for_72b() -> None:
     """119.5 tok/s over 50 requests of 128 tokens at batch 8: 6,400 tokens in 53.56 s, 896 steps, 16.73 a second."""
-    assert physics.steps_per_second(119.5, 8, 128, 50) == pytest.approx(896 / (6400 / 119.5))
-    seven, seventy_two = physics.bytes_per_step(SEVEN, 8), physics.bytes_per_step(SEVENTY_TWO, 8)
+    assert physics.steps_per_second(119.5, 8, 128, 50) == pytest.approx(
+        896 / (6400 / 119.5)
+    )
+    seven, seventy_two = (
+        physics.bytes_per_step(SEVEN, 8),
+        physics.bytes_per_step(SEVENTY_TWO, 8),
+    )
     assert seven is not None
     assert seventy_two is not None
-    assert physics.implied_bandwidth(119.5, seven.at_least, 8, 128, 50) / 1e9 == pytest.approx(237, abs=0.5)
-    assert physics.implied_bandwidth(119.5, seven.at_least, 8, 128) / 1e9 == pytest.approx(211, abs=0.5)
-    assert physics.implied_bandwidth(119.5, seventy_two.at_least, 8, 128) / 1e9 == pytest.approx(2135, abs=1)
+    assert physics.implied_bandwidth(
+        119.5, seven.at_least, 8, 128, 50
+    ) / 1e9 == pytest.approx(237, abs=0.5)
+    assert physics.implied_bandwidth(
+        119.5, seven.at_least, 8, 128
+    ) / 1e9 == pytest.approx(211, abs=0.5)
+    assert physics.implied_bandwidth(
+        119.5, seventy_two.at_least, 8, 128
+    ) / 1e9 == pytest.approx(2135, abs=1)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +72,15 @@ def test_the_expected_share_of_experts_is_that_of_random_draws() -> None:
     """Batches of 8 tokens that draw 4 of 128 experts each, 4,000 times."""
     generator = np.random.default_rng(0)
     draws = [
-        len(set(np.concatenate([generator.choice(128, 4, replace=False) for _ in range(8)]))) / 128 for _ in range(4000)
+        len(
+            set(
+                np.concatenate(
+                    [generator.choice(128, 4, replace=False) for _ in range(8)]
+                )
+            )
+        )
+        / 128
+        for _ in range(4000)
     ]
     least, expected = physics.expert_share(128, 4, 8)
     assert least == 4 / 128
@@ -76,8 +99,15 @@ def test_a_mixture_reads_at_least_its_chosen_experts() -> None:
 
 
 def test_missing_facts_bound_nothing() -> None:
-    assert physics.bytes_per_step(Architecture(source="log", weight_bytes=10), 8) is None
-    assert physics.bytes_per_step(Architecture(source="log", dense_bytes_per_step=10, expert_bytes=5), 8) is None
+    assert (
+        physics.bytes_per_step(Architecture(source="log", weight_bytes=10), 8) is None
+    )
+    assert (
+        physics.bytes_per_step(
+            Architecture(source="log", dense_bytes_per_step=10, expert_bytes=5), 8
+        )
+        is None
+    )
 
 
 def test_72_billion_parameters_do_not_fit_where_7_do() -> None:

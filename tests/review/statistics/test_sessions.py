@@ -15,7 +15,11 @@ from tests.review.statistics.samples import apart
 def test_one_session_speaks_of_its_machine_and_day() -> None:
     found = across_sessions([Session(-0.93, 0.05)])
     assert (found.reach, found.says) == ("here", "on this machine, this day")
-    assert (found.difference_percent, found.ci95_percent, found.between_sd) == (-0.93, None, None)
+    assert (found.difference_percent, found.ci95_percent, found.between_sd) == (
+        -0.93,
+        None,
+        None,
+    )
     assert (found.sessions, found.within_sd) == (1, 0.05)
 
 
@@ -47,7 +51,9 @@ def test_the_interval_covers_the_mean_over_sessions_as_often_as_it_says() -> Non
     hits = 0
     for _ in range(1000):
         truths = generator.normal(1.0, 0.5, 3)
-        found = across_sessions([Session(truth + generator.normal(0, 0.1), 0.1) for truth in truths])
+        found = across_sessions(
+            [Session(truth + generator.normal(0, 0.1), 0.1) for truth in truths]
+        )
         assert found.ci95_percent is not None
         hits += found.ci95_percent[0] <= 1.0 <= found.ci95_percent[1]
     assert hits / 1000 == pytest.approx(0.95, abs=4 * math.sqrt(0.95 * 0.05 / 1000))
@@ -74,7 +80,10 @@ def test_a_session_is_taken_from_a_comparison() -> None:
     [
         (([1.0], [2.0]), {"order": "random"}),
         (([1.0, 2.0, 3.0, 1.5], [2.0, 3.0, 1.0, 2.5]), {"order": "blocked"}),
-        (([60.0, 61.0, 60.0, 61.0], [60.0, 61.0, 60.0, 61.0]), {"order": "random", "unit": "°C"}),
+        (
+            ([60.0, 61.0, 60.0, 61.0], [60.0, 61.0, 60.0, 61.0]),
+            {"order": "random", "unit": "°C"},
+        ),
     ],
 )
 def test_a_comparison_without_a_verdict_or_percentages_is_no_session(

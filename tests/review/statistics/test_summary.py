@@ -29,8 +29,16 @@ def noise(seed: int, centre: float, n: int = 6) -> list[float]:
 
 
 CELLS: Cells = {
-    ("m", "native"): {TPUT: noise(1, 100), PEAK: noise(2, 70), "gpu_temp_end_celsius": noise(3, 60)},
-    ("m", "container"): {TPUT: noise(4, 99), PEAK: noise(5, 95), "gpu_temp_end_celsius": noise(6, 58)},
+    ("m", "native"): {
+        TPUT: noise(1, 100),
+        PEAK: noise(2, 70),
+        "gpu_temp_end_celsius": noise(3, 60),
+    },
+    ("m", "container"): {
+        TPUT: noise(4, 99),
+        PEAK: noise(5, 95),
+        "gpu_temp_end_celsius": noise(6, 58),
+    },
     ("m", "vm"): {TPUT: noise(7, 80)},
 }
 
@@ -38,7 +46,11 @@ CELLS: Cells = {
 def test_each_cell_and_metric_is_described_in_the_order_of_the_matrix() -> None:
     found = statistics(a_dataset(a_campaign("c", CELLS)))
     assert [(row.environment, row.metric) for row in found.cells][:4] == [
-        ("native", TPUT), ("native", PEAK), ("native", "gpu_temp_end_celsius"), ("container", TPUT)]  # fmt: skip
+        ("native", TPUT),
+        ("native", PEAK),
+        ("native", "gpu_temp_end_celsius"),
+        ("container", TPUT),
+    ]
     row = found.cell("c", "m", "container", "w", PEAK)
     assert row is not None
     assert row.ci95_bootstrap == describe(CELLS["m", "container"][PEAK]).ci95_bootstrap
@@ -47,7 +59,9 @@ def test_each_cell_and_metric_is_described_in_the_order_of_the_matrix() -> None:
     assert found.cell("c", "m", "vm", "w", PEAK) is None
 
 
-def test_every_other_environment_is_compared_with_the_baseline_where_both_measured() -> None:
+def test_every_other_environment_is_compared_with_the_baseline_where_both_measured() -> (
+    None
+):
     found = statistics(a_dataset(a_campaign("c", CELLS)))
     assert [(row.baseline, row.candidate, row.metric) for row in found.comparisons] == [
         ("native", "container", TPUT),
@@ -57,9 +71,23 @@ def test_every_other_environment_is_compared_with_the_baseline_where_both_measur
     ]
     row, native = found.comparisons[0], CELLS["m", "native"][TPUT]
     numbers = tuple(range(6))
-    one, other = (Sample(tuple(values), numbers) for values in (native, CELLS["m", "container"][TPUT]))
-    alone = compare(one, other, order="interleaved", margin_percent=2, direction="higher", unit="tok/s")
-    assert (row.p_value, row.analysis, row.equivalence_margin_percent) == (alone.p_value, "paired", 2)
+    one, other = (
+        Sample(tuple(values), numbers)
+        for values in (native, CELLS["m", "container"][TPUT])
+    )
+    alone = compare(
+        one,
+        other,
+        order="interleaved",
+        margin_percent=2,
+        direction="higher",
+        unit="tok/s",
+    )
+    assert (row.p_value, row.analysis, row.equivalence_margin_percent) == (
+        alone.p_value,
+        "paired",
+        2,
+    )
 
 
 def test_primary_tests_are_corrected_and_the_others_are_exploratory() -> None:
@@ -96,13 +124,21 @@ def a_frame(present: Sequence[str] = ()) -> Frame:
         ("gpu_memory_peak_gib", [], "primary"),
     ],
 )
-def test_which_metrics_are_tests_of_the_study(name: str, present: list[str], family: str) -> None:
+def test_which_metrics_are_tests_of_the_study(
+    name: str, present: list[str], family: str
+) -> None:
     assert family_of(METRICS[name], a_frame(present)) == family
 
 
 def test_a_metric_of_ones_own_is_a_test_where_a_direction_is_better() -> None:
-    assert family_of(declared("load_mean_ms", "ms", "lower", "Load"), a_frame()) == "primary"
-    assert family_of(declared("load_mean_ms", "ms", "neither", "Load"), a_frame()) == "secondary"
+    assert (
+        family_of(declared("load_mean_ms", "ms", "lower", "Load"), a_frame())
+        == "primary"
+    )
+    assert (
+        family_of(declared("load_mean_ms", "ms", "neither", "Load"), a_frame())
+        == "secondary"
+    )
 
 
 def test_a_matrix_that_names_its_primary_metrics_decides_itself() -> None:
@@ -110,36 +146,65 @@ def test_a_matrix_that_names_its_primary_metrics_decides_itself() -> None:
     data = a_campaign("c", CELLS)
     assert data.info.matrix is not None
     matrix = data.info.matrix | {"primary": [PEAK], "margin_reason": "the source's"}
-    named = CampaignData(data.info.model_copy(update={"matrix": matrix}), data.folder, data.runs)
+    named = CampaignData(
+        data.info.model_copy(update={"matrix": matrix}), data.folder, data.runs
+    )
     found = statistics(a_dataset(named))
-    assert {row.metric for row in found.comparisons if row.family == "primary"} == {PEAK}
+    assert {row.metric for row in found.comparisons if row.family == "primary"} == {
+        PEAK
+    }
     throughput = [row for row in found.comparisons if row.metric == TPUT]
     assert [row.p_adjusted for row in throughput] == [row.p_value for row in throughput]
 
 
 def test_pairs_are_of_iterations_that_stand_once_on_each_side() -> None:
     """Iteration 3 is missing in the container, and repeats name what they repeat: five pairs are left of six."""
-    data = a_campaign("c", {("m", "native"): {TPUT: noise(1, 100)}, ("m", "container"): {TPUT: noise(2, 99)}})
+    data = a_campaign(
+        "c",
+        {
+            ("m", "native"): {TPUT: noise(1, 100)},
+            ("m", "container"): {TPUT: noise(2, 99)},
+        },
+    )
     runs = [run for run in data.runs if run.record.run_id != "c-container_m_w_03"]
-    again = runs[0].record.model_copy(update={"run_id": "again", "repeat_of": runs[0].record.run_id})
-    data = CampaignData(data.info, data.folder, (*runs, type(runs[0])(again, runs[0].path)))
+    again = runs[0].record.model_copy(
+        update={"run_id": "again", "repeat_of": runs[0].record.run_id}
+    )
+    data = CampaignData(
+        data.info, data.folder, (*runs, type(runs[0])(again, runs[0].path))
+    )
     (row,) = statistics(a_dataset(data)).comparisons
-    assert (row.analysis, row.n_baseline, row.n_candidate, row.left_out) == ("paired", 5, 5, 2)
+    assert (row.analysis, row.n_baseline, row.n_candidate, row.left_out) == (
+        "paired",
+        5,
+        5,
+        2,
+    )
 
 
 @pytest.mark.parametrize(
-    ("imported", "matrix", "declared"), [(False, True, True), (True, True, False), (False, False, False)]
+    ("imported", "matrix", "declared"),
+    [(False, True, True), (True, True, False), (False, False, False)],
 )
-def test_a_margin_chosen_after_the_runs_is_called_so(imported: bool, matrix: bool, declared: bool) -> None:
+def test_a_margin_chosen_after_the_runs_is_called_so(
+    imported: bool, matrix: bool, declared: bool
+) -> None:
     """The collector stores the matrix before the first run; for published runs somebody wrote it after them."""
-    cells = {("m", "native"): {TPUT: noise(1, 100)}, ("m", "container"): {TPUT: noise(2, 100)}}
+    cells = {
+        ("m", "native"): {TPUT: noise(1, 100)},
+        ("m", "container"): {TPUT: noise(2, 100)},
+    }
     origin = {"origin": Origin(title="a table")} if imported else {}
-    (row,) = statistics(a_dataset(a_campaign("c", cells, matrix=matrix, **origin))).comparisons
+    (row,) = statistics(
+        a_dataset(a_campaign("c", cells, matrix=matrix, **origin))
+    ).comparisons
     assert row.margin_declared is declared
 
 
 def test_blocks_are_confounded() -> None:
-    (row, *_) = statistics(a_dataset(a_campaign("c", CELLS, order="blocked"))).comparisons
+    (row, *_) = statistics(
+        a_dataset(a_campaign("c", CELLS, order="blocked"))
+    ).comparisons
     assert (row.analysis, row.verdict) == ("description", "confounded")
 
 
@@ -147,7 +212,8 @@ def test_runs_left_out_are_named_and_do_not_count_unless_all_are_wanted() -> Non
     data = a_dataset(a_campaign("c", CELLS), a_campaign("d", CELLS))
     out = {"c-native_m_w_01": "quarantined: hot", "d-native_m_w_01": "quarantined: hot"}
     counted, everything = (
-        statistics(data, frames_of(data, out), include=include, campaign="c") for include in ("counted", "all")
+        statistics(data, frames_of(data, out), include=include, campaign="c")
+        for include in ("counted", "all")
     )
     assert counted.excluded == {"c-native_m_w_01": "quarantined: hot"}
     assert everything.excluded == {}
@@ -157,24 +223,46 @@ def test_runs_left_out_are_named_and_do_not_count_unless_all_are_wanted() -> Non
 def test_without_a_matrix_native_comes_before_container() -> None:
     cells = {("m", name): CELLS["m", name] for name in ("container", "native")}
     assert a_campaign("c", cells, matrix=False).baseline == "native"
-    assert a_campaign("c", {("m", "b"): {TPUT: [1]}, ("m", "a"): {TPUT: [1]}}, matrix=False).baseline == "b"
-    assert CampaignData(Campaign(campaign="c", title="c"), a_campaign("c", cells).folder, ()).baseline == ""
+    assert (
+        a_campaign(
+            "c", {("m", "b"): {TPUT: [1]}, ("m", "a"): {TPUT: [1]}}, matrix=False
+        ).baseline
+        == "b"
+    )
+    assert (
+        CampaignData(
+            Campaign(campaign="c", title="c"), a_campaign("c", cells).folder, ()
+        ).baseline
+        == ""
+    )
 
 
 def repeated(change: float, *, specification: str | None = None) -> Statistics:
     cells: Cells = {("m", "native"): {TPUT: noise(1, 100, 8)}}
-    again: Cells = {("m", "native"): {TPUT: [round(value * change, 3) for value in noise(2, 100, 8)]}}
+    again: Cells = {
+        ("m", "native"): {
+            TPUT: [round(value * change, 3) for value in noise(2, 100, 8)]
+        }
+    }
     first = a_campaign("first", cells, specification="a" * 64)
     second = a_campaign("second", again, specification=specification)
     return statistics(a_dataset(first, second), campaign="second", against="first")
 
 
-@pytest.mark.parametrize(("change", "met"), [(1.0, True), (1.2, False), (0.8, False), (1.05, None)])
-def test_a_campaign_repeats_another_within_five_percent_or_does_not(change: float, met: bool | None) -> None:
+@pytest.mark.parametrize(
+    ("change", "met"), [(1.0, True), (1.2, False), (0.8, False), (1.05, None)]
+)
+def test_a_campaign_repeats_another_within_five_percent_or_does_not(
+    change: float, met: bool | None
+) -> None:
     found = repeated(change)
     (row,) = found.repeats
     (judged,) = [item for item in found.criteria if item.criterion == "repeatability"]
-    assert (row.campaign, row.against, row.equivalence_margin_percent) == ("second", "first", 5)
+    assert (row.campaign, row.against, row.equivalence_margin_percent) == (
+        "second",
+        "first",
+        5,
+    )
     assert judged.met is met
     assert row.difference_percent == pytest.approx(100 * (change - 1), abs=1)
 
@@ -186,12 +274,16 @@ def test_a_repeat_says_whether_the_same_was_specified() -> None:
 
 
 def test_against_needs_exactly_one_campaign_on_the_other_side() -> None:
-    data = a_dataset(a_campaign("a", CELLS), a_campaign("b", CELLS), a_campaign("c", CELLS))
+    data = a_dataset(
+        a_campaign("a", CELLS), a_campaign("b", CELLS), a_campaign("c", CELLS)
+    )
     with pytest.raises(UsageError, match="one campaign with another"):
         statistics(data, against="a")
     with pytest.raises(UsageError):
         statistics(data, campaign="a", against="a")
-    assert {row.campaign for row in statistics(data, campaign="c", against="a").repeats} == {"c"}
+    assert {
+        row.campaign for row in statistics(data, campaign="c", against="a").repeats
+    } == {"c"}
 
 
 def test_an_unknown_campaign_is_wrong_usage_and_named() -> None:
@@ -203,22 +295,36 @@ def test_an_unknown_campaign_is_wrong_usage_and_named() -> None:
 
 
 def test_runs_of_another_specification_leave_completeness_open() -> None:
-    data = a_campaign("c", {("m", "native"): {TPUT: noise(1, 100, 4)}}, specification="a" * 64)
-    (judged,) = [item for item in statistics(a_dataset(data)).criteria if item.criterion == "completeness"]
+    data = a_campaign(
+        "c", {("m", "native"): {TPUT: noise(1, 100, 4)}}, specification="a" * 64
+    )
+    (judged,) = [
+        item
+        for item in statistics(a_dataset(data)).criteria
+        if item.criterion == "completeness"
+    ]
     assert judged.met is None
     assert "another specification" in judged.why
 
 
 def test_a_figure_beyond_all_numbers_is_null_in_json() -> None:
     with np.errstate(over="ignore"):
-        found = statistics(a_dataset(a_campaign("c", {("m", "native"): {TPUT: [1.7e308, 1.6e308]}})))
+        found = statistics(
+            a_dataset(a_campaign("c", {("m", "native"): {TPUT: [1.7e308, 1.6e308]}}))
+        )
         assert json.loads(tables.render(found, "json"))["cells"][0]["mean"] is None
 
 
 def test_criteria_are_judged_or_left_open() -> None:
     cells: Cells = {
-        ("m", "native"): {TPUT: noise(1, 100), PEAK: [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]},
-        ("m", "container"): {TPUT: noise(2, 99)[:1], PEAK: [52.0, 12.0, 41.0, 28.0, 59.0, 22.0]},
+        ("m", "native"): {
+            TPUT: noise(1, 100),
+            PEAK: [10.0, 20.0, 30.0, 40.0, 50.0, 60.0],
+        },
+        ("m", "container"): {
+            TPUT: noise(2, 99)[:1],
+            PEAK: [52.0, 12.0, 41.0, 28.0, 59.0, 22.0],
+        },
     }
     found = {
         (item.criterion, item.cell, item.metric): item
@@ -237,8 +343,16 @@ def test_criteria_are_judged_or_left_open() -> None:
 def test_missing_runs_leave_a_campaign_incomplete() -> None:
     data = a_campaign("c", {("m", "native"): {TPUT: noise(1, 100, 4)}})
     short = CampaignData(data.info, data.folder, data.runs[:3])
-    (judged,) = [item for item in statistics(a_dataset(short)).criteria if item.criterion == "completeness"]
-    assert (judged.met, judged.value, judged.why) == (False, 75, "3 of 4 planned runs are done")
+    (judged,) = [
+        item
+        for item in statistics(a_dataset(short)).criteria
+        if item.criterion == "completeness"
+    ]
+    assert (judged.met, judged.value, judged.why) == (
+        False,
+        75,
+        "3 of 4 planned runs are done",
+    )
 
 
 CELL_FIELDS = (
@@ -261,16 +375,25 @@ def without_numpy(value: object) -> bool:
 
 
 def test_json_has_the_promised_fields_and_plain_values() -> None:
-    document = json.loads(tables.render(statistics(a_dataset(a_campaign("c", CELLS))), "json"))
+    document = json.loads(
+        tables.render(statistics(a_dataset(a_campaign("c", CELLS))), "json")
+    )
     assert set(CELL_FIELDS.split(", ")) <= set(document["cells"][0])
     assert set(COMPARISON_FIELDS.split(", ")) <= set(document["comparisons"][0])
-    assert document["method"]["bootstrap"] == {"resamples": 2000, "seed": 42, "interval": "bootstrap-t"}
+    assert document["method"]["bootstrap"] == {
+        "resamples": 2000,
+        "seed": 42,
+        "interval": "bootstrap-t",
+    }
     assert without_numpy(statistics(a_dataset(a_campaign("c", CELLS))).document())
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_few_runs_pass_through_every_form(n: int) -> None:
-    cells = {key: {name: list(values[:n]) for name, values in metrics.items()} for key, metrics in CELLS.items()}
+    cells = {
+        key: {name: list(values[:n]) for name, values in metrics.items()}
+        for key, metrics in CELLS.items()
+    }
     found = statistics(a_dataset(a_campaign("c", cells)))
     assert {row.verdict for row in found.comparisons} == {"undecided"}
     for form in ("text", "markdown", "csv", "json"):
@@ -289,28 +412,46 @@ def test_csv_has_one_row_of_numbers_per_cell_comparison_and_criterion() -> None:
     rows = list(csv.DictReader(io.StringIO(tables.render(found, "csv"))))
     first = rows[0]
     assert (first["table"], first["metric"], float(first["ci95_low"])) == (
-        "cells", TPUT, pytest.approx(found.cells[0].ci95[0] if found.cells[0].ci95 else None))  # fmt: skip
+        "cells",
+        TPUT,
+        pytest.approx(found.cells[0].ci95[0] if found.cells[0].ci95 else None),
+    )
     assert {row["table"] for row in rows} == {"cells", "comparisons", "criteria"}
-    assert next(row["analysis"] for row in rows if row["table"] == "comparisons") == "paired"
+    assert (
+        next(row["analysis"] for row in rows if row["table"] == "comparisons")
+        == "paired"
+    )
     assert len(rows) == len(found.cells) + len(found.comparisons) + len(found.criteria)
 
 
-def test_markdown_marks_percentiles_that_n_cannot_carry_and_says_what_was_left_out() -> None:
+def test_markdown_marks_percentiles_that_n_cannot_carry_and_says_what_was_left_out() -> (
+    None
+):
     data = a_dataset(a_campaign("c", CELLS))
-    text = tables.render(statistics(data, frames_of(data, {"c-native_m_w_01": "hot"})), "markdown")
+    text = tables.render(
+        statistics(data, frames_of(data, {"c-native_m_w_01": "hot"})), "markdown"
+    )
     (line,) = [
-        line for line in text.splitlines() if line.startswith("| c | m | vm | w | output_throughput_tok_s | 6 |")
+        line
+        for line in text.splitlines()
+        if line.startswith("| c | m | vm | w | output_throughput_tok_s | 6 |")
     ]
     assert line.count("*") == 2
     assert "- c-native_m_w_01: hot" in text
     for part in text.split("## ")[1:]:
-        assert len({line.count("|") for line in part.splitlines() if line.startswith("|")}) == 1
+        assert (
+            len({line.count("|") for line in part.splitlines() if line.startswith("|")})
+            == 1
+        )
 
 
 def test_a_state_of_the_machine_is_described_and_not_tested() -> None:
     """A temperature has no relative spread, having no true zero, and its trend does not weaken those of results."""
     cells: Cells = {
-        ("m", "native"): {TPUT: noise(1, 100), "gpu_temp_end_celsius": [50.0, 51.0, 52.0, 53.0, 54.0, 55.0]}
+        ("m", "native"): {
+            TPUT: noise(1, 100),
+            "gpu_temp_end_celsius": [50.0, 51.0, 52.0, 53.0, 54.0, 55.0],
+        }
     }
     speed, heat = statistics(a_dataset(a_campaign("c", cells))).cells
     assert (heat.cv_percent, heat.trend_p_adjusted) == (None, None)

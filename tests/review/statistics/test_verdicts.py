@@ -14,9 +14,15 @@ CAMPAIGNS = 1200
 REQUIRED = [scenario for scenario in SCENARIOS if scenario.required]
 
 
-def size_and_power(name: str, order: Declared, n: int, campaigns: int = CAMPAIGNS) -> Shares:
+def size_and_power(
+    name: str, order: Declared, n: int, campaigns: int = CAMPAIGNS
+) -> Shares:
     (scenario,) = (item for item in SCENARIOS if item.name == name)
-    several = [case for spread in SPREADS for case in draw(scenario, order, n, spread, campaigns, seed=3)]
+    several = [
+        case
+        for spread in SPREADS
+        for case in draw(scenario, order, n, spread, campaigns, seed=3)
+    ]
     (found,) = tally((case, judge(case)) for case in several).values()
     return found
 
@@ -24,7 +30,9 @@ def size_and_power(name: str, order: Declared, n: int, campaigns: int = CAMPAIGN
 @pytest.mark.parametrize("n", [5, 10])
 @pytest.mark.parametrize("order", ["interleaved", "random"])
 @pytest.mark.parametrize("name", [scenario.name for scenario in REQUIRED])
-def test_at_most_five_in_a_hundred_verdicts_are_wrong(name: str, order: Declared, n: int) -> None:
+def test_at_most_five_in_a_hundred_verdicts_are_wrong(
+    name: str, order: Declared, n: int
+) -> None:
     """5 %, plus four standard errors of that share."""
     found = size_and_power(name, order, n)
     limit = 0.05 + 4 * math.sqrt(0.05 * 0.95 / CAMPAIGNS)
@@ -39,7 +47,9 @@ def test_blocks_get_no_verdict(name: str) -> None:
 
 
 def test_turns_keep_the_power_under_a_drift_that_a_random_order_loses() -> None:
-    turns, drawn = (size_and_power("drifting", order, 10) for order in ("interleaved", "random"))
+    turns, drawn = (
+        size_and_power("drifting", order, 10) for order in ("interleaved", "random")
+    )
     assert turns.shown_equivalent > 0.85
     assert turns.shown_difference > 0.9
     assert drawn.shown_equivalent < 0.2
@@ -47,7 +57,12 @@ def test_turns_keep_the_power_under_a_drift_that_a_random_order_loses() -> None:
 
 def test_an_environment_that_remembers_its_own_runs_is_beyond_every_order() -> None:
     """The limit that the method page admits: wrong verdicts well above 5 %."""
-    assert size_and_power("each remembers its own runs, 0.8", "interleaved", 10).false_difference > 0.1
+    assert (
+        size_and_power(
+            "each remembers its own runs, 0.8", "interleaved", 10
+        ).false_difference
+        > 0.1
+    )
 
 
 @pytest.mark.parametrize("order", ["interleaved", "random", "blocked"])
@@ -60,9 +75,19 @@ def test_the_simulated_procedure_is_the_one_that_publishes(order: Declared) -> N
 
 def _alone(case: Case, row: int) -> str:
     rounds = tuple(range(case.n))
-    one = Sample(tuple(case.baseline[row].tolist()), rounds, tuple(case.times_baseline[row].tolist()))
-    other = Sample(tuple(case.candidate[row].tolist()), rounds, tuple(case.times_candidate[row].tolist()))
-    return compare(one, other, order=case.order, margin_percent=1, resolution=0.001).verdict
+    one = Sample(
+        tuple(case.baseline[row].tolist()),
+        rounds,
+        tuple(case.times_baseline[row].tolist()),
+    )
+    other = Sample(
+        tuple(case.candidate[row].tolist()),
+        rounds,
+        tuple(case.times_candidate[row].tolist()),
+    )
+    return compare(
+        one, other, order=case.order, margin_percent=1, resolution=0.001
+    ).verdict
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)

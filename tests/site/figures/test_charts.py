@@ -14,7 +14,13 @@ from sparkpub.review.dataset import load
 from sparkpub.site.build import publish, publish_tables
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.drawing.compile import Compiled, Job, compile_chart, specifications, vega
+from sparkpub.site.drawing.compile import (
+    Compiled,
+    Job,
+    compile_chart,
+    specifications,
+    vega,
+)
 from sparkpub.site.drawing.converter import VEGA_LITE, converter
 from sparkpub.site.figures import (
     bars,
@@ -39,22 +45,94 @@ from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.figures.selection import Selection
 
-CUT = Scope("c", ("m", "n"), ("native", "container"), ("w",), ("m · native", "m · container"))
+CUT = Scope(
+    "c", ("m", "n"), ("native", "container"), ("w",), ("m · native", "m · container")
+)
 PEAK, CACHE = METRICS["peak_memory_gib"], METRICS["kv_cache_gib"]
-AXES = {"campaign": "c", "model": "m", "environment": "native", "workload": "w", "cell": "m · native"}
+AXES = {
+    "campaign": "c",
+    "model": "m",
+    "environment": "native",
+    "workload": "w",
+    "cell": "m · native",
+}
 ROWS: dict[str, list[dict[str, Any]]] = {
-    "runs": [{**AXES, "run": f"r{i}", "iteration": i, "order": i, "state": "counted", "flags": "", "href": "runs/r/",
-              "start_temp": 40, "batch": 2**i, PEAK.name: 70.0 + i, CACHE.name: 40.0 - i} for i in (1, 2, 3)],
-    "cells": [{**AXES, "metric": PEAK.name, "n": 3, "mean": 72.0, "lo": 69.5, "hi": 74.5, "batch": 2}],
-    "trends": [{**AXES, "metric": PEAK.name, "end": end, "order": at, "value": 70.0 + at}
-               for end, at in (("first", 1), ("last", 3))],
-    "comparisons": [{**AXES, "label": "m", "percent": 44.0, "lo": 40.0, "hi": 48.0, "verdict": "higher", "p": 0.01}],
-    "ledger": [{**AXES, "part": "KV cache", "rank": 1, "gib": 40.0, "run": "r1", "href": "runs/r/"}],
-    "slots": [{**AXES, "iteration": 1, "state": "done", "glyph": "●", "run": "r1", "href": "runs/r/"}],
-    "heat": [{**AXES, "run": "r1", "label": "m 1", "start": 0, "end": 5, "percent": 80.0, "href": "runs/r/"}],
+    "runs": [
+        {
+            **AXES,
+            "run": f"r{i}",
+            "iteration": i,
+            "order": i,
+            "state": "counted",
+            "flags": "",
+            "href": "runs/r/",
+            "start_temp": 40,
+            "batch": 2**i,
+            PEAK.name: 70.0 + i,
+            CACHE.name: 40.0 - i,
+        }
+        for i in (1, 2, 3)
+    ],
+    "cells": [
+        {
+            **AXES,
+            "metric": PEAK.name,
+            "n": 3,
+            "mean": 72.0,
+            "lo": 69.5,
+            "hi": 74.5,
+            "batch": 2,
+        }
+    ],
+    "trends": [
+        {**AXES, "metric": PEAK.name, "end": end, "order": at, "value": 70.0 + at}
+        for end, at in (("first", 1), ("last", 3))
+    ],
+    "comparisons": [
+        {
+            **AXES,
+            "label": "m",
+            "percent": 44.0,
+            "lo": 40.0,
+            "hi": 48.0,
+            "verdict": "higher",
+            "p": 0.01,
+        }
+    ],
+    "ledger": [
+        {
+            **AXES,
+            "part": "KV cache",
+            "rank": 1,
+            "gib": 40.0,
+            "run": "r1",
+            "href": "runs/r/",
+        }
+    ],
+    "slots": [
+        {
+            **AXES,
+            "iteration": 1,
+            "state": "done",
+            "glyph": "●",
+            "run": "r1",
+            "href": "runs/r/",
+        }
+    ],
+    "heat": [
+        {
+            **AXES,
+            "run": "r1",
+            "label": "m 1",
+            "start": 0,
+            "end": 5,
+            "percent": 80.0,
+            "href": "runs/r/",
+        }
+    ],
     "samples": [{"signal": "GPU power", "t": t, "value": 50.0 + t} for t in range(5)],
     "phases": [{"name": "measure", "start": 1, "end": 4}],
-}  # fmt: skip
+}
 CHARTS = {
     "strip": Chart(strip.draw, (CUT, PEAK)),
     "bars": Chart(bars.draw, (CUT, PEAK)),
@@ -82,12 +160,22 @@ def test_a_chart_is_valid_and_drawn_in_variables(kind: str) -> None:
     assert "datasets" not in spec
     alt.Chart.from_dict(spec).to_dict()  # raises where Vega-Lite's schema is broken
     drawn = compiled(kind)
-    assert set(re.findall(r'(?:fill|stroke)="(#[0-9a-f]{3,6})"(?! stroke-width="0")', drawn.svg_wide)) == set()
+    assert (
+        set(
+            re.findall(
+                r'(?:fill|stroke)="(#[0-9a-f]{3,6})"(?! stroke-width="0")',
+                drawn.svg_wide,
+            )
+        )
+        == set()
+    )
     assert "var(--sp-" in drawn.svg_wide
     assert drawn.svg_wide.count('href="') >= MARKS.get(kind, 0)
 
 
-@pytest.mark.parametrize("chart", [Chart(explore.draw, ("a", "b", ("native",))), Chart(overlay.draw)])
+@pytest.mark.parametrize(
+    "chart", [Chart(explore.draw, ("a", "b", ("native",))), Chart(overlay.draw)]
+)
 def test_charts_that_the_reader_fills_are_valid(chart: Chart) -> None:
     alt.Chart.from_dict(chart.specification()).to_dict()
 
@@ -100,11 +188,19 @@ def library(data: Path, options: SiteOptions) -> Library:
     return Library(publication, tables, publish_tables(tables)[0])
 
 
-def test_every_kind_that_a_campaign_has_compiles_with_its_rows_and_says_something(library: Library) -> None:
+def test_every_kind_that_a_campaign_has_compiles_with_its_rows_and_says_something(
+    library: Library,
+) -> None:
     (campaign,) = library.publication.campaigns
     figures = {name: library.figure(name) for name in library.makers(campaign)}
     draws = {figure.chart.draw: figure for figure in figures.values()}
-    assert {"peak-memory", "peak-memory-box", "comparison", "coverage", "gpu-utilisation"} <= figures.keys()
+    assert {
+        "peak-memory",
+        "peak-memory-box",
+        "comparison",
+        "coverage",
+        "gpu-utilisation",
+    } <= figures.keys()
     for figure in draws.values():
         alt.Chart.from_dict(figure.chart.specification()).to_dict()
         drawn = compile_chart(figure.job)
@@ -114,7 +210,9 @@ def test_every_kind_that_a_campaign_has_compiles_with_its_rows_and_says_somethin
         assert all(f'"name":"{name}"' in drawn.vega_json for name in figure.data)
 
 
-def test_a_new_kind_is_one_module_and_one_line(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_kind_is_one_module_and_one_line(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A constant `KIND`, named in `KINDS`: then the figure is listed, made, and its rows are published."""
 
     def offers(campaign: Selection) -> Iterator[Offer]:
@@ -123,7 +221,15 @@ def test_a_new_kind_is_one_module_and_one_line(library: Library, monkeypatch: py
     def figure(selection: Selection, key: str) -> Figure:
         rows = selection.rows("counts")
         chart = Chart(bars.draw, (selection.scope, PEAK))
-        return selection.figure(key, chart, {"counts": rows}, title="Count", says="", table=Table((), ()), rows=rows)
+        return selection.figure(
+            key,
+            chart,
+            {"counts": rows},
+            title="Count",
+            says="",
+            table=Table((), ()),
+            rows=rows,
+        )
 
     def counts(publication: Any, campaign: Any) -> Iterator[dict[str, Any]]:
         yield {**AXES, "count": len(campaign.runs)}
@@ -135,18 +241,24 @@ def test_a_new_kind_is_one_module_and_one_line(library: Library, monkeypatch: py
     made = Library(library.publication, tables, sources).figure("count", "c")
     assert made.rows == [{**AXES, "count": 13}]
     assert (
-        files[made.sources["counts"]].data == b'[{"campaign":"c","model":"m","environment":"native",'
+        files[made.sources["counts"]].data
+        == b'[{"campaign":"c","model":"m","environment":"native",'
         b'"workload":"w","cell":"m \xc2\xb7 native","count":13}]'
     )
 
 
 @pytest.mark.parametrize("kind", ["forest", "ledger"])
-def test_on_a_phone_names_stand_above_their_rows_and_leave_the_plot_its_width(kind: str) -> None:
+def test_on_a_phone_names_stand_above_their_rows_and_leave_the_plot_its_width(
+    kind: str,
+) -> None:
     wide = CHARTS[kind]
     narrow = Chart(wide.draw, (*wide.subject, True))
     alt.Chart.from_dict(narrow.specification()).to_dict()
     name = "a model with a long name · native"
-    rows = {table: [{**row, "label": name, "cell": name} for row in found] for table, found in ROWS.items()}
+    rows = {
+        table: [{**row, "label": name, "cell": name} for row in found]
+        for table, found in ROWS.items()
+    }
     drawn = compile_chart(Job(kind, wide, rows, narrow))
     assert f">{name}<" in drawn.svg_wide
     assert f">{name}<" in drawn.svg_narrow
@@ -158,14 +270,34 @@ def test_on_a_phone_names_stand_above_their_rows_and_leave_the_plot_its_width(ki
     assert below < 40
 
 
-def test_runs_stand_in_per_cent_of_the_mean_of_the_counted_runs_of_the_baseline() -> None:
+def test_runs_stand_in_per_cent_of_the_mean_of_the_counted_runs_of_the_baseline() -> (
+    None
+):
     """Values 71, 72 and 73 of the baseline, 73 left out: the mean is 71.5, and 78.65 in the other is +10 %."""
-    runs = [{**row, "state": "excluded" if row["run"] == "r3" else "counted"} for row in ROWS["runs"]]
-    runs.append({**runs[0], "run": "r4", "environment": "container", "cell": "m · container", PEAK.name: 78.65})
+    runs = [
+        {**row, "state": "excluded" if row["run"] == "r3" else "counted"}
+        for row in ROWS["runs"]
+    ]
+    runs.append(
+        {
+            **runs[0],
+            "run": "r4",
+            "environment": "container",
+            "cell": "m · container",
+            PEAK.name: 78.65,
+        }
+    )
     chart = compiled("relative", {"runs": runs})
-    circles = sorted(float(x) for x in re.findall(r'translate\(([\d.]+),[\d.]+\)" d="M3.4,0A', chart.svg_wide))
-    square = re.search(r'translate\(([\d.]+),[\d.]+\)" d="M-3.4,-3.4h6.8', chart.svg_wide)
-    ticks = re.findall(r'<text transform="translate\(([\d.]+),15\)">(\d+)</text>', chart.svg_wide)
+    circles = sorted(
+        float(x)
+        for x in re.findall(r'translate\(([\d.]+),[\d.]+\)" d="M3.4,0A', chart.svg_wide)
+    )
+    square = re.search(
+        r'translate\(([\d.]+),[\d.]+\)" d="M-3.4,-3.4h6.8', chart.svg_wide
+    )
+    ticks = re.findall(
+        r'<text transform="translate\(([\d.]+),15\)">(\d+)</text>', chart.svg_wide
+    )
     assert square
     (zero, _), (ten, _) = ticks[0], ticks[-1]
     assert [text for _, text in (ticks[0], ticks[-1])] == ["0", "10"]
@@ -184,7 +316,10 @@ def test_bars_start_at_zero(kind: str) -> None:
 
 def test_points_leave_zero_out() -> None:
     found = json.loads(compiled("strip").vega_json)
-    assert next(scale for scale in found["scales"] if scale["name"] == "x").get("zero") is False
+    assert (
+        next(scale for scale in found["scales"] if scale["name"] == "x").get("zero")
+        is False
+    )
 
 
 @pytest.mark.parametrize("kind", CHARTS)

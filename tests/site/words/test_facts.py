@@ -33,7 +33,9 @@ def written(tmp_path: Path, text: str) -> Path:
         ("value: 20\n  upper: 30", "20.00–30.00 GiB"),
     ],
 )
-def test_a_fact_reads_as_it_was_published(tmp_path: Path, value: str, text: str) -> None:
+def test_a_fact_reads_as_it_was_published(
+    tmp_path: Path, value: str, text: str
+) -> None:
     found = facts.read(written(tmp_path, GOOD.replace("value: 119.64", value)))
     assert found["total"].text == text
     assert str(found["total"].source) == "part 3, “The Evidence”"
@@ -48,17 +50,27 @@ def test_no_file_is_no_facts(tmp_path: Path) -> None:
     [
         ("value: 119.64", "value: much", 3, "value"),
         ("unit:", "units:", 5, "did you mean unit?"),
-        ("  source: {document: part 3, section: The Evidence}\n", "", 1, "source is missing"),
+        (
+            "  source: {document: part 3, section: The Evidence}\n",
+            "",
+            1,
+            "source is missing",
+        ),
         ("document:", "documnt:", 6, "did you mean document?"),
         ("value: 119.64", "value: .nan", 3, "value"),
         ("says: Memory", "says: [", 3, "not YAML"),
     ],
 )
-def test_a_mistake_is_named_with_its_line(tmp_path: Path, replace: str, by: str, line: int, words: str) -> None:
+def test_a_mistake_is_named_with_its_line(
+    tmp_path: Path, replace: str, by: str, line: int, words: str
+) -> None:
     path = written(tmp_path, GOOD.replace(replace, by))
     with pytest.raises(ClaimError) as caught:
         facts.read(path)
-    assert any(f"{path}:{line};" in problem and words in problem for problem in caught.value.lines())
+    assert any(
+        f"{path}:{line};" in problem and words in problem
+        for problem in caught.value.lines()
+    )
 
 
 def test_an_id_stands_once(tmp_path: Path) -> None:

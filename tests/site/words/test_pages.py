@@ -32,13 +32,25 @@ def rendered() -> dict[str, str]:
     found = review(data)
     verdicts = judge(read_claims(SOURCES / "claims.yaml"), found)
     known = facts.read(SOURCES / "facts.yaml")
-    words = Words(data, statistics(data, found.frames), found, verdicts, known, lambda *_, **__: "")
+    words = Words(
+        data,
+        statistics(data, found.frames),
+        found,
+        verdicts,
+        known,
+        lambda *_, **__: "",
+    )
     uris = [path.relative_to(SOURCES).as_posix() for path in pages(SOURCES)]
-    return {uri: words.render((SOURCES / uri).read_text(encoding="utf-8"), uri) for uri in uris}
+    return {
+        uri: words.render((SOURCES / uri).read_text(encoding="utf-8"), uri)
+        for uri in uris
+    }
 
 
 def test_no_page_types_a_figure() -> None:
-    found = unbound_number(SOURCES, review(dataset.load(ROOT / "data" / "comprehensive")), tuple)
+    found = unbound_number(
+        SOURCES, review(dataset.load(ROOT / "data" / "comprehensive")), tuple
+    )
     assert [f"{item.where}: {item.message}" for item in found] == []
 
 
@@ -54,32 +66,47 @@ def test_no_page_types_a_figure() -> None:
         ("method/matrix.md", ENVIRONMENTS),
     ],
 )
-def test_every_name_is_documented(rendered: dict[str, str], uri: str, names: dict[str, object]) -> None:
+def test_every_name_is_documented(
+    rendered: dict[str, str], uri: str, names: dict[str, object]
+) -> None:
     assert [name for name in names if f"`{name}`" not in rendered[uri]] == []
 
 
 def test_every_claim_and_fact_has_an_anchor(rendered: dict[str, str]) -> None:
-    for uri, known in (("claims/index.md", read_claims(SOURCES / "claims.yaml")),
-                       ("claims/facts.md", facts.read(SOURCES / "facts.yaml").values())):  # fmt: skip
-        assert [item.id for item in known if f"{{ #{item.id} }}" not in rendered[uri]] == []
+    for uri, known in (
+        ("claims/index.md", read_claims(SOURCES / "claims.yaml")),
+        ("claims/facts.md", facts.read(SOURCES / "facts.yaml").values()),
+    ):
+        assert [
+            item.id for item in known if f"{{ #{item.id} }}" not in rendered[uri]
+        ] == []
 
 
 def test_every_fact_is_used() -> None:
     text = "".join(page.read_text() for page in pages(SOURCES))
-    unused = [name for name in facts.read(SOURCES / "facts.yaml") if f'"{name}"' not in text]
+    unused = [
+        name for name in facts.read(SOURCES / "facts.yaml") if f'"{name}"' not in text
+    ]
     assert unused == []
 
 
 def test_the_series_is_complete_and_in_order(rendered: dict[str, str]) -> None:
     posts = sorted(uri for uri in rendered if uri.startswith("blog/posts/"))
     heads = [yaml.safe_load(rendered[uri].split("---\n")[1]) for uri in posts]
-    assert [f"Part {index}" for index in range(1, len(posts) + 1)] == [head["title"].split(":")[0] for head in heads]
+    assert [f"Part {index}" for index in range(1, len(posts) + 1)] == [
+        head["title"].split(":")[0] for head in heads
+    ]
     assert [head["date"] for head in heads] == sorted(head["date"] for head in heads)
-    assert all(head["description"] and head["tags"] and head["slug"].startswith("part-") for head in heads)
+    assert all(
+        head["description"] and head["tags"] and head["slug"].startswith("part-")
+        for head in heads
+    )
     assert all("<!-- more -->" in rendered[uri] for uri in posts)
 
 
 def test_posts_take_their_figures_from_the_data() -> None:
-    call = re.compile(r"\{\{ (?:value|compare|interval|extent|fact|claim|verdict|predict)\(")
+    call = re.compile(
+        r"\{\{ (?:value|compare|interval|extent|fact|claim|verdict|predict)\("
+    )
     for post in sorted((SOURCES / "blog" / "posts").glob("part-*.md")):
         assert len(call.findall(post.read_text())) >= 5

@@ -15,7 +15,11 @@ HEAD = "---\ntitle: A post\ncampaign: c\n---\n\n"
 def found(text: str, *, strict: bool = True) -> list[str]:
     """What is typed into a page with this body."""
     page = text if text.startswith("---\n") else HEAD + text
-    return [said.text for passage in read_page(page, "page.md") for said in typed(passage, strict=strict)]
+    return [
+        said.text
+        for passage in read_page(page, "page.md")
+        for said in typed(passage, strict=strict)
+    ]
 
 
 TYPED = [
@@ -151,7 +155,10 @@ def test_what_is_no_result_may_be_typed(text: str) -> None:
 
 
 def test_a_mark_that_somebody_types_binds_nothing() -> None:
-    assert found(f"{prose.JUDGED} It is equivalent to {prose.BOUND} 5 GiB.") == ["5 GiB", "equivalent"]
+    assert found(f"{prose.JUDGED} It is equivalent to {prose.BOUND} 5 GiB.") == [
+        "5 GiB",
+        "equivalent",
+    ]
 
 
 def test_elsewhere_only_measurements_count() -> None:
@@ -191,8 +198,16 @@ def test_an_expression_is_a_call_and_nothing_more(text: str) -> None:
     ],
 )
 def test_the_line_is_that_of_the_source(text: str, line: int) -> None:
-    said = [said for passage in read_page(text, "page.md") for said in typed(passage, strict=False)]
-    said = said or [said for passage in read_page(text, "page.md") for said in typed(passage, strict=True)]
+    said = [
+        said
+        for passage in read_page(text, "page.md")
+        for said in typed(passage, strict=False)
+    ]
+    said = said or [
+        said
+        for passage in read_page(text, "page.md")
+        for said in typed(passage, strict=True)
+    ]
     assert [line_of(text, one) for one in said] == [line]
 
 

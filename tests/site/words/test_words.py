@@ -21,7 +21,13 @@ def words() -> Words:
     found = review(data)
     known = facts.read(ROOT / "site_src" / "facts.yaml")
     verdict = verdict_on(
-        data, found, id="sixty", campaign="phase1", include="all", recorded="refuted", expect={"holds": "runs = 60"}
+        data,
+        found,
+        id="sixty",
+        campaign="phase1",
+        include="all",
+        recorded="refuted",
+        expect={"holds": "runs = 60"},
     )
     return Words(
         data,
@@ -34,15 +40,23 @@ def words() -> Words:
 
 
 def said(words: Words, expression: str) -> str:
-    page = words.render(f"---\ncampaign: phase1\n---\n{{{{ {expression} }}}}", "blog/posts/p.md")
-    return page.partition("---\n")[2][len("campaign: phase1\n---\n") :].replace("\u00a0", " ")
+    page = words.render(
+        f"---\ncampaign: phase1\n---\n{{{{ {expression} }}}}", "blog/posts/p.md"
+    )
+    return page.partition("---\n")[2][len("campaign: phase1\n---\n") :].replace(
+        "\u00a0", " "
+    )
 
 
 def test_a_number_stays_on_the_line_of_its_unit(words: Words) -> None:
     where = 'model="deepseek", environment="native", campaign="phase1"'
-    page = words.render(f'{{{{ value("mean", "peak_memory_gib", {where}) }}}} of 5 GiB', "p.md")
+    page = words.render(
+        f'{{{{ value("mean", "peak_memory_gib", {where}) }}}} of 5 GiB', "p.md"
+    )
     assert page == "70.47\u00a0GiB of 5 GiB"
-    page = words.render(f'{{{{ interval("mean", "peak_memory_gib", {where}) }}}}', "p.md")
+    page = words.render(
+        f'{{{{ interval("mean", "peak_memory_gib", {where}) }}}}', "p.md"
+    )
     assert page.count(" ") == 2  # about "to"
     assert page.endswith("\u00a0GiB")
 
@@ -50,19 +64,49 @@ def test_a_number_stays_on_the_line_of_its_unit(words: Words) -> None:
 @pytest.mark.parametrize(
     ("expression", "text"),
     [  # the published tables, and the reference reading of the 63 runs
-        ('value("mean", "peak_memory_gib", model="deepseek", environment="native")', "70.47 GiB"),
-        ('value("mean", "peak_memory_gib", model="gpt120b", environment="native", include="all")', "71.72 GiB"),
-        ('value("sd_population", "output_throughput_tok_s", model="deepseek", environment="native")', "0.55 tok/s"),
-        ('value("mean", "peak_memory_gib", model="deepseek", environment="native", decimals=0)', "70 GiB"),
+        (
+            'value("mean", "peak_memory_gib", model="deepseek", environment="native")',
+            "70.47 GiB",
+        ),
+        (
+            'value("mean", "peak_memory_gib", model="gpt120b", environment="native", include="all")',
+            "71.72 GiB",
+        ),
+        (
+            'value("sd_population", "output_throughput_tok_s", model="deepseek", environment="native")',
+            "0.55 tok/s",
+        ),
+        (
+            'value("mean", "peak_memory_gib", model="deepseek", environment="native", decimals=0)',
+            "70 GiB",
+        ),
         ('value("runs", include="all")', "63"),
         ('value("with_log", include="all")', "0"),
-        ('value("spearman", "output_throughput_tok_s", model="deepseek", environment="native")', "−0.92"),
-        ('value("slope", "kv_cache_gib", against="peak_memory_gib", include="all")', "−0.9000"),
-        ('value("mean", "gpu_temp_end_celsius", environment="native", include="all")', "60.5 °C"),
+        (
+            'value("spearman", "output_throughput_tok_s", model="deepseek", environment="native")',
+            "−0.92",
+        ),
+        (
+            'value("slope", "kv_cache_gib", against="peak_memory_gib", include="all")',
+            "−0.9000",
+        ),
+        (
+            'value("mean", "gpu_temp_end_celsius", environment="native", include="all")',
+            "60.5 °C",
+        ),
         ('compare("difference", "peak_memory_gib", model="deepseek")', "+30.83 GiB"),
-        ('compare("difference_percent", "peak_memory_gib", model="deepseek", decimals=0)', "+44 %"),
-        ('compare("inverse_ratio", "kv_cache_gib", model="deepseek", decimals=1)', "2.7"),
-        ('compare("verdict", "output_throughput_tok_s", model="deepseek")', "confounded"),
+        (
+            'compare("difference_percent", "peak_memory_gib", model="deepseek", decimals=0)',
+            "+44 %",
+        ),
+        (
+            'compare("inverse_ratio", "kv_cache_gib", model="deepseek", decimals=1)',
+            "2.7",
+        ),
+        (
+            'compare("verdict", "output_throughput_tok_s", model="deepseek")',
+            "confounded",
+        ),
         (
             'interval("difference", "output_throughput_tok_s", model="deepseek", candidate="container", '
             'baseline="native")',
@@ -72,32 +116,62 @@ def test_a_number_stays_on_the_line_of_its_unit(words: Words) -> None:
             'extent("mean", "output_throughput_tok_s", over="model", environment="native", include="all")',
             "119.33 to 120.26 tok/s",
         ),
-        ('predict("kv_cache_gib", "peak_memory_gib", at="early-native-peak", include="all")', "37.26 GiB"),
+        (
+            'predict("kv_cache_gib", "peak_memory_gib", at="early-native-peak", include="all")',
+            "37.26 GiB",
+        ),
         ('model("qwen72b", "weight_bytes")', "135.4 GiB"),  # 72,706,203,648 × 2 / 2³⁰
         ('machine("dgx-spark", "bandwidth_bytes_s")', "273 GB/s"),
         ('ceiling("qwen72b", batch=8)', "15.3 tok/s"),  # 8 × 273e9 / 142.9e9
-        ('fact("early-native-peak")', "[78.31 GiB](../../claims/facts.md#early-native-peak){ .sp-fact }"),
-        ('claim("sixty")', "It is so. ([refuted](../../claims/index.md#sixty){ .sp-verdict .sp-refuted })"),
-        ('verdict("sixty")', "[refuted](../../claims/index.md#sixty){ .sp-verdict .sp-refuted }"),
+        (
+            'fact("early-native-peak")',
+            "[78.31 GiB](../../claims/facts.md#early-native-peak){ .sp-fact }",
+        ),
+        (
+            'claim("sixty")',
+            "It is so. ([refuted](../../claims/index.md#sixty){ .sp-verdict .sp-refuted })",
+        ),
+        (
+            'verdict("sixty")',
+            "[refuted](../../claims/index.md#sixty){ .sp-verdict .sp-refuted }",
+        ),
         ('verdicts("refuted")', "1"),
         ('finding("order-confound")', "1"),
-        ('figure("peak-memory", campaign="phase1")', "[peak-memory [('campaign', 'phase1')]]"),
+        (
+            'figure("peak-memory", campaign="phase1")',
+            "[peak-memory [('campaign', 'phase1')]]",
+        ),
     ],
 )
-def test_a_figure_comes_from_the_records(words: Words, expression: str, text: str) -> None:
+def test_a_figure_comes_from_the_records(
+    words: Words, expression: str, text: str
+) -> None:
     assert said(words, expression) == text
 
 
 def test_a_changed_verdict_is_shown_in_place(words: Words) -> None:
     """The same claim, recorded as supported: the preview says what the text was written for."""
     data = words._dataset
-    stale = verdict_on(data, words._review, id="old", campaign="phase1", include="all", expect={"holds": "runs = 60"})
-    other = Words(data, words._statistics, words._review, [stale], {}, lambda *_, **__: "")
-    assert other.render('{{ verdict("old") }}', "a.md").startswith("[refuted, written for supported](")
+    stale = verdict_on(
+        data,
+        words._review,
+        id="old",
+        campaign="phase1",
+        include="all",
+        expect={"holds": "runs = 60"},
+    )
+    other = Words(
+        data, words._statistics, words._review, [stale], {}, lambda *_, **__: ""
+    )
+    assert other.render('{{ verdict("old") }}', "a.md").startswith(
+        "[refuted, written for supported]("
+    )
 
 
 def test_front_matter_gets_the_words_without_links(words: Words) -> None:
-    text = words.render("---\ncampaign: phase1\ndescription: {{ verdict('sixty') }}\n---\n", "a.md")
+    text = words.render(
+        "---\ncampaign: phase1\ndescription: {{ verdict('sixty') }}\n---\n", "a.md"
+    )
     assert "description: refuted\n" in text
 
 
@@ -110,7 +184,10 @@ def test_front_matter_gets_the_words_without_links(words: Words) -> None:
         ('value("average", "peak_memory_gib")', "no statistic 'average'"),
         ('value("mean", "peak_memory_gib", modl="deepseek")', "modl"),
         ('value("mean", "peak_memory_gib", campaign="phase9")', "no campaign 'phase9'"),
-        ('compare("difference", "peak_memory_gib", candidate="vm")', "no environment 'vm'"),
+        (
+            'compare("difference", "peak_memory_gib", candidate="vm")',
+            "no environment 'vm'",
+        ),
         ('claim("unheard-of")', "no claim 'unheard-of'"),
         ('fact("unheard-of")', "no fact 'unheard-of'"),
         ('reference("unheard-of")', "no reference 'unheard-of'"),
@@ -120,9 +197,14 @@ def test_front_matter_gets_the_words_without_links(words: Words) -> None:
         ("range(9)", "'range' is undefined"),
     ],
 )
-def test_a_mistake_stops_with_file_and_line(words: Words, expression: str, what: str) -> None:
+def test_a_mistake_stops_with_file_and_line(
+    words: Words, expression: str, what: str
+) -> None:
     with pytest.raises(ClaimError) as caught:
-        words.render(f"---\ncampaign: phase1\n---\n\ntext\n\n{{{{ {expression} }}}}\n", "blog/posts/p.md")
+        words.render(
+            f"---\ncampaign: phase1\n---\n\ntext\n\n{{{{ {expression} }}}}\n",
+            "blog/posts/p.md",
+        )
     line = caught.value.lines()[0]
     assert what in line
     assert "blog/posts/p.md:7;" in line
@@ -131,14 +213,18 @@ def test_a_mistake_stops_with_file_and_line(words: Words, expression: str, what:
 def test_text_from_findings_cannot_become_markup() -> None:
     from sparkpub.site.pages.reference import plain
 
-    assert plain("<script>*a*</script> [x](y) | `c`") == ("&lt;script&gt;\\*a\\*&lt;/script&gt; \\[x\\](y) \\| \\`c\\`")
+    assert plain("<script>*a*</script> [x](y) | `c`") == (
+        "&lt;script&gt;\\*a\\*&lt;/script&gt; \\[x\\](y) \\| \\`c\\`"
+    )
 
 
 def test_every_value_listed_is_a_name_that_works(words: Words) -> None:
     rows = words.values()
     assert len(rows) > 500
     for name, value in [*rows[::97], rows[-1]]:
-        assert value in words.render(f"{{{{ {name} }}}}", "index.md").replace("\u00a0", " ")
+        assert value in words.render(f"{{{{ {name} }}}}", "index.md").replace(
+            "\u00a0", " "
+        )
 
 
 def test_a_changed_digit_changes_the_page(tmp_path: Path) -> None:
@@ -150,5 +236,13 @@ def test_a_changed_digit_changes_the_page(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("69.28", "79.28"))
     data = dataset.load(tmp_path)
     found = review(data)
-    words = Words(data, statistics(data, found.frames), found, [], {}, lambda *_, **__: "")
-    assert said(words, 'value("mean", "peak_memory_gib", model="deepseek", environment="native")') == "71.47 GiB"
+    words = Words(
+        data, statistics(data, found.frames), found, [], {}, lambda *_, **__: ""
+    )
+    assert (
+        said(
+            words,
+            'value("mean", "peak_memory_gib", model="deepseek", environment="native")',
+        )
+        == "71.47 GiB"
+    )

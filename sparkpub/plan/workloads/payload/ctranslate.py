@@ -31,9 +31,23 @@ WEIGHT_BYTES = {"float32": 4, "int16": 2, "int8": 1}
 
 
 def options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--config", type=Path, required=True, help="a config.json of a Llama; the weights are random")
-    for name in ("batch-size", "batches", "warmup", "input-tokens", "output-tokens", "seed"):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--config",
+        type=Path,
+        required=True,
+        help="a config.json of a Llama; the weights are random",
+    )
+    for name in (
+        "batch-size",
+        "batches",
+        "warmup",
+        "input-tokens",
+        "output-tokens",
+        "seed",
+    ):
         parser.add_argument(f"--{name}", type=int, required=True)
     parser.add_argument("--compute-type", choices=sorted(WEIGHT_BYTES), required=True)
     parser.add_argument("--report", type=Path, required=True)
@@ -57,7 +71,10 @@ def weights(config: dict[str, Any]) -> Iterator[tuple[str, tuple[int, ...]]]:
     for number in range(config["num_hidden_layers"]):
         layer = f"layer.{number}"
         yield f"{layer}.self_attention.layer_norm.gamma", (hidden,)
-        yield f"{layer}.self_attention.linear.0.weight", ((heads + 2 * shared) * head, hidden)
+        yield (
+            f"{layer}.self_attention.linear.0.weight",
+            ((heads + 2 * shared) * head, hidden),
+        )
         yield f"{layer}.self_attention.linear.1.weight", (hidden, hidden)
         yield f"{layer}.ffn.layer_norm.gamma", (hidden,)
         yield f"{layer}.ffn.linear_0.weight", (inner, hidden)
@@ -73,7 +90,9 @@ def place(spec: Any, path: str, value: Any) -> None:
     setattr(spec, last, value)
 
 
-def model(config: dict[str, Any], compute_type: str, seed: int) -> TransformerDecoderModelSpec:
+def model(
+    config: dict[str, Any], compute_type: str, seed: int
+) -> TransformerDecoderModelSpec:
     """A Llama with random weights in CTranslate2's own form."""
     spec = TransformerDecoderModelSpec.from_config(
         config["num_hidden_layers"],
@@ -100,7 +119,9 @@ def model(config: dict[str, Any], compute_type: str, seed: int) -> TransformerDe
     return spec
 
 
-def batch(generator: Any, chosen: argparse.Namespace, prompts: list[list[str]]) -> dict[str, Any]:
+def batch(
+    generator: Any, chosen: argparse.Namespace, prompts: list[list[str]]
+) -> dict[str, Any]:
     """One batch: times in ms since its submission, and the tokens that it gave."""
     times: list[float] = []
     start = time.perf_counter()
@@ -120,7 +141,12 @@ def batch(generator: Any, chosen: argparse.Namespace, prompts: list[list[str]]) 
     latency = 1e3 * (time.perf_counter() - start)
     outputs = [result.sequences_ids[0] for result in results]
     steps = [after - before for before, after in itertools.pairwise(times)]
-    return {"ttft_ms": times[0], "latency_ms": latency, "itl_ms": steps, "outputs": outputs}
+    return {
+        "ttft_ms": times[0],
+        "latency_ms": latency,
+        "itl_ms": steps,
+        "outputs": outputs,
+    }
 
 
 def prompts(chosen: argparse.Namespace, vocabulary: int) -> list[list[list[str]]]:
@@ -128,10 +154,15 @@ def prompts(chosen: argparse.Namespace, vocabulary: int) -> list[list[list[str]]
     draw = np.random.default_rng(chosen.seed + 1)
     shape = (chosen.warmup + chosen.batches, chosen.batch_size, chosen.input_tokens)
     drawn = draw.integers(1, vocabulary, shape)
-    return [[[token(index) for index in prompt] for prompt in some] for some in drawn.tolist()]
+    return [
+        [[token(index) for index in prompt] for prompt in some]
+        for some in drawn.tolist()
+    ]
 
 
-def metrics(chosen: argparse.Namespace, batches: list[dict[str, Any]], weight_bytes: int) -> dict[str, float]:
+def metrics(
+    chosen: argparse.Namespace, batches: list[dict[str, Any]], weight_bytes: int
+) -> dict[str, float]:
     """Rates over the measured batches, which follow each other."""
     seconds = sum(item["latency_ms"] for item in batches) / 1e3
     requests = chosen.batches * chosen.batch_size
@@ -139,7 +170,8 @@ def metrics(chosen: argparse.Namespace, batches: list[dict[str, Any]], weight_by
     per_user = [1e3 * chosen.output_tokens / item["latency_ms"] for item in batches]
     return {
         "output_throughput_tok_s": generated / seconds,
-        "total_throughput_tok_s": (generated + requests * chosen.input_tokens) / seconds,
+        "total_throughput_tok_s": (generated + requests * chosen.input_tokens)
+        / seconds,
         "request_throughput_req_s": requests / seconds,
         "output_throughput_per_user_tok_s": sum(per_user) / len(per_user),
         "measured_time_ms": 1e3 * seconds,
@@ -155,11 +187,16 @@ def size(config: dict[str, Any], compute_type: str) -> tuple[int, int]:
             matrices += shape[0] * shape[1]
         else:
             vectors += shape[0]
-    return matrices + vectors, matrices * WEIGHT_BYTES[compute_type] + vectors * WEIGHT_BYTES["float32"]
+    return matrices + vectors, matrices * WEIGHT_BYTES[
+        compute_type
+    ] + vectors * WEIGHT_BYTES["float32"]
 
 
 def observed(
-    chosen: argparse.Namespace, config: dict[str, Any], generator: Any, batches: list[dict[str, Any]]
+    chosen: argparse.Namespace,
+    config: dict[str, Any],
+    generator: Any,
+    batches: list[dict[str, Any]],
 ) -> dict[str, Any]:
     """What this run proves: counted, not taken from a label."""
     parameters, weight_bytes = size(config, chosen.compute_type)
@@ -175,7 +212,9 @@ def observed(
         "model_type": config["model_type"],
         "layers": config["num_hidden_layers"],
         "dtype": "float32",
-        "quantization": None if chosen.compute_type == "float32" else chosen.compute_type,
+        "quantization": None
+        if chosen.compute_type == "float32"
+        else chosen.compute_type,
         "device": platform.processor() or platform.machine(),
         "requests": len(outputs),
         "input_tokens_mean": chosen.input_tokens,
@@ -183,7 +222,10 @@ def observed(
         "batch_size": chosen.batch_size,
         "concurrency_mean": chosen.batch_size,
         "measured_seconds": sum(item["latency_ms"] for item in batches) / 1e3,
-        "settings": {"compute_type": generator.compute_type, "last_request_tokens_sha256": digest},
+        "settings": {
+            "compute_type": generator.compute_type,
+            "last_request_tokens_sha256": digest,
+        },
     }
 
 
@@ -191,7 +233,11 @@ def problems(chosen: argparse.Namespace, batches: list[dict[str, Any]]) -> list[
     """Requests that are not the work that was asked for."""
     lengths = [len(output) for item in batches for output in item["outputs"]]
     wrong = sum(length != chosen.output_tokens for length in lengths)
-    return [f"{wrong} of {len(lengths)} requests gave another number of tokens"] if wrong else []
+    return (
+        [f"{wrong} of {len(lengths)} requests gave another number of tokens"]
+        if wrong
+        else []
+    )
 
 
 def write_requests(chosen: argparse.Namespace, batches: list[dict[str, Any]]) -> None:
@@ -200,10 +246,17 @@ def write_requests(chosen: argparse.Namespace, batches: list[dict[str, Any]]) ->
     for number, item in enumerate(batches):
         for output in item["outputs"]:
             times = {"ttft_ms": item["ttft_ms"], "latency_ms": item["latency_ms"]}
-            lengths = {"input_tokens": chosen.input_tokens, "output_tokens": len(output)}
-            requests.append({"request": len(requests), "batch": number} | lengths | times)
+            lengths = {
+                "input_tokens": chosen.input_tokens,
+                "output_tokens": len(output),
+            }
+            requests.append(
+                {"request": len(requests), "batch": number} | lengths | times
+            )
     between = [item["itl_ms"] for item in batches]
-    chosen.requests.write_text(json.dumps({"requests": requests, "itl_ms": between}), encoding="utf-8")
+    chosen.requests.write_text(
+        json.dumps({"requests": requests, "itl_ms": between}), encoding="utf-8"
+    )
 
 
 def main() -> None:
@@ -213,11 +266,19 @@ def main() -> None:
 
     def mark(name: str) -> None:
         start = phases[-1]["end_seconds"] if phases else 0.0
-        phases.append({"name": name, "start_seconds": start, "end_seconds": time.perf_counter() - START})
+        phases.append(
+            {
+                "name": name,
+                "start_seconds": start,
+                "end_seconds": time.perf_counter() - START,
+            }
+        )
 
     with tempfile.TemporaryDirectory(dir=chosen.report.parent) as folder:
         model(config, chosen.compute_type, chosen.seed).save(folder)
-        generator = ctranslate2.Generator(folder, device="cpu", compute_type=chosen.compute_type)
+        generator = ctranslate2.Generator(
+            folder, device="cpu", compute_type=chosen.compute_type
+        )
     given = prompts(chosen, config["vocab_size"])
     mark("load")
     for some in given[: chosen.warmup]:

@@ -29,14 +29,31 @@ NO_DEVICE = "no CUDA device was used"
 
 
 def options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--model", type=Path, help="folder with config.json and weights")
-    source.add_argument("--config", type=Path, help="a config.json; the weights are random")
-    parser.add_argument("--random-weights", action="store_true", help="ignore the weights of --model")
-    for name in ("batch-size", "batches", "warmup", "input-tokens", "output-tokens", "seed"):
+    source.add_argument(
+        "--model", type=Path, help="folder with config.json and weights"
+    )
+    source.add_argument(
+        "--config", type=Path, help="a config.json; the weights are random"
+    )
+    parser.add_argument(
+        "--random-weights", action="store_true", help="ignore the weights of --model"
+    )
+    for name in (
+        "batch-size",
+        "batches",
+        "warmup",
+        "input-tokens",
+        "output-tokens",
+        "seed",
+    ):
         parser.add_argument(f"--{name}", type=int, required=True)
-    parser.add_argument("--dtype", choices=("bfloat16", "float16", "float32"), required=True)
+    parser.add_argument(
+        "--dtype", choices=("bfloat16", "float16", "float32"), required=True
+    )
     parser.add_argument("--device", choices=("auto", "cuda", "cpu"), required=True)
     parser.add_argument("--attention", choices=("sdpa", "eager"), required=True)
     parser.add_argument("--cuda-graph", action="store_true")
@@ -46,7 +63,9 @@ def options() -> argparse.Namespace:
     if chosen.device == "auto":
         chosen.device = "cuda" if torch.cuda.is_available() else "cpu"
     if chosen.device == "cuda" and not torch.cuda.is_available():
-        raise SystemExit("generate: no CUDA device is visible to PyTorch in this environment")
+        raise SystemExit(
+            "generate: no CUDA device is visible to PyTorch in this environment"
+        )
     if chosen.cuda_graph and chosen.device != "cuda":
         raise SystemExit("generate: a CUDA graph needs device cuda")
     return chosen
@@ -74,16 +93,33 @@ def load(chosen: argparse.Namespace) -> tuple[Any, Path, bool]:
     dtype = getattr(torch, chosen.dtype)
     if random:
         values = json.loads(path.read_text(encoding="utf-8"))
-        for key in ("architectures", "auto_map", "quantization_config", "torch_dtype", "dtype", "transformers_version"):
+        for key in (
+            "architectures",
+            "auto_map",
+            "quantization_config",
+            "torch_dtype",
+            "dtype",
+            "transformers_version",
+        ):
             values.pop(key, None)
         config = AutoConfig.for_model(values.pop("model_type"), **values)
         with torch.device(chosen.device):
-            model = AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation=chosen.attention)
+            model = AutoModelForCausalLM.from_config(
+                config, dtype=dtype, attn_implementation=chosen.attention
+            )
     else:
         # Straight to the device where accelerate is there; over host memory where it is not.
-        direct = {"device_map": chosen.device} if importlib.util.find_spec("accelerate") else {}
+        direct = (
+            {"device_map": chosen.device}
+            if importlib.util.find_spec("accelerate")
+            else {}
+        )
         model = AutoModelForCausalLM.from_pretrained(
-            chosen.model, dtype=dtype, attn_implementation=chosen.attention, local_files_only=True, **direct
+            chosen.model,
+            dtype=dtype,
+            attn_implementation=chosen.attention,
+            local_files_only=True,
+            **direct,
         ).to(chosen.device)
     return model.eval().requires_grad_(False), path, random
 
@@ -95,11 +131,23 @@ class Generator:
         from transformers import StaticCache
 
         self.model, self.chosen, self.device = model, chosen, chosen.device
-        self.cache = StaticCache(config=model.config, max_cache_len=chosen.input_tokens + chosen.output_tokens)
-        self.positions = torch.arange(chosen.input_tokens, device=self.device).unsqueeze(0)
-        self.token = torch.zeros(chosen.batch_size, 1, dtype=torch.long, device=self.device)
+        self.cache = StaticCache(
+            config=model.config,
+            max_cache_len=chosen.input_tokens + chosen.output_tokens,
+        )
+        self.positions = torch.arange(
+            chosen.input_tokens, device=self.device
+        ).unsqueeze(0)
+        self.token = torch.zeros(
+            chosen.batch_size, 1, dtype=torch.long, device=self.device
+        )
         self.position = torch.zeros(1, 1, dtype=torch.long, device=self.device)
-        self.output = torch.zeros(chosen.batch_size, chosen.output_tokens, dtype=torch.long, device=self.device)
+        self.output = torch.zeros(
+            chosen.batch_size,
+            chosen.output_tokens,
+            dtype=torch.long,
+            device=self.device,
+        )
         self.logits: torch.Tensor | None = None
         self.graph: torch.cuda.CUDAGraph | None = None
         draw = torch.Generator().manual_seed(chosen.seed)
@@ -110,7 +158,11 @@ class Generator:
     def forward(self, tokens: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         """Logits of the last position: (batch, 1, vocabulary)."""
         answer = self.model(
-            input_ids=tokens, position_ids=positions, past_key_values=self.cache, use_cache=True, logits_to_keep=1
+            input_ids=tokens,
+            position_ids=positions,
+            past_key_values=self.cache,
+            use_cache=True,
+            logits_to_keep=1,
         )
         logits: torch.Tensor = answer.logits
         return logits
@@ -129,7 +181,9 @@ class Generator:
     def capture(self) -> None:
         """Record one step as a CUDA graph. A sliding cache counts on the host, which no graph can replay."""
         if any(getattr(layer, "is_sliding", False) for layer in self.cache.layers):
-            raise SystemExit("generate: this model has sliding-window layers, which a CUDA graph cannot replay")
+            raise SystemExit(
+                "generate: this model has sliding-window layers, which a CUDA graph cannot replay"
+            )
         self.cache.reset()
         self.prefill(0)
         side = torch.cuda.Stream()
@@ -182,28 +236,46 @@ class Generator:
 
     def cache_facts(self) -> tuple[int, float, str]:
         """Bytes of all keys and values, bytes per token of one request, and their type: from the tensors themselves."""
-        layers: list[Any] = [layer for layer in self.cache.layers if getattr(layer, "keys", None) is not None]
-        tensors: list[torch.Tensor] = [tensor for layer in layers for tensor in (layer.keys, layer.values)]
+        layers: list[Any] = [
+            layer
+            for layer in self.cache.layers
+            if getattr(layer, "keys", None) is not None
+        ]
+        tensors: list[torch.Tensor] = [
+            tensor for layer in layers for tensor in (layer.keys, layer.values)
+        ]
         # (batch, heads, tokens, head size)
-        per_token = sum(tensor.nbytes / (tensor.shape[0] * tensor.shape[2]) for tensor in tensors)
-        return sum(tensor.nbytes for tensor in tensors), per_token, str(tensors[0].dtype).removeprefix("torch.")
+        per_token = sum(
+            tensor.nbytes / (tensor.shape[0] * tensor.shape[2]) for tensor in tensors
+        )
+        return (
+            sum(tensor.nbytes for tensor in tensors),
+            per_token,
+            str(tensors[0].dtype).removeprefix("torch."),
+        )
 
 
-def metrics(chosen: argparse.Namespace, batches: list[dict[str, Any]]) -> dict[str, float]:
+def metrics(
+    chosen: argparse.Namespace, batches: list[dict[str, Any]]
+) -> dict[str, float]:
     """Rates over the wall time from the first batch's start to the last one's end."""
     wall = batches[-1]["end_seconds"] - batches[0]["start_seconds"]
     requests = chosen.batch_size * len(batches)
     rates = [chosen.output_tokens / batch["latency_ms"] * 1e3 for batch in batches]
     return {
         "output_throughput_tok_s": requests * chosen.output_tokens / wall,
-        "total_throughput_tok_s": requests * (chosen.input_tokens + chosen.output_tokens) / wall,
+        "total_throughput_tok_s": requests
+        * (chosen.input_tokens + chosen.output_tokens)
+        / wall,
         "request_throughput_req_s": requests / wall,
         "output_throughput_per_user_tok_s": sum(rates) / len(rates),
         "measured_time_ms": 1e3 * wall,
     }
 
 
-def observed(chosen: argparse.Namespace, generator: Generator, path: Path, random: bool) -> dict[str, Any]:
+def observed(
+    chosen: argparse.Namespace, generator: Generator, path: Path, random: bool
+) -> dict[str, Any]:
     """What this run proves: counted in the module and the cache, not taken from a label."""
     model = generator.model
     parameters = list(model.parameters())
@@ -236,46 +308,71 @@ def observed(chosen: argparse.Namespace, generator: Generator, path: Path, rando
         "layers": text.num_hidden_layers,
         "dtype": str(parameters[0].dtype).removeprefix("torch."),
         "kv_cache_dtype": cache_dtype,
-        "quantization": None if quantization is None else str(quantization.quant_method),
-        "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or platform.machine(),
+        "quantization": None
+        if quantization is None
+        else str(quantization.quant_method),
+        "device": torch.cuda.get_device_name()
+        if on_gpu
+        else platform.processor() or platform.machine(),
         "device_total_gib": torch.cuda.mem_get_info()[1] / GIB if on_gpu else None,
         "requests": chosen.batches * chosen.batch_size,
         "input_tokens_mean": chosen.input_tokens,
         "output_tokens_mean": chosen.output_tokens,
         "batch_size": chosen.batch_size,
         "concurrency_mean": chosen.batch_size,
-        "settings": {name: str(value) for name, value in settings.items() if value is not None},
+        "settings": {
+            name: str(value) for name, value in settings.items() if value is not None
+        },
     }
 
 
-def memory(generator: Generator, used: dict[str, float | None]) -> dict[str, float | None]:
+def memory(
+    generator: Generator, used: dict[str, float | None]
+) -> dict[str, float | None]:
     """In GiB, and bytes of keys and values per token; None where there is no CUDA device."""
     on_gpu = generator.device == "cuda"
     cache_bytes, per_token, _ = generator.cache_facts()
     return {
         "kv_cache_gib": cache_bytes / GIB,
         "kv_bytes_per_token": per_token,
-        "weights_gib": sum(parameter.nbytes for parameter in generator.model.parameters()) / GIB,
+        "weights_gib": sum(
+            parameter.nbytes for parameter in generator.model.parameters()
+        )
+        / GIB,
         "device_used_before_gib": used["before"],
         "device_used_loaded_gib": used["loaded"],
         # The allocator gives nothing back, so that the end of the measured phase is its peak.
         "device_used_peak_gib": used["measured"],
-        "allocated_peak_gib": torch.cuda.max_memory_allocated() / GIB if on_gpu else None,
+        "allocated_peak_gib": torch.cuda.max_memory_allocated() / GIB
+        if on_gpu
+        else None,
         "reserved_peak_gib": torch.cuda.max_memory_reserved() / GIB if on_gpu else None,
     }
 
 
-def write(chosen: argparse.Namespace, report: dict[str, Any], batches: list[dict[str, Any]]) -> None:
+def write(
+    chosen: argparse.Namespace, report: dict[str, Any], batches: list[dict[str, Any]]
+) -> None:
     """The report, and one entry per request with the device's times between tokens by batch."""
     requests = [
-        {"request": number * chosen.batch_size + place, "batch": number, "input_tokens": chosen.input_tokens,
-         "output_tokens": chosen.output_tokens, "ttft_ms": batch["ttft_ms"], "latency_ms": batch["latency_ms"]}
+        {
+            "request": number * chosen.batch_size + place,
+            "batch": number,
+            "input_tokens": chosen.input_tokens,
+            "output_tokens": chosen.output_tokens,
+            "ttft_ms": batch["ttft_ms"],
+            "latency_ms": batch["latency_ms"],
+        }
         for number, batch in enumerate(batches)
         for place in range(chosen.batch_size)
-    ]  # fmt: skip
+    ]
     inter_token = [batch.pop("itl_ms") for batch in batches]
-    chosen.requests.write_text(json.dumps({"requests": requests, "itl_ms": inter_token}), encoding="utf-8")
-    chosen.report.write_text(json.dumps(report | {"batches": batches}, indent=1), encoding="utf-8")
+    chosen.requests.write_text(
+        json.dumps({"requests": requests, "itl_ms": inter_token}), encoding="utf-8"
+    )
+    chosen.report.write_text(
+        json.dumps(report | {"batches": batches}, indent=1), encoding="utf-8"
+    )
 
 
 def run(chosen: argparse.Namespace) -> None:
@@ -283,7 +380,13 @@ def run(chosen: argparse.Namespace) -> None:
 
     def mark(name: str) -> None:
         start = phases[-1]["end_seconds"] if phases else 0.0
-        phases.append({"name": name, "start_seconds": start, "end_seconds": time.perf_counter() - START})
+        phases.append(
+            {
+                "name": name,
+                "start_seconds": start,
+                "end_seconds": time.perf_counter() - START,
+            }
+        )
 
     torch.manual_seed(chosen.seed)
     used = {"before": device_used(chosen.device)}
@@ -299,20 +402,28 @@ def run(chosen: argparse.Namespace) -> None:
     synchronize(chosen.device)
     mark("warmup")
     print("sparkpub: measuring", flush=True)
-    batches = [generator.batch(chosen.warmup + index) for index in range(chosen.batches)]
+    batches = [
+        generator.batch(chosen.warmup + index) for index in range(chosen.batches)
+    ]
     used["measured"] = device_used(chosen.device)
     mark("measure")
 
     rates = metrics(chosen, batches)
-    facts = observed(chosen, generator, path, random) | {"measured_seconds": rates["measured_time_ms"] / 1e3}
+    facts = observed(chosen, generator, path, random) | {
+        "measured_seconds": rates["measured_time_ms"] / 1e3
+    }
     values = rates | memory(generator, used)
     report = {
         "tool": "sparkpub generate",
         "python": platform.python_version(),
         "metrics": {name: value for name, value in values.items() if value is not None},
-        "unavailable": {name: NO_DEVICE for name, value in values.items() if value is None},
+        "unavailable": {
+            name: NO_DEVICE for name, value in values.items() if value is None
+        },
         "observed": facts,
-        "problems": [] if generator.finite() else ["the logits are not finite: the work was not that of a model"],
+        "problems": []
+        if generator.finite()
+        else ["the logits are not finite: the work was not that of a model"],
         "phases_epoch": START_EPOCH,
         "phases": phases,
     }

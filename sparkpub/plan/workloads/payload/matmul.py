@@ -42,14 +42,18 @@ def on_cpu(chosen: argparse.Namespace) -> tuple[Multiply, Finish]:
     random = np.random.default_rng(chosen.seed)
     single = np.float64 if chosen.dtype == "float64" else np.float32
     left, right = (
-        random.standard_normal((chosen.size, chosen.size), dtype=single).astype(chosen.dtype, copy=False)
+        random.standard_normal((chosen.size, chosen.size), dtype=single).astype(
+            chosen.dtype, copy=False
+        )
         for _ in range(2)
     )
     product = np.empty_like(left)
 
     def finish() -> tuple[float, dict[str, Any]]:
         exact = left[0].astype(np.float64) @ right.astype(np.float64)
-        blas = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
+        blas = (
+            np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
+        )
         settings = {
             "blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(),
             "cpus": str(len(os.sched_getaffinity(0))),
@@ -68,14 +72,19 @@ def on_gpu(chosen: argparse.Namespace) -> tuple[Multiply, Finish]:
     import torch
 
     if not torch.cuda.is_available():
-        raise SystemExit("matmul: no CUDA device is visible to PyTorch in this environment")
+        raise SystemExit(
+            "matmul: no CUDA device is visible to PyTorch in this environment"
+        )
     free, total = torch.cuda.mem_get_info()
     before = total - free
     torch.backends.cuda.matmul.allow_tf32 = chosen.tf32
     random = torch.Generator("cuda").manual_seed(chosen.seed)
     dtype = getattr(torch, chosen.dtype)
     left, right = (
-        torch.randn(chosen.size, chosen.size, device="cuda", dtype=dtype, generator=random) for _ in range(2)
+        torch.randn(
+            chosen.size, chosen.size, device="cuda", dtype=dtype, generator=random
+        )
+        for _ in range(2)
     )
     product = torch.empty_like(left)
     torch.cuda.synchronize()
@@ -87,14 +96,19 @@ def on_gpu(chosen: argparse.Namespace) -> tuple[Multiply, Finish]:
     def finish() -> tuple[float, dict[str, Any]]:
         used = total - torch.cuda.mem_get_info()[0]
         exact = left[0].double() @ right.double()
-        return float(torch.linalg.norm(product[0].double() - exact) / torch.linalg.norm(exact)), {
+        return float(
+            torch.linalg.norm(product[0].double() - exact) / torch.linalg.norm(exact)
+        ), {
             "engine": "torch",
             "engine_version": torch.__version__,
             "device": torch.cuda.get_device_name(),
             "device_total_gib": total / GIB,
             "device_used_before_gib": before / GIB,
             "device_used_peak_gib": used / GIB,
-            "settings": {"cuda": str(torch.version.cuda), "tf32": str(chosen.tf32).lower()},
+            "settings": {
+                "cuda": str(torch.version.cuda),
+                "tf32": str(chosen.tf32).lower(),
+            },
         }
 
     return multiply, finish
@@ -112,7 +126,13 @@ def main() -> None:
 
     def mark(name: str) -> None:
         start = phases[-1]["end_seconds"] if phases else 0.0
-        phases.append({"name": name, "start_seconds": start, "end_seconds": time.perf_counter() - START})
+        phases.append(
+            {
+                "name": name,
+                "start_seconds": start,
+                "end_seconds": time.perf_counter() - START,
+            }
+        )
 
     multiply, finish = (on_gpu if chosen.device == "cuda" else on_cpu)(chosen)
     mark("load")
@@ -142,9 +162,13 @@ def main() -> None:
         **facts,
     }
     chosen.report.write_text(json.dumps(report, indent=1), encoding="utf-8")
-    print(f"{chosen.size} x {chosen.size} {chosen.dtype}: {report['gflop_s']:.1f} GFLOP/s, relative error {error:.1e}")
+    print(
+        f"{chosen.size} x {chosen.size} {chosen.dtype}: {report['gflop_s']:.1f} GFLOP/s, relative error {error:.1e}"
+    )
     if error > tolerance:
-        raise SystemExit(f"matmul: wrong result, relative error {error:.1e} above {tolerance:.0e}")
+        raise SystemExit(
+            f"matmul: wrong result, relative error {error:.1e} above {tolerance:.0e}"
+        )
 
 
 if __name__ == "__main__":

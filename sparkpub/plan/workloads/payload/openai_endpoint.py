@@ -50,7 +50,13 @@ def served_model(models: Any) -> str | None:
 def version_of(program: str) -> str | None:
     """The last word of the last line that `--version` prints."""
     try:
-        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            [program, "--version"],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     words = done.stdout.split()
@@ -71,7 +77,11 @@ def write_prompts(wanted: Any) -> None:
     with (FOLDER / "prompts.jsonl").open("w") as file:
         for index in range(wanted["requests"]):
             prompt = prompts[index % len(prompts)]
-            entry = {"prompt": prompt, "text": prompt, "output_tokens": wanted["output_tokens"]}
+            entry = {
+                "prompt": prompt,
+                "text": prompt,
+                "output_tokens": wanted["output_tokens"],
+            }
             file.write(json.dumps(entry) + "\n")
 
 
@@ -89,7 +99,9 @@ def main() -> int:
     model = wanted["model"] or served_model(said["/v1/models"])
     if model is None:
         return stop(f"{url}/v1/models names no model; say which in model:")
-    installed = [client for client in wanted["clients"] if shutil.which(client["argv"][0])]
+    installed = [
+        client for client in wanted["clients"] if shutil.which(client["argv"][0])
+    ]
     if not installed:
         names = ", ".join(client["argv"][0] for client in wanted["clients"])
         return stop(f"none of these clients is installed here: {names}")
@@ -99,11 +111,22 @@ def main() -> int:
         except (OSError, ValueError) as error:
             return stop(f"the data set {wanted['dataset']} cannot be used: {error}")
     client = installed[0]
-    argv = [word.replace("{model}", model).replace("{workdir}", str(FOLDER)) for word in client["argv"]]
-    server = {"url": url, "model": model, "client": client["name"], "client_version": version_of(argv[0]), "said": said}
+    argv = [
+        word.replace("{model}", model).replace("{workdir}", str(FOLDER))
+        for word in client["argv"]
+    ]
+    server = {
+        "url": url,
+        "model": model,
+        "client": client["name"],
+        "client_version": version_of(argv[0]),
+        "said": said,
+    }
     print("openai_endpoint:", " ".join(argv), flush=True)
     server["metrics_before"] = page(url, "/metrics")
-    code = subprocess.run(argv, check=False, cwd=FOLDER, env=os.environ | client["variables"]).returncode
+    code = subprocess.run(
+        argv, check=False, cwd=FOLDER, env=os.environ | client["variables"]
+    ).returncode
     server["metrics_after"] = page(url, "/metrics")
     (FOLDER / "server.json").write_text(json.dumps(server))
     report = FOLDER / client["report"]

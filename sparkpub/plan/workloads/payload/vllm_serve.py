@@ -12,7 +12,9 @@ import urllib.request
 
 def healthy(port: str) -> bool:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as answer:
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{port}/health", timeout=5
+        ) as answer:
             return bool(answer.status == 200)
     except (urllib.error.URLError, OSError):
         return False
@@ -27,7 +29,9 @@ def main() -> int:
             deadline = time.monotonic() + float(limit)
             while not healthy(port):
                 if server.poll() is not None:
-                    print(f"vllm_serve: the server ended with exit code {server.returncode} before it was healthy")
+                    print(
+                        f"vllm_serve: the server ended with exit code {server.returncode} before it was healthy"
+                    )
                     return 1
                 if time.monotonic() > deadline:
                     print(f"vllm_serve: the server was not healthy after {limit} s")
