@@ -69,6 +69,8 @@ def _workload(settings: Any, phase: dict[str, Any]) -> str:
 
 def _asked(settings: Any, phase: dict[str, Any]) -> dict[str, Any]:
     prompts = reading.at(settings, "datasets.0.prompts")
+    endpoint = reading.at(settings, "endpoint.type")
+    streaming = reading.at(settings, "endpoint.streaming") is True
     return positive(
         {
             "requests": reading.positive_int(phase.get("requests")),
@@ -76,5 +78,7 @@ def _asked(settings: Any, phase: dict[str, Any]) -> dict[str, Any]:
             "request_rate": reading.number(phase.get("rate")),
             "input_tokens": reading.positive_int(reading.at(prompts, "isl.mean")),
             "output_tokens": reading.positive_int(reading.at(prompts, "osl.mean")),
+            "endpoint": None if endpoint == "completions" else endpoint,
+            "streaming": None if streaming else False,
         }
     )

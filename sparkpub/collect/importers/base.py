@@ -68,8 +68,26 @@ class Given:
     @property
     def workload_key(self) -> str:
         """As given, else the matrix's only one, else `throughput`."""
+        if self.workload is not None:
+            return self.workload
         only = list(self.matrix.workloads) if self.matrix else []
-        return self.workload or (only[0] if len(only) == 1 else "throughput")
+        return only[0] if len(only) == 1 else "throughput"
+
+    @property
+    def environment_type(self) -> str:
+        """Of the environment that the command line names: as the matrix declares it, else unknown."""
+        if self.matrix is None or self.environment not in self.matrix.environments:
+            return "unknown"
+        kind: str = self.matrix.environments[self.environment].type
+        return kind
+
+    def model_key(self, name: str) -> str | None:
+        """The matrix's key of the model with that id or path; None where it declares none."""
+        models = self.matrix.models if self.matrix else {}
+        for key, facts in models.items():
+            if name in (facts.id, facts.path):
+                return key
+        return None
 
 
 @dataclass(frozen=True)
@@ -77,7 +95,8 @@ class Draft:
     """One run as read. `files` are evidence: role and content; `shared` is a file that several runs came from.
 
     `iteration` is None where the results do not number their runs: then it is the next one of its cell, in order of
-    time. `asked` is what the tool was told, in the vocabulary of the matrix, for a campaign without one.
+    time. `asked` is what the tool was told, in the vocabulary of the matrix, for a campaign without one. `fits` has the
+    options for which a matrix may say one of several things, with all of them: what is the tool's default, or none.
     """
 
     source: str
@@ -89,8 +108,9 @@ class Draft:
     started: Moment
     metrics: Mapping[str, MetricValue]
     asked: Mapping[str, Any]
+    fits: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     workload: str | None = None
-    """Key of the workload; None: as the command line says."""
+    """Key of the workload, as the results show it; None: as the command line says."""
     samples: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     status: Status = "ok"
     status_reason: str | None = None

@@ -222,7 +222,6 @@ def _draft(
             "the Markdown table gives figures of two decimals, and no repetitions",
         )
     assert given.environment is not None
-    options = given.matrix.environments.get(given.environment) if given.matrix else None
     return Draft(
         source=file.source,
         model=_model_key(filename, given),
@@ -231,11 +230,12 @@ def _draft(
         else filename.replace("\\", "/").rpartition("/")[2],
         model_path=filename,
         environment=given.environment,
-        environment_type="unknown" if options is None else options.type,
+        environment_type=given.environment_type,
         iteration=None,
         started=started,
         metrics=answer.metrics,
         asked=_asked(run.tests),
+        fits=_fits(run.tests[0]),
         workload=workload,
         samples=answer.samples,
         observed=answer.observed,
@@ -255,11 +255,12 @@ def _model_key(filename: str | None, given: Given) -> str:
     if filename is None:
         assert given.model is not None
         return given.model
-    models = given.matrix.models if given.matrix else {}
-    known = {model.path: key for key, model in models.items() if model.path is not None}
-    return known.get(filename) or as_key(
-        filename.replace("\\", "/").removesuffix(".gguf")
-    )
+    path = filename.replace("\\", "/")
+    for name in (filename, path.rpartition("/")[2]):
+        key = given.model_key(name)
+        if key is not None:
+            return key
+    return as_key(path.removesuffix(".gguf"))
 
 
 def _started(tests: tuple[Row, ...]) -> Moment | None:
@@ -290,6 +291,45 @@ def _asked(tests: tuple[Row, ...]) -> dict[str, Any]:
         asked["repetitions"] = repetitions.pop()
     return asked
 
+
+def _fits(row: Row) -> dict[str, tuple[object, ...]]:
+    """What a matrix may say of the settings: none where a value is the tool's default, besides the value itself. A
+    setting that no option has fits nothing."""
+    found: dict[str, tuple[object, ...]] = {}
+    for name, (_, defaults) in _DEFAULTS.items():
+        value = row.get(name)
+        option = _OPTIONS.get(name)
+        if value is None or option == "depth":
+            continue
+        # The tool always says how many threads it took; which number is its own choice depends on the machine.
+        is_default = value in defaults or name == "n_threads"
+        if option == "flash_attention":
+            found[option] = _FLASH_ATTENTION.get(value, (value,))
+        elif option is not None:
+            found[option] = (value, None, *defaults) if is_default else (value,)
+        elif not is_default:
+            found[name] = (value,)
+    return found
+
+
+_OPTIONS = {
+    "n_depth": "depth",
+    "n_batch": "n_batch",
+    "n_ubatch": "n_ubatch",
+    "type_k": "cache_type_k",
+    "type_v": "cache_type_v",
+    "flash_attn": "flash_attention",
+    "n_gpu_layers": "gpu_layers",
+    "n_threads": "threads",
+}
+"""Settings of a row, and the options of our workload that they are."""
+_FLASH_ATTENTION: Mapping[object, tuple[object, ...]] = {
+    -1: (None,),
+    "auto": (None,),
+    0: (False, None),
+    1: (True,),
+}
+"""What a row says of it, and the options that lead there: once the build's default was 0."""
 
 # -- formats -----------------------------------------------------------------------------------------------
 

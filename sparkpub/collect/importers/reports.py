@@ -8,7 +8,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +20,13 @@ from sparkpub.collect.importers.files import (
     documents,
     result_files,
 )
+from sparkpub.collect.importers.matching import SAME_SIZE
 from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Moment
 
 _LOGS = (".log", ".stdout", ".txt")
-_SAME_SIZE = 0.1
-"""Mean lengths within this share of each other are one load: random lengths vary, and another load is another size."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +42,13 @@ class Report:
     workload: str | None
     """Key of the workload as the object shows it; None where it does not say what was asked for."""
     asked: Mapping[str, Any]
+    """As of a `Draft`, and `fits` below too."""
     started: Moment | None
     sizes: tuple[float, ...] = ()
     failure: str | None = None
     refusal: str | None = None
     """Why the object cannot become a run whatever the command line says."""
+    fits: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,8 @@ def _refusal(
     if report.model is None and given.model is None:
         return "it does not name the model; give --model"
     workload = given.workload or report.workload
+    if workload is None and given.matrix is not None:
+        return None  # the one of the matrix that it fits, if there is one
     if workload is None:
         return "it does not say what was asked for; name it with --workload"
     cell = (_model(report, given), workload)
@@ -138,7 +141,7 @@ def _refusal(
         return f"{report.workload} is another load than {first.workload}, which --workload names; leave it out"
     # A run whose requests failed has no sizes, or those of the requests that went well.
     for one, other in zip(first.sizes, report.sizes, strict=False):
-        if abs(one - other) > _SAME_SIZE * max(one, other):
+        if abs(one - other) > SAME_SIZE * max(one, other):
             what = f"{other:.0f} tokens per request in place of {one:.0f} in another run of {workload}"
             return f"{what}; import them apart, each with its --workload"
     return None
@@ -164,17 +167,17 @@ def _draft(
         reason = "; ".join(answer.problems)
     incomplete = "failed" if report.failure else "invalid"
     assert given.environment is not None
-    options = given.matrix.environments.get(given.environment) if given.matrix else None
     return Draft(
         source=source,
         model=_model(report, given),
         model_id=report.model,
         environment=given.environment,
-        environment_type="unknown" if options is None else options.type,
+        environment_type=given.environment_type,
         iteration=None,
         started=report.started or file.modified,
         metrics=answer.metrics,
         asked=report.asked,
+        fits=report.fits,
         workload=given.workload or report.workload,
         samples=answer.samples,
         observed=answer.observed,
@@ -193,12 +196,7 @@ def _model(report: Report, given: Given) -> str:
     if report.model is None:
         assert given.model is not None
         return given.model
-    models = given.matrix.models if given.matrix else {}
-    known = {facts.id: key for key, facts in models.items()}
-    known |= {
-        facts.path: key for key, facts in models.items() if facts.path is not None
-    }
-    return known.get(report.model) or as_key(report.model)
+    return given.model_key(report.model) or as_key(report.model)
 
 
 def _log_beside(file: ResultFile) -> bytes:

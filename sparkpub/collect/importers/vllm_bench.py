@@ -62,7 +62,7 @@ def _serve(document: dict[str, Any], content: bytes, log: bytes) -> Report:
     }
     if _word(log, "dataset_name") != "random" or None in lengths.values():
         lengths = {}
-    ramp = None
+    ramp = None  # of the rate, which then has no one value
     if document.get("ramp_up_strategy"):
         ramp = f"{document['ramp_up_strategy']}-{document.get('ramp_up_start_rps')}-{document.get('ramp_up_end_rps')}"
     workload = key_of(
@@ -87,6 +87,9 @@ def _serve(document: dict[str, Any], content: bytes, log: bytes) -> Report:
             "request_rate": rate,
             "input_tokens": lengths.get("in"),
             "output_tokens": lengths.get("out"),
+            "backend": None if backend in _USUAL_BACKENDS else backend,
+            "burstiness": None if burstiness == 1 else burstiness,
+            "ramp_up": ramp,
         }
     )
     sizes: tuple[float, ...] = ()
@@ -103,8 +106,19 @@ def _serve(document: dict[str, Any], content: bytes, log: bytes) -> Report:
         asked=asked,
         started=local_moment(document.get("date")),
         sizes=sizes,
+        fits=_default_load(document),
         failure=None if completed else "no request succeeded",
     )
+
+
+def _default_load(document: dict[str, Any]) -> dict[str, tuple[object, ...]]:
+    """Limits that the client was told to do without: it says so, as null and as `inf`."""
+    fits: dict[str, tuple[object, ...]] = {}
+    if document.get("max_concurrency", 0) is None:
+        fits["concurrency"] = (None,)
+    if document.get("request_rate") == "inf":
+        fits["request_rate"] = (None,)
+    return fits
 
 
 def _throughput(document: dict[str, Any], content: bytes, log: bytes) -> Report:

@@ -2,13 +2,14 @@
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from sparkpub.collect.importers.base import About, Draft, Given, Left
+from sparkpub.collect.importers.matching import workload_of
 from sparkpub.plan.matrix import Model
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import ImportFormatError, field_problems
@@ -103,19 +104,23 @@ def _made(
     draft: Draft, given: Given, known: "_Known", originals: bool
 ) -> tuple[Record, dict[str, bytes]] | Left:
     """A record and its files, or why there shall be none."""
+    workload, why_none = _workload(draft, given)
+    if workload is None:
+        return Left(draft.source, why_none)
     if given.matrix is not None:
         cell = {
             "model": draft.model,
             "environment": draft.environment,
-            "workload": _workload(draft, given),
+            "workload": workload,
         }
         for axis, name in cell.items():
             if name not in getattr(given.matrix, f"{axis}s"):
                 return Left(draft.source, f"the matrix has no {axis} {name}")
+    draft = replace(draft, workload=workload)
+    iteration = draft.iteration
+    if iteration is None:
+        iteration = known.next_iteration(draft.model, draft.environment, workload)
     try:
-        iteration = draft.iteration or known.next_iteration(
-            draft.model, draft.environment, _workload(draft, given)
-        )
         record, files = _record(draft, given, iteration, len(known.by_id), originals)
     except ValidationError as error:
         return Left(draft.source, "; ".join(field_problems(error)))
@@ -125,8 +130,14 @@ def _made(
     return same or (record, files)
 
 
-def _workload(draft: Draft, given: Given) -> str:
-    return draft.workload or given.workload_key
+def _workload(draft: Draft, given: Given) -> tuple[str | None, str]:
+    """The key of a run's workload, and why there is none: as the command line says, else the one of the matrix that
+    the run fits, else as the results show it."""
+    if given.workload is not None:
+        return draft.workload or given.workload, ""
+    if given.matrix is not None and draft.workload not in given.matrix.workloads:
+        return workload_of(draft, given.matrix)
+    return draft.workload or given.workload_key, ""
 
 
 @dataclass
@@ -224,7 +235,8 @@ def _record(
 ) -> tuple[Record, dict[str, bytes]]:
     """The record and the files that go beside it."""
     redactor, about = Redactor(), given.about
-    workload = _workload(draft, given)
+    workload = draft.workload
+    assert workload is not None
     stem = f"{draft.environment}_{draft.model}_{workload}_iter{iteration:02d}_{draft.started.compact}"
     evidence, files, notes = _evidence(draft, stem, redactor, originals)
     said = (*draft.notes, *notes)
@@ -261,19 +273,22 @@ def _record(
 def _requested(draft: Draft, given: Given, redactor: Redactor) -> Requested:
     """What was asked for: in the vocabulary of the matrix where there is one, else only which tool and place."""
     matrix = given.matrix
-    model = matrix.models[draft.model] if matrix else Model(id=draft.model)
+    model = Model(id=draft.model)
+    workload = dict(draft.asked)
+    environment: dict[str, Any] = {"type": draft.environment_type}
+    if matrix is not None:
+        assert draft.workload is not None
+        model = matrix.models[draft.model]
+        workload = dict(matrix.workloads[draft.workload].declared)
+        environment = matrix.declared_environment(draft.environment)
     path = draft.model_path or model.path
     return Requested(
         model_id=draft.model_id or model.id,
         model_path=None if path is None else redactor.text(path),
         random_weights=model.random_weights,
         architecture=model.architecture,
-        workload=dict(matrix.workloads[_workload(draft, given)].declared)
-        if matrix
-        else dict(draft.asked),
-        environment=matrix.declared_environment(draft.environment)
-        if matrix
-        else {"type": draft.environment_type},
+        workload=workload,
+        environment=environment,
         disputed=given.about.disputed,
     )
 

@@ -3,11 +3,15 @@
 The JSON report holds no memory: peak, KV cache and weights stand in the log only, and the KV cache is printed once
 while profiling and once for real, so that the last line counts. The label `Model:` is what the operator typed;
 what was loaded shows in the bytes of KV cache per token and in the weights.
+
+People publish excerpts of the printed report, and tables of several: `Request Throughput (req/sec): | 0.97 | 0.98`,
+with or without the headings. `results` tells such tables apart; a figure that stands for several results is never read.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeGuard
 
 from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.base import Answer
@@ -17,7 +21,7 @@ from sparkpub.record.record import MetricValue, Observed
 _PREFIX = re.compile(
     r"^\s*(?:\[(?:\d\d/\d\d/[\d: -]+|TRT-LLM|TensorRT-LLM|RANK \d+|\d+|[IWEVDF]|INFO|WARNING|ERROR|batchmgr)\]\s*)+"
 )
-_LABELLED = re.compile(r"^((?:\[\w+\] )?[A-Z][^:]{0,60}?)\s*:\s*(\S.*)$")
+_LABEL = re.compile(r"(?:\[\w+\] )?[A-Z][^:]{0,60}")
 _WORDS = {
     "mean": "average",
     "min": "minimum",
@@ -87,6 +91,14 @@ _ENERGY: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """Of newer versions, from NVML's counter over the measured phase; it is not printed."""
 
+_OVERVIEW = frozenset(
+    label
+    for table in (_FIGURES, _AVERAGES)
+    for _, labels in table.values()
+    for label in labels
+)
+"""The labels of the printed figures."""
+
 _PEAK = (
     r"Peak memory during memory usage profiling \(torch \+ non-torch\): ([\d.]+) GiB"
 )
@@ -110,7 +122,7 @@ def read(log: bytes, files: Mapping[str, bytes], wanted: int | None = None) -> A
     one. `complete` needs a throughput.
     """
     lines = [_PREFIX.sub("", line) for line in reading.lines(log)]
-    printed = {found[1]: found[2] for line in lines if (found := _LABELLED.match(line))}
+    printed = _printed_words(lines)
     report = reading.json_object(files.get("report"))
     requests = reading.objects(reading.json_value(files.get("requests")))
     memory = _memory(lines)
@@ -130,6 +142,64 @@ def read(log: bytes, files: Mapping[str, bytes], wanted: int | None = None) -> A
         problems.append(f"{observed.requests} of {wanted} requests returned")
     problems += _disagreements(in_report, in_log, requests)
     return Answer(metrics, observed, complete=complete, problems=tuple(problems))
+
+
+def is_excerpt(log: bytes) -> bool:
+    """Whether figures of the printed report stand in a text, with whatever heading or none."""
+    return any(_is_figure(_row(_PREFIX.sub("", line))) for line in reading.lines(log))
+
+
+def results(log: bytes) -> list[bytes]:
+    """The log of each result in a log: several where the printed report is a table with a column of each."""
+    lines = reading.lines(log)
+    rows = [_row(_PREFIX.sub("", line)) for line in lines]
+    columns = max((len(row.values) for row in rows if _is_figure(row)), default=1)
+    if columns == 1:
+        return [log]
+    logs = []
+    for column in range(columns):
+        kept = []
+        for line, row in zip(lines, rows, strict=True):
+            if not _is_figure(row):
+                kept.append(line)
+            elif len(row.values) == columns:
+                kept.append(f"{row.label}: {row.values[column]}")
+        logs.append("\n".join(kept).encode())
+    return logs
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A label of the printed report with its value, or with those of several results."""
+
+    label: str
+    values: tuple[str, ...]
+
+
+def _is_figure(row: "_Row | None") -> TypeGuard["_Row"]:
+    return row is not None and row.label in _OVERVIEW
+
+
+def _row(line: str) -> _Row | None:
+    """`Label: value`, or a row of a table whose cells are parted by bars."""
+    first, *cells = line.strip().strip("|").split("|")
+    label, colon, value = first.partition(":")
+    label = " ".join(label.split())
+    if not _LABEL.fullmatch(label) or not (colon or cells):
+        return None
+    texts = (text.strip() for text in (value, *cells))
+    values = tuple(text for text in texts if text)
+    return _Row(label, values) if values else None
+
+
+def _printed_words(lines: Sequence[str]) -> dict[str, str]:
+    """Label to value; a label that stands for several results has none."""
+    printed = {}
+    for line in lines:
+        row = _row(line)
+        if row is not None and len(row.values) == 1:
+            printed[row.label] = row.values[0]
+    return printed
 
 
 def _why_incomplete(lines: Sequence[str]) -> str:
@@ -259,10 +329,9 @@ def _observed(
         return found if found is not None else convert(printed.get(label))
 
     version = reading.search(lines, r"TensorRT[- ]LLM [Vv]ersion:\s*(\S+)")
-    finished = bool(report) or "= PERFORMANCE OVERVIEW" in lines
-    speculative = "decoding_stats" in report or any(
-        line.startswith("= DECODING STATISTICS") for line in lines
-    )
+    reported = bool(report) or not _OVERVIEW.isdisjoint(printed)
+    heading = reading.search(lines, r"^(?:= )?(DECODING STATISTICS)")
+    speculative = "decoding_stats" in report or heading is not None
     weights, measured = (
         memory["weights_gib"],
         reading.number(reading.at(report, "performance.total_latency_ms")),
@@ -270,7 +339,7 @@ def _observed(
     load_format = reading.search(lines, r"load_format=<?(?:LoadFormat\.)?['\"]?(\w+)")
     return reading.observed(
         {
-            "engine": "TensorRT-LLM" if finished or version else None,
+            "engine": "TensorRT-LLM" if reported or version else None,
             "engine_version": reading.word(reading.at(report, "engine.version"))
             or version,
             "model_path": fact("engine.model_path", "Model Path", reading.word),

@@ -16,6 +16,7 @@ from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
 
 LOGS = Path(__file__).parents[2] / "data/logs/trtllm-bench"
+TWO_COLUMNS = Path(__file__).parents[2] / "data/imports/trtllm-bench/two-columns.log"
 
 
 def test_files_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
@@ -196,3 +197,115 @@ def test_every_format_there_has_been_is_imported_whatever_state_it_is_in(
     ]
     assert len(contradicted) == 1
     assert any("the report says 10 and the log 120" in text for text in texts), texts
+
+
+def test_a_table_of_two_results_is_a_run_of_each_in_cells_of_their_own(
+    tmp_path: Path,
+) -> None:
+    """In the form in which such tables are published: headings without `=`, labels broken by spaces, a bar between
+    the columns. 2.0 req/s x 128 tokens = 256 tok/s, 64 requests / 2.0 = 32 s; 2.5, 320 and 25.6 s in the second."""
+    source = TWO_COLUMNS
+    import_results("trtllm-bench", source, tmp_path, Given("c", environment="native"))
+    records = {
+        stored.record.workload: stored.record for stored in read_folder(tmp_path / "c")
+    }
+    assert set(records) == {"throughput-column-1", "throughput-column-2"}
+    expected = {
+        "request_throughput_req_s": (2.0, 2.5),
+        "output_throughput_tok_s": (256.0, 320.0),
+        "total_throughput_tok_s": (1280.0, 1600.0),
+        "measured_time_ms": (32000.0, 25600.0),
+        "request_latency_mean_ms": (4000.0, 3200.0),
+    }
+    for name, values in expected.items():
+        assert tuple(records[key].value(name) for key in sorted(records)) == values
+    for number, key in enumerate(sorted(records), 1):
+        record = records[key]
+        assert (record.model, record.status) == ("gpt-oss-120b", "ok")
+        assert record.observed.quantization == "FP8"
+        assert any(
+            f"column {number} of a table" in event.text for event in record.events
+        )
+        original = record.file("original")
+        assert original is not None
+        assert (tmp_path / "c" / original.path).read_bytes() == source.read_bytes()
+    # The evidence of each record says what the record holds, and nothing of the other column.
+    findings = review(load(tmp_path)).findings
+    assert "metric-mismatch" not in {finding.check for finding in findings}
+
+
+@pytest.mark.parametrize(
+    "excerpt",
+    [
+        "Request Throughput (req/sec):  2.0\nTotal Output Throughput (tokens/sec):  256.0\n",
+        "| Request Throughput (req/sec) | 2.0 |\n|--|--|\n| Total Output Throughput (tokens/sec) | 256.0 |\n",
+    ],
+    ids=["no banner", "a table of one result"],
+)
+def test_an_excerpt_is_read_without_its_banner_and_claims_no_more_than_it_says(
+    excerpt: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text(excerpt)
+    import_results(
+        "trtllm-bench",
+        tmp_path / "a.txt",
+        tmp_path / "data",
+        Given("c", environment="native", model="some"),
+    )
+    (record,) = (stored.record for stored in read_folder(tmp_path / "data/c"))
+    assert (record.status, record.observed.engine) == ("ok", "TensorRT-LLM")
+    assert record.value("output_throughput_tok_s") == 256.0
+    assert record.value("request_throughput_req_s") == 2.0
+    assert record.observed.speculative_decoding is None
+    assert record.observed.settings == {}
+
+
+def test_a_column_without_a_figure_says_nothing_of_it(tmp_path: Path) -> None:
+    table = TWO_COLUMNS.read_text()
+    (tmp_path / "a.log").write_text(table.replace("| 32000.0 | 25600.0", "| 32000.0 |"))
+    import_results(
+        "trtllm-bench", tmp_path / "a.log", tmp_path, Given("c", environment="native")
+    )
+    for stored in read_folder(tmp_path / "c"):
+        assert stored.record.value("measured_time_ms") is None
+        assert stored.record.value("output_throughput_tok_s") is not None
+
+
+def test_the_echoed_command_says_what_was_asked_for(tmp_path: Path) -> None:
+    """Over two lines, as a shell script writes it."""
+    echoed = (
+        "+ trtllm-bench --model=meta-llama/Llama-3.1-8B --model_path /models/llama throughput \\\n"
+        "    --num_requests 50 --concurrency 8 --max_batch_size 8 --dataset 'my set.jsonl'\n"
+    )
+    text = (LOGS / "1.1-offline.log").read_text()
+    (tmp_path / "a.log").write_text(echoed + text)
+    import_results(
+        "trtllm-bench", tmp_path / "a.log", tmp_path, Given("c", environment="native")
+    )
+    (record,) = (stored.record for stored in read_folder(tmp_path / "c"))
+    asked = record.requested.workload
+    assert asked["mode"] == "throughput"
+    assert (asked["requests"], asked["concurrency"], asked["max_batch_size"]) == (
+        50,
+        8,
+        8,
+    )
+    assert record.requested.model_path == "/models/llama"
+    # The report's label counts before the command: this log is of another run than the command above it.
+    assert record.model == "gpt-oss-120b"
+
+
+def test_a_command_with_an_open_quote_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    lost = "\n".join(
+        line
+        for line in (LOGS / "1.1-offline.log").read_text().splitlines()
+        if "Model:" not in line
+    )
+    (tmp_path / "a.log").write_text(
+        f"$ trtllm-bench --model org/some throughput --dataset 'my set.jsonl\n{lost}"
+    )
+    import_results(
+        "trtllm-bench", tmp_path / "a.log", tmp_path, Given("c", environment="native")
+    )
+    (record,) = (stored.record for stored in read_folder(tmp_path / "c"))
+    assert record.model == "some"
