@@ -31,6 +31,7 @@ from sparkpub.review.statistics.describe import (
     RESAMPLES,
     SEED,
     Description,
+    bootstrap_interval,
 )
 from sparkpub.review.statistics.drift import Trend
 
@@ -55,12 +56,14 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class CellStatistic(Description, Row):
-    """One metric of one cell. `runs` are run ids in order of time. `trend_p_adjusted` is None in the secondary
-    family."""
+    """One metric of one cell. `runs` are run ids in order of time.
+
+    `trend` is None but for primary metrics and memory, `trend_p_adjusted` None outside of the primary family.
+    """
 
     environment: str
     runs: tuple[str, ...]
-    trend: Trend
+    trend: Trend | None
     trend_p_adjusted: float | None = None
 
 
@@ -258,23 +261,31 @@ def _about(group: Group, series: Series) -> dict[str, Any]:
 
 def _cells(frame: Frame, include: Include) -> list[CellStatistic]:
     rows = [_cell(group, series) for group, series in _measured(frame, include)]
-    adjusted = holm(
-        [row.trend.p_value if row.family == "primary" else None for row in rows]
-    )
+    adjusted = holm([_tested_trend(row) for row in rows])
     return [
         replace(row, trend_p_adjusted=p) for row, p in zip(rows, adjusted, strict=True)
     ]
 
 
+def _tested_trend(row: CellStatistic) -> float | None:
+    """The p-value of the trend of a primary metric."""
+    if row.family != "primary" or row.trend is None:
+        return None
+    return row.trend.p_value
+
+
 def _cell(group: Group, series: Series) -> CellStatistic:
     figures = dict(vars(series.description))
+    figures["ci95_bootstrap"] = bootstrap_interval(series.values)
+    about = _about(group, series)
+    asked = about["family"] == "primary" or series.metric.memory_of is not None
     if series.metric.unit == "°C":  # no true zero, so no relative spread
         figures["cv_percent"] = None
     return CellStatistic(
-        **_about(group, series),
+        **about,
         environment=group.cells[0][1],
         runs=tuple(record.run_id for record in series.records),
-        trend=series.trend,
+        trend=series.trend if asked else None,
         **figures,
     )
 

@@ -91,6 +91,8 @@ def _filled(names: Sequence[str], rows: Sequence[Any]) -> list[list[str]]:
 def _cell(row: Any, name: str) -> str:
     value = getattr(row, name)
     if name == "trend":
+        if value is None:
+            return "—"
         p = value.p_value if row.trend_p_adjusted is None else row.trend_p_adjusted
         return f"{_figure(row, 'slope', value.slope)} ({p_text(p)})"
     if isinstance(value, tuple):

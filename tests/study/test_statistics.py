@@ -120,6 +120,8 @@ def test_the_drift_shows(found: Statistics) -> None:
     peak = found.cell("phase1", "gpt120b", "native", "throughput", PEAK)
     assert throughput is not None
     assert peak is not None
+    assert throughput.trend is not None
+    assert peak.trend is not None
     assert throughput.trend.spearman == pytest.approx(-0.92, abs=0.005)
     assert throughput.trend.spearman_p == pytest.approx(0.0002, abs=0.00005)
     assert throughput.trend.lag1 == pytest.approx(0.70, abs=0.01)

@@ -1,6 +1,7 @@
 """Does the order of runs show in their values? Trends, changes of level, transients at the start of blocks; lines."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -244,12 +245,13 @@ def _exact_p(lengths: tuple[int, ...], observed: float) -> float:
     thousandths: a few thousand places for each block, however many runs the block has.
     """
     size = 2 * _GRID * len(lengths) + 1
-    transform = np.ones(size // 2 + 1, dtype=complex)
-    for n in lengths:
+    padded = scipy.fft.next_fast_len(size, real=True)
+    transform = np.ones(padded // 2 + 1, dtype=complex)
+    for n, blocks in Counter(lengths).items():
         ranks = np.arange(1, n + 1)
         places = np.rint((1 + _eccentricity(ranks, n)) * _GRID).astype(int)
-        transform *= np.fft.rfft(np.bincount(places) / n, size)
-    distribution = np.fft.irfft(transform, size)
+        transform *= np.fft.rfft(np.bincount(places) / n, padded) ** blocks
+    distribution = np.fft.irfft(transform, padded)[:size]
     totals = np.arange(len(distribution)) / _GRID - len(lengths)
     return float(distribution[np.abs(totals) >= observed - 5e-3].sum())
 

@@ -39,7 +39,7 @@ def trends(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     }
     for metric in publication.metrics(campaign):
         for cell in publication.cells_of(campaign, metric):
-            if cell.trend.slope is None or cell.n < MINIMUM_RUNS:
+            if cell.trend is None or cell.trend.slope is None or cell.n < MINIMUM_RUNS:
                 continue
             middle = (cell.n - 1) / 2
             for end, index in (("first", 0), ("last", cell.n - 1)):

@@ -16,7 +16,7 @@ from sparkpub.review import tables
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import Frame
 from sparkpub.review.statistics.compare import compare
-from sparkpub.review.statistics.describe import describe
+from sparkpub.review.statistics.describe import bootstrap_interval
 from sparkpub.review.statistics.design import Sample
 from sparkpub.review.summary import Statistics, family_of, statistics
 from tests.review.statistics.campaigns import Cells, a_campaign, a_dataset, frames_of
@@ -53,7 +53,7 @@ def test_each_cell_and_metric_is_described_in_the_order_of_the_matrix() -> None:
     ]
     row = found.cell("c", "m", "container", "w", PEAK)
     assert row is not None
-    assert row.ci95_bootstrap == describe(CELLS["m", "container"][PEAK]).ci95_bootstrap
+    assert row.ci95_bootstrap == bootstrap_interval(CELLS["m", "container"][PEAK])
     assert row.unit == "GiB"
     assert len(row.runs) == 6
     assert found.cell("c", "m", "vm", "w", PEAK) is None
@@ -446,17 +446,26 @@ def test_markdown_marks_percentiles_that_n_cannot_carry_and_says_what_was_left_o
 
 
 def test_a_state_of_the_machine_is_described_and_not_tested() -> None:
-    """A temperature has no relative spread, having no true zero, and its trend does not weaken those of results."""
+    """A temperature has no relative spread, having no true zero, and no trend; memory has one, uncorrected where it
+    is secondary."""
     cells: Cells = {
         ("m", "native"): {
             TPUT: noise(1, 100),
             "gpu_temp_end_celsius": [50.0, 51.0, 52.0, 53.0, 54.0, 55.0],
+            "device_used_before_gib": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
         }
     }
-    speed, heat = statistics(a_dataset(a_campaign("c", cells))).cells
-    assert (heat.cv_percent, heat.trend_p_adjusted) == (None, None)
-    assert heat.trend.p_value is not None
+    found = statistics(a_dataset(a_campaign("c", cells)))
+    speed, heat, memory = found.cells
+    assert (heat.cv_percent, heat.trend, heat.trend_p_adjusted) == (None, None, None)
+    assert (memory.family, memory.trend_p_adjusted) == ("secondary", None)
+    assert memory.trend is not None
+    assert memory.trend.slope == 1
+    assert speed.trend is not None
     assert speed.trend_p_adjusted == speed.trend.p_value
+    rows = tables.render(found, "markdown").splitlines()
+    (row,) = [line for line in rows if "gpu_temp_end_celsius" in line]
+    assert row.endswith("| — |")
 
 
 def test_a_campaign_of_published_results_declared_no_margin() -> None:
