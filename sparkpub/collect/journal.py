@@ -6,7 +6,6 @@ killed collector leaves is therefore either a finished run, whose folder is drop
 started when; the draft then becomes the record.
 """
 
-import re
 import shutil
 import threading
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub.collect import invoker
+from sparkpub.record import patterns
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Evidence, Record
 from sparkpub.record.redaction import Redactor
@@ -150,8 +150,9 @@ class Log:
     ) -> None:
         self.began: float | None = None
         self.ended: float | None = None
-        self._begins = None if begins is None else re.compile(begins.encode())
-        self._ends = None if ends is None else re.compile(ends.encode())
+        # The matrix may bring them, and the thread that reads the output must not wait for a match.
+        self._begins = None if begins is None else patterns.compiled(begins.encode())
+        self._ends = None if ends is None else patterns.compiled(ends.encode())
         self._file = path.open("wb")
         self._redactor = redactor
         self._turn = threading.Lock()

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
+LONGEST = 365 * 24 * 60 * 60.0
+"""Seconds: no wait is meant to be longer, and clocks of the operating system overflow far beyond it."""
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -17,9 +19,11 @@ def seconds(value: Any) -> Any:
             raise ValueError(
                 f"{value!r} is not a duration; write for instance 30s, 5m or 1h"
             )
-        return float(found[1]) * _SECONDS[found[2]]
+        value = float(found[1]) * _SECONDS[found[2]]
     if isinstance(value, bool):
         raise ValueError("a duration is a number of seconds, or for instance 5m")  # noqa: TRY004 - pydantic collects ValueError
+    if isinstance(value, int | float) and not value <= LONGEST:
+        raise ValueError("a duration is at most 8760h, which is a year")
     return value
 
 

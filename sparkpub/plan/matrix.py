@@ -18,7 +18,7 @@ from sparkpub.record import documents
 from sparkpub.record.documents import Lines, suggestion
 from sparkpub.record.errors import MatrixError, field_problems
 from sparkpub.record.metrics import METRICS
-from sparkpub.record.record import Architecture, Declared, Key, MetricName
+from sparkpub.record.record import Architecture, Declared, Key, MetricName, Title
 from sparkpub.record.store import canonical_json
 
 Order = Literal["interleaved", "random", "blocked"]
@@ -28,7 +28,7 @@ Percent = Annotated[float, Field(ge=0, le=100)]
 class Model(Declared):
     """A model to measure. Its folder is `path`; `config` describes one with random weights and no folder."""
 
-    id: Annotated[str, Field(min_length=1)]
+    id: Title
     path: str | None = None
     config: dict[str, Any] | None = None
     """A transformers config.json as YAML; the weights are then random, and every page says so."""
@@ -97,7 +97,7 @@ class Matrix(Declared):
     """A campaign as declared. `environments` and `workloads` hold their options by name, each of its own type."""
 
     campaign: Key
-    title: Annotated[str, Field(min_length=1)]
+    title: Title
     models: Annotated[dict[Key, Model], Field(min_length=1)]
     environments: Annotated[dict[Key, EnvironmentOptions], Field(min_length=1)]
     workloads: Annotated[dict[Key, WorkloadOptions], Field(min_length=1)]

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from sparkpub.record.record import Key, Origin, RunId, Strict
+from sparkpub.record.record import Key, Origin, RunId, Strict, Title
 
 
 class Acknowledgement(Strict):
@@ -26,7 +26,7 @@ class Campaign(Strict):
 
     schema_version: Literal[1] = 1
     campaign: Key
-    title: str
+    title: Title
     matrix: dict[str, Any] | None = None
     """The matrix as run, in the vocabulary of the YAML file; null for an import without one."""
     origin: Origin | None = None

@@ -1,6 +1,7 @@
 """YAML that people write, with the line of every key: so that a mistake is reported where it stands."""
 
 import difflib
+import math
 import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin
 import yaml
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
+from sparkpub.record import outside
 from sparkpub.record.errors import SparkpubError
 from sparkpub.record.record import Declared
 
@@ -22,6 +24,17 @@ class Part(Declared):
 P = TypeVar("P", bound=Part)
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's where PyYAML was built with it: twenty times as fast, with the same marks."""
+MOST_PARTS = 100_000
+"""Values and keys of a YAML document, aliases written out."""
+MOST_CHARACTERS = 20_000
+"""Characters of one text in a YAML document."""
+_TEXT_TAG = "tag:yaml.org,2002:str"
+_NUMBER = re.compile(
+    r"[-+]?(?:0[xb][0-9a-fA-F_]+|\d[\d_:]*(?:\.[\d_]*)?(?:[eE][-+]?\d+)?)"
+)
+"""What YAML reads as a number: decimal, hexadecimal, binary, or in parts of sixty."""
+_EXPONENT = re.compile(r"^[^x:]*[eE]")
+_ENDLESS = re.compile(r"[-+]?\.(?:inf|nan)", re.IGNORECASE)
 
 
 class Lines:
@@ -203,33 +216,119 @@ def refuse(problems: Iterable[str], error: type[SparkpubError]) -> None:
 
 
 def parse(text: str, name: str, error: type[SparkpubError]) -> tuple[Any, Lines]:
-    """A YAML document and its lines. Raises `error` with file and line where it is not YAML."""
+    """A YAML document and its lines. Raises `error` with file and line where it is not YAML, or beyond the bounds."""
+    line: int | None = None
+    remedy = "write it as plain YAML"
     try:
+        refuse_unbounded(text)
         node = yaml.compose(text, Loader=_LOADER)
         document = yaml.load(text, Loader=_LOADER)  # noqa: S506 - either is a safe loader
-    except yaml.YAMLError as problem:
-        mark = getattr(problem, "problem_mark", None)
-        where = f"{name}:{mark.line + 1}" if mark else name
-        what = f"not YAML: {getattr(problem, 'problem', None) or problem}"
-        raise error(what, where=where, remedy="mend the syntax there") from None
-    return document, Lines(node, name)
+        return document, Lines(node, name)
+    except _UnboundedError as problem:
+        what, line = str(problem), problem.line
+    except yaml.MarkedYAMLError as problem:
+        what, remedy = f"not YAML: {problem.problem}", "fix the syntax there"
+        if problem.problem_mark is not None:
+            line = problem.problem_mark.line + 1
+    except (yaml.YAMLError, ValueError, OverflowError) as problem:
+        what, remedy = f"not YAML: {problem}", "fix the syntax there"
+    where = name if line is None else f"{name}:{line}"
+    raise error(what, where=where, remedy=remedy)
+
+
+class _UnboundedError(ValueError):
+    """YAML that is not read; the text says why, `line` where."""
+
+    def __init__(self, what: str, event: yaml.Event) -> None:
+        super().__init__(what)
+        mark = event.start_mark
+        self.line: int | None = None if mark is None else mark.line + 1
+
+
+def refuse_unbounded(text: str) -> None:
+    """Raise a ValueError for YAML that would take more than it seems to: nested too deep, aliases that multiply or
+    contain themselves, tags, numbers without bounds, control characters. Reads events only, which builds nothing."""
+    size = _Size()
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, yaml.CollectionStartEvent):
+            size.enter(event)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            size.leave(event)
+        elif isinstance(event, yaml.AliasEvent):
+            size.repeat(event)
+        elif isinstance(event, yaml.ScalarEvent):
+            _refuse_scalar(event)
+            size.add(1, event.anchor, event)
+
+
+class _Size:
+    """How many parts a document has when every alias is written out."""
+
+    def __init__(self) -> None:
+        self._around: list[tuple[str | None, int]] = []
+        """The lists and mappings around the present place: anchor, and parts so far."""
+        self._anchored: dict[str, int] = {}
+
+    def enter(self, event: yaml.CollectionStartEvent) -> None:
+        _refuse_tag(event, event.tag, event.implicit)
+        self._around.append((event.anchor, 1))
+        if len(self._around) > outside.DEEPEST:
+            raise _UnboundedError(f"nested deeper than {outside.DEEPEST} levels", event)
+
+    def leave(self, event: yaml.Event) -> None:
+        anchor, parts = self._around.pop()
+        self.add(parts, anchor, event)
+
+    def repeat(self, event: yaml.AliasEvent) -> None:
+        if event.anchor not in self._anchored:
+            anchors = [anchor for anchor, _ in self._around]
+            what = "contains itself" if event.anchor in anchors else "is not defined"
+            raise _UnboundedError(f"*{event.anchor} {what}", event)
+        self.add(self._anchored[event.anchor], None, event)
+
+    def add(self, parts: int, anchor: str | None, event: yaml.Event) -> None:
+        if anchor is not None:
+            self._anchored[anchor] = parts
+        if not self._around:
+            return
+        outer, before = self._around[-1]
+        self._around[-1] = outer, before + parts
+        if before + parts > MOST_PARTS:
+            raise _UnboundedError(f"more than {MOST_PARTS:,} parts", event)
+
+
+def _refuse_tag(event: yaml.Event, tag: str | None, implicit: bool) -> None:
+    if tag not in (None, "!", _TEXT_TAG) and not implicit:
+        raise _UnboundedError(f"tag {str(tag)[:80]} has no meaning here", event)
+
+
+def _refuse_scalar(event: yaml.ScalarEvent) -> None:
+    plain, quoted = event.implicit
+    _refuse_tag(event, event.tag, plain or quoted)
+    value = event.value
+    if len(value) > MOST_CHARACTERS:
+        raise _UnboundedError(f"a text of {len(value):,} characters", event)
+    unwanted = outside.CONTROL.search(value)
+    if unwanted is not None:
+        raise _UnboundedError(f"a control character, U+{ord(unwanted[0]):04X}", event)
+    if plain and _NUMBER.fullmatch(value):
+        if len(value) > outside.MOST_DIGITS:
+            raise _UnboundedError(f"a number with {len(value)} digits", event)
+        if _EXPONENT.search(value) and math.isinf(float(value.replace("_", ""))):
+            raise _UnboundedError(f"{value} is larger than any number here", event)
+    if plain and _ENDLESS.fullmatch(value):
+        raise _UnboundedError(f"{value} is not a number here", event)
 
 
 def text_of(path: Path, error: type[SparkpubError]) -> str:
     """A file's text. Raises `error` where it cannot be read."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        reason = problem.strerror if isinstance(problem, OSError) else "not UTF-8"
-        raise error(
-            f"cannot be read: {reason}", where=str(path), remedy="give a YAML file"
-        ) from None
+    return outside.text(path, error, "give a YAML file")
 
 
 def read_parts(path: Path, part: type[P], error: type[SparkpubError]) -> list[P]:
     """A YAML file that is a list of parts with an `id` each; none where there is no file. Raises `error` with
     every mistake, by line."""
-    if not path.is_file():
+    if not path.exists():
         return []
     document, lines = parse(text_of(path, error), str(path), error)
     problems, parts = list(lines.duplicates), list[P]()

@@ -38,6 +38,11 @@ Key = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{0,62}$")]
 """A short name of a campaign, model, environment or workload: safe in file names, addresses and HTML."""
 RunId = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9._-]{0,200}$")]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+LONGEST_TEXT = 5000
+"""Characters of any text in a record, a campaign or a matrix."""
+Title = Annotated[str, StringConstraints(min_length=1, max_length=300)]
+"""What stands in headings, tables and drawings."""
+Unit = Annotated[str, StringConstraints(max_length=40)]
 MetricName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 
 
@@ -45,7 +50,11 @@ class Strict(BaseModel):
     """Immutable, and an unknown field is an error."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, allow_inf_nan=False
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        allow_inf_nan=False,
+        str_max_length=LONGEST_TEXT,
     )
 
 
@@ -53,7 +62,11 @@ class Declared(BaseModel):
     """What people write: immutable, and an unknown key is an error. The string under a field says what it means."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, use_attribute_docstrings=True
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
+        str_max_length=LONGEST_TEXT,
+        use_attribute_docstrings=True,
     )
 
 
@@ -88,10 +101,10 @@ class MetricValue(Strict):
     """
 
     value: FiniteFloat | None
-    unit: str
+    unit: Unit
     source: Source
     reason: str | None = None
-    label: str | None = None
+    label: Title | None = None
     direction: Literal["higher", "lower", "neither"] | None = None
 
     @model_validator(mode="after")
@@ -134,7 +147,7 @@ class Architecture(Strict):
 class Requested(Strict):
     """What the matrix asked for."""
 
-    model_id: str
+    model_id: Title
     model_path: str | None = None
     random_weights: bool = False
     architecture: Architecture | None = None

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from sparkpub.record import outside
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import RecordError, UsageError, field_problems
 from sparkpub.record.record import Evidence, Record, migrate
@@ -62,9 +63,12 @@ def canonical_json(document: Any) -> str:
 
 
 def to_json(model: Record | Campaign) -> str:
-    """The text of a record or campaign on disk: indented, defaults left out, one newline at the end."""
-    document = {"schema_version": model.schema_version} | model.model_dump(
-        mode="json", exclude_defaults=True
+    """The text of a record or campaign on disk: indented, defaults left out, one newline at the end.
+
+    Characters that a terminal would obey are replaced: a record that has them is not read.
+    """
+    document = {"schema_version": model.schema_version} | outside.without_controls(
+        model.model_dump(mode="json", exclude_defaults=True)
     )
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -97,28 +101,23 @@ def write_atomic(path: Path, content: str | bytes, *, durable: bool = True) -> N
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object from a file. Raises RecordError naming the file, and line and column where it is not JSON."""
     where = str(path)
+    remedy = "restore it from git"
     try:
-        document = json.loads(path.read_bytes(), parse_constant=_refuse_constant)
+        document = outside.json_document(outside.content(path))
         if isinstance(document, dict):
             return document
-        what, remedy = "not a JSON object", "restore it from git"
+        what = "not a JSON object"
     except OSError as error:
         what, remedy = f"cannot be read: {error.strerror}", "check the file's rights"
     except UnicodeDecodeError as error:
-        what, remedy = f"not UTF-8 at byte {error.start}", "restore it from git"
+        what = f"not UTF-8 at byte {error.start}"
     except json.JSONDecodeError as error:
-        what, remedy = (
-            f"not JSON: {error.msg}",
-            "restore it from git, or remove it and collect again",
-        )
+        what = f"not JSON: {error.msg}"
+        remedy = "restore it from git, or remove it and collect again"
         where += f":{error.lineno}:{error.colno}"
-    except ValueError as error:
-        what, remedy = str(error), "write null with a reason"
+    except outside.UnfitError as error:
+        what = str(error)
     raise RecordError(what, where=where, remedy=remedy)
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
 
 
 def read_record(path: Path) -> Stored:

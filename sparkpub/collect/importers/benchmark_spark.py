@@ -13,6 +13,7 @@ from typing import Any
 
 from sparkpub.collect.importers.base import Draft, Given, Left, as_key, local_moment
 from sparkpub.plan.workloads import WORKLOADS, reading
+from sparkpub.record import outside
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.record import MetricValue, Status
 
@@ -49,7 +50,14 @@ def read(path: Path, given: Given) -> Iterator[Draft | Left]:
     if path.is_dir():
         yield from _folder(path, given)
         return
-    content = path.read_bytes()
+    try:
+        content = outside.content(path)
+    except outside.UnfitError as error:
+        raise ImportFormatError(
+            f"cannot be read: {error}",
+            where=str(path),
+            remedy="give the folder of the results, or one file",
+        ) from None
     document = reading.json_value(content)
     if document is None:
         raise ImportFormatError(
@@ -126,7 +134,10 @@ def _folder(folder: Path, given: Given) -> Iterator[Draft | Left]:
     for path in metadata:
         log = path.with_name(path.name.removesuffix("_metadata.json") + ".log")
         used |= {path, log}
-        yield _run(path, log if log.is_file() else None, given)
+        try:
+            yield _run(path, log if log.is_file() else None, given)
+        except (OSError, outside.UnfitError) as error:
+            yield Left(path.name, f"cannot be read: {error}")
     for path in (path for path in names if path not in used):
         orphan = path.suffix == ".log"
         reason = (
@@ -137,7 +148,7 @@ def _folder(folder: Path, given: Given) -> Iterator[Draft | Left]:
 
 def _run(path: Path, log: Path | None, given: Given) -> Draft | Left:
     """One run from its metadata and log; the name fills in what damaged metadata do not say."""
-    content = path.read_bytes()
+    content = outside.content(path)
     entry = reading.json_object(content)
     named = _NAME.match(path.name)
     facts = (named.groupdict() if named else {}) | (entry or {})
@@ -162,7 +173,7 @@ def _run(path: Path, log: Path | None, given: Given) -> Draft | Left:
             trouble="no log: nothing was measured that is known",
             unavailable={"log": "no log lay beside it", "observed": _UNSEEN},
         )
-    files = {"original": content, "log": log.read_bytes()}
+    files = {"original": content, "log": outside.content(log)}
     answer = WORKLOADS["trtllm-bench"].parse(files["log"], {}, None)
     notes += answer.problems if answer.complete else []
     return _draft(

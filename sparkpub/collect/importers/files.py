@@ -1,7 +1,5 @@
 """The files that an import reads: a file, or a folder with everything below it, plain or compressed with gzip."""
 
-import gzip
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,10 +8,9 @@ from typing import Any
 
 from sparkpub.collect.importers.base import Given, Left
 from sparkpub.plan.workloads import reading
+from sparkpub.record.outside import MOST_BYTES, UnfitError, unpacked
 from sparkpub.record.record import Moment
 
-MOST_BYTES = 64 << 20
-"""The largest file that is read, after decompression: a result is far smaller."""
 _EACH = 100
 """A line about the progress comes after so many files."""
 
@@ -60,14 +57,11 @@ def result_files(path: Path, given: Given) -> Iterator[ResultFile | Left]:
     for count, file in enumerate(paths, 1):
         source = str(file.relative_to(root))
         try:
-            content = content_of(file)
-        except (OSError, EOFError, zlib.error) as error:
-            yield Left(source, f"cannot be read: {error}")
-            continue
-        if content is None:
-            yield Left(source, f"larger than {MOST_BYTES >> 20} MiB")
-        else:
-            yield ResultFile(file, source, content)
+            yield ResultFile(file, source, unpacked(file, MOST_BYTES))
+        except OSError as error:
+            yield Left(source, f"cannot be read: {error.strerror or error}")
+        except UnfitError as error:
+            yield Left(source, str(error))
         if count % _EACH == 0:
             given.say(f"{count} of {len(paths)} files read")
 
@@ -77,15 +71,6 @@ def _below(folder: Path) -> Iterator[Path]:
         hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
         if path.is_file() and not path.is_symlink() and not hidden:
             yield path
-
-
-def content_of(path: Path) -> bytes | None:
-    """The content, decompressed; None where it is too large. Raises OSError, EOFError or zlib.error."""
-    with path.open("rb") as file:
-        compressed = path.name.endswith(".gz")
-        reader = gzip.GzipFile(fileobj=file) if compressed else file
-        content = reader.read(MOST_BYTES + 1)
-    return None if len(content) > MOST_BYTES else content
 
 
 def documents(file: ResultFile) -> list[dict[str, Any]]:

@@ -5,7 +5,6 @@ the same name; runs of one cell must have measured requests of the same size, wh
 """
 
 import json
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,7 +15,6 @@ from sparkpub.collect.importers.base import Draft, Given, Left, as_key
 from sparkpub.collect.importers.files import (
     FileError,
     ResultFile,
-    content_of,
     documents,
     result_files,
 )
@@ -24,6 +22,7 @@ from sparkpub.collect.importers.matching import SAME_SIZE
 from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record.errors import UsageError
+from sparkpub.record.outside import UnfitError, unpacked
 from sparkpub.record.record import Moment
 
 _LOGS = (".log", ".stdout", ".txt")
@@ -204,8 +203,8 @@ def _log_beside(file: ResultFile) -> bytes:
     for suffix in (*_LOGS, *(f"{suffix}.gz" for suffix in _LOGS)):
         path = file.path.with_name(file.stem + suffix)
         if path.is_file():
-            with suppress(OSError, EOFError, zlib.error):
-                return content_of(path) or b""
+            with suppress(OSError, UnfitError):
+                return unpacked(path)
     return b""
 
 

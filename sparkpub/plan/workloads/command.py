@@ -1,15 +1,15 @@
 """Any program: its argv, and where its metrics stand in what it prints or writes."""
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.base import Answer, Case, Command, Options
+from sparkpub.record import patterns
 from sparkpub.record.metrics import METRICS
-from sparkpub.record.record import Declared, MetricName, MetricValue
+from sparkpub.record.record import Declared, MetricName, MetricValue, Title, Unit
 
 Role = Literal["report", "requests", "iterations", "output"]
 FileName = Annotated[
@@ -17,14 +17,13 @@ FileName = Annotated[
 ]
 
 
-def _compiled(value: Any) -> Any:
-    try:
-        return re.compile(value) if isinstance(value, str) else value
-    except re.error as error:
-        raise ValueError(f"not a regular expression: {error}") from None
+def _usable(pattern: str) -> str:
+    patterns.compiled(pattern)
+    return pattern
 
 
-Pattern = Annotated[re.Pattern[str], BeforeValidator(_compiled)]
+Pattern = Annotated[str, AfterValidator(_usable)]
+"""A regular expression of RE2: like Python's, without look-around and back-references."""
 
 
 class Extraction(Declared):
@@ -39,8 +38,8 @@ class Extraction(Declared):
     take: Literal["first", "last"] = "last"
     scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     optional: bool = False
-    unit: str | None = None
-    label: str | None = None
+    unit: Unit | None = None
+    label: Title | None = None
     direction: Literal["higher", "lower", "neither"] | None = None
 
     @property
@@ -52,10 +51,12 @@ class Extraction(Declared):
     def _one_way(self) -> Self:
         if (self.regex is None) == (self.json_path is None):
             raise ValueError("give either regex or json")
-        if self.regex is not None and (groups := self.regex.groups) != 1:
-            raise ValueError(
-                f"the regular expression needs one group around the number, it has {groups}"
-            )
+        if self.regex is not None:
+            groups = patterns.compiled(self.regex).groups
+            if groups != 1:
+                raise ValueError(
+                    f"the regular expression needs one group around the number, it has {groups}"
+                )
         return self
 
 
@@ -74,7 +75,8 @@ class CommandOptions(Options):
     metrics: Annotated[dict[MetricName, Extraction], Field(min_length=1)]
     """Metric to where it stands: `regex` with one group (`take: first` or `last` match) in the log, or `json`, a dotted
     path, in the report; `file` names another role. `scale` multiplies. `optional` may be absent. A metric that sparkpub
-    does not know needs `unit`, `label` and `direction`."""
+    does not know needs `unit`, `label` and `direction`. Regular expressions are those of RE2, without look-around and
+    back-references."""
     measured_from: Pattern | None = None
     """Regular expression of the printed line with which the measurement begins: growing memory is a leak from there
     on. None: memory may grow as it likes."""
@@ -109,9 +111,7 @@ def command(case: Case, options: CommandOptions) -> Command:
         tuple(case.filled(word) for word in options.argv),
         variables=options.variables,
         outputs={str(role): name for role, name in options.outputs.items()},
-        measured_from=None
-        if options.measured_from is None
-        else options.measured_from.pattern,
+        measured_from=options.measured_from,
     )
 
 
@@ -139,9 +139,9 @@ def _value(log: bytes, files: Mapping[str, bytes], item: Extraction) -> float | 
     if item.json_path is not None:
         return reading.number(reading.at(reading.json_value(content), item.json_path))
     assert item.regex is not None
-    return reading.number(
-        reading.search(reading.lines(content), item.regex, first=item.take == "first")
-    )
+    pattern = patterns.compiled(item.regex)
+    found = reading.search(reading.lines(content), pattern, first=item.take == "first")
+    return reading.number(found)
 
 
 def _metric(name: str, item: Extraction, value: float | None) -> MetricValue:

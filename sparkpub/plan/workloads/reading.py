@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from sparkpub.plan.workloads.base import Answer
+from sparkpub.record import outside
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import MetricValue, Observed, Phase, Source
 
@@ -29,6 +30,7 @@ _ESCAPES = re.compile(
 )
 """Escape sequences of ECMA-48: one within a figure's line would hide the figure."""
 _BREAKS = re.compile(r"\r\n|\r|\n")
+_LONGEST_REASON = 200
 _LONGEST_MS = 1e12
 """Thirty years: no duration."""
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -57,10 +59,13 @@ def json_value(data: bytes | None) -> Any:
     """A JSON document, NaN and Infinity included; None where there is none, it is cut short, or it nests too deep."""
     if data is None:
         return None
+    said = text(data)
     try:
-        return json.loads(text(data))
+        document = json.loads(said)
+        outside.refuse_depth(document)
     except (ValueError, RecursionError):
         return None
+    return outside.without_controls(document) if "\\u" in said else document
 
 
 def json_object(data: bytes | None) -> dict[str, Any] | None:
@@ -100,13 +105,13 @@ def number(value: Any) -> float | None:
             value = float(value.replace(",", ""))
         except ValueError:
             return None
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not math.isfinite(value)
-    ):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value)
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None
 
 
 def numbers(values: Any) -> list[float]:
@@ -142,7 +147,7 @@ def metric(
     becomes null with a reason."""
     known, found = METRICS[name], number(value)
     if found is None:
-        why = reason or f"the {source} gives {value!r}"
+        why = reason or f"the {source} gives {_shown(value)}"
         return MetricValue(value=None, unit=known.unit, source=source, reason=why)
     found *= scale
     if not math.isfinite(found) or not known.minimum <= found <= known.maximum:
@@ -150,9 +155,14 @@ def metric(
             value=None,
             unit=known.unit,
             source=source,
-            reason=f"the {source} gives {value!r}",
+            reason=f"the {source} gives {_shown(value)}",
         )
     return MetricValue(value=found, unit=known.unit, source=source)
+
+
+def _shown(value: Any) -> str:
+    """What a report gives where a number belongs, as short as a reason may be."""
+    return repr(value)[:_LONGEST_REASON]
 
 
 def known(metrics: Mapping[str, MetricValue], name: str) -> bool:
@@ -217,9 +227,8 @@ def phases(document: Any) -> tuple[Phase, ...]:
     for item in document if isinstance(document, list) else ():
         start, end = number(at(item, "start_seconds")), number(at(item, "end_seconds"))
         if start is not None and end is not None and 0 <= start <= end:
-            read.append(
-                Phase(name=str(at(item, "name")), start_seconds=start, end_seconds=end)
-            )
+            name = str(at(item, "name"))[:_LONGEST_REASON]
+            read.append(Phase(name=name, start_seconds=start, end_seconds=end))
     return tuple(read)
 
 
@@ -286,9 +295,11 @@ def search(
 ) -> str | None:
     """The first group of `pattern` in the lines of a log: of the last match, since tools print a figure while
     profiling and again when it is real, or of the first."""
-    compiled, found = re.compile(pattern), None
+    if isinstance(pattern, str):
+        pattern = re.compile(pattern)
+    found = None
     for line in log:
-        for match in compiled.finditer(line):
+        for match in pattern.finditer(line):
             found = match[1]
             if first:
                 return found

@@ -12,9 +12,9 @@ import numpy as np
 from pydantic import ValidationError
 
 from sparkpub.plan.workloads import WORKLOADS
-from sparkpub.record import telemetry
+from sparkpub.record import outside, telemetry
 from sparkpub.record.record import Evidence, Phase
-from sparkpub.record.store import Stored
+from sparkpub.record.store import EVIDENCE_CAP, Stored
 from sparkpub.record.telemetry import Telemetry
 from sparkpub.review.checks.threshold import Threshold
 
@@ -27,6 +27,10 @@ LOAD_PERCENT = Threshold(
 POWER_CAP = 0x4
 """NVML's bit for a clock held by the power limit."""
 _SLOWDOWN = sum(telemetry.THROTTLES) - POWER_CAP
+
+
+_MOST_BYTES = 4 * EVIDENCE_CAP
+"""A larger file cannot be the one that was recorded: what is kept is capped."""
 
 
 @dataclass(frozen=True)
@@ -115,8 +119,8 @@ def _examine(stored: Stored) -> Examined:
     sums: dict[str, FileSum] = {}
     for item in stored.record.evidence:
         try:
-            content = stored.evidence_path(item).read_bytes()
-        except OSError:
+            content = outside.content(stored.evidence_path(item), _MOST_BYTES)
+        except (OSError, outside.UnfitError):
             sums[item.path] = FileSum(None, None)
             continue
         contents.setdefault(item.role, content)

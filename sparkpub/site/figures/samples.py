@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from sparkpub.record import outside
 from sparkpub.record.store import Stored
 from sparkpub.record.telemetry import Telemetry, parse
 
@@ -12,10 +13,13 @@ Point = tuple[float, float]
 def read(stored: Stored) -> Telemetry | None:
     """The telemetry of a run, or None where it has none."""
     item = stored.record.file("telemetry")
-    path = None if item is None else stored.evidence_path(item)
-    if path is None or not path.is_file():
+    if item is None:
         return None
-    return parse(path.read_text(encoding="utf-8", errors="replace"))
+    try:
+        data = outside.content(stored.evidence_path(item))
+    except (OSError, outside.UnfitError):
+        return None
+    return parse(data.decode("utf-8", errors="replace"))
 
 
 def points(telemetry: Telemetry, column: str) -> list[Point]:

@@ -56,7 +56,7 @@ def test_what_cannot_be_read_is_said_and_the_others_go_on(
         for name, item in read.items()
         if isinstance(item, Left) and item.refused
     }
-    assert reasons["bomb.json.gz"] == "larger than 1 MiB"
+    assert reasons["bomb.json.gz"] == "larger than 1.0 MiB"
     assert set(reasons) == {
         "bomb.json.gz",
         "cut.json.gz",

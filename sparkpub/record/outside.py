@@ -1,0 +1,189 @@
+"""Files that somebody else may have written, read within bounds: kind, size, depth, number of parts, characters.
+
+Whatever comes from outside (matrices, records, claims, facts, pages, other tools' results) is opened here. What does
+not fit is refused with one line that names the file.
+"""
+
+import gzip
+import json
+import os
+import re
+import stat
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from sparkpub.record.errors import SparkpubError
+from sparkpub.record.text import file_size
+
+MOST_BYTES = 64 << 20
+"""The largest file that is read, after decompression. Documents of people and records are far smaller."""
+MOST_PAGE_BYTES = 1 << 20
+"""The largest page or YAML file that is read."""
+DEEPEST = 50
+"""How deep lists and mappings may lie in each other."""
+MOST_KEYS = 10_000
+"""Keys of one mapping."""
+MOST_DIGITS = 40
+"""Digits of a whole number: 10**40 still fits into a float."""
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Characters that mean something to a terminal or turn text around, all but tab and line feed."""
+_UNWANTED = re.compile(rf"{CONTROL.pattern}|[\ud800-\udfff]")
+"""The same, and halves of characters, which UTF-8 does not have."""
+_ESCAPED_CONTROL = re.compile(
+    rb"\\u00(?:0[0-8b-f]|1[0-9a-f]|7f|[89][0-9a-f])|\\u20(?:2[89a-e]|6[6-9])|\\[bfr]"
+    rb"|\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xa8-\xae]|\xe2\x81[\xa6-\xa9]",
+    re.IGNORECASE,
+)
+"""The same in the bytes of a JSON document; a carriage return is one of them."""
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+class UnfitError(ValueError):
+    """A file or document that is not read; the text says why."""
+
+
+def content(path: Path, most: int = MOST_BYTES) -> bytes:
+    """The bytes of an ordinary file.
+
+    Raises OSError where it cannot be opened, UnfitError where it is no file or larger than `most` bytes.
+    """
+    with _opened(path) as file:
+        return _bounded(file, most)
+
+
+def unpacked(path: Path, most: int = MOST_BYTES) -> bytes:
+    """The same, decompressed where the name ends in `.gz`; `most` counts bytes after that. Raises UnfitError as well
+    where the file is not whole as gzip."""
+    if not path.name.endswith(".gz"):
+        return content(path, most)
+    try:
+        with _opened(path) as file, gzip.GzipFile(fileobj=file) as reader:
+            return _bounded(reader, most)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UnfitError(f"not whole as gzip: {error}") from None
+
+
+def _opened(path: Path) -> IO[bytes]:
+    # A named pipe would wait for a writer: it is opened without waiting, and then refused.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    kind = stat.S_IFMT(os.fstat(handle).st_mode)
+    if kind != stat.S_IFREG:
+        os.close(handle)
+        raise UnfitError(f"{_KINDS.get(kind, 'something else')} and not a file")
+    return os.fdopen(handle, "rb")
+
+
+def _bounded(file: IO[bytes] | gzip.GzipFile, most: int) -> bytes:
+    data = file.read(most + 1)
+    if len(data) > most:
+        raise UnfitError(f"larger than {file_size(most)}")
+    return data
+
+
+def text(
+    path: Path, error: type[SparkpubError], remedy: str, most: int = MOST_PAGE_BYTES
+) -> str:
+    """The text of a UTF-8 file. Raises `error` with the file and the reason where it cannot be read."""
+    try:
+        return content(path, most).decode("utf-8")
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+    except UnicodeDecodeError as problem:
+        reason = f"not UTF-8 at byte {problem.start}"
+    except UnfitError as problem:
+        reason = str(problem)
+    raise error(f"cannot be read: {reason}", where=str(path), remedy=remedy)
+
+
+def json_document(data: bytes) -> Any:
+    """A JSON document as strict as the standard: no key twice, no NaN, no infinity, within the bounds.
+
+    Raises UnfitError, json.JSONDecodeError with line and column, or UnicodeDecodeError.
+    """
+    unwanted = _ESCAPED_CONTROL.search(data)
+    if unwanted is not None:
+        line = data.count(b"\n", 0, unwanted.start()) + 1
+        raise UnfitError(f"a control character in line {line}")
+    try:
+        document = json.loads(
+            data,
+            parse_constant=_refuse_constant,
+            parse_int=_whole_number,
+            parse_float=_finite_number,
+            object_pairs_hook=_object,
+        )
+    except RecursionError:
+        raise UnfitError(f"nested deeper than {DEEPEST} levels") from None
+    refuse_depth(document)
+    return document
+
+
+def refuse_depth(document: Any) -> None:
+    """Raise UnfitError where lists and mappings lie deeper in each other than is read."""
+    level = [document]
+    for _ in range(DEEPEST + 1):
+        inner: list[Any] = []
+        for part in level:
+            if isinstance(part, dict):
+                inner += part.values()
+            elif isinstance(part, list):
+                inner += part
+        if not inner:
+            return
+        level = inner
+    raise UnfitError(f"nested deeper than {DEEPEST} levels")
+
+
+def _refuse_constant(name: str) -> float:
+    raise UnfitError(f"{name} is not JSON; write null with a reason")
+
+
+def _whole_number(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise UnfitError(f"a number with {len(digits)} digits")
+    return int(digits)
+
+
+def _finite_number(digits: str) -> float:
+    number = float(digits)
+    if number in (float("inf"), float("-inf")):
+        raise UnfitError(f"{digits[:MOST_DIGITS]} is larger than any number here")
+    return number
+
+
+def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > MOST_KEYS:
+        raise UnfitError(f"a mapping with {len(pairs):,} keys")
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        counts = Counter(name for name, _ in pairs)
+        twice = counts.most_common(1)[0][0]
+        raise UnfitError(f"key {twice[:80]!r} stands twice")
+    return found
+
+
+def plain(text: str) -> str:
+    """Text without what a terminal would obey, or no file can hold: each such character becomes U+FFFD."""
+    return _UNWANTED.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def without_controls(document: Any) -> Any:
+    """A JSON document whose texts are `plain`."""
+    if isinstance(document, str):
+        return plain(document)
+    if isinstance(document, list):
+        return [without_controls(item) for item in document]
+    if isinstance(document, dict):
+        return {
+            plain(name): without_controls(value) for name, value in document.items()
+        }
+    return document
