@@ -183,6 +183,7 @@ def status(matrix_file: Path, data: Path, as_json: bool) -> None:
 _FORMATS = [
     "aiperf",
     "benchmark-spark",
+    "guidellm",
     "llama-bench",
     "llama-benchy",
     "sglang",

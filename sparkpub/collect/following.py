@@ -173,6 +173,7 @@ class _Run:
             self.place / journal.WORK,
             self.log.write,
             self.draft.run_id,
+            server=None if self.server is None else self.server.running,
         )
         try:
             return environment.launch(launch, options)

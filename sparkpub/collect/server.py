@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sparkpub.collect.environments.base import Environment, Exit, Launch, Running
+from sparkpub.collect.environments.base import (
+    LOOPBACK,
+    Environment,
+    Exit,
+    Launch,
+    Running,
+)
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.machine.tree import ProcessTree
 from sparkpub.collect.progress import Progress, duration
@@ -25,7 +31,6 @@ from sparkpub.record.record import Moment, Record
 SERVER_START = "server_start_seconds"
 FOLDER = ".server"
 """The server's own folder, in that of the campaign."""
-HOST = "127.0.0.1"
 PACE = 0.1
 """Seconds between questions whether it is ready."""
 ANSWER_SECONDS = 5.0
@@ -110,7 +115,8 @@ class LiveServer:
     ) -> None:
         """Launch it and wait until it is ready, has ended, took too long, or nothing new may be started any more."""
         server = self.serves.server
-        if _listening(server):
+        shared = environment.shares_ports(self.serves.options)
+        if shared and _answers(LOOPBACK, server):
             self.problem = (
                 f"something else listens on port {server.port} of this machine already"
             )
@@ -130,12 +136,19 @@ class LiveServer:
             self.problem = error.lines()[0]
             return
         self.tree = ProcessTree(self._running.pid)
+        address = self._running.address
+        if not address:
+            self.problem = (
+                "the server's container has no network that this machine reaches: "
+                "leave network: out, or name another one"
+            )
+            return
         while (took := time.monotonic() - launched) < server.ready_timeout:
             ended = self._running.wait(PACE)
             if ended is not None:
                 self.problem = f"the server ended before it was ready: {_how(ended)}"
                 return
-            if _healthy(server):
+            if _healthy(address, server):
                 self.start_seconds = round(time.monotonic() - launched, 3)
                 self.ready_at = datetime.now(UTC)
                 return
@@ -148,6 +161,16 @@ class LiveServer:
         self.problem = (
             f"the server was not ready after {duration(server.ready_timeout)}"
         )
+        if not shared and not _answers(address, server):
+            self.problem += (
+                f": nothing listens on port {server.port} of its container's address; "
+                "a server in a container has to listen on 0.0.0.0, not on 127.0.0.1"
+            )
+
+    @property
+    def running(self) -> Running | None:
+        """The server's processes or container; None where it was not started, or was stopped."""
+        return self._running
 
     def quiet(self) -> None:
         """Between runs nobody takes what it prints."""
@@ -239,9 +262,11 @@ def _clear(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _healthy(server: Server) -> bool:
+def _healthy(address: str, server: Server) -> bool:
     """Whether the server says that it is ready. Asked directly: a proxy of the operator's is none of its."""
-    connection = http.client.HTTPConnection(HOST, server.port, timeout=ANSWER_SECONDS)
+    connection = http.client.HTTPConnection(
+        address, server.port, timeout=ANSWER_SECONDS
+    )
     try:
         connection.request("GET", server.health)
         return connection.getresponse().status == http.HTTPStatus.OK
@@ -251,9 +276,11 @@ def _healthy(server: Server) -> bool:
         connection.close()
 
 
-def _listening(server: Server) -> bool:
+def _answers(address: str, server: Server) -> bool:
     """Whether anything takes connections on the server's port."""
-    connection = http.client.HTTPConnection(HOST, server.port, timeout=ANSWER_SECONDS)
+    connection = http.client.HTTPConnection(
+        address, server.port, timeout=ANSWER_SECONDS
+    )
     try:
         connection.connect()
     except OSError:

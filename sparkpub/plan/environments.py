@@ -65,8 +65,10 @@ class Server(Declared):
       server and client print during the run follows, merged.
     - The first run served has the time from launch to health as its metric `server_start_seconds`; the others say under
       `unavailable` which run has it. Each run names its server start in `observed.settings["server"]`.
-    - The client of a run is the workload's own command, started in the same environment: a second container of the same
-      image, where it is one, hence with `network: host`.
+    - The client of a run is the workload's own command, started in the same environment. Where it is a container, the
+      client is a second one of the same image in the network of the first, so that both find the server on 127.0.0.1;
+      the collector asks for its health at the container's address, so that without `network: host` the server has to
+      listen on 0.0.0.0.
     - The server is stopped when the runs are over, the environment or model changes, or a run fails or times out.
     """
 

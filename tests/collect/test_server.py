@@ -47,7 +47,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.path != "/health":
             print("answered", self.path, flush=True)
 print("listening", flush=True)
-http.server.HTTPServer(("127.0.0.1", port), Handler).serve_forever()
+where = "0.0.0.0" if behaviour == "everywhere" else "127.0.0.1"
+http.server.HTTPServer((where, port), Handler).serve_forever()
 """
 CLIENT = """
 import sys, urllib.request
@@ -457,3 +458,64 @@ def test_server_and_client_in_containers_of_their_own(
         engine.containers.list(all=True, filters={"label": "sparkpub.collector"}) == []
     )
     engine.close()
+
+
+@pytest.fixture
+def bridge() -> Iterator[str]:
+    """A network of the engine's own, as a container has that asks for none."""
+    import docker
+
+    engine = docker.from_env()
+    engine.api.import_image_from_data(
+        a_tar(), repository=IMAGE.partition(":")[0], tag="latest"
+    )
+    network = engine.networks.create("sparkpub-test-bridge", driver="bridge")
+    yield "sparkpub-test-bridge"
+    network.remove()
+    engine.close()
+
+
+def bridged(port: int, bridge: str, behaviour: str, **options: Any) -> dict[str, Any]:
+    argv = ["/usr/bin/python3", "-S", "-c", SERVER, "{port}", behaviour]
+    return {
+        "type": "docker",
+        "image": IMAGE,
+        "binds": list(BINDS),
+        "network": bridge,
+        "server": {"argv": argv, "port": port} | options,
+    }
+
+
+@pytest.mark.docker
+def test_server_and_client_in_containers_on_a_bridge(
+    tmp_path: Path, port: int, bridge: str
+) -> None:
+    """The client finds the server on 127.0.0.1, whose port on this machine is somebody else's."""
+    workloads = {"w": a_command(f"/usr/bin/python3 -S -c '{CLIENT}' {port} /work")}
+    environment = bridged(port, bridge, "everywhere")
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", port))
+        other.listen()
+        run(served(port, environment, workloads=workloads), tmp_path)
+    first, second = records(tmp_path)
+    assert [first.status, second.status] == ["ok", "ok"]
+    assert first.value("rate") == second.value("rate")
+    assert first.metrics["server_start_seconds"].value is not None
+    assert "answered /work\n" in log_of(tmp_path, second)
+
+
+@pytest.mark.docker
+def test_a_server_that_its_container_keeps_to_itself_is_explained(
+    tmp_path: Path, port: int, bridge: str
+) -> None:
+    workloads = {"w": a_command("true")}
+    environment = bridged(port, bridge, "good", ready_timeout="3s")
+    run(served(port, environment, workloads=workloads), tmp_path)
+    assert "has to listen on 0.0.0.0" in str(records(tmp_path)[0].status_reason)
+    environment = bridged(port, "none", "good")
+    run(
+        served(port, environment, workloads=workloads, campaign="none"),
+        tmp_path,
+    )
+    reason = records(tmp_path, "none")[0].status_reason
+    assert "no network that this machine reaches" in str(reason)

@@ -12,6 +12,7 @@ from sparkpub.plan.environments import Options, Place
 from sparkpub.plan.workloads.base import PYTHON, WORKDIR, Command
 from sparkpub.record.record import Container
 
+LOOPBACK = "127.0.0.1"
 INSIDE_WORKDIR = "/sparkpub"
 """Where an environment with a root of its own shows the run's folder."""
 
@@ -26,10 +27,14 @@ class Exit:
 
 
 class Running(Protocol):
-    """A command that was started. `pid` is its root process on the host, `argv` what it was started with."""
+    """A command that was started. `pid` is its root process on the host, `argv` what it was started with.
+
+    `address` is where this machine reaches the ports that it opens; empty where it does not.
+    """
 
     pid: int
     argv: tuple[str, ...]
+    address: str
 
     def wait(self, timeout: float) -> Exit | None:
         """The end, or None where it is still running after `timeout` seconds."""
@@ -64,6 +69,8 @@ class Launch:
     run: str
     owner: str = field(default_factory=processes.me)
     """The collector, as `processes.me` spells it: whose orphans these are, should it die."""
+    server: Running | None = None
+    """The server that the command is a client of; where it has a network of its own, the command is put into it."""
 
 
 class Environment(ABC):
@@ -79,6 +86,10 @@ class Environment(ABC):
     def inherited(self, options: Any) -> Mapping[str, str]:  # noqa: ARG002
         """Variables that a command gets here besides its own and those of the matrix."""
         return {}
+
+    def shares_ports(self, options: Any) -> bool:  # noqa: ARG002
+        """Whether a port that a command opens here is one of this machine's own."""
+        return True
 
     def visible(self, path: str, options: Any) -> str:  # noqa: ARG002
         """A host path as the command inside sees it."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkpub.collect.environments.base import (
     INSIDE_WORKDIR,
+    LOOPBACK,
     Environment,
     Exit,
     Launch,
@@ -80,6 +81,10 @@ class Docker(Environment):
     def visible(self, path: str, options: DockerOptions) -> str:
         """Through the longest bind that covers the path; unchanged where none does, as for a path in the image."""
         return through_binds(path, options.binds)
+
+    def shares_ports(self, options: DockerOptions) -> bool:
+        """On the host's network alone."""
+        return options.network == "host"
 
     def launch(self, launch: Launch, options: DockerOptions) -> "DockerRun":
         """Create and start a container; its output streams to the run's log."""
@@ -148,6 +153,8 @@ class DockerRun:
             raise
         container.reload()
         client.api.timeout = ANSWER_SECONDS
+        self.container_id = str(container.id)
+        self.address = address_of(container.attrs)
         self.pid = int(container.attrs["State"]["Pid"])
         self._tree = ProcessTree(self.pid)
         self._pump = threading.Thread(
@@ -256,12 +263,7 @@ def create_arguments(
         "working_dir": INSIDE_WORKDIR,
         "ipc_mode": options.ipc,
         "shm_size": options.shm_size,
-        "network": None
-        if options.network in (None, "host", "none")
-        else options.network,
-        "network_mode": options.network
-        if options.network in ("host", "none")
-        else None,
+        **_network(options, launch),
         "cpuset_cpus": options.cpuset,
         "mem_limit": -1 if options.memory == "unlimited" else options.memory,
         "memswap_limit": -1
@@ -279,6 +281,29 @@ def create_arguments(
         for name, value in arguments.items()
         if value is not None and value != []
     }
+
+
+def _network(options: DockerOptions, launch: Launch) -> dict[str, str]:
+    """The network of a container: that of the server which it is a client of, so that 127.0.0.1 is the server's."""
+    if options.network == "host":
+        return {"network_mode": "host"}
+    if isinstance(launch.server, DockerRun):
+        return {"network_mode": f"container:{launch.server.container_id}"}
+    if options.network == "none":
+        return {"network_mode": "none"}
+    return {} if options.network is None else {"network": options.network}
+
+
+def address_of(attributes: Mapping[str, Any]) -> str:
+    """Where this machine reaches a container: by its address in the first of its networks; empty where it has none."""
+    if attributes["HostConfig"]["NetworkMode"] == "host":
+        return LOOPBACK
+    networks = attributes["NetworkSettings"].get("Networks") or {}
+    for network in networks.values():
+        address = network.get("IPAddress")
+        if address:
+            return str(address)
+    return ""
 
 
 def _device_requests(options: DockerOptions) -> list[Any]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from sparkpub.collect.environments.base import (
+    LOOPBACK,
     Environment,
     Exit,
     Launch,
@@ -74,6 +75,7 @@ class HostProcess:
         meanings: Mapping[int, str] = {},
         undo: Callable[[], object] = lambda: None,
     ) -> None:
+        self.address = LOOPBACK
         self._meanings, self._undo = meanings, undo
         self.argv = tuple(recorded)
         self._run, self._owner = launch.run, launch.owner

@@ -7,6 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 from sparkpub.collect.importers import (
     aiperf,
     benchmark_spark,
+    guidellm,
     llama_bench,
     llama_benchy,
     sglang,
@@ -21,6 +22,7 @@ from sparkpub.record.record import Key
 IMPORTERS: dict[str, Importer] = {
     "aiperf": aiperf.read,
     "benchmark-spark": benchmark_spark.read,
+    "guidellm": guidellm.read,
     "llama-bench": llama_bench.read,
     "llama-benchy": llama_benchy.read,
     "sglang": sglang.read,

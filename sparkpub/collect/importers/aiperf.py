@@ -16,6 +16,7 @@ from sparkpub.collect.importers.reports import (
     positive,
     read_reports,
 )
+from sparkpub.collect.importers.sidecars import Sidecars
 from sparkpub.plan.workloads import WORKLOADS, aiperf, reading
 
 
@@ -30,10 +31,12 @@ def _is_summary(file: ResultFile) -> bool:
     )
 
 
-def _report(document: dict[str, Any], content: bytes, log: bytes) -> Report | None:
+def _report(
+    document: dict[str, Any], content: bytes, beside: Sidecars
+) -> Report | None:
     if not aiperf.is_report(document):
         return None
-    answer = WORKLOADS["openai-endpoint"].parse(log, {"report": content}, None)
+    answer = WORKLOADS["openai-endpoint"].parse(beside.log, {"report": content}, None)
     settings = document.get("input_config")
     phases = reading.objects(reading.at(settings, "phases"))
     phase = next((phase for phase in phases if phase.get("kind") == "profiling"), None)

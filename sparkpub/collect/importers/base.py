@@ -19,6 +19,7 @@ from sparkpub.record.record import (
     Moment,
     Observed,
     Origin,
+    Phase,
     Status,
 )
 
@@ -92,7 +93,8 @@ class Given:
 
 @dataclass(frozen=True)
 class Draft:
-    """One run as read. `files` are evidence: role and content; `shared` is a file that several runs came from.
+    """One run as read. `files` are evidence: role and content; `originals` are files with their suffix that these
+    were made of, such as one with several runs.
 
     `iteration` is None where the results do not number their runs: then it is the next one of its cell, in order of
     time. `asked` is what the tool was told, in the vocabulary of the matrix, for a campaign without one. `fits` has the
@@ -118,8 +120,8 @@ class Draft:
     model_path: str | None = None
     observed: Observed = field(default_factory=Observed)
     files: Mapping[str, bytes] = field(default_factory=dict)
-    shared: bytes | None = None
-    shared_suffix: str = ".json"
+    originals: tuple[tuple[bytes, str], ...] = ()
+    phases: tuple[Phase, ...] = ()
     unavailable: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 

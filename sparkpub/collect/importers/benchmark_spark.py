@@ -109,7 +109,12 @@ def _published(
         )
     missing = {"log": "not published", "observed": _UNSEEN}
     return _draft(
-        source, entry, given, metrics=metrics, shared=content, unavailable=missing
+        source,
+        entry,
+        given,
+        metrics=metrics,
+        originals=((content, ".json"),),
+        unavailable=missing,
     )
 
 

@@ -1,20 +1,29 @@
-"""Results of llama-benchy in JSON, and of sparkrun, which keeps llama-benchy's: one file, a run for each load.
+"""Results of llama-benchy (JSON, CSV, Markdown), and of sparkrun, which exports them as YAML: a run for each load.
 
 A load is a length of the prompt, of the answer and of the context before it, at one concurrency. Its figures are lists
 of repetitions. A request that failed is missing from them, and nothing else in the file says so; where all failed they
-are null. sparkrun keeps llama-benchy's files in its folder `runs`, which are read; what it makes of them
-(`consolidated.json`, and the result that it exports) does not say whether prefixes were cached, and is not.
+are null. Tables hold means alone.
+
+Whether prefixes were cached is part of the load. llama-benchy's JSON says so, sparkrun's YAML has it among the options,
+and in a table the rows of the context's own phase (`ctx_pp @ d64`) show it, where there is a context. What sparkrun
+makes of the JSON (`consolidated.json`, and the JSON that it exports) does not say it and is not read.
 
 The tool's rate of the prompt counts the tokens of a prompt that it may have made shorter for the chat template
 (version 0.4.0: 46 of 64), and its rate of the answer begins at the first token.
 """
 
+import csv
+import io
+import itertools
+import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.importers.base import Draft, Given, Left
-from sparkpub.collect.importers.files import ResultFile
+from sparkpub.collect.importers.files import FileError, ResultFile
+from sparkpub.collect.importers.files import documents as json_objects
 from sparkpub.collect.importers.reports import (
     Report,
     Tool,
@@ -22,23 +31,132 @@ from sparkpub.collect.importers.reports import (
     positive,
     read_reports,
 )
+from sparkpub.collect.importers.sidecars import Sidecars
 from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.base import Answer
+from sparkpub.record import documents
+from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.record import MetricValue, Moment, Observed
 
 _RATES = {
     "output_throughput_tok_s": "tg_throughput",
     "prompt_throughput_tok_s": "pp_throughput",
 }
+_SUFFIXES = (".yaml", ".yml", ".json", ".csv", ".md")
+"""Of the forms that the results of one call have, the one that says most first."""
+_TEST = re.compile(
+    r"(?P<kind>pp|tg)(?P<length>\d+)(?: @ d(?P<depth>\d+))?(?: \(c(?P<clients>\d+)\))?"
+)
+_CACHED = "prefix_caching_enabled"
 
 
 def read(path: Path, given: Given) -> Iterator[Draft | Left]:
     """Runs of a file or folder. Raises UsageError without the environment."""
-    return read_reports(Tool("llama-benchy", _report, _is_result, _runs), path, given)
+    tool = Tool("llama-benchy", _report, _is_result, _runs, _SUFFIXES, _objects, _twin)
+    return read_reports(tool, path, given)
 
 
 def _is_result(file: ResultFile) -> bool:
     return file.name != "consolidated.json"
+
+
+def _twin(file: ResultFile) -> str | None:
+    """The results of a call, in a form that says more."""
+    if file.suffix not in _SUFFIXES:
+        return None
+    for suffix in _SUFFIXES[: _SUFFIXES.index(file.suffix)]:
+        if file.path.with_name(file.stem + suffix).is_file():
+            return file.stem + suffix
+    return None
+
+
+def _objects(file: ResultFile) -> list[dict[str, Any]]:
+    """The results of a file in the form of llama-benchy's JSON. Raises FileError."""
+    if file.suffix == ".json":
+        return json_objects(file)
+    text = reading.text(file.content)
+    if file.suffix == ".csv":
+        return _table([list(row) for row in csv.reader(io.StringIO(text))])
+    if file.suffix == ".md":
+        lines = [line for line in text.splitlines() if line.startswith("|")]
+        return _table([line.strip("|").split("|") for line in lines])
+    return _sparkrun(text, file.source)
+
+
+def _sparkrun(text: str, source: str) -> list[dict[str, Any]]:
+    """The result that sparkrun exports as YAML. Raises FileError."""
+    try:
+        document, _ = documents.parse(text, source, ImportFormatError)
+    except ImportFormatError as error:
+        raise FileError(error.lines()[0]) from None
+    exported = reading.at(document, "sparkrun_benchmark")
+    results = reading.at(exported, "results.json")
+    if not isinstance(results, dict):
+        return []
+    options = reading.at(exported, "benchmark")
+    known = {"timestamp": reading.at(options, "measured_at")}
+    if reading.at(options, "args.prefix_caching") is not None:
+        known[_CACHED] = reading.at(options, "args.prefix_caching")
+    return [results | known]
+
+
+def _table(rows: list[list[str]]) -> list[dict[str, Any]]:
+    """The loads of a table, each of a row of its prompt and one of its answer. Raises FileError."""
+    cells = [[cell.strip() for cell in row] for row in rows if row]
+    if not cells or not {"model"} & set(cells[0]):
+        return []
+    header = [_COLUMNS.get(name, name) for name in cells[0]]
+    tests = []
+    for row in cells[1:]:
+        if len(row) != len(header):
+            raise FileError("cut short: a row has other columns than the header")
+        tests.append(dict(zip(header, row, strict=True)))
+    loads: list[dict[str, Any]] = []
+    for prompt, answer in itertools.pairwise(tests):
+        load = _load(prompt, answer)
+        if load is not None:
+            loads.append({"model": prompt["model"], "benchmarks": [load]})
+    names = [test.get("test_name", "") for test in tests]
+    cached = any(name.startswith("ctx_") for name in names)
+    if any(" @ d" in name for name in names):
+        loads = [load | {_CACHED: cached} for load in loads]
+    return loads
+
+
+_COLUMNS = {
+    "test": "test_name",
+    "t/s": "t_s_mean",
+    "t/s (total)": "t_s_mean",
+    "e2e_ttft (ms)": "e2e_ttft_mean",
+}
+"""Columns of the Markdown table, and what the CSV calls them."""
+
+
+def _load(prompt: dict[str, str], answer: dict[str, str]) -> dict[str, Any] | None:
+    """A load in the form of the JSON, of two rows that follow each other; None where they are no pair of one."""
+    first = _TEST.fullmatch(prompt.get("test_name", ""))
+    second = _TEST.fullmatch(answer.get("test_name", ""))
+    if first is None or second is None or prompt["model"] != answer["model"]:
+        return None
+    load = (first["depth"], first["clients"])
+    if (first["kind"], second["kind"]) != ("pp", "tg"):
+        return None
+    if load != (second["depth"], second["clients"]):
+        return None
+    return {
+        "prompt_size": int(first["length"]),
+        "response_size": int(second["length"]),
+        "context_size": int(first["depth"] or 0),
+        "concurrency": int(first["clients"] or 1),
+        "pp_throughput": {"mean": _mean(prompt.get("t_s_mean"))},
+        "tg_throughput": {"mean": _mean(answer.get("t_s_mean"))},
+        "e2e_ttft": {"mean": _mean(prompt.get("e2e_ttft_mean"))},
+    }
+
+
+def _mean(cell: str | None) -> float | None:
+    """`824.06 ± 178.72`, or the number alone."""
+    return None if cell is None else reading.number(cell.partition("±")[0].strip())
 
 
 def _runs(document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -46,16 +164,19 @@ def _runs(document: dict[str, Any]) -> list[dict[str, Any]]:
     loads = reading.objects(document.get("benchmarks"))
     if not all("tg_throughput" in load for load in loads):
         return []
-    if "prefix_caching_enabled" not in document:
+    if _CACHED not in document:
         return [document] if loads else []
     return [{**document, "benchmarks": [load]} for load in loads]
 
 
-def _report(document: dict[str, Any], _content: bytes, _log: bytes) -> Report | None:
+def _report(document: dict[str, Any], _content: bytes, _: Sidecars) -> Report | None:
     load = document["benchmarks"][0]
     refusal = None
-    if "prefix_caching_enabled" not in document:
-        refusal = "it does not say whether prefixes were cached; import the folder `runs` that sparkrun keeps instead"
+    if _CACHED not in document:
+        refusal = (
+            "it does not say whether prefixes were cached; import the JSON of llama-benchy "
+            "(of sparkrun: its YAML, or the folder `runs` that it keeps)"
+        )
     answer = _answer(load)
     lengths = {
         "input_tokens": reading.positive_int(load.get("prompt_size")),
@@ -69,7 +190,7 @@ def _report(document: dict[str, Any], _content: bytes, _log: bytes) -> Report | 
             "tg": lengths["output_tokens"],
             "d": lengths["depth"],
             "c": lengths["concurrency"],
-            "cached": "" if document.get("prefix_caching_enabled") is True else None,
+            "cached": "" if document.get(_CACHED) is True else None,
             "prefill": "" if load.get("is_context_prefill_phase") is True else None,
         }
     )
@@ -89,12 +210,12 @@ def _answer(load: dict[str, Any]) -> Answer:
     samples: dict[str, tuple[float, ...]] = {}
     for name, theirs in _RATES.items():
         values = reading.numbers(reading.at(load, f"{theirs}.values"))
-        if values:
-            metrics[name] = reading.metric(
-                name, reading.at(load, f"{theirs}.mean"), "report"
-            )
+        mean = reading.number(reading.at(load, f"{theirs}.mean"))
+        if mean is not None:
+            metrics[name] = reading.metric(name, mean, "report")
         if len(values) > 1:
             samples[name] = tuple(values)
+    metrics |= reading.metrics_at(load, {"ttft_mean_ms": "e2e_ttft.mean"}, "report")
     metrics |= reading.distribution(
         "ttft", reading.numbers(reading.at(load, "e2e_ttft.values")), "report"
     )
@@ -119,8 +240,9 @@ def _answer(load: dict[str, Any]) -> Answer:
 
 
 def _moment(text: Any) -> Moment | None:
-    """`2026-11-21 15:22:19Z`."""
+    """`2026-11-21 15:22:19Z` of llama-benchy, `2026-11-21T15:27:08.680933+00:00` of sparkrun."""
     try:
-        return Moment(value=str(text).replace(" ", "T"), zone="utc")
+        moment = datetime.fromisoformat(str(text))
     except ValueError:
         return None
+    return None if moment.tzinfo is None else Moment.at(moment.astimezone(UTC))

@@ -13,8 +13,10 @@ _LENGTHS = {
     "output_tokens": "output_tokens_mean",
 }
 """Options that a report may not say, and the means that show them all the same."""
-_NO_PART_OF_LOAD = frozenset({"type", "mode", "client", "warmup"})
-"""Told apart by kind, or without influence on what is measured."""
+_OF_KIND = frozenset({"type", "mode", "client"})
+"""What tells tools and their modes apart."""
+_CLIENTS = ("vllm", "aiperf")
+"""The clients that a workload means which names none."""
 
 
 def workload_of(draft: Draft, matrix: Matrix) -> tuple[str | None, str]:
@@ -43,7 +45,7 @@ def _differences(draft: Draft, options: Any) -> Iterator[str]:
         yield kind
         return
     for name in {**draft.asked, **draft.fits}:
-        if name in _NO_PART_OF_LOAD:
+        if name in _OF_KIND:
             continue
         shown = draft.fits.get(name, (draft.asked.get(name),))
         if not hasattr(options, name):
@@ -74,6 +76,8 @@ def _another_kind(draft: Draft, options: Any) -> str | None:
         return f"it is of {options.type}"
     if mode is not None and options.mode != mode:
         return f"its mode is {options.mode}"
-    if client is not None and options.client not in (None, client):
-        return f"its client is {options.client}"
+    if client is not None:
+        clients = _CLIENTS if options.client is None else (options.client,)
+        if client not in clients:
+            return f"its client is {' or '.join(clients)}"
     return None

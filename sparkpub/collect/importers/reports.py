@@ -1,13 +1,14 @@
 """Reports of clients that measure a server, or of an engine: JSON objects, one run each.
 
-What all of them share: a file is one object, or JSON lines of several; the log of a run lies beside its report under
-the same name; runs of one cell must have measured requests of the same size, which most reports say as a mean only.
+What all of them share: a file is one object, or JSON lines of several; a run's log, notes and telemetry lie beside its
+report (`sidecars`); runs of one cell must have measured requests of the same size, which most reports say as a mean
+only.
 """
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,16 @@ from sparkpub.collect.importers.files import (
     result_files,
 )
 from sparkpub.collect.importers.matching import SAME_SIZE
+from sparkpub.collect.importers.samples import Samples, samples
+from sparkpub.collect.importers.sidecars import Sidecars, is_sidecar
+from sparkpub.collect.phases import MEASURE
+from sparkpub.collect.sampling import Readings
+from sparkpub.collect.sampling import metrics as sampler_metrics
 from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record.errors import UsageError
-from sparkpub.record.outside import UnfitError, unpacked
-from sparkpub.record.record import Moment
-
-_LOGS = (".log", ".stdout", ".txt")
+from sparkpub.record.record import MetricValue, Moment, Phase, Status
+from sparkpub.record.telemetry import parse
 
 
 @dataclass(frozen=True)
@@ -55,13 +59,18 @@ class Tool:
     """A tool's reader, and how its files are laid out."""
 
     name: str
-    report: Callable[[dict[str, Any], bytes, bytes], Report | None]
-    """From an object, its bytes, and the log beside it, empty where there is none; None for an object of another
-    tool."""
+    report: Callable[[dict[str, Any], bytes, Sidecars], Report | None]
+    """From an object, its bytes, and what lies beside it; None for an object of another tool."""
     is_report: Callable[[ResultFile], bool] | None = None
     """For a tool that writes a folder for each run: which file is the report. The others are not spoken of."""
     runs: Callable[[dict[str, Any]], list[dict[str, Any]]] | None = None
     """For a tool that writes several runs into one object: an object of each, in the same form."""
+    suffixes: tuple[str, ...] = (".json", ".jsonl")
+    """Of the files that may be reports."""
+    objects: Callable[[ResultFile], list[dict[str, Any]]] = documents
+    """The objects of a file, whatever its format. Raises FileError."""
+    twin: Callable[[ResultFile], str | None] = lambda _: None
+    """The name of a file beside it that says the same with more, and is read in its place."""
 
 
 def read_reports(tool: Tool, path: Path, given: Given) -> Iterator[Draft | Left]:
@@ -73,11 +82,17 @@ def read_reports(tool: Tool, path: Path, given: Given) -> Iterator[Draft | Left]
     for file in result_files(path, given):
         if isinstance(file, Left):
             yield file
-        elif tool.is_report is not None and not tool.is_report(file):
             continue
-        elif file.suffix in (".json", ".jsonl"):
+        of_tool = tool.is_report is None or tool.is_report(file)
+        may_be_table = file.suffix == ".csv" and ".csv" in tool.suffixes
+        if not of_tool or (is_sidecar(file) and not may_be_table):
+            continue
+        twin = tool.twin(file)
+        if twin is not None:
+            yield Left(file.source, f"the same results as {twin}", refused=False)
+        elif file.suffix in tool.suffixes:
             yield from _runs(tool, file, given, cells)
-        elif not _is_log_of_report(file):
+        else:
             yield Left(file.source, f"not a result of {tool.name}", refused=False)
 
 
@@ -85,34 +100,30 @@ def _runs(
     tool: Tool, file: ResultFile, given: Given, cells: dict[tuple[str, str], Report]
 ) -> Iterator[Draft | Left]:
     try:
-        objects = documents(file)
+        objects = tool.objects(file)
     except FileError as problem:
         yield Left(file.source, str(problem))
         return
-    found = (
-        objects
-        if tool.runs is None
-        else [run for item in objects for run in tool.runs(item)]
-    )
+    found = objects
+    if tool.runs is not None:
+        found = [run for item in objects for run in tool.runs(item)]
     alone = len(found) == 1
-    log = _log_beside(file) if alone else b""
+    # What lies beside a file of several runs is of none of them alone.
+    beside = Sidecars.of(file) if alone else Sidecars()
     reports = 0
     for number, document in enumerate(found, 1):
-        content = file.content if alone else json.dumps(document, indent=1).encode()
-        report = tool.report(document, content, log)
+        source, content = file.source, file.content
+        if not alone:
+            source = f"{file.source}, run {number}"
+        if not alone or document != objects[0]:
+            content = json.dumps(document, indent=1).encode()
+        report = tool.report(document, content, beside)
         if report is None:
             continue
         reports += 1
-        source = file.source if alone else f"{file.source}, run {number}"
         reason = _refusal(report, given, cells)
         if reason is None:
-            yield _draft(
-                source,
-                file,
-                report,
-                {"report": content} | ({"log": log} if log else {}),
-                given,
-            )
+            yield _draft(source, file, report, content, beside, given)
         else:
             yield Left(source, reason)
     if reports == 0:
@@ -150,21 +161,32 @@ def _draft(
     source: str,
     file: ResultFile,
     report: Report,
-    files: Mapping[str, bytes],
+    content: bytes,
+    beside: Sidecars,
     given: Given,
 ) -> Draft:
     answer = report.answer
-    missing = (
-        {} if "log" in files else {"log": "none that can be read lay beside the report"}
-    )
+    telemetry = _telemetry(report, beside)
+    missing: dict[str, str] = {}
+    if not beside.log:
+        missing["log"] = "none that can be read lay beside the report"
     if report.started is None:
         missing["started"] = (
             "the report holds no date; the time is the file's last modification"
         )
+    if telemetry.problem is not None:
+        missing["telemetry"] = telemetry.problem
+    notes = answer.problems
+    status: Status = "ok"
     reason = report.failure
-    if reason is None and not answer.complete:
-        reason = "; ".join(answer.problems)
-    incomplete = "failed" if report.failure else "invalid"
+    if reason is not None:
+        status = "failed"
+    elif not answer.complete:
+        status, reason = "invalid", "; ".join(answer.problems)
+    if reason is not None:
+        notes = ()
+    if beside.notes:
+        notes += (f"noted beside the report: {_words(beside.notes)}",)
     assert given.environment is not None
     return Draft(
         source=source,
@@ -174,20 +196,90 @@ def _draft(
         environment_type=given.environment_type,
         iteration=None,
         started=report.started or file.modified,
-        metrics=answer.metrics,
+        metrics=dict(answer.metrics) | _sampled(report, telemetry.content),
         asked=report.asked,
         fits=report.fits,
         workload=given.workload or report.workload,
         samples=answer.samples,
         observed=answer.observed,
-        files=files,
-        shared=None if files["report"] == file.content else file.content,
-        shared_suffix=file.suffix,
+        phases=_phases(report) if telemetry.content else (),
+        files=_files(content, beside, telemetry),
+        originals=tuple(_originals(file, content, beside, telemetry)),
         unavailable=missing,
-        status="ok" if reason is None else incomplete,  # type: ignore[arg-type]
+        status=status,
         status_reason=reason,
-        notes=answer.problems if reason is None else (),
+        notes=notes,
     )
+
+
+def _files(content: bytes, beside: Sidecars, telemetry: Samples) -> dict[str, bytes]:
+    """What is a run's own, by role."""
+    files = {"report": content, "log": beside.log, "telemetry": telemetry.content}
+    return {role: found for role, found in files.items() if found}
+
+
+def _originals(
+    file: ResultFile, content: bytes, beside: Sidecars, telemetry: Samples
+) -> Iterator[tuple[bytes, str]]:
+    """Files that were read and are not a run's own as they are."""
+    if content != file.content:
+        yield file.content, file.suffix
+    if telemetry.content and beside.telemetry != telemetry.content:
+        yield beside.telemetry, ".csv"
+    if beside.notes_content:
+        yield beside.notes_content, beside.notes_suffix
+
+
+def _telemetry(report: Report, beside: Sidecars) -> Samples:
+    """The telemetry beside a report, its times counted from the start of the run."""
+    if not beside.telemetry:
+        return Samples()
+    started = None
+    if report.started is not None:
+        started = datetime.fromisoformat(report.started.value).replace(tzinfo=None)
+    return samples(beside.telemetry, started)
+
+
+def _phases(report: Report) -> tuple[Phase, ...]:
+    """A client measures from its start to its end; nothing where the report does not say how long."""
+    seconds = report.answer.observed.measured_seconds
+    if not seconds:
+        return ()
+    return (Phase(name=MEASURE, start_seconds=0.0, end_seconds=seconds),)
+
+
+def _sampled(report: Report, telemetry: bytes) -> dict[str, MetricValue]:
+    """The sampler's metrics over the measured phase; none of the whole run, which began before the client did."""
+    readings = Readings(parse(reading.text(telemetry)))
+    found: dict[str, MetricValue] = {}
+    for phase in _phases(report):
+        found = sampler_metrics(readings, phase.end_seconds, phase)
+    return {
+        name: value
+        for name, value in found.items()
+        if name in _OF_PHASE and value.value is not None
+    }
+
+
+_OF_PHASE = (
+    "gpu_power_mean_watt",
+    "gpu_energy_joule",
+    "gpu_utilization_mean_percent",
+    "gpu_clock_sm_mean_mhz",
+)
+
+
+def _words(notes: Mapping[str, Any]) -> str:
+    """What people noted, as far as it is short."""
+    plain = [
+        f"{name}={value}"
+        for name, value in notes.items()
+        if isinstance(value, str | int | float | bool)
+    ]
+    return ", ".join(plain)[:_MOST_NOTES]
+
+
+_MOST_NOTES = 1000
 
 
 def _model(report: Report, given: Given) -> str:
@@ -196,23 +288,6 @@ def _model(report: Report, given: Given) -> str:
         assert given.model is not None
         return given.model
     return given.model_key(report.model) or as_key(report.model)
-
-
-def _log_beside(file: ResultFile) -> bytes:
-    """What the tool printed: the file of the same name; empty where there is none that can be read."""
-    for suffix in (*_LOGS, *(f"{suffix}.gz" for suffix in _LOGS)):
-        path = file.path.with_name(file.stem + suffix)
-        if path.is_file():
-            with suppress(OSError, UnfitError):
-                return unpacked(path)
-    return b""
-
-
-def _is_log_of_report(file: ResultFile) -> bool:
-    names = [f"{file.stem}{suffix}" for suffix in (".json", ".json.gz")]
-    return file.suffix in _LOGS and any(
-        file.path.with_name(name).is_file() for name in names
-    )
 
 
 def positive(values: Mapping[str, Any]) -> dict[str, Any]:

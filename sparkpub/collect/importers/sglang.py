@@ -15,6 +15,7 @@ from sparkpub.collect.importers.reports import (
     positive,
     read_reports,
 )
+from sparkpub.collect.importers.sidecars import Sidecars
 from sparkpub.plan.workloads import WORKLOADS, reading, sglang
 
 
@@ -23,10 +24,12 @@ def read(path: Path, given: Given) -> Iterator[Draft | Left]:
     return read_reports(Tool("sglang", _report), path, given)
 
 
-def _report(document: dict[str, Any], content: bytes, log: bytes) -> Report | None:
+def _report(
+    document: dict[str, Any], content: bytes, beside: Sidecars
+) -> Report | None:
     if not sglang.is_report(document):
         return None
-    answer = WORKLOADS["openai-endpoint"].parse(log, {"report": content}, None)
+    answer = WORKLOADS["openai-endpoint"].parse(beside.log, {"report": content}, None)
     completed = reading.positive_int(document.get("completed"))
     # Other data sets bring their own lengths.
     is_random = str(document.get("dataset_name")).startswith("random")

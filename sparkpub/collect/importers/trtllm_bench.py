@@ -124,12 +124,13 @@ class _Run:
         started, missing = self._started()
         if "log" not in files:
             missing["log"] = "none was given: memory stands in the log only"
-        source, workload, shared = self.stem, given.workload, None
+        source, workload = self.stem, given.workload
+        originals: tuple[tuple[bytes, str], ...] = ()
         notes = answer.problems
         if column is not None:
             source = f"{self.stem}, column {column}"
             workload = f"{given.workload_key}-column-{column}"
-            shared = self.log
+            originals = ((self.log, ".log"),)
             notes += (f"column {column} of a table of several results",)
         assert given.environment is not None
         return Draft(
@@ -146,8 +147,7 @@ class _Run:
             workload=workload,
             observed=answer.observed,
             files=files,
-            shared=shared,
-            shared_suffix=".log",
+            originals=originals,
             unavailable=missing,
             status="ok" if answer.complete else "invalid",
             status_reason=None if answer.complete else "; ".join(answer.problems),

@@ -1,11 +1,12 @@
 """Results of `vllm bench serve`, `throughput` and `latency`, with the log beside them if there is one.
 
-A log of `serve` begins with all options; without it the lengths asked for are not known, only their means. A file of
-`latency` says neither batch nor lengths, so that its workload must be named.
+A log of `serve` begins with all options; without it, and without notes that say them, the lengths asked for are not
+known, only their means. A file of `latency` says neither batch nor lengths: notes beside it do, or its workload must be
+named.
 """
 
-import re
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from sparkpub.collect.importers.reports import (
     positive,
     read_reports,
 )
+from sparkpub.collect.importers.sidecars import Sidecars
 from sparkpub.plan.workloads import WORKLOADS, reading
+from sparkpub.record.record import Moment
 
 _USUAL_BACKENDS = ("vllm", "openai")
 """Completions over HTTP; anything else is another load and part of the workload's key."""
@@ -28,51 +31,41 @@ def read(path: Path, given: Given) -> Iterator[Draft | Left]:
     return read_reports(Tool("vllm-bench", _report), path, given)
 
 
-def _report(document: dict[str, Any], content: bytes, log: bytes) -> Report | None:
-    if (
-        "completed" in document
-        and "total_output_tokens" in document
-        and "backend" in document
-    ):
-        return _serve(document, content, log) if "num_prompts" in document else None
-    if "elapsed_time" in document and "num_requests" in document:
-        return _throughput(document, content, log)
-    if "avg_latency" in document and "latencies" in document:
-        answer = WORKLOADS["vllm-bench"].parse(log, {"report": content}, None)
-        asked = {
-            "type": "vllm-bench",
-            "mode": "latency",
-            "requests": len(document["latencies"]),
-        }
-        return Report(answer, reading.word(document.get("model_id")), None, asked, None)
+def _report(
+    document: dict[str, Any], content: bytes, beside: Sidecars
+) -> Report | None:
+    if {"completed", "total_output_tokens", "backend", "num_prompts"} <= set(document):
+        return _serve(document, content, beside)
+    if {"elapsed_time", "num_requests"} <= set(document):
+        return _throughput(document, content, beside)
+    if {"avg_latency", "latencies"} <= set(document):
+        return _latency(document, content, beside)
     return None
 
 
-def _serve(document: dict[str, Any], content: bytes, log: bytes) -> Report:
-    answer = WORKLOADS["vllm-bench"].parse(log, {"report": content}, None)
+def _serve(document: dict[str, Any], content: bytes, beside: Sidecars) -> Report:
+    answer = WORKLOADS["vllm-bench"].parse(beside.log, {"report": content}, None)
     concurrency = reading.positive_int(document.get("max_concurrency"))
     rate = reading.number(document.get("request_rate"))
     burstiness = reading.number(document.get("burstiness"))
     requests = reading.positive_int(document.get("num_prompts"))
     backend = document.get("backend")
     completed = reading.number(document.get("completed"))
-    lengths = {
-        "in": _option(log, "random_input_len"),
-        "out": _option(log, "random_output_len"),
-    }
-    if _word(log, "dataset_name") != "random" or None in lengths.values():
-        lengths = {}
+    lengths = _lengths(beside)
+    other_backend = None if backend in _USUAL_BACKENDS else backend
+    uneven = None if burstiness == 1 else burstiness
     ramp = None  # of the rate, which then has no one value
     if document.get("ramp_up_strategy"):
         ramp = f"{document['ramp_up_strategy']}-{document.get('ramp_up_start_rps')}-{document.get('ramp_up_end_rps')}"
     workload = key_of(
         {
             "serve": "",
-            "": None if backend in _USUAL_BACKENDS else backend,
-            **lengths,
+            "": other_backend,
+            "in": lengths.get("input_tokens"),
+            "out": lengths.get("output_tokens"),
             "c": concurrency,
             "rate": rate,
-            "burst": None if burstiness == 1 else burstiness,
+            "burst": uneven,
             "ramp-": ramp,
             "probed": "" if "probe_completed" in document else None,
             "n": requests,
@@ -85,10 +78,10 @@ def _serve(document: dict[str, Any], content: bytes, log: bytes) -> Report:
             "requests": requests,
             "concurrency": concurrency,
             "request_rate": rate,
-            "input_tokens": lengths.get("in"),
-            "output_tokens": lengths.get("out"),
-            "backend": None if backend in _USUAL_BACKENDS else backend,
-            "burstiness": None if burstiness == 1 else burstiness,
+            "input_tokens": lengths.get("input_tokens"),
+            "output_tokens": lengths.get("output_tokens"),
+            "backend": other_backend,
+            "burstiness": uneven,
             "ramp_up": ramp,
         }
     )
@@ -104,11 +97,21 @@ def _serve(document: dict[str, Any], content: bytes, log: bytes) -> Report:
         model=reading.word(document.get("model_id")),
         workload=workload,
         asked=asked,
-        started=local_moment(document.get("date")),
+        started=_started(document),
         sizes=sizes,
         fits=_default_load(document),
         failure=None if completed else "no request succeeded",
     )
+
+
+def _started(document: dict[str, Any]) -> Moment | None:
+    """When the client began: it writes the time of day after the measurement, which took `duration` seconds."""
+    ended = local_moment(document.get("date"))
+    duration = reading.number(document.get("duration"))
+    if ended is None or duration is None:
+        return ended
+    began = datetime.fromisoformat(ended.value) - timedelta(seconds=round(duration))
+    return Moment(value=began.isoformat(), zone="unknown")
 
 
 def _default_load(document: dict[str, Any]) -> dict[str, tuple[object, ...]]:
@@ -121,8 +124,8 @@ def _default_load(document: dict[str, Any]) -> dict[str, tuple[object, ...]]:
     return fits
 
 
-def _throughput(document: dict[str, Any], content: bytes, log: bytes) -> Report:
-    answer = WORKLOADS["vllm-bench"].parse(log, {"report": content}, None)
+def _throughput(document: dict[str, Any], content: bytes, beside: Sidecars) -> Report:
+    answer = WORKLOADS["vllm-bench"].parse(beside.log, {"report": content}, None)
     requests = reading.positive_int(document.get("num_requests"))
     tokens = reading.number(document.get("total_num_tokens"))
     return Report(
@@ -137,18 +140,68 @@ def _throughput(document: dict[str, Any], content: bytes, log: bytes) -> Report:
     )
 
 
-def _option(log: bytes, name: str) -> int | None:
-    """A number among the options that the client prints first."""
-    return reading.positive_int(
-        reading.search(
-            reading.lines(log)[:20], rf"Namespace\(.*\b{name}=(\d+)[,)]", first=True
+def _latency(document: dict[str, Any], content: bytes, beside: Sidecars) -> Report:
+    """A workload only where notes beside the file say batch and lengths, which the file does not."""
+    answer = WORKLOADS["vllm-bench"].parse(beside.log, {"report": content}, None)
+    noted = {name: _noted(beside, *names) for name, names in _NOTED.items()}
+    asked = positive(
+        {
+            "type": "vllm-bench",
+            "mode": "latency",
+            "requests": len(document["latencies"]),
+        }
+        | noted
+    )
+    workload = None
+    if None not in noted.values():
+        workload = key_of(
+            {
+                "latency": "",
+                "b": noted["batch_size"],
+                "in": noted["input_tokens"],
+                "out": noted["output_tokens"],
+                "n": asked["requests"],
+            }
         )
-    )
+    model = reading.word(document.get("model_id"))
+    return Report(answer, model, workload, asked, None)
 
 
-def _word(log: bytes, name: str) -> str | None:
-    return reading.search(
-        reading.lines(log)[:20],
-        rf"Namespace\(.*\b{re.escape(name)}='([^']*)'",
-        first=True,
-    )
+_NOTED = {
+    "batch_size": ("batch_size",),
+    "input_tokens": ("input_tokens", "input_len", "random_input_len"),
+    "output_tokens": ("output_tokens", "output_len", "random_output_len"),
+}
+"""Our options, and what notes beside a file call them: as we do, or as the flags of the tool."""
+
+
+def _noted(beside: Sidecars, *names: str) -> int | None:
+    """A whole number of the notes, under one of several names."""
+    for name in names:
+        found = reading.positive_int(beside.notes.get(name))
+        if found is not None:
+            return found
+    return None
+
+
+def _lengths(beside: Sidecars) -> dict[str, int]:
+    """Tokens asked for, where the options that the client printed or the notes say both; empty where they do not."""
+    options = reading.lines(beside.log)[:20]
+
+    def option(name: str) -> int | None:
+        pattern = rf"Namespace\(.*\b{name}=(\d+)[,)]"
+        return reading.positive_int(reading.search(options, pattern, first=True))
+
+    data = reading.search(options, r"Namespace\(.*\bdataset_name='([^']*)'", first=True)
+    found = {
+        "input_tokens": _noted(beside, *_NOTED["input_tokens"]),
+        "output_tokens": _noted(beside, *_NOTED["output_tokens"]),
+    }
+    if data == "random":
+        found = {
+            "input_tokens": option("random_input_len"),
+            "output_tokens": option("random_output_len"),
+        }
+    known = {name: length for name, length in found.items() if length is not None}
+    other_data = data not in (None, "random")
+    return {} if other_data or len(known) < len(found) else known

@@ -24,7 +24,7 @@ from sparkpub.record.store import (
     write_atomic,
 )
 
-_SUFFIXES = {"log": ".log"}
+_SUFFIXES = {"log": ".log", "telemetry": ".telemetry.csv"}
 _SHARED = "original-"
 """Begins the name of a file that several runs came from."""
 _UNSAID = (
@@ -258,6 +258,7 @@ def _record(
         observed=Observed.model_validate(redactor.options(draft.observed.model_dump())),
         metrics=dict(draft.metrics),
         samples=dict(draft.samples),
+        phases=draft.phases,
         events=tuple(
             Event(at_seconds=None, kind="note", text=redactor.text(text))
             for text in said
@@ -316,15 +317,9 @@ def _evidence(
         (role, f"{stem}{_SUFFIXES.get(role, f'.{role}.json')}", content)
         for role, content in draft.files.items()
     ]
-    if draft.shared is not None:
-        digest = hashlib.sha256(draft.shared).hexdigest()
-        named.append(
-            (
-                "original",
-                f"{_SHARED}{digest[:12]}.original{draft.shared_suffix}",
-                draft.shared,
-            )
-        )
+    for content, suffix in draft.originals:
+        digest = hashlib.sha256(content).hexdigest()
+        named.append(("original", f"{_SHARED}{digest[:12]}.original{suffix}", content))
     items, files, notes = [], {}, []
     for role, name, content in named if originals else ():
         clean = redactor.content(content)

@@ -13,7 +13,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
-from sparkpub.plan.workloads import aiperf, llama_bench, reading, sglang, vllm_bench
+from sparkpub.plan.workloads import (
+    aiperf,
+    guidellm,
+    llama_bench,
+    reading,
+    sglang,
+    vllm_bench,
+)
 from sparkpub.plan.workloads.base import (
     PYTHON,
     WORKDIR,
@@ -34,6 +41,10 @@ _DRIVER, _WANTED, _REPORT, _SERVER = (
 )
 _AIPERF_FOLDER = "aiperf"
 _PROMPTS = "prompts.jsonl"
+
+_BEGINS = rf"{vllm_bench.CLIENT_BEGINS}|Phase .*\(profiling\) started"
+_ENDS = r"Phase .*\(profiling\) complete"
+"""What the clients print when their warm-up is over, and AIPerf when the measurement is."""
 
 _ENGINES = {
     "vllm": "vLLM",
@@ -153,7 +164,8 @@ def command(case: Case, options: OpenaiEndpointOptions) -> Command:
         {"PYTHONUNBUFFERED": "1"},
         files,
         {"report": _REPORT, "output": _SERVER},
-        vllm_bench.CLIENT_BEGINS,
+        _BEGINS,
+        _ENDS,
     )
 
 
@@ -267,6 +279,10 @@ def parse(
         metrics = sglang.metrics(report)
         load = sglang.load(report)
         problems = []
+    elif guidellm.is_report(report):
+        metrics = guidellm.metrics(report)
+        load = guidellm.load(report)
+        problems = guidellm.problems(report)
     else:
         client = vllm_bench.parse(b"", {"report": json.dumps(report).encode()}, None)
         metrics = dict(client.metrics)

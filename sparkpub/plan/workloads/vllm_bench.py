@@ -443,14 +443,19 @@ def _observed(
             "requests": requests,
             **_tokens(report, printed, requests),
             "batch_size": _batch_size(printed, options),
-            "measured_seconds": reading.number(
-                report.get("duration", report.get("elapsed_time"))
-            ),
+            "measured_seconds": _measured_seconds(report),
             "settings": {
                 name: value for name, value in settings.items() if value is not None
             },
         }
     )
+
+
+def _measured_seconds(report: Mapping[str, Any]) -> float | None:
+    """How long the measurement took: batches of mode latency run one after the other."""
+    if _kind(report) == "latency":
+        return sum(reading.numbers(report.get("latencies"))) or None
+    return reading.number(report.get("duration", report.get("elapsed_time")))
 
 
 def _tokens(

@@ -142,20 +142,20 @@ def _examine(stored: Stored) -> Examined:
 def _reread(stored: Stored, contents: Mapping[str, bytes]) -> Reread | None:
     record = stored.record
     kind = record.requested.workload.get("type")
-    if "log" not in contents or kind not in WORKLOADS:
+    # A tool that prints no log of its own has its report alone.
+    if contents.keys().isdisjoint(("log", "report")) or kind not in WORKLOADS:
         return None
+    log = contents.get("log", b"")
     workload = WORKLOADS[str(kind)]
-    given = {
-        name: value
-        for name, value in record.requested.workload.items()
-        if name != "type"
-    }
-    try:
-        options = workload.options.model_validate(given)
-    except ValidationError:
-        options = None  # an import that knows only some of the options
+    options = None
+    # An import knows some of the options at most: it was read without any, and is read again like that.
+    if record.plan.order != "as-published":
+        given = dict(record.requested.workload)
+        given.pop("type")
+        with suppress(ValidationError):
+            options = workload.options.model_validate(given)
     files = {role: content for role, content in contents.items() if role != "log"}
-    answer = workload.parse(contents["log"], files, options)
+    answer = workload.parse(log, files, options)
     return Reread(
         values={name: value.value for name, value in answer.metrics.items()},
         complete=answer.complete,
@@ -165,7 +165,7 @@ def _reread(stored: Stored, contents: Mapping[str, bytes]) -> Reread | None:
         ),
         epoch=answer.phases_epoch,
         series=_series(files) or _repeated(answer.samples),
-        printed={} if workload.printed is None else workload.printed(contents["log"]),
+        printed={} if workload.printed is None else workload.printed(log),
     )
 
 

@@ -189,7 +189,8 @@ def metric_mismatch(view: View) -> Iterator[Finding]:
         answer = view.evidence.of(stored).answer
         if answer is None:
             kind = record.requested.workload.get("type")
-            if record.file("log") is not None and kind not in WORKLOADS:
+            evidence = record.file("log") or record.file("report")
+            if evidence is not None and kind not in WORKLOADS:
                 unread[
                     f"a parser for the workload {kind!r}, to read log and report again"
                 ].append(stored)

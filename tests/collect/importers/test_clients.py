@@ -1,6 +1,12 @@
-"""Results of clients that measure a server: AIPerf, SGLang's bench_serving, llama-benchy."""
+"""Results of clients that measure a server: AIPerf, SGLang's bench_serving, llama-benchy, GuideLLM."""
 
+import csv
+import gzip
+import itertools
 import json
+import shutil
+import statistics
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +18,8 @@ from sparkpub.collect.importers.writing import Outcome
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.store import read_folder
+from sparkpub.review.checks import review
+from sparkpub.review.dataset import load as load_data
 
 RESULTS = Path(__file__).parents[2] / "data/imports"
 
@@ -27,7 +35,7 @@ def imported(
     return outcome, {item.record.workload: item.record for item in stored}
 
 
-@pytest.mark.parametrize("kind", ["aiperf", "sglang", "llama-benchy"])
+@pytest.mark.parametrize("kind", ["aiperf", "guidellm", "sglang", "llama-benchy"])
 def test_no_client_says_where_it_ran(kind: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--environment"):
         imported(kind, RESULTS / kind, tmp_path, environment=None)
@@ -214,9 +222,224 @@ def test_llama_benchy_says_nulls_where_all_requests_failed(tmp_path: Path) -> No
 
 
 def test_a_summary_of_sparkrun_does_not_say_enough(tmp_path: Path) -> None:
-    outcome, records = imported(
-        "llama-benchy", RESULTS / "llama-benchy/sparkrun-tiny.json", tmp_path
-    )
+    shutil.copy(RESULTS / "llama-benchy/sparkrun-tiny.json", tmp_path / "a.json")
+    outcome, records = imported("llama-benchy", tmp_path / "a.json", tmp_path / "data")
     assert records == {}
     assert len(outcome.refused) == 1
     assert "whether prefixes were cached" in outcome.refused[0].reason
+
+
+def test_llama_benchy_as_a_table_gives_the_means_of_each_load(tmp_path: Path) -> None:
+    """The CSV has the same columns as the JSON's means, at full precision; no context has a phase of its own here."""
+    source = RESULTS / "llama-benchy/tables/depth-conc.csv"
+    with source.open(newline="") as file:
+        rows = {row["test_name"]: row for row in csv.DictReader(file)}
+    outcome, records = imported("llama-benchy", source, tmp_path)
+    assert outcome.refused == []
+    assert len(records) == len(rows) / 2 == 4
+    for depth, clients in itertools.product((0, 64), (1, 2)):
+        at = f" @ d{depth}" if depth else ""
+        prompt = rows[f"pp64{at} (c{clients})"]
+        answer = rows[f"tg16{at} (c{clients})"]
+        behind = f"-d{depth}" if depth else ""
+        record = records[f"pp64-tg16{behind}-c{clients}"]
+        assert record.model == "tiny-llama-q8-0"
+        assert record.value("prompt_throughput_tok_s") == float(prompt["t_s_mean"])
+        assert record.value("output_throughput_tok_s") == float(answer["t_s_mean"])
+        assert record.value("ttft_mean_ms") == float(prompt["e2e_ttft_mean"])
+        assert record.value("ttft_p50_ms") is None
+        assert record.samples == {}
+
+
+def test_llama_benchy_in_markdown(tmp_path: Path) -> None:
+    _, records = imported(
+        "llama-benchy", RESULTS / "llama-benchy/tables/depth-conc-2.md", tmp_path
+    )
+    # | pp64 (c1) | 502.43 ± 121.00 | ... 97.95 ± 23.41 |, | tg16 (c1) | 717.30 ± 226.42 |
+    record = records["pp64-tg16-c1"]
+    assert record.value("prompt_throughput_tok_s") == 502.43
+    assert record.value("output_throughput_tok_s") == 717.30
+    assert record.value("ttft_mean_ms") == 97.95
+    assert records["pp64-tg16-d64-c2"].value("output_throughput_tok_s") == 336.99
+    assert "last modification" in record.unavailable["started"]
+
+
+def test_a_table_without_a_context_does_not_say_whether_prefixes_were_cached(
+    tmp_path: Path,
+) -> None:
+    source = RESULTS / "llama-benchy/tables/basic.md"
+    outcome, records = imported("llama-benchy", source, tmp_path)
+    assert records == {}
+    assert "whether prefixes were cached" in outcome.refused[0].reason
+
+
+def test_the_phase_of_the_context_in_a_table_shows_that_prefixes_were_cached(
+    tmp_path: Path,
+) -> None:
+    """The row `ctx_pp @ d64` has no lengths of its own and becomes no run."""
+    source = RESULTS / "llama-benchy/tables/sparkrun-tiny.csv"
+    _, records = imported("llama-benchy", source, tmp_path)
+    assert set(records) == {
+        f"pp64-tg16{depth}-c{clients}-cached"
+        for depth in ("", "-d64")
+        for clients in (1, 2)
+    }
+
+
+@pytest.mark.parametrize("cut", ["model,test_name\ntiny,pp64\ntiny", "a,b\n1,2\n", ""])
+def test_a_table_that_is_cut_short_or_another_one_is_no_result(
+    cut: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text(cut)
+    shutil.copy(RESULTS / "llama-benchy/vllm.json", tmp_path / "b.json")
+    outcome, records = imported("llama-benchy", tmp_path, tmp_path / "data")
+    assert len(records) == 1
+    said = {left.source: left.reason for left in (*outcome.refused, *outcome.skipped)}
+    assert "cut short" in said["a.csv"] or "not a result" in said["a.csv"]
+
+
+def test_the_yaml_of_sparkrun_is_read_in_place_of_its_other_files(
+    tmp_path: Path,
+) -> None:
+    """YAML, JSON and CSV of one call: three files, the same four loads and two phases of a context."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name in (
+        "sparkrun-tiny.yaml",
+        "sparkrun-tiny.json",
+        "tables/sparkrun-tiny.csv",
+    ):
+        shutil.copy(RESULTS / "llama-benchy" / name, folder)
+    written = json.loads((RESULTS / "llama-benchy/sparkrun-tiny.json").read_text())
+    outcome, records = imported("llama-benchy", folder, tmp_path / "data")
+    assert [(left.source, left.reason) for left in outcome.skipped] == [
+        ("sparkrun-tiny.csv", "the same results as sparkrun-tiny.yaml"),
+        ("sparkrun-tiny.json", "the same results as sparkrun-tiny.yaml"),
+    ]
+    assert outcome.refused == []
+    assert len(records) == len(written["benchmarks"]) == 6
+    for load in written["benchmarks"]:
+        depth = f"-d{load['context_size']}" if load["context_size"] else ""
+        phase = "-prefill" if load["is_context_prefill_phase"] else ""
+        record = records[f"pp64-tg16{depth}-c{load['concurrency']}-cached{phase}"]
+        assert record.value("output_throughput_tok_s") == load["tg_throughput"]["mean"]
+        assert record.started.value.startswith("2026-11-21T15:27:08")
+        assert record.started.zone == "utc"
+
+
+@pytest.mark.parametrize("text", ["a: [", "sparkrun_benchmark: 3", "[]"])
+def test_yaml_that_is_not_of_sparkrun(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(text)
+    shutil.copy(RESULTS / "llama-benchy/vllm.json", tmp_path / "b.json")
+    outcome, records = imported("llama-benchy", tmp_path, tmp_path / "data")
+    assert len(records) == 1
+    left = [*outcome.refused, *outcome.skipped]
+    assert [item.source for item in left] == ["a.yaml"]
+
+
+def test_guidellm_makes_a_run_of_each_strategy(tmp_path: Path) -> None:
+    source = RESULTS / "guidellm/two-strategies.json.gz"
+    written = json.loads(gzip.decompress(source.read_bytes()))["benchmarks"]
+    outcome, records = imported("guidellm", source, tmp_path)
+    assert outcome.refused == []
+    # 6 requests of 32 and 8 tokens, 1 and 2 streams, to the interface for chats.
+    assert set(records) == {
+        f"chat-completions-in32-out8-c{streams}-n6" for streams in (1, 2)
+    }
+    for benchmark in written:
+        streams = benchmark["config"]["strategy"]["streams"]
+        record = records[f"chat-completions-in32-out8-c{streams}-n6"]
+        given = benchmark["metrics"]
+        requests = benchmark["requests"]["successful"]
+        assert (record.model, record.status) == ("tiny-llama-q8-0", "ok")
+        assert record.observed.requests == len(requests) == 6
+        # Rates are sums over the duration, which the requests themselves show.
+        seconds = benchmark["duration"]
+        tokens = sum(request["output_tokens"] for request in requests)
+        assert record.value("output_throughput_tok_s") == pytest.approx(
+            tokens / seconds
+        )
+        assert record.value("request_throughput_req_s") == pytest.approx(6 / seconds)
+        latencies = [1e3 * request["request_latency"] for request in requests]
+        assert record.value("request_latency_mean_ms") == pytest.approx(
+            statistics.fmean(latencies)
+        )
+        assert record.value("request_latency_max_ms") == pytest.approx(max(latencies))
+        for request in requests:
+            # What is called inter-token latency is the time after the first token over the other tokens.
+            timings = request["info"]["timings"]
+            after = timings["last_token_iteration"] - timings["first_token_iteration"]
+            each = 1e3 * after / (request["output_tokens"] - 1)
+            assert request["inter_token_latency_ms"] == pytest.approx(each, rel=1e-6)
+        assert record.value("tpot_p99_ms") == pytest.approx(
+            given["inter_token_latency_ms"]["successful"]["percentiles"]["p99"]
+        )
+        assert record.value("ttft_p50_ms") == pytest.approx(
+            given["time_to_first_token_ms"]["successful"]["percentiles"]["p50"]
+        )
+        assert record.started.zone == "utc"
+        began = datetime.fromtimestamp(benchmark["start_time"], UTC)
+        assert record.started.value.startswith(began.strftime("%Y-%m-%dT%H:%M:%S"))
+    findings = review(load_data(tmp_path)).findings
+    # The figures are read again from the report, which is all the evidence there is.
+    assert "metric-mismatch" not in {finding.check for finding in findings}
+
+
+def test_figures_that_differ_from_their_report_are_found_without_a_log(
+    tmp_path: Path,
+) -> None:
+    imported("guidellm", RESULTS / "guidellm/c2.json", tmp_path)
+    (stored,) = read_folder(tmp_path / "c")
+    path = tmp_path / "c" / f"{stored.record.stem}.json"
+    record = json.loads(path.read_text())
+    record["metrics"]["output_throughput_tok_s"]["value"] *= 1.2
+    path.write_text(json.dumps(record))
+    found = [
+        item.check
+        for item in review(load_data(tmp_path)).findings
+        if item.severity == "error"
+    ]
+    assert found == ["metric-mismatch"]
+
+
+def test_guidellm_says_what_it_warns_of_and_what_failed(tmp_path: Path) -> None:
+    source = tmp_path / "a.json"
+    document = json.loads((RESULTS / "guidellm/c2.json").read_text())
+    (benchmark,) = document["benchmarks"]
+    assert "generation delay" in benchmark["warnings"][0]["message"]
+    benchmark["metrics"]["request_totals"] |= {"errored": 2, "incomplete": 1}
+    source.write_text(json.dumps(document))
+    _, records = imported("guidellm", source, tmp_path / "some")
+    (record,) = records.values()
+    texts = [event.text for event in record.events]
+    assert any("generation delay" in text for text in texts)
+    assert "2 requests failed" in texts
+    assert "1 requests were cut off" in texts
+    benchmark["metrics"]["request_totals"]["successful"] = 0
+    source.write_text(json.dumps(document))
+    _, records = imported("guidellm", source, tmp_path / "none")
+    (record,) = records.values()
+    assert (record.status, record.metrics) == ("failed", {})
+
+
+def test_guidellm_in_one_piece_at_a_rate_without_known_lengths(tmp_path: Path) -> None:
+    document = json.loads((RESULTS / "guidellm/c2.json").read_text())
+    (benchmark,) = document["benchmarks"]
+    benchmark["config"]["backend"] |= {
+        "stream": False,
+        "request_format": "/v1/completions",
+    }
+    benchmark["config"]["strategy"] = {"type_": "constant", "rate": 2.5}
+    benchmark["metrics"]["time_to_first_token_ms"]["successful"]["count"] = 0
+    benchmark["start_time"] = None
+    source = tmp_path / "a.json"
+    source.write_text(json.dumps(document))
+    _, records = imported("guidellm", source, tmp_path / "rate")
+    (workload,) = records
+    assert workload == "completions-whole-at-constant-in32-out8-rate2.5-n4"
+    assert records[workload].value("ttft_mean_ms") is None
+    assert "last modification" in records[workload].unavailable["started"]
+    document["config"]["spec"]["data"] = [{"kind": "huggingface"}]
+    source.write_text(json.dumps(document))
+    outcome, _ = imported("guidellm", source, tmp_path / "data")
+    assert "name it with --workload" in outcome.refused[0].reason

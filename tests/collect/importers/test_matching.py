@@ -12,7 +12,7 @@ from sparkpub.plan.matrix import Matrix
 from sparkpub.record.store import read_folder
 
 IMPORTS = Path(__file__).parents[2] / "data/imports"
-LLAMA = {"type": "llama-bench", "repetitions": 5}
+LLAMA = {"type": "llama-bench", "repetitions": 5, "warmup": 0}
 SERVE = {"type": "vllm-bench", "mode": "serve", "batch_size": 32}
 
 
@@ -70,6 +70,10 @@ def test_tests_of_llama_bench_join_the_workloads_that_ask_for_them(
     )
     assert cells == []
     assert "plain: its cache_type_v is q8_0 in place of None" in refused[0]
+    # The tool was told of no repetition that does not count, as our own runs of it are.
+    warm = matrix(name, values=values | {"warmup": 1}, both=both | {"warmup": 1})
+    _, refused = joined("llama-bench", source, tmp_path / "warm", warm)
+    assert "both: its warmup is 0 in place of 1" in refused[0]
 
 
 @pytest.mark.parametrize(

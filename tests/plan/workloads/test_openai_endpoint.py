@@ -7,6 +7,7 @@ client used the server at the same time.
 
 import http.server
 import json
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 from pydantic import ValidationError
 
 from sparkpub.plan.environments import Server
-from sparkpub.plan.workloads import openai_endpoint, vllm_bench
+from sparkpub.plan.workloads import openai_endpoint
 from sparkpub.plan.workloads.base import Answer, Case
 from sparkpub.plan.workloads.openai_endpoint import OpenaiEndpointOptions
 from sparkpub.record.errors import WorkloadError
@@ -290,9 +291,34 @@ def test_both_clients_get_the_same_load() -> None:
     )["clients"]
     assert [client["name"] for client in chosen] == ["aiperf"]
     assert chosen[0]["argv"][-1] == "--x"
-    assert (
-        openai_endpoint.command(case(), LOAD).measured_from == vllm_bench.CLIENT_BEGINS
+
+
+@pytest.mark.parametrize(
+    ("before", "begins", "ends"),
+    [
+        ("Warmup run completed.", "Starting main benchmark run...", None),
+        # AIPerf 0.13.0 as it printed, a run with a warm-up.
+        (
+            "15:16:19.428 NOTICE   Phase warmup (warmup) started | phase_index=0 | target: 2 requests (runner.py:660)",
+            "15:16:26.475 NOTICE   Phase profiling (profiling) started | phase_index=1 | profiling_index=0",
+            "15:16:36.511 NOTICE   Phase profiling (profiling) complete | completed=12, cancelled=0, errors=0",
+        ),
+    ],
+)
+def test_the_measurement_lies_between_the_lines_of_the_client(
+    before: str, begins: str, ends: str | None
+) -> None:
+    command = openai_endpoint.command(case(), LOAD)
+    assert command.measured_from is not None
+    assert command.measured_until is not None
+    assert re.search(command.measured_from, begins)
+    assert not re.search(command.measured_from, before)
+    during = (
+        "15:16:28.743 NOTICE   Phase profiling (profiling) sending complete | sent=12"
     )
+    for line in (before, begins, during):
+        assert not re.search(command.measured_until, line)
+    assert ends is None or re.search(command.measured_until, ends)
 
 
 def test_what_must_be_declared() -> None:

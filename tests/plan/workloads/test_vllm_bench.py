@@ -205,6 +205,8 @@ def test_a_real_run_in_mode_latency() -> None:
     assert value["output_throughput_tok_s"] == pytest.approx(8 * 128 / 0.7264679242)
     first, *rest = answer.samples["request_latency_mean_ms"]
     assert (first, len(rest)) == (pytest.approx(725.564286), 4)
+    # Five batches, one after the other, at the mean printed above: the measured phase.
+    assert answer.observed.measured_seconds == pytest.approx(5 * 0.7264679242)
     assert value["weights_gib"] == 14.29
 
 

@@ -1,0 +1,117 @@
+"""Telemetry that lay beside a report, in our own columns: of our sampler, or of `nvidia-smi --query-gpu`.
+
+`nvidia-smi --query-gpu=timestamp,power.draw,… --format=csv -l 1` is what most people leave running. Its times are the
+machine's local clock, as those of the reports are.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sparkpub.plan.workloads import reading
+from sparkpub.record.telemetry import COLUMNS, TEXT_COLUMNS
+
+_OURS = "elapsed_seconds"
+_MIB_PER_GIB = 1024
+_COLUMNS: Mapping[str, str] = {
+    "utilization.gpu": "gpu_utilization_percent",
+    "utilization.memory": "gpu_memory_utilization_percent",
+    "memory.used": "gpu_memory_used_gib",
+    "temperature.gpu": "gpu_temp_celsius",
+    "power.draw": "gpu_power_watt",
+    "power.draw.instant": "gpu_power_watt",
+    "clocks.sm": "gpu_clock_sm_mhz",
+    "clocks.current.sm": "gpu_clock_sm_mhz",
+    "clocks.mem": "gpu_clock_mem_mhz",
+    "clocks.current.memory": "gpu_clock_mem_mhz",
+    "pstate": "gpu_performance_state",
+    "clocks_throttle_reasons.active": "gpu_throttle_reasons",
+    "clocks_event_reasons.active": "gpu_throttle_reasons",
+}
+"""What nvidia-smi calls a sensor (`nvidia-smi --help-query-gpu`), and our column."""
+_GPU = ("index", "uuid", "pci.bus_id", "gpu_uuid", "gpu_bus_id")
+"""Columns that tell GPUs apart."""
+_UNIT = re.compile(r"\s*\[[^\]]*\]$")
+_TIMES = ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S")
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Telemetry as CSV in our columns; without content `problem` says why what lay there is not used. A CSV of another
+    kind, such as a table of results, is no telemetry and no problem."""
+
+    content: bytes = b""
+    problem: str | None = None
+
+
+def samples(content: bytes, started: datetime | None) -> Samples:
+    """Telemetry from CSV. `started` is when the run began, on the machine's clock, which nvidia-smi's times need."""
+    text = reading.text(content)
+    if text.lstrip("#\n").startswith(_OURS) or f"\n{_OURS}," in text:
+        return Samples(content)
+    rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text))]
+    rows = [row for row in rows if row]
+    if not rows or "timestamp" not in rows[0]:
+        return Samples()
+    names = [_UNIT.sub("", name) for name in rows[0]]
+    table = [
+        dict(zip(names, row, strict=True)) for row in rows[1:] if len(row) == len(names)
+    ]
+    if started is None:
+        problem = "the telemetry beside it has times of day, and the report has none"
+        return Samples(problem=problem)
+    for name in _GPU:
+        if len({row.get(name) for row in table}) > 1:
+            return Samples(problem="the telemetry beside it is of several GPUs")
+    return Samples(_written(list(_converted(table, started))))
+
+
+def _converted(
+    table: list[dict[str, str]], started: datetime
+) -> Iterator[dict[str, str]]:
+    """Each row with our columns; one without a time is left out."""
+    for row in table:
+        time = _time(row["timestamp"])
+        if time is None:
+            continue
+        ours = {_OURS: f"{(time - started).total_seconds():.3f}"}
+        for theirs, column in _COLUMNS.items():
+            value = _value(column, row.get(theirs, ""))
+            if value:
+                ours[column] = value
+        yield ours
+
+
+def _value(column: str, text: str) -> str:
+    """A cell in our unit; empty for `[N/A]` and for whatever is no number."""
+    if column in TEXT_COLUMNS:
+        return "" if text.startswith("[") else text
+    number = reading.number(text.partition(" ")[0])
+    if number is None:
+        return ""
+    if column == "gpu_memory_used_gib":
+        number /= _MIB_PER_GIB
+    return f"{number:g}"
+
+
+def _time(text: str) -> datetime | None:
+    for form in _TIMES:
+        try:
+            return datetime.strptime(text, form)  # noqa: DTZ007 - a local clock, like that of the report
+        except ValueError:
+            continue
+    return None
+
+
+def _written(rows: list[dict[str, str]]) -> bytes:
+    """CSV with those of our columns that hold anything."""
+    filled = {column for row in rows for column in row}
+    columns = [column for column in COLUMNS if column in filled]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()

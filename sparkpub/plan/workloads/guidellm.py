@@ -1,0 +1,97 @@
+"""One benchmark of GuideLLM's JSON report: a strategy (streams, or requests per second) with its metrics.
+
+Format: vllm-project/guidellm, `src/guidellm/schemas` (report version 2). Every metric has statistics over the requests
+that succeeded. What GuideLLM calls inter-token latency is the time after the first token divided by the remaining
+tokens of a request, which is our time per output token; its own time per output token has the first token in it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sparkpub.plan.workloads import reading
+from sparkpub.record.record import MetricValue
+
+_RATES = {
+    "output_throughput_tok_s": "output_tokens_per_second",
+    "total_throughput_tok_s": "tokens_per_second",
+    "request_throughput_req_s": "requests_per_second",
+}
+_MILLISECONDS = {
+    "ttft": "time_to_first_token_ms",
+    "tpot": "inter_token_latency_ms",
+}
+_STATISTICS = {
+    "mean": "mean",
+    "min": "min",
+    "p50": "percentiles.p50",
+    "p90": "percentiles.p90",
+    "p95": "percentiles.p95",
+    "p99": "percentiles.p99",
+    "max": "max",
+}
+
+
+def is_report(report: Mapping[str, Any]) -> bool:
+    """Whether a JSON object is a benchmark of GuideLLM."""
+    return report.get("type_") == "generative_benchmark" and "metrics" in report
+
+
+def metrics(report: Mapping[str, Any]) -> dict[str, MetricValue]:
+    """The metrics of a benchmark; none where no request succeeded, since the tool gives zeros then."""
+    if not _succeeded(report):
+        return {}
+    rates = {
+        name: f"metrics.{theirs}.successful.mean" for name, theirs in _RATES.items()
+    }
+    found = reading.metrics_at(report, rates, "report")
+    found |= _distribution(report, "request_latency", "request_latency", scale=1e3)
+    for stem, theirs in _MILLISECONDS.items():
+        found |= _distribution(report, stem, theirs)
+    return found | reading.metrics_at(
+        report, {"measured_time_ms": "duration"}, "report", scale=1e3
+    )
+
+
+def _distribution(
+    report: Mapping[str, Any], stem: str, theirs: str, scale: float = 1.0
+) -> dict[str, MetricValue]:
+    if not reading.number(reading.at(report, f"metrics.{theirs}.successful.count")):
+        return {}  # an answer in one piece has no first token, and zeros in its place
+    paths = {
+        f"{stem}_{key}_ms": f"metrics.{theirs}.successful.{statistic}"
+        for key, statistic in _STATISTICS.items()
+    }
+    return reading.metrics_at(report, paths, "report", scale=scale)
+
+
+def _succeeded(report: Mapping[str, Any]) -> int | None:
+    return reading.positive_int(reading.at(report, "metrics.request_totals.successful"))
+
+
+def load(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Requests and mean lengths that were really processed, as fields of `Observed`."""
+    lengths = "metrics.{}_token_count.successful.mean"
+    return {
+        "requests": _succeeded(report),
+        "input_tokens_mean": reading.number(
+            reading.at(report, lengths.format("prompt"))
+        ),
+        "output_tokens_mean": reading.number(
+            reading.at(report, lengths.format("output"))
+        ),
+        "measured_seconds": reading.number(report.get("duration")),
+    }
+
+
+def problems(report: Mapping[str, Any]) -> list[str]:
+    """Requests that failed or were cut off, and what the tool itself warns of."""
+    found = []
+    for name, words in {"errored": "failed", "incomplete": "were cut off"}.items():
+        count = reading.number(reading.at(report, f"metrics.request_totals.{name}"))
+        if count:
+            found.append(f"{count:g} requests {words}")
+    for warning in reading.objects(report.get("warnings")):
+        text = reading.word(warning.get("message"))
+        if text is not None:
+            found.append(f"GuideLLM warns: {text}")
+    return found
