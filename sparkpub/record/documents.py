@@ -308,7 +308,8 @@ def _refuse_scalar(event: yaml.ScalarEvent) -> None:
     value = event.value
     if len(value) > MOST_CHARACTERS:
         raise _UnboundedError(f"a text of {len(value):,} characters", event)
-    unwanted = outside.CONTROL.search(value)
+    # Lines that end as on Windows are text: sparkrun exports a CSV within its YAML.
+    unwanted = outside.CONTROL.search(value.replace("\r\n", "\n"))
     if unwanted is not None:
         raise _UnboundedError(f"a control character, U+{ord(unwanted[0]):04X}", event)
     if plain and _NUMBER.fullmatch(value):
