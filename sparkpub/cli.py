@@ -274,12 +274,18 @@ def import_(
     default=None,
     help="Check pages and claims in this folder too. [default: site_src, for the default DIR]",
 )
+@click.option(
+    "--deep",
+    is_flag=True,
+    help="Read every file again, also of campaigns in which nothing changed since the last check.",
+)
 def check(
     data: Path,
     as_json: bool,
     github: bool,
     fail_on: Literal["error", "warning"],
     sources: Path | None,
+    deep: bool,
 ) -> None:
     """Run the data-quality checks over runs, claims and pages.
 
@@ -287,8 +293,10 @@ def check(
     """
     from sparkpub.review.checks import reviewing
     from sparkpub.review.dataset import load
+    from sparkpub.review.memory import Keeper
 
-    dataset = load(data, skip=lambda _: None)
+    keeper = None if deep else Keeper.of_user()
+    dataset = load(data, skip=lambda _: None, keeper=keeper)
     if sources is None and data == DEFAULT_DATA and _SITE.is_dir():
         sources = _SITE
     if sources is None:
@@ -318,10 +326,13 @@ def claims(data: Path, sources: Path, as_json: bool) -> None:
     """
     from sparkpub.review.claims import ledger
     from sparkpub.review.dataset import load
+    from sparkpub.review.memory import Keeper
     from sparkpub.site.build import SiteOptions, publish
     from sparkpub.site.prose import uses
 
-    verdicts = publish(load(data), SiteOptions(sources)).verdicts
+    verdicts = publish(
+        load(data, keeper=Keeper.of_user()), SiteOptions(sources)
+    ).verdicts
     click.echo(
         ledger.as_json(verdicts)
         if as_json
@@ -340,9 +351,12 @@ def values(filter_text: str, data: Path, sources: Path) -> None:
     Example: sparkpub values "mean peak_memory deepseek"
     """
     from sparkpub.review.dataset import load
+    from sparkpub.review.memory import Keeper
     from sparkpub.site.build import SiteOptions, names, publish
 
-    for line in names(publish(load(data), SiteOptions(sources)), filter_text):
+    for line in names(
+        publish(load(data, keeper=Keeper.of_user()), SiteOptions(sources)), filter_text
+    ):
         click.echo(line)
 
 
@@ -402,9 +416,10 @@ def stats(
     from sparkpub.review import tables
     from sparkpub.review.checks import review
     from sparkpub.review.dataset import load
+    from sparkpub.review.memory import Keeper
     from sparkpub.review.summary import statistics
 
-    dataset = load(data)
+    dataset = load(data, keeper=Keeper.of_user())
     found = statistics(dataset, review(dataset).frames, **asked)
     click.echo(tables.render(found, form or "text"), nl=False)
 
@@ -425,20 +440,35 @@ def stats(
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=click.Path(path_type=Path),
     required=True,
-    help="File to write.",
+    help="File to write; with --partitioned, folder.",
 )
-def export(data: Path, form: str, output: Path) -> None:
+@click.option(
+    "--partitioned",
+    is_flag=True,
+    help="Write a Parquet file per campaign, as DuckDB, Polars and Spark read it.",
+)
+def export(data: Path, form: str, output: Path, partitioned: bool) -> None:
     """The tidy table: one row per run and metric, with the reason where a run is not in the figures.
 
     Example: sparkpub export --format parquet -o runs.parquet
     """
     from sparkpub.review.checks import review
     from sparkpub.review.dataset import load
-    from sparkpub.review.export import FORMATS, table
+    from sparkpub.review.export import FORMATS, table, write_partitioned
+    from sparkpub.review.memory import Keeper
 
-    write_atomic(output, FORMATS[form](table(review(load(data)))))
+    if partitioned and form != "parquet":
+        raise click.UsageError("--partitioned writes Parquet: add --format parquet")
+    if output.is_dir() is not partitioned and output.exists():
+        what = "a file" if partitioned else "a folder"
+        raise click.UsageError(f"{output} is {what}: name another place")
+    found = review(load(data, keeper=Keeper.of_user()))
+    if partitioned:
+        write_partitioned(found, output)
+    else:
+        write_atomic(output, FORMATS[form](table(found)))
 
 
 @cli.command()
@@ -466,6 +496,7 @@ def render(data: tuple[Path, ...], out: Path, **given: Any) -> None:
     Example: sparkpub render --out docs
     """
     from sparkpub.review.dataset import load
+    from sparkpub.review.memory import Keeper
     from sparkpub.site import disk
     from sparkpub.site.build import SiteOptions, build, refuse
     from sparkpub.site.history import last_commits
@@ -473,7 +504,7 @@ def render(data: tuple[Path, ...], out: Path, **given: Any) -> None:
     folders = list(data) or [DEFAULT_DATA]
     commits = last_commits(Path.cwd(), folders) if given["repo_url"] else {}
     options = SiteOptions(commits=commits, **given)
-    dataset = load(*folders)
+    dataset = load(*folders, keeper=Keeper.of_user())
     refuse(dataset, options)
     tree = build(dataset, options)
     click.echo(

@@ -194,3 +194,17 @@ def test_check_reads_pages_only_with_the_data_they_are_about(tmp_path: Path) -> 
     )
     assert "unbound-number" not in alone.stdout
     assert f"{post}:1: '5 GiB' is typed into the text" in with_pages.stdout
+
+
+def test_a_partitioned_export_is_a_folder_of_parquet(tmp_path: Path) -> None:
+    data = ("export", "data/comprehensive", "--partitioned")
+    out = str(tmp_path / "parts")
+    assert "Parquet" in refused(sparkpub(*data, "-o", out))
+    assert sparkpub(*data, "--format", "parquet", "-o", out).returncode == 0
+    assert (tmp_path / "parts" / "campaign=phase1" / "part-0.parquet").is_file()
+    file = tmp_path / "rows.csv"
+    file.write_text("mine")
+    done = sparkpub(*data, "--format", "parquet", "-o", str(file))
+    assert "is a file" in refused(done)
+    assert "is a folder" in refused(sparkpub("export", "-o", out))
+    assert file.read_text() == "mine"

@@ -28,12 +28,24 @@ EVIDENCE_CAP = 64 * 2**20
 DEFAULT_DATA = Path("data/comprehensive")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stored:
-    """A record together with where it lies."""
+    """A run: its record, and where it lies. A record that is not `given` is read when somebody asks for it."""
 
-    record: Record
+    given: Record | None
     path: Path
+    known_id: str = ""
+    """The id of a run whose record is not given."""
+
+    @cached_property
+    def record(self) -> Record:
+        """The record. Raises RecordError where it has to be read and cannot be."""
+        return self.given or read_record(self.path).record
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        return self.known_id or self.record.run_id
 
     @cached_property
     def sha256(self) -> str:

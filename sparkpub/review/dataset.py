@@ -1,14 +1,13 @@
 """Data folders -> validated records, by campaign.
 
 `load` is strict: one damaged record stops it, unless the caller asks to skip (the preview does, with a line in
-its log). A `Loader` knows parsed records by path, size and modification time, and reads only what changed.
+its log). A `Loader` reads only what changed since it read last and, with a keeper, since any command read last.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.matrix import Matrix
@@ -22,11 +21,7 @@ from sparkpub.record.store import (
     read_record,
     record_paths,
 )
-
-FileState = tuple[int, int]
-"""Size in bytes and modification time in nanoseconds."""
-EvidenceState = tuple[int, list[int | None]]
-"""A run, by identity, and when each of its files was modified."""
+from sparkpub.review.memory import FileState, FolderState, Keeper, Memory, state_of
 
 
 @dataclass(frozen=True)
@@ -36,8 +31,8 @@ class CampaignData:
     info: Campaign
     folder: Path
     runs: tuple[Stored, ...]
-    kept: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What was worked out from this campaign and nothing else: as long as it does not change, it holds."""
+    memory: Memory = field(default_factory=Memory, compare=False, repr=False)
+    """What was worked out from this campaign and nothing else: as long as no file of it changes, it holds."""
 
     @property
     def name(self) -> str:
@@ -57,11 +52,9 @@ class CampaignData:
     @cached_property
     def matrix(self) -> Matrix | None:
         """The matrix as run, or None for an import without one."""
-        return (
-            None
-            if self.info.matrix is None
-            else matrices.from_document(self.info.matrix, str(self.folder))
-        )
+        if self.info.matrix is None:
+            return None
+        return matrices.from_document(self.info.matrix, str(self.folder))
 
     @cached_property
     def axes(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
@@ -89,15 +82,16 @@ class CampaignData:
         if self.matrix is not None:
             return self.matrix.baseline_environment
         names = [record.environment for record in self.records]
-        return "native" if "native" in names else next(iter(names), "")
+        if "native" in names:
+            return "native"
+        return next(iter(names), "")
 
     @property
     def margin_percent(self) -> float:
         """The equivalence margin that the matrix declares, or the default of one."""
-        default = Matrix.model_fields["equivalence_margin_percent"].default
-        return float(
-            default if self.matrix is None else self.matrix.equivalence_margin_percent
-        )
+        if self.matrix is not None:
+            return float(self.matrix.equivalence_margin_percent)
+        return float(Matrix.model_fields["equivalence_margin_percent"].default)
 
     @cached_property
     def margin_declared(self) -> bool:
@@ -129,7 +123,7 @@ class Dataset:
     @cached_property
     def by_id(self) -> Mapping[str, Stored]:
         """Run id to run."""
-        return {stored.record.run_id: stored for stored in self.runs}
+        return {stored.run_id: stored for stored in self.runs}
 
     def campaign(self, name: str) -> CampaignData:
         """One campaign. Raises RecordError naming those there are."""
@@ -142,20 +136,35 @@ class Dataset:
         return self.campaigns[name]
 
 
-def load(data: Path, *more: Path, skip: Callable[[str], None] | None = None) -> Dataset:
+def load(
+    data: Path,
+    *more: Path,
+    skip: Callable[[str], None] | None = None,
+    keeper: Keeper | None = None,
+) -> Dataset:
     """Every campaign of the data folders, read once; see `Loader.load`."""
-    return Loader().load(data, *more, skip=skip)
+    return Loader(keeper).load(data, *more, skip=skip)
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """A campaign as a loader last saw it."""
+
+    state: FolderState
+    campaign: CampaignData
 
 
 class Loader:
     """Reads data folders again and again, as a preview does, and parses only what changed since the last time.
 
-    A campaign in which no file changed is the same object as before, so that what was worked out from it holds.
+    A campaign in which no file changed is the same object as before, so that what was worked out from it holds. With a
+    keeper, records that an earlier command found whole are not read until somebody asks for them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, keeper: Keeper | None = None) -> None:
+        self._keeper = keeper
         self._records: dict[Path, tuple[FileState, Stored]] = {}
-        self._campaigns: dict[Path, tuple[CampaignData, list[EvidenceState]]] = {}
+        self._campaigns: dict[Path, _Loaded] = {}
 
     def load(
         self, data: Path, *more: Path, skip: Callable[[str], None] | None = None
@@ -166,12 +175,12 @@ class Loader:
         """
         campaigns: dict[str, CampaignData] = {}
         problems: list[str] = []
-        for folder in (
-            folder for root in (data, *more) for folder in campaign_folders(root)
-        ):
-            loaded, damage = self._campaign(folder)
-            problems += damage
-            if loaded is not None:
+        for root in (data, *more):
+            for folder in campaign_folders(root):
+                loaded, damage = self._campaign(folder)
+                problems += damage
+                if loaded is None:
+                    continue
                 first = campaigns.setdefault(loaded.name, loaded)
                 if first is not loaded:
                     places = f"{first.folder} and {folder}"
@@ -188,71 +197,73 @@ class Loader:
 
     def _campaign(self, folder: Path) -> tuple[CampaignData | None, list[str]]:
         """One campaign's folder, None where campaign.json is damaged; and each damaged file as one line."""
-        runs, problems = [], []
-        for path in record_paths(folder):
-            try:
-                runs.append(self._record(path))
-            except RecordError as error:
-                problems += error.lines()
+        state = state_of(folder)
+        known = self._campaigns.get(folder)
+        if known is not None and known.state == state:
+            return known.campaign, []
+        memory = Memory(folder, state, self._keeper)
+        runs, problems = self._runs(folder, state, memory)
         try:
             info = read_campaign(folder)
         except RecordError as error:
             return None, problems + error.lines()
-        runs.sort(
-            key=lambda stored: (
-                stored.record.started.value,
-                stored.record.plan.position,
-                stored.record.run_id,
-            )
-        )
-        evidence = [
-            (
-                id(run),
-                [_modified(run.evidence_path(item)) for item in run.record.evidence],
-            )
-            for run in runs
-        ]
-        known, then = self._campaigns.get(folder, (None, None))
-        if known is None or known.info != info or then != evidence:
-            known = CampaignData(info, folder, tuple(runs))
-            self._campaigns[folder] = known, evidence
-        return known, problems
+        campaign = CampaignData(info, folder, runs, memory)
+        if not problems:
+            self._campaigns[folder] = _Loaded(state, campaign)
+        return campaign, problems
 
-    def _record(self, path: Path) -> Stored:
-        try:
-            status = path.stat()
-        except OSError as error:
-            what = f"cannot be read: {error.strerror}"
-            raise RecordError(
-                what, where=str(path), remedy="restore it from git"
-            ) from None
-        state = (status.st_size, status.st_mtime_ns)
+    def _runs(
+        self, folder: Path, state: FolderState, memory: Memory
+    ) -> tuple[tuple[Stored, ...], list[str]]:
+        """The runs in the order in which they ran, and each damaged file as one line."""
+        listed = memory.document(_RUNS)
+        if listed is not None:
+            runs = [Stored(None, folder / name, run) for run, name in listed]
+            return tuple(runs), []
+        runs, problems = [], []
+        for path in record_paths(folder):
+            try:
+                runs.append(self._record(path, state.get(path.name)))
+            except RecordError as error:
+                problems += error.lines()
+        runs.sort(key=_when)
+        if not problems:
+            memory.keep(_RUNS, [(run.run_id, run.path.name) for run in runs])
+        return tuple(runs), problems
+
+    def _record(self, path: Path, state: FileState | None) -> Stored:
+        """A record, as it was read before where its file did not change."""
         known = self._records.get(path)
-        if known is None or known[0] != state:
-            known = state, read_record(path)
-            self._records[path] = known
-        return known[1]
+        if known is not None and known[0] == state:
+            return known[1]
+        stored = read_record(path)
+        if state is not None:
+            self._records[path] = state, stored
+        return stored
 
 
-def _modified(path: Path) -> int | None:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return None
+_RUNS = ("runs",)
+"""Under which a campaign's memory holds the id and file name of each run."""
+
+
+def _when(stored: Stored) -> tuple[str, int, str]:
+    """What runs are ordered by: time, then place in the plan."""
+    record = stored.record
+    return record.started.value, record.plan.position, record.run_id
 
 
 def _identity_problems(campaigns: Mapping[str, CampaignData]) -> list[str]:
     """Run ids that stand twice, and quarantines that name no run."""
-    problems, seen = [], dict[str, Path]()
+    problems = []
+    seen: dict[str, Path] = {}
     for campaign in campaigns.values():
         for stored in campaign.runs:
-            other = seen.setdefault(stored.record.run_id, stored.path)
+            other = seen.setdefault(stored.run_id, stored.path)
             if other != stored.path:
-                text = f"run_id: {stored.record.run_id} stands twice, {stored.path} and {other.name}; remove the copy"
+                text = f"run_id: {stored.run_id} stands twice, {stored.path} and {other.name}; remove the copy"
                 problems.append(text)
-        for run in sorted(
-            set(campaign.quarantined) - {record.run_id for record in campaign.records}
-        ):
+        runs = {stored.run_id for stored in campaign.runs}
+        for run in sorted(set(campaign.quarantined) - runs):
             text = f"quarantined: {run} is no run of this campaign, {campaign.folder}/campaign.json; correct the run id"
             problems.append(text)
     return problems

@@ -1,61 +1,114 @@
-"""The tidy table, one row per run and metric, in the formats that people load elsewhere."""
+"""The tidy table, one row per run and metric, in the formats that people load elsewhere.
 
-import hashlib
+The table of each campaign is kept in its memory, so that a table of a hundred thousand runs is put together and not
+made again. Arrow holds it: pandas, Polars and DuckDB read what is written here.
+"""
+
+import csv as spreadsheets
 import io
 import json
-from collections.abc import Callable, Mapping
-from importlib import metadata
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sparkpub.record.store import write_atomic
 from sparkpub.review.checks import Review
-from sparkpub.review.frame import FIELDS
+from sparkpub.review.frame import FIELDS, Frame
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import pyarrow as pa
+
+_TYPES = {"iteration": "int64", "position": "int64", "quarantined": "bool"}
+_TYPES |= {"value": "double"}
+"""Type of a column that is not text. Text is stored as a list of its distinct values and their places."""
+_ROWS = ("rows",)
+PART = "part-0.parquet"
 
 
-def table(review: Review) -> "pd.DataFrame":
-    """The rows of every campaign's frame, with NaN where a metric is not available."""
-    import pandas as pd  # noqa: PLC0415 - half a second, for which only the exports shall wait
+def table(review: Review) -> "pa.Table":
+    """The rows of every campaign, null where there is no value; text as dictionaries."""
+    import pyarrow as pa  # noqa: PLC0415 - only the exports shall wait for it
 
-    return pd.DataFrame(_rows(review), columns=list(FIELDS))
+    parts = [campaign_table(frame) for frame in review.frames.values()]
+    if not parts:
+        return pa.Table.from_pylist([], schema=_schema())
+    return pa.concat_tables(parts).unify_dictionaries()
 
 
-def _rows(review: Review) -> list[tuple[object, ...]]:
-    return [row for frame in review.frames.values() for row in frame.rows()]
+def campaign_table(frame: Frame) -> "pa.Table":
+    """The rows of one campaign, from its memory where they are known."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    memory = frame.campaign.memory
+    what = (*_ROWS, pa.__version__, *sorted(frame.out.items()))
+    data = memory.data(what)
+    if data is None:
+        made = _made(frame)
+        stream = pa.BufferOutputStream()
+        with pa.ipc.new_stream(stream, made.schema) as writer:
+            writer.write_table(made)
+        memory.keep_data(what, stream.getvalue().to_pybytes())
+        return made
+    return pa.ipc.open_stream(data).read_all()
 
 
-def csv(frame: "pd.DataFrame") -> bytes:
+def _made(frame: Frame) -> "pa.Table":
+    import pyarrow as pa  # noqa: PLC0415
+
+    columns: list[tuple[object, ...]] = list(zip(*frame.rows(), strict=True))
+    if not columns:
+        return pa.Table.from_pylist([], schema=_schema())
+    arrays = [
+        pa.array(column, type=field.type)
+        for column, field in zip(columns, _schema(), strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=_schema())
+
+
+def _schema() -> "pa.Schema":
+    import pyarrow as pa  # noqa: PLC0415
+
+    text = pa.dictionary(pa.int32(), pa.string())
+    types = {name: pa.type_for_alias(alias) for name, alias in _TYPES.items()}
+    return pa.schema([(name, types.get(name, text)) for name in FIELDS])
+
+
+def csv(table: "pa.Table") -> bytes:
     """CSV with a header; empty where there is no value."""
-    return frame.to_csv(index=False, lineterminator="\n").encode()
+    text = io.StringIO()
+    writer = spreadsheets.writer(text, lineterminator="\n")
+    writer.writerow(table.column_names)
+    for rows in _batches(table):
+        writer.writerows(row.values() for row in rows)
+    return text.getvalue().encode()
 
 
-def parquet(frame: "pd.DataFrame") -> bytes:
-    """Parquet, with the columns' types."""
+def parquet(table: "pa.Table") -> bytes:
+    """Parquet, with the columns' types; text is text, whatever it was stored as here."""
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
     buffer = io.BytesIO()
-    typed = frame.astype(
-        {
-            "value": "float64",
-            "iteration": "int64",
-            "position": "int64",
-            "quarantined": "bool",
-        }
-    )
-    typed.to_parquet(buffer, index=False)
+    pq.write_table(table, buffer, compression="zstd", store_schema=False)
     return buffer.getvalue()
 
 
-def json_rows(frame: "pd.DataFrame") -> bytes:
+def json_rows(table: "pa.Table") -> bytes:
     """A JSON list with one object per row; null where there is no value."""
-    rows = json.loads(
-        frame.to_json(orient="records", double_precision=15, force_ascii=False)
-    )
-    return (json.dumps(rows, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
+    parts = [
+        json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+        for rows in _batches(table)
+        for row in rows
+    ]
+    return f"[{','.join(parts)}]\n".encode()
 
 
-FORMATS: Mapping[str, Callable[["pd.DataFrame"], bytes]] = {
+def _batches(table: "pa.Table") -> Iterator[list[dict[str, Any]]]:
+    """The rows, some thousand at once."""
+    for batch in table.to_batches(max_chunksize=10_000):
+        yield batch.to_pylist()
+
+
+FORMATS: Mapping[str, Callable[["pa.Table"], bytes]] = {
     "csv": csv,
     "parquet": parquet,
     "json": json_rows,
@@ -63,19 +116,14 @@ FORMATS: Mapping[str, Callable[["pd.DataFrame"], bytes]] = {
 """Name of a format to what writes it."""
 
 
-def files(review: Review, cache: Path) -> Mapping[str, bytes]:
-    """The table in every format, from `cache` where the rows are as they were: loading pandas takes longer."""
-    content = repr(
-        (_rows(review), metadata.version("pandas"), metadata.version("pyarrow"))
-    )
-    key = hashlib.sha256(content.encode()).hexdigest()
-    folder = cache / "tables"
-    places = {name: folder / f"{key}.{name}" for name in FORMATS}
-    if not all(place.is_file() for place in places.values()):
-        folder.mkdir(parents=True, exist_ok=True)
-        for old in folder.iterdir():
-            old.unlink()
-        frame = table(review)
-        for name, place in places.items():
-            write_atomic(place, FORMATS[name](frame), durable=False)
-    return {name: place.read_bytes() for name, place in places.items()}
+def write_partitioned(review: Review, folder: Path) -> int:
+    """Write a Parquet file per campaign, `campaign=NAME/part-0.parquet`, one at a time; how many.
+
+    The name of the folder is the value of the column `campaign`, as Hive, DuckDB, Polars and Spark read it.
+    """
+    for name, frame in review.frames.items():
+        part = folder / f"campaign={name}"
+        part.mkdir(parents=True, exist_ok=True)
+        rows = campaign_table(frame).drop_columns(["campaign"])
+        write_atomic(part / PART, parquet(rows))
+    return len(review.frames)

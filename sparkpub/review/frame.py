@@ -142,6 +142,8 @@ class Frame:
 
     campaign: CampaignData
     out: Mapping[str, str] = field(default_factory=dict)
+    known_doubles: Mapping[str, str] | None = None
+    """`doubles`, where an earlier review of the same files found them."""
     _runs: dict[tuple[tuple[Cell, ...], Include], tuple[Stored, ...]] = field(
         default_factory=dict, repr=False
     )
@@ -176,6 +178,8 @@ class Frame:
         choose the result; the first one was there before anybody could. Repeats that name what they repeat
         (`repeat_of`) are declared and count.
         """
+        if self.known_doubles is not None:
+            return self.known_doubles
         doubles: dict[str, str] = {}
         for runs in self.ran.values():
             first: dict[int, str] = {}

@@ -108,7 +108,7 @@ class Statistics:
 
     include: Include
     excluded: Mapping[str, str]
-    campaigns: tuple[CampaignData, ...]
+    completeness: tuple["Criterion", ...]
     cells: tuple[CellStatistic, ...]
     comparisons: tuple[ComparisonRow, ...]
     against: str | None = None
@@ -198,32 +198,96 @@ def statistics(
                 remedy=f"there are: {', '.join(dataset.campaigns) or 'none'}",
             )
     known = frames or {name: Frame(data) for name, data in dataset.campaigns.items()}
-    chosen = [
-        frame
-        for name, frame in known.items()
-        if (name != against if campaign is None else name == campaign)
-    ]
+    wanted = [campaign] if campaign else [name for name in known if name != against]
+    chosen = [known[name] for name in wanted]
     if against is not None and (len(chosen) != 1 or campaign == against):
         raise UsageError(
             "--against compares one campaign with another",
             remedy="name the first with --campaign",
         )
-    used = [*chosen, known[against]] if against is not None else chosen
+    parts = [_part(frame, include) for frame in chosen]
+    used = list(chosen)
+    repeats: list[RepeatRow] = []
+    if against is not None:
+        used.append(known[against])
+        repeats = _repeats(chosen[0], known[against], include)
+    excluded: dict[str, str] = {}
+    if include != "all":
+        for frame in used:
+            excluded |= frame.excluded
     return Statistics(
         include=include,
-        excluded={}
-        if include == "all"
-        else {run: why for frame in used for run, why in frame.excluded.items()},
-        campaigns=tuple(frame.campaign for frame in chosen),
-        cells=tuple(row for frame in chosen for row in _cells(frame, include)),
-        comparisons=tuple(
-            row for frame in chosen for row in _comparisons(frame, include)
-        ),
+        excluded=excluded,
+        completeness=tuple(part.completeness for part in parts),
+        cells=tuple(row for part in parts for row in part.cells),
+        comparisons=tuple(row for part in parts for row in part.comparisons),
         against=against,
-        repeats=()
-        if against is None
-        else tuple(_repeats(chosen[0], known[against], include)),
+        repeats=tuple(repeats),
     )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The statistics of one campaign."""
+
+    cells: list[CellStatistic]
+    comparisons: list[ComparisonRow]
+    completeness: Criterion
+
+
+def _part(frame: Frame, include: Include) -> _Part:
+    """The statistics of one campaign, from its memory where they are known."""
+    memory = frame.campaign.memory
+    what = ("statistics", include, *sorted(frame.out.items()))
+    return memory.once(what, lambda: _recalled(frame, include, what))
+
+
+def _recalled(frame: Frame, include: Include, what: tuple[object, ...]) -> _Part:
+    memory = frame.campaign.memory
+    document = memory.document(what)
+    if document is None:
+        part = _Part(
+            _cells(frame, include),
+            _comparisons(frame, include),
+            _completeness(frame.campaign),
+        )
+        memory.keep(what, _written(part))
+        return part
+    return _Part(
+        [_read(CellStatistic, values) for values in document["cells"]],
+        [_read(ComparisonRow, values) for values in document["comparisons"]],
+        _read(Criterion, document["completeness"]),
+    )
+
+
+def _written(part: _Part) -> dict[str, Any]:
+    """The rows as JSON lists of their values, in the order of their fields."""
+    return {
+        "cells": [_values(row) for row in part.cells],
+        "comparisons": [_values(row) for row in part.comparisons],
+        "completeness": _values(part.completeness),
+    }
+
+
+def _values(row: Any) -> list[Any]:
+    values = [getattr(row, item.name) for item in fields(row)]
+    return [_values(value) if is_dataclass(value) else value for value in values]
+
+
+Kind = TypeVar("Kind")
+
+
+def _read(kind: type[Kind], values: list[Any]) -> Kind:
+    """A row from the values of its fields. Lists were tuples, but for a trend."""
+    given: dict[str, Any] = {}
+    for item, value in zip(fields(kind), values, strict=True):  # type: ignore[arg-type]
+        if item.name == "trend" and value is not None:
+            given[item.name] = _read(Trend, value)
+        elif isinstance(value, list):
+            given[item.name] = tuple(value)
+        else:
+            given[item.name] = value
+    return kind(**given)
 
 
 def family_of(metric: Metric, frame: Frame) -> Family:
@@ -397,11 +461,18 @@ def _criteria(found: Statistics) -> Iterator[Criterion]:
             if found.against
             else "no repeat was compared (--against)"
         )
-        for data in found.campaigns:
+        for complete in found.completeness:
             yield Criterion(
-                data.name, "repeatability", None, None, None, REPEAT_PERCENT, None, why
+                complete.campaign,
+                "repeatability",
+                None,
+                None,
+                None,
+                REPEAT_PERCENT,
+                None,
+                why,
             )
-    yield from map(_completeness, found.campaigns)
+    yield from found.completeness
 
 
 def _repeats_within(row: RepeatRow) -> bool | None:

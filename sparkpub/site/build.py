@@ -12,13 +12,13 @@ from typing import Any
 from pydantic_core import to_json
 
 from sparkpub.record.errors import SiteError
+from sparkpub.review.cache import Cache
 from sparkpub.review.checks import Review, review
 from sparkpub.review.claims import facts, ledger
 from sparkpub.review.dataset import Dataset
 from sparkpub.review.summary import statistics
 from sparkpub.site import proofreading
 from sparkpub.site.browser import runtime
-from sparkpub.site.cache import Cache
 from sparkpub.site.content import Content, SiteOptions
 from sparkpub.site.drawing.drawings import Drawings
 from sparkpub.site.figures import kinds, telemetry

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sparkpub.site.cache import FOLDER
+from sparkpub.review.cache import user_folder
 
 ROOT = "\ue000/"
 """Stands at the beginning of an address in generated HTML for the way from a page back to the root of the site, e.g.
@@ -62,7 +62,7 @@ class SiteOptions:
     """
 
     sources: Path
-    cache: Path = FOLDER
+    cache: Path = field(default_factory=user_folder)
     name: str = "sparkpub"
     url: str = ""
     repo_url: str | None = None

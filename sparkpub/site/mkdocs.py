@@ -21,10 +21,11 @@ from mkdocs.structure.pages import Page
 
 from sparkpub.record.errors import SiteError, SparkpubError
 from sparkpub.record.store import DEFAULT_DATA, write_atomic
+from sparkpub.review.cache import user_folder
 from sparkpub.review.dataset import Dataset, Loader
+from sparkpub.review.memory import Keeper
 from sparkpub.site.browser import security
 from sparkpub.site.build import build, refuse
-from sparkpub.site.cache import FOLDER
 from sparkpub.site.content import POSTS, Content, SiteOptions, block_key, fill
 from sparkpub.site.disk import page_assets
 from sparkpub.site.history import last_commits
@@ -38,7 +39,7 @@ class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a
 
     folders = option.Type(str, default=str(DEFAULT_DATA))
     """Data folders, with `:` between them. The first must be there; the others are shown where they are."""
-    cache = option.Type(str, default=str(FOLDER))
+    cache = option.Type(str, default=str(user_folder()))
     """Folder for drawings, so that they are made once."""
     templates = option.Optional(option.Dir(exists=True))
     max_run_pages = option.Type(int, default=1000)
@@ -62,7 +63,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def __init__(self) -> None:
         self._serving = False
-        self._loader = Loader()
+        self._loader = Loader(Keeper.of_user())
         self._whole: Dataset | None = None
         self._tree: Mapping[str, Content] = {}
         self._blocks: dict[str, str] = {}

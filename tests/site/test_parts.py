@@ -1,7 +1,6 @@
 """Small parts: ways, escapes, sentences, thinning, feed, export."""
 
 import html
-import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,15 +9,12 @@ from typing import Any
 from xml.etree import ElementTree
 
 import markdown
-import pandas as pd
 import pytest
 import yaml
 
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import METRICS
-from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
-from sparkpub.review.export import FORMATS, table
 from sparkpub.site.build import build
 from sparkpub.site.content import Content, SiteOptions, fill, placeholder, way_to_root
 from sparkpub.site.figures.samples import thinned
@@ -179,27 +175,6 @@ def test_a_post_without_its_front_matter_is_named(text: str, said: str) -> None:
     with pytest.raises(SiteError, match=said) as caught:
         blog.posts(written)
     assert "blog/posts/p.md" in caught.value.lines()[0]
-
-
-def test_exports_agree_in_every_format(data: Path) -> None:
-    frame = table(review(load(data)))
-    read = {
-        "csv": pd.read_csv(io.BytesIO(FORMATS["csv"](frame))),
-        "parquet": pd.read_parquet(io.BytesIO(FORMATS["parquet"](frame))),
-        "json": pd.DataFrame(json.loads(FORMATS["json"](frame))),
-    }
-    assert {name: len(rows) for name, rows in read.items()} == {
-        "csv": 36,
-        "parquet": 36,
-        "json": 36,
-    }
-    for rows in read.values():
-        mine = rows[
-            (rows["run"].str.contains("native_m_w_iter02"))
-            & (rows["metric"] == "output_throughput_tok_s")
-        ]
-        assert mine["value"].tolist() == [100.2]
-        assert mine["unit"].tolist() == ["tok/s"]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,10 @@ Kind = Literal["happened", "meaning", "evidence", "prose"]
 `evidence`: the figures stay and carry a flag. `prose`: a sentence of the site is at fault, no run."""
 
 
+Run = Callable[[View], Iterable[Finding]]
+"""What a check does: the findings of one campaign."""
+
+
 @dataclass(frozen=True)
 class Check:
     """A named question put to every campaign.
@@ -27,6 +31,6 @@ class Check:
     kind: Kind
     severities: tuple[Severity, ...]
     question: str
-    run: Callable[[View], Iterable[Finding]] | None = None
+    run: Run | None = None
     implies: frozenset[str] = frozenset()
     thresholds: tuple[Threshold, ...] = ()

@@ -4,11 +4,12 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeVar
 
 from sparkpub.record.campaign import Acknowledgement
 from sparkpub.record.store import CAMPAIGN_FILE
+from sparkpub.review.checks.check import Check, Run
 from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
 from sparkpub.review.checks.integrity import damaged
 from sparkpub.review.checks.registry import CHECKS
@@ -55,8 +56,8 @@ class Review:
     @cached_property
     def _cells(self) -> Mapping[str, tuple[str, ...]]:
         return {
-            data.name: tuple(map(label, View(data).recorded))
-            for data in self.dataset.campaigns.values()
+            name: tuple(map(label, frame.recorded))
+            for name, frame in self.frames.items()
         }
 
     def acknowledgement(self, finding: Finding) -> Acknowledgement | None:
@@ -126,25 +127,49 @@ def review(dataset: Dataset) -> Review:
     Pages are another matter: `checks.prose.with_prose` adds what is wrong in them.
     """
     findings: list[Finding] = []
+    excluded: dict[str, str] = {}
     frames: dict[str, Frame] = {}
     damage = _damage(dataset)
     for data in dataset.campaigns.values():
         harm = damage.pop(data.name, ())
-        if ("review", harm) not in data.kept:
-            data.kept["review", harm] = _review_campaign(data, harm)
-        found, frames[data.name] = data.kept["review", harm]
-        findings += found
+        found = data.memory.once(("review", harm), partial(_reviewed, data, harm))
+        findings += found.findings
+        excluded |= found.frame.excluded
+        frames[data.name] = found.frame
     for name, lines in damage.items():
         findings += damaged(name, lines, units=False)
     findings.sort(
         key=lambda finding: (finding.campaign, SEVERITIES.index(finding.severity))
     )
-    excluded = {
-        run: reason
-        for frame in frames.values()
-        for run, reason in frame.excluded.items()
-    }
     return Review(dataset, tuple(findings), excluded, frames)
+
+
+@dataclass(frozen=True)
+class _Reviewed:
+    """A campaign's part of a review. `frame` reads no record before somebody asks it for something."""
+
+    findings: tuple[Finding, ...]
+    frame: Frame
+
+
+def _reviewed(data: CampaignData, damage: tuple[str, ...]) -> _Reviewed:
+    """The review of a campaign: the one that is kept of the same files, else a new one."""
+    what = ("review", damage)
+    document = data.memory.document(what)
+    if document is not None:
+        frame = Frame(data, document["out"], document["doubles"])
+    else:
+        made, frame = _review_campaign(data, damage)
+        document = data.memory.keep(
+            what,
+            {
+                "findings": [finding.document() for finding in made],
+                "out": frame.out,
+                "doubles": frame.doubles,
+            },
+        )
+    findings = tuple(Finding(**finding) for finding in document["findings"])
+    return _Reviewed(findings, frame)
 
 
 def _review_campaign(
@@ -154,24 +179,23 @@ def _review_campaign(
     findings: list[Finding] = []
     out = {run: f"quarantined: {reason}" for run, reason in data.quarantined.items()}
     first = View(data, out, damage)
-    for check in CHECKS.values():
-        for finding in (
-            check.run(first)
-            if check.run is not None and check.kind == "happened"
-            else ()
-        ):
+    for check, run in _checks(happened=True):
+        for finding in run(first):
             findings.append(finding)
             if finding.severity == "error" or check.name == "exit-status":
-                for run in finding.runs:
-                    out.setdefault(run, f"{check.name}: {finding.message}")
+                for name in finding.runs:
+                    out.setdefault(name, f"{check.name}: {finding.message}")
     second = View(data, out, damage, first.evidence)
-    for check in CHECKS.values():
-        findings += (
-            check.run(second)
-            if check.run is not None and check.kind != "happened"
-            else ()
-        )
+    for _, run in _checks(happened=False):
+        findings += run(second)
     return findings, second.frame
+
+
+def _checks(*, happened: bool) -> Iterator[tuple[Check, Run]]:
+    """The checks of whether a run happened, or all others, each with what it runs."""
+    for check in CHECKS.values():
+        if check.run is not None and (check.kind == "happened") is happened:
+            yield check, check.run
 
 
 def _damage(dataset: Dataset) -> dict[str, tuple[str, ...]]:

@@ -28,8 +28,8 @@ def contents(
         "claims": {"claims": [verdict.document() for verdict in publication.verdicts]},
         "record.schema": json_schema(),
     }
-    tables = export.files(review, publication.options.cache)
-    files = {f"data/runs.{name}": data for name, data in tables.items()}
+    rows = export.table(review)
+    files = {f"data/runs.{name}": form(rows) for name, form in export.FORMATS.items()}
     files |= {
         f"data/{name}.json": _json(document) for name, document in documents.items()
     }

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sparkpub.site.cache import Cache
+from sparkpub.review.cache import Cache
 from sparkpub.site.content import Content, block_key, placeholders
 from sparkpub.site.drawing.compile import Compiled
 from sparkpub.site.drawing.output import image

@@ -1,4 +1,4 @@
-"""One place on disk for work that is dear and can be done again: drawings above all.
+"""One place on disk for work that is dear and can be done again: reviews of runs, and drawings.
 
     cache = Cache(folder)
     cache.get(key("chart", specification, rows))   the bytes, or None
@@ -13,6 +13,7 @@ Of our own, since joblib and diskcache keep Python pickles: reading a folder tha
 import hashlib
 import os
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import platformdirs
@@ -20,11 +21,15 @@ from pydantic_core import to_json
 
 from sparkpub.record.store import write_atomic
 
-FOLDER = platformdirs.user_cache_path("sparkpub")
-"""Of the user and not of the project: what comes with a clone, a cache included, is not trusted."""
 KEPT_DAYS = 30
 """An entry that no build asked for in so many days is deleted."""
 _DIGEST_BYTES = 32
+_DECIDING = frozenset({".py", ".toml", ".yaml"})
+
+
+def user_folder() -> Path:
+    """Of the user and not of the project: what comes with a clone, a cache included, is not trusted."""
+    return platformdirs.user_cache_path("sparkpub")
 
 
 def key(*parts: object) -> str:
@@ -34,10 +39,19 @@ def key(*parts: object) -> str:
 
 def code(*folders: Path) -> str:
     """SHA-256 of the Python sources in these folders: the part of a key that changes when they do."""
+    return _digest(path for folder in folders for path in sorted(folder.glob("*.py")))
+
+
+def program(*folders: Path) -> str:
+    """SHA-256 of everything below these folders that decides what the program does: sources and declarations."""
+    files = (path for folder in folders for path in sorted(folder.rglob("*")))
+    return _digest(path for path in files if path.suffix in _DECIDING)
+
+
+def _digest(files: Iterable[Path]) -> str:
     digest = hashlib.sha256()
-    for folder in folders:
-        for path in sorted(folder.glob("*.py")):
-            digest.update(path.read_bytes())
+    for path in files:
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.site import cache as caching
-from sparkpub.site.cache import Cache
+from sparkpub.review import cache as caching
+from sparkpub.review.cache import Cache
 
 
 @pytest.fixture
