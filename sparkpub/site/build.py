@@ -53,7 +53,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
 
         # What people wrote comes first, since pages of theirs take the place of generated ones.
         written, posts = _written(publication, library, templates)
-        pages = Pages(publication, library, templates, frozenset(written))
+        pages = Pages(publication, library, templates, frozenset(written), posts)
         generated = [*pages.all(), *_run_pages(publication, library, templates)]
 
         tree: dict[str, Content] = {}

@@ -36,6 +36,7 @@ def test_every_kind_of_page_is_there(data: Path, options: SiteOptions) -> None:
     tree = build(load(data), options)
     wanted = [
         "index.md",
+        "leaderboard/index.md",
         "campaigns/c.md",
         "models/m.md",
         "environments/container.md",
@@ -195,7 +196,7 @@ def test_a_single_run_is_said_to_be_one(
     (folder / "campaign.json").write_text(
         to_json(Campaign(campaign="c", title="One")), encoding="utf-8"
     )
-    page = whole(build(load(tmp_path / "one"), options), "index.md")
+    page = whole(build(load(tmp_path / "one"), options), "campaigns/c.md")
     assert "single runs say nothing about spread" in page
     assert "1 run</strong> of 1 model in 1 environment" in page
     assert "sp-filters" not in page
@@ -267,7 +268,8 @@ def test_one_digit_changes_what_rests_on_it_and_nothing_else(
         if uri not in before or after[uri].inlined(uri) != before[uri].inlined(uri)
     }
     assert {
-        "index.md",
+        "leaderboard/index.md",
+        "campaigns/c.md",
         "models/n.md",
         "data/runs.csv",
         "charts/c-output-throughput.csv",

@@ -37,6 +37,7 @@ MODULES = (
     "explorer.js",
     "compare.js",
     "log.js",
+    "leaderboard.js",
     "sparkpub.js",
 )
 """In the order in which they import each other."""

@@ -1,6 +1,6 @@
 """The generated pages: which there are, and what each template is given."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,9 +8,18 @@ from sparkpub.record.store import CAMPAIGN_FILE, Stored
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.finding import SEVERITIES
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.leaderboard import Standings
 from sparkpub.site.content import Content
 from sparkpub.site.figures.library import Library
-from sparkpub.site.pages import campaign_page, metric_page, part_page, programs
+from sparkpub.site.pages import (
+    campaign_page,
+    front_page,
+    leaderboard_page,
+    metric_page,
+    part_page,
+    programs,
+)
+from sparkpub.site.pages.blog import Post
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication, batch_size, one_of_each_check, slug
 
@@ -24,10 +33,17 @@ class Pages:
     templates: Templates
     written: frozenset[str]
     """Addresses that people wrote; a generated page of the same address gives way."""
+    posts: Sequence[Post] = ()
+    """The posts that people wrote, in the order of their dates."""
 
     def all(self) -> Iterator[tuple[str, Content]]:
         """(address, page) of every page."""
-        yield "index.md", self._front()
+        standings = leaderboard_page.standings(self.publication)
+        yield "index.md", self._front(standings)
+        yield (
+            "leaderboard/index.md",
+            self._page("leaderboard", **leaderboard_page.context(standings)),
+        )
         yield from self._campaigns()
         yield from self._parts("model")
         yield from self._parts("environment")
@@ -65,16 +81,14 @@ class Pages:
         )
         return Content(text=page.text, blocks=page.blocks, source=source, image=image)
 
-    def _front(self) -> Content:
-        """The largest campaign, and cards of the others."""
-        if not self.publication.campaigns:
-            return self._page("index", lead=None, others=[])
-        first, *others = self.publication.campaigns
-        lead = campaign_page.context(self.publication, self.library, first)
-        cards = [campaign_page.card(self.publication, campaign) for campaign in others]
-        return self._page(
-            "index", lead=lead, others=cards, image=f"cards/{first.name}.png"
+    def _front(self, standings: Standings) -> Content:
+        """What is known over all campaigns. Its preview picture is that of the newest."""
+        found = front_page.context(
+            self.publication, standings, self.posts, self.written
         )
+        newest = front_page.newest_first(self.publication.campaigns)[:1]
+        images = [f"cards/{campaign.name}.png" for campaign in newest]
+        return self._page("index", front_page=found, image=next(iter(images), None))
 
     def _campaigns(self) -> Iterator[tuple[str, Content]]:
         """The list of all campaigns, and the page of each."""

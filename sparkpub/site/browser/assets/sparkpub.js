@@ -170,6 +170,7 @@ const programs = [
   ['[data-sp-explorer]', () => import('./explorer.js')],
   ['[data-sp-compare]', () => import('./compare.js')],
   ['[data-sp-log]', () => import('./log.js')],
+  ['[data-sp-board]', () => import('./leaderboard.js')],
 ];
 
 onPage(() => {

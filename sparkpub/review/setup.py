@@ -1,0 +1,341 @@
+"""What a run was made with, and under which load: the same words for the results of every tool.
+
+Records hold what was requested and what was observed, each in the vocabulary of its tool. Whoever puts runs of several
+campaigns beside each other reads them here. What no run says stays None; nothing is guessed.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sparkpub.record import catalogue
+from sparkpub.record.record import Record
+from sparkpub.record.text import counted, number
+
+_ENGINES = {
+    "ctranslate2": "CTranslate2",
+    "generate": "transformers",
+    "llama-bench": "llama.cpp",
+    "trtllm-bench": "TensorRT-LLM",
+    "vllm-bench": "vLLM",
+}
+"""Tools that measure one engine, for runs in which nothing names it."""
+_PACKAGES = {
+    "CTranslate2": "ctranslate2",
+    "SGLang": "sglang",
+    "TensorRT-LLM": "tensorrt-llm",
+    "transformers": "transformers",
+    "vLLM": "vllm",
+}
+"""Engine to its package in `pip freeze`."""
+_DATA_TYPES = {
+    "bfloat16": "BF16",
+    "float16": "FP16",
+    "float32": "FP32",
+    "half": "FP16",
+}
+_WEIGHTS_FILE = re.compile(
+    r"[-_.](?P<format>I?Q\d\w*|MXFP4\w*|BF16|F16|F32)(-\d{5}-of-\d{5})?$", re.IGNORECASE
+)
+"""The end of the name of a GGUF file: the format of its weights, and which part of several files it is."""
+_REQUEST_COUNT = re.compile(r"-n\d+$")
+_UNIX_SEPARATOR, _WINDOWS_SEPARATOR = "/", "\\"
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What was measured: model, format of the weights, engine, machine and environment, in words for a reader."""
+
+    model: str
+    """The model's own name, without its owner: `Qwen2.5-32B-Instruct`."""
+    model_id: str
+    parameters: int | None
+    quantization: str | None
+    """Format of the weights: `BF16`, `Q4_K - Medium`, `MXFP4`."""
+    engine: str | None
+    engine_version: str | None
+    machine: str | None
+    environment: str
+    environment_type: str | None
+    random_weights: bool
+
+
+@dataclass(frozen=True, order=True)
+class Load:
+    """What a run asked of its engine. Only runs of the same load can be ranked."""
+
+    tool: str
+    """The tool and its mode: what the tool counts as a token rate differs between tools."""
+    input_tokens: int | None
+    output_tokens: int | None
+    at_once: int | None
+    """Requests in flight, or sequences in a batch; None where nothing bounds them or nothing says it."""
+    depth: int
+    """Tokens that stand in the context before the prompt."""
+    requests: int | None
+    """Requests in all, where all of them are in flight at once."""
+    request_rate: float | None
+    """Requests per second, where they arrive at a rate."""
+    named: str
+    """The workload's key, where only the key of an import says everything that its tool was told."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the lengths and the number in flight are known."""
+        lengths = (self.input_tokens, self.output_tokens)
+        return None not in lengths and self._flow != ""
+
+    @property
+    def lengths(self) -> str:
+        """Prompt and output in short: `512 → 128`."""
+        sides = [self.input_tokens, self.output_tokens]
+        words = ["?" if side is None else f"{side:,}" for side in sides]
+        return " → ".join(words)
+
+    @property
+    def _flow(self) -> str:
+        """How the requests come; empty where nothing says it."""
+        if self.at_once is not None:
+            return f"{self.at_once:,} at once"
+        if self.request_rate is not None:
+            return f"{number(self.request_rate, 1)} a second"
+        if self.requests is not None:
+            return f"all {self.requests:,} at once"
+        return ""
+
+    @property
+    def flow(self) -> str:
+        """How the requests come: `8 at once`, `5.0 a second`, `all 64 at once`."""
+        return self._flow or "not recorded"
+
+    @property
+    def label(self) -> str:
+        """The load in one line: `512 tokens in, 128 out, 8 at once, 4,096 in context`."""
+        parts = []
+        for tokens, where in ((self.input_tokens, "in"), (self.output_tokens, "out")):
+            if tokens is None:
+                parts.append(f"unknown number of tokens {where}")
+            elif tokens:
+                parts.append(f"{counted(tokens, 'token')} {where}")
+        parts.append(self._flow or "unknown number at once")
+        if self.depth:
+            parts.append(f"{self.depth:,} in context")
+        if self.named:
+            parts.append(self.named)
+        return ", ".join(parts)
+
+
+def setup_of(record: Record) -> Setup:
+    """What a run was made with."""
+    engine = record.observed.engine or _engine_of_tool(record)
+    environment_type = record.requested.environment.get("type")
+    return Setup(
+        model=_model_name(record),
+        model_id=record.requested.model_id,
+        parameters=_parameters(record),
+        quantization=_quantization(record),
+        engine=engine,
+        engine_version=_engine_version(record, engine),
+        machine=_machine(record),
+        environment=record.environment,
+        environment_type=_known_word(environment_type),
+        random_weights=_random_weights(record),
+    )
+
+
+def load_of(record: Record) -> Load:
+    """The load of a run: what was requested, else the means that were observed."""
+    asked = record.requested.workload
+    seen = record.observed
+    at_once = _at_once(record)
+    rate = _rate(asked)
+    requests = None
+    if at_once is None and rate is None:
+        requests = _whole(asked.get("requests")) or seen.requests
+    return Load(
+        tool=_tool_and_mode(record),
+        input_tokens=_length(asked, "input_tokens", seen.input_tokens_mean),
+        output_tokens=_length(asked, "output_tokens", seen.output_tokens_mean),
+        at_once=at_once,
+        depth=_whole(asked.get("depth")) or 0,
+        requests=requests,
+        request_rate=rate,
+        named=_telling_key(record),
+    )
+
+
+# -- the parts of a set-up ---------------------------------------------------------------------------------
+
+
+def _tool(record: Record) -> str:
+    return str(record.requested.workload.get("type", "unknown"))
+
+
+def _engine_of_tool(record: Record) -> str | None:
+    """The engine that a tool always measures; a client, such as `vllm-bench serve`, measures any server."""
+    if record.requested.workload.get("mode") == "serve":
+        return None
+    return _ENGINES.get(_tool(record))
+
+
+def _tool_and_mode(record: Record) -> str:
+    """`vllm-bench serve`; the tool alone where it has no modes."""
+    mode = _known_word(record.requested.workload.get("mode"))
+    if mode is None:
+        return _tool(record)
+    return f"{_tool(record)} {mode}"
+
+
+def _model_name(record: Record) -> str:
+    """The last part of the id; of a file of weights its name without the format."""
+    path = record.requested.model_id.replace(_WINDOWS_SEPARATOR, _UNIX_SEPARATOR)
+    name = path.rstrip(_UNIX_SEPARATOR).rpartition(_UNIX_SEPARATOR)[2]
+    if name.lower().endswith(".gguf"):
+        name = _WEIGHTS_FILE.sub("", name[: -len(".gguf")])
+    return name or record.model
+
+
+def _parameters(record: Record) -> int | None:
+    if record.observed.parameters is not None:
+        return record.observed.parameters
+    architecture = record.requested.architecture
+    if architecture is None:
+        return None
+    return architecture.parameters
+
+
+def _quantization(record: Record) -> str | None:
+    """What the run showed, else the end of the file's name, else what was requested."""
+    seen = record.observed
+    if seen.quantization is not None:
+        return _format(seen.quantization)
+    if seen.dtype is not None:
+        return _format(seen.dtype)
+    file = (record.requested.model_path or record.requested.model_id).lower()
+    found = _WEIGHTS_FILE.search(file.removesuffix(".gguf"))
+    if found and file.endswith(".gguf"):
+        return _format(found["format"])
+    architecture = record.requested.architecture
+    if architecture is not None:
+        declared = architecture.quantization or architecture.dtype
+        if declared is not None:
+            return _format(declared)
+    return None
+
+
+def _format(name: str) -> str:
+    """`BF16` for `bfloat16`, `MXFP4` for `mxfp4`; a name with capitals of its own stays."""
+    if name in _DATA_TYPES:
+        return _DATA_TYPES[name]
+    if name.islower():
+        return name.upper()
+    return name
+
+
+def _engine_version(record: Record, engine: str | None) -> str | None:
+    """What the run showed, else the engine's package, else the tag of the image that ran."""
+    if record.observed.engine_version is not None:
+        return record.observed.engine_version
+    packages: Mapping[str, str] = {}
+    if record.reproducibility is not None:
+        packages = record.reproducibility.packages
+    package = _PACKAGES.get(engine or "", "")
+    for name, version in packages.items():
+        if name.lower().replace("_", "-") == package:
+            return version
+    return _image_tag(record)
+
+
+def _image_tag(record: Record) -> str | None:
+    """`image spark-single-gpu-dev`; None for no image and for a tag that says nothing."""
+    image = record.requested.environment.get("image")
+    if not isinstance(image, str):
+        return None
+    name = image.rpartition("/")[2].partition("@")[0]
+    tag = name.partition(":")[2]
+    if tag in ("", "latest"):
+        return None
+    return f"image {tag}"
+
+
+def _machine(record: Record) -> str | None:
+    """The catalogue's name of the machine, else its GPUs, else its processor."""
+    machine = record.machine
+    known = catalogue.machines().get(machine.kind or "")
+    if known is not None:
+        return known.name
+    if machine.gpus:
+        name = machine.gpus[0].name
+        if len(machine.gpus) > 1:
+            return f"{len(machine.gpus)} × {name}"
+        return name
+    return machine.cpu or _known_word(record.observed.device)
+
+
+def _random_weights(record: Record) -> bool:
+    if record.observed.random_weights is not None:
+        return record.observed.random_weights
+    return record.requested.random_weights
+
+
+# -- the parts of a load -----------------------------------------------------------------------------------
+
+
+def _at_once(record: Record) -> int | None:
+    """Requests in flight by the options of each tool."""
+    asked = record.requested.workload
+    tool, mode = _tool(record), asked.get("mode")
+    if tool == "llama-bench" or (tool == "trtllm-bench" and mode == "latency"):
+        return 1
+    names = ["concurrency", "max_concurrency"]
+    if tool != "vllm-bench" or mode == "latency":
+        names += ["batch_size", "max_batch_size"]
+    for name in names:
+        value = _whole(asked.get(name))
+        if value is not None:
+            return value
+    return None
+
+
+def _length(asked: Mapping[str, Any], name: str, observed: float | None) -> int | None:
+    """Tokens as requested, else the observed mean rounded to whole tokens."""
+    requested = asked.get(name)
+    if isinstance(requested, int):
+        return requested
+    if observed is None:
+        return None
+    return round(observed)
+
+
+def _rate(asked: Mapping[str, Any]) -> float | None:
+    rate = asked.get("request_rate")
+    if isinstance(rate, int | float):
+        return float(rate)
+    return None
+
+
+def _telling_key(record: Record) -> str:
+    """The workload's key without the number of requests, for imports whose options say less than their key.
+
+    The importers put all that a client was told into the key: prompts from a cache, answers in one piece, bursts. The
+    key of a llama-bench test adds settings of the engine only, which are ranked against each other.
+    """
+    is_import = record.origin is not None or record.plan.order == "as-published"
+    if not is_import or record.specification is not None:
+        return ""
+    if _tool(record) in ("llama-bench", "trtllm-bench"):
+        return ""
+    return _REQUEST_COUNT.sub("", record.workload)
+
+
+def _whole(value: object) -> int | None:
+    if isinstance(value, int) and value > 0:
+        return value
+    return None
+
+
+def _known_word(value: object) -> str | None:
+    if isinstance(value, str) and value not in ("", "unknown"):
+        return value
+    return None
