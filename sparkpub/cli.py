@@ -293,10 +293,10 @@ def check(
     """
     from sparkpub.review.checks import reviewing
     from sparkpub.review.dataset import load
-    from sparkpub.review.memory import Keeper
+    from sparkpub.review.workers import load_known
 
-    keeper = None if deep else Keeper.of_user()
-    dataset = load(data, skip=lambda _: None, keeper=keeper)
+    read = load if deep else load_known
+    dataset = read(data, skip=lambda _: None)
     if sources is None and data == DEFAULT_DATA and _SITE.is_dir():
         sources = _SITE
     if sources is None:
@@ -325,14 +325,11 @@ def claims(data: Path, sources: Path, as_json: bool) -> None:
     Example: sparkpub claims --json
     """
     from sparkpub.review.claims import ledger
-    from sparkpub.review.dataset import load
-    from sparkpub.review.memory import Keeper
+    from sparkpub.review.workers import load_known
     from sparkpub.site.build import SiteOptions, publish
     from sparkpub.site.prose import uses
 
-    verdicts = publish(
-        load(data, keeper=Keeper.of_user()), SiteOptions(sources)
-    ).verdicts
+    verdicts = publish(load_known(data, figures=True), SiteOptions(sources)).verdicts
     click.echo(
         ledger.as_json(verdicts)
         if as_json
@@ -350,12 +347,11 @@ def values(filter_text: str, data: Path, sources: Path) -> None:
 
     Example: sparkpub values "mean peak_memory deepseek"
     """
-    from sparkpub.review.dataset import load
-    from sparkpub.review.memory import Keeper
+    from sparkpub.review.workers import load_known
     from sparkpub.site.build import SiteOptions, names, publish
 
     for line in names(
-        publish(load(data, keeper=Keeper.of_user()), SiteOptions(sources)), filter_text
+        publish(load_known(data, figures=True), SiteOptions(sources)), filter_text
     ):
         click.echo(line)
 
@@ -415,11 +411,10 @@ def stats(
     """
     from sparkpub.review import tables
     from sparkpub.review.checks import review
-    from sparkpub.review.dataset import load
-    from sparkpub.review.memory import Keeper
     from sparkpub.review.summary import statistics
+    from sparkpub.review.workers import load_known
 
-    dataset = load(data, keeper=Keeper.of_user())
+    dataset = load_known(data, figures=True)
     found = statistics(dataset, review(dataset).frames, **asked)
     click.echo(tables.render(found, form or "text"), nl=False)
 
@@ -455,16 +450,15 @@ def export(data: Path, form: str, output: Path, partitioned: bool) -> None:
     Example: sparkpub export --format parquet -o runs.parquet
     """
     from sparkpub.review.checks import review
-    from sparkpub.review.dataset import load
     from sparkpub.review.export import FORMATS, table, write_partitioned
-    from sparkpub.review.memory import Keeper
+    from sparkpub.review.workers import load_known
 
     if partitioned and form != "parquet":
         raise click.UsageError("--partitioned writes Parquet: add --format parquet")
     if output.is_dir() is not partitioned and output.exists():
         what = "a file" if partitioned else "a folder"
         raise click.UsageError(f"{output} is {what}: name another place")
-    found = review(load(data, keeper=Keeper.of_user()))
+    found = review(load_known(data))
     if partitioned:
         write_partitioned(found, output)
     else:
@@ -495,8 +489,7 @@ def render(data: tuple[Path, ...], out: Path, **given: Any) -> None:
 
     Example: sparkpub render --out docs
     """
-    from sparkpub.review.dataset import load
-    from sparkpub.review.memory import Keeper
+    from sparkpub.review.workers import load_known
     from sparkpub.site import disk
     from sparkpub.site.build import SiteOptions, build, refuse
     from sparkpub.site.history import last_commits
@@ -504,7 +497,7 @@ def render(data: tuple[Path, ...], out: Path, **given: Any) -> None:
     folders = list(data) or [DEFAULT_DATA]
     commits = last_commits(Path.cwd(), folders) if given["repo_url"] else {}
     options = SiteOptions(commits=commits, **given)
-    dataset = load(*folders, keeper=Keeper.of_user())
+    dataset = load_known(*folders, figures=True)
     refuse(dataset, options)
     tree = build(dataset, options)
     click.echo(

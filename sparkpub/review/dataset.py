@@ -21,7 +21,7 @@ from sparkpub.record.store import (
     read_record,
     record_paths,
 )
-from sparkpub.review.memory import FileState, FolderState, Keeper, Memory, state_of
+from sparkpub.review.memory import FileState, Keeper, Memory, state_of
 
 
 @dataclass(frozen=True)
@@ -146,14 +146,6 @@ def load(
     return Loader(keeper).load(data, *more, skip=skip)
 
 
-@dataclass(frozen=True)
-class _Loaded:
-    """A campaign as a loader last saw it."""
-
-    state: FolderState
-    campaign: CampaignData
-
-
 class Loader:
     """Reads data folders again and again, as a preview does, and parses only what changed since the last time.
 
@@ -164,7 +156,8 @@ class Loader:
     def __init__(self, keeper: Keeper | None = None) -> None:
         self._keeper = keeper
         self._records: dict[Path, tuple[FileState, Stored]] = {}
-        self._campaigns: dict[Path, _Loaded] = {}
+        self._campaigns: dict[Path, CampaignData] = {}
+        self._looked_at: dict[Path, Memory] = {}
 
     def load(
         self, data: Path, *more: Path, skip: Callable[[str], None] | None = None
@@ -195,25 +188,39 @@ class Loader:
             skip(problem)
         return Dataset(data, campaigns, tuple(problems))
 
+    def load_campaign(self, folder: Path) -> Dataset | None:
+        """One campaign alone; None where any of its files is damaged."""
+        loaded, damage = self._campaign(folder)
+        if loaded is None or damage:
+            return None
+        return Dataset(folder.parent, {loaded.name: loaded})
+
+    def memory(self, folder: Path) -> Memory:
+        """What is known of a campaign's folder as it is now; the campaign is loaded as it is now, too."""
+        memory = Memory(folder, state_of(folder), self._keeper)
+        self._looked_at[folder] = memory
+        return memory
+
     def _campaign(self, folder: Path) -> tuple[CampaignData | None, list[str]]:
         """One campaign's folder, None where campaign.json is damaged; and each damaged file as one line."""
-        state = state_of(folder)
+        memory = self._looked_at.pop(folder, None)
+        if memory is None:
+            memory = Memory(folder, state_of(folder), self._keeper)
         known = self._campaigns.get(folder)
-        if known is not None and known.state == state:
-            return known.campaign, []
-        memory = Memory(folder, state, self._keeper)
-        runs, problems = self._runs(folder, state, memory)
+        if known is not None and known.memory.state == memory.state:
+            return known, []
+        runs, problems = self._runs(folder, memory)
         try:
             info = read_campaign(folder)
         except RecordError as error:
             return None, problems + error.lines()
         campaign = CampaignData(info, folder, runs, memory)
         if not problems:
-            self._campaigns[folder] = _Loaded(state, campaign)
+            self._campaigns[folder] = campaign
         return campaign, problems
 
     def _runs(
-        self, folder: Path, state: FolderState, memory: Memory
+        self, folder: Path, memory: Memory
     ) -> tuple[tuple[Stored, ...], list[str]]:
         """The runs in the order in which they ran, and each damaged file as one line."""
         listed = memory.document(_RUNS)
@@ -223,7 +230,7 @@ class Loader:
         runs, problems = [], []
         for path in record_paths(folder):
             try:
-                runs.append(self._record(path, state.get(path.name)))
+                runs.append(self._record(path, memory.state.get(path.name)))
             except RecordError as error:
                 problems += error.lines()
         runs.sort(key=_when)

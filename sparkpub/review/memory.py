@@ -86,7 +86,7 @@ class Keeper:
 
 
 class Memory:
-    """What is known of a campaign's folder as it is now: in this process, and beyond it where there is a keeper."""
+    """What is known of a campaign's folder in a `state`: in this process, and beyond it where there is a keeper."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Memory:
         keeper: Keeper | None = None,
     ) -> None:
         self._folder = folder or Path()
-        self._state = state or {}
+        self.state = state or {}
         self._keeper = keeper
         self._taken = time.time()
         self._made: dict[tuple[object, ...], Any] = {}
@@ -137,15 +137,15 @@ class Memory:
         assert self._keeper is not None
         lines = [
             f"{name} {state.inode} {state.size} {state.modified_ns} {state.changed_ns}"
-            for name, state in sorted(self._state.items())
+            for name, state in sorted(self.state.items())
         ]
         return caching.key(self._keeper.program, str(self._folder), lines)
 
     def _settled(self) -> bool:
         """Whether the files are still those of which the state was taken, and old enough to show any change."""
         latest = max(
-            (max(file.modified_ns, file.changed_ns) for file in self._state.values()),
+            (max(file.modified_ns, file.changed_ns) for file in self.state.values()),
             default=0,
         )
         old = latest < (self._taken - SETTLED_SECONDS) * 1e9
-        return old and state_of(self._folder) == self._state
+        return old and state_of(self._folder) == self.state

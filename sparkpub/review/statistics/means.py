@@ -24,6 +24,7 @@ _QUADRATURE = 100
 """Points over which the power of an equivalence test is averaged: its error stays below 0.001."""
 _MOST_RUNS = 100_000
 """Beyond this many runs nothing is called decidable by more runs."""
+_ONE_SIDED = float(scipy.special.ndtri(1 - ALPHA))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -140,14 +141,23 @@ class TwoMeans:
             )
             return df > 0 and equivalence_power(margin / error, df) >= power
 
-        if enough(MINIMUM_RUNS):
-            return MINIMUM_RUNS
-        high = MINIMUM_RUNS
-        while not enough(high):
-            high *= 2
-            if high > _MOST_RUNS:
-                return None
-        low = high // 2
+        # With so many runs that t is normal, this error would do. Mostly a few runs more are enough, and more runs
+        # than were asked for never are too few.
+        error = margin / (scipy.special.ndtri((1 + power) / 2) + _ONE_SIDED)
+        if error**2 <= self.floor:
+            return None
+        guess = math.ceil(spread * n / (error**2 - self.floor))
+        high = max(MINIMUM_RUNS, guess)
+        low = MINIMUM_RUNS - 1
+        step = 1
+        while high <= _MOST_RUNS and not enough(high):
+            low = high
+            high += step
+            step *= 2
+        if high > _MOST_RUNS:
+            return None
+        if low < high - 1 and not enough(high - 1):
+            return high
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if enough(middle) else (middle, high)

@@ -1,0 +1,144 @@
+"""Campaigns reviewed ahead are reviewed as ever, and processes start only where there is much to do."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sparkpub.record.store import to_json
+from sparkpub.review import memory, workers
+from sparkpub.review.cache import Cache
+from sparkpub.review.checks import review
+from sparkpub.review.dataset import Loader, load
+from sparkpub.review.memory import Keeper
+from sparkpub.review.summary import statistics
+from tests.review.statistics.campaigns import a_campaign
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two campaigns of three runs, on a machine with two cores where two files are many."""
+    monkeypatch.setattr(workers, "FEWEST_FILES", 2)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    for name in ("a", "b"):
+        values = {("m", "native"): {"ttft_p50_ms": [1.0, 2.0, 3.0]}}
+        campaign = a_campaign(name, values)
+        folder = tmp_path / "data" / name
+        folder.mkdir(parents=True)
+        (folder / "campaign.json").write_text(to_json(campaign.info))
+        for record in campaign.records:
+            (folder / f"{record.stem}.json").write_text(to_json(record))
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def keeper(tmp_path: Path) -> Keeper:
+    return Keeper(Cache(tmp_path / "cache"), "this program")
+
+
+@pytest.fixture
+def reviewed_here(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Work goes to this process, which notes the folders; the list is empty where nothing was sent to a process."""
+    folders: list[Path] = []
+
+    class Pool:
+        def __init__(self, *_: object, **__: object) -> None: ...
+        def __enter__(self) -> "Pool":
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+        def map(self, work: object, given: list[Path]) -> list[None]:
+            folders.extend(given)
+            return [work(folder) for folder in given]  # type: ignore[operator]
+
+    monkeypatch.setattr("concurrent.futures.ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(memory, "SETTLED_SECONDS", -1.0)
+    return folders
+
+
+def test_what_was_reviewed_ahead_is_only_recalled(
+    data: Path,
+    keeper: Keeper,
+    reviewed_here: list[Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain = load(data)
+    expected = review(plain), statistics(plain, review(plain).frames)
+    loader = Loader(keeper)
+    workers.review_ahead(loader, keeper, [data], figures=True)
+    assert sorted(reviewed_here) == [data / "a", data / "b"]
+
+    def unread(path: Path) -> object:
+        raise AssertionError(f"{path} was read")
+
+    monkeypatch.setattr("sparkpub.record.store.read_record", unread)
+    monkeypatch.setattr("sparkpub.review.dataset.read_record", unread)
+    dataset = loader.load(data)
+    found = review(dataset)
+    assert found.findings == expected[0].findings
+    assert statistics(dataset, found.frames) == expected[1]
+    reviewed_here.clear()
+    workers.review_ahead(Loader(keeper), keeper, [data], figures=True)
+    assert reviewed_here == []
+
+
+def test_figures_are_worked_out_ahead_only_where_they_are_asked_for(
+    data: Path, keeper: Keeper, reviewed_here: list[Path]
+) -> None:
+    workers.review_ahead(Loader(keeper), keeper, [data])
+    assert len(reviewed_here) == 2
+    workers.review_ahead(Loader(keeper), keeper, [data], figures=True)
+    assert len(reviewed_here) == 4
+
+
+def test_few_files_are_reviewed_without_processes(
+    data: Path,
+    keeper: Keeper,
+    reviewed_here: list[Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files = len(list(data.glob("*/*")))
+    monkeypatch.setattr(workers, "FEWEST_FILES", files + 1)
+    workers.review_ahead(Loader(keeper), keeper, [data])
+    assert reviewed_here == []
+    monkeypatch.setattr(workers, "FEWEST_FILES", files)
+    workers.review_ahead(Loader(keeper), keeper, [data])
+    assert len(reviewed_here) == 2
+
+
+def test_one_core_or_one_campaign_needs_no_process(
+    data: Path,
+    keeper: Keeper,
+    reviewed_here: list[Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
+    workers.review_ahead(Loader(keeper), keeper, [data])
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    shutil.rmtree(data / "a")
+    workers.review_ahead(Loader(keeper), keeper, [data])
+    assert reviewed_here == []
+
+
+def test_a_damaged_campaign_is_left_to_who_loads_it(
+    data: Path, keeper: Keeper, reviewed_here: list[Path]
+) -> None:
+    next((data / "a").glob("native_*.json")).write_text("{")
+    loader = Loader(keeper)
+    workers.review_ahead(loader, keeper, [data])
+    lines: list[str] = []
+    loader.load(data, skip=lines.append)
+    assert len(lines) == 1
+    reviewed_here.clear()
+    workers.review_ahead(Loader(keeper), keeper, [data])
+    assert reviewed_here == [], "one campaign alone starts no process"
+
+
+def test_processes_find_what_they_review(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Real processes, to whom the keeper and the folders have to come."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    dataset = workers.load_known(data)
+    assert list(dataset.campaigns) == ["a", "b"]
+    assert len(dataset.runs) == 6
