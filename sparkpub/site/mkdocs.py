@@ -1,13 +1,17 @@
 """MkDocs adapter: the docs tree as virtual files, for `mkdocs serve` and `mkdocs build --strict`."""
 
+import html
 import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from jinja2 import Environment
+from jinja2.runtime import Context
 from mkdocs.commands.build import build as build_docs
 from mkdocs.config import config_options as option
 from mkdocs.config.base import Config, load_config
@@ -17,20 +21,31 @@ from mkdocs.exceptions import MkDocsException, PluginError
 from mkdocs.livereload import LiveReloadServer
 from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
+from mkdocs.utils.templates import TemplateContext
 
 from sparkpub.record.errors import SiteError, SparkpubError
 from sparkpub.record.store import DEFAULT_DATA, write_atomic
 from sparkpub.review.cache import user_folder
 from sparkpub.review.dataset import Dataset, Loader
 from sparkpub.review.memory import Keeper
-from sparkpub.site.browser import security
+from sparkpub.site import link_preview
+from sparkpub.site.browser import runtime, security
 from sparkpub.site.build import build, refuse
 from sparkpub.site.content import POSTS, Content, SiteOptions, block_key, fill
+from sparkpub.site.crawl import dead_links
 from sparkpub.site.disk import page_assets
+from sparkpub.site.header_cells import EmptyHeaderCells
 from sparkpub.site.history import last_commits
+from sparkpub.site.pages.templating import SHIPPED as SHIPPED_TEMPLATES
 
 log = logging.getLogger("mkdocs.plugins.sparkpub")
+notices = logging.getLogger("sparkpub")
+THEME = Path(__file__).parent / "theme"
+"""Our templates on top of Material's."""
+RESERVED_HOST = re.compile(r"(^|\.)example(\.(com|net|org))?$")
+"""Names that belong to nobody (RFC 2606)."""
 _IN_NAV = re.compile(r"^(index\.md|[a-z-]+/index\.md)$")
 
 
@@ -58,6 +73,16 @@ class TreeFile(File):
         return super().is_modified()
 
 
+@dataclass(frozen=True)
+class Additions:
+    """What our templates in `theme/` ask for: `sparkpub.policy()` and so on. Addresses are from the site's root."""
+
+    policy: Callable[[Context], str]
+    open_graph: Callable[[Page | None], list[tuple[str, str]]]
+    search: str
+    reload: str | None
+
+
 class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-call]
     """Adds the docs tree, puts figures into finished pages, and watches what the tree is made from."""
 
@@ -67,13 +92,20 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         self._whole: Dataset | None = None
         self._tree: Mapping[str, Content] = {}
         self._blocks: dict[str, str] = {}
-        self._scripts: list[security.Script] = []
 
     def on_startup(
         self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool
     ) -> None:
         """Keep this object, and so what it built last, over the rebuilds of a preview."""
         self._serving = command == "serve"
+
+    def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
+        """Put our templates before the theme's and behind the project's own, and look at the site's address."""
+        behind_project = 1 if config.theme.custom_dir else 0
+        config.theme.dirs.insert(behind_project, str(THEME))
+        config.markdown_extensions.append(EmptyHeaderCells())
+        config.site_url = published_address(config.site_url)
+        return config
 
     @event_priority(50)
     def on_files(self, files: Files, *, config: MkDocsConfig) -> Files:
@@ -88,9 +120,9 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             for line in lines:
                 log.error("%s; the last good pages stay", line)  # noqa: TRY400 - one line, no traceback
         self._blocks = {
-            key: html
+            key: text
             for content in self._tree.values()
-            for key, html in content.blocks.items()
+            for key, text in content.blocks.items()
         }
         style, module = page_assets(self._tree)
         script = ExtraScriptValue(module)
@@ -98,7 +130,8 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         config.extra_css.append(style)
         config.extra_javascript.append(script)
         # Every page names both, so with new ones every page is new.
-        self._put(files, config, before if style in before and module in before else {})
+        same_assets = style in before and module in before
+        self._put(files, config, before if same_assets else {})
         return files
 
     def _put(
@@ -116,9 +149,14 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             files.append(file)
         for uri in before.keys() - self._tree.keys():
             if not uri.startswith(POSTS):
-                Path(self._file(config, uri, before[uri]).abs_dest_path).unlink(
-                    missing_ok=True
-                )
+                gone = Path(self._file(config, uri, before[uri]).abs_dest_path)
+                gone.unlink(missing_ok=True)
+        if self._serving:
+            address, text = runtime.script(runtime.RELOAD)
+            reload = TreeFile.generated(config, address, content=text)
+            assert isinstance(reload, TreeFile)
+            reload.unchanged = bool(before)
+            files.append(reload)
 
     def _build(self, config: MkDocsConfig) -> Mapping[str, Content]:
         folder = self._folder(config)
@@ -153,7 +191,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             *data, skip=lambda line: log.info("left out: %s", line)
         )
         if dataset.skipped and self._whole is not None:
-            log.info("the last whole data stay until that is mended")
+            log.info("the last whole data stay until that is fixed")
             return self._whole
         self._whole = None if dataset.skipped else dataset
         return dataset
@@ -180,13 +218,8 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     def _post(self, config: MkDocsConfig, uri: str, content: Content) -> Path:
         """A post as a file: the blog opens its posts itself, so they need a place, outside every watched folder."""
         folder = self._folder(config)
-        place = (
-            folder
-            / self.config.cache
-            / "posts"
-            / block_key(str(folder))
-            / Path(uri).name
-        )
+        posts = folder / self.config.cache / "posts" / block_key(str(folder))
+        place = posts / Path(uri).name
         text = (content.text or "").encode()
         if not place.is_file() or place.read_bytes() != text:
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -202,61 +235,94 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     def on_env(
         self, env: Environment, *, config: MkDocsConfig, files: Files
     ) -> Environment:
-        """Learn which inline scripts the theme brings: no other runs."""
+        """Give the templates what they ask for."""
         env.auto_reload = False  # every build has an environment of its own
-        self._scripts = security.theme_scripts(env)
+        # The blank lines and indents of templates are a fortieth of a page as it travels.
+        env.trim_blocks = True
+        env.lstrip_blocks = True
+        env.globals["sparkpub"] = Additions(
+            policy=security.page_policy(env),
+            open_graph=lambda page: self._open_graph(page, config),
+            search=runtime.script(runtime.SEARCH)[0],
+            reload=runtime.script(runtime.RELOAD)[0] if self._serving else None,
+        )
         return env
 
-    def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str:
-        """Put figures and tables in, name preview picture and feed, and declare the page's policy."""
-        root = "../" * page.url.count("/")
-        output = fill(output, self._blocks, root)
-        output = output.replace(
-            "</head>", self._head(page, config, root) + "</head>", 1
-        )
-        # Material would ask the repository's host for its stars; no page asks another host for anything.
-        output = output.replace(' data-md-component="source"', "")
-        return security.finish(output, self._scripts)
-
-    def on_post_template(
-        self, output_content: str, *, template_name: str, config: MkDocsConfig
-    ) -> str:
-        """The page for addresses that do not exist is a page as well."""
-        if template_name != "404.html":
-            return output_content
-        return security.finish(output_content, self._scripts)
-
-    def _head(self, page: Page, config: MkDocsConfig, root: str) -> str:
+    def _open_graph(
+        self, page: Page | None, config: MkDocsConfig
+    ) -> list[tuple[str, str]]:
+        """OpenGraph properties; none for a page that is no page of the site, such as the one for a wrong address."""
+        if page is None:
+            return []
         content = self._tree.get(page.file.src_uri)
-        # Two words, since the theme takes a bare "alternate" for a translation and fetches a site map beside it.
-        tags = [
-            f'<link rel="alternate feed" type="application/atom+xml" title="Posts" href="{root}feed.xml">'
-        ]
+        image = None
         if content is not None and content.image and config.site_url:
-            address = config.site_url.rstrip("/") + "/" + content.image
-            tags.append(f'<meta property="og:image" content="{address}">')
-            tags.append('<meta name="twitter:card" content="summary_large_image">')
-        return "".join(tags)
+            image = config.site_url + content.image
+        return link_preview.open_graph(
+            page,
+            site_name=config.site_name,
+            of_site=config.site_description or "",
+            image=image,
+        )
+
+    def on_page_context(
+        self,
+        context: TemplateContext,
+        *,
+        page: Page,
+        config: MkDocsConfig,
+        nav: Navigation,
+    ) -> TemplateContext:
+        """Give every page a description; the theme writes it and the title into the page as they are."""
+        text = link_preview.description(page, config.site_description or "")
+        page.meta["description"] = html.escape(text)
+        if "title" in page.meta:
+            title = html.unescape(str(page.meta["title"]))
+            page.meta["title"] = html.escape(title)
+        return context
+
+    def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str:
+        """Put figures and tables in."""
+        return fill(output, self._blocks, "../" * page.url.count("/"))
+
+    def on_post_build(self, *, config: MkDocsConfig) -> None:
+        """Warn of links that lead nowhere: a strict build stops there."""
+        if self._serving:
+            return
+        for line in dead_links(Path(config.site_dir), config.site_url or ""):
+            log.warning("dead link: %s", line)
 
     def on_serve(
         self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Any
     ) -> LiveReloadServer:
         """Rebuild when data or templates change; pages are watched anyway."""
-        for folder in self._data(config):
-            server.watch(str(folder))
+        folders = [*self._data(config), SHIPPED_TEMPLATES, THEME]
         if self.config.templates:
-            server.watch(self.config.templates)
+            folders.append(Path(self.config.templates))
+        for folder in folders:
+            server.watch(str(folder))
         return server
 
     def _data(self, config: MkDocsConfig) -> list[Path]:
-        first, *others = [
-            self._folder(config) / name
-            for name in self.config.folders.split(os.pathsep)
-        ]
+        names = self.config.folders.split(os.pathsep)
+        first, *others = [self._folder(config) / name for name in names]
         return [first, *(folder for folder in others if folder.is_dir())]
 
     def _folder(self, config: MkDocsConfig) -> Path:
         return Path(config.config_file_path).resolve().parent
+
+
+def published_address(site_url: str | None) -> str:
+    """The site's address, or nothing for one that stands for an address: links to it would lead to a stranger."""
+    host = urlsplit(site_url or "").hostname or ""
+    if site_url and not RESERVED_HOST.search(host):
+        return site_url
+    # Not a warning of MkDocs: a strict build would stop, and a site without an address is whole but for these links.
+    notices.warning(
+        "site_url in mkdocs.yml (or SPARKPUB_SITE_URL) is not set to the site's address: pages have no canonical "
+        "link, no preview picture, and no address in citations and the feed"
+    )
+    return ""
 
 
 class _Problems(logging.Handler):

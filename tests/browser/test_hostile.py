@@ -182,11 +182,11 @@ def test_hostile_text_stays_text_on_every_page_without_the_policy(
 def test_the_policy_of_every_page_allows_no_script_of_a_record(hostile: Host) -> None:
     for path in hostile.folder.rglob("*.html"):
         page = path.read_text(encoding="utf-8")
-        policy = page.partition('http-equiv="Content-Security-Policy" content="')[
-            2
-        ].partition('"')[0]
-        assert "script-src &#x27;self&#x27;" in policy, path
-        assert "unsafe" not in policy.partition("script-src")[2].partition(";")[0]
+        policy = page.partition('http-equiv="Content-Security-Policy" content="')[2]
+        rules = policy.partition('"')[0].split("; ")
+        assert rules[0].startswith("script-src 'self' 'sha256-"), path
+        assert "style-src 'self'" in rules, path
+        assert "unsafe" not in " ".join(rules), path
 
 
 def test_search_shows_hostile_titles_as_text(hostile: Host) -> None:

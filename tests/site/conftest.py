@@ -163,7 +163,7 @@ def options(sources: Path, tmp_path: Path, cache: Path) -> SiteOptions:
         cache=cache,
         repository=tmp_path,
         name="test",
-        url="https://example.org/x/",
+        url="https://site.test/x/",
     )
 
 

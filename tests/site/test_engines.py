@@ -20,7 +20,7 @@ from sparkpub.site.mkdocs import build_site
 
 CONFIG = """
 site_name: test
-site_url: https://example.org/x/
+site_url: https://site.test/x/
 docs_dir: {docs}
 theme: {{name: material, font: false}}
 plugins: [{plugins}{{blog: {{post_url_format: "{{slug}}"}}}}]
@@ -165,7 +165,7 @@ def test_a_preview_keeps_the_last_whole_data_and_says_so(
             file.src_uri for file in plugin.on_files(Files([]), config=config)
         } == good
     assert any(path.name in message for message in caplog.messages)
-    assert "the last whole data stay until that is mended" in caplog.messages
+    assert "the last whole data stay until that is fixed" in caplog.messages
     assert not [
         record for record in caplog.records if record.levelno >= logging.WARNING
     ]

@@ -41,6 +41,10 @@ MODULES = (
     "sparkpub.js",
 )
 """In the order in which they import each other."""
+SEARCH = "search.js"
+"""Keeps the theme's search back until a reader turns to it."""
+RELOAD = "reload.js"
+"""Only in a preview: reloads the open page when the site was built anew."""
 ICON = f"{FOLDER}/icon.svg"
 """Named in mkdocs.yml, so it keeps its address."""
 BUNDLE_SOURCES = ("package.json", "package-lock.json", "build.mjs", "entry.mjs")
@@ -92,8 +96,8 @@ def files(cache: Cache, *, node: bool = True) -> Browser:
         address = named(source, text.encode())
         names[source] = address.rpartition("/")[2]
         found[address] = text.encode()
-    address, script = search()
-    found[address] = script
+    search, text_of_search = script(SEARCH)
+    found[search] = text_of_search
     style = STYLESHEET.read_bytes() + b"\n" + (ASSETS / "sparkpub.css").read_bytes()
     stylesheet = named("sparkpub.css", style)
     found[stylesheet] = style
@@ -101,10 +105,10 @@ def files(cache: Cache, *, node: bool = True) -> Browser:
     return Browser(found, f"{FOLDER}/{names['sparkpub.js']}", stylesheet)
 
 
-def search() -> tuple[str, bytes]:
-    """Address and text of the script that keeps the theme's search back until a reader turns to it."""
-    text = (ASSETS / "search.js").read_bytes()
-    return named("search.js", text), text
+def script(name: str) -> tuple[str, bytes]:
+    """Address and text of a script that pages name by themselves, SEARCH or RELOAD."""
+    text = (ASSETS / name).read_bytes()
+    return named(name, text), text
 
 
 def named(name: str, content: bytes) -> str:

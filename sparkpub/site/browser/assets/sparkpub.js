@@ -95,8 +95,9 @@ function chartsOf(pass) {
 /** A drawing in a file becomes part of the page: in WebKit the colours of an image do not follow the palette. */
 async function embed(image) {
   const text = await (await fetch(image.src)).text();
-  const drawing = new DOMParser().parseFromString(text, 'image/svg+xml').documentElement;
-  drawing.querySelector('style').remove();
+  // Its colours come from the page; the page's policy would refuse a style sheet in it.
+  const unstyled = text.replace(/<style>[^<]*<\/style>/, '');
+  const drawing = new DOMParser().parseFromString(unstyled, 'image/svg+xml').documentElement;
   image.replaceWith(drawing);
 }
 

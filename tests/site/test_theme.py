@@ -1,0 +1,175 @@
+"""What our templates add to the theme: on every page of a built site."""
+
+import re
+from pathlib import Path
+
+import markdown
+import pytest
+
+from sparkpub.record.errors import SiteError
+from sparkpub.site.header_cells import EmptyHeaderCells
+from sparkpub.site.mkdocs import build_site, published_address
+from tests.site.conftest import POST
+
+CONFIG = """
+site_name: test & more
+{address}
+docs_dir: pages
+repo_url: https://repository.test/x/y
+theme: {{name: material, font: false{custom}}}
+plugins:
+  - search
+  - sparkpub: {{folders: data, cache: cache}}
+  - blog: {{authors: false, post_url_format: "{{slug}}"}}
+markdown_extensions: [attr_list, md_in_html, tables, toc]
+"""
+ADDRESS = "site_url: https://site.test/x/"
+QUOTED = """---
+title: The "quoted" page
+description: Says "more" & <less>
+---
+
+# Quoted
+
+| | a |
+| --- | --- |
+| b | 1 |
+"""
+
+
+@pytest.fixture(autouse=True)
+def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_MKDOCS_2_WARNING", "1")
+
+
+def build(folder: Path, *, address: str = ADDRESS, custom: str = "") -> Path:
+    config = folder / "mkdocs.yml"
+    text = CONFIG.format(address=address, custom=custom)
+    config.write_text(text, encoding="utf-8")
+    build_site(config, folder / "site")
+    return folder / "site"
+
+
+@pytest.fixture
+def pages(data: Path, sources: Path, tmp_path: Path) -> dict[str, str]:
+    """Every page of a built site, by address."""
+    (sources / "quoted.md").write_text(QUOTED, encoding="utf-8")
+    post = POST.replace("tags: [memory]", "authors: [A. Writer]\ncategories: [Notes]")
+    (sources / "blog" / "posts" / "first.md").write_text(post, encoding="utf-8")
+    site = build(tmp_path)
+    return {
+        path.relative_to(site).as_posix(): path.read_text(encoding="utf-8")
+        for path in site.rglob("*.html")
+    }
+
+
+def properties(page: str) -> dict[str, str]:
+    return dict(re.findall(r'<meta property="([^"]+)" content="([^"]*)">', page))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_what_every_page_has(pages: dict[str, str]) -> None:
+    assert len(pages) > 20
+    for uri, page in pages.items():
+        assert page.count('http-equiv="Content-Security-Policy"') == 1, uri
+        assert page.index("Content-Security-Policy") < page.index("<script"), uri
+        assert 'role="dialog" aria-label="Search"' in page, uri
+        assert page.index("sparkpub/search.") < page.index("javascripts/bundle."), uri
+        assert "sparkpub/reload." not in page, uri
+        assert 'data-md-component="source"' not in page, uri
+        assert page.count('<meta name="description"') == 1 or uri == "404.html", uri
+        if uri == "404.html":
+            continue
+        found = properties(page)
+        assert found["og:description"], uri
+        assert found["og:url"].startswith("https://site.test/x/"), uri
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_pages_of_their_own_kind(pages: dict[str, str]) -> None:
+    quoted = pages["quoted/index.html"]
+    assert (
+        '<meta name="description" content="Says &quot;more&quot; &amp; &lt;less&gt;">'
+        in quoted
+    )
+    assert properties(quoted)["og:title"] == "The &#34;quoted&#34; page"
+    assert "<td></td>" in quoted
+    assert "<th></th>" not in quoted
+    assert "<h1>Page not found</h1>" in pages["404.html"]
+    assert "og:title" not in pages["404.html"]
+    post = pages["blog/first/index.html"]
+    assert properties(post)["og:type"] == "article"
+    assert properties(post)["og:image"] == "https://site.test/x/cards/first.png"
+    for uri in ("blog/first/index.html", "blog/index.html"):
+        assert "by A. Writer" in pages[uri], uri
+        assert re.search(r'href="[^"]*category/notes/"[^>]*>Notes', pages[uri]), uri
+    assert "blog/category/notes/index.html" in pages
+
+
+@pytest.mark.parametrize(
+    ("given", "published"),
+    [
+        ("https://site.test/x/", "https://site.test/x/"),
+        ("https://notexample.org/", "https://notexample.org/"),
+        ("https://example.org.site.test/", "https://example.org.site.test/"),
+        ("https://example.org/", ""),
+        ("https://pages.example.com/x/", ""),
+        ("http://host.example/", ""),
+        ("", ""),
+        (None, ""),
+    ],
+)
+def test_an_address_that_stands_for_one_is_not_published(
+    given: str | None, published: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert published_address(given) == published
+    warned = [record for record in caplog.records if "site_url" in record.message]
+    assert bool(warned) == (published == "")
+    # A warning below MkDocs' own name would end a strict build.
+    assert not [record for record in warned if record.name.startswith("mkdocs")]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_no_page_names_an_address_that_stands_for_one(
+    data: Path, sources: Path, tmp_path: Path
+) -> None:
+    site = build(tmp_path, address="site_url: https://example.org/x/")
+    holding = [
+        path.relative_to(site).as_posix()
+        for path in site.rglob("*")
+        if path.suffix in {".html", ".xml", ".csv", ".json"}
+        and b"example.org" in path.read_bytes()
+    ]
+    assert holding == []
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_project_lays_its_own_templates_over_ours(
+    data: Path, sources: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "over").mkdir()
+    (tmp_path / "over" / "main.html").write_text(
+        '{% extends "sparkpub.html" %}{% block announce %}mine{% endblock %}'
+    )
+    page = (build(tmp_path, custom=", custom_dir: over") / "index.html").read_text()
+    assert "mine" in page
+    assert "Content-Security-Policy" in page
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_dead_link_stops_a_strict_build(
+    data: Path, sources: Path, tmp_path: Path
+) -> None:
+    (sources / "quoted.md").write_text('# Q\n\n<a href="../nowhere/">x</a>\n')
+    with pytest.raises(SiteError) as caught:
+        build(tmp_path)
+    assert [line for line in caught.value.lines() if "links to nowhere" in line]
+
+
+def test_only_an_empty_header_becomes_a_plain_cell() -> None:
+    text = "| | a | **b** | ![](x) |\n|---|---|---|---|\n| | 1 | 2 | 3 |\n"
+    found = markdown.markdown(text, extensions=["tables", EmptyHeaderCells()])
+    head, _, body = found.partition("</thead>")
+    assert head.count("<td></td>") == 1
+    assert head.count("<th>") == 3
+    assert body.count("<th") == 0
