@@ -24,7 +24,7 @@ from sparkpub.site.drawing.drawings import Drawings
 from sparkpub.site.figures import kinds, telemetry
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.rows import Tables
-from sparkpub.site.pages import blog, downloads, placing, programs
+from sparkpub.site.pages import blog, downloads, feed, placing, programs
 from sparkpub.site.pages.runs import RunPages
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.pages.tree import Pages
@@ -63,6 +63,8 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
         _add(tree, written)
         _add(tree, downloads.contents(publication, library, templates))
         _add(tree, blog.previews(publication, posts, templates, cache))
+        atom = feed.feed(publication, posts, library, templates)
+        _add(tree, {feed.ADDRESS: Content(data=atom)})
 
         tree = placing.with_figures(
             tree, library, templates, drawings.finished(), cache

@@ -15,8 +15,7 @@ import yaml
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import METRICS
 from sparkpub.review.dataset import load
-from sparkpub.site.build import build
-from sparkpub.site.content import Content, SiteOptions, fill, placeholder, way_to_root
+from sparkpub.site.content import Content, fill, placeholder, way_to_root
 from sparkpub.site.figures.samples import thinned
 from sparkpub.site.pages import blog, runs
 from sparkpub.site.pages.evidence import inert
@@ -141,33 +140,16 @@ def post(date: str, title: str, more: str = "") -> Content:
     )
 
 
-def test_the_feed_is_atom_and_newest_first(data: Path, options: SiteOptions) -> None:
-    second = (
-        post("{created: 2026-02-01, updated: 2026-03-01}", "Second & <last>").text or ""
-    )
-    (options.sources / "blog" / "posts" / "second.md").write_text(
-        second, encoding="utf-8"
-    )
-    tree = build(load(data), options)
-    space = "{http://www.w3.org/2005/Atom}"
-    feed = ElementTree.fromstring((tree["feed.xml"].data or b"").decode())
-    assert [
-        entry.findtext(f"{space}title") for entry in feed.iter(f"{space}entry")
-    ] == ["Second & <last>", "First"]
-    assert (
-        feed.findtext(f"{space}entry/{space}id") == "https://example.org/x/blog/second/"
-    )
-    text = tree["blog/posts/second.md"].text or ""
-    assert "**Part 2 of 2.** Before: [First](first.md)." in text
-    assert "date: {created: 2026-02-01, updated: 2026-03-01}" in text
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("No front matter", "needs front matter"),
         ("---\ntitle: x\n---\n", "needs a date"),
+        ("---\ndate: soon\n---\n", "needs a date"),
+        ("---\ndate: {updated: 2026-01-02}\n---\n", "needs a date"),
         ("---\na: [\n---\n", "YAML"),
+        ("---\ndate: 2026-01-01\nauthors: A\n---\n", "authors is not a list"),
+        ("---\ndate: 2026-01-01\ntags: {a: 1}\n---\n", "tags is not a list"),
     ],
 )
 def test_a_post_without_its_front_matter_is_named(text: str, said: str) -> None:

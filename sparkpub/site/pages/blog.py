@@ -1,4 +1,4 @@
-"""The blog: series links under each post, an Atom feed, and preview pictures that show the actual result."""
+"""The blog: posts with their place in the series and how to cite them, and preview pictures with the actual result."""
 
 import re
 import textwrap
@@ -14,25 +14,29 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.site.content import POSTS, Content
 from sparkpub.site.figures.figure import as_png
 from sparkpub.site.pages.campaign_page import value_box
+from sparkpub.site.pages.citation import Work, bibtex
 from sparkpub.site.pages.templating import Templates, front_matter
 from sparkpub.site.publication import Publication
 
-FEED = "feed.xml"
 CARD_BOXES = 3
 """Leading metrics on a preview picture."""
 _FENCE = "---\n"
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _SLUG = re.compile(r"\w[\w-]*(?:/\w[\w-]*)*")
 
 
 @dataclass(frozen=True)
 class Post:
-    """One post. `href` is its page from the root of the site; `date` as ISO 8601."""
+    """One post that is published. `date` and `updated` as ISO 8601; `body` is Markdown with its figures bound."""
 
     uri: str
     slug: str
     title: str
     description: str
     date: str
+    updated: str
+    authors: tuple[str, ...]
+    categories: tuple[str, ...]
     tags: tuple[str, ...]
     meta: Mapping[str, Any]
     body: str
@@ -49,16 +53,19 @@ class Post:
 
 
 def posts(written: Mapping[str, Content]) -> list[Post]:
-    """The posts in order of their dates. Raises SiteError naming the file and the field that is missing."""
-    found = [
-        _post(uri, c.text or "")
-        for uri, c in written.items()
-        if uri.startswith(POSTS) and uri.endswith(".md")
-    ]
+    """The posts in order of their dates, without drafts. Raises SiteError naming the file and the field."""
+    found = []
+    for uri, content in written.items():
+        if not uri.startswith(POSTS) or not uri.endswith(".md"):
+            continue
+        meta, body = _parts(uri, content.text or "")
+        if not meta.get("draft"):
+            found.append(_post(uri, meta, body))
     return sorted(found, key=lambda post: (post.date, post.uri))
 
 
-def _post(uri: str, text: str) -> Post:
+def _parts(uri: str, text: str) -> tuple[Mapping[str, Any], str]:
+    """Front matter and body of a post."""
     head, fence, body = text.removeprefix(_FENCE).partition("\n" + _FENCE)
     try:
         meta = yaml.safe_load(head) if fence and text.startswith(_FENCE) else None
@@ -72,23 +79,11 @@ def _post(uri: str, text: str) -> Post:
             where=uri,
             remedy="begin it with ---, date: and description:",
         )
-    date = meta.get("date")
-    created = date.get("created") if isinstance(date, dict) else date
-    if created is None:
-        raise SiteError(
-            "a post needs a date",
-            where=uri,
-            remedy="add date: YYYY-MM-DD to its front matter",
-        )
-    heading = next(
-        (
-            line.removeprefix("# ")
-            for line in body.splitlines()
-            if line.startswith("# ")
-        ),
-        None,
-    )
-    title = str(meta.get("title") or heading or uri)
+    return meta, body
+
+
+def _post(uri: str, meta: Mapping[str, Any], body: str) -> Post:
+    created, updated = _dates(uri, meta)
     slug = str(meta.get("slug") or uri.removeprefix(POSTS).removesuffix(".md"))
     if not _SLUG.fullmatch(slug):
         raise SiteError(
@@ -96,16 +91,51 @@ def _post(uri: str, text: str) -> Post:
             where=uri,
             remedy="use letters, digits, - and _",
         )
+    heading = re.search(r"^# (.*)$", body, re.MULTILINE)
+    title = meta.get("title") or (heading[1] if heading else uri)
     return Post(
-        uri,
-        slug,
-        title,
-        str(meta.get("description", "")),
-        str(created)[:10],
-        tuple(map(str, meta.get("tags", ()))),
-        meta,
-        body,
+        uri=uri,
+        slug=slug,
+        title=str(title),
+        description=str(meta.get("description", "")),
+        date=created,
+        updated=updated,
+        authors=_names(uri, meta, "authors"),
+        categories=_names(uri, meta, "categories"),
+        tags=_names(uri, meta, "tags"),
+        meta=meta,
+        body=body,
     )
+
+
+def _dates(uri: str, meta: Mapping[str, Any]) -> tuple[str, str]:
+    """When a post was published and last updated, as ISO 8601 to the day."""
+    given = meta.get("date")
+    dates = given if isinstance(given, dict) else {"created": given}
+    created = dates.get("created")
+    found = []
+    for date in (created, dates.get("updated") or created):
+        day = str(date)[:10]
+        if not _DAY.fullmatch(day):
+            raise SiteError(
+                "a post needs a date",
+                where=uri,
+                remedy="add date: YYYY-MM-DD to its front matter",
+            )
+        found.append(day)
+    return found[0], found[1]
+
+
+def _names(uri: str, meta: Mapping[str, Any], field: str) -> tuple[str, ...]:
+    """A list in the front matter, of authors for instance."""
+    given = meta.get(field) or []
+    if not isinstance(given, list):
+        raise SiteError(
+            f"{field} is not a list",
+            where=uri,
+            remedy=f"write {field}: [{given}]",
+        )
+    return tuple(str(name) for name in given)
 
 
 def with_series(
@@ -115,74 +145,74 @@ def with_series(
     templates: Templates,
 ) -> dict[str, Content]:
     """What people wrote, each post with its place in the series, links to its neighbours, and how to cite it."""
+    options = publication.options
     found = dict(written)
     for index, post in enumerate(series):
-        around = [
-            series[at] if 0 <= at < len(series) else None
-            for at in (index - 1, index + 1)
-        ]
+        work = Work(
+            key=f"{options.name}-{post.slug}".replace("/", "-").replace(" ", "-"),
+            authors=post.authors,
+            title=post.title,
+            date=post.date,
+            publisher=options.name,
+            address=options.url + post.href if options.url else "",
+        )
         end = templates.text(
             "series.md.j2",
             post=post,
             place=index + 1,
             total=len(series),
-            previous=around[0],
-            next=around[1],
-            options=publication.options,
-            campaigns=publication.campaigns,
-        )
-        kept = {
-            name: value
-            for name, value in post.meta.items()
-            if name not in ("slug", "date")
-        }
-        front = front_matter(slug=post.slug, **kept).replace(
-            f"{_FENCE}", f"{_FENCE}date: {_date(post)}\n", 1
+            previous=series[index - 1] if index > 0 else None,
+            next=series[index + 1] if index + 1 < len(series) else None,
+            bibtex=bibtex(work),
+            options=options,
+            campaigns=_behind(post, publication),
         )
         found[post.uri] = Content(
-            text=f"{front}\n{post.body.rstrip()}\n\n{end}",
+            text=f"{_front(post)}\n{post.body.rstrip()}\n\n{end}",
             source=written[post.uri].source,
             image=post.card,
         )
     return found
 
 
-def _date(post: Post) -> str:
+def _behind(post: Post, publication: Publication) -> Sequence[CampaignData]:
+    """The campaign that a post names as its own; all of them where it names none."""
+    for campaign in publication.campaigns:
+        if campaign.name == post.meta.get("campaign"):
+            return [campaign]
+    return publication.campaigns
+
+
+def _front(post: Post) -> str:
+    """The front matter of a post, its date as the blog reads it: YAML's own, not text."""
     date = post.meta["date"]
-    if not isinstance(date, dict):
-        return post.date
-    return (
-        "{"
-        + ", ".join(f"{name}: {str(value)[:10]}" for name, value in date.items())
-        + "}"
-    )
+    if isinstance(date, dict):
+        days = ", ".join(f"{name}: {str(day)[:10]}" for name, day in date.items())
+        written = f"{{{days}}}"
+    else:
+        written = post.date
+    others = {
+        name: value for name, value in post.meta.items() if name not in {"slug", "date"}
+    }
+    front = front_matter(slug=post.slug, **others)
+    return front.replace(_FENCE, f"{_FENCE}date: {written}\n", 1)
 
 
 def previews(
     publication: Publication, series: Sequence[Post], templates: Templates, cache: Cache
 ) -> Mapping[str, Content]:
-    """The feed, and a picture for each campaign and each post."""
+    """A picture for each campaign and each post."""
     name = publication.options.name
-    feed = templates.text(
-        "feed.xml.j2", posts=series[::-1], options=publication.options
-    )
-    found = {FEED: Content(data=feed.encode())}
+    found = {}
     for campaign in publication.campaigns:
         boxes = _boxes(publication, campaign)
         found[f"cards/{campaign.name}.png"] = _card(
             templates, campaign.info.title, boxes, name, cache
         )
     for post in series:
-        named = [
-            campaign
-            for campaign in publication.campaigns
-            if campaign.name == post.meta.get("campaign")
-        ]
-        boxes = [
-            box
-            for campaign in named or publication.campaigns[:1]
-            for box in _boxes(publication, campaign)
-        ]
+        boxes = []
+        for campaign in _behind(post, publication)[:1]:
+            boxes += _boxes(publication, campaign)
         found[post.card] = _card(templates, post.title, boxes, name, cache)
     return found
 

@@ -1,0 +1,198 @@
+"""The feed, the series, citations and drafts: what others read of the blog and the campaigns."""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from sparkpub.review.dataset import load
+from sparkpub.site.build import build
+from sparkpub.site.content import SiteOptions
+from sparkpub.site.mkdocs import build_site
+from sparkpub.site.pages.citation import Work, bibtex, escaped
+from sparkpub.site.pages.feed import page_address
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+SECOND = """---
+date: {created: 2026-02-01, updated: 2026-03-01}
+title: Second & <last>
+description: More.
+authors: [A. Writer, B. Writer]
+categories: [Notes]
+tags: [memory]
+---
+
+Text with [a post](first.md#first), [a page](../../metrics/index.md?x=1), [itself](#here),
+[elsewhere](https://else.test/x.md) and a bad \x0c character.
+
+## Here
+
+{{ figure("output-throughput", campaign="c") }}
+"""
+DRAFT = """---
+date: 2026-04-01
+title: Not finished
+draft: true
+---
+
+Nothing yet.
+"""
+
+
+@pytest.fixture
+def tree(data: Path, options: SiteOptions) -> dict[str, str]:
+    """Every text of a site with two posts and a draft, by address."""
+    posts = options.sources / "blog" / "posts"
+    (posts / "second.md").write_text(SECOND, encoding="utf-8")
+    (posts / "draft.md").write_text(DRAFT, encoding="utf-8")
+    return {
+        uri: content.text or (content.data or b"").decode(errors="replace")
+        for uri, content in build(load(data), options).items()
+    }
+
+
+@pytest.fixture
+def entries(tree: dict[str, str]) -> list[ElementTree.Element]:
+    feed = ElementTree.fromstring(tree["feed.xml"])
+    assert feed.findtext(f"{ATOM}updated") == "2026-03-01T00:00:00Z"
+    return list(feed.iter(f"{ATOM}entry"))
+
+
+def test_posts_and_campaigns_newest_first_and_no_draft(
+    entries: list[ElementTree.Element],
+) -> None:
+    found = [
+        (entry.findtext(f"{ATOM}title"), entry.findtext(f"{ATOM}id"))
+        for entry in entries
+    ]
+    assert found == [
+        ("Second & <last>", "https://site.test/x/blog/second/"),
+        ("First", "https://site.test/x/blog/first/"),
+        ("A small campaign", "https://site.test/x/campaigns/c/"),
+    ]
+
+
+def test_an_entry_says_who_wrote_it_when_and_of_what(
+    entries: list[ElementTree.Element],
+) -> None:
+    second = entries[0]
+    assert second.findtext(f"{ATOM}published") == "2026-02-01T00:00:00Z"
+    assert second.findtext(f"{ATOM}updated") == "2026-03-01T00:00:00Z"
+    assert [name.text for name in second.iter(f"{ATOM}name")] == [
+        "A. Writer",
+        "B. Writer",
+    ]
+    assert [tag.get("term") for tag in second.iter(f"{ATOM}category")] == [
+        "Notes",
+        "memory",
+    ]
+
+
+def test_content_has_pictures_and_links_that_lead_back(
+    entries: list[ElementTree.Element],
+) -> None:
+    content = entries[0].findtext(f"{ATOM}content") or ""
+    links = re.findall(r'(?:href|src)="([^"]*)"', content)
+    assert links == [
+        "https://site.test/x/blog/first/#first",
+        "https://site.test/x/metrics/?x=1",
+        "#here",
+        "https://else.test/x.md",
+        "https://site.test/x/charts/c-output-throughput.png",
+    ]
+    assert "data-sp-block" not in content
+    assert "\x0c" not in content
+    assert "Output throughput is" in content
+
+
+def test_a_campaign_says_what_it_found_and_changes_with_its_last_run(
+    entries: list[ElementTree.Element],
+) -> None:
+    campaign = entries[-1]
+    # Runs start ten minutes apart from 10:00 on; the failed fourth one at 10:40.
+    assert campaign.findtext(f"{ATOM}updated") == "2026-01-01T10:40:00Z"
+    assert (campaign.findtext(f"{ATOM}published") or "") < "2026-01-01T10:40:00Z"
+    assert "<p>Output throughput" in (campaign.findtext(f"{ATOM}content") or "")
+
+
+def test_a_post_has_its_place_and_how_to_cite_it(tree: dict[str, str]) -> None:
+    second = tree["blog/posts/second.md"]
+    assert "**Part 2 of 2.** Before: [First](first.md)." in second
+    assert "date: {created: 2026-02-01, updated: 2026-03-01}" in second
+    assert "author = {A. Writer and B. Writer}" in second
+    assert "url = {https://site.test/x/blog/second/}" in second
+    assert (
+        "To cite: A&#46; Writer" in second
+        or "To cite: A. Writer and B. Writer" in second
+    )
+    assert "Part" not in tree["blog/posts/draft.md"]
+    assert "cards/draft.png" not in tree
+    assert "draft.md" not in tree["blog/posts/second.md"]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_draft_is_on_no_page(
+    tree: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_MKDOCS_2_WARNING", "1")
+    (tmp_path / "mkdocs.yml").write_text(
+        "site_name: test\ndocs_dir: pages\ntheme: {name: material, font: false}\n"
+        "plugins: [search, {sparkpub: {folders: data}}, {blog: {authors: false, post_url_format: '{slug}'}}]\n"
+        "markdown_extensions: [attr_list, md_in_html, tables, toc]\n"
+    )
+    build_site(tmp_path / "mkdocs.yml", tmp_path / "site")
+    holding = [
+        path.name
+        for path in (tmp_path / "site").rglob("*")
+        if path.is_file() and b"Not finished" in path.read_bytes()
+    ]
+    assert holding == []
+    assert (tmp_path / "site" / "blog" / "second" / "index.html").is_file()
+
+
+def test_an_environment_has_a_page_in_each_campaign(tree: dict[str, str]) -> None:
+    assert "environments/c/native.md" in tree
+    assert "# native in c" in tree["environments/c/native.md"]
+    assert "models/m.md" in tree
+
+
+@pytest.mark.parametrize(
+    ("uri", "address"),
+    [
+        ("index.md", ""),
+        ("a/index.md", "a/"),
+        ("a/myindex.md", "a/myindex/"),
+        ("data/runs.csv", "data/runs.csv"),
+    ],
+)
+def test_where_a_source_is_published(uri: str, address: str) -> None:
+    assert page_address(uri) == address
+
+
+def test_an_entry_for_bibtex() -> None:
+    work = Work(
+        "k", ("A", "B"), "50 % of {x} & y", "2026-03-01", "S_1", "https://s.test/"
+    )
+    assert bibtex(work) == (
+        "@misc{k,\n"
+        "  author = {A and B},\n"
+        "  title = {{50 \\% of \\{x\\} \\& y}},\n"
+        "  year = {2026},\n"
+        "  month = {3},\n"
+        "  howpublished = {S\\_1},\n"
+        "  url = {https://s.test/}\n"
+        "}"
+    )
+
+
+def test_an_entry_without_author_and_address() -> None:
+    found = bibtex(Work("k", (), "T", "2026-11-01", "The site"))
+    assert "author = {{The site}}" in found
+    assert "month = {11}" in found
+    assert "url" not in found
+
+
+def test_every_sign_of_tex_is_printed() -> None:
+    assert escaped("\\~^") == r"\textbackslash{}\textasciitilde{}\textasciicircum{}"
+    assert escaped("&%$#_{}") == r"\&\%\$\#\_\{\}"
