@@ -39,7 +39,7 @@ def test_every_kind_of_page_is_there(data: Path, options: SiteOptions) -> None:
         "leaderboard/index.md",
         "campaigns/c.md",
         "models/m.md",
-        "environments/container.md",
+        "environments/c/container.md",
         "metrics/peak-memory.md",
         "runs/index.md",
         f"runs/{RUN}.md",

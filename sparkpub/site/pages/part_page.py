@@ -1,8 +1,10 @@
 """What the page of a model or of an environment shows: its part of every campaign that has it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
+from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site import sentences
@@ -28,47 +30,82 @@ OBSERVED = (
 """What a run shows of itself."""
 
 
-def campaigns_by_name(
-    publication: Publication, kind: Kind
-) -> Mapping[str, list[CampaignData]]:
-    """Every model or environment, with the campaigns that have it."""
-    axis = 0 if kind == "model" else 1
+@dataclass(frozen=True)
+class Part:
+    """A model with every campaign that has it, or an environment of one campaign.
+
+    The same key of an environment may mean the host in one campaign and a chroot in another. A model's key names the
+    same weights wherever it is used.
+    """
+
+    kind: Kind
+    name: str
+    campaigns: Sequence[CampaignData]
+
+    @property
+    def uri(self) -> str:
+        """The source of its page."""
+        if self.kind == "environment":
+            return f"environments/{self.campaigns[0].name}/{self.name}.md"
+        return f"models/{self.name}.md"
+
+    @property
+    def href(self) -> str:
+        """Its page, from the root of the site."""
+        return self.uri.removesuffix(".md") + "/"
+
+    @property
+    def runs(self) -> int:
+        """Recorded runs."""
+        count = 0
+        for campaign in self.campaigns:
+            for record in campaign.records:
+                count += getattr(record, self.kind) == self.name
+        return count
+
+    @property
+    def note(self) -> str:
+        """In a word, what it is: the id of a model, type and image of an environment."""
+        return note(self.kind, self.name, self.campaigns[0])
+
+
+def models(publication: Publication) -> list[Part]:
+    """Every model."""
     found: dict[str, list[CampaignData]] = {}
     for campaign in publication.campaigns:
-        for name in campaign.axes[axis]:
+        names, _, _ = campaign.axes
+        for name in names:
             found.setdefault(name, []).append(campaign)
+    return [Part("model", name, campaigns) for name, campaigns in found.items()]
+
+
+def environments(publication: Publication) -> list[Part]:
+    """Every environment, campaign by campaign."""
+    found = []
+    for campaign in publication.campaigns:
+        _, names, _ = campaign.axes
+        found += [Part("environment", name, [campaign]) for name in names]
     return found
 
 
-def entry(kind: Kind, name: str, campaigns: Sequence[CampaignData]) -> dict[str, Any]:
-    """A model or an environment in the list of all."""
-    records = [record for campaign in campaigns for record in campaign.records]
-    return {
-        "name": name,
-        "href": f"{kind}s/{name}/",
-        "note": note(kind, name, campaigns[0]),
-        "campaigns": campaigns,
-        "runs": sum(getattr(record, kind) == name for record in records),
-    }
-
-
 def note(kind: Kind, name: str, campaign: CampaignData) -> str:
-    """In a word, what it is: the id of a model, type and image of an environment."""
-    matrix = campaign.matrix
-    if kind == "model":
-        if matrix is not None and name in matrix.models:
-            return matrix.models[name].id
-        return next(
-            (
-                record.requested.model_id
-                for record in campaign.records
-                if record.model == name
-            ),
-            "",
-        )
-    environment = matrix.environments.get(name) if matrix else None
-    options = {} if environment is None else environment.declared
-    parts = (options.get("type"), options.get("image") or options.get("rootfs"))
+    """In a word, what a model or an environment of a campaign is."""
+    return _model_id(name, campaign) if kind == "model" else _type(name, campaign)
+
+
+def _model_id(name: str, campaign: CampaignData) -> str:
+    if campaign.matrix is not None and name in campaign.matrix.models:
+        return campaign.matrix.models[name].id
+    for record in campaign.records:
+        if record.model == name:
+            return record.requested.model_id
+    return ""
+
+
+def _type(name: str, campaign: CampaignData) -> str:
+    """Type and image or root of an environment; empty where no matrix says it."""
+    declared = _declared(campaign, "environment", name)
+    parts = (declared.get("type"), declared.get("image") or declared.get("rootfs"))
     return " ".join(str(part) for part in parts if part)
 
 
@@ -81,34 +118,22 @@ def context(
 ) -> dict[str, Any]:
     """What the template needs of one campaign."""
     part = {kind: name}
-    headlines = [
-        metric
-        for metric in publication.headlines(campaign)
-        if any(
-            getattr(cell, kind) == name
-            for cell in publication.cells_of(campaign, metric)
-        )
-    ]
-    names = [slug(metric.name) for metric in headlines]
-    figures = names[:FIGURES]
-    says = []
-    if kind == "model":
-        figures += [f"{name}-order" for name in names[:1]] + ["memory-ledger"] * bool(
-            names
-        )
-        for metric in headlines:
-            rows = [
-                row
-                for row in publication.comparisons_of(campaign, metric)
-                if row.model == name
-            ]
-            says.append(sentences.differences(metric, rows))
-    says = [sentence for sentence in says if sentence]
+    headlines = []
+    for metric in publication.headlines(campaign):
+        cells = publication.cells_of(campaign, metric)
+        if any(getattr(cell, kind) == name for cell in cells):
+            headlines.append(metric)
+    slugs = [slug(metric.name) for metric in headlines]
+    figures = slugs[:FIGURES]
+    sentences_of_model = []
+    if kind == "model" and slugs:
+        figures += [f"{slugs[0]}-order", "memory-ledger"]
+        sentences_of_model = _differences(publication, campaign, headlines, name)
     summary = campaign_page.summary(publication, campaign, headlines)
     records = [record for record in campaign.records if getattr(record, kind) == name]
     return {
         "campaign": campaign,
-        "sentences": says or campaign_page.answers(publication, campaign),
+        "sentences": sentences_of_model or campaign_page.answers(publication, campaign),
         "flags": flags(publication, scope(campaign, **part)),
         "figures": library.place_known(campaign, figures, **part),
         "summary": [row for row in summary if row[kind] == name],
@@ -119,6 +144,24 @@ def context(
     }
 
 
+def _differences(
+    publication: Publication,
+    campaign: CampaignData,
+    metrics: Sequence[Metric],
+    model: str,
+) -> list[str]:
+    """How the environments differ for a model, a sentence per metric that was compared."""
+    found = []
+    for metric in metrics:
+        rows = publication.comparisons_of(campaign, metric)
+        sentence = sentences.differences(
+            metric, [row for row in rows if row.model == model]
+        )
+        if sentence:
+            found.append(sentence)
+    return found
+
+
 def _declared(campaign: CampaignData, kind: Kind, name: str) -> Mapping[str, Any]:
     """What the matrix says of it."""
     if campaign.matrix is None:
@@ -127,11 +170,9 @@ def _declared(campaign: CampaignData, kind: Kind, name: str) -> Mapping[str, Any
         environment = campaign.matrix.environments.get(name)
         return {} if environment is None else environment.declared
     model = campaign.matrix.models.get(name)
-    return (
-        {}
-        if model is None
-        else model.model_dump(mode="json", exclude_defaults=True, exclude={"config"})
-    )
+    if model is None:
+        return {}
+    return model.model_dump(mode="json", exclude_defaults=True, exclude={"config"})
 
 
 def _observed(records: Sequence[Record]) -> Mapping[str, list[str]]:
@@ -139,11 +180,11 @@ def _observed(records: Sequence[Record]) -> Mapping[str, list[str]]:
     found: dict[str, list[str]] = {}
     for field in OBSERVED:
         values = dict.fromkeys(getattr(record.observed, field) for record in records)
-        texts = [
-            f"{value:,}" if isinstance(value, int) else str(value)
-            for value in values
-            if value is not None
-        ]
+        texts = [_shown(value) for value in values if value is not None]
         if texts:
             found[field] = texts
     return found
+
+
+def _shown(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)

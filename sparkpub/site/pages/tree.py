@@ -45,8 +45,8 @@ class Pages:
             self._page("leaderboard", **leaderboard_page.context(standings)),
         )
         yield from self._campaigns()
-        yield from self._parts("model")
-        yield from self._parts("environment")
+        yield from self._parts("model", part_page.models(self.publication))
+        yield from self._parts("environment", part_page.environments(self.publication))
         yield from self._metrics()
         campaigns = self.publication.campaigns
         explorer = programs.explorer(self.publication, self.library)
@@ -108,28 +108,22 @@ class Pages:
                 self._page("campaign", lead=lead, image=image, source=source),
             )
 
-    def _parts(self, kind: part_page.Kind) -> Iterator[tuple[str, Content]]:
+    def _parts(
+        self, kind: part_page.Kind, parts: Sequence[part_page.Part]
+    ) -> Iterator[tuple[str, Content]]:
         """The list of all models or environments, and the page of each."""
-        found = part_page.campaigns_by_name(self.publication, kind)
-        names = [
-            part_page.entry(kind, name, campaigns) for name, campaigns in found.items()
-        ]
-        yield (
-            f"{kind}s/index.md",
-            self._page("list", kind=kind, title=f"{kind.title()}s", names=names),
-        )
-        for name, campaigns in found.items():
-            parts = [
-                part_page.context(self.publication, self.library, campaign, kind, name)
-                for campaign in campaigns
+        yield f"{kind}s/index.md", self._page("list", kind=kind, parts=parts)
+        for part in parts:
+            contexts = [
+                part_page.context(
+                    self.publication, self.library, campaign, kind, part.name
+                )
+                for campaign in part.campaigns
             ]
-            subtitle = part_page.note(kind, name, campaigns[0])
-            yield (
-                f"{kind}s/{name}.md",
-                self._page(
-                    "part", kind=kind, name=name, parts=parts, subtitle=subtitle
-                ),
+            page = self._page(
+                "part", kind=kind, name=part.name, parts=contexts, subtitle=part.note
             )
+            yield part.uri, page
 
     def _metrics(self) -> Iterator[tuple[str, Content]]:
         """The list of all metrics, and the page of each."""
