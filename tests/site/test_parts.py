@@ -14,7 +14,6 @@ import yaml
 
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import METRICS
-from sparkpub.review.dataset import load
 from sparkpub.site.content import Content, fill, placeholder, way_to_root
 from sparkpub.site.figures.samples import thinned
 from sparkpub.site.pages import blog, runs
