@@ -6,6 +6,7 @@ killed collector leaves is therefore either a finished run, whose folder is drop
 started when; the draft then becomes the record.
 """
 
+import re
 import shutil
 import threading
 import time
@@ -17,10 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub.collect import invoker
+from sparkpub.collect.public import published
 from sparkpub.record import patterns
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Evidence, Record
 from sparkpub.record.redaction import Redactor
+from sparkpub.record.secrets import is_secret_name
 from sparkpub.record.store import (
     EVIDENCE_CAP,
     Stored,
@@ -35,6 +38,18 @@ OUTPUT_CAP = EVIDENCE_CAP - 2**20
 """Bytes read of a file that a command wrote; redaction may lengthen it a little."""
 _TAIL = EVIDENCE_CAP // 4
 _LINE = 1 << 16
+_TRIES = 8
+_WAITING = re.compile(
+    rb"(?:\A|(?<=[\r\n]))[ \t]*[\"']?(--?[A-Za-z][A-Za-z0-9_-]*)[\"']?,?[ \t]*[\r\n]+\Z"
+)
+_LONGEST_FLAG = 200
+_BLOCKS = (
+    (b"-----BEGIN ", b"-----END "),
+    (b"PuTTY-User-Key-File-", b"Private-MAC:"),
+)
+"""How secrets of several lines begin and end."""
+_MARGIN = 4096
+"""Bytes read beside a cut, to see what a word at its edge belongs to."""
 
 
 KILLED = "the collector was killed while the run was on"
@@ -113,7 +128,7 @@ def recover(folder: Path, redactor: Redactor, reason: str = KILLED) -> Stored | 
         "evidence": sealed.evidence,
         "unavailable": draft.unavailable | sealed.unavailable,
     }
-    return finish(folder, draft.model_copy(update=found))
+    return finish(folder, published(draft.model_copy(update=found), redactor))
 
 
 def _unfinished(folder: Path) -> Record | None:
@@ -190,12 +205,36 @@ class Log:
             and self._begins.search(rest)
         ):
             self.began = time.monotonic()
-        cut = max(rest.rfind(b"\n"), rest.rfind(b"\r")) + 1
-        if cut == 0 and len(rest) > _LINE:
-            cut = rest.rfind(b" ") + 1 or len(rest)
+        cut = self._whole_until(rest)
         if cut:
             self._keep(source, rest[:cut])
         self._rest[source] = rest[cut:]
+
+    def _whole_until(self, rest: bytes) -> int:
+        """Up to where no secret can be cut in two: after whole lines, but before a private key that has not ended, and
+        before a flag whose value comes with the next line."""
+        cut = max(rest.rfind(b"\n"), rest.rfind(b"\r")) + 1
+        waiting = _WAITING.search(rest, max(0, cut - _LONGEST_FLAG), cut)
+        if waiting and is_secret_name(waiting[1].decode()):
+            cut = waiting.start()
+        for begins, ends in _BLOCKS:
+            begun = rest.rfind(begins, 0, cut)
+            open_still = begun >= 0 and rest.find(ends, begun) < 0
+            if open_still and len(rest) - begun < _LINE:
+                cut = begun
+        if cut or len(rest) <= _LINE:
+            return cut
+        # A line without end: a value may follow its name in the part that is held back.
+        whole = self._redactor.content(rest)
+        place = len(rest)
+        for _ in range(_TRIES):
+            place = rest.rfind(b" ", 0, place)
+            if place < 0:
+                break
+            parts = rest[: place + 1], rest[place + 1 :]
+            if b"".join(map(self._redactor.content, parts)) == whole:
+                return place + 1
+        return len(rest) - _LINE // 2
 
     def _keep(self, source: str, lines: bytes) -> None:
         content = self._redactor.content(lines)
@@ -288,16 +327,16 @@ def seal(
         else:
             sealed.unavailable[role] = "the run ended before it was written"
     for role, name in outputs.items():
-        output = _output(run_folder / WORK, name)
+        output = _output(run_folder / WORK, name, redactor)
         target = folder / f"{stem}.{role}.json"
         if (
             output is None and target.is_file()
         ):  # sealed already, by a collector that was killed right after
-            output = Output(target.read_bytes())
+            output = Output(redactor.content(target.read_bytes()))
         if output is None:
             sealed.unavailable[role] = "the command did not write it"
             continue
-        content = redactor.content(output.content)
+        content = output.content
         write_atomic(target, content)
         sealed.add(role, target, truncated=output.cut > 0)
         if output.cut:
@@ -311,30 +350,35 @@ def seal(
 
 @dataclass(frozen=True)
 class Output:
-    """A file that a command wrote; `cut` bytes of its middle are left out."""
+    """A file that a command wrote, redacted; `cut` bytes of its middle are left out."""
 
     content: bytes
     cut: int = 0
 
 
-def _output(work: Path, name: str) -> Output | None:
+def _output(work: Path, name: str, redactor: Redactor) -> Output | None:
     """A file the command wrote, of a large one the beginning and the end. Links are not followed: the command may be
     anybody's."""
     path = work / name
-    if (
-        path.is_symlink()
-        or not path.is_file()
-        or not path.resolve().is_relative_to(work.resolve())
-    ):
+    inside = path.resolve().is_relative_to(work.resolve())
+    if path.is_symlink() or not path.is_file() or not inside:
         return None
     size = path.stat().st_size
     with path.open("rb") as handle:
         if size <= OUTPUT_CAP:
-            return Output(handle.read(OUTPUT_CAP))
+            return Output(redactor.content(handle.read(OUTPUT_CAP)))
         head = handle.read(OUTPUT_CAP // 2)
         handle.seek(size - OUTPUT_CAP // 2)
         tail = handle.read(OUTPUT_CAP // 2)
+    # What is torn at the cut could be half a secret: it is redacted beside its neighbours, and then left out.
+    head, tail = redactor.content(head), redactor.content(tail)
+    head = head[: len(head) - len(_LAST_WORD.findall(head[-_MARGIN:])[0])]
+    tail = tail[_MARGIN:]
+    tail = tail[len(_FIRST_WORD.findall(tail[:_MARGIN])[0]) :]
     cut = size - len(head) - len(tail)
-    return Output(
-        head + b"\n[sparkpub: %d bytes cut here: files are capped]\n" % cut + tail, cut
-    )
+    mark = b"\n[sparkpub: %d bytes cut here: files are capped]\n" % cut
+    return Output(head + mark + tail, cut)
+
+
+_LAST_WORD = re.compile(rb"\S*\Z")
+_FIRST_WORD = re.compile(rb"\A\S*")

@@ -7,7 +7,8 @@ from statistics import fmean
 from typing import Any
 
 from sparkpub.collect.progress import current, duration
-from sparkpub.collect.session import known_records, public
+from sparkpub.collect.public import public
+from sparkpub.collect.session import known_records
 from sparkpub.plan import coverage
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun

@@ -14,6 +14,7 @@ from sparkpub.collect.following import Followed, follow, for_run
 from sparkpub.collect.gates import Passed
 from sparkpub.collect.git import own_commit
 from sparkpub.collect.journal import Sealed, seal
+from sparkpub.collect.public import published
 from sparkpub.collect.server import SERVER_START, LiveServer
 from sparkpub.plan.matrix import Model
 from sparkpub.plan.workloads import architecture
@@ -105,7 +106,7 @@ def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
             1.05 - now.microsecond / 1e6
         )  # a retry within the second: the address must be new
     model = matrix.models[run.model]
-    return Record(
+    draft = Record(
         run_id=f"{matrix.campaign}-{stem}",
         campaign=matrix.campaign,
         model=run.model,
@@ -125,7 +126,7 @@ def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
         started=started,
         argv=bench.redactor.argv(job.command.argv),
         requested=Requested(
-            model_id=model.id,
+            model_id=public.models[run.model].id,
             model_path=public.models[run.model].path,
             random_weights=model.random_weights or model.config is not None,
             architecture=declared_architecture(model),
@@ -137,6 +138,7 @@ def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
         machine=bench.machine,
         reproducibility=_reproducibility(bench, job),
     )
+    return published(draft, bench.redactor)
 
 
 def declared_architecture(model: Model) -> Architecture | None:
@@ -206,11 +208,11 @@ def _record(
         "unavailable": _unavailable(job, followed, sealed, server),
     }
     try:
-        return Record(**fields)
+        record = Record(**fields)
     except ValidationError as error:
         # A payload may claim what no record may hold (a rate of minus one). The run is then invalid, and still kept.
         problem = "; ".join(field_problems(error))
-        return Record(
+        record = Record(
             **fields
             | {
                 "metrics": sampled,
@@ -219,6 +221,7 @@ def _record(
                 "status_reason": problem[:1000],
             }
         )
+    return published(record, bench.redactor)
 
 
 def _observed(answer: Answer, server: LiveServer | None) -> Observed:

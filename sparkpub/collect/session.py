@@ -17,12 +17,12 @@ from sparkpub.collect.lock import locked
 from sparkpub.collect.machine import controls, inventory, nvml
 from sparkpub.collect.packages import installed
 from sparkpub.collect.progress import Progress, duration
+from sparkpub.collect.public import public
 from sparkpub.collect.run import measure
 from sparkpub.collect.server import LiveServer, Servers, clear_server
 from sparkpub.plan import coverage
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
-from sparkpub.plan.workloads.command import CommandOptions
 from sparkpub.record import store
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import CollectError, UsageError
@@ -109,18 +109,6 @@ def axes(texts: Sequence[str], matrix: Matrix) -> dict[str, frozenset[str]]:
             )
         chosen.setdefault(axis, set()).add(value)
     return {axis: frozenset(values) for axis, values in chosen.items()}
-
-
-def public(matrix: Matrix) -> tuple[Matrix, Redactor]:
-    """The matrix as it may be published, and what redacts everything else."""
-    variables: dict[str, str] = {}
-    for environment in matrix.environments.values():
-        variables |= environment.env
-    for workload in matrix.workloads.values():
-        if isinstance(workload, CommandOptions):
-            variables |= workload.variables
-    redactor = Redactor().also(variables)
-    return Matrix.model_validate(redactor.options(matrix.document())), redactor
 
 
 def known_records(folder: Path) -> list[Record]:

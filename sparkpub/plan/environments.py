@@ -14,7 +14,10 @@ from sparkpub.plan.durations import Seconds
 from sparkpub.plan.options import TypedOptions
 from sparkpub.record.record import Declared
 
-_BIND = re.compile(r"(?P<source>/[^:]*):(?P<target>/[^:]*)(?::(?P<mode>ro|rw))?")
+# A matrix as published has `<home>` in place of home folders.
+_BIND = re.compile(
+    r"(?P<source>(?:/|<home>)[^:]*):(?P<target>(?:/|<home>)[^:]*)(?::(?P<mode>ro|rw))?"
+)
 
 
 def _variable(name: str) -> str:
@@ -110,7 +113,7 @@ class ChrootOptions(Options):
     """Options of `type: chroot`."""
 
     type: Literal["chroot"] = "chroot"
-    rootfs: Annotated[str, Field(pattern=r"^/.+")]
+    rootfs: Annotated[str, Field(pattern=r"^(/.|<home>)")]
     """The folder that becomes `/`, for instance an unpacked container image."""
     binds: tuple[Bind, ...] = ()
     """Host folders and files made visible inside: `/host:/inside[:ro]`. /proc, /sys and /dev always are."""

@@ -1,49 +1,38 @@
-"""What must not reach the disk: tokens, keys, home folders and host names, replaced by stable placeholders."""
+"""What must not reach the disk: secrets, home folders and host names, replaced by stable placeholders."""
 
+import codecs
 import copy
+import json
 import os
 import pwd
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
-SECRET_NAME = re.compile(
-    r"TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE|(?:^|_)KEY(?:$|_)|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY",
-    re.IGNORECASE,
-)
-_SECRETS = {
-    "hf_": r"hf_[A-Za-z0-9]{16,}",
-    "nvapi-": r"nvapi-[A-Za-z0-9_-]{16,}",
-    "gh": r"gh[pousr]_[A-Za-z0-9]{20,}",
-    "github_pat_": r"github_pat_[A-Za-z0-9_]{20,}",
-    "glpat-": r"glpat-[A-Za-z0-9_-]{16,}",
-    "sk-": r"sk-[A-Za-z0-9_-]{20,}",
-    "xox": r"xox[abprs]-[A-Za-z0-9-]{10,}",
-    "AKIA": r"AKIA[A-Z0-9]{16}",
-    "ASIA": r"ASIA[A-Z0-9]{16}",
-    "eyJ": r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
-    "PRIVATE KEY": r"-----BEGIN [A-Z ]*PRIVATE KEY-----",
-}
-"""A piece of text that every secret of a known form has, to the form. Looking for the piece is what is cheap."""
-_CREDENTIALS = re.compile(r"(?P<before>://)[^/\s:@'\"]+:[^/\s@'\"]+(?=@)")
-_BEARER = re.compile(
-    r"(?P<before>\b(?:Bearer|Basic)\s+)[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE
-)
-_TELLING = r"(?:token|secret|passw(?:or)?d|api[_-]?key|access[_-]?key|credential)"
-_NAMED = re.compile(
-    rf"(?P<before>{_TELLING}s?[\"']?\s*[=:]\s*[\"']?)"
-    r"(?=[^\s\"',;]*[^\s\"',;\d.])[^\s\"',;<>]{8,}",
-    re.IGNORECASE,
-)
-_FLAG = re.compile(rf"--?[A-Za-z0-9_-]*{_TELLING}", re.IGNORECASE)
-_PUBLIC = re.compile(
-    r"tokens|token(?:iz|[_-]?id)|(?:eos|bos|pad|unk|sep|cls|mask|next|image)[_-]?token",
-    re.IGNORECASE,
-)
-"""Tokens of a language model, which are no secrets."""
+from sparkpub.record.metrics import METRICS
+from sparkpub.record.secrets import SECRET, is_secret_name, without_secrets
+
+LEAST = 8
+"""Characters of a secret's value, below which it is not looked for in other text: it may be a word."""
 _SERIAL = re.compile(r"\bGPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+_ANY_HOME = (
+    r"/(?:home|Users)/[A-Za-z0-9._-]+|[A-Za-z]:\\{1,2}Users\\{1,2}[A-Za-z0-9._-]+"
+)
+_PATTERNS = frozenset(("regex", "measured_from", "json"))
+"""Options that are matched against what a tool says: with a placeholder they would match something else."""
+_MEASURE = re.compile(r"[A-Za-z]*[\d.,]+[A-Za-z]*")
+"""What sizes, states and models are called: `60g`, `P0`, `h200`."""
+_WIDE = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""Marks at the beginning of text in two or four bytes per character; the longer ones first."""
 ALLOWED = re.compile(
     r"CUDA_.*|NVIDIA_.*|NCCL_.*|TORCH.*|PYTORCH_.*|TRTLLM_.*|TLLM_.*|TRT_.*|VLLM_.*|GGML_.*|LLAMA_.*|HF_HUB_OFFLINE|"
     r"TRANSFORMERS_OFFLINE|OMP_.*|MKL_.*|OPENBLAS_.*|LD_LIBRARY_PATH|LD_PRELOAD|PATH|PYTHON(?:PATH|HASHSEED|UNBUFFERED)|"
@@ -53,106 +42,146 @@ ALLOWED = re.compile(
 
 
 class Redactor:
-    """Replaces what must stay private. Values of secret-looking variables are replaced wherever they appear."""
+    """Replaces what must stay private. Values of secret-looking variables are replaced wherever they appear.
+
+    `words` are names that matrix and records need: a machine, a user or a password of such a name changes none of them.
+    """
 
     def __init__(self) -> None:
-        homes = "|".join(
-            re.escape(home) for home in sorted(_homes(), key=len, reverse=True)
-        )
-        self._homes = re.compile(
-            rf"(?:{homes or r'/(?!)'}|/(?:home|Users)/[A-Za-z0-9._-]+)(?![\w.-])"
-        )
-        hosts = "|".join(
-            re.escape(name) for name in sorted(_hosts(), key=len, reverse=True)
-        )
-        # A host may be called `spark`: only the whole name counts, not a part of `spark-single-gpu-dev`.
-        self._hosts = re.compile(rf"(?<![\w.-])(?:{hosts or '(?!)'})(?![\w-]|\.\w)")
+        homes = sorted(map(re.escape, _homes()), key=len, reverse=True)
+        self._homes = re.compile(rf"(?:{'|'.join([*homes, _ANY_HOME])})(?![\w.-])")
+        self._words = frozenset(METRICS)
         self._exact: list[tuple[str, str]] = []
-        self._add(os.environ, {})
+        self._learn(os.environ)
+        self._set_hosts()
 
     def also(
-        self, variables: Mapping[str, str], places: Mapping[str, str] | None = None
+        self,
+        variables: Mapping[str, str],
+        places: Mapping[str, str] | None = None,
+        words: Iterable[str] = (),
     ) -> "Redactor":
         """One that also replaces secrets among these variables, and these paths by their words."""
         other = copy.copy(self)
-        other._add(variables, places or {})
+        other._words = self._words | frozenset(words)
+        other._exact = list((dict(self._exact) | dict(places or {})).items())
+        other._learn(variables)
+        other._set_hosts()
         return other
 
-    def _add(self, variables: Mapping[str, str], places: Mapping[str, str]) -> None:
-        values = [
-            value
-            for name, value in variables.items()
-            if _secret_name(name) and len(value) >= 8
-        ]
-        known = dict(self._exact) | dict.fromkeys(values, "<secret>") | dict(places)
+    def _learn(self, variables: Mapping[str, str]) -> None:
+        """Look for these variables' secrets, as they are and as JSON and addresses write them."""
+        known = dict(self._exact)
+        for name, value in variables.items():
+            if is_secret_name(name) and len(value) >= LEAST:
+                for form in (value, json.dumps(value)[1:-1], quote(value, safe="")):
+                    known.setdefault(form, SECRET)
+        for word in self._words:
+            known.pop(word, None)
         self._exact = sorted(known.items(), key=lambda item: -len(item[0]))
+
+    def _set_hosts(self) -> None:
+        # A host may be called `spark` or `model`: only the whole name counts, not a part of `spark-single-gpu-dev`, and
+        # a plain word only where a host stands.
+        names = sorted(_hosts(), key=len, reverse=True)
+        own = [name for name in names if self._is_distinctive(name)]
+        known = "|".join(map(re.escape, names)) or "(?!)"
+        sure = "|".join(map(re.escape, own)) or "(?!)"
+        self._hosts = re.compile(
+            rf"(?<![\w.-])(?:{sure})(?![\w-]|\.\w)"
+            rf"|(?:(?<=://)|(?<=@))(?:{known})(?![\w-])"
+            rf"|(?<![\w.-])(?P<before>(?:on|hostname|nodename|HOSTNAME)[ =:]+[\"']?)(?:{known})(?![\w-]|\.\w)"
+        )
+
+    def _is_distinctive(self, name: str) -> bool:
+        """Whether a host's name is none that other things have."""
+        plain = name.isalpha() or _MEASURE.fullmatch(name) is not None
+        return not plain and name not in self._words
 
     def text(self, text: str) -> str:
         """The text with placeholders."""
         for found, word in self._exact:
             text = text.replace(found, word)
-        text = self._hosts.sub("<host>", self._homes.sub("<home>", text))
-        for piece, form in _SECRETS.items():
-            if piece in text:
-                text = re.sub(r"(?<![A-Za-z0-9_])" + form, "<secret>", text)
-        lower = text.lower()
-        if "://" in text:
-            text = _CREDENTIALS.sub(r"\g<before><secret>", text)
-        if "bearer" in lower or "basic" in lower:
-            text = _BEARER.sub(r"\g<before><secret>", text)
-        if any(
-            word in lower for word in ("token", "secret", "passw", "key", "credential")
-        ):
-            text = _NAMED.sub(_unless_public, text)
+        text = self._homes.sub("<home>", without_secrets(text))
+        text = self._hosts.sub(_host, text)
         return _SERIAL.sub("<gpu>", text)
 
     def content(self, content: bytes) -> bytes:
-        """The same for bytes, which keep whatever is not UTF-8."""
-        return self.text(content.decode("utf-8", "surrogateescape")).encode(
-            "utf-8", "surrogateescape"
-        )
+        """The same for bytes, which keep whatever is no text; UTF-16 and UTF-32 stay what they are."""
+        text = content.decode("utf-8", "surrogateescape")
+        clean = self.text(text)
+        coding = _wide_coding(content)
+        if clean != text or coding is None:
+            return clean.encode("utf-8", "surrogateescape")
+        # What is cut or damaged is kept as far as it can be read.
+        text = content.decode(coding, "replace")
+        clean = self.text(text)
+        return content if clean == text else clean.encode(coding, "replace")
 
-    def argv(self, argv: tuple[str, ...]) -> tuple[str, ...]:
+    def argv(self, argv: Sequence[str]) -> tuple[str, ...]:
         """A command line: what follows a flag such as `--token` goes too."""
         clean: list[str] = []
-        for index, word in enumerate(argv):
-            flag = argv[index - 1] if index else ""
-            secret = _FLAG.fullmatch(flag) and not _PUBLIC.search(flag)
-            clean.append("<secret>" if secret else self.text(word))
+        flag = ""
+        for word in argv:
+            clean.append(self._after(flag, word))
+            flag = word
         return tuple(clean)
+
+    def _after(self, flag: str, word: str) -> str:
+        """A word as it may be shown after the one before it."""
+        if flag.startswith("-") and "=" not in flag and is_secret_name(flag):
+            return SECRET
+        beside, together = self.text(flag), self.text(f"{flag} {word}")
+        if together.startswith(f"{beside} "):
+            return together.removeprefix(f"{beside} ")
+        return self.text(word)
 
     def variables(self, variables: Mapping[str, str]) -> dict[str, str]:
         """Those that a record may show."""
-        shown = (
-            name
+        return {
+            name: self.text(variables[name])
             for name in sorted(variables)
-            if ALLOWED.fullmatch(name) and not _secret_name(name)
-        )
-        return {name: self.text(variables[name]) for name in shown}
+            if ALLOWED.fullmatch(name) and not is_secret_name(name)
+        }
 
-    def options(self, options: object) -> object:
-        """Options of the matrix as a record shows them: text redacted, values of secret-looking variables gone."""
+    def options(self, options: Any, name: str = "") -> Any:
+        """Options, or any part of a record: texts redacted, values of secret-looking names gone.
+
+        Keys stay, and so do patterns and texts that are a word of the schema as a whole.
+        """
         if isinstance(options, Mapping):
             return {
-                key: "<secret>"
-                if isinstance(value, str) and _secret_name(str(key))
-                else self.options(value)
-                for key, value in options.items()
+                key: self.options(value, str(key)) for key, value in options.items()
             }
         if isinstance(options, list | tuple):
-            return [self.options(item) for item in options]
-        return self.text(options) if isinstance(options, str) else options
+            if all(isinstance(item, str) for item in options) and not is_secret_name(
+                name
+            ):
+                return list(self.argv(options))
+            return [self.options(item, name) for item in options]
+        if not isinstance(options, str) or options in self._words or name in _PATTERNS:
+            return options
+        if is_secret_name(name) and options:
+            return SECRET
+        return self.text(options)
 
 
-def _secret_name(name: str) -> bool:
-    return SECRET_NAME.search(name) is not None and _PUBLIC.search(name) is None
+def _host(found: re.Match[str]) -> str:
+    return f"{found['before'] or ''}<host>"
 
 
-def _unless_public(found: re.Match[str]) -> str:
-    """`tokenizer: …` and `max_tokens=…` are no secrets."""
-    # The name's beginning is looked up here: a pattern that matched it would take quadratic time on a long line.
-    name = found.string[max(0, found.start() - 20) : found.end("before")]
-    return found[0] if _PUBLIC.search(name) else f"{found['before']}<secret>"
+def _wide_coding(content: bytes) -> str | None:
+    """UTF-16 or UTF-32 by its mark, or by the zeros of its ASCII characters; None for anything else."""
+    for mark, coding in _WIDE.items():
+        if content.startswith(mark):
+            return coding
+    begin = content[:4096]
+    least = 0.2 * len(begin)
+    if len(begin) >= 8 and begin[1::2].count(0) > least > 4 * begin[::2].count(0):
+        return "utf-16-le"
+    if len(begin) >= 8 and begin[::2].count(0) > least > 4 * begin[1::2].count(0):
+        return "utf-16-be"
+    return None
 
 
 def _homes() -> set[str]:

@@ -138,19 +138,22 @@ def test_outputs_are_redacted_before_they_are_stored(
 def test_the_middle_of_a_large_output_is_cut_and_said(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal, "OUTPUT_CAP", 20)
-    done, path = sealed(folder, b"a" * 30 + b"b" * 30)
-    assert (
-        path.read_bytes()
-        == b"a" * 10
-        + b"\n[sparkpub: 40 bytes cut here: files are capped]\n"
-        + b"b" * 10
+    """Of each half what was read, but words that are torn at the cut, and of the second what was read beside it."""
+    monkeypatch.setattr(journal, "OUTPUT_CAP", 20_000)
+    monkeypatch.setattr(journal, "_MARGIN", 1000)
+    done, path = sealed(folder, b"aaa " * 5000 + b"bbb " * 5000)
+    kept = 2500 * 4 + 2500 * 4 - 1000 - len("bbb")
+    assert path.read_bytes() == (
+        b"aaa " * 2500
+        + b"\n[sparkpub: %d bytes cut here: files are capped]\n" % (40_000 - kept)
+        + b" bbb" * ((10_000 - 1000 - 4) // 4)
+        + b" "
     )
     assert done.evidence[0].truncated
     assert "report" not in done.content  # half a document is not parsed
     assert (
         done.unavailable["report_content"]
-        == "40 bytes in its middle were cut: files are capped"
+        == f"{40_000 - kept} bytes in its middle were cut: files are capped"
     )
 
 

@@ -22,6 +22,7 @@ from sparkpub.record.record import (
     Phase,
     Status,
 )
+from sparkpub.record.secrets import without_secrets
 
 
 class About(Declared):
@@ -155,7 +156,5 @@ def local_moment(text: Any) -> Moment | None:
 
 def as_key(text: str) -> str:
     """A name in the form that keys have: lower case, everything else a hyphen."""
-    return (
-        re.sub(r"[^a-z0-9.-]+", "-", text.rpartition("/")[2].lower()).strip("-.")[:63]
-        or "unnamed"
-    )
+    name = without_secrets(text).rpartition("/")[2].lower()
+    return re.sub(r"[^a-z0-9.-]+", "-", name).strip("-.")[:63] or "unnamed"

@@ -10,10 +10,11 @@ from pydantic import ValidationError
 
 from sparkpub.collect.importers.base import About, Draft, Given, Left
 from sparkpub.collect.importers.matching import workload_of
+from sparkpub.collect.public import public, published
 from sparkpub.plan.matrix import Model
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import ImportFormatError, field_problems
-from sparkpub.record.record import Event, Evidence, Observed, Plan, Record, Requested
+from sparkpub.record.record import Event, Evidence, Plan, Record, Requested
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.store import (
     CAMPAIGN_FILE,
@@ -82,16 +83,20 @@ def write(
     for stored in read_folder(folder) if folder.is_dir() else ():
         known.add(stored.record)
     items = list(found)
+    redactor = Redactor()
+    if given.matrix is not None:
+        shown, redactor = public(given.matrix)
+        given = replace(given, matrix=shown)
     for left in (item for item in items if isinstance(item, Left)):
         outcome.leave(left)
     drafts = (item for item in items if isinstance(item, Draft))
     for draft in sorted(drafts, key=lambda draft: (draft.started.value, draft.source)):
-        made = _made(draft, given, known, originals)
+        made = _made(draft, given, known, redactor, originals)
         if isinstance(made, Left):
             outcome.leave(made)
             continue
         record, files = made
-        _declare(folder, given)
+        _declare(folder, given, redactor)
         for name, content in files.items():
             write_atomic(folder / name, content)
         write_atomic(folder / f"{record.stem}.json", to_json(record))
@@ -101,7 +106,11 @@ def write(
 
 
 def _made(
-    draft: Draft, given: Given, known: "_Known", originals: bool
+    draft: Draft,
+    given: Given,
+    known: "_Known",
+    redactor: Redactor,
+    originals: bool,
 ) -> tuple[Record, dict[str, bytes]] | Left:
     """A record and its files, or why there shall be none."""
     workload, why_none = _workload(draft, given)
@@ -121,7 +130,8 @@ def _made(
     if iteration is None:
         iteration = known.next_iteration(draft.model, draft.environment, workload)
     try:
-        record, files = _record(draft, given, iteration, len(known.by_id), originals)
+        plan = Plan(position=len(known.by_id), order="as-published")
+        record, files = _record(draft, given, iteration, plan, redactor, originals)
     except ValidationError as error:
         return Left(draft.source, "; ".join(field_problems(error)))
     # A numbered run is its own, and so is one with a log; several files may hold the same report.
@@ -202,7 +212,7 @@ def _figures(record: Record) -> tuple[object, ...]:
     return (record.cell, record.started.value, tuple(values))
 
 
-def _declare(folder: Path, given: Given) -> None:
+def _declare(folder: Path, given: Given, redactor: Redactor) -> None:
     """The campaign file, once. Raises ImportFormatError where the campaign declares another matrix."""
     about, matrix = given.about, given.matrix
     document = matrix.document() if matrix else None
@@ -227,14 +237,23 @@ def _declare(folder: Path, given: Given) -> None:
         licence=about.licence or (matrix.licence if matrix else None),
         note=about.note,
     )
+    clean = redactor.options(campaign.model_dump(exclude={"matrix", "campaign"}))
+    campaign = Campaign.model_validate(
+        clean | {"campaign": given.campaign, "matrix": document}, strict=False
+    )
     write_atomic(path, to_json(campaign))
 
 
 def _record(
-    draft: Draft, given: Given, iteration: int, position: int, originals: bool
+    draft: Draft,
+    given: Given,
+    iteration: int,
+    plan: Plan,
+    redactor: Redactor,
+    originals: bool,
 ) -> tuple[Record, dict[str, bytes]]:
     """The record and the files that go beside it."""
-    redactor, about = Redactor(), given.about
+    about = given.about
     workload = draft.workload
     assert workload is not None
     stem = f"{draft.environment}_{draft.model}_{workload}_iter{iteration:02d}_{draft.started.compact}"
@@ -248,30 +267,25 @@ def _record(
         workload=workload,
         iteration=iteration,
         status=draft.status,
-        status_reason=None
-        if draft.status_reason is None
-        else redactor.text(draft.status_reason),
-        plan=Plan(position=position, order="as-published"),
+        status_reason=draft.status_reason,
+        plan=plan,
         started=draft.started,
         exit_code=draft.exit_code,
-        requested=_requested(draft, given, redactor),
-        observed=Observed.model_validate(redactor.options(draft.observed.model_dump())),
+        requested=_requested(draft, given),
+        observed=draft.observed,
         metrics=dict(draft.metrics),
         samples=dict(draft.samples),
         phases=draft.phases,
-        events=tuple(
-            Event(at_seconds=None, kind="note", text=redactor.text(text))
-            for text in said
-        ),
+        events=tuple(Event(at_seconds=None, kind="note", text=text) for text in said),
         machine=about.machine,
         evidence=evidence,
         unavailable=_unavailable(draft, about, {item.role for item in evidence}),
         origin=about.origin,
     )
-    return record, files
+    return published(record, redactor), files
 
 
-def _requested(draft: Draft, given: Given, redactor: Redactor) -> Requested:
+def _requested(draft: Draft, given: Given) -> Requested:
     """What was asked for: in the vocabulary of the matrix where there is one, else only which tool and place."""
     matrix = given.matrix
     model = Model(id=draft.model)
@@ -282,10 +296,9 @@ def _requested(draft: Draft, given: Given, redactor: Redactor) -> Requested:
         model = matrix.models[draft.model]
         workload = dict(matrix.workloads[draft.workload].declared)
         environment = matrix.declared_environment(draft.environment)
-    path = draft.model_path or model.path
     return Requested(
         model_id=draft.model_id or model.id,
-        model_path=None if path is None else redactor.text(path),
+        model_path=draft.model_path or model.path,
         random_weights=model.random_weights,
         architecture=model.architecture,
         workload=workload,

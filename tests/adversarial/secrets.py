@@ -1,0 +1,184 @@
+"""Forms in which a secret may stand in a matrix, a log, a report or another tool's results: made up, and different
+each time."""
+
+import base64
+import string
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+ALPHANUMERIC = string.ascii_letters + string.digits
+BASE64 = ALPHANUMERIC + "+/"
+URL_SAFE = ALPHANUMERIC + "-_"
+HEX = "0123456789abcdef"
+UPPER = string.ascii_uppercase + string.digits
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A text, and what of it must not be seen again."""
+
+    text: str
+    secrets: tuple[str, ...]
+
+
+Form = Callable[[Random], Planted]
+
+
+def mixed(random: Random, alphabet: str, length: int) -> str:
+    """Random characters, letters and digits among them, at both ends one of them."""
+    while True:
+        text = "".join(random.choices(alphabet, k=length))
+        ends = text[0].isalnum() and text[-1].isalnum()
+        if ends and any(map(str.isdigit, text)) and any(map(str.isalpha, text)):
+            return text
+
+
+def word(random: Random) -> str:
+    """A password as people and generators make them."""
+    return mixed(random, ALPHANUMERIC, random.randint(10, 24))
+
+
+def _shape(before: str, alphabet: str, length: int, after: str = "") -> Form:
+    """A vendor's token: its mark and random characters, in the middle of a sentence."""
+
+    def form(random: Random) -> Planted:
+        secret = mixed(random, alphabet, length)
+        return Planted(f"login {before}{secret}{after} done", (secret,))
+
+    return form
+
+
+def _beside(template: str) -> Form:
+    """A password beside something that tells of it."""
+
+    def form(random: Random) -> Planted:
+        secret = word(random)
+        return Planted(template.replace("%", secret), (secret,))
+
+    return form
+
+
+def _key(kind: str, newline: str = "\n") -> Form:
+    """A private key with its body."""
+
+    def form(random: Random) -> Planted:
+        body = [mixed(random, BASE64, 64) for _ in range(random.randint(2, 20))]
+        lines = [f"-----BEGIN {kind}-----", *body, f"-----END {kind}-----"]
+        return Planted(newline.join(lines), tuple(body))
+
+    return form
+
+
+def _basic(random: Random) -> Planted:
+    coded = base64.b64encode(f"user:{word(random)}".encode()).decode()
+    return Planted(f"Authorization: Basic {coded}", (coded,))
+
+
+def _web_token(random: Random) -> Planted:
+    parts = [mixed(random, URL_SAFE, length) for length in (30, 60, 43)]
+    return Planted(f"id eyJ{parts[0]}.eyJ{parts[1]}.{parts[2]} ok", tuple(parts))
+
+
+def _slack(random: Random) -> Planted:
+    secret = mixed(random, ALPHANUMERIC, 24)
+    return Planted(f"xoxb-123456789012-123456789012-{secret}", (secret,))
+
+
+FORMS: dict[str, Form] = {
+    # Tokens of well-known shapes.
+    "hugging-face": _shape("hf_", ALPHANUMERIC, 34),
+    "hugging-face-organisation": _shape("api_org_", ALPHANUMERIC, 34),
+    "nvidia": _shape("nvapi-", URL_SAFE, 64),
+    "github-classic": _shape("ghp_", ALPHANUMERIC, 36),
+    "github-oauth": _shape("gho_", ALPHANUMERIC, 36),
+    "github-server": _shape("ghs_", ALPHANUMERIC, 36),
+    "github-fine-grained": _shape("github_pat_", ALPHANUMERIC + "_", 82),
+    "gitlab": _shape("glpat-", URL_SAFE, 20),
+    "gitlab-runner": _shape("glrt-", URL_SAFE, 20),
+    "openai": _shape("sk-", ALPHANUMERIC, 48),
+    "openai-project": _shape("sk-proj-", URL_SAFE, 100),
+    "anthropic": _shape("sk-ant-api03-", URL_SAFE, 93),
+    "groq": _shape("gsk_", ALPHANUMERIC, 52),
+    "replicate": _shape("r8_", ALPHANUMERIC, 37),
+    "slack": _slack,
+    "slack-webhook": _shape(
+        "https://hooks.slack.com/services/T0AB/B0CD/", ALPHANUMERIC, 24
+    ),
+    "aws-key-id": _shape("AKIA", UPPER, 16),
+    "aws-session-key-id": _shape("ASIA", UPPER, 16),
+    "google-api": _shape("AIza", URL_SAFE, 35),
+    "google-oauth": _shape("ya29.", URL_SAFE, 60),
+    "docker-hub": _shape("dckr_pat_", URL_SAFE, 27),
+    "npm": _shape("npm_", ALPHANUMERIC, 36),
+    "pypi": _shape("pypi-", URL_SAFE, 90),
+    "digital-ocean": _shape("dop_v1_", HEX, 64),
+    "vault": _shape("hvs.", URL_SAFE, 90),
+    "stripe": _shape("sk_live_", ALPHANUMERIC, 24),
+    "sendgrid": lambda random: _shape(
+        f"SG.{mixed(random, URL_SAFE, 22)}.", URL_SAFE, 43
+    )(random),
+    "azure-storage": _shape("AccountKey=", BASE64, 86, "=="),
+    "telegram": _shape("123456789:", URL_SAFE, 35),
+    "discord": lambda random: _shape(
+        f"M{mixed(random, ALPHANUMERIC, 23)}.{mixed(random, ALPHANUMERIC, 6)}.",
+        URL_SAFE,
+        27,
+    )(random),
+    "mailchimp": _shape("", HEX, 32, "-us12"),
+    "age": _shape("AGE-SECRET-KEY-1", UPPER, 58),
+    "json-web-token": _web_token,
+    # Private keys.
+    "key-rsa": _key("RSA PRIVATE KEY"),
+    "key-openssh": _key("OPENSSH PRIVATE KEY"),
+    "key-plain": _key("PRIVATE KEY"),
+    "key-encrypted": _key("ENCRYPTED PRIVATE KEY"),
+    "key-escaped": _key("EC PRIVATE KEY", "\\n"),
+    "key-pgp": _key("PGP PRIVATE KEY BLOCK"),
+    # Addresses.
+    "https": _beside("https://me:%@example.org/repository.git"),
+    "postgres": _beside("postgresql://me:%@db:5432/runs"),
+    "redis-without-user": _beside("redis://:%@cache:6379/0"),
+    "mongodb": _beside("mongodb+srv://me:%@cluster.example.net/x?retryWrites=true"),
+    "amqp": _beside("amqp://me:%@queue//"),
+    "ssh": _beside("ssh://me:%@host:22/srv"),
+    "address-with-slash": _beside("mysql://me:a/%@db/x"),
+    "address-in-json": _beside('{"url": "https:\\/\\/me:%@example.org\\/x"}'),
+    "address-token-alone": _shape("https://", ALPHANUMERIC, 40, "@github.com/a/b"),
+    "address-parameter": _beside("GET /v1/models?access_token=%&limit=5"),
+    "address-signature": _beside("https://blob.example.net/a?sv=2024&sig=%&se=1"),
+    "login-without-scheme": _beside("rsync me:%@host.example.org::models"),
+    # Headers and cookies.
+    "bearer": _beside("Authorization: Bearer %"),
+    "basic": _basic,
+    "authorization-token": _beside("authorization: token %"),
+    "proxy-authorization": _beside("Proxy-Authorization: Basic %=="),
+    "x-api-key": _beside("curl -H 'X-Api-Key: %' http://127.0.0.1:8000"),
+    "x-auth-token": _beside("> x-auth-token: %"),
+    "cookie": _beside("Cookie: theme=dark; sid=%; path=/"),
+    "set-cookie": _beside("Set-Cookie: session=%; HttpOnly"),
+    "header-in-python": _beside(
+        "headers={'Authorization': 'Bearer %', 'Accept': '*/*'}"
+    ),
+    # Names beside their values.
+    "variable-token": _beside("export HF_TOKEN=%"),
+    "variable-pass": _beside("DB_PASS=%"),
+    "variable-pat": _beside("AZURE_DEVOPS_EXT_PAT=%"),
+    "variable-pwd": _beside("MYSQL_PWD=%"),
+    "variable-key": _beside("WANDB_API_KEY=%"),
+    "variable-quoted": _beside('export REGISTRY_PASSWORD="% and more"'),
+    "variable-secret": _beside("AWS_SECRET_ACCESS_KEY=%"),
+    "json-password": _beside('{"user": "me", "password": "%"}'),
+    "json-api-key": _beside('{"apiKey": "%", "n": 5}'),
+    "yaml-client-secret": _beside("client_secret: %"),
+    "python-repr": _beside("Namespace(model='x', hf_token='%', tp=1)"),
+    "ini": _beside("db.password = %"),
+    "said-password": _beside("the password is %, do not tell"),
+    "said-api-key": _beside("using API key %"),
+    "netrc": _beside("machine example.org login me password %"),
+    "curl-user": _beside("curl -u me:% http://127.0.0.1"),
+    "flag-in-text": _beside("vllm serve m --hf-token % --port 8000"),
+    "flag-equals": _beside("--api-key=%"),
+    "flags-in-list": _beside("['serve', '--api-key', '%', '--port', '8000']"),
+    "flags-in-json": _beside('{"argv": [\n  "--hub-token",\n  "%"\n]}'),
+}

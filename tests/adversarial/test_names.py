@@ -1,0 +1,152 @@
+"""Machines, users and passwords whose names are words of the schema: no key, type or pattern changes."""
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sparkpub.collect.public import public, published
+from sparkpub.plan import matrix as matrices
+from sparkpub.record.metrics import METRICS
+from sparkpub.record.redaction import Redactor
+from sparkpub.record.store import DEFAULT_DATA, read_record, record_paths
+from tests.collect.collecting import a_command, a_matrix, records, run
+
+MATRICES = sorted(Path("matrix").glob("*.yaml"))
+WORDS = (
+    *("host", "native", "command", "model", "run", "docker", "container", "chroot"),
+    *("interleaved", "throughput", "rate", "m", "w", "small", "type", "regex", "argv"),
+    *("llama-bench", "trtllm-bench", "vllm-bench", "vllm", "h200", "gb10", "P0", "60g"),
+    *("sh", "echo", "log", "report", "requests", "serve", "higher", "all", "0-9"),
+    *("output_throughput_tok_s", "deepseek", "qwen72b", "dense7b", "localhost", "data"),
+)
+NAMES = st.sampled_from(WORDS) | st.from_regex(
+    r"[a-z0-9][a-z0-9-]{1,20}", fullmatch=True
+)
+HOSTILE = settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+def called(
+    monkeypatch: pytest.MonkeyPatch, machine: str, user: str, password: str
+) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: machine)
+    monkeypatch.setenv("HOME", f"/home/{user}")
+    monkeypatch.setenv("SOME_PASSWORD", password)
+
+
+def structure(document: Any) -> Any:
+    """Keys and kinds of a document."""
+    if isinstance(document, dict):
+        return {name: structure(value) for name, value in document.items()}
+    if isinstance(document, list):
+        return [structure(value) for value in document]
+    return type(document)
+
+
+@HOSTILE
+@given(machine=NAMES, user=NAMES, password=NAMES, path=st.sampled_from(MATRICES))
+def test_a_matrix_keeps_its_words_and_names(
+    machine: str, user: str, password: str, path: Path, tmp_path: Path
+) -> None:
+    matrix = matrices.read(path)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        called(monkeypatch, machine, user, password)
+        shown, _ = public(matrix)
+    before, after = matrix.document(), shown.document()
+    assert structure(after) == structure(before)
+    assert [shown.models.keys(), shown.environments.keys(), shown.workloads.keys()] == [
+        matrix.models.keys(),
+        matrix.environments.keys(),
+        matrix.workloads.keys(),
+    ]
+    for name, options in matrix.environments.items():
+        assert shown.environments[name].type == options.type
+    for name, workload in matrix.workloads.items():
+        assert shown.workloads[name].type == workload.type
+    assert list(shown.cells()) == list(matrix.cells())
+    for field in ("campaign", "baseline", "order", "primary", "gates", "exclude"):
+        assert getattr(shown, field) == getattr(matrix, field)
+
+
+@HOSTILE
+@given(machine=NAMES, user=NAMES, password=NAMES)
+def test_a_record_keeps_its_words_and_names(
+    machine: str, user: str, password: str
+) -> None:
+    path = next(record_paths(DEFAULT_DATA / "phase1"))
+    record = read_record(path).record
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        called(monkeypatch, machine, user, password)
+        shown = published(record, Redactor())
+    assert shown.metrics.keys() == record.metrics.keys()
+    for name, value in record.metrics.items():
+        assert shown.metrics[name].value == value.value
+        assert shown.metrics[name].unit == METRICS[name].unit
+    for field in ("run_id", "model", "environment", "workload", "evidence", "plan"):
+        assert getattr(shown, field) == getattr(record, field)
+    assert shown.requested.workload["type"] == record.requested.workload["type"]
+
+
+@pytest.mark.parametrize("name", ["host", "native", "command", "model", "rate", "m"])
+def test_a_campaign_is_measured_on_a_machine_of_any_name(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a user and a password of that name, too: a log is redacted before it is read."""
+    called(monkeypatch, name, name, name * 3)
+    script = "echo rate 5; echo model m host"
+    matrix = a_matrix(
+        workloads={"w": a_command(script, measured_from="^rate")}, iterations=1
+    )
+    outcome = run(matrix, tmp_path)
+    (record,) = records(tmp_path)
+    assert (outcome.left, record.status, record.value("rate")) == (0, "ok", 5.0)
+    declared = json.loads((tmp_path / "small/campaign.json").read_text())["matrix"]
+    assert declared == matrix.document()
+
+
+def test_home_folders_in_a_matrix_become_placeholders_that_a_matrix_may_have() -> None:
+    """Once refused as no path, in the middle of a collection."""
+    environments = {
+        "c": {"type": "docker", "image": "i", "binds": ["/home/anna/m:/m:ro"]},
+        "r": {"type": "chroot", "rootfs": "/home/anna", "binds": ["/home/anna:/x"]},
+    }
+    shown, _ = public(a_matrix(environments=environments))
+    assert shown.document()["environments"] == {
+        "c": {"type": "docker", "image": "i", "binds": ["<home>/m:/m:ro"]},
+        "r": {"type": "chroot", "rootfs": "<home>", "binds": ["<home>:/x"]},
+    }
+    assert public(shown)[0] == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("connecting to http://model:8000/v1", "connecting to http://<host>:8000/v1"),
+        ("ssh anna@model", "ssh anna@<host>"),
+        ("running on model now", "running on <host> now"),
+        ("HOSTNAME=model", "HOSTNAME=<host>"),
+        ("model: llama, 7 models", "model: llama, 7 models"),
+        (r"C:\\Users\\anna\\x.gguf", r"<home>\\x.gguf"),
+    ],
+)
+def test_a_plain_word_is_a_machine_only_where_a_machine_stands(
+    text: str, clean: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: "model")
+    assert Redactor().text(text) == clean
+
+
+def test_a_distinctive_machine_is_one_everywhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: "spark-1a2b.lab")
+    clean = Redactor().text("spark-1a2b: spark-1a2b.lab, spark-1a2b-x")
+    assert clean == "<host>: <host>, spark-1a2b-x"

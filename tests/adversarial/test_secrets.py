@@ -1,0 +1,347 @@
+"""No secret reaches a file: every form of one, planted wherever people and programs put text.
+
+The forms are in `secrets.py`; each is made up anew. `python -m benchmarks.outside` counts what is found.
+"""
+
+import csv
+import io
+import json
+import shlex
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sparkpub.collect import journal
+from sparkpub.collect.importers import import_results
+from sparkpub.collect.importers.base import Given, read_about
+from sparkpub.collect.journal import Log
+from sparkpub.collect.public import public
+from sparkpub.record.errors import MatrixError
+from sparkpub.record.redaction import Redactor
+from sparkpub.record.secrets import is_secret_name, without_secrets
+from tests.adversarial.secrets import FORMS, Planted
+from tests.collect.collecting import RATE, a_command, a_matrix, run
+
+IMPORTS = Path(__file__).parents[1] / "data/imports"
+
+
+def seen(planted: Planted, content: bytes) -> list[str]:
+    """What of a planted text can be read in a file, in any coding."""
+    readable = {
+        content.decode(coding, errors="replace")
+        for coding in ("utf-8", "utf-16-le", "utf-16-be", "utf-16", "utf-32")
+    }
+    return [
+        secret for secret in planted.secrets if any(secret in text for text in readable)
+    ]
+
+
+def seen_below(folder: Path, planted: Mapping[str, Planted]) -> dict[str, list[str]]:
+    """Form to the files below a folder in which something of it can be read."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        content = path.read_bytes()
+        for name, item in planted.items():
+            if seen(item, content):
+                found.setdefault(name, []).append(path.name)
+    return found
+
+
+def every_form(seed: int = 0) -> dict[str, Planted]:
+    random = Random(seed)
+    return {name: form(random) for name, form in FORMS.items()}
+
+
+# -- places: each writes the text somewhere, and gives back what would be kept of it -------------------------
+
+
+def _in_text(text: str, _: Path) -> bytes:
+    return Redactor().text(f"before\n{text}\nafter").encode()
+
+
+def _in_bytes_that_are_no_text(text: str, _: Path) -> bytes:
+    return Redactor().content(b"\xff\xfe\xfd" + b"\n" + text.encode() + b"\n\x80")
+
+
+def _wide(coding: str) -> Callable[[str, Path], bytes]:
+    def place(text: str, _: Path) -> bytes:
+        return Redactor().content(f"a line before\n{text}\nand after\n".encode(coding))
+
+    return place
+
+
+def _in_argv(text: str, _: Path) -> bytes:
+    words = []
+    if " -" in text:  # a command line, and no sentence
+        with suppress(ValueError):
+            words = shlex.split(text)
+    clean = Redactor().argv(["sh", "-c", text, *words])
+    return json.dumps(clean, ensure_ascii=False).encode()
+
+
+def _in_options(text: str, _: Path) -> bytes:
+    options = {"type": "command", "argv": ["a", text], "env": {"A": text}, "n": 1}
+    return json.dumps(Redactor().options(options), ensure_ascii=False).encode()
+
+
+def _in_log(text: str, folder: Path) -> bytes:
+    return _logged(f"begin\n{text}\nend\n".encode(), folder, 7)
+
+
+def _in_log_in_one_piece(text: str, folder: Path) -> bytes:
+    return _logged(f"begin\r\n{text}\r\nend".encode(), folder, 1 << 20)
+
+
+def _logged(content: bytes, folder: Path, piece: int) -> bytes:
+    path = folder / "log"
+    log = Log(path, Redactor())
+    for start in range(0, len(content), piece):
+        log.write(content[start : start + piece])
+    log.close()
+    return path.read_bytes()
+
+
+def _in_long_line(text: str, folder: Path) -> bytes:
+    """At the place where a line without end is cut."""
+    line = " ".join(text.split("\n"))
+    before = b"x" * 40_000 + b" " + b"y " * ((65_536 - 40_001 - len(line) // 2) // 2)
+    return _logged(before + line.encode() + b" z" * 40_000, folder, 4096)
+
+
+PLACES: dict[str, Callable[[str, Path], bytes]] = {
+    "text": _in_text,
+    "bytes": _in_bytes_that_are_no_text,
+    "utf-16": _wide("utf-16"),
+    "utf-16-le": _wide("utf-16-le"),
+    "utf-16-be": _wide("utf-16-be"),
+    "utf-32": _wide("utf-32"),
+    "argv": _in_argv,
+    "options": _in_options,
+    "log": _in_log,
+    "log-in-one-piece": _in_log_in_one_piece,
+    "long-line": _in_long_line,
+}
+EXAMPLES = 300
+
+
+def check_form(form: str, place: str, random: Random, folder: Path) -> None:
+    planted = FORMS[form](random)
+    if place == "long-line" and form.startswith("key-"):
+        return  # a key has lines
+    kept = PLACES[place](planted.text, folder)
+    assert seen(planted, kept) == []
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    form=st.sampled_from(sorted(FORMS)),
+    place=st.sampled_from(sorted(PLACES)),
+    seed=st.integers(0, 2**32),
+)
+def test_no_form_is_left_in_any_place(
+    form: str, place: str, seed: int, tmp_path: Path
+) -> None:
+    check_form(form, place, Random(seed), tmp_path)
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=5_000,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    form=st.sampled_from(sorted(FORMS)),
+    place=st.sampled_from(sorted(PLACES)),
+    seed=st.integers(0, 2**32),
+)
+def test_no_form_is_left_in_any_place_at_length(
+    form: str, place: str, seed: int, tmp_path: Path
+) -> None:
+    check_form(form, place, Random(seed), tmp_path)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_clean_stays_as_it_is(form: str) -> None:
+    """A record is redacted when its run begins and when it ends, and a file that was imported once may be again."""
+    clean = without_secrets(FORMS[form](Random(1)).text)
+    assert without_secrets(clean) == clean
+
+
+# -- from end to end -----------------------------------------------------------------------------------------
+
+
+def test_a_campaign_keeps_no_secret(tmp_path: Path) -> None:
+    """Every form in variables, argv, title, model, printed lines and the report of a command that really runs."""
+    planted = every_form(1)
+    texts = {name: item.text for name, item in planted.items()}
+    flags = every_form(2)
+    words = [
+        part
+        for name, item in flags.items()
+        for part in (f"--{name}-token", item.secrets[0])
+    ]
+    report = tmp_path / "texts.json"
+    report.write_text(json.dumps(texts))
+    prints = tmp_path / "texts.log"
+    prints.write_text("\n".join(texts.values()))
+    script = f'cat {prints}; echo rate 5; cp {report} "$0/report.json"'
+    environments = {
+        "native": {
+            "type": "host",
+            "env": {f"PLANTED_{n}": text for n, text in enumerate(texts.values())},
+        }
+    }
+    workloads = {
+        "w": a_command(script)
+        | {
+            "argv": ["sh", "-c", script, "{workdir}", *texts.values(), *words],
+            "outputs": {"report": "report.json"},
+        }
+    }
+    matrix = a_matrix(
+        environments=environments,
+        workloads=workloads,
+        iterations=1,
+        models={
+            "m": {"id": f"x/{planted['hugging-face'].secrets[0]}-{texts['nvidia']}"}
+        },
+        title=f"A campaign; {texts['said-password']}; {texts['postgres']}",
+    )
+    data = tmp_path / "data"
+    outcome = run(matrix, data)
+    assert (outcome.measured, outcome.left) == (1, 0)
+    del planted["hugging-face"]  # without its mark, in the model's name, it is a word
+    assert seen_below(data, planted) == {}
+    assert seen_below(data, flags) == {}
+
+
+def _llama_json(texts: list[str]) -> bytes:
+    rows = json.loads((IMPORTS / "llama-bench/multi.json").read_text())
+    for row in rows:
+        row |= {
+            "cpu_info": texts,
+            "gpu_info": " ".join(texts),
+            "notes": dict(enumerate(texts)),
+        }
+    return json.dumps(rows, indent=1).encode()
+
+
+def _llama_csv(texts: list[str]) -> bytes:
+    text = (IMPORTS / "llama-bench/multi.csv").read_text()
+    rows = list(csv.DictReader(text.splitlines()))
+    out = io.StringIO()
+    writer = csv.DictWriter(out, rows[0])
+    writer.writeheader()
+    for row, text in zip(rows * len(texts), texts, strict=False):
+        writer.writerow(row | {"cpu_info": text, "gpu_info": text})
+    return out.getvalue().encode()
+
+
+def _llama_table(texts: list[str]) -> bytes:
+    table = (IMPORTS / "llama-bench/multi.md").read_text()
+    return ("\n".join(texts) + "\n" + table).encode()
+
+
+def _vllm_json(texts: list[str]) -> bytes:
+    source = next((IMPORTS / "vllm-bench").rglob("*.json"))
+    document: Any = json.loads(source.read_text())
+    if isinstance(document, list):
+        document = document[0]
+    return json.dumps(document | {"endpoint": texts, "notes": texts}).encode()
+
+
+FILES: dict[str, tuple[str, str, Callable[[list[str]], bytes]]] = {
+    "llama-bench-json": ("llama-bench", "r.json", _llama_json),
+    "llama-bench-csv": ("llama-bench", "r.csv", _llama_csv),
+    "llama-bench-md": ("llama-bench", "r.md", _llama_table),
+    "vllm-bench": ("vllm-bench", "r.json", _vllm_json),
+}
+
+
+@pytest.mark.parametrize("coding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("file", FILES)
+def test_an_import_keeps_no_secret(file: str, coding: str, tmp_path: Path) -> None:
+    planted = every_form(3)
+    kind, name, made = FILES[file]
+    content = made([item.text for item in planted.values()])
+    (tmp_path / name).write_bytes(content.decode().encode(coding))
+    about = tmp_path / "about.yaml"
+    texts = [item.text for item in planted.values()]
+    about.write_text(json.dumps({"title": texts[0], "note": "; ".join(texts[:20])}))
+    given = Given(
+        "c",
+        about=read_about(about),
+        environment="native",
+        model="m",
+        workload="w" if kind == "vllm-bench" else None,
+    )
+    outcome = import_results(kind, tmp_path / name, tmp_path / "data", given)
+    assert outcome.imported
+    assert seen_below(tmp_path / "data", planted) == {}
+
+
+@pytest.mark.parametrize("start", range(60, 140, 7))
+def test_no_half_of_a_secret_is_left_where_a_file_is_cut(
+    start: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its beginning or its end would be left, and neither looks like a secret."""
+    monkeypatch.setattr(journal, "OUTPUT_CAP", 20_000)
+    secret = "hf_" + "Ab1Cd2Ef3G" * 4
+    tear = b"a " * 4950 + b"b" * start + b" " + secret.encode() + b" "
+    content = tear + b"c " * 20_000 + secret.encode() * 1 + b" d" * 4970
+    (tmp_path / "report.json").write_bytes(content)
+    output = journal._output(tmp_path, "report.json", Redactor())
+    assert output is not None
+    assert output.cut > 0
+    for length in range(6, len(secret)):
+        assert secret[:length].encode() not in output.content
+        assert secret[-length:].encode() not in output.content
+
+
+# -- names and words -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("HF_TOKEN", "hfToken", "token", "--api-key", "apiKey", "API_KEYS", "DB_PASS"),
+        *("MYSQL_PWD", "AZURE_PAT", "db.password", "passwd", "client_secret", "JWT"),
+        *("AWS_SECRET_ACCESS_KEY", "WANDB_KEY", "authorization", "x-auth-token"),
+        *("PGPASSWORD", "sshPassphrase", "registryCredentials", "COOKIE", "userPw"),
+    ],
+)
+def test_names_of_secrets(name: str) -> None:
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("max_num_tokens", "tokenizer", "eos_token", "token_ids", "PWD", "OLDPWD"),
+        *("key", "keys", "tiktoken", "secretary", "GIT_AUTHOR_NAME", "authority"),
+        *("time_per_output_token", "first_token", "keyboard", "path", "n_batch"),
+        *("passes", "pattern", "bypass", "kv_cache_key", "num_tokens_per_s", ""),
+    ],
+)
+def test_names_of_other_things(name: str) -> None:
+    assert not is_secret_name(name)
+
+
+def test_a_secret_in_a_pattern_is_refused() -> None:
+    """Replaced, the pattern would no longer match."""
+    secret = "hf_" + "Ab1Cd2Ef3G" * 4
+    metrics = {"rate": RATE["rate"] | {"regex": f"{secret} ([0-9.]+)"}}
+    matrix = a_matrix(workloads={"w": a_command("true", metrics=metrics)})
+    with pytest.raises(MatrixError, match="regular expression of workload w"):
+        public(matrix)
