@@ -187,6 +187,7 @@ _FORMATS = [
     "llama-bench",
     "llama-benchy",
     "sglang",
+    "table",
     "trtllm-bench",
     "vllm-bench",
 ]
@@ -213,6 +214,14 @@ _FORMATS = [
     help="Key of the workload; otherwise made of what the tool was asked for.",
 )
 @click.option(
+    "--mapping",
+    type=_PATH,
+    help="What the columns of a table mean (YAML); not needed for what `sparkpub export` wrote.",
+)
+@click.option(
+    "--preview", is_flag=True, help="Show what would be imported, and write nothing."
+)
+@click.option(
     "--originals/--no-originals",
     default=True,
     help="Keep the files as evidence, with their SHA-256.",
@@ -225,9 +234,8 @@ def import_(
     data: Path,
     matrix_file: Path | None,
     about_file: Path | None,
-    originals: bool,
     as_json: bool,
-    **cell: str | None,
+    **given_too: Any,
 ) -> None:
     """Import another tool's results. A second import changes nothing; exit 1 where something was refused.
 
@@ -238,14 +246,15 @@ def import_(
     from sparkpub.plan import matrix
 
     declared = matrix.read(matrix_file) if matrix_file else None
+    how = {name: given_too.pop(name) for name in ("originals", "preview")}
     given = Given(
         campaign,
         declared,
         read_about(about_file) if about_file else About(),
         say=partial(click.echo, err=True),
-        **cell,
+        **given_too,
     )
-    outcome = importers.import_results(kind, path, data, given, originals=originals)
+    outcome = importers.import_results(kind, path, data, given, **how)
     _print(as_json, outcome.document, outcome.lines)
     sys.exit(1 if outcome.refused else 0)
 

@@ -99,16 +99,22 @@ def unit_of(name: str) -> str:
     return next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
 
 
-def declared(name: str, unit: str, direction: Direction, label: str) -> Metric:
-    """A metric that a campaign declares for a command of its own. It leads where either way is better: it is what
-    the command was measured for."""
+def declared(
+    name: str,
+    unit: str,
+    direction: Direction,
+    label: str,
+    definition: str | None = None,
+) -> Metric:
+    """A metric that a campaign declares for a command or a table of its own. It leads where either way is better: it
+    is what the campaign was measured for."""
     answers = direction != "neither"
     return Metric(
         name,
         unit,
         direction,
         label,
-        "Declared in the matrix of its campaign.",
+        definition or "Declared by its campaign.",
         role="primary" if answers else "state",
         headline=0 if answers else None,
         minimum=-math.inf,

@@ -97,7 +97,8 @@ class Moment(Strict):
 class MetricValue(Strict):
     """A value with its unit and where it was read. `value` is null only with a `reason`.
 
-    `label` and `direction` are set exactly where the matrix declared a metric of its own.
+    `label` and `direction` are set exactly where the matrix, or the mapping of a table, declared a metric of its own;
+    `definition` says what that is.
     """
 
     value: FiniteFloat | None
@@ -106,6 +107,7 @@ class MetricValue(Strict):
     reason: str | None = None
     label: Title | None = None
     direction: Literal["higher", "lower", "neither"] | None = None
+    definition: Title | None = None
 
     @model_validator(mode="after")
     def _null_has_reason(self) -> "MetricValue":
@@ -454,8 +456,11 @@ def metric_problems(name: str, value: MetricValue) -> list[str]:
                 f"{where}: unknown metric; a metric of one's own needs label and direction"
             ]
         return []
-    if value.label is not None or value.direction is not None:
-        return [f"{where}: label and direction are fixed for a known metric"]
+    own = (value.label, value.direction, value.definition)
+    if any(part is not None for part in own):
+        return [
+            f"{where}: label, direction and definition are fixed for a known metric"
+        ]
     if value.unit != known.unit:
         return [f"{where}.unit: {value.unit!r} should be {known.unit!r}"]
     if value.value is not None and not known.minimum <= value.value <= known.maximum:
@@ -470,7 +475,13 @@ def metric_of(name: str, value: MetricValue) -> Metric:
     known = METRICS.get(name)
     if known is not None:
         return known
-    return declared(name, value.unit, value.direction or "neither", value.label or name)
+    return declared(
+        name,
+        value.unit,
+        value.direction or "neither",
+        value.label or name,
+        value.definition,
+    )
 
 
 def migrate(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from sparkpub.collect.importers import (
     llama_bench,
     llama_benchy,
     sglang,
+    table,
     trtllm_bench,
     vllm_bench,
 )
@@ -26,15 +27,25 @@ IMPORTERS: dict[str, Importer] = {
     "llama-bench": llama_bench.read,
     "llama-benchy": llama_benchy.read,
     "sglang": sglang.read,
+    "table": table.read,
     "trtllm-bench": trtllm_bench.read,
     "vllm-bench": vllm_bench.read,
 }
 
 
 def import_results(
-    kind: str, path: Path, data: Path, given: Given, *, originals: bool = True
+    kind: str,
+    path: Path,
+    data: Path,
+    given: Given,
+    *,
+    originals: bool = True,
+    preview: bool = False,
 ) -> Outcome:
-    """Read everything of one format under `path` into a campaign. Raises ImportFormatError where there is nothing."""
+    """Read everything of one format under `path` into a campaign; with `preview` nothing is written.
+
+    Raises ImportFormatError where there is nothing.
+    """
     try:
         TypeAdapter(Key).validate_python(given.campaign)
     except ValidationError:
@@ -43,6 +54,12 @@ def import_results(
             where="--campaign",
             remedy="use a-z, 0-9, dot and hyphen",
         ) from None
+    if given.mapping is not None and kind != "table":
+        raise UsageError(
+            f"{kind} has a format of its own and needs no mapping",
+            where="--mapping",
+            remedy="leave it out, or import the file as a table",
+        )
     if given.matrix is not None and given.matrix.campaign != given.campaign:
         raise UsageError(
             f"the matrix declares campaign {given.matrix.campaign!r}",
@@ -56,4 +73,4 @@ def import_results(
             where=str(path),
             remedy="give what the tool wrote",
         )
-    return write(found, data, given, originals=originals)
+    return write(found, data, given, originals=originals, preview=preview)

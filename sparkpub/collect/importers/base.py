@@ -64,6 +64,8 @@ class Given:
     model: str | None = None
     environment: str | None = None
     workload: str | None = None
+    mapping: Path | None = None
+    """The file that says what the columns of a table mean."""
     say: Callable[[str], None] = lambda _: None
     """Where lines about the progress go."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from sparkpub.collect.importers import previewing
 from sparkpub.collect.importers.base import About, Draft, Given, Left
 from sparkpub.collect.importers.matching import workload_of
 from sparkpub.collect.public import public, published
@@ -45,6 +46,8 @@ class Outcome:
     """What became of everything found."""
 
     imported: list[str] = field(default_factory=list)
+    previewed: list[Record] | None = None
+    """The records that an import would write, where this one writes nothing."""
     skipped: list[Left] = field(default_factory=list)
     refused: list[Left] = field(default_factory=list)
 
@@ -56,10 +59,12 @@ class Outcome:
         """For people: what was left and why, then the sum."""
         texts = [f"skipped {item.source}: {item.reason}" for item in self.skipped]
         texts += [f"refused {item.source}: {item.reason}" for item in self.refused]
-        return [
-            *texts,
-            f"{len(self.imported)} imported, {len(self.skipped)} skipped, {len(self.refused)} refused",
-        ]
+        verb = "imported"
+        if self.previewed is not None:
+            texts += previewing.lines(self.previewed)
+            verb = "would be imported"
+        counts = f"{len(self.imported)} {verb}, {len(self.skipped)} skipped, {len(self.refused)} refused"
+        return [*texts, counts]
 
     def document(self) -> dict[str, Any]:
         """For `--json`."""
@@ -67,7 +72,8 @@ class Outcome:
         def told(left: list[Left]) -> list[dict[str, str]]:
             return [{"source": item.source, "reason": item.reason} for item in left]
 
-        return {
+        found: dict[str, Any] = {"preview": self.previewed is not None}
+        return found | {
             "imported": self.imported,
             "skipped": told(self.skipped),
             "refused": told(self.refused),
@@ -75,10 +81,20 @@ class Outcome:
 
 
 def write(
-    found: Iterable[Draft | Left], data: Path, given: Given, *, originals: bool = True
+    found: Iterable[Draft | Left],
+    data: Path,
+    given: Given,
+    *,
+    originals: bool = True,
+    preview: bool = False,
 ) -> Outcome:
-    """Write every draft as a record with its evidence, in order of time. What is there already is left alone."""
+    """Write every draft as a record with its evidence, in order of time. What is there already is left alone.
+
+    With `preview` nothing is written.
+    """
     outcome, folder = Outcome(), data / given.campaign
+    if preview:
+        outcome.previewed = []
     known = _Known()
     for stored in read_folder(folder) if folder.is_dir() else ():
         known.add(stored.record)
@@ -96,12 +112,15 @@ def write(
             outcome.leave(made)
             continue
         record, files = made
+        known.add(record)
+        outcome.imported.append(record.run_id)
+        if outcome.previewed is not None:
+            outcome.previewed.append(record)
+            continue
         _declare(folder, given, redactor)
         for name, content in files.items():
             write_atomic(folder / name, content)
         write_atomic(folder / f"{record.stem}.json", to_json(record))
-        known.add(record)
-        outcome.imported.append(record.run_id)
     return outcome
 
 

@@ -29,7 +29,8 @@ Pattern = Annotated[str, AfterValidator(_usable)]
 class Extraction(Declared):
     """Where one metric stands: the first group of `regex` in the log, or `json`, a dotted path into `file`.
 
-    A metric that sparkpub does not know needs unit, label and direction. `scale` converts what was read to the unit.
+    A metric that sparkpub does not know needs unit, label and direction, and may have a definition. `scale` converts
+    what was read to the unit.
     """
 
     regex: Pattern | None = None
@@ -41,6 +42,7 @@ class Extraction(Declared):
     unit: Unit | None = None
     label: Title | None = None
     direction: Literal["higher", "lower", "neither"] | None = None
+    definition: Title | None = None
 
     @property
     def place(self) -> str:
@@ -75,8 +77,8 @@ class CommandOptions(Options):
     metrics: Annotated[dict[MetricName, Extraction], Field(min_length=1)]
     """Metric to where it stands: `regex` with one group (`take: first` or `last` match) in the log, or `json`, a dotted
     path, in the report; `file` names another role. `scale` multiplies. `optional` may be absent. A metric that sparkpub
-    does not know needs `unit`, `label` and `direction`. Regular expressions are those of RE2, without look-around and
-    back-references."""
+    does not know needs `unit`, `label` and `direction`, and `definition` says in a sentence what it is. Regular
+    expressions are those of RE2, without look-around and back-references."""
     measured_from: Pattern | None = None
     """Regular expression of the printed line with which the measurement begins: growing memory is a leak from there
     on. None: memory may grow as it likes."""
@@ -90,9 +92,10 @@ class CommandOptions(Options):
     def _metrics_fit(self) -> Self:
         for name, item in self.metrics.items():
             own = (item.unit, item.label, item.direction)
-            if name in METRICS and any(part is not None for part in own):
+            fixed = (*own, item.definition)
+            if name in METRICS and any(part is not None for part in fixed):
                 raise ValueError(
-                    f"metrics.{name}: unit, label and direction are fixed for a known metric"
+                    f"metrics.{name}: unit, label, direction and definition are fixed for a known metric"
                 )
             if name not in METRICS and any(part is None for part in own):
                 raise ValueError(
@@ -154,6 +157,7 @@ def _metric(name: str, item: Extraction, value: float | None) -> MetricValue:
         "source": source,
         "label": item.label,
         "direction": item.direction,
+        "definition": item.definition,
     }
     scaled, reason = (None, missing) if value is None else (value * item.scale, None)
     return MetricValue(value=scaled, reason=reason, **own)

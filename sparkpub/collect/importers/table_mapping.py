@@ -1,0 +1,277 @@
+"""What people declare of a table of theirs: which column says what, in which unit, and metrics of their own.
+
+A table has a row for each run, with a column for each metric (`columns`, `metrics`), or a row for each run and metric
+(`columns`, `long`), as `sparkpub export` writes it. A mapping that names no columns is for such an exported table.
+"""
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints, ValidationError
+
+from sparkpub.record import documents
+from sparkpub.record.errors import ImportFormatError
+from sparkpub.record.metrics import METRICS, unit_of
+from sparkpub.record.record import Declared, MetricName, Title, Unit
+
+Column = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Option = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
+
+FACTORS: Mapping[tuple[str, str], float] = {
+    ("s", "ms"): 1e3,
+    ("us", "ms"): 1e-3,
+    ("µs", "ms"): 1e-3,
+    ("ns", "ms"): 1e-6,
+    ("min", "s"): 60.0,
+    ("ms", "s"): 1e-3,
+    ("B", "GiB"): 2**-30,
+    ("KiB", "GiB"): 2**-20,
+    ("MiB", "GiB"): 2**-10,
+    ("TiB", "GiB"): 2**10,
+    ("MB", "GiB"): 1e6 / 2**30,
+    ("GB", "GiB"): 1e9 / 2**30,
+    ("mW", "W"): 1e-3,
+    ("kW", "W"): 1e3,
+    ("kJ", "J"): 1e3,
+    ("Wh", "J"): 3600.0,
+    ("GHz", "MHz"): 1e3,
+    ("tokens/s", "tok/s"): 1.0,
+    ("t/s", "tok/s"): 1.0,
+    ("requests/s", "req/s"): 1.0,
+    ("C", "°C"): 1.0,
+    ("TFLOP/s", "GFLOP/s"): 1e3,
+    ("ratio", "%"): 100.0,
+}
+"""(unit of a column, unit of a metric) to what the one is multiplied with. A GB is 10**9 bytes, a GiB 2**30."""
+
+
+class Names(Declared):
+    """The names of a run, and what it was. `columns` and `same` both have them."""
+
+    model: Column | None = None
+    """Key or name of the model."""
+    model_id: Column | None = None
+    """Its name on Hugging Face, where `model` is a short one."""
+    environment: Column | None = None
+    """Where it ran: native, container, ..."""
+    workload: Column | None = None
+    """What was asked for. Without it the workload is named after the options."""
+    started: Column | None = None
+    """When the run began, as 2026-11-21T18:30:00Z; without a zone it is a local time."""
+    engine: Column | None = None
+    engine_version: Column | None = None
+    quantization: Column | None = None
+
+
+class Columns(Names):
+    """Which column says what of a run."""
+
+    iteration: Column | None = None
+    """Number of the run within its cell, from 1; without it the order of the rows."""
+    status: Column | None = None
+    """`ok`, `failed`, `timeout`, `interrupted` or `invalid`; without it every run is `ok`."""
+    quarantined: Column | None = None
+    """Whether the run was excluded where the table comes from: it becomes an invalid run."""
+    repeat_of: Column | None = None
+    """The run that this one repeats: repeats are passed over."""
+
+
+class Long(Declared):
+    """The columns of a table with a row for each run and metric."""
+
+    metric: Column
+    value: Column
+    unit: Column | None = None
+    reason: Column | None = None
+    """Why there is no value."""
+    run: Column | None = None
+    """What tells runs apart; without it, their cell and iteration."""
+
+
+class MetricColumn(Declared):
+    """Where a metric stands, in which unit, and what it is where sparkpub does not know it."""
+
+    column: Column | None = None
+    """Name of the column; in a long table the metric's own name finds it."""
+    unit: Unit | None = None
+    """Of a known metric: the unit of the column, which is converted. Of a metric of one's own: its unit."""
+    scale: Annotated[float, Field(gt=0)] | None = None
+    """What the figures of the column are multiplied with, in place of a conversion."""
+    label: Title | None = None
+    direction: Literal["higher", "lower", "neither"] | None = None
+    """Which way is better."""
+    definition: Title | None = None
+    """What it is, in one sentence."""
+
+
+class TableMapping(Declared):
+    """What the columns of a table mean."""
+
+    columns: Columns | None = None
+    same: Names = Names()
+    """What holds for every row."""
+    options: dict[Option, Column] = Field(default_factory=dict)
+    """Columns of what was asked for: `input_tokens`, `output_tokens`, `concurrency`, `batch_size`, ..."""
+    metrics: dict[MetricName, MetricColumn] = Field(default_factory=dict)
+    long: Long | None = None
+    only: dict[Column, tuple[str, ...]] = Field(default_factory=dict)
+    """Columns with the words that rows must have there; other rows are passed over."""
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether a row is a run."""
+        return self.columns is not None and self.long is None
+
+    def factor(self, name: str, unit: str | None) -> float | None:
+        """What a figure in `unit` is multiplied with; None where nothing is known of that unit."""
+        own = self.metrics.get(name)
+        if own is not None and own.scale is not None:
+            return own.scale
+        wanted = METRICS[name].unit if name in METRICS else None
+        if wanted is None and own is not None:
+            wanted = own.unit
+        if unit is None or wanted is None or unit == wanted:
+            return 1.0
+        return FACTORS.get((unit, wanted))
+
+
+Fault = tuple[tuple[str, ...], str, str]
+"""A mistake: the path of the key, what is wrong, what to do."""
+
+
+def _faults(mapping: TableMapping) -> Iterator[Fault]:
+    """What no single key shows."""
+    if mapping.is_wide and not mapping.metrics:
+        yield ("metrics",), "no metrics are declared", "name the columns of the figures"
+    for name in Names.model_fields if mapping.columns is not None else ():
+        if getattr(mapping.columns, name) and getattr(mapping.same, name):
+            what = f"same.{name} says what columns.{name} says for each row"
+            yield ("same", name), what, "keep one"
+    for name, metric in mapping.metrics.items():
+        path = ("metrics", name)
+        if mapping.is_wide and metric.column is None:
+            yield path, f"metrics.{name} has no column", "add column:"
+        if name in METRICS:
+            yield from _faults_of_known(name, metric)
+        else:
+            yield from _faults_of_own(name, metric)
+
+
+def _faults_of_known(name: str, metric: MetricColumn) -> Iterator[Fault]:
+    path = ("metrics", name)
+    for word in ("label", "direction", "definition"):
+        if getattr(metric, word) is not None:
+            what = f"sparkpub knows {name}, and its {word} is fixed"
+            yield (*path, word), what, "leave it out, or give the metric another name"
+    unit = METRICS[name].unit
+    can_be_converted = metric.unit in (None, unit) or (metric.unit, unit) in FACTORS
+    if metric.scale is None and not can_be_converted:
+        what = f"{name} is in {unit}, and {metric.unit} cannot be converted to it"
+        yield (*path, "unit"), what, "give scale: in place of unit:"
+
+
+def _faults_of_own(name: str, metric: MetricColumn) -> Iterator[Fault]:
+    path = ("metrics", name)
+    words = ("unit", "label", "direction", "definition")
+    missing = [word for word in words if getattr(metric, word) is None]
+    if missing:
+        near = difflib.get_close_matches(name, METRICS, n=1, cutoff=0.8)
+        remedy = f"add {', '.join(missing)}"
+        if near:
+            remedy = f"did you mean {near[0]}? Otherwise {remedy}"
+        yield path, f"sparkpub does not know the metric {name}", remedy
+    named = unit_of(name)
+    if metric.unit is not None and named and named != metric.unit:
+        what = f"the name {name} ends as if in {named}, and its unit is {metric.unit}"
+        yield (*path, "unit"), what, "rename the metric or correct the unit"
+
+
+EXPORTED = TableMapping(
+    columns=Columns(
+        model="model",
+        environment="environment",
+        workload="workload",
+        iteration="iteration",
+        started="started",
+        status="status",
+        quarantined="quarantined",
+        repeat_of="repeat_of",
+    ),
+    long=Long(metric="metric", value="value", unit="unit", reason="reason", run="run"),
+)
+"""What the columns of `sparkpub export` mean."""
+
+
+@dataclass(frozen=True)
+class MappingFile:
+    """A mapping with its columns, and the file that declares it."""
+
+    declared: TableMapping
+    columns: Columns
+    long: Long | None
+    name: str
+    content: bytes = b""
+    lines: documents.Lines | None = None
+
+    def needed(self) -> dict[str, tuple[str, ...]]:
+        """Every column that a table must have, and the key that names it."""
+        found: dict[str, tuple[str, ...]] = {}
+        for field, column in self.columns.model_dump(exclude_none=True).items():
+            found[column] = ("columns", field)
+        if self.long is not None:
+            for field, column in self.long.model_dump(exclude_none=True).items():
+                found[column] = ("long", field)
+        for option, column in self.declared.options.items():
+            found[column] = ("options", option)
+        for column in self.declared.only:
+            found[column] = ("only", column)
+        for name, metric in self.declared.metrics.items():
+            if self.long is None and metric.column is not None:
+                found[metric.column] = ("metrics", name, "column")
+        return found
+
+    def where(self, path: tuple[str, ...]) -> str:
+        """`file:line` of a key; the mapping's name where it is no file."""
+        return self.name if self.lines is None else self.lines.where(path)
+
+
+def read_mapping(path: Path | None) -> MappingFile:
+    """The mapping in a YAML file; without one, that of an exported table. Raises ImportFormatError with file, line
+    and every mistake."""
+    if path is None:
+        return _with_columns(EXPORTED, "the columns of sparkpub export")
+    text = documents.text_of(path, ImportFormatError)
+    document, lines = documents.parse(text, str(path), ImportFormatError)
+    if not isinstance(document, Mapping):
+        remedy = "begin with columns: and metrics:"
+        raise ImportFormatError("no mapping", where=str(path), remedy=remedy)
+    documents.refuse(lines.duplicates, ImportFormatError)
+    try:
+        declared = TableMapping.model_validate_json(json.dumps(document, default=str))
+    except ValidationError as error:
+        first, *others = lines.described(error, (), TableMapping, "mapping")
+        raise ImportFormatError(first, others=others) from None
+    faults = [lines.problem(*fault) for fault in _faults(declared)]
+    documents.refuse(faults, ImportFormatError)
+    return _with_columns(declared, str(path), text.encode(), lines)
+
+
+def _with_columns(
+    declared: TableMapping,
+    name: str,
+    content: bytes = b"",
+    lines: documents.Lines | None = None,
+) -> MappingFile:
+    """A mapping that names no columns is for a table that `sparkpub export` wrote."""
+    columns, long = declared.columns, declared.long
+    if columns is None:
+        assert EXPORTED.columns is not None
+        exported: dict[str, Any] = EXPORTED.columns.model_dump(exclude_none=True)
+        for told in declared.same.model_dump(exclude_none=True):
+            exported.pop(told, None)
+        columns, long = Columns.model_validate(exported), long or EXPORTED.long
+    return MappingFile(declared, columns, long, name, content, lines)

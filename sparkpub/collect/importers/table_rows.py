@@ -1,0 +1,157 @@
+"""The rows of a table in a file: CSV, JSON, JSON lines or Parquet. Each knows where it stands, for lines to people."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from sparkpub.collect.importers.files import FileError, ResultFile
+from sparkpub.plan.workloads import reading
+from sparkpub.record import outside
+
+SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
+_DELIMITERS = ",;\t"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row: column to what stands there (text, number, truth or None), and the number of its line or place."""
+
+    number: int
+    cells: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of a file. `unit` is the word for a row's number: line, or row where a file has no lines."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    unit: str = "line"
+    faults: tuple[tuple[int, str], ...] = ()
+    """Rows that could not be read: number, and why."""
+
+
+def read_table(file: ResultFile) -> Table:
+    """The table in a file. Raises FileError where it is none."""
+    if file.suffix in (".csv", ".tsv"):
+        return _csv(reading.text(file.content))
+    if file.suffix == ".parquet":
+        return _parquet(file.content)
+    return _json(file.content)
+
+
+def _csv(text: str) -> Table:
+    header = text.partition("\n")[0]
+    delimiter = max(_DELIMITERS, key=header.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        columns = tuple(name.strip() for name in next(reader, []))
+        _refuse_columns(columns)
+        rows: list[Row] = []
+        faults: list[tuple[int, str]] = []
+        for cells in reader:
+            number = reader.line_num
+            if not any(cell.strip() for cell in cells):
+                continue
+            if len(cells) != len(columns):
+                what = (
+                    f"{len(cells)} cells under {len(columns)} columns; correct the row"
+                )
+                faults.append((number, what))
+                continue
+            values = [cell.strip() or None for cell in cells]
+            rows.append(Row(number, dict(zip(columns, values, strict=True))))
+    except csv.Error as problem:
+        raise FileError(f"not CSV: {problem}, line {reader.line_num}") from None
+    return Table(columns, tuple(rows), faults=tuple(faults))
+
+
+def _refuse_columns(columns: tuple[str, ...]) -> None:
+    """Raise FileError for a header that cannot name cells."""
+    if not any(columns):
+        raise FileError("it has no header; name the columns in the first line")
+    for name in columns:
+        if columns.count(name) > 1:
+            what = (
+                f"column {name!r} stands twice" if name else "two columns have no name"
+            )
+            raise FileError(f"{what} in the header; rename one")
+
+
+def _json(content: bytes) -> Table:
+    """A list of objects, one object, or an object on each line."""
+    document = reading.json_value(content)
+    if document is not None:
+        listed = document if isinstance(document, list) else [document]
+        return _objects(enumerate(listed, 1), "row")
+    return _objects(_lines(content), "line")
+
+
+def _lines(content: bytes) -> Iterator[tuple[int, Any]]:
+    for number, line in enumerate(reading.text(content).splitlines(), 1):
+        if line.strip():
+            yield number, reading.json_value(line.encode())
+
+
+def _objects(found: Iterator[tuple[int, Any]] | Any, unit: str) -> Table:
+    rows: list[Row] = []
+    faults: list[tuple[int, str]] = []
+    for number, item in found:
+        if isinstance(item, dict):
+            rows.append(Row(number, _flat(item)))
+        else:
+            faults.append((number, "no JSON object; write {column: value, ...}"))
+    if not rows:
+        raise FileError("no JSON objects in it; write one for each row")
+    columns = dict.fromkeys(name for row in rows for name in row.cells)
+    return Table(tuple(columns), tuple(rows), unit, tuple(faults))
+
+
+def _flat(item: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Values by dotted path: `{"a": {"b": 1}}` has a column `a.b`."""
+    cells: dict[str, Any] = {}
+    for name, value in item.items():
+        if isinstance(value, dict):
+            cells |= _flat(value, f"{prefix}{name}.")
+        else:
+            cells[f"{prefix}{name}"] = value
+    return cells
+
+
+def _parquet(content: bytes) -> Table:
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - a machine that only measures has no Arrow
+        import pyarrow.parquet as pq  # noqa: PLC0415
+    except ImportError:
+        remedy = "pip install 'sparkpub[site]', or write the table as CSV"
+        raise FileError(f"reading Parquet needs pyarrow; {remedy}") from None
+    try:
+        found = pq.read_table(pa.BufferReader(content))
+    except (pa.ArrowException, OSError) as problem:
+        raise FileError(f"not Parquet: {' '.join(str(problem).split())}") from None
+    rows = [
+        Row(number, {name: _plain(value) for name, value in _flat(item).items()})
+        for number, item in enumerate(found.to_pylist(), 1)
+    ]
+    columns = dict.fromkeys(name for row in rows for name in row.cells)
+    return Table(tuple(columns or found.column_names), tuple(rows), "row")
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: times and dates as text, bytes not at all."""
+    if isinstance(value, date):  # a datetime is one, too
+        return value.isoformat()
+    if isinstance(value, str):
+        return outside.plain(value)
+    if isinstance(value, bool | int | float) or value is None:
+        return value
+    return str(value)
+
+
+def as_document(row: Row) -> str:
+    """A row as JSON, the same for the same cells."""
+    return json.dumps(row.cells, ensure_ascii=False, sort_keys=True, default=str)

@@ -1,0 +1,629 @@
+"""Tables of anybody's: what their mapping says, what a bad cell says, and back from what `export` writes."""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sparkpub.collect.importers import import_results
+from sparkpub.collect.importers.base import Given
+from sparkpub.collect.importers.table_mapping import FACTORS
+from sparkpub.collect.importers.writing import Outcome
+from sparkpub.record.errors import ImportFormatError, UsageError
+from sparkpub.record.metrics import METRICS
+from sparkpub.record.record import MetricValue, Record, metric_of
+from sparkpub.record.store import read_folder, to_json
+from sparkpub.review.checks import review
+from sparkpub.review.dataset import load
+from sparkpub.review.export import FORMATS, table
+from tests.building import a_record
+
+TABLE = """\
+Model;where;clients;when;tok/s;ttft s;Score
+Qwen/Qwen3-8B;native;8;2026-03-01 10:00:00;1,204.5;0.31;7
+Qwen/Qwen3-8B;native;8;2026-03-01T10:10:00+01:00;1210.5;0.30;8
+Qwen/Qwen3-8B;container;8;2026-03-02;1190;;8
+"""
+MAPPING = """\
+columns:
+  model: Model
+  environment: where
+  started: when
+same: {engine: vllm, quantization: fp8}
+options:
+  concurrency: clients
+metrics:
+  output_throughput_tok_s: {column: tok/s}
+  ttft_p50_ms: {column: ttft s, unit: s}
+  judge_score: {column: Score, unit: points, direction: higher, label: Judge score, definition: Mean grade of a judge.}
+"""
+
+
+def imported(
+    folder: Path,
+    content: str | bytes = TABLE,
+    mapping: str | None = MAPPING,
+    *,
+    name: str = "runs.csv",
+    preview: bool = False,
+    **given: Any,
+) -> Outcome:
+    """Import a table with a mapping into `folder/data/c`."""
+    file = folder / name
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    declared = None
+    if mapping is not None:
+        declared = folder / "map.yaml"
+        declared.write_text(mapping)
+    return import_results(
+        "table",
+        file,
+        folder / "data",
+        Given("c", mapping=declared, **given),
+        preview=preview,
+    )
+
+
+def records(folder: Path) -> list[Record]:
+    found = [stored.record for stored in read_folder(folder / "data/c")]
+    return sorted(found, key=lambda record: record.plan.position)
+
+
+def refusal(folder: Path, *args: Any, **given: Any) -> str:
+    """The only thing that was refused, as a line."""
+    (left,) = imported(folder, *args, **given).refused
+    return f"{left.source}: {left.reason}"
+
+
+def values(record: Record) -> Mapping[str, float | None]:
+    return {name: value.value for name, value in record.metrics.items()}
+
+
+def test_each_row_becomes_a_run_with_its_names_time_load_and_figures(
+    tmp_path: Path,
+) -> None:
+    outcome = imported(tmp_path)
+    assert (len(outcome.imported), outcome.skipped, outcome.refused) == (3, [], [])
+    first, second, third = records(tmp_path)
+    assert first.cell == ("qwen3-8b", "native", "concurrency8")
+    assert first.requested.model_id == "Qwen/Qwen3-8B"
+    assert first.requested.workload == {"type": "table", "concurrency": 8}
+    assert (first.observed.engine, first.observed.quantization) == ("vllm", "fp8")
+    # Rows are numbered in their order within a cell, which is not the order of all rows. 10:10 at +01:00 is 09:10 UTC.
+    assert [
+        (run.environment, run.iteration, run.started.value, run.started.zone)
+        for run in (first, second, third)
+    ] == [
+        ("native", 2, "2026-03-01T09:10:00Z", "utc"),
+        ("native", 1, "2026-03-01T10:00:00", "unknown"),
+        ("container", 1, "2026-03-02T00:00:00", "unknown"),
+    ]
+    # 0.31 s are 310 ms.
+    assert values(second) == {
+        "output_throughput_tok_s": 1204.5,
+        "ttft_p50_ms": pytest.approx(310.0),
+        "judge_score": 7.0,
+    }
+    assert third.metrics["ttft_p50_ms"].reason == "the table has no value"
+    assert {value.source for value in first.metrics.values()} == {"published"}
+
+
+def test_a_metric_of_ones_own_carries_what_the_mapping_declares(tmp_path: Path) -> None:
+    imported(tmp_path)
+    metric = metric_of("judge_score", records(tmp_path)[0].metrics["judge_score"])
+    assert (metric.unit, metric.direction, metric.label, metric.definition) == (
+        "points",
+        "higher",
+        "Judge score",
+        "Mean grade of a judge.",
+    )
+
+
+def test_the_rows_the_table_and_the_mapping_are_kept_as_evidence(
+    tmp_path: Path,
+) -> None:
+    imported(tmp_path)
+    folder = tmp_path / "data/c"
+    first = records(tmp_path)[1]
+    kept = {item.role: item.path for item in first.evidence}
+    rows = (folder / kept["output"]).read_text().splitlines()
+    assert json.loads(rows[0]) == {"iteration": 1}
+    assert json.loads(rows[1])["tok/s"] == "1,204.5"
+    originals = {
+        (folder / item.path).read_text()
+        for item in first.evidence
+        if item.role == "original"
+    }
+    assert originals == {TABLE, MAPPING}
+    assert not [
+        finding
+        for finding in review(load(tmp_path / "data")).findings
+        if finding.severity == "error"
+    ]
+
+
+def test_a_second_import_adds_what_is_new_and_refuses_what_changed(
+    tmp_path: Path,
+) -> None:
+    imported(tmp_path)
+    again = imported(tmp_path)
+    assert (again.imported, len(again.skipped), again.refused) == ([], 3, [])
+    longer = TABLE + "Qwen/Qwen3-8B;native;8;2026-03-03 10:00:00;1300;0.3;9\n"
+    more = imported(tmp_path, longer)
+    assert (len(more.imported), len(more.skipped)) == (1, 3)
+    assert "_iter03_" in more.imported[0]
+    changed = imported(tmp_path, TABLE.replace("1210.5", "1310.5"))
+    assert (changed.imported, len(changed.skipped), len(changed.refused)) == ([], 2, 1)
+    assert changed.refused[0].source == "runs.csv line 3"
+
+
+def test_a_preview_says_what_would_be_imported_and_writes_nothing(
+    tmp_path: Path,
+) -> None:
+    outcome = imported(tmp_path, preview=True)
+    assert not (tmp_path / "data").exists()
+    assert outcome.lines() == [
+        "qwen3-8b/native/concurrency8: 2 runs, iterations 1 to 2, started 2026-03-01T09:10:00Z to 2026-03-01T10:00:00",
+        "  output_throughput_tok_s: 1,204.50 to 1,210.50 tok/s",
+        "  ttft_p50_ms: 300.00 to 310.00 ms",
+        "  judge_score: 7.00 to 8.00 points",
+        "qwen3-8b/container/concurrency8: 1 run, iteration 1, started 2026-03-02T00:00:00",
+        "  output_throughput_tok_s: 1,190.00 tok/s",
+        "  ttft_p50_ms: no value",
+        "  judge_score: 8.00 points",
+        "3 would be imported, 0 skipped, 0 refused",
+    ]
+    assert outcome.document()["preview"] is True
+    imported(tmp_path)
+    assert imported(tmp_path, preview=True).lines()[-1] == (
+        "0 would be imported, 3 skipped, 0 refused"
+    )
+
+
+def test_a_preview_of_a_cell_counts_failures_and_empty_cells(tmp_path: Path) -> None:
+    text = (
+        "m,e,w,when,state,tok\n"
+        "a,n,w,2026-03-01,ok,5\n"
+        "a,n,w,2026-03-02,timeout,\n"
+    )  # fmt: skip
+    mapping = (
+        "columns: {model: m, environment: e, workload: w, started: when, status: state}\n"
+        "metrics: {output_throughput_tok_s: {column: tok}}\n"
+    )
+    lines = imported(tmp_path, text, mapping, preview=True).lines()
+    assert lines[0].endswith("2026-03-02T00:00:00, 1 not ok")
+    assert lines[1] == "  output_throughput_tok_s: 5.00 tok/s (no value in 1)"
+
+
+CELLS = {
+    "decimal-comma": (
+        "1,204.5",
+        "12,5",
+        "line 2: column 'tok/s' has '12,5'; write a number, as 1234.5",
+    ),
+    "words": (
+        "1,204.5",
+        "fast",
+        "line 2: column 'tok/s' has 'fast'; write a number, as 1234.5",
+    ),
+    "infinite": (
+        "1,204.5",
+        "1e999",
+        "line 2: column 'tok/s' has '1e999'; write a number, as 1234.5",
+    ),
+    "impossible": (
+        "1,204.5",
+        "-3",
+        "line 2: column 'tok/s' gives -3 tok/s, and output_throughput_tok_s can be 0 to inf; correct cell or unit",
+    ),
+    "no-model": (
+        "Qwen/Qwen3-8B;native;8;2026-03-01 10",
+        ";native;8;2026-03-01 10",
+        "line 2: column 'Model' is empty; fill it in",
+    ),
+    "no-time": (
+        "2026-03-02",
+        "",
+        "line 4: column 'when' is empty; fill it in",
+    ),
+    "bad-time": (
+        "2026-03-02",
+        "yesterday",
+        "line 4: started is 'yesterday'; write a time as 2026-11-21T18:30:00Z",
+    ),
+    "no-such-day": (
+        "2026-03-02",
+        "2026-02-30",
+        "line 4: started is '2026-02-30'; write a time as 2026-11-21T18:30:00Z",
+    ),
+    "cells": (
+        "1190;;8",
+        "1190;8",
+        "line 4: 6 cells under 7 columns; correct the row",
+    ),
+    "same-key": (
+        "Qwen/Qwen3-8B;container",
+        "qwen3 8b;container",
+        "line 4: the models 'Qwen/Qwen3-8B' and 'qwen3 8b' would both be qwen3-8b; rename one",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CELLS)
+def test_a_bad_cell_is_one_line_and_the_other_rows_go_on(
+    case: str, tmp_path: Path
+) -> None:
+    before, after, line = CELLS[case]
+    assert TABLE.count(before) == 1
+    outcome = imported(tmp_path, TABLE.replace(before, after))
+    (left,) = outcome.refused
+    assert f"{left.source}: {left.reason}" == f"runs.csv {line}"
+    assert len(outcome.imported) == 2
+
+
+MAPPINGS = {
+    "unknown-key": ("environment: where", "enviroment: where", 3, "did you mean"),
+    "no-such-column": ("tok/s}", "toks}", 9, "has no column 'toks'"),
+    "column-and-same": ("engine: vllm", "model: x", 5, "keep one"),
+    "not-convertible": ("unit: s}", "unit: MB}", 10, "give scale: in place of unit:"),
+    "fixed": ("unit: s}", "unit: s, label: x}", 10, "its label is fixed"),
+    "no-direction": (
+        "direction: higher, ",
+        "",
+        11,
+        "sparkpub does not know the metric judge_score, {}; add direction",
+    ),
+    "misspelt": ("ttft_p50_ms", "ttft_p50_mss", 10, "did you mean ttft_p50_ms?"),
+    "unit-and-name": ("judge_score", "judge_ms", 11, "its unit is points"),
+    "no-column": ("column: tok/s", "scale: 2", 9, "add column:"),
+    "twice": ("  environment: where", "  model: where", 3, "stands twice"),
+    "no-yaml": ("  started: when", "  started: ]", 4, "not YAML"),
+}
+
+
+@pytest.mark.parametrize("case", MAPPINGS)
+def test_a_bad_mapping_is_a_line_with_its_place(case: str, tmp_path: Path) -> None:
+    before, after, line, text = MAPPINGS[case]
+    assert MAPPING.count(before) == 1
+    with pytest.raises(ImportFormatError) as problem:
+        imported(tmp_path, mapping=MAPPING.replace(before, after))
+    place = f"{tmp_path / 'map.yaml'}:{line}"
+    found = [said for said in problem.value.lines() if place in said]
+    assert text.format(place) in found[0]
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_mapping_without_metrics_or_that_is_a_list_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ImportFormatError, match="name the columns of the figures"):
+        imported(tmp_path, mapping="columns: {model: Model}\n")
+    with pytest.raises(ImportFormatError, match="begin with columns: and metrics:"):
+        imported(tmp_path, mapping="- model\n")
+
+
+def test_without_a_mapping_another_table_says_that_it_needs_one(tmp_path: Path) -> None:
+    with pytest.raises(ImportFormatError, match="--mapping FILE"):
+        imported(tmp_path, mapping=None)
+
+
+def test_a_mapping_is_for_tables_alone(tmp_path: Path) -> None:
+    given = Given("c", environment="native", mapping=tmp_path / "map.yaml")
+    with pytest.raises(UsageError, match="needs no mapping"):
+        import_results("vllm-bench", tmp_path, tmp_path / "data", given)
+
+
+SMALL = "model,environment,started,tok\na,native,2026-03-01,5\n"
+PLAIN = (
+    "columns: {model: model, environment: environment, started: started}\n"
+    "same: {workload: w}\n"
+    "metrics: {output_throughput_tok_s: {column: tok}}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv", SMALL),
+        ("t.csv", "\ufeff" + SMALL.replace("\n", "\r\n")),
+        ("t.tsv", SMALL.replace(",", "\t")),
+        (
+            "t.csv",
+            'model,environment,started,tok\n"a","native","2026-03-01","5"\n\n,,,\n',
+        ),
+        (
+            "t.json",
+            '[{"model": "a", "environment": "native", "started": "2026-03-01", "tok": 5}]',
+        ),
+        (
+            "t.jsonl",
+            '{"model": "a", "environment": "native", "started": "2026-03-01", "tok": 5.0}\n\n',
+        ),
+    ],
+)
+def test_the_same_table_in_any_form(name: str, content: str, tmp_path: Path) -> None:
+    outcome = imported(tmp_path, content, PLAIN, name=name)
+    assert outcome.refused == []
+    (run,) = records(tmp_path)
+    assert run.run_id == "c-native_a_w_iter01_20260301T000000"
+    assert values(run) == {"output_throughput_tok_s": 5.0}
+
+
+def test_parquet_with_types_of_its_own(tmp_path: Path) -> None:
+    from datetime import UTC, datetime
+
+    rows = pa.table(
+        {
+            "model": ["a"],
+            "environment": ["native"],
+            "started": [datetime(2026, 3, 1, 10, tzinfo=UTC)],
+            "tok": pa.array([5.5], type=pa.float32()),
+        }
+    )
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows, sink)
+    content = sink.getvalue().to_pybytes()
+    imported(tmp_path, content, PLAIN, name="t.parquet")
+    (run,) = records(tmp_path)
+    assert (run.started.value, values(run)) == (
+        "2026-03-01T10:00:00Z",
+        {"output_throughput_tok_s": 5.5},
+    )
+    assert refusal(tmp_path, b"PAR1 no", PLAIN, name="t.parquet").startswith(
+        "t.parquet: not Parquet: "
+    )
+
+
+def test_parquet_without_arrow_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert refusal(tmp_path, b"PAR1", PLAIN, name="t.parquet") == (
+        "t.parquet: reading Parquet needs pyarrow; pip install 'sparkpub[site]', or write the table as CSV"
+    )
+
+
+FILES = {
+    "empty": ("t.csv", "", "it has no header; name the columns in the first line"),
+    "twice": ("t.csv", "a,a\n1,2\n", "column 'a' stands twice in the header; rename one"),
+    "nameless": ("t.csv", "a,,\n1,2,3\n", "two columns have no name in the header; rename one"),
+    "quote": ("t.csv", 'a,b\n"1,2\n', "not CSV: unexpected end of data, line 2"),
+    "no-objects": ("t.json", "[1, 2]", "no JSON objects in it; write one for each row"),
+    "cut": ("t.json", '[{"a": 1}', "no JSON objects in it; write one for each row"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_a_file_that_is_no_table_is_one_line(case: str, tmp_path: Path) -> None:
+    name, content, reason = FILES[case]
+    assert refusal(tmp_path, content, PLAIN, name=name) == f"{name}: {reason}"
+
+
+def test_a_line_that_is_no_json_is_named_and_the_others_go_on(tmp_path: Path) -> None:
+    good = '{"model": "a", "environment": "n", "started": "2026-03-01", "tok": 5}'
+    assert refusal(tmp_path, f"{good}\n{{cut\n", PLAIN, name="t.jsonl") == (
+        "t.jsonl line 2: no JSON object; write {column: value, ...}"
+    )
+    assert len(records(tmp_path)) == 1
+
+
+def test_dotted_columns_lie_within_json(tmp_path: Path) -> None:
+    content = '{"run": {"model": "a", "at": "2026-03-01"}, "results": {"rate": 7}}'
+    mapping = (
+        "columns: {model: run.model, started: run.at}\n"
+        "same: {environment: native, workload: w}\n"
+        "metrics: {output_throughput_tok_s: {column: results.rate, scale: 2}}\n"
+    )
+    imported(tmp_path, content, mapping, name="t.jsonl")
+    assert values(records(tmp_path)[0]) == {"output_throughput_tok_s": 14.0}
+
+
+def test_what_no_column_says_comes_from_the_command_line_or_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    mapping = PLAIN.replace("environment: environment, ", "").replace(
+        "same: {workload: w}\n", ""
+    )
+    assert refusal(tmp_path, SMALL, mapping) == (
+        "runs.csv line 2: nothing says where it ran; add same: {environment: ...} to the mapping"
+    )
+    imported(tmp_path, SMALL, mapping, environment="spark", workload="mine")
+    assert records(tmp_path)[0].cell == ("a", "spark", "mine")
+
+
+def test_the_table_numbers_its_runs(tmp_path: Path) -> None:
+    mapping = PLAIN.replace("columns: {", "columns: {iteration: n, ")
+    text = "model,environment,started,tok,n\na,x,2026-03-01,5,7\na,x,2026-03-02,6,{}\n"
+    imported(tmp_path, text.format(3), mapping)
+    assert [run.iteration for run in records(tmp_path)] == [7, 3]
+    assert refusal(tmp_path / "a", text.format(7), mapping) == (
+        "runs.csv line 3: iteration 7 of a/x/w is in runs.csv line 2, too; "
+        "number them apart, or choose rows with only:"
+    )
+    for wrong in ("0", "1.5", "first", ""):
+        said = refusal(tmp_path / "b", text.format(wrong), mapping)
+        assert said.endswith("number the runs of a cell from 1")
+
+
+@pytest.fixture(autouse=True)
+def folders(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).mkdir()
+
+
+LONG = (
+    "columns: {model: model, environment: env, started: at}\n"
+    "same: {workload: w}\n"
+    "long: {metric: what, value: is, unit: in}\n"
+    "metrics: {joy: {unit: smiles, direction: higher, label: Joy, definition: Smiles seen., scale: 3}}\n"
+)
+TALL = (
+    "model,env,at,what,is,in\n"
+    "a,n,2026-03-01,ttft_p50_ms,2,s\n"
+    "a,n,2026-03-01,peak_memory_gib,512,MiB\n"
+    "a,n,2026-03-01,joy,4,\n"
+    "b,n,2026-03-01,ttft_p50_ms,70,ms\n"
+)
+
+
+def test_rows_of_a_run_are_taken_together_and_their_units_converted(
+    tmp_path: Path,
+) -> None:
+    imported(tmp_path, TALL, LONG)
+    first, second = records(tmp_path)
+    # 2 s are 2,000 ms, 512 MiB half a GiB, and 4 times the scale of 3 is 12.
+    assert values(first) == {
+        "ttft_p50_ms": 2000.0,
+        "peak_memory_gib": 0.5,
+        "joy": 12.0,
+    }
+    assert values(second) == {"ttft_p50_ms": 70.0}
+
+
+LONG_FAULTS = {
+    "twice": ("peak_memory_gib,512,MiB", "ttft_p50_ms,5,s", "its run has ttft_p50_ms twice; keep one"),
+    "unknown": ("joy,4,", "jay,4,", "sparkpub does not know the metric 'jay'; declare it under metrics:"),
+    "near": ("peak_memory_gib,512", "peak_memory_gb,512", "or did you mean peak_memory_gib?"),
+    "unit": ("512,MiB", "512,pages", "peak_memory_gib is in 'pages' in place of 'GiB'; give its scale: in the mapping"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LONG_FAULTS)
+def test_a_bad_row_of_a_long_table_leaves_its_run_out(
+    case: str, tmp_path: Path
+) -> None:
+    before, after, text = LONG_FAULTS[case]
+    assert text in refusal(tmp_path, TALL.replace(before, after), LONG)
+    assert [run.model for run in records(tmp_path)] == ["b"]
+
+
+def test_rows_of_one_run_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+    mapping = LONG.replace("long: {", "long: {run: id, ")
+    text = "id,model,env,at,what,is,in\n1,a,n,2026-03-01,ttft_p50_ms,2,s\n1,b,n,2026-03-01,peak_memory_gib,5,GiB\n"
+    assert refusal(tmp_path, text, mapping) == (
+        "runs.csv line 2: the rows of its run differ in model; correct them"
+    )
+
+
+CONVERSIONS = {
+    # One of the one unit in the other: by the definitions of SI and IEC prefixes.
+    ("s", "ms"): 1000, ("us", "ms"): 0.001, ("µs", "ms"): 0.001, ("ns", "ms"): 0.000001,
+    ("min", "s"): 60, ("ms", "s"): 0.001,
+    ("B", "GiB"): 1 / 1073741824, ("KiB", "GiB"): 1 / 1048576, ("MiB", "GiB"): 1 / 1024, ("TiB", "GiB"): 1024,
+    ("MB", "GiB"): 1000000 / 1073741824, ("GB", "GiB"): 1000000000 / 1073741824,
+    ("mW", "W"): 0.001, ("kW", "W"): 1000, ("kJ", "J"): 1000, ("Wh", "J"): 3600, ("GHz", "MHz"): 1000,
+    ("tokens/s", "tok/s"): 1, ("t/s", "tok/s"): 1, ("requests/s", "req/s"): 1,
+    ("C", "°C"): 1, ("TFLOP/s", "GFLOP/s"): 1000, ("ratio", "%"): 100,
+}  # fmt: skip
+
+
+def test_units_are_converted_by_their_definitions() -> None:
+    assert pytest.approx(CONVERSIONS) == dict(FACTORS)
+    assert {unit for _, unit in FACTORS} <= {metric.unit for metric in METRICS.values()}
+
+
+# -- back from an export ---------------------------------------------------------------------------------------
+
+JOY = MetricValue(
+    value=3.0, unit="smiles", source="log", label="Joy", direction="higher"
+)
+OWN = "metrics: {joy: {unit: smiles, direction: higher, label: Joy, definition: Smiles seen.}}\n"
+
+
+def exported(folder: Path, form: str) -> bytes:
+    """The table of a campaign with a good run, a failed one without a figure, a repeat, and a quarantined one."""
+    from sparkpub.record.campaign import Campaign, Quarantine
+
+    def run(number: int, **fields: Any) -> Record:
+        record = a_record(
+            {"output_throughput_tok_s": 0.1 + number, "ttft_p50_ms": 1 / 3}
+        )
+        name = f"c-native_m_w_iter0{number}_20260101T00000{number}Z"
+        moment = {"value": f"2026-01-01T00:00:0{number}Z", "zone": "utc"}
+        document = json.loads(to_json(record)) | {
+            "run_id": name,
+            "iteration": number,
+            "started": moment,
+        }
+        made = Record.model_validate_json(json.dumps(document))
+        return made.model_copy(
+            update={"metrics": {**made.metrics, "joy": JOY}, **fields}
+        )
+
+    empty = MetricValue(value=None, unit="ms", source="log", reason="not printed")
+    runs = [
+        run(1),
+        run(2, status="failed", status_reason="x", metrics={"ttft_p50_ms": empty}),
+        run(3),
+        run(4, repeat_of="c-native_m_w_iter01_20260101T000001Z"),
+    ]
+    away = folder / "source/c"
+    away.mkdir(parents=True)
+    quarantined = (Quarantine(run=runs[2].run_id, reason="hot"),)
+    campaign = Campaign(campaign="c", title="C", quarantined=quarantined)
+    (away / "campaign.json").write_text(to_json(campaign))
+    for record in runs:
+        (away / f"{record.stem}.json").write_text(to_json(record))
+    return FORMATS[form](table(review(load(folder / "source"))))
+
+
+KEPT = ("model", "environment", "workload", "iteration", "started", "metric", "value")
+KEPT += ("unit", "reason")
+
+
+def rows(folder: Path) -> list[tuple[object, ...]]:
+    found = table(review(load(folder))).to_pylist()
+    kept = [row for row in found if row["repeat_of"] is None]
+    return [tuple(row[name] for name in KEPT) for row in kept]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_export_writes_comes_back_the_same(form: str, tmp_path: Path) -> None:
+    content = exported(tmp_path, form)
+    outcome = imported(tmp_path, content, OWN, name=f"runs.{form}")
+    assert outcome.refused == []
+    assert [left.reason for left in outcome.skipped] == ["it repeats another run"]
+    assert rows(tmp_path / "data") == rows(tmp_path / "source")
+    assert [(run.status, run.status_reason) for run in records(tmp_path)] == [
+        ("ok", None),
+        ("failed", "failed, as the table says"),
+        ("invalid", "excluded where the table comes from"),
+    ]
+
+
+def test_an_export_without_metrics_of_its_own_needs_no_mapping(tmp_path: Path) -> None:
+    content = exported(tmp_path, "csv").decode()
+    plain = "".join(
+        line for line in content.splitlines(keepends=True) if ",joy," not in line
+    )
+    assert imported(tmp_path, plain, None).refused == []
+    assert len(records(tmp_path)) == 3
+
+
+def test_one_of_several_exported_campaigns_is_chosen(tmp_path: Path) -> None:
+    content = exported(tmp_path, "csv").decode()
+    _, _, body = content.partition("\n")
+    both = content + body.replace(",c,m,", ",other,m,").replace("c-native", "o-native")
+    outcome = imported(tmp_path, both, OWN)
+    assert {"iteration 1 of m/native/w"} <= {
+        left.reason.partition(" is in")[0] for left in outcome.refused
+    }
+    chosen = imported(tmp_path / "a", both, OWN + "only: {campaign: [other]}\n")
+    assert (len(chosen.imported), chosen.refused) == (3, [])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        (",ok,", ",fine,", "status is 'fine'; write one of ok, failed, timeout"),
+        (",False,", ",maybe,", "quarantined is 'maybe'; write true or false"),
+    ],
+)
+def test_words_that_are_no_state_are_refused(
+    before: str, after: str, text: str, tmp_path: Path
+) -> None:
+    content = exported(tmp_path, "csv").decode().replace(before, after)
+    assert any(text in left.reason for left in imported(tmp_path, content, OWN).refused)
