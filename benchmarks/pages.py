@@ -1,6 +1,7 @@
 """`python -m benchmarks.pages`: what a reader waits for. Needs Chromium and Node.js (npx fetches Lighthouse).
 
-The built site is served as a static host serves it, compressed and without headers of ours. The dashboard is the page.
+The built site is served as a static host serves it, compressed and without headers of ours. Lighthouse looks at the
+first page; filters are tried on the page of the largest campaign, which has charts.
 """
 
 import functools
@@ -25,6 +26,7 @@ from playwright.sync_api import sync_playwright
 from benchmarks import harness
 from benchmarks.harness import Row, row
 
+CAMPAIGN = "campaigns/h200/"
 LIGHTHOUSE = "lighthouse@12"
 FLAGS = [
     "--no-sandbox",
@@ -138,14 +140,19 @@ def time_rows(mobile: list[dict[str, Any]], desktop: list[dict[str, Any]]) -> li
     peer: dict[str, Any] = {"source": PEER_SOURCE}
     return [
         row(
-            "first chart, simulated mobile",
+            "first contentful paint, simulated mobile",
             _audit(mobile, first, 1e-3),
             "s",
             against=(PEER, [2.9]),
             **peer,
             goal=1.7,
         ),
-        row("first chart, desktop", _audit(desktop, first, 1e-3), "s", goal=0.5),
+        row(
+            "first contentful paint, desktop",
+            _audit(desktop, first, 1e-3),
+            "s",
+            goal=0.5,
+        ),
         row(
             "blocked main thread, simulated mobile",
             _audit(mobile, "total-blocking-time"),
@@ -164,7 +171,7 @@ def time_rows(mobile: list[dict[str, Any]], desktop: list[dict[str, Any]]) -> li
             "KiB",
             against=(PEER, [327]),
             **peer,
-            goal=100,
+            goal=90,
         ),
     ]
 
@@ -183,7 +190,7 @@ SETTLE = """async (index) => {
 
 
 def filter_row(address: str) -> Row:
-    """From a filter's click to the last change on the page, all charts of the dashboard being live."""
+    """From a filter's click to the last change on the page, all charts of the page being live."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=chromium(), headless=True, args=FLAGS
@@ -216,7 +223,7 @@ def main() -> None:
         with served(site) as address:
             mobile = [lighthouse(address, desktop=False) for _ in range(3)]
             desktop = [lighthouse(address, desktop=True) for _ in range(3)]
-            chosen = filter_row(address)
+            chosen = filter_row(address + CAMPAIGN)
     painted = statistics.median(_audit(mobile, "largest-contentful-paint", 1e-3))
     harness.save(
         "pages",
@@ -229,8 +236,8 @@ def main() -> None:
             chosen,
         ],
         notes=[
-            f"Lighthouse {mobile[0]['lighthouseVersion']}. The charts are drawn in the page's HTML, so the first "
-            f"contentful paint shows them; the largest contentful paint on simulated mobile comes at {painted:.2f} s."
+            f"Lighthouse {mobile[0]['lighthouseVersion']}, on the first page. Everything on it is in its HTML; the "
+            f"largest contentful paint on simulated mobile comes at {painted:.2f} s."
         ],
     )
 

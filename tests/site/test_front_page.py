@@ -148,6 +148,7 @@ def test_each_machine_has_its_ranking_at_the_load_that_most_models_share() -> No
     assert shown == [("b", "native", "100"), ("a", "container", "75")]
     assert (spark["models"], spark["others"]) == (2, 1)
     assert [row["width"] for row in h200["rows"]] == ["100"]
+    assert [row["setting"] for row in h200["rows"]] == ["native"]
     assert (
         spark["href"]
         == "leaderboard/?machine=NVIDIA+DGX+Spark+%28GB10%29#vllm-bench-serve"
@@ -167,6 +168,17 @@ def test_a_load_with_models_that_have_a_place_goes_before_one_without() -> None:
     )
     (ranking,) = front_page.rankings(ranked(publication))
     assert [row["model"] for row in ranking["rows"]] == ["o"]
+
+
+def test_a_ranking_names_the_setting_as_far_as_it_is_known() -> None:
+    seen = {"engine": "vLLM", "engine_version": "0.24.0", "dtype": "bfloat16"}
+    publication = published(
+        *runs_of("a", [2.0], machine=SPARK, observed=seen),
+        *runs_of("b", [1.0], machine=SPARK, observed={"engine": "vLLM"}),
+    )
+    (ranking,) = front_page.rankings(ranked(publication))
+    settings = [row["setting"] for row in ranking["rows"]]
+    assert settings == ["BF16, vLLM 0.24.0, native", "vLLM, native"]
 
 
 def test_rows_in_doubt_are_shown_as_such() -> None:

@@ -155,8 +155,9 @@ def _entry(row: Row, section: Section, fastest: Row) -> dict[str, Any]:
     view = leaderboard_page.row_view(row, section, names_workload=False)
     if row.share is not None and fastest.share:
         view["width"] = f"{100 * row.share / fastest.share:.3g}"
-    known = [row.setup.quantization, row.setup.engine, row.setup.engine_version]
-    view["setting"] = ", ".join([*filter(None, known), row.setup.environment])
+    engine = [row.setup.engine, row.setup.engine_version]
+    named = [row.setup.quantization, " ".join(filter(None, engine))]
+    view["setting"] = ", ".join([*filter(None, named), row.setup.environment])
     query = urlencode({"model": row.setup.model})
     view["model_href"] = f"{leaderboard_page.ADDRESS}?{query}"
     return view

@@ -111,17 +111,20 @@ def _group(section: Section, group: Group) -> dict[str, Any]:
         "flow": group.load.flow,
         "depth": f"{group.load.depth:,}",
     }
+    is_contest = len([row for row in group.rows if row.places]) > 1
     rows = []
     for row in group.rows:
         view = row_view(row, section, names_workload=several)
         view["fields"] = {**view["fields"], **load}
+        if not is_contest:
+            # Alone under its load a row is neither ahead nor behind.
+            view["place"] = view["width"] = ""
         rows.append(view)
     return {
         "label": group.label,
         "load": load,
         "notes": [note for note in (group.apart, doubts(group.rows)) if note],
         "rows": rows,
-        "is_contest": len([row for row in group.rows if row.places]) > 1,
     }
 
 
