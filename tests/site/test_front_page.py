@@ -13,8 +13,8 @@ from sparkpub.review.claims import ledger
 from sparkpub.review.claims.ledger import Claim
 from sparkpub.review.leaderboard import Standings, standings
 from sparkpub.review.summary import statistics
-from sparkpub.site.content import SiteOptions
-from sparkpub.site.pages import front_page
+from sparkpub.site.content import Content, SiteOptions
+from sparkpub.site.pages import blog, front_page
 from sparkpub.site.pages.blog import Post
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication
@@ -294,19 +294,12 @@ def test_a_table_that_was_copied_rightly_comes_after_other_claims() -> None:
 
 
 def test_posts_are_shown_the_newest_first() -> None:
-    posts = [
-        Post(
-            f"blog/posts/{n}.md",
-            f"post-{n}",
-            f"Post {n}",
-            "Why.",
-            f"2026-01-0{n}",
-            (),
-            {},
-            "",
-        )
-        for n in range(1, 6)
-    ]
+    head = "---\ndate: 2026-01-0{0}\ndescription: Why.\n---\n# Post {0}\n"
+    written = {
+        f"blog/posts/post-{number}.md": Content(text=head.format(number))
+        for number in range(1, 6)
+    }
+    posts = blog.posts(written)
     html = page(published(*campaign(1)), posts)
     assert re.findall(r'href="blog/(post-\d)/"', html) == ["post-5", "post-4", "post-3"]
     assert "All posts" in html

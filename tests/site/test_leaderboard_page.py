@@ -218,6 +218,21 @@ def test_rows_in_doubt_say_so_and_why() -> None:
     )
 
 
+def test_an_error_that_leaves_the_meaning_leaves_the_place() -> None:
+    html = page(*runs_of("m", [1.0]), findings=[a_finding("checksum", "error")])
+    assert "✖ 1 error" in html
+    assert "not ranked" not in html
+
+
+def test_the_workload_is_named_where_a_load_has_several() -> None:
+    eager = runs_of("n", [50.0], workload="eager")
+    notes = re.findall(
+        r"</a> <small>([^<]+)</small></th>", page(*runs_of("m", [99.0]), *eager)
+    )
+    assert notes == ["c, w", "c, eager"]
+    assert "<small>c</small>" in page(*runs_of("m", [99.0]))
+
+
 @pytest.mark.parametrize(
     ("kind", "href"),
     [
