@@ -1,23 +1,26 @@
 """The command line: every command body is a call or two; only `main` turns errors into text and exit codes."""
 
 import json
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable
-from functools import partial
+from dataclasses import asdict
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Literal
 
 import click
+from click.shell_completion import CompletionItem
 
 from sparkpub import __version__
-from sparkpub.record.errors import SparkpubError
+from sparkpub.record.errors import SparkpubError, UsageError
+from sparkpub.record.settings import tool_table
 from sparkpub.record.store import DEFAULT_DATA, write_atomic
 
 _PATH, _FOLDER = click.Path(path_type=Path), click.Path(path_type=Path, file_okay=False)
 _PRESENT = click.Path(path_type=Path, exists=True, file_okay=False)
 _MATRIX = click.argument("matrix_file", metavar="MATRIX", type=_PATH)
-_DIR = click.argument("data", metavar="[DIR]", type=_PATH, default=DEFAULT_DATA)
 _DATA = click.option(
     "--data",
     type=_FOLDER,
@@ -38,18 +41,92 @@ _JSON = click.option(
 )
 
 
+def _DIR(command: Callable[..., None]) -> Callable[..., None]:  # noqa: N802 - a decorator like those above
+    """The data folder as an argument, or with `--data` as everywhere else."""
+
+    @click.argument("folder", metavar="[DIR]", type=_PATH, required=False)
+    @_DATA
+    @wraps(command)
+    def with_folder(folder: Path | None, data: Path, **given: Any) -> None:
+        command(data=data if folder is None else folder, **given)
+
+    return with_folder
+
+
 def _print(
     as_json: bool, document: Callable[[], Any], lines: Callable[[], Iterable[str]]
 ) -> None:
-    click.echo(json.dumps(document(), indent=1) if as_json else "\n".join(lines()))
+    if as_json:
+        click.echo(json.dumps(document(), indent=1))
+        return
+    for line in lines():
+        click.echo(_coloured(line))
+
+
+_COLOURS = {"error": "red", "missing": "red", "warning": "yellow"}
+"""First words of a line that stand out. A pipe, a file and NO_COLOR get them plain."""
+
+
+def _coloured(line: str) -> str:
+    first, space, rest = line.partition(" ")
+    colour = _COLOURS.get(first.rstrip(":"))
+    return line if colour is None else click.style(first, fg=colour) + space + rest
 
 
 @click.group(
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "auto_envvar_prefix": "SPARKPUB",
+    }
 )
 @click.version_option(__version__, prog_name="sparkpub")
-def cli() -> None:
-    """Measure LLM inference, check the runs, publish the results."""
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """Measure LLM inference, check the runs, publish the results.
+
+    Defaults of options come from [tool.sparkpub] in pyproject.toml and from variables such as SPARKPUB_COLLECT_DATA.
+    """
+    if os.environ.get("NO_COLOR"):
+        context.color = False
+    context.default_map = _defaults(Path("pyproject.toml"))
+
+
+def _defaults(project: Path) -> dict[str, dict[str, Any]]:
+    """What `[tool.sparkpub]` says, by command and parameter: `data = "results"` for every command that has `--data`,
+    and `[tool.sparkpub.check]` for one of them."""
+    table = tool_table(project)
+    found: dict[str, dict[str, Any]] = {name: {} for name in cli.commands}
+    shared = {key: value for key, value in table.items() if key not in cli.commands}
+    for key in shared:
+        if not any(_parameter(command, key) for command in cli.commands.values()):
+            remedy = "use the name of an option without its hyphens, e.g. data"
+            where = f"[tool.sparkpub] of {project}"
+            raise UsageError(
+                f"no command has an option --{key}", where=where, remedy=remedy
+            )
+    for name, command in cli.commands.items():
+        own = table.get(name, {})
+        for key, value in (shared | (own if isinstance(own, dict) else {})).items():
+            parameter = _parameter(command, key)
+            if parameter is not None:
+                found[name][parameter] = value
+            elif key in own:
+                where = f"[tool.sparkpub.{name}] of {project}"
+                raise UsageError(
+                    f"{name} has no option --{key}",
+                    where=where,
+                    remedy="see its --help",
+                )
+    return found
+
+
+def _parameter(command: click.Command, key: str) -> str | None:
+    """The parameter behind an option's name; None where the command has no such option."""
+    for parameter in command.params:
+        if f"--{key}" in parameter.opts:
+            return parameter.name
+    return None
 
 
 # -- measuring: doctor, plan, collect, status --------------------------------------------------------------
@@ -124,6 +201,7 @@ def plan(matrix_file: Path, data: Path, as_json: bool) -> None:
     "--no-commit", is_flag=True, help="Write records without committing them to git."
 )
 @click.option("--push", is_flag=True, help="Push each commit to the branch's upstream.")
+@_JSON
 def collect(
     matrix_file: Path,
     data: Path,
@@ -132,6 +210,7 @@ def collect(
     retry_failed: bool,
     no_commit: bool,
     push: bool,
+    as_json: bool,
 ) -> None:
     """Run the benchmarks of a matrix that are not done yet. Safe to interrupt and to start again.
 
@@ -154,7 +233,11 @@ def collect(
         push=push,
         retry_failed=retry_failed,
     )
-    sys.exit(session.collect(declared, choice).exit_code)
+    say = partial(click.echo, err=True) if as_json else None
+    outcome = session.collect(declared, choice, say)
+    # For people the last line of the progress has said it.
+    _print(as_json, partial(asdict, outcome), list)
+    sys.exit(outcome.exit_code)
 
 
 @cli.command()
@@ -180,22 +263,43 @@ def status(matrix_file: Path, data: Path, as_json: bool) -> None:
 # -- importing: import -------------------------------------------------------------------------------------
 
 
-_FORMATS = [
-    "aiperf",
-    "benchmark-spark",
-    "guidellm",
-    "llama-bench",
-    "llama-benchy",
-    "sglang",
-    "table",
-    "trtllm-bench",
-    "vllm-bench",
-]
-"""As in `collect.importers`, which is loaded only when it is needed."""
+class _Format(click.ParamType[str]):
+    """A format that can be imported. The importers are loaded only where one is asked for."""
+
+    name = "format"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """The format, if there is one of that name."""
+        if value not in self.known():
+            self.fail(f"{value!r} is none of them", param, ctx)
+        return str(value)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002
+        """For the help, which lists them."""
+        return f"[{'|'.join(self.known())}]"
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Those that begin like it."""
+        return [
+            CompletionItem(name) for name in self.known() if name.startswith(incomplete)
+        ]
+
+    def known(self) -> list[str]:
+        """Every format."""
+        from sparkpub.collect.importers import IMPORTERS
+
+        return sorted(IMPORTERS)
 
 
 @cli.command("import")
-@click.argument("kind", metavar="FORMAT", type=click.Choice(_FORMATS))
+@click.argument("kind", type=_Format())
 @click.argument("path", type=_PATH)
 @click.option(
     "--campaign", required=True, help="The campaign that the runs become part of."
@@ -314,13 +418,8 @@ def check(
         from sparkpub.site.build import SiteOptions, proofread
 
         found = proofread(dataset, SiteOptions(sources))
-    lines = (
-        [reviewing.as_json(found)]
-        if as_json
-        else (reviewing.as_annotations if github else reviewing.as_text)(found)
-    )
-    for line in lines:
-        click.echo(line)
+    text = reviewing.as_annotations if github else reviewing.as_text
+    _print(as_json, lambda: json.loads(reviewing.as_json(found)), partial(text, found))
     sys.exit(1 if found.unacknowledged(fail_on) else 0)
 
 
@@ -339,10 +438,10 @@ def claims(data: Path, sources: Path, as_json: bool) -> None:
     from sparkpub.site.prose import uses
 
     verdicts = publish(load_known(data, figures=True), SiteOptions(sources)).verdicts
-    click.echo(
-        ledger.as_json(verdicts)
-        if as_json
-        else ledger.as_text(verdicts, partial(uses, sources))
+    _print(
+        as_json,
+        lambda: json.loads(ledger.as_json(verdicts)),
+        lambda: ledger.as_text(verdicts, partial(uses, sources)).splitlines(),
     )
     sys.exit(1 if any(verdict.changed for verdict in verdicts) else 0)
 
@@ -351,7 +450,8 @@ def claims(data: Path, sources: Path, as_json: bool) -> None:
 @click.argument("filter_text", metavar="[FILTER]", default="")
 @_DATA
 @_SOURCES
-def values(filter_text: str, data: Path, sources: Path) -> None:
+@_JSON
+def values(filter_text: str, data: Path, sources: Path, as_json: bool) -> None:
     """Template expressions that you can use in posts, with current values; FILTER keeps lines with all its words.
 
     Example: sparkpub values "mean peak_memory deepseek"
@@ -359,10 +459,9 @@ def values(filter_text: str, data: Path, sources: Path) -> None:
     from sparkpub.review.workers import load_known
     from sparkpub.site.build import SiteOptions, names, publish
 
-    for line in names(
-        publish(load_known(data, figures=True), SiteOptions(sources)), filter_text
-    ):
-        click.echo(line)
+    publication = publish(load_known(data, figures=True), SiteOptions(sources))
+    found = list(names(publication, filter_text))
+    _print(as_json, lambda: {"values": found}, lambda: found)
 
 
 @cli.command()
@@ -370,7 +469,10 @@ def values(filter_text: str, data: Path, sources: Path) -> None:
 @click.option("--reason", default=None, help="Why the run is excluded; shown publicly.")
 @click.option("--undo", is_flag=True, help="Restore the run.")
 @_DATA
-def quarantine(run_id: str, reason: str | None, undo: bool, data: Path) -> None:
+@_JSON
+def quarantine(
+    run_id: str, reason: str | None, undo: bool, data: Path, as_json: bool
+) -> None:
     """Exclude a run from the results (--undo restores it). Nothing is deleted.
 
     Example: sparkpub quarantine RUN_ID --reason "the fan was blocked"
@@ -381,8 +483,11 @@ def quarantine(run_id: str, reason: str | None, undo: bool, data: Path) -> None:
     if undo is (reason is not None):
         raise click.UsageError("give either --reason TEXT or --undo")
     campaign = quarantines.quarantine(load(data), run_id, reason)
-    click.echo(
-        f"{run_id} is {'back in' if undo else 'out of'} the figures of {campaign}"
+    where = "back in" if undo else "out of"
+    _print(
+        as_json,
+        lambda: {"run": run_id, "campaign": campaign, "quarantined": not undo},
+        lambda: [f"{run_id} is {where} the figures of {campaign}"],
     )
 
 
@@ -444,9 +549,9 @@ def stats(
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, allow_dash=True),
     required=True,
-    help="File to write; with --partitioned, folder.",
+    help="File to write, - for standard output; with --partitioned, folder.",
 )
 @click.option(
     "--partitioned",
@@ -467,15 +572,30 @@ def export(data: Path, form: str, output: Path, partitioned: bool) -> None:
     if output.is_dir() is not partitioned and output.exists():
         what = "a file" if partitioned else "a folder"
         raise click.UsageError(f"{output} is {what}: name another place")
+    to_stdout = str(output) == "-"
+    if partitioned and to_stdout:
+        raise click.UsageError("--partitioned writes a folder: name one with -o")
+    if not to_stdout and not output.absolute().parent.is_dir():
+        raise click.UsageError(f"there is no folder {output.parent} to write to")
     found = review(load_known(data))
     if partitioned:
         write_partitioned(found, output)
+        return
+    content = FORMATS[form](table(found))
+    if to_stdout:
+        click.echo(content, nl=False)
     else:
-        write_atomic(output, FORMATS[form](table(found)))
+        write_atomic(output, content)
 
 
 @cli.command()
-@click.argument("data", metavar="[DIR]...", nargs=-1, type=_PATH)
+@click.argument("folder", metavar="[DIR]...", nargs=-1, type=_PATH)
+@click.option(
+    "--data",
+    multiple=True,
+    type=_FOLDER,
+    help="The data folder, like DIR; may be given several times. [default: data/comprehensive]",
+)
 @click.option("--out", type=_FOLDER, required=True, help="Folder to write.")
 @_SOURCES
 @click.option(
@@ -493,7 +613,14 @@ def export(data: Path, form: str, output: Path, partitioned: bool) -> None:
 @click.option(
     "--repo-url", default=None, help="Address of the repository, for links to evidence."
 )
-def render(data: tuple[Path, ...], out: Path, **given: Any) -> None:
+@_JSON
+def render(
+    folder: tuple[Path, ...],
+    data: tuple[Path, ...],
+    out: Path,
+    as_json: bool,
+    **given: Any,
+) -> None:
     """The complete docs tree on disk, for any site generator.
 
     Example: sparkpub render --out docs
@@ -503,16 +630,22 @@ def render(data: tuple[Path, ...], out: Path, **given: Any) -> None:
     from sparkpub.site.build import SiteOptions, build, refuse
     from sparkpub.site.history import last_commits
 
-    folders = list(data) or [DEFAULT_DATA]
+    folders = [*folder, *data] or [DEFAULT_DATA]
     commits = last_commits(Path.cwd(), folders) if given["repo_url"] else {}
     options = SiteOptions(commits=commits, **given)
     dataset = load_known(*folders, figures=True)
     refuse(dataset, options)
     tree = build(dataset, options)
-    click.echo(
-        f"{out}: {len(tree)} files, {disk.write(tree, out)} of them new or changed"
+    written = disk.write(tree, out)
+    assets = disk.page_assets(tree)
+    _print(
+        as_json,
+        lambda: {"files": len(tree), "written": written, "assets": list(assets)},
+        lambda: [
+            f"{out}: {len(tree)} files, {written} of them new or changed",
+            f"every page needs {' and '.join(assets)}",
+        ],
     )
-    click.echo(f"every page needs {' and '.join(disk.page_assets(tree))}")
 
 
 @cli.command()
@@ -524,14 +657,16 @@ def render(data: tuple[Path, ...], out: Path, **given: Any) -> None:
     help="The configuration of MkDocs.",
 )
 @click.option("--site-dir", type=_FOLDER, default=None, help="Folder to write.")
-def build(config: Path, site_dir: Path | None) -> None:
+@_JSON
+def build(config: Path, site_dir: Path | None, as_json: bool) -> None:
     """Check the runs and the claims, and build the site; nothing is built while there is an unanswered error.
 
     Example: sparkpub build
     """
     from sparkpub.site.mkdocs import build_site
 
-    click.echo(build_site(config, site_dir))
+    built = build_site(config, site_dir)
+    _print(as_json, lambda: {"site": str(built)}, lambda: [f"built: {built}"])
 
 
 def main() -> None:
@@ -547,7 +682,8 @@ def main() -> None:
     except Exception as error:
         lines, code = _explained(error)
         for line in lines:
-            click.echo(f"error: {line}", err=True)
+            colour = False if os.environ.get("NO_COLOR") else None
+            click.echo(_coloured(f"error: {line}"), err=True, color=colour)
         sys.exit(code)
 
 

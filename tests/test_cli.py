@@ -2,34 +2,25 @@
 
 import json
 import os
+import pty
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 
 from sparkpub import __version__, cli
-from sparkpub.record.errors import MatrixError, SparkpubError
+from sparkpub.plan.environments import OPTIONS
+from sparkpub.plan.matrix import Gates
+from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.record.errors import FORMS, MatrixError, SparkpubError
+from sparkpub.record.store import read_folder
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = sorted(cli.cli.commands)
-UNREADABLE = {
-    "build": [],
-    "check": [],
-    "claims": [],
-    "collect": ["nowhere.yaml"],
-    "doctor": ["nowhere.yaml"],
-    "export": ["--format", "csv", "-o", "out.csv"],
-    "import": ["trtllm-bench", "nowhere", "--campaign", "c"],
-    "plan": ["nowhere.yaml"],
-    "quarantine": ["no-such-run", "--reason", "because"],
-    "render": ["--out", "out"],
-    "stats": [],
-    "status": ["nowhere.yaml"],
-    "values": [],
-}
-"""Command -> arguments that make it read something that is not there."""
 JSON_COMMANDS = [
     name
     for name in COMMANDS
@@ -37,9 +28,30 @@ JSON_COMMANDS = [
 ]
 
 
-def sparkpub(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """Run it as `python -m sparkpub` from any folder."""
-    variables = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "100"}
+def nowhere(command: click.Command) -> list[str]:
+    """Arguments for all that a command asks for, of which no file or folder is there."""
+    given: list[str] = []
+    for parameter in command.params:
+        kind = parameter.type
+        if not (parameter.required or isinstance(kind, click.Path)):
+            continue
+        value = "nowhere"
+        if isinstance(kind, click.Choice):
+            value = str(kind.choices[0])
+        elif kind.name == "format":
+            value = "trtllm-bench"
+        if isinstance(parameter, click.Argument):
+            given.append(value)
+        elif parameter.required:
+            given += [parameter.opts[-1], value]
+    return given
+
+
+def sparkpub(
+    *arguments: str, cwd: Path = ROOT, **more: str
+) -> subprocess.CompletedProcess[str]:
+    """Run it as `python -m sparkpub` from any folder; `more` are variables."""
+    variables = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "100"} | more
     return subprocess.run(
         [sys.executable, "-m", "sparkpub", *arguments],
         cwd=cwd,
@@ -100,7 +112,7 @@ def test_wrong_usage_is_one_line(name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_unreadable_input_is_one_line(name: str, tmp_path: Path) -> None:
     """In an empty folder whatever a command reads first is missing."""
-    done = sparkpub(name, *UNREADABLE[name], cwd=tmp_path)
+    done = sparkpub(name, *nowhere(cli.cli.commands[name]), cwd=tmp_path)
     assert "Traceback" not in done.stderr
     assert "unexpected" not in done.stderr
     assert done.returncode == 2, (done.stdout, done.stderr)
@@ -208,3 +220,133 @@ def test_a_partitioned_export_is_a_folder_of_parquet(tmp_path: Path) -> None:
     assert "is a file" in refused(done)
     assert "is a folder" in refused(sparkpub("export", "-o", out))
     assert file.read_text() == "mine"
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of data with one imported run."""
+    folder = tmp_path_factory.mktemp("imported") / "data"
+    source = ROOT / "tests/data/imports/guidellm/c2.json"
+    done = sparkpub(
+        *("import", "guidellm", str(source), "--campaign", "c"),
+        *("--environment", "native", "--data", str(folder)),
+    )
+    assert done.returncode == 0, done.stderr
+    assert sparkpub("check", str(folder)).returncode == 0
+    return folder
+
+
+@pytest.fixture
+def small(imported: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    shutil.copytree(imported, tmp_path / "data")
+    return tmp_path / "data"
+
+
+@pytest.mark.parametrize("command", ["check", "stats"])
+def test_the_data_folder_is_an_argument_or_an_option(command: str, small: Path) -> None:
+    as_argument = sparkpub(command, str(small))
+    assert "chat-completions" in as_argument.stdout
+    assert sparkpub(command, "--data", str(small)).stdout == as_argument.stdout
+
+
+def test_defaults_come_from_the_project_and_from_variables(small: Path) -> None:
+    project, here = small.parent / "pyproject.toml", small.parent
+    text = sparkpub("check", str(small)).stdout
+    project.write_text(
+        '[tool.sparkpub]\ndata = "data"\n[tool.sparkpub.check]\nfail-on = "warning"\n'
+    )
+    done = sparkpub("check", cwd=here)
+    assert (done.stdout, done.returncode) == (text, 1)  # it has warnings
+    # A variable counts before the file.
+    variable = sparkpub("check", cwd=here, SPARKPUB_CHECK_FAIL_ON="error")
+    assert variable.returncode == 0
+    project.write_text("[tool.other]\na = 1\n")
+    assert sparkpub("check", cwd=here, SPARKPUB_CHECK_DATA="data").stdout == text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[tool.sparkpub]\ndada = 1\n", "no command has an option --dada"),
+        (
+            "[tool.sparkpub.check]\nx = 1\n",
+            "check has no option --x, [tool.sparkpub.check]",
+        ),
+        ("[tool]\nsparkpub = 3\n", "tool.sparkpub is no table"),
+        ("tool = 3\n", "tool.sparkpub is no table"),
+        ("[tool", "not TOML"),
+    ],
+)
+def test_mistakes_in_the_project_are_one_line(
+    text: str, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(text)
+    assert said in refused(sparkpub("check", cwd=tmp_path))
+
+
+def test_a_table_goes_to_standard_output_or_to_a_folder_that_is_there(
+    small: Path,
+) -> None:
+    done = sparkpub("export", str(small), "-o", "-")
+    assert done.stdout.startswith("run,campaign,")
+    target = small.parent / "t.csv"
+    assert sparkpub("export", str(small), "-o", str(target)).returncode == 0
+    assert target.read_text() == done.stdout
+    nowhere = small.parent / "no/such.csv"
+    line = refused(sparkpub("export", str(small), "-o", str(nowhere)))
+    assert f"no folder {nowhere.parent}" in line
+    assert ".tmp" not in line
+
+
+def test_what_was_done_is_reported_as_json_too(small: Path) -> None:
+    (found,) = read_folder(small / "c")
+    run = found.record.run_id
+    asked = ("quarantine", run, "--data", str(small), "--json")
+    out = sparkpub(*asked, "--reason", "noise").stdout
+    assert json.loads(out) == {"run": run, "campaign": "c", "quarantined": True}
+    again = sparkpub(*asked, "--undo").stdout
+    assert json.loads(again) == {"run": run, "campaign": "c", "quarantined": False}
+
+
+@pytest.mark.parametrize(
+    ("variables", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)]
+)
+def test_colour_is_for_terminals_that_want_it(
+    variables: dict[str, str], coloured: bool, tmp_path: Path
+) -> None:
+    main, terminal = pty.openpty()
+    subprocess.run(
+        [sys.executable, "-m", "sparkpub", "plan", "nowhere.yaml"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | variables,
+        stderr=terminal,
+        check=False,
+    )
+    os.close(terminal)
+    said = os.read(main, 4096).decode()
+    os.close(main)
+    assert ("\x1b[31merror:" in said) == coloured
+    assert "nowhere.yaml" in said
+    assert "\x1b" not in sparkpub("plan", "nowhere.yaml", cwd=tmp_path).stderr
+
+
+def test_no_pattern_is_said_to_a_person() -> None:
+    """Every form that a value of a matrix can have is named in words."""
+    forms = set()
+    for options in (*OPTIONS.values(), *(w.options for w in WORKLOADS.values()), Gates):
+        forms |= set(patterns_of(options.model_json_schema()))
+    assert len(forms) > 5
+    assert forms <= set(FORMS)
+
+
+def patterns_of(schema: object) -> Iterator[str]:
+    """The regular expressions of a JSON schema."""
+    if isinstance(schema, dict):
+        for name, part in schema.items():
+            if name == "pattern" and isinstance(part, str):
+                yield part
+            yield from patterns_of(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from patterns_of(part)

@@ -95,6 +95,19 @@ class Passed:
             if gate.wanted is not None and gate.met is not True
         )
 
+    @property
+    def why_unmet(self) -> str:
+        """The same in words: what did not hold, and what has no sensor on this machine."""
+        unmet = [gate for gate in self.gates if gate.name in self.unmet]
+        missed = [gate.name for gate in unmet if gate.met is False]
+        unknown = [gate.name for gate in unmet if gate.met is None]
+        parts = []
+        if missed:
+            parts.append(f"gate not met: {', '.join(missed)}")
+        if unknown:
+            parts.append(f"not measured here: {', '.join(unknown)}")
+        return "; ".join(parts)
+
 
 class Gatekeeper:
     """Applies a matrix's gates on this machine."""

@@ -1,6 +1,7 @@
 """What `plan` and `status` say: the order, the estimate, the coverage, and what runs now. Starts nothing."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
@@ -8,7 +9,7 @@ from typing import Any
 
 from sparkpub.collect.progress import current, duration
 from sparkpub.collect.public import public
-from sparkpub.collect.session import known_records
+from sparkpub.collect.session import known_records, refuse_another_campaign
 from sparkpub.plan import coverage
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun
@@ -23,43 +24,53 @@ def _quarantined(folder: Path) -> list[str]:
 
 
 def plan_document(matrix: Matrix, data: Path) -> dict[str, Any]:
-    """`{"runs": [{position, model, environment, workload, iteration, state}], "estimate_seconds": N | null}`."""
+    """`{"runs": [{position, model, environment, workload, iteration, state}], "estimate_seconds": N | null,
+    "pauses_seconds": N}`; the estimate has the pauses in it."""
     folder = data / matrix.campaign
     records = known_records(folder)
-    states = coverage.states(public(matrix)[0], records, _quarantined(folder))
+    shown, _ = public(matrix)
+    refuse_another_campaign(shown, records, folder)
+    states = coverage.states(shown, records, _quarantined(folder))
     left = [run for run, state in states.items() if state in ("missing", "retry")]
     return {
         "runs": [asdict(run) | {"state": state} for run, state in states.items()],
         "estimate_seconds": estimate(matrix, records, left),
+        "pauses_seconds": round(pauses(matrix, records, len(left)), 1),
     }
 
 
 def estimate(
     matrix: Matrix, records: Sequence[Record], left: Sequence[PlannedRun]
 ) -> float | None:
-    """Seconds for the runs left, from earlier runs of the same cell, or of the same workload elsewhere; None where
-    a workload has none. Between runs counts what gates took so far, and at least the cooldown."""
-    took = [
-        (item, item.duration_seconds)
-        for item in records
-        if item.status == "ok" and item.duration_seconds
-    ]
+    """Seconds for the runs left, from earlier runs of the same cell, or of the same workload elsewhere, with the pauses
+    between them; None where a workload has no earlier run."""
+    of_cell: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    of_workload: dict[str, list[float]] = defaultdict(list)
+    for record in records:
+        if record.status == "ok" and record.duration_seconds:
+            of_cell[record.cell].append(record.duration_seconds)
+            of_workload[record.workload].append(record.duration_seconds)
+    total = pauses(matrix, records, len(left))
+    for run in left:
+        known = of_cell[run.slot[:3]] or of_workload[run.workload]
+        if not known:
+            return None
+        total += fmean(known)
+    return round(total, 1)
+
+
+def pauses(matrix: Matrix, records: Sequence[Record], left: int) -> float:
+    """Seconds between the runs left: what gates took so far, and at least the cooldown, which a first run has not."""
     waits = [
         sum(gate.waited_seconds for gate in record.gates)
         for record in records
         if record.gates
     ]
-    between = max(matrix.gates.cooldown, fmean(waits) if waits else 0.0)
-    total = between * max(0, len(left) - (0 if records else 1))
-    for run in left:
-        same = [seconds for record, seconds in took if record.cell == run.slot[:3]]
-        known = same or [
-            seconds for record, seconds in took if record.workload == run.workload
-        ]
-        if not known:
-            return None
-        total += fmean(known)
-    return round(total, 1)
+    between = matrix.gates.cooldown
+    if waits:
+        between = max(between, fmean(waits))
+    first = 0 if records else 1
+    return between * max(0, left - first)
 
 
 def plan_lines(matrix: Matrix, data: Path) -> list[str]:
@@ -76,15 +87,23 @@ def plan_lines(matrix: Matrix, data: Path) -> list[str]:
         lines.append(
             f"{run['position']:5d}  {cell}  iteration {run['iteration']}  {run['state']}"
         )
-    seconds = document["estimate_seconds"]
     left = sum(1 for run in document["runs"] if run["state"] in ("missing", "retry"))
-    shown = (
-        "unknown, no earlier run of some workload"
-        if seconds is None
-        else duration(seconds)
+    lines.append(
+        f"{len(document['runs'])} runs, {left} to do, estimate {_estimated(document)}"
     )
-    lines.append(f"{len(document['runs'])} runs, {left} to do, estimate {shown}")
     return lines
+
+
+def _estimated(document: Mapping[str, Any]) -> str:
+    seconds = document["estimate_seconds"]
+    if seconds is not None:
+        return duration(seconds)
+    if not document["pauses_seconds"]:
+        return "unknown, no earlier run of some workload"
+    pause = duration(document["pauses_seconds"])
+    return (
+        f"{pause} of pauses, and the runs, of which some workload has none yet to go by"
+    )
 
 
 def status_document(matrix: Matrix, data: Path) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -23,6 +23,7 @@ from sparkpub.collect.server import LiveServer, Servers, clear_server
 from sparkpub.plan import coverage
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
+from sparkpub.plan.workloads import reading
 from sparkpub.record import store
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import CollectError, UsageError
@@ -31,6 +32,8 @@ from sparkpub.record.redaction import Redactor
 from sparkpub.review.statistics.describe import describe
 from sparkpub.review.statistics.outliers import grubbs
 
+_LAST_BYTES, _LAST_CHARACTERS = 1 << 14, 200
+"""How much of a log is looked at for its last line, and how much of that line is said."""
 VARIATION_PERCENT = 5.0
 """Coefficient of variation above which the source's methodology calls a cell's data poor."""
 
@@ -135,6 +138,7 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
         cleaned = _clean_up(folder, redactor)
 
         records = known_records(folder)
+        refuse_another_campaign(shown, records, folder)
         wanted = [run for run in plan(matrix) if choice.wants(run)]
         given_up = (
             _failed_before(shown, records, wanted)
@@ -148,7 +152,9 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
         stack.callback(progress.close)
         for line in cleaned:
             progress.line(line)
-        _declare(folder, shown)
+        changed = _declare(folder, shown)
+        if changed is not None:
+            progress.line(changed)
         committer = Committer(folder, choice.commit, choice.push, progress)
         committer.catch_up()
 
@@ -343,20 +349,19 @@ class Session:
 
     def _may_run(self, job: Job, passed: Passed) -> bool:
         """What the matrix says of a gate that is not known to hold: run, skip or stop."""
-        action, unmet = self.bench.matrix.gates.on_unmet, ", ".join(passed.unmet)
-        if unmet and action == "stop":
-            remedy = "mend the machine, or set on_unmet: run or skip"
+        if not passed.unmet:
+            return True
+        action, why = self.bench.matrix.gates.on_unmet, passed.why_unmet
+        if action == "stop":
+            remedy = "fix the machine, or set on_unmet: run or skip"
             raise CollectError(
-                f"not met before {job.label}: {unmet}", where="gates", remedy=remedy
+                f"stopped before {job.label}: {why}", where="gates", remedy=remedy
             )
-        if unmet:
-            what = (
-                f"not met: {unmet}; running, as recorded"
-                if action == "run"
-                else f"skipped, not met: {unmet}"
-            )
-            self.bench.progress.line(f"{job.label}: {what}")
-        return not unmet or action == "run"
+        if action == "run":
+            self.bench.progress.line(f"{job.label}: {why}; running anyway (recorded)")
+            return True
+        self.bench.progress.line(f"{job.label}: skipped: {why}")
+        return False
 
     def _last_ended(self, server: LiveServer | None) -> datetime | None:
         """When the machine was last at work: the end of the campaign's last run, whichever collector ran it, or of the
@@ -378,13 +383,26 @@ class Session:
         shown = "" if value is None else f", {name} {value:g}"
         if record.status != "ok":
             self.failed += record.status != "interrupted"
-            shown = f": {record.status_reason}"
+            shown = f": {record.status_reason}{self._last_words(record)}"
         self.bench.progress.line(f"{job.label}: {record.status} in {took}{shown}")
         for event in record.events:
             if (
                 event.kind == "note" and event.at_seconds is None
             ):  # the others were said when they were noted
                 self.bench.progress.line(f"{job.label}: {event.kind}: {event.text}")
+
+    def _last_words(self, record: Record) -> str:
+        """Where the log of a run that went wrong lies, and the last line in it."""
+        evidence = record.file("log")
+        if evidence is None:
+            return ""
+        log = self.bench.folder / evidence.path
+        with suppress(OSError):
+            lines = reading.lines(log.read_bytes()[-_LAST_BYTES:])
+            spoken = [line.strip() for line in lines if line.strip()]
+            if spoken:
+                return f"; {log} ends: {spoken[-1][-_LAST_CHARACTERS:]}"
+        return f"; see {log}"
 
     def _review(self) -> None:
         """What a look at the cells shows while the machine is still warm; `sparkpub check` judges."""
@@ -466,10 +484,29 @@ def _slot(record: Record) -> tuple[str, str, str, int]:
     return (*record.cell, record.iteration)
 
 
-def _declare(folder: Path, shown: Matrix) -> None:
-    """Write campaign.json with the matrix as run. What people decided in it stays."""
+def refuse_another_campaign(
+    shown: Matrix, records: Sequence[Record], folder: Path
+) -> None:
+    """Raise CollectError where the campaign's name is that of runs of which the matrix declares none."""
+    measured = {record.cell for record in records}
+    if not measured or not measured.isdisjoint(shown.cells()):
+        return
+    known = "/".join(min(measured))
+    others = len(measured) - 1
+    more = f" and {others} other cells" if others else ""
+    what = (
+        f"campaign {shown.campaign} is there already with other content: "
+        f"{known}{more}, none of which the matrix declares"
+    )
+    remedy = "give the matrix another campaign: name, or another folder with --data"
+    raise CollectError(what, where=str(folder), remedy=remedy)
+
+
+def _declare(folder: Path, shown: Matrix) -> str | None:
+    """Write campaign.json with the matrix as run. What people decided in it stays. Returns what changed, in words."""
     path = folder / store.CAMPAIGN_FILE
     document = shown.document()
+    changed = None
     if path.exists():
         known = store.read_campaign(folder)
         if known.matrix is None:
@@ -478,7 +515,8 @@ def _declare(folder: Path, shown: Matrix) -> None:
                 what, where=str(path), remedy="give the matrix another campaign: name"
             )
         if known.matrix == document:
-            return
+            return None
+        changed = f"{path} declares the changed matrix from now on"
         campaign = known.model_copy(update={"matrix": document, "title": shown.title})
     else:
         invoker.make_folder(folder)
@@ -492,3 +530,4 @@ def _declare(folder: Path, shown: Matrix) -> None:
         )
     store.write_atomic(path, store.to_json(campaign))
     invoker.give(path)
+    return changed

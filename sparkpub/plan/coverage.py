@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sparkpub.plan.matrix import Matrix
-from sparkpub.plan.plan import PlannedRun, Slot, plan
+from sparkpub.plan.plan import PlannedRun, plan
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Record
 
@@ -34,14 +34,15 @@ def states(
     """The state of every planned run.
 
     A run is done when a record of the same specification and iteration has status ok, or when its retries are
-    used up (then `failed`). Repeats of outliers are not attempts. Raises CollectError where records of another
-    specification lie under the same names: they are refused, not mixed.
+    used up (then `failed`). Repeats of outliers are not attempts. Raises CollectError where good records of another
+    specification lie under the names of a cell: they are refused, not mixed. A cell without one may be respecified:
+    what failed under another specification is no attempt at this one.
     """
-    by_slot: dict[Slot, list[Record]] = defaultdict(list)
+    by_cell: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
     for record in records:
-        by_slot[_slot(record)].append(record)
+        by_cell[record.cell].append(record)
     out = frozenset(quarantined)
-    return {run: state(matrix, by_slot[run.slot], run, out) for run in plan(matrix)}
+    return {run: state(matrix, by_cell[run.slot[:3]], run, out) for run in plan(matrix)}
 
 
 def state(
@@ -50,38 +51,38 @@ def state(
     run: PlannedRun,
     quarantined: Collection[str] = frozenset(),
 ) -> State:
-    """The state of one planned run; see `states`."""
-    attempts = [
-        record
-        for record in records
-        if record.repeat_of is None and _slot(record) == run.slot
-    ]
-    _refuse_others(matrix, attempts, run)
+    """The state of one planned run; see `states`. `records` are at least those of its cell."""
+    attempts = _attempts(matrix, records, run)
     good = [record.run_id for record in attempts if record.status == "ok"]
     if good:
-        return (
-            "quarantined" if all(run_id in quarantined for run_id in good) else "done"
-        )
+        all_out = all(run_id in quarantined for run_id in good)
+        return "quarantined" if all_out else "done"
     if not attempts:
         return "missing"
     failures = [record for record in attempts if record.status != "interrupted"]
     return "failed" if len(failures) > matrix.retries else "retry"
 
 
-def _refuse_others(matrix: Matrix, attempts: Iterable[Record], run: PlannedRun) -> None:
-    """Raise CollectError where an attempt was of another specification than the matrix declares."""
+def _attempts(
+    matrix: Matrix, records: Iterable[Record], run: PlannedRun
+) -> list[Record]:
+    """The attempts at a run as the matrix specifies it. Raises CollectError where its cell has a good run of another
+    specification."""
     fingerprint = matrix.fingerprint(run.model, run.environment, run.workload)
-    for record in attempts:
-        if record.specification not in (None, fingerprint):
+    attempts = []
+    for record in records:
+        if record.repeat_of is not None or record.cell != run.slot[:3]:
+            continue
+        same = record.specification in (None, fingerprint)
+        if not same and record.status == "ok":
             what = f"run {record.run_id} was measured with another specification of this cell"
             remedy = "give the changed cell or the campaign a new name"
             raise CollectError(
                 what, where=f"cell {'/'.join(run.slot[:3])}", remedy=remedy
             )
-
-
-def _slot(record: Record) -> Slot:
-    return (*record.cell, record.iteration)
+        if same and record.iteration == run.iteration:
+            attempts.append(record)
+    return attempts
 
 
 def by_cell(

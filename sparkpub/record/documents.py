@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from sparkpub.record import outside
-from sparkpub.record.errors import SparkpubError
+from sparkpub.record.errors import SparkpubError, worded
 from sparkpub.record.record import Declared
 
 
@@ -124,7 +124,7 @@ class Lines:
                     )
                 )
             else:
-                message = item["msg"].removeprefix("Value error, ")
+                message = worded(item)
                 what = f"{name}: {message[:1].lower()}{message[1:]}"
                 texts.append(
                     self.problem(

@@ -6,6 +6,7 @@ Only `cli.main` turns these into text and an exit code.
 from collections.abc import Sequence
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 
 class SparkpubError(Exception):
@@ -41,11 +42,36 @@ class SparkpubError(Exception):
 
 def field_problems(error: ValidationError) -> list[str]:
     """What pydantic found, one `field.part: message` each."""
-    found = [
-        (".".join(map(str, item["loc"])), item["msg"].removeprefix("Value error, "))
-        for item in error.errors()
-    ]
-    return [f"{field}: {message}" if field else message for field, message in found]
+    found = []
+    for item in error.errors():
+        field = ".".join(map(str, item["loc"]))
+        found.append(f"{field}: {worded(item)}" if field else worded(item))
+    return found
+
+
+def worded(problem: ErrorDetails) -> str:
+    """What is wrong with one value, in words: a form that it has to have is said as people would say it."""
+    if problem["type"] != "string_pattern_mismatch":
+        return problem["msg"].removeprefix("Value error, ")
+    pattern = problem["ctx"]["pattern"]
+    form = FORMS.get(pattern, "of the form that belongs here")
+    return f"{problem['input']!r} is not {form}"
+
+
+FORMS = {
+    r"^[a-z0-9][a-z0-9.-]{0,62}$": "a name of a-z, 0-9, dot and hyphen, 63 characters at most",
+    r"^[a-z][a-z0-9_]{0,62}$": "a name of a-z, 0-9 and underscore that begins with a letter",
+    r"^[a-zA-Z0-9][a-zA-Z0-9._-]{0,200}$": "a run's id of letters, digits, dot, hyphen and underscore",
+    r"^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$": "a file's name of letters, digits, dot, hyphen and underscore",
+    r"^https?://[^/]+(/.*)?$": "an address such as http://127.0.0.1:8000",
+    r"^https://": "an address that begins with https://",
+    r"^/": "a path that begins with /",
+    r"^/.+": "the path of a folder below /",
+    r"^\d+(\.\d+)?[bkmgBKMG]?$": "a size such as 60g or 512m",
+    r"^\d+(-\d+)?(,\d+(-\d+)?)*$": "a list of processors such as 0-9,12",
+    r"^P\d{1,2}$": "a performance state such as P0",
+}
+"""The forms that values in people's files have, and what to call them."""
 
 
 class UsageError(SparkpubError):

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -99,6 +100,12 @@ def write_atomic(path: Path, content: str | bytes, *, durable: bool = True) -> N
                 handle.flush()
                 os.fsync(handle.fileno())
         temporary.replace(path)
+    except OSError as error:
+        if error.filename is not None:
+            error.filename = str(path)  # the file that somebody asked for
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

@@ -339,8 +339,8 @@ class _Problems(logging.Handler):
         ]
 
 
-def build_site(config_file: Path, site_dir: Path | None) -> str:
-    """Build strictly with MkDocs and say where the site lies. Raises SiteError with the reasons where it stops."""
+def build_site(config_file: Path, site_dir: Path | None) -> Path:
+    """Build strictly with MkDocs and return the site's folder. Raises SiteError with the reasons where it stops."""
     problems = _Problems()
     engine = logging.getLogger("mkdocs")
     engine.addHandler(problems)
@@ -358,4 +358,4 @@ def build_site(config_file: Path, site_dir: Path | None) -> str:
         raise SiteError(first, others=others) from None
     finally:
         engine.removeHandler(problems)
-    return f"built: {config.site_dir}"
+    return Path(config.site_dir)

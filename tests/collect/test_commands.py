@@ -10,7 +10,12 @@ from typing import Any
 import pytest
 
 from sparkpub.collect import progress
-from sparkpub.collect.overview import estimate
+from sparkpub.collect.overview import (
+    estimate,
+    pauses,
+    plan_document,
+    plan_lines,
+)
 from sparkpub.collect.progress import Progress, duration
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
@@ -87,6 +92,19 @@ def test_the_estimate_is_arithmetic() -> None:
     ]
     assert estimate(matrix, known, plan(matrix)[2:]) == 3 * (60 + 10)
     assert estimate(matrix, [], plan(matrix)) is None
+    # Without an earlier run nothing says how long one takes, but there are four pauses between five runs.
+    assert pauses(matrix, [], 5) == 4 * 10
+
+
+def test_the_plan_of_a_campaign_without_runs_counts_its_pauses(tmp_path: Path) -> None:
+    matrix = a_matrix(iterations=5, gates=OPEN_GATES | {"cooldown": "5m"})
+    document = plan_document(matrix, tmp_path)
+    assert (document["estimate_seconds"], document["pauses_seconds"]) == (None, 1200)
+    assert (
+        "5 runs, 5 to do, estimate 20m00s of pauses, and the runs"
+        in plan_lines(matrix, tmp_path)[-1]
+    )
+    assert "estimate unknown" in plan_lines(a_matrix(), tmp_path)[-1]
 
 
 def test_status_counts_the_cells(tmp_path: Path, matrix_file: Path) -> None:

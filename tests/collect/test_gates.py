@@ -77,6 +77,7 @@ def test_a_gpu_that_stays_hot_is_recorded_as_not_met(
     assert "longest wait" in (gate.reason or "")
     assert gate.waited_seconds >= 0.1
     assert passed.unmet == ("max_start_temp_celsius",)
+    assert passed.why_unmet == "gate not met: max_start_temp_celsius"
 
 
 def test_an_unreadable_sensor_never_passes_silently(
@@ -89,6 +90,7 @@ def test_an_unreadable_sensor_never_passes_silently(
     assert "Not Supported" in (gate.reason or "")
     assert gate.readings[0].value is None
     assert passed.unmet == ("max_start_temp_celsius",)
+    assert passed.why_unmet == "not measured here: max_start_temp_celsius"
     without, passed = tried(
         tmp_path, gpus=False, max_start_temp_celsius=45, exclusive_gpu=True
     )
@@ -98,6 +100,11 @@ def test_an_unreadable_sensor_never_passes_silently(
         "performance_state",
     }
     assert without["exclusive_gpu"].reason == "no driver"
+    _, passed = tried(tmp_path, gpus=False, exclusive_gpu=True, min_free_disk_gib=1e9)
+    assert (
+        passed.why_unmet
+        == "gate not met: min_free_disk_gib; not measured here: exclusive_gpu"
+    )
 
 
 def test_somebody_else_on_the_gpu_is_waited_for(

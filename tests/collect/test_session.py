@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.collect.overview import status_document
+from sparkpub.collect.overview import plan_document, status_document
 from sparkpub.collect.session import _headline, axes
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.errors import CollectError, UsageError
@@ -265,6 +265,65 @@ def test_a_model_that_is_not_there_stops_before_the_night(tmp_path: Path) -> Non
     with pytest.raises(CollectError, match="no model at /no/such"):
         run(a_matrix(models={"m": {"id": "x/m", "path": "/no/such"}}), tmp_path)
     assert not list((tmp_path / "small").glob("*.log"))
+
+
+def test_a_failure_names_the_log_and_its_last_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(
+        a_matrix("echo loading; echo no such model; echo; exit 3", iterations=1),
+        tmp_path,
+    )
+    (record,) = records(tmp_path)
+    log = record.file("log")
+    assert log is not None
+    line = next(
+        line for line in capsys.readouterr().out.splitlines() if "failed" in line
+    )
+    assert line.endswith(f"{tmp_path / 'small' / log.path} ends: no such model")
+    run(a_matrix("exit 3", iterations=1, campaign="silent"), tmp_path)
+    (silent,) = records(tmp_path, "silent")
+    log = silent.file("log")
+    assert log is not None
+    assert f"; see {tmp_path / 'silent' / log.path}\n" in capsys.readouterr().out
+
+
+def test_a_cell_without_a_good_run_may_be_respecified(tmp_path: Path) -> None:
+    """What failed as it was specified before is no attempt at the new specification, and stays."""
+    run(a_matrix("echo rate 5 | grep 6", retries=1), tmp_path)
+    assert [record.status for record in records(tmp_path)] == ["failed"] * 4
+    outcome = run(a_matrix("echo rate 6", retries=1), tmp_path)
+    assert (outcome.measured, outcome.exit_code) == (2, 0)
+    found = records(tmp_path)
+    assert [record.status for record in found] == ["failed"] * 4 + ["ok"] * 2
+    assert len({record.run_id for record in found}) == 6
+    # One good run is enough to refuse a third specification, also for the iteration that has none.
+    with pytest.raises(CollectError, match="another specification"):
+        run(a_matrix("echo rate 7", iterations=3), tmp_path)
+
+
+def test_a_name_that_belongs_to_other_runs_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(a_matrix(iterations=1), tmp_path)
+    kept = (tmp_path / "small/campaign.json").read_bytes()
+    other = a_matrix(models={"other": {"id": "x/o"}})
+    with pytest.raises(
+        CollectError, match="is there already with other content: m/native/w"
+    ) as refused:
+        run(other, tmp_path)
+    assert "--data" in refused.value.remedy
+    with pytest.raises(CollectError, match="none of which the matrix declares"):
+        plan_document(other, tmp_path)
+    assert (tmp_path / "small/campaign.json").read_bytes() == kept
+    capsys.readouterr()
+    # A matrix that keeps a cell changes the campaign, and that is said.
+    run(
+        a_matrix(models={"m": {"id": "x/m"}, "other": {"id": "x/o"}}),
+        tmp_path,
+        max_runs=1,
+    )
+    assert "declares the changed matrix from now on" in capsys.readouterr().out
 
 
 def test_another_specification_under_the_same_names_is_refused(tmp_path: Path) -> None:

@@ -285,7 +285,7 @@ def test_mistakes_in_options_are_named_as_the_document_has_them() -> None:
     """An environment may be called as its type is; what is nested in options is found, too."""
     with pytest.raises(MatrixError) as caught:
         matrices.parse(PARTS_WRONG, "m.yaml")
-    types = "command | ctranslate2 | generate | llama-bench | matmul | openai-endpoint | trtllm-bench | vllm-bench"
+    types = " | ".join(sorted(WORKLOADS))
     assert caught.value.lines() == [
         "unknown key environments.docker.ulimit, m.yaml:8; did you mean ulimits?",
         "unknown key environments.native.server.prt, m.yaml:10; did you mean port?",

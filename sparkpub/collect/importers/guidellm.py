@@ -83,6 +83,7 @@ def _report(document: dict[str, Any], content: bytes, beside: Sidecars) -> Repor
         workload=workload,
         asked=positive(asked | load),
         started=_moment(document.get("start_time")),
+        notes=tuple(guidellm.warnings(document)),
         failure=None if answer.observed.requests else "no request succeeded",
     )
 

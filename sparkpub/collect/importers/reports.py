@@ -51,6 +51,8 @@ class Report:
     failure: str | None = None
     refusal: str | None = None
     """Why the object cannot become a run whatever the command line says."""
+    notes: tuple[str, ...] = ()
+    """What the tool says besides, in words."""
     fits: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
 
 
@@ -176,7 +178,7 @@ def _draft(
         )
     if telemetry.problem is not None:
         missing["telemetry"] = telemetry.problem
-    notes = answer.problems
+    notes = (*answer.problems, *report.notes)
     status: Status = "ok"
     reason = report.failure
     if reason is not None:

@@ -84,12 +84,18 @@ def load(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def problems(report: Mapping[str, Any]) -> list[str]:
-    """Requests that failed or were cut off, and what the tool itself warns of."""
+    """Requests that failed or were cut off."""
     found = []
     for name, words in {"errored": "failed", "incomplete": "were cut off"}.items():
         count = reading.number(reading.at(report, f"metrics.request_totals.{name}"))
         if count:
             found.append(f"{count:g} requests {words}")
+    return found
+
+
+def warnings(report: Mapping[str, Any]) -> list[str]:
+    """What the tool itself warns of."""
+    found = []
     for warning in reading.objects(report.get("warnings")):
         text = reading.word(warning.get("message"))
         if text is not None:
