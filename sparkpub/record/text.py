@@ -6,12 +6,15 @@ MINUS = "\N{MINUS SIGN}"
 SPACE = "\N{NO-BREAK SPACE}"
 """Between a number and its unit where a line must not break."""
 NOT_AVAILABLE = "not available"
+MOST_DECIMALS = 20
 SMALLEST_P = 0.0001
 """p-values below this are not told apart: `p < 0.0001`."""
 
 
 def number(value: float, decimals: int, *, signed: bool = False) -> str:
     """`1,508.17`, `−0.50`; with `signed`, `+30.83` and `0.00`. A number that rounds to zero has no sign."""
+    if not 0 <= decimals <= MOST_DECIMALS:
+        raise ValueError(f"decimals are 0 to {MOST_DECIMALS}, not {decimals}")
     rounded = round(value, decimals) + 0.0  # adding zero turns −0.0 into 0.0
     sign = "+" if signed and rounded else ""
     return f"{rounded:{sign},.{decimals}f}".replace("-", MINUS)

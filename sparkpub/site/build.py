@@ -29,6 +29,7 @@ from sparkpub.site.pages.runs import RunPages
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.pages.tree import Pages
 from sparkpub.site.publication import Publication
+from sparkpub.site.sources import page_text
 from sparkpub.site.words import Words
 
 __all__ = ["Content", "SiteOptions", "build"]
@@ -172,7 +173,7 @@ def _written(
         if path.suffix != ".md" or uri == BLOG_INDEX:
             found[uri] = Content(copy_of=path)
         else:
-            text = spoken.render(path.read_text(encoding="utf-8"), uri)
+            text = spoken.render(page_text(path, uri), uri)
             found[uri] = Content(text=text, source=path)
     posts = blog.posts(found)
     return blog.with_series(found, posts, publication, templates), posts

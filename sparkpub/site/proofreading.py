@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from sparkpub.record import documents
+from sparkpub.record.errors import ClaimError
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.registry import CHECKS
 from sparkpub.review.checks.reviewing import Review
@@ -13,6 +15,7 @@ from sparkpub.review.claims import ledger
 from sparkpub.review.dataset import Dataset
 from sparkpub.site import prose
 from sparkpub.site.prose import Passage, Typed
+from sparkpub.site.sources import bounded, page_text
 from sparkpub.site.words import proof
 
 CLAIMS_FILE = "claims.yaml"
@@ -44,7 +47,7 @@ def with_prose(review: Review, sources: Path, names: Names = tuple) -> Review:
 def unbound_number(sources: Path, _review: Review, names: Names) -> Iterator[Finding]:
     """Figures and verdicts that somebody typed: they go stale in silence."""
     for page in prose.pages(sources):
-        source = page.read_text(encoding="utf-8")
+        source = page_text(page, page.relative_to(sources).as_posix())
         strict = about_results(page.relative_to(sources), source)
         for passage in read_page(source, page.relative_to(sources).as_posix()):
             for said in prose.typed(passage, strict=strict):
@@ -57,7 +60,7 @@ def unbound_number(sources: Path, _review: Review, names: Names) -> Iterator[Fin
         for said in prose.typed(
             Passage(_BRACES.sub(prose.JUDGED, statement.says)), strict=True
         ):
-            line = prose.line_of(path.read_text(encoding="utf-8"), said)
+            line = prose.line_of(documents.text_of(path, ClaimError), said)
             text = f"{said.text!r} is typed into claim {statement.id}; name the figure of its expectation in braces."
             yield _finding("unbound-number", path, line, text)
 
@@ -76,7 +79,8 @@ def read_page(source: str, uri: str) -> list[Passage]:
     filled = proof(source, uri)
     head = "" if front is None else filled[: filled.index("\n---\n", 3) + 5]
     titles = [Passage(found[1]) for found in _TITLE.finditer(head)]
-    return titles + prose.passages(prose.to_html(filled[len(head) :]))
+    with bounded(uri):
+        return titles + prose.passages(prose.to_html(filled[len(head) :]))
 
 
 def _advice(said: Typed, names: Names) -> str:
@@ -148,7 +152,7 @@ def claim(sources: Path, review: Review, _names: Names) -> Iterator[Finding]:
 def dead_evidence(sources: Path, review: Review, _names: Names) -> Iterator[Finding]:
     """Links to runs that are not among the data, and to files that do not exist."""
     for page in prose.pages(sources):
-        text = page.read_text(encoding="utf-8")
+        text = page_text(page, page.relative_to(sources).as_posix())
         for found in _LINK.finditer(text):
             target = (found[1] or found[2]).split("#")[0].split("?")[0]
             if "://" not in target and _dead(target, review.dataset):

@@ -17,6 +17,8 @@ from typing import Literal
 
 import markdown
 
+from sparkpub.site.sources import page_text
+
 BOUND, JUDGED = (
     "\N{OBJECT REPLACEMENT CHARACTER}",
     "\N{INTERLINEAR ANNOTATION TERMINATOR}",
@@ -494,7 +496,7 @@ def uses(sources: Path, claim: str) -> list[str]:
     )
     places: list[str] = []
     for page in pages(sources):
-        text = page.read_text(encoding="utf-8")
+        text = page_text(page, page.relative_to(sources).as_posix())
         for found in name.finditer(text):
             line = text.count("\n", 0, found.start()) + 1
             places.append(f"{page.relative_to(sources)}:{line}")

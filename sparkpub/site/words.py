@@ -6,21 +6,14 @@ cell or a figure that is not there stops the build with file and line.
 
 import posixpath
 import re
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from jinja2 import (
-    Environment,
-    StrictUndefined,
-    TemplateError,
-    TemplateSyntaxError,
-    nodes,
-)
+from jinja2 import StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sparkpub.record.documents import suggestion
-from sparkpub.record.errors import ClaimError, SparkpubError
+from sparkpub.record.errors import ClaimError
 from sparkpub.record.text import SPACE, p_text
 from sparkpub.review.checks import Finding, Review
 from sparkpub.review.claims.facts import Fact
@@ -30,6 +23,7 @@ from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.frame import Frame, Group, Include
 from sparkpub.review.statistics.sessions import HERE
 from sparkpub.review.summary import ComparisonRow, Statistics
+from sparkpub.site import expressions
 from sparkpub.site.pages import reference
 from sparkpub.site.pages.reference import plain
 from sparkpub.site.prose import BOUND, JUDGED, UNITS
@@ -82,40 +76,6 @@ _GIVE_VERDICTS = frozenset(
 )
 
 
-def only_calls(template: nodes.Template) -> None:
-    """Raise TemplateSyntaxError for what is more than a call: an author's arithmetic would be a typed figure.
-
-    Allowed are the names of this module with plain arguments, and loops over plain lists.
-    """
-    for node in template.find_all(nodes.Node):
-        if not isinstance(node, _PLAIN):
-            raise TemplateSyntaxError(
-                f"{type(node).__name__} is not allowed: write the call alone",
-                node.lineno,
-            )
-        printed = node.nodes if isinstance(node, nodes.Output) else []
-        for part in printed:
-            if isinstance(part, nodes.Const | nodes.List | nodes.Tuple):
-                raise TemplateSyntaxError(
-                    "an expression prints what was typed: write a call", part.lineno
-                )
-
-
-_PLAIN = (
-    nodes.Template,
-    nodes.Output,
-    nodes.TemplateData,
-    nodes.Call,
-    nodes.Name,
-    nodes.Const,
-    nodes.Keyword,
-    nodes.For,
-    nodes.List,
-    nodes.Tuple,
-)
-"""The parts of a template that a page may consist of."""
-
-
 def proof(text: str, uri: str) -> str:
     """A page with a mark in place of each result, to be read for what was typed.
 
@@ -128,7 +88,7 @@ def proof(text: str, uri: str) -> str:
     environment.globals = {
         name: _marks(name) for name in (*_NAMES, "figure", "reference")
     }
-    return _render(environment, text, uri, 0)
+    return expressions.render(environment, text, uri, 0)
 
 
 def _marks(name: str) -> Callable[..., str]:
@@ -174,9 +134,9 @@ class Words:
         self._uri, self._default = uri, campaign[1] if campaign else ""
         split = front.end() if front else 0
         self._links = False
-        head = _render(self._environment, text[:split], uri, 0)
+        head = expressions.render(self._environment, text[:split], uri, 0)
         self._links = True
-        return head + _render(
+        return head + expressions.render(
             self._environment, text[split:], uri, text.count("\n", 0, split)
         )
 
@@ -524,43 +484,3 @@ class Words:
         if not self._links:
             return text
         return f"[{text}]({posixpath.relpath(target, posixpath.dirname(self._uri) or '.')}){{ {classes} }}"
-
-
-def _render(environment: Environment, text: str, uri: str, offset: int) -> str:
-    """A template's text; `offset` lines of the file stand before it. Raises ClaimError with file and line."""
-    try:
-        only_calls(environment.parse(text))
-        code = environment.compile(text, name=uri, filename=uri)
-        return environment.template_class.from_code(
-            environment, code, environment.globals
-        ).render()
-    except TemplateSyntaxError as error:
-        what, line, remedy = (
-            str(error.message),
-            error.lineno,
-            "correct the expression there",
-        )
-    except TemplateError as error:
-        what, line, remedy = (
-            str(error),
-            _line(error, uri),
-            "sparkpub values lists the names there are",
-        )
-    except SparkpubError as error:
-        what, line, remedy = error.what, _line(error, uri), error.remedy
-    except (TypeError, ValueError, ArithmeticError) as error:
-        what, line = str(error).removeprefix("Words."), _line(error, uri)
-        remedy = "see the page on writing for the arguments"
-    raise ClaimError(what, where=f"{uri}:{line + offset}", remedy=remedy)
-
-
-def _line(error: BaseException, uri: str) -> int:
-    """The line of the page at which a rendering stopped."""
-    return next(
-        (
-            f.lineno or 1
-            for f in reversed(traceback.extract_tb(error.__traceback__))
-            if f.filename == uri
-        ),
-        1,
-    )

@@ -22,6 +22,7 @@ CARD_BOXES = 3
 """Leading metrics on a preview picture."""
 _FENCE = "---\n"
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_LONGEST_SLUG = 200
 _SLUG = re.compile(r"\w[\w-]*(?:/\w[\w-]*)*")
 
 
@@ -85,7 +86,7 @@ def _parts(uri: str, text: str) -> tuple[Mapping[str, Any], str]:
 def _post(uri: str, meta: Mapping[str, Any], body: str) -> Post:
     created, updated = _dates(uri, meta)
     slug = str(meta.get("slug") or uri.removeprefix(POSTS).removesuffix(".md"))
-    if not _SLUG.fullmatch(slug):
+    if not _SLUG.fullmatch(slug) or len(slug) > _LONGEST_SLUG:
         raise SiteError(
             f"slug {slug!r} is no address",
             where=uri,

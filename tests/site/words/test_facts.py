@@ -57,7 +57,7 @@ def test_no_file_is_no_facts(tmp_path: Path) -> None:
             "source is missing",
         ),
         ("document:", "documnt:", 6, "did you mean document?"),
-        ("value: 119.64", "value: .nan", 3, "value"),
+        ("value: 119.64", "value: .nan", 3, ".nan is not a number here"),
         ("says: Memory", "says: [", 3, "not YAML"),
     ],
 )

@@ -1,0 +1,144 @@
+"""A page that somebody hands in neither hangs, exhausts nor crashes a build: it gets one line with file and line."""
+
+import os
+from pathlib import Path
+
+import pytest
+from jinja2 import StrictUndefined
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from sparkpub.record.errors import ClaimError, SiteError, SparkpubError
+from sparkpub.site import expressions
+from sparkpub.site.proofreading import read_page
+from sparkpub.site.prose import to_html
+from sparkpub.site.sources import bounded, page_text
+
+
+def rendered(text: str) -> str:
+    environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
+
+    def fails(kind: str) -> str:
+        raise {"key": KeyError, "os": OSError, "assert": AssertionError}[kind]("x")
+
+    environment.globals = {
+        "value": lambda *_, **__: "5 GiB",
+        "long": lambda: "x" * 1_000_000,
+        "fails": fails,
+    }
+    return expressions.render(environment, text, "p.md", 0)
+
+
+LOOPS = "".join(f"{{% for a{n} in [1,2,3,4,5,6,7,8,9,10] %}}" for n in range(4))
+ENDS = "{% endfor %}" * 4
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "\n{{ ().__class__.__mro__ }}",
+            "Getattr is not allowed: write the call alone, p.md:2",
+        ),
+        ("\n{{ 'a' * 10**9 }}", "is not allowed: write the call alone, p.md:2"),
+        ("{{ '%s'|format(1) }}", "Filter is not allowed"),
+        ("{{ '{0.__class__}'.format_map({}) }}", "is not allowed"),
+        ("{% for i in range(10**9) %}{% endfor %}", "is not allowed"),
+        ("{% for i in range(1000000) %}x{% endfor %}", "a list that is written out"),
+        ("{% for i in 'abc' %}x{% endfor %}", "a list that is written out, p.md:1"),
+        ("{% for a in [[1]] recursive %}{{ loop(a) }}{% endfor %}", "is written out"),
+        (f"{LOOPS}{{{{ value() }}}}{ENDS}", "more than 2,000 calls on a page"),
+        (f"{LOOPS}x{ENDS}", "more than 2,000 calls on a page"),
+        ("{{ value() }}" * 2001, "more than 2,000 calls on a page"),
+        ("{{ value(" + "[" * 5000 + "]" * 5000 + ") }}", "nested too deep"),
+        ("{{ value(" + "9" * 5000 + ") }}", "p.md:1"),
+        ("\n{{ value(10000000) }}", "a number above 1,000,000, p.md:2"),
+        ("{{ value('" + "x" * 1001 + "') }}", "a text of 1,001 characters"),
+        ("{{ value(1e999) }}", "a number above 1,000,000"),
+        ("\n\n{{ fails('key') }}", "KeyError: 'x', p.md:3"),
+        ("\n{{ fails('os') }}", "OSError: x, p.md:2"),
+        ("{{ fails('assert') }}", "AssertionError: x, p.md:1"),
+        ("{{ long() }}" * 11, "longer than 10,000,000 signs"),
+        ("{% include '/etc/passwd' %}", "Include is not allowed"),
+        ("{% macro a() %}{{ a() }}{% endmacro %}{{ a() }}", "Macro is not allowed"),
+        ("{% set a = 1 %}", "Assign is not allowed"),
+        ("{{ unknown() }}", "'unknown' is undefined, p.md:1"),
+        ("{% for", "p.md:1"),
+    ],
+)
+def test_an_expression_beyond_its_bounds_has_file_and_line(
+    text: str, said: str
+) -> None:
+    with pytest.raises(ClaimError) as refused:
+        rendered(text)
+    (line,) = refused.value.lines()
+    assert said in line
+    assert "p.md:" in line
+    assert len(line) < 500
+
+
+def test_what_pages_do_is_within_the_bounds() -> None:
+    loop = "{% for a, b in [('x', 1), ('y', 2)] %}{{ value(a, n=b) }};{% endfor %}"
+    assert rendered(f"# Title\n{loop}") == "# Title\n5 GiB;5 GiB;"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "---\ntitle: x\n---\na\x1b[31m",
+            "a control character, U+001B, p.md:4; remove it",
+        ),
+        ("a\n\x00", "a control character, U+0000, p.md:2; remove it"),
+        ("a \u202e b", "a control character, U+202E, p.md:1"),
+        ("---\na: [\n---\n", "not YAML: "),
+        ("---\na: 1\na: 2\n---\n", "a stands twice, p.md:3; keep one"),
+        ("---\na: &a [*a]\n---\n", "*a contains itself, p.md:2"),
+        ("---\na: !!python/name:os.system\n---\n", "has no meaning here, p.md:2"),
+        ("---\ndate: 2024-13-45\n---\n", "month must be in 1..12"),
+        ("---\n- a\n---\n", "front matter is no mapping, p.md; write name: value"),
+        ("x" * (1 << 20) + "x", "larger than 1.0 MiB"),
+    ],
+)
+def test_a_page_that_is_no_plain_text_is_refused(
+    text: str, said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "p.md"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(SiteError) as refused:
+        page_text(path, "p.md")
+    assert said in refused.value.lines()[0]
+
+
+def test_a_page_that_is_no_file_or_not_utf_8_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.md")
+    (tmp_path / "latin.md").write_bytes(b"caf\xe9")
+    with pytest.raises(SiteError, match="a named pipe and not a file"):
+        page_text(tmp_path / "pipe.md", "pipe.md")
+    with pytest.raises(SiteError, match="not UTF-8 at byte 3"):
+        page_text(tmp_path / "latin.md", "latin.md")
+
+
+def test_lines_of_any_system_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "p.md"
+    path.write_bytes(b"---\r\ntitle: {{ value('a: b') }}\r\n---\r\nb\r\n")
+    assert page_text(path, "p.md") == "---\ntitle: {{ value('a: b') }}\n---\nb\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[" * 50_000, "it takes longer than 0.2 s to read, p.md"),
+        ("![" * 25_000, "it takes longer than 0.2 s to read, p.md"),
+        ("```\n" * 20_000, "it takes longer than 0.2 s to read, p.md"),
+    ],
+)
+def test_markdown_without_end_is_given_up(text: str, said: str) -> None:
+    with pytest.raises(SiteError) as refused, bounded("p.md", 0.2):
+        to_html(text)
+    assert said in refused.value.lines()[0]
+
+
+def test_lists_without_end_are_given_up() -> None:
+    deep = "\n".join(" " * (4 * level) + "- a" for level in range(300))
+    with pytest.raises(SparkpubError, match="nested too deep"):
+        read_page(deep, "p.md")
