@@ -16,6 +16,7 @@ from sparkpub.record import text
 Direction = Literal["higher", "lower", "neither"]
 Role = Literal["primary", "secondary", "state", "derived"]
 MemoryOf = Literal["gpu", "host"]
+RateOf = Literal["machine", "user"]
 
 GIB = 2**30
 
@@ -37,6 +38,7 @@ class Metric:
     role: Role = "primary"
     headline: int | None = None
     memory_of: MemoryOf | None = None
+    rate_of: RateOf | None = None
     derived_from: tuple[str, ...] = ()
     distribution: str = ""
     summary: str = ""
@@ -56,12 +58,29 @@ class Metric:
         sign = "+" if value >= 0 else ""
         return sign + self.format(value, unit=unit)
 
+    def rounded(self, value: float, *, unit: bool = True) -> str:
+        """Text for a headline, in three significant digits: `4,108 tok/s`."""
+        return text.with_unit(text.rounded(value), self.unit if unit else "")
+
+    @property
+    def subject(self) -> str:
+        """The label as the subject of a sentence: `Output throughput`, `Median time to first token`."""
+        if not self.summary:
+            return self.label
+        quantity, _, word = self.label.rpartition(", ")
+        return f"{word[:1].upper()}{word[1:]} {_lower(quantity)}"
+
     @property
     def within_sentence(self) -> str:
-        """The label within a sentence: `output throughput`, and `KV cache` as it is."""
-        if self.label[1:2].isupper():
-            return self.label
-        return self.label[:1].lower() + self.label[1:]
+        """The label within a sentence: `output throughput`, `median time to first token`, and `KV cache` as it is."""
+        return _lower(self.subject)
+
+
+def _lower(label: str) -> str:
+    """A label within a sentence; an abbreviation keeps its capitals."""
+    if label[1:2].isupper() or label[1:2].isdigit():
+        return label
+    return label[:1].lower() + label[1:]
 
 
 _UNITS = {
@@ -159,6 +178,7 @@ def _summaries(
     definition: str,
     primary: list[str],
     headline: int | None = None,
+    rate_of: RateOf | None = None,
 ) -> Iterator[Metric]:
     """The seven metrics of a distribution over the requests of a run."""
     for summary, word in SUMMARIES.items():
@@ -170,6 +190,7 @@ def _summaries(
             f"{definition}; {word} over the requests of a run.",
             role="primary" if summary in primary else "secondary",
             headline=headline if summary == "p50" else None,
+            rate_of=rate_of if summary == "p50" else None,
             distribution=name,
             summary=summary,
         )

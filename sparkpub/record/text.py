@@ -1,5 +1,6 @@
 """The one place where a number becomes words: digits, signs, units, p-values, counts and lists for a reader."""
 
+import math
 from collections.abc import Iterable, Sequence
 
 MINUS = "\N{MINUS SIGN}"
@@ -23,6 +24,14 @@ def number(value: float, decimals: int, *, signed: bool = False) -> str:
 def significant(value: float, digits: int = 3) -> str:
     """`0.0123`, `1.5`, `−3e-05`: as many significant digits as asked for at most."""
     return f"{value:.{digits}g}".replace("-", MINUS)
+
+
+def rounded(value: float, digits: int = 3) -> str:
+    """`1,508`, `208`, `4.74`, `0.0123`: so many significant digits, and all that stand before the decimal point."""
+    if not value:
+        return "0"
+    magnitude = math.floor(math.log10(abs(value)))
+    return number(value, max(0, digits - 1 - magnitude))
 
 
 def with_unit(words: str, unit: str) -> str:

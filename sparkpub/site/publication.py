@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from sparkpub.record.metrics import Metric, ranked
+from sparkpub.record.metrics import METRICS, Metric, ranked
 from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.checks import Finding, Review
@@ -100,10 +100,44 @@ class Publication:
         }
 
     def headlines(self, campaign: CampaignData) -> tuple[Metric, ...]:
-        """The leading metrics of a campaign; where none of its metrics has a rank, its first ones."""
-        metrics = self.metrics(campaign)
-        leading = [metric for metric in metrics if metric.headline is not None]
-        return tuple((leading or metrics)[:LEADING])
+        """The leading metrics of a campaign, at most `LEADING`: those that its matrix names, its own and those of its
+        workloads by rank, and only then what the sampler saw. Where none of them leads, its first metrics."""
+        return self._headlines[campaign.name]
+
+    @cached_property
+    def _headlines(self) -> Mapping[str, tuple[Metric, ...]]:
+        return {
+            campaign.name: _headlines(campaign, self.metrics(campaign))
+            for campaign in self.campaigns
+        }
+
+
+def _headlines(campaign: CampaignData, metrics: Sequence[Metric]) -> tuple[Metric, ...]:
+    declared = campaign.matrix.primary if campaign.matrix else ()
+    primary = [metric for metric in metrics if metric.name in declared]
+    primary.sort(key=lambda metric: declared.index(metric.name))
+    by_workload, sampled = [], []
+    workloads = _of_workloads(campaign)
+    for metric in metrics:
+        own = metric.name not in METRICS
+        if metric in primary or (metric.headline is None and not own):
+            continue
+        if metric.name in workloads:
+            by_workload.append(metric)
+        else:
+            sampled.append(metric)
+    leading = [*primary, *by_workload, *sampled] or metrics
+    return tuple(leading[:LEADING])
+
+
+def _of_workloads(campaign: CampaignData) -> set[str]:
+    """Names of the metrics that the workload of a run gave, and not the sampler beside it."""
+    return {
+        name
+        for record in campaign.records
+        for name, value in record.metrics.items()
+        if value.value is not None and value.source != "sampler"
+    }
 
 
 def _measured(campaign: CampaignData) -> Iterable[Metric]:
@@ -140,10 +174,10 @@ def cell_keys(campaign: CampaignData) -> tuple[tuple[str, str, str], ...]:
 
 
 def cell_label(campaign: CampaignData, cell: tuple[str, str, str]) -> str:
-    """What a row of a chart is called: `deepseek · native`, with the workload where there are several."""
-    model, environment, workload = cell
-    several = len(campaign.axes[2]) > 1
-    return " · ".join([model, environment, *([workload] if several else [])])
+    """What a row of a table is called: the parts of its name that differ within the campaign, `deepseek · native`."""
+    several = [len(names) > 1 for names in campaign.axes]
+    parts = [part for part, differs in zip(cell, several, strict=True) if differs]
+    return " · ".join(parts) or cell[0]
 
 
 def scope(

@@ -1,81 +1,109 @@
-"""What a chart or a page says in words: the difference, whether it is real, how many runs, what was left out."""
+"""What a chart or a page says in words: the difference, whether it is real, how many runs, what was left out.
 
-from collections.abc import Mapping, Sequence
+A sentence has at most twenty words: the finding first, then exceptions; of more than `MOST_NAMES` names their number.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 
 from sparkpub.record.metrics import Metric
-from sparkpub.record.text import SPACE, listed, span, spread
+from sparkpub.record.text import SPACE, counted, listed, span, spread
 from sparkpub.review.summary import CellStatistic, ComparisonRow
+
+MOST_NAMES = 3
 
 
 def differences(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
-    """All comparisons of a metric in a sentence or two, by verdict; empty where there is nothing to compare."""
-    parts = []
+    """All comparisons of a metric, a sentence for each verdict; empty where there is nothing to compare."""
+    sentences = []
     for pair in dict.fromkeys((row.candidate, row.baseline) for row in rows):
         same = [row for row in rows if (row.candidate, row.baseline) == pair]
-        parts += [
-            _by_verdict(metric, verdict, same)
-            for verdict in dict.fromkeys(row.verdict for row in same)
-        ]
-    return " ".join(parts)
+        verdicts = [row.verdict for row in same]
+        # What most comparisons have comes first.
+        for verdict in sorted(
+            dict.fromkeys(verdicts), key=verdicts.count, reverse=True
+        ):
+            sentences.append(_by_verdict(metric, verdict, same))
+    return " ".join(sentences)
 
 
 def _by_verdict(metric: Metric, verdict: str, rows: Sequence[ComparisonRow]) -> str:
+    """What one verdict says of those of the rows that have it."""
     mine = [row for row in rows if row.verdict == verdict]
-    names = listed(_subject(row, rows) for row in mine)
-    names = (
-        f"all {len(mine)} models"
-        if len(mine) == len(rows) == len({row.model for row in rows}) > 2
-        else names
-    )
+    which = _which(mine, rows)
     candidate, baseline = mine[0].candidate, mine[0].baseline
     if verdict in ("higher", "lower"):
-        shares = sorted(
-            abs(row.difference_percent)
-            for row in mine
-            if row.difference_percent is not None
-        )
-        share = (
-            f" ({spread([f'{value:.1f}' for value in shares], '%')})" if shares else ""
-        )
-        sizes = sorted(abs(row.difference) for row in mine)
-        amount = spread(
-            [metric.format(size, unit=False) for size in sizes], metric.unit
-        )
-        return f"{metric.label} is {verdict} in {candidate} than in {baseline} for {names}, by {amount}{share}."
+        amount = _amount(metric, mine)
+        return f"{metric.subject} is {amount} {verdict} in {candidate} than {baseline} for {which}."
     if verdict == "equivalent":
         margin = f"±{mine[0].equivalence_margin_percent:g}{SPACE}%"
-        return f"{metric.label} is equivalent within {margin} in {candidate} and {baseline} for {names}."
+        return f"{metric.subject} is equivalent within {margin} in {candidate} and {baseline} for {which}."
     if verdict == "confounded":
         return (
-            f"For {names}, {candidate} and {baseline} ran in separate blocks of time: these runs cannot tell a "
-            f"difference in {metric.within_sentence} from a change over time."
+            f"{metric.subject} cannot be compared for {which}: "
+            f"{candidate} and {baseline} ran in separate blocks of time."
         )
     return (
-        f"{metric.label} is inconclusive for {names}: {candidate} against {baseline}."
+        f"{metric.subject} is inconclusive for {which}: {candidate} against {baseline}."
     )
 
 
-def _subject(row: ComparisonRow, rows: Sequence[ComparisonRow]) -> str:
-    return (
-        f"{row.model} ({row.workload})"
-        if len({other.workload for other in rows}) > 1
-        else str(row.model)
-    )
+def _which(mine: Sequence[ComparisonRow], rows: Sequence[ComparisonRow]) -> str:
+    """The configurations that have a verdict, of all: by name where they are few."""
+    one_workload = len({row.workload for row in rows}) == 1
+    noun = "model" if one_workload else "configuration"
+    if len(mine) == len(rows) > 2:
+        return f"all {len(rows)} {noun}s"
+    most = MOST_NAMES if one_workload else 1
+    if len(mine) > most:
+        return f"{len(mine)} of {counted(len(rows), noun)}"
+    if one_workload:
+        return listed(row.model for row in mine)
+    return listed(f"{row.model} ({row.workload})" for row in mine)
+
+
+def _amount(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
+    """How large differences are, without sign: in per cent where the scale has a true zero."""
+    shares = [
+        abs(row.difference_percent)
+        for row in rows
+        if row.difference_percent is not None
+    ]
+    if len(shares) == len(rows):
+        return spread([f"{share:.1f}" for share in sorted(shares)], "%")
+    sizes = sorted(abs(row.difference) for row in rows)
+    return spread([metric.format(size, unit=False) for size in sizes], metric.unit)
 
 
 def means(metric: Metric, cells: Sequence[CellStatistic]) -> str:
-    """The range of the cells' means, for where nothing is compared."""
+    """The best and the worst mean, for where nothing is compared."""
     if not cells:
         return f"No run in the figures has a value for {metric.within_sentence}."
-    ordered = sorted(cells, key=lambda cell: cell.mean)
+    ordered = sorted(cells, key=lambda cell: cell.mean, reverse=True)
     if len(ordered) == 1:
-        return (
-            f"The mean of {metric.within_sentence} is {metric.format(ordered[0].mean)}."
-        )
+        return f"The mean of {metric.within_sentence} is {metric.rounded(ordered[0].mean)}."
+    first, last = ordered[0], ordered[-1]
+    extremes = "highest", "lowest"
+    if metric.direction == "lower":
+        first, last = last, first
+        extremes = "lowest", "highest"
+    names = distinct_names(ordered)
     return (
-        f"Means of {metric.within_sentence} run from {metric.format(ordered[0].mean)} ({cell_name(ordered[0])}) "
-        f"to {metric.format(ordered[-1].mean)} ({cell_name(ordered[-1])})."
+        f"{names[_key(first)]} has the {extremes[0]} {metric.within_sentence}, {metric.rounded(first.mean)}; "
+        f"{names[_key(last)]} the {extremes[1]}, {metric.rounded(last.mean, unit=False)}."
     )
+
+
+def distinct_names(
+    cells: Iterable[CellStatistic],
+) -> dict[tuple[str, str, str], str]:
+    """Cell to the parts of its name that not all of the cells share: `deepseek, native`."""
+    keys = [_key(cell) for cell in cells]
+    varied = [place for place in range(3) if len({key[place] for key in keys}) > 1]
+    return {key: ", ".join(key[place] for place in varied or (0,)) for key in keys}
+
+
+def _key(cell: CellStatistic) -> tuple[str, str, str]:
+    return cell.model, cell.environment, cell.workload
 
 
 def cell_name(cell: CellStatistic) -> str:
@@ -86,12 +114,13 @@ def cell_name(cell: CellStatistic) -> str:
 def sample(cells: Sequence[CellStatistic], excluded: Mapping[str, str]) -> str:
     """How many runs stand behind a chart, and which were left out and why."""
     sizes = sorted({cell.n for cell in cells})
-    text = (
-        f"n = {span([str(n) for n in sizes])} {'run' if sizes == [1] else 'runs'} per cell."
-        if sizes
-        else "n = 0."
-    )
+    if not sizes:
+        text = "n = 0."
+    else:
+        noun = "run" if sizes == [1] else "runs"
+        text = f"n = {span([str(n) for n in sizes])} {noun} per cell."
     if excluded:
         reasons = listed(reason.partition(":")[0] for reason in excluded.values())
-        text += f" {len(excluded)} {'run is' if len(excluded) == 1 else 'runs are'} left out ({reasons}), drawn hollow."
+        noun = "run is" if len(excluded) == 1 else "runs are"
+        text += f" {len(excluded)} {noun} left out ({reasons}), drawn hollow."
     return text

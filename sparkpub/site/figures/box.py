@@ -8,14 +8,19 @@ from sparkpub.record.metrics import Metric
 from sparkpub.record.text import spread
 from sparkpub.review.summary import CellStatistic
 from sparkpub.site import sentences
-from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.figures import cell_table, marks, rows, theme
+from sparkpub.site.figures import cell_table, marks, panels, rows, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.kind import Kind, Offer
+from sparkpub.site.figures.panels import Layout, Panel
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.figures.selection import Selection
 from sparkpub.site.publication import slug
+
+BOX = 18
+"""Height of the strip of an environment within a row."""
+LEAST = 30
+"""Height of a row at least."""
 
 
 def offers(_campaign: Selection, metric: Metric) -> Iterator[Offer]:
@@ -27,13 +32,15 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     """The spread of the cells; where no cell has one, what differs."""
     cells = selection.cells(metric)
     differences = sentences.differences(metric, selection.comparisons(metric))
+    made = panels.charts(draw, selection, metric)
     return selection.figure(
         key,
-        Chart(draw, (selection.scope, metric)),
+        made.chart,
         {"runs": selection.rows_about("runs", metric)},
         title=f"{metric.label}: spread",
         says=_spread(cells) or differences or sentences.means(metric, cells),
-        **cell_table.details(selection, metric),
+        narrow=made.narrow,
+        **cell_table.details(selection, metric, note=made.note),
     )
 
 
@@ -47,22 +54,39 @@ def _spread(cells: Sequence[CellStatistic]) -> str:
     return f"Runs of one cell vary by {spread(texts, '%')} of their mean (sd)."
 
 
-def draw(scope: Scope, metric: Metric) -> dict[str, Any]:
+def draw(
+    scope: Scope, metric: Metric, layout: Layout, narrow: bool = False
+) -> dict[str, Any]:
     """Rows `runs`: median, quartiles, whiskers to the farthest run within 1.5 interquartile ranges (Tukey)."""
-    counted = marks.rows(
-        scope, "runs", marks.has(metric.name), "datum.state === 'counted'"
+
+    def layers(panel: Panel) -> "list[alt.Chart]":
+        return [_boxes(panel, metric)]
+
+    step = max(LEAST, BOX * len(layout.environments))
+    return panels.draw(
+        scope, layout, layers, step, "runs", narrow=narrow, shared_x=False
     )
-    boxes = counted.mark_boxplot(
-        size=18,
+
+
+def _boxes(panel: Panel, metric: Metric) -> "alt.Chart":
+    counted = panel.data("runs", marks.has(metric.name), "datum.state === 'counted'")
+    side = {}
+    if panel.legend:
+        side["yOffset"] = alt.YOffset(
+            "environment:N", sort=list(panel.layout.environments)
+        )
+    boxes: alt.Chart = counted.mark_boxplot(
+        size=12,
         median={"color": theme.TEXT},
         rule={"color": theme.FAINT},
         outliers={"size": 30, "filled": False},
     ).encode(
-        x=marks.x(metric, metric.name, zero=False),
-        y=marks.y(scope),
-        color=marks.environment_colour(scope, None),
+        x=panel.x(metric, metric.name, zero=False),
+        y=panel.y,
+        color=marks.environment_colour(panel.scope, panel.legend),
+        **side,
     )
-    return theme.finish(alt.layer(boxes).properties(height=marks.height(scope)))
+    return boxes
 
 
 KIND = Kind(of_metric=offers, tables={"runs": rows.runs})

@@ -15,21 +15,26 @@ Runs = Literal["linked", "listed", "left out"]
 
 
 def details(
-    selection: Selection, metric: Metric, runs: Runs = "left out"
+    selection: Selection, metric: Metric, runs: Runs = "left out", *, note: str = ""
 ) -> dict[str, Any]:
-    """Members of a `Figure`: sample, table, rows and what its JSON says about the metric."""
+    """Members of a `Figure`: sample with a note, table, rows and what its JSON says about the metric."""
     rows = selection.runs_with(metric)
     cells = selection.cells(metric)
     return {
         "flagged": metric,
-        "sample": sentences.sample(cells, selection.excluded(rows)),
+        "sample": sentences.sample(cells, selection.excluded(rows)) + note,
         "table": cell_table(metric, cells, rows, selection.scope.cells, runs),
         "rows": published(rows, metric),
-        "about": {
-            "metric": metric.name,
-            "unit": metric.unit,
-            "definition": metric.definition,
-        },
+        "about": about(metric),
+    }
+
+
+def about(metric: Metric) -> dict[str, str]:
+    """What the JSON file of a figure says of its metric."""
+    return {
+        "metric": metric.name,
+        "unit": metric.unit,
+        "definition": metric.definition,
     }
 
 
@@ -44,14 +49,16 @@ def cell_table(
     mean = f"Mean ({metric.unit})" if metric.unit else "Mean"
     head = ("Cell", "n", mean, "95 % interval", "sd", "Median", "Runs")
     statistics = {(cell.model, cell.environment, cell.workload): cell for cell in cells}
+    by_cell: dict[str, list[Row]] = {}
+    for row in rows:
+        by_cell.setdefault(row["cell"], []).append(row)
     body: list[Sequence[Value]] = []
     for label in labels:
-        mine = [row for row in rows if row["cell"] == label]
+        mine = by_cell.get(label, [])
         cell = None
         if mine:
-            cell = statistics.get(
-                (mine[0]["model"], mine[0]["environment"], mine[0]["workload"])
-            )
+            key = (mine[0]["model"], mine[0]["environment"], mine[0]["workload"])
+            cell = statistics.get(key)
         links = [_entry(metric, row, linked=runs == "linked") for row in mine]
         body.append([label, *_statistics(metric, cell), links])
     if runs == "left out":
@@ -60,26 +67,29 @@ def cell_table(
 
 
 def _entry(metric: Metric, row: Row, *, linked: bool) -> Entry:
-    return Entry(
-        metric.format(row[metric.name], unit=False), row["href"] if linked else ""
-    )
+    address = row["href"] if linked else ""
+    return Entry(metric.format(row[metric.name], unit=False), address)
 
 
 def _statistics(metric: Metric, cell: CellStatistic | None) -> list[str]:
     """n, mean, interval, sd and median, without their unit."""
     if cell is None:
         return ["0", "not available", "", "", ""]
-    interval = "n too small"
-    if cell.ci95 is not None:
-        low, high = cell.ci95
-        interval = (
-            f"{metric.format(low, unit=False)} to {metric.format(high, unit=False)}"
-        )
-    spread = "n/a" if cell.sd is None else metric.format(cell.sd, unit=False)
+    spread = "n/a"
+    if cell.sd is not None:
+        spread = metric.format(cell.sd, unit=False)
     return [
         str(cell.n),
         metric.format(cell.mean, unit=False),
-        interval,
+        interval(metric, cell),
         spread,
         metric.format(cell.p50, unit=False),
     ]
+
+
+def interval(metric: Metric, cell: CellStatistic) -> str:
+    """The 95 % interval of the mean, without its unit."""
+    if cell.ci95 is None:
+        return "n too small"
+    low, high = cell.ci95
+    return f"{metric.format(low, unit=False)} to {metric.format(high, unit=False)}"

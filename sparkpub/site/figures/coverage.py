@@ -1,16 +1,17 @@
 """What was planned and what was done: one mark per planned run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sparkpub.plan import coverage as plan_coverage
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.figures import marks, theme
+from sparkpub.site.figures import marks, panels
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.figure import Entry, Figure, Table, Value
 from sparkpub.site.figures.kind import Kind, Offer
+from sparkpub.site.figures.panels import Cell, Layout, Panel
 from sparkpub.site.figures.rows import Row, cell_fields
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.figures.selection import Selection
@@ -26,6 +27,9 @@ COLOURS = (
     "var(--sp-fg2)",
     "var(--sp-c3)",
 )
+
+ROW = 24
+"""Height of a row, in pixels."""
 
 Slot = tuple[tuple[str, str, str], int]
 """A cell and an iteration of it."""
@@ -80,23 +84,25 @@ def _states(
 
 
 def figure(selection: Selection, key: str) -> Figure:
-    """How many runs are in which state."""
+    """How many runs are in which state; the cells with most left to do come first."""
     rows = selection.rows(TABLE)
     states = [row["state"] for row in rows]
-    count = ", ".join(
-        f"{states.count(state)} {state}" for state in dict.fromkeys(states)
-    )
+    counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
     body: list[list[Value]] = []
     for cell in selection.scope.cells:
         entries = [_entry(row) for row in rows if row["cell"] == cell]
         body.append([cell, entries])
+    undone = _undone(rows)
+    layout = panels.of_cells(selection, undone, highest_first=True, side_by_side=False)
+    signs = "● done, × failed, ◘ quarantined, ○ missing; + where an iteration was recorded more than once."
     return selection.figure(
         key,
-        Chart(draw, (selection.scope,)),
+        Chart(draw, (selection.scope, layout)),
         {TABLE: rows},
+        narrow=Chart(draw, (selection.scope, layout, True)),
         title="What was planned and what was done",
-        says=f"Of {len(states)} runs of campaign {selection.campaign.name}: {count}.",
-        sample="● done, × failed, ◘ quarantined, ○ missing; + where an iteration was recorded more than once.",
+        says=f"Of {len(states)} runs of campaign {selection.campaign.name}: {', '.join(counts)}.",
+        sample=signs + layout.note(undone),
         table=Table(("Cell", "Iterations"), body),
         rows=[
             {name: value for name, value in row.items() if name != "glyph"}
@@ -105,22 +111,32 @@ def figure(selection: Selection, key: str) -> Figure:
     )
 
 
+def _undone(rows: Sequence[Row]) -> dict[Cell, float]:
+    """Cell to how many of its runs are not done."""
+    undone: dict[Cell, float] = {}
+    for row in rows:
+        cell = (row["model"], row["environment"], row["workload"])
+        undone[cell] = undone.get(cell, 0) + (row["state"] != "done")
+    return undone
+
+
 def _entry(row: Row) -> Entry:
     return Entry(f"{row['iteration']} {row['glyph']}", row.get("href", ""))
 
 
-def draw(scope: Scope) -> dict[str, Any]:
+def draw(scope: Scope, layout: Layout, narrow: bool = False) -> dict[str, Any]:
     """Rows `slots`: a sign per iteration, in a row per cell."""
-    signs = (
-        marks.rows(scope, TABLE)
-        .mark_text(fontSize=16, baseline="middle")
-        .encode(
-            x=alt.X(
-                "iteration:O",
-                title="Iteration",
-                axis=alt.Axis(labelAngle=0, orient="bottom"),
-            ),
-            y=marks.y(scope),
+    return panels.draw(scope, layout, _signs, ROW, TABLE, narrow=narrow, shared_x=True)
+
+
+def _signs(panel: Panel) -> "list[alt.Chart]":
+    title = "Iteration" if panel.numbered else None
+    axis = alt.Axis(labelAngle=0, orient="bottom", labels=panel.numbered)
+    signs = panel.data(TABLE).mark_text(fontSize=16, baseline="middle")
+    return [
+        signs.encode(
+            x=alt.X("iteration:O", title=title, axis=axis),
+            y=panel.y,
             text=alt.Text("glyph:N"),
             color=alt.Color(
                 "state:N",
@@ -130,8 +146,7 @@ def draw(scope: Scope) -> dict[str, Any]:
             tooltip=marks.tooltip("cell", "iteration", "state", "run"),
             href=alt.Href("href:N"),
         )
-    )
-    return theme.finish(alt.layer(signs).properties(height=marks.height(scope, 26)))
+    ]
 
 
 KIND = Kind(of_campaign=offers, tables={TABLE: slots})

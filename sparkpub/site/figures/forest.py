@@ -1,12 +1,14 @@
 """Environments against each other: the difference of each pair of cells, with its interval and its verdict."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from sparkpub.record.text import listed, percent
+from sparkpub.record.text import counted, listed, percent
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.summary import ComparisonRow
 from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.figures import marks, theme
+from sparkpub.site.figures import marks, panels, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.kind import Kind, Offer
@@ -16,6 +18,8 @@ from sparkpub.site.figures.selection import Selection
 from sparkpub.site.publication import Publication
 
 TABLE = "comparisons"
+ROW = 24
+"""Height of a row, in pixels."""
 SHAPES = {
     "higher": "triangle-right",
     "lower": "triangle-left",
@@ -34,28 +38,30 @@ def offers(campaign: Selection) -> Iterator[Offer]:
 
 
 def comparisons(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
-    """One row per comparison of a leading metric on a scale with a true zero.
+    """One row per comparison of a leading metric on a scale with a true zero, by metric, what is decided first.
 
-    Its cell, `label, metric, percent, lo, hi` (the interval that decides), `verdict, p` (adjusted).
+    Its cell, `label, metric, place` (within the metric), `percent, lo, hi` (the interval that decides), `verdict, p`
+    (adjusted).
     """
-    several = len(campaign.axes[2]) > 1
     for metric in publication.headlines(campaign):
-        for row in publication.comparisons_of(campaign, metric):
-            if row.ratio is None or row.deciding_ratio is None:
-                continue
-            names = (
-                [row.model, row.workload, metric.label]
-                if several
-                else [row.model, metric.label]
-            )
+        found = [
+            row
+            for row in publication.comparisons_of(campaign, metric)
+            if row.ratio is not None and row.deciding_ratio is not None
+        ]
+        names = _names(found)
+        for place, row in enumerate(sorted(found, key=_interest)):
+            assert row.ratio is not None
+            assert row.deciding_ratio is not None
             low, high = row.deciding_ratio
             yield {
                 "campaign": campaign.name,
                 "model": row.model,
                 "environment": row.candidate,
                 "workload": row.workload,
-                "label": " · ".join(names),
+                "label": names[row.model, row.candidate, row.workload],
                 "metric": metric.name,
+                "place": place,
                 "percent": 100 * (row.ratio - 1),
                 "lo": 100 * (low - 1),
                 "hi": 100 * (high - 1),
@@ -64,30 +70,97 @@ def comparisons(publication: Publication, campaign: CampaignData) -> Iterator[Ro
             }
 
 
+def _names(rows: Sequence[ComparisonRow]) -> dict[tuple[str, str, str], str]:
+    """Model, candidate and workload to those of them that differ among the rows; the model at least."""
+    keys = [(row.model, row.candidate, row.workload) for row in rows]
+    several = [len({key[axis] for key in keys}) > 1 for axis in range(3)]
+    names = {}
+    for model, candidate, workload in keys:
+        parts = [model] if several[0] or not any(several) else []
+        if several[1]:
+            parts.append(candidate)
+        if several[2]:
+            parts.append(workload)
+        names[model, candidate, workload] = ", ".join(parts)
+    return names
+
+
+def _interest(row: ComparisonRow) -> tuple[int, float]:
+    """Differences first, the largest at the top; then what is open, then what is equivalent."""
+    assert row.ratio is not None
+    ranks = {"higher": 0, "lower": 0, "equivalent": 2}
+    return ranks.get(row.verdict, 1), -abs(row.ratio - 1)
+
+
+@dataclass(frozen=True)
+class Group:
+    """The comparisons of one metric: its name and label, and the labels of their rows in order."""
+
+    metric: str
+    title: str
+    labels: tuple[str, ...]
+
+
 def figure(selection: Selection, key: str) -> Figure:
     """How many comparisons have which verdict."""
     rows = selection.rows(TABLE)
     margin = selection.campaign.margin_percent
-    verdicts = [row["verdict"] for row in rows]
-    count = ", ".join(
-        f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts)
-    )
-    environments = listed(row["environment"] for row in rows)
+    groups = _groups(selection, rows)
+    most = panels.room_for([len(group.labels) for group in groups])
+    subject = (selection.scope, groups, most, margin)
+    baseline = selection.campaign.baseline
+    titles = {group.metric: group.title for group in groups}
     return selection.figure(
         key,
-        Chart(draw, (selection.scope, margin)),
+        Chart(draw, subject),
         {TABLE: rows},
-        narrow=Chart(draw, (selection.scope, margin, True)),
-        title="Difference from the baseline",
-        says=f"Difference of each model in {environments} from the baseline, with the interval that decides: {count}."
-        f" The band is ±{margin:g} %: inside it the two are equivalent.",
-        sample="Verdicts are corrected for the number of comparisons (Holm).",
+        narrow=Chart(draw, (*subject, True)),
+        title=f"Difference from {baseline}, metric by metric",
+        says=_sentence(rows, baseline),
+        sample=" ".join(_notes(rows, most, margin)),
         table=Table(
-            ("Comparison", "Difference", "Deciding interval", "p, adjusted", "Verdict"),
-            [_table_row(row) for row in rows],
+            (
+                "Metric",
+                "Comparison",
+                "Difference",
+                "Deciding interval",
+                "p, adjusted",
+                "Verdict",
+            ),
+            [[titles[row["metric"]], *_table_row(row)] for row in rows],
         ),
         rows=rows,
     )
+
+
+def _groups(selection: Selection, rows: Sequence[Row]) -> tuple[Group, ...]:
+    labels: dict[str, list[str]] = {}
+    for row in rows:
+        labels.setdefault(row["metric"], []).append(row["label"])
+    return tuple(
+        Group(metric.name, metric.label, tuple(labels[metric.name]))
+        for metric in selection.publication.headlines(selection.campaign)
+        if metric.name in labels
+    )
+
+
+def _sentence(rows: Sequence[Row], baseline: str) -> str:
+    """`Of 12 differences from native, 9 are equivalent and 3 undecided.`"""
+    verdicts = [row["verdict"] for row in rows]
+    counts = [
+        f"{verdicts.count(word)} {word}"
+        for word in sorted(set(verdicts), key=verdicts.count, reverse=True)
+    ]
+    return f"{counted(len(rows), 'difference')} from {baseline}: {listed(counts)}."
+
+
+def _notes(rows: Sequence[Row], most: int, margin: float) -> Iterator[str]:
+    """How to read the chart, and what it has no room for."""
+    yield f"Lines are the intervals that decide; inside the band of ±{margin:g} % two environments are equivalent."
+    yield "Verdicts are corrected for the number of comparisons (Holm)."
+    drawn = sum(row["place"] < most for row in rows)
+    if drawn < len(rows):
+        yield f"{drawn} of {len(rows)} are drawn, the largest differences first; the table has all."
 
 
 def _table_row(row: Row) -> list[str]:
@@ -96,25 +169,64 @@ def _table_row(row: Row) -> list[str]:
     return [row["label"], percent(row["percent"]), interval, p, row["verdict"]]
 
 
-def draw(scope: Scope, margin_percent: float, narrow: bool = False) -> dict[str, Any]:
-    """Rows `comparisons`. The band is the margin within which the campaign calls two environments equivalent.
+def draw(
+    scope: Scope,
+    groups: tuple[Group, ...],
+    most: int,
+    margin_percent: float,
+    narrow: bool = False,
+) -> dict[str, Any]:
+    """Rows `comparisons`, a panel for each metric, of which the first `most` rows are drawn.
 
-    What is decided is filled, the rest hollow.
+    The band is the margin within which the campaign calls two environments equivalent. What is decided is filled, the
+    rest hollow.
     """
-    rows = marks.rows(scope, TABLE)
-    axis = alt.Axis(grid=True, labelColor=theme.TEXT, labelLimit=300, labels=not narrow)
-    y = alt.Y(
+    room = panels.label_width([label for group in groups for label in group.labels])
+    above = narrow and room > panels.BESIDE
+    titled = []
+    for group in groups:
+        last = group is groups[-1]
+        rows = marks.rows(scope, TABLE, f"datum.metric === {group.metric!r}")
+        if len(group.labels) > most:
+            rows = rows.transform_window(
+                row="row_number()",
+                sort=[alt.SortField("place", order="ascending")],
+            ).transform_filter(f"datum.row <= {most}")
+        y = _y(group, room, above=above, alone=len(groups) == 1)
+        layers = _layers(rows, y, margin_percent, last=last)
+        if above:
+            layers.append(marks.names(rows, y, "label"))
+        step = ROW + panels.ABOVE if above else ROW
+        height = max(1, min(len(group.labels), most)) * step
+        titled.append((group.title, alt.layer(*layers).properties(height=height)))
+    return panels.stacked(titled, room, narrow=narrow, shared_x=True)
+
+
+def _y(group: Group, room: int, *, above: bool, alone: bool) -> "alt.Y":
+    axis = alt.Axis(
+        grid=True,
+        labelColor=theme.TEXT,
+        labelLimit=panels.MOST_LABEL,
+        labels=not above,
+    )
+    if not alone:
+        axis.minExtent = 0 if above else room
+        axis.maxExtent = 0 if above else room
+    padding = 0.75 if above else 0
+    return alt.Y(
         "label:N",
-        sort=None,
+        sort=list(group.labels),
         title=None,
         axis=axis,
-        scale=alt.Scale(padding=0.75 if narrow else 0),
+        scale=alt.Scale(padding=padding),
     )
-    x = alt.X(
-        "percent:Q",
-        title="Difference in % of the baseline",
-        scale=alt.Scale(zero=True, nice=True),
-    )
+
+
+def _layers(
+    rows: "alt.Chart", y: "alt.Y", margin_percent: float, *, last: bool
+) -> "list[alt.Chart]":
+    title = "Difference in % of the baseline" if last else None
+    x = marks.x("percent", title, zero=True, labels=last)
     span = rows.mark_rule(strokeWidth=2, color=theme.TEXT).encode(
         x=alt.X("lo:Q"), x2=alt.X2("hi:Q"), y=y
     )
@@ -133,17 +245,12 @@ def draw(scope: Scope, margin_percent: float, narrow: bool = False) -> dict[str,
         tooltip=marks.tooltip("label", "percent", "lo", "hi", "verdict", "p"),
     )
     once = marks.once(TABLE)
-    layers = [
+    return [
         marks.margin_band(once, margin_percent),
         marks.zero_line(once),
         span,
         point,
     ]
-    if narrow:
-        layers.append(marks.names(rows, y, "label"))
-    return theme.finish(
-        alt.layer(*layers).properties(height={"step": 38 if narrow else 26})
-    )
 
 
 KIND = Kind(of_campaign=offers, tables={TABLE: comparisons})

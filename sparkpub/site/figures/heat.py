@@ -1,6 +1,6 @@
 """GPU utilisation over time, one row per run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sparkpub.record.store import Stored
@@ -17,7 +17,7 @@ from sparkpub.site.publication import Publication, cell_label, run_address
 
 TABLE = "heat"
 MOST_RUNS = 60
-"""Up to so many runs the chart shows all; beyond it the first iteration of each cell."""
+"""Rows at most: up to so many runs the chart shows all, beyond it the first iteration of each cell."""
 STRETCHES = 48
 """Into which a run is divided."""
 LIMITS = (5, 25, 50, 75, 95)
@@ -32,10 +32,8 @@ def offers(campaign: Selection) -> Iterator[Offer]:
 
 def heat(_publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     """One row per run and stretch of it: its cell, `run, label, start, end` (seconds), `percent, href`."""
-    for stored in campaign.runs:
+    for stored in _shown(campaign):
         record = stored.record
-        if len(campaign.runs) > MOST_RUNS and record.iteration > 1:
-            continue
         for start, end, percent in utilisation(stored):
             yield {
                 **cell_fields(campaign, record.cell),
@@ -48,14 +46,20 @@ def heat(_publication: Publication, campaign: CampaignData) -> Iterator[Row]:
             }
 
 
+def _shown(campaign: CampaignData) -> Sequence[Stored]:
+    """All runs; of too many the first iterations, and of still too many cells the first ones."""
+    if len(campaign.runs) <= MOST_RUNS:
+        return campaign.runs
+    firsts = [run for run in campaign.runs if run.record.iteration == 1]
+    return firsts[:MOST_RUNS]
+
+
 def utilisation(stored: Stored) -> Iterator[tuple[float, float, float]]:
     """(start, end, mean GPU utilisation in %) of equal stretches of a run, in seconds since launch."""
     telemetry = samples.read(stored)
-    points = (
-        []
-        if telemetry is None
-        else samples.points(telemetry, "gpu_utilization_percent")
-    )
+    if telemetry is None:
+        return
+    points = samples.points(telemetry, "gpu_utilization_percent")
     if len(points) < 2 or points[-1][0] <= points[0][0]:
         return
     begin = points[0][0]
@@ -80,11 +84,9 @@ def figure(selection: Selection, key: str) -> Figure:
     for row in rows:
         runs.setdefault(row["run"], []).append(row)
     total = len(selection.campaign.runs)
-    which = (
-        ": the first iteration of each cell."
-        if total > MOST_RUNS
-        else ", those with telemetry."
-    )
+    which = ", those with telemetry."
+    if total > MOST_RUNS:
+        which = ": the first iteration of each cell, as far as there is room."
     return selection.figure(
         key,
         Chart(draw, (selection.scope,)),

@@ -5,13 +5,14 @@ from typing import Any
 
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
-from sparkpub.record.text import listed
+from sparkpub.record.text import listed, spread
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.figures import marks, theme
+from sparkpub.site.figures import marks, panels, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.figure import Entry, Figure, Table, Value
 from sparkpub.site.figures.kind import Kind, Offer
+from sparkpub.site.figures.panels import Cell, Layout, Panel
 from sparkpub.site.figures.rows import Row, cell_fields
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.figures.selection import Selection
@@ -23,10 +24,12 @@ PARTS = (
     "KV cache",
     "engine and other",
     "page cache",
-    "free",
     "used, not broken down",
+    "free",
 )
 """Into which the machine's memory is divided, from left to right."""
+ROW = 28
+"""Height of a row, in pixels."""
 LABELLED_GIB = 9
 """A part at least so large has room for its number."""
 
@@ -122,24 +125,56 @@ def _profiled(record: Record, cache: float) -> tuple[float, dict[str, float]] | 
 
 
 def figure(selection: Selection, key: str) -> Figure:
-    """What is shown, and what these records do not say."""
+    """The largest part, and what these records do not say."""
     rows = selection.rows(TABLE)
     parts = tuple(dict.fromkeys(row["part"] for row in rows))
+    used = _used(rows)
+    layout = panels.of_cells(selection, used, highest_first=True, side_by_side=False)
+    subject = (selection.scope, parts, layout)
+    sample = (
+        f"{len(used)} runs of campaign {selection.campaign.name} at their peak: "
+        f"of each cell the middle one by free memory."
+    )
     missing = [part for part in ("weights", "page cache") if part not in parts]
-    says = "Memory of the whole machine at the peak of one run of each cell, the middle one by free memory."
     if missing:
-        says += f" These records do not say what was {listed(missing)}."
+        sample += f" These records do not say what was {listed(missing)}."
     return selection.figure(
         key,
-        Chart(draw, (selection.scope, parts)),
+        Chart(draw, subject),
         {TABLE: rows},
-        narrow=Chart(draw, (selection.scope, parts, True)),
+        narrow=Chart(draw, (*subject, True)),
         title="Where memory went",
-        says=says,
-        sample=f"{len({row['cell'] for row in rows})} runs of campaign {selection.campaign.name}, one of each cell.",
+        says=_largest(rows),
+        sample=sample + layout.note(used),
         table=_table(rows, parts),
         rows=rows,
     )
+
+
+def _used(rows: Sequence[Row]) -> dict[Cell, float]:
+    """Cell to what was in use, in GiB."""
+    used: dict[Cell, float] = {}
+    for row in rows:
+        cell = (row["model"], row["environment"], row["workload"])
+        used.setdefault(cell, 0.0)
+        if row["part"] != "free":
+            used[cell] += row["gib"]
+    return used
+
+
+def _largest(rows: Sequence[Row]) -> str:
+    """Which part takes most, over the runs."""
+    sizes: dict[str, list[float]] = {}
+    for row in rows:
+        if row["part"] != "free":
+            sizes.setdefault(row["part"], []).append(row["gib"])
+    if not sizes:
+        return "All of the memory is free."
+    part = max(sizes, key=lambda name: sum(sizes[name]))
+    amounts = spread([f"{size:.1f}" for size in sorted(sizes[part])], "GiB")
+    if part == "used, not broken down":
+        return f"{amounts} of the memory are in use, and these records do not say for what."
+    return f"Most of the memory in use is {part}: {amounts}."
 
 
 def _table(rows: Sequence[Row], parts: Sequence[str]) -> Table:
@@ -157,48 +192,50 @@ def _table(rows: Sequence[Row], parts: Sequence[str]) -> Table:
     return Table(("Cell", "Run", *(f"{part} (GiB)" for part in parts)), body)
 
 
-def draw(scope: Scope, parts: tuple[str, ...], narrow: bool = False) -> dict[str, Any]:
+def draw(
+    scope: Scope, parts: tuple[str, ...], layout: Layout, narrow: bool = False
+) -> dict[str, Any]:
     """Rows `ledger`. `parts` are those that any of the runs has; what is free stands back."""
-    rows, y = marks.rows(scope, TABLE), marks.y(scope, labels=not narrow)
-    colours = [
-        theme.GRID if part == "free" else theme.SERIES[place]
-        for place, part in enumerate(PARTS)
-    ]
+
+    def layers(panel: Panel) -> "list[alt.Chart]":
+        return _layers(panel, parts)
+
+    return panels.draw(scope, layout, layers, ROW, TABLE, narrow=narrow, shared_x=True)
+
+
+def _layers(panel: Panel, parts: tuple[str, ...]) -> "list[alt.Chart]":
+    colours = list(theme.SERIES[: len(PARTS)])
+    colours[PARTS.index("free")] = theme.GRID
+    x = panel.across("gib", "Memory (GiB)", zero=True)
+    legend = alt.Legend(values=list(parts))
+    rows = panel.data(TABLE)
     bars = rows.mark_bar(height=21, stroke=theme.FAINT, strokeWidth=0.5).encode(
-        x=alt.X("gib:Q", title="Memory (GiB)", stack="zero"),
-        y=y,
+        x=x.stack("zero"),
+        y=panel.y,
         order=alt.Order("rank:Q"),
         color=alt.Color(
             "part:N",
             title="Part",
             scale=alt.Scale(domain=list(PARTS), range=colours),
-            legend=alt.Legend(values=list(parts), columns=2 if narrow else 4),
+            legend=legend,
         ),
         tooltip=marks.tooltip("cell", "part", "gib", "run"),
         href=alt.Href("href:N"),
     )
-    numbers = (
-        marks.rows(scope, TABLE, f"datum.gib >= {LABELLED_GIB}")
-        .mark_text(fontSize=11)
-        .encode(
-            x=alt.X("gib:Q", stack="zero", bandPosition=0.5),
-            y=y,
-            color=alt.condition(
-                "datum.part === 'free'",
-                alt.value(theme.FAINT),
-                alt.value(theme.BACKGROUND),
-            ),
-            order=alt.Order("rank:Q"),
-            text=alt.Text("gib:Q", format=".0f"),
-            detail=alt.Detail("part:N"),
-        )
+    numbered = panel.data(TABLE, f"datum.gib >= {LABELLED_GIB}")
+    numbers = numbered.mark_text(fontSize=11).encode(
+        x=alt.X("gib:Q", stack="zero", bandPosition=0.5),
+        y=panel.y,
+        color=alt.condition(
+            "datum.part === 'free'",
+            alt.value(theme.FAINT),
+            alt.value(theme.BACKGROUND),
+        ),
+        order=alt.Order("rank:Q"),
+        text=alt.Text("gib:Q", format=".0f"),
+        detail=alt.Detail("part:N"),
     )
-    layers = [bars, numbers]
-    if narrow:
-        layers.append(marks.names(rows, y, "cell"))
-    return theme.finish(
-        alt.layer(*layers).properties(height=marks.height(scope, 44 if narrow else 28))
-    )
+    return [bars, numbers]
 
 
 KIND = Kind(of_campaign=offers, tables={TABLE: ledger})

@@ -26,30 +26,14 @@ def has(name: str) -> str:
     return f"isValid(datum.{name})"
 
 
-def x(metric: Metric, field: str, *, zero: bool) -> "alt.X":
-    """A metric's values along the bottom."""
+def x(column: str, title: str | None, *, zero: bool, labels: bool = True) -> "alt.X":
+    """The values of a column along the bottom."""
     return alt.X(
-        f"{field}:Q",
-        title=theme.axis_title(metric.label, metric.unit),
+        f"{column}:Q",
+        title=title,
         scale=alt.Scale(zero=zero, nice=True),
-        axis=alt.Axis(labelOverlap="greedy", labelSeparation=8),
+        axis=alt.Axis(labelOverlap="greedy", labelSeparation=8, labels=labels),
     )
-
-
-def y(scope: Scope, *, labels: bool = True) -> "alt.Y":
-    """The axis that lists the cells."""
-    return alt.Y(
-        "cell:N",
-        sort=list(scope.cells),
-        title=None,
-        scale=alt.Scale(paddingInner=0.25),
-        axis=alt.Axis(grid=True, labelColor=theme.TEXT, labels=labels),
-    )
-
-
-def height(scope: Scope, step: int = theme.ROW) -> int:
-    """Pixels for a chart with a row per cell."""
-    return max(2, len(scope.cells)) * step
 
 
 def names(rows: "alt.Chart", y: "alt.Y", field: str) -> "alt.Chart":
@@ -103,15 +87,20 @@ def points(
             "environment:N", scale=theme.series(scope.environments), legend=None
         ),
         shape=environment_shape(scope, title),
-        fillOpacity=alt.FillOpacity(
-            "state:N",
-            scale=alt.Scale(domain=list(STATES), range=[0.75, 0]),
-            legend=None,
-        ),
+        fillOpacity=counted_opacity(),
         href=alt.Href("href:N"),
         **channels,
     )
     return points
+
+
+def counted_opacity() -> "alt.FillOpacity":
+    """Filled where a run is in the figures, hollow where it is left out."""
+    return alt.FillOpacity(
+        "state:N",
+        scale=alt.Scale(domain=list(STATES), range=[0.75, 0]),
+        legend=None,
+    )
 
 
 def run_tooltip(

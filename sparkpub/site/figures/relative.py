@@ -5,17 +5,22 @@ from functools import partial
 from typing import Any
 
 from sparkpub.record.metrics import Metric
-from sparkpub.record.text import listed, percent
+from sparkpub.record.text import percent
 from sparkpub.site import sentences
-from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.figures import marks, rows, theme
+from sparkpub.site.figures import marks, panels, rows
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.kind import Kind, Offer
+from sparkpub.site.figures.panels import Layout, Panel
 from sparkpub.site.figures.rows import Row
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.figures.selection import Selection, published
 from sparkpub.site.publication import slug
+
+STRIP = 20
+"""Height of the strip of an environment within a row."""
+LEAST = 34
+"""Height of a row at least."""
 
 
 def offers(campaign: Selection, metric: Metric) -> Iterator[Offer]:
@@ -33,27 +38,47 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     margin = pair.equivalence_margin_percent
     runs = selection.rows_about("runs", metric)
     shown = _in_percent(selection, metric, pair.baseline)
-    far = listed(
-        f"{percent(share).lstrip('+')} for {part}"
-        for part, share in _farthest(shown).items()
-    )
+    compared = {(row["model"], row["environment"], row["workload"]) for row in shown}
+    cells = [
+        cell
+        for cell in selection.cells(metric)
+        if (cell.model, cell.environment, cell.workload) in compared
+    ]
+    sample = sentences.sample(cells, selection.excluded(shown))
+    made = panels.charts(draw, selection, metric, pair.baseline, margin, cells=compared)
     return selection.figure(
         key,
-        Chart(draw, (selection.scope, metric, pair.baseline, margin)),
+        made.chart,
         {"runs": runs},
+        narrow=made.narrow,
         flagged=metric,
         title=f"{metric.label}: every run against {pair.baseline}",
-        says=f"Single runs differ from the mean in {pair.baseline} by at most {far}; the band is ±{margin:g} %.",
-        sample=sentences.sample(
-            selection.cells(metric), selection.excluded(selection.runs_with(metric))
-        ),
+        says=_sentence(shown, pair.baseline),
+        sample=f"{sample} The band is ±{margin:g} %.{made.note}",
         table=_table(selection.scope, shown),
         rows=shown,
     )
 
 
+def _sentence(shown: Sequence[Row], baseline: str) -> str:
+    """How far the farthest run lies, and where that is."""
+    farthest = _farthest(shown)
+    if not farthest:
+        return f"None of these runs is compared with {baseline}."
+    part = max(farthest, key=farthest.__getitem__)
+    far = percent(farthest[part]).lstrip("+")
+    text = f"Every run lies within {far} of the mean in {baseline}"
+    if len(farthest) > 1:
+        text += f", {part} farthest"
+    return f"{text}."
+
+
 def _in_percent(selection: Selection, metric: Metric, baseline: str) -> list[Row]:
-    """The runs of models and workloads that the baseline has, with their distance from its mean in per cent."""
+    """The runs of models and workloads that are compared with the baseline, with their distance from its mean in per
+    cent."""
+    compared = {
+        (row.model, row.workload) for row in selection.campaign_comparisons(metric)
+    }
     means = {}
     for cell in selection.cells(metric):
         if cell.environment == baseline:
@@ -61,7 +86,7 @@ def _in_percent(selection: Selection, metric: Metric, baseline: str) -> list[Row
     shown = []
     for row in selection.runs_with(metric):
         mean = means.get((row["model"], row["workload"]))
-        if mean is not None:
+        if mean is not None and (row["model"], row["workload"]) in compared:
             value = row[metric.name]
             (run,) = published([row])
             shown.append(
@@ -102,40 +127,52 @@ def _table(scope: Scope, shown: Sequence[Row]) -> Table:
 
 
 def draw(
-    scope: Scope, metric: Metric, baseline: str, margin_percent: float
+    scope: Scope,
+    metric: Metric,
+    layout: Layout,
+    baseline: str,
+    margin_percent: float,
+    narrow: bool = False,
 ) -> dict[str, Any]:
     """Rows `runs`. The band is the margin within which the campaign calls two environments equivalent.
 
     Runs that are not in the figures are hollow, and not in the mean.
     """
+
+    def layers(panel: Panel) -> "list[alt.Chart]":
+        return _layers(panel, metric, baseline, margin_percent)
+
+    step = max(LEAST, STRIP * len(layout.environments))
+    return panels.draw(
+        scope, layout, layers, step, "runs", narrow=narrow, shared_x=True
+    )
+
+
+def _layers(
+    panel: Panel, metric: Metric, baseline: str, margin_percent: float
+) -> "list[alt.Chart]":
     name = metric.name
     counted = f"datum.state === 'counted' && datum.environment === {baseline!r} ? datum.{name} : null"
     runs = (
-        marks.rows(scope, "runs", marks.has(name))
+        panel.data("runs", marks.has(name))
         .transform_calculate(base=counted)
         .transform_joinaggregate(mean="mean(base)", groupby=["model", "workload"])
         .transform_calculate(percent=f"100 * (datum.{name} / datum.mean - 1)")
         .transform_filter("isValid(datum.mean)")
+        .transform_joinaggregate(iterations="max(iteration)")
     )
     share = alt.Tooltip("percent:Q", title="% from the baseline's mean", format="+.2f")
     points = marks.points(
-        scope,
-        runs,
-        title=None,
-        x=alt.X(
-            "percent:Q",
-            title=f"{metric.label}, in % from the mean of {baseline}",
-            scale=alt.Scale(padding=10),
-        ),
-        y=marks.y(scope),
-        yOffset=alt.YOffset("iteration:Q", scale=alt.Scale(zero=False)),
+        panel.scope,
+        panel.strips(runs, panels.BY_ITERATION),
+        title=panel.legend,
+        x=panel.across("percent", f"{metric.label}, in % from the mean of {baseline}"),
+        y=panel.y,
+        yOffset=panel.offset,
         tooltip=marks.run_tooltip(metric.label, name, [share]),
     )
     once = marks.once("runs")
-    layers = alt.layer(
-        marks.margin_band(once, margin_percent), marks.zero_line(once), points
-    )
-    return theme.finish(layers.properties(height=marks.height(scope)))
+    return [marks.margin_band(once, margin_percent), marks.zero_line(once), points]
 
 
 KIND = Kind(of_metric=offers, tables={"runs": rows.runs})

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sparkpub.review.dataset import CampaignData
+from sparkpub.site import sweeps
 from sparkpub.site.publication import (
     Publication,
-    batch_size,
     cell_label,
     run_address,
     samples_address,
@@ -36,8 +36,9 @@ def cell_fields(campaign: CampaignData, cell: tuple[str, str, str]) -> Row:
 
 
 def runs(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
-    """One row per run: `run`, its cell, `iteration, order, status, state, flags, href, started, start_temp, batch`,
-    `samples` where it has telemetry, and a column per metric with a value."""
+    """One row per run: `run`, its cell, `iteration, order, status, state, flags, href, started, start_temp`, what it
+    varies (`sweeps.columns`), `samples` where it has telemetry, and a column per metric with a value."""
+    swept = sweeps.columns(campaign)
     for place, stored in enumerate(campaign.runs, 1):
         record = stored.record
         flags = {
@@ -55,7 +56,7 @@ def runs(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
             "href": run_address(stored),
             "started": record.started.value,
             "start_temp": record.value("gpu_temp_start_celsius"),
-            "batch": batch_size(record),
+            **swept.get(record.cell, {}),
         }
         if record.file("telemetry"):
             row["samples"] = samples_address(stored)
@@ -66,8 +67,8 @@ def runs(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
 
 
 def cells(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
-    """One row per cell and metric: its cell, `metric, n, mean, lo, hi` (95 % interval), `sd, p50, batch`."""
-    batches = {record.cell: batch_size(record) for record in campaign.records}
+    """One row per cell and metric: its cell, `metric, n, mean, lo, hi` (95 % interval), `sd, p50`, what it varies."""
+    swept = sweeps.columns(campaign)
     for metric in publication.metrics(campaign):
         for cell in publication.cells_of(campaign, metric):
             key = (cell.model, cell.environment, cell.workload)
@@ -81,5 +82,5 @@ def cells(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
                 "hi": high,
                 "sd": cell.sd,
                 "p50": cell.p50,
-                "batch": batches.get(key),
+                **swept.get(key, {}),
             }

@@ -58,7 +58,9 @@ def draw(scope: Scope, across: Metric, up: Metric) -> dict[str, Any]:
         marks.rows(scope, "runs", marks.has(across.name), marks.has(up.name))
         .mark_point(size=50, filled=True, opacity=0.75)
         .encode(
-            x=marks.x(across, across.name, zero=False),
+            x=marks.x(
+                across.name, theme.axis_title(across.label, across.unit), zero=False
+            ),
             y=alt.Y(
                 f"{up.name}:Q",
                 title=theme.axis_title(up.label, up.unit),

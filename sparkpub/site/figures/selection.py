@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sparkpub.record.metrics import Metric
 from sparkpub.review.checks import Finding
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.summary import CellStatistic, ComparisonRow
+from sparkpub.site import sweeps
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.rows import Row, Tables
@@ -27,7 +29,8 @@ _RUN_FIELDS = (
     "flags",
     "href",
     "start_temp",
-    "batch",
+    *(axis.name for axis in sweeps.AXES),
+    *(axis.line for axis in sweeps.AXES),
 )
 """What charts read of a run besides its metrics."""
 _PUBLISHED_FIELDS = (
@@ -78,6 +81,16 @@ class Selection:
             row
             for row in self.rows("runs")
             if all(row.get(metric.name) is not None for metric in metrics)
+        ]
+
+    @cached_property
+    def lines(self) -> Sequence[sweeps.Line]:
+        """What the campaign varies, the lines of this part's models and environments."""
+        return [
+            line
+            for line in sweeps.lines(self.campaign)
+            if line.model in self.scope.models
+            and line.environment in self.scope.environments
         ]
 
     def cells(self, metric: Metric) -> list[CellStatistic]:

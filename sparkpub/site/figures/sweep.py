@@ -1,80 +1,302 @@
-"""A metric against requests at once."""
+"""A metric against what a campaign varies: load, length or depth. Every run as a point, the means joined."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from sparkpub.record.metrics import Metric
-from sparkpub.site import sentences
+from sparkpub.record.text import counted, percent, rounded
+from sparkpub.review.statistics.growth import PROPORTIONAL, Growth, Shape, growth
+from sparkpub.review.summary import CellStatistic
+from sparkpub.site import sentences, sweeps
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import cell_table, marks, rows, theme
 from sparkpub.site.figures.altair import alt
-from sparkpub.site.figures.figure import Figure
+from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.kind import Kind, Offer
+from sparkpub.site.figures.rows import Row
 from sparkpub.site.figures.scope import Scope
-from sparkpub.site.figures.selection import Selection
+from sparkpub.site.figures.selection import Selection, published
 from sparkpub.site.publication import slug
+from sparkpub.site.sweeps import Axis, Line
+
+SUFFIXES = {axis.name: f"by-{axis.name}" for axis in sweeps.AXES}
+SUFFIXES[sweeps.LOAD.name] = "sweep"
+"""Name of an axis to the end of its figures' names: `output-throughput-sweep`, `output-throughput-by-depth`."""
+MOST_LINES = 6
+"""So many lines are told apart by colour and shape; further ones are in the table."""
+WIDE_RANGE = 4
+"""From this ratio of the last value to the first on, the axis is logarithmic."""
+MOST_TICKS = 8
+"""So many values have room for their numbers on a phone."""
+VERBS: dict[Shape, str] = {"level": "stays level", "grows": "grows", "falls": "falls"}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A metric along a line of a sweep: the statistics of its cells with a mean, by rising value."""
+
+    line: Line
+    name: str
+    cells: tuple[tuple[float, CellStatistic], ...]
+
+    @property
+    def growth(self) -> Growth:
+        """How the means grow."""
+        return growth([(value, cell.mean) for value, cell in self.cells])
+
+    @property
+    def last(self) -> float:
+        """The mean at the largest value."""
+        return self.cells[-1][1].mean
 
 
 def offers(campaign: Selection, metric: Metric) -> Iterator[Offer]:
-    """`output-throughput-sweep`, where the runs of the campaign handle different numbers of requests at once."""
-    batches = {
-        row["batch"] for row in campaign.rows("runs") if row["batch"] is not None
+    """`output-throughput-sweep` and the like, for each axis along which the metric was measured twice or more."""
+    if not campaign.lines:
+        return
+    for axis in sweeps.AXES:
+        if curves(campaign, axis, metric):
+            name = f"{slug(metric.name)}-{SUFFIXES[axis.name]}"
+            yield name, partial(figure, axis, metric)
+
+
+def curves(selection: Selection, axis: Axis, metric: Metric) -> list[Curve]:
+    """The lines of an axis along which a metric has two means or more; the one that ends best comes first."""
+    lines = [line for line in selection.lines if line.axis is axis]
+    if not lines:
+        return []
+    statistics = {
+        (cell.model, cell.environment, cell.workload): cell
+        for cell in selection.cells(metric)
     }
-    if len(batches) > 1:
-        yield f"{slug(metric.name)}-sweep", partial(figure, metric)
+    found = []
+    for line, name in sweeps.names(lines).items():
+        cells = tuple(
+            (value, statistics[cell])
+            for value, cell in line.points
+            if cell in statistics
+        )
+        if len(cells) > 1:
+            found.append(Curve(line, name, cells))
+    best_first = metric.direction != "lower"
+    return sorted(found, key=lambda curve: curve.last, reverse=best_first)
 
 
-def figure(metric: Metric, selection: Selection, key: str) -> Figure:
-    """What differs, or else the range of the means."""
-    differences = sentences.differences(metric, selection.comparisons(metric))
+def figure(axis: Axis, metric: Metric, selection: Selection, key: str) -> Figure:
+    """What shape the metric has along the axis, and where its knee is."""
+    found = curves(selection, axis, metric)
+    shown = found[:MOST_LINES]
+    subject = (
+        selection.scope,
+        metric,
+        axis,
+        tuple(curve.name for curve in shown),
+        _values(shown),
+        found[0].line.title,
+        _knee(shown),
+    )
     return selection.figure(
         key,
-        Chart(draw, (selection.scope, metric)),
+        Chart(draw, subject),
         {name: selection.rows_about(name, metric) for name in ("runs", "cells")},
-        title=f"{metric.label} against requests at once",
-        says=differences or sentences.means(metric, selection.cells(metric)),
-        **cell_table.details(selection, metric),
+        flagged=metric,
+        title=f"{metric.label} against {found[0].line.word}",
+        says=sentence(metric, found),
+        sample=" ".join(_notes(metric, selection, found)),
+        table=_table(metric, found),
+        rows=published(_runs(metric, selection, found), metric),
+        about=cell_table.about(metric),
     )
 
 
-def draw(scope: Scope, metric: Metric) -> dict[str, Any]:
-    """Rows `runs` as points, means of `cells` joined by lines, one line per model and environment."""
+def _runs(metric: Metric, selection: Selection, found: Sequence[Curve]) -> list[Row]:
+    """The runs of the cells on the lines."""
+    cells = {cell for curve in found for _, cell in curve.line.points}
+    return [
+        row
+        for row in selection.runs_with(metric)
+        if (row["model"], row["environment"], row["workload"]) in cells
+    ]
+
+
+def _notes(
+    metric: Metric, selection: Selection, found: Sequence[Curve]
+) -> Iterator[str]:
+    """How many runs there are, what was held fixed, and how many of the lines are drawn."""
+    runs = _runs(metric, selection, found)
+    cells = [cell for curve in found for _, cell in curve.cells]
+    yield sentences.sample(cells, selection.excluded(runs))
+    held = {curve.line.held for curve in found}
+    if len(held) == 1 and held != {""}:
+        yield f"Fixed: {found[0].line.held}."
+    if len(found) > MOST_LINES:
+        yield f"{MOST_LINES} of {len(found)} lines are drawn, the best at the end; the table has all."
+
+
+def _values(found: Sequence[Curve]) -> tuple[float, ...]:
+    """Every value on the axis."""
+    return tuple(sorted({value for curve in found for value, _ in curve.cells}))
+
+
+def _knee(found: Sequence[Curve]) -> float | None:
+    """The value at the knee of a single line; several lines would need a mark each."""
+    knee = found[0].growth.knee
+    if len(found) > 1 or knee is None:
+        return None
+    return found[0].cells[knee][0]
+
+
+# ---- The sentence ----------------------------------------------------------------------------------------------------
+
+
+def sentence(metric: Metric, found: Sequence[Curve]) -> str:
+    """The shape and the knee of one line in at most 20 words; of several, how many have which shape."""
+    if len(found) > 1:
+        return _several(metric, found)
+    (curve,) = found
+    line, grown = curve.line, curve.growth
+    first, last = grown.points[0], grown.points[-1]
+    ends = f"{metric.rounded(last[1], unit=False)} at {last[0]:,g}"
+    if grown.knee is None:
+        begins = f"{metric.rounded(first[1])} at {line.place(first[0])}"
+        return f"{metric.subject} {_verb(grown)}: {begins}, {ends}."
+    at, there = grown.points[grown.knee]
+    begins = metric.rounded(first[1], unit=False)
+    knee = f"{metric.rounded(there)} at {line.place(at)}, the knee"
+    if grown.shape_before_knee == "level":
+        return f"{metric.subject} stays near {knee}; {ends}."
+    verb = VERBS[grown.shape_before_knee]
+    return f"{metric.subject} {verb} from {begins} to {knee}; {ends}."
+
+
+def _verb(grown: Growth) -> str:
+    """What a line without a knee does."""
+    verb = VERBS[grown.shape]
+    if grown.shape == "level" or grown.factor is None:
+        return verb
+    if grown.shape == "falls" or grown.slope is None:
+        share = percent(abs(100 * (grown.factor - 1)), 0).lstrip("+")
+        return f"{verb} by {share}"
+    if grown.slope < PROPORTIONAL:
+        return f"{verb} less than in proportion"
+    if grown.slope <= 1 / PROPORTIONAL:
+        return f"{verb} in proportion"
+    return f"{verb} faster than in proportion"
+
+
+def _several(metric: Metric, found: Sequence[Curve]) -> str:
+    """The shape that most lines have."""
+    shapes = [curve.growth.shape for curve in found]
+    shape = max(shapes, key=shapes.count)
+    those = [curve.growth for curve in found if curve.growth.shape == shape]
+    which = f"all {len(found)} lines"
+    if len(those) < len(found):
+        which = f"{len(those)} of {counted(len(found), 'line')}"
+    factors = sorted(grown.factor for grown in those if grown.factor is not None)
+    text = f"{metric.subject} {VERBS[shape]} with {found[0].line.word} in {which}"
+    if shape == "level" or not factors:
+        return f"{text}."
+    return f"{text}, to {rounded(factors[0])} to {rounded(factors[-1])} times the first value."
+
+
+# ---- Table and drawing -----------------------------------------------------------------------------------------------
+
+
+def _table(metric: Metric, found: Sequence[Curve]) -> Table:
+    """A row per cell: the value on the axis, n, mean with interval, and how often the first value."""
+    mean = f"Mean ({metric.unit})" if metric.unit else "Mean"
+    across = found[0].line.title
+    head = ("Line", across, "n", mean, "95 % interval", "Against the first")
+    body = []
+    for curve in found:
+        first = curve.cells[0][1].mean
+        for value, cell in curve.cells:
+            times = f"× {rounded(cell.mean / first)}" if first else "n/a"
+            interval = cell_table.interval(metric, cell)
+            middle = metric.format(cell.mean, unit=False)
+            body.append(
+                [curve.name, f"{value:,g}", str(cell.n), middle, interval, times]
+            )
+    return Table(head, body)
+
+
+def draw(
+    scope: Scope,
+    metric: Metric,
+    axis: Axis,
+    names: tuple[str, ...],
+    values: tuple[float, ...],
+    across: str,
+    knee: float | None,
+) -> dict[str, Any]:
+    """Rows `runs` as points, means of `cells` joined. `names` are those of the lines, `values` all on the axis,
+    whose title is `across`. A dashed line marks the knee of a single line. Runs that are not in the figures are hollow.
+    """
+    shown = f"indexof({list(names)!r}, datum.{axis.line}) >= 0"
     title = theme.axis_title(metric.label, metric.unit)
-    x = alt.X(
-        "batch:Q",
-        title="Requests at once (batch size or concurrency)",
-        scale=alt.Scale(type="log", base=2),
-        axis=alt.Axis(format="d"),
-    )
-    points = (
-        marks.rows(scope, "runs", marks.has(metric.name), marks.has("batch"))
-        .mark_point(size=40, filled=True, opacity=0.6)
+    x = _x(axis, across, values)
+    y = alt.Y("value:Q", title=title, scale=alt.Scale(zero=True, nice=True))
+    legend = None
+    if len(names) > 1:
+        legend = "Line"
+    colour = theme.colour(axis.line, names, legend)
+    points = marks.rows(scope, "runs", marks.has(metric.name), shown)
+    runs = (
+        points.transform_calculate(value=f"datum.{metric.name}")
+        .mark_point(size=46, filled=True)
         .encode(
             x=x,
-            y=alt.Y(f"{metric.name}:Q", title=title),
-            color=theme.colour("model", scope.models, "Model"),
-            shape=theme.shape("environment", scope.environments, "Environment"),
+            y=y,
+            color=colour,
+            stroke=alt.Stroke(f"{axis.line}:N", scale=theme.series(names), legend=None),
+            shape=theme.shape(axis.line, names, legend),
+            fillOpacity=marks.counted_opacity(),
             tooltip=marks.run_tooltip(
                 metric.label,
                 metric.name,
-                [alt.Tooltip("batch:Q", title="requests at once")],
+                [alt.Tooltip(f"{axis.name}:Q", title=across)],
             ),
             href=alt.Href("href:N"),
         )
     )
+    means = marks.rows(scope, "cells", marks.about(metric), shown)
     lines = (
-        marks.rows(scope, "cells", marks.about(metric), marks.has("batch"))
+        means.transform_calculate(value="datum.mean")
         .mark_line()
-        .encode(
-            x=x,
-            y=alt.Y("mean:Q", title=title),
-            color=theme.colour("model", scope.models, "Model"),
-            strokeDash=theme.dash("environment", scope.environments),
-            detail=alt.Detail("environment:N"),
-        )
+        .encode(x=x, y=y, color=colour, strokeDash=theme.dash(axis.line, names))
     )
-    return theme.finish(alt.layer(lines, points).properties(height=300))
+    layers = [lines, runs]
+    if knee is not None:
+        layers += _knee_marks(knee)
+    return theme.finish(alt.layer(*layers).properties(height=300))
+
+
+def _x(axis: Axis, across: str, values: Sequence[float]) -> "alt.X":
+    """The axis with a tick at each value: logarithmic where the values span much, and none is zero."""
+    first, last = values[0], values[-1]
+    scale = alt.Scale(zero=False, nice=False, padding=14)
+    if first > 0 and last / first >= WIDE_RANGE:
+        scale = alt.Scale(type="log", base=2, nice=False, padding=14)
+    # A logarithmic axis leaves out numbers that it finds too many, unless their text is an expression.
+    ticks = alt.Axis(
+        labelExpr="format(datum.value, ',')",
+        values=list(values),
+        labelOverlap=len(values) > MOST_TICKS,
+    )
+    return alt.X(f"{axis.name}:Q", title=across, scale=scale, axis=ticks)
+
+
+def _knee_marks(knee: float) -> list["alt.Chart"]:
+    """A dashed line at the knee, with its name."""
+    once = marks.once("cells")
+    rule = once.mark_rule(strokeDash=[3, 3]).encode(x=alt.XDatum(knee))
+    name = once.mark_text(align="right", dx=-5, fontSize=12, color=theme.FAINT)
+    return [
+        rule,
+        name.encode(x=alt.XDatum(knee), y=alt.value(10), text=alt.value("knee")),
+    ]
 
 
 KIND = Kind(of_metric=offers, tables={"runs": rows.runs, "cells": rows.cells})

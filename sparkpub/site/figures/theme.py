@@ -14,6 +14,8 @@ WIDE = 640
 """Width in pixels for which a chart of several views is laid out; other charts leave their width to the drawing."""
 ROW = 34
 """Height of one row of a chart whose y axis lists cells or runs."""
+NARROW_COLUMNS = 2
+"""Of a legend on a phone."""
 SERIES = tuple(f"var(--sp-c{number})" for number in range(1, 7))
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [4, 4], [1, 3])
@@ -72,10 +74,16 @@ CONFIG: dict[str, Any] = {
 
 
 def finish(
-    chart: "alt.LayerChart | alt.FacetChart | alt.VConcatChart",
+    chart: "alt.LayerChart | alt.FacetChart | alt.VConcatChart", *, narrow: bool = False
 ) -> dict[str, Any]:
-    """The chart as a Vega-Lite specification; with the shared look; its data stay named, without rows."""
-    return {**chart.to_dict(validate=False), "config": CONFIG}
+    """The chart as a Vega-Lite specification, with the shared look; its data stay named, without rows.
+
+    `narrow` is for a chart that is laid out for a phone, where a legend has room for two columns.
+    """
+    config = CONFIG
+    if narrow:
+        config = {**CONFIG, "legend": {**CONFIG["legend"], "columns": NARROW_COLUMNS}}
+    return {**chart.to_dict(validate=False), "config": config}
 
 
 def series(domain: Sequence[str]) -> "alt.Scale":

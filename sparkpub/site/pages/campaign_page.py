@@ -1,7 +1,8 @@
 """What the page of a campaign shows: its answer first, then how sure it is, its cells and its figures."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sparkpub.record.metrics import Metric
@@ -9,20 +10,61 @@ from sparkpub.record.text import SPACE, listed, percent, spread
 from sparkpub.review.checks import CHECKS, Finding
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.summary import CellStatistic, ComparisonRow
-from sparkpub.site import sentences
+from sparkpub.site import sentences, sweeps
+from sparkpub.site.figures import panels, pareto, sweep
 from sparkpub.site.figures.library import Library
+from sparkpub.site.figures.selection import Selection
+from sparkpub.site.pages import campaign_kind
+from sparkpub.site.pages.campaign_kind import Asked
 from sparkpub.site.publication import (
     Publication,
+    batch_size,
     cell_keys,
     cell_label,
     one_of_each_check,
+    scope,
     slug,
 )
 
 ANSWERS = BOXES = 4
-"""Leading metrics with a sentence, and with a value box."""
-KINDS = ("meaning", "happened", "evidence", "prose")
+"""Sentences of a campaign's answer, and value boxes."""
+RESULTS = 3
+"""Charts of a comparison's result."""
+SWEPT = 3
+"""Metrics drawn along an axis: the first of all, and of the others what a user waits for first."""
+CHECK_KINDS = ("meaning", "happened", "evidence", "prose")
 """Kinds of checks in the order in which a campaign's problems are listed."""
+LENGTHS = {
+    "depth": "Depth",
+    "input_tokens": "Input tokens",
+    "output_tokens": "Output tokens",
+}
+"""Option of a workload to its column in the table of tests."""
+TOTALLED = ("Requests at once", "Input tokens", "Output tokens")
+"""Columns of which the total number of tokens is made."""
+ALONG = {
+    "load": "Under load",
+    "rate": "At rising request rates",
+    "depth": "With a filled KV cache",
+    "input": "With longer prompts",
+    "output": "With longer answers",
+    "length": "With longer requests",
+}
+"""Name of an axis to the title of what varies along it."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A question of a campaign's page with the placeholders of its figures. `more` are folded, by a summary each."""
+
+    title: str
+    figures: Sequence[str]
+    more: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def anchor(self) -> str:
+        """The address of the section within its page."""
+        return self.title.lower().replace("?", "").replace(" ", "-")
 
 
 def context(
@@ -32,8 +74,10 @@ def context(
     headlines = publication.headlines(campaign)
     models, environments, workloads = campaign.axes
     boxes = [value_box(publication, campaign, metric) for metric in headlines[:BOXES]]
+    question = campaign_kind.asked(publication, campaign)
     return {
         "campaign": campaign,
+        "kind": question.kind,
         "card": card(publication, campaign),
         "answers": answers(publication, campaign),
         "boxes": [box for box in boxes if box is not None],
@@ -44,31 +88,110 @@ def context(
         "workloads": workloads,
         "headlines": headlines,
         "summary": summary(publication, campaign, headlines),
-        "figures": _figures(
-            library, campaign, [slug(metric.name) for metric in headlines]
-        ),
+        "tests": tests(campaign, question),
+        "answering": _answering(publication, library, campaign, question),
+        "asking": _asking(publication, library, campaign, question),
     }
 
 
-def _figures(
+def _answering(
+    publication: Publication,
+    library: Library,
+    campaign: CampaignData,
+    question: Asked,
+) -> list[Section]:
+    """The sections that answer what the campaign asks, before the table of all cells."""
+    leading = [slug(metric.name) for metric in publication.headlines(campaign)]
+    found: list[Section] = []
+    if question.compares:
+        found.append(_result(publication, library, campaign, leading))
+        comparison = _place(library, campaign, "comparison")
+        found.append(Section("Is the difference real?", comparison))
+    if question.ranks:
+        found.append(_ranking(library, campaign, leading))
+    if question.sweeps:
+        found += _along(publication, library, campaign)
+    return [section for section in found if section.figures]
+
+
+def _result(
+    publication: Publication,
+    library: Library,
+    campaign: CampaignData,
+    leading: Sequence[str],
+) -> Section:
+    """Every run of the first leading metrics; of a single workload that is compared beside others, its runs alone."""
+    first = _place(library, campaign, *[f"{name}-relative" for name in leading[:1]])
+    rest = leading[: RESULTS - len(first)]
+    compared = {
+        row.workload
+        for metric in publication.headlines(campaign)
+        for row in publication.comparisons_of(campaign, metric)
+    }
+    if len(compared) == 1 and len(campaign.axes[2]) > 1:
+        every_run = library.place_known(campaign, rest, workload=compared.pop())
+    else:
+        every_run = _place(library, campaign, *rest)
+    return Section("The result", [*first, *every_run])
+
+
+def _ranking(
     library: Library, campaign: CampaignData, leading: Sequence[str]
-) -> dict[str, list[str]]:
-    """Placeholders by section; `leading` are the slugs of the leading metrics."""
+) -> Section:
+    """Bars of the first two leading metrics; workloads for which a chart has no room are folded, a chart each."""
+    bars = [f"{name}-bars" for name in leading[:2]]
+    more = {}
+    for workload in panels.without_room(campaign):
+        placed = library.place_known(campaign, bars[:1], workload=workload)
+        more.update({f"{workload}": figure for figure in placed})
+    return Section("Ranking", _place(library, campaign, *bars), more)
 
-    def place(*names: str) -> list[str]:
-        return library.place_known(campaign, names)
 
-    relative = place(*[f"{name}-relative" for name in leading[:1]])
-    waits = [name for name in leading[1:] if "latency" in name or "ttft" in name]
-    return {
-        "result": [*relative, *place(*leading[: 3 - len(relative)])],
-        "comparison": place("comparison"),
-        "sweep": place(*[f"{name}-sweep" for name in leading]),
-        "against": place(*[f"{name}-against-{leading[0]}" for name in waits[:1]]),
-        "order": place(*[f"{name}-order" for name in leading[:2]]),
-        "memory": place("memory-ledger", "kv-cache-against-peak-memory"),
-        "time": place("gpu-utilisation"),
-    }
+def _along(
+    publication: Publication, library: Library, campaign: CampaignData
+) -> Iterator[Section]:
+    """A section for each axis that the campaign varies; with the load, what machine and user get of it."""
+    headlines = publication.headlines(campaign)
+    # What a user waits for goes before memory and energy.
+    others = sorted(headlines[1:], key=lambda metric: not metric.distribution)
+    leading = [slug(metric.name) for metric in (*headlines[:1], *others)][:SWEPT]
+    for axis in sweeps.AXES:
+        names = [f"{name}-{sweep.SUFFIXES[axis.name]}" for name in leading]
+        figures = _place(library, campaign, *names)
+        if axis is sweeps.LOAD:
+            figures[1:1] = _place(library, campaign, pareto.NAME)
+        yield Section(ALONG[axis.name], figures)
+
+
+def _asking(
+    publication: Publication,
+    library: Library,
+    campaign: CampaignData,
+    question: Asked,
+) -> list[Section]:
+    """The sections for who wants to know more, after the table of all cells."""
+    headlines = publication.headlines(campaign)
+    leading = [slug(metric.name) for metric in headlines]
+    waits = [slug(metric.name) for metric in headlines[1:] if metric.distribution]
+    found = []
+    if question.compares:
+        against = [f"{name}-against-{leading[0]}" for name in waits[:1]]
+        found.append(
+            Section("Throughput and latency", _place(library, campaign, *against))
+        )
+    memory = ("memory-ledger", "kv-cache-against-peak-memory")
+    order = [f"{name}-order" for name in leading[:2]]
+    found += [
+        Section("Where memory goes", _place(library, campaign, *memory)),
+        Section("Does order matter?", _place(library, campaign, *order)),
+        Section("The GPU over time", _place(library, campaign, "gpu-utilisation")),
+    ]
+    return [section for section in found if section.figures]
+
+
+def _place(library: Library, campaign: CampaignData, *names: str) -> list[str]:
+    """Placeholders of those of these figures that the campaign has."""
+    return library.place_known(campaign, names)
 
 
 def card(publication: Publication, campaign: CampaignData) -> dict[str, Any]:
@@ -97,16 +220,77 @@ def card(publication: Publication, campaign: CampaignData) -> dict[str, Any]:
 
 
 def answers(publication: Publication, campaign: CampaignData) -> list[str]:
-    """One sentence per leading metric, comparisons first."""
-    found = []
+    """What the campaign found out, by leading metric: what differs, what shape it has, which is best."""
+    whole = Selection(publication, campaign, scope(campaign), {}, {})
+    compared, grown, ranked = [], [], []
     for metric in publication.headlines(campaign)[:ANSWERS]:
-        text = sentences.differences(
-            metric, publication.comparisons_of(campaign, metric)
-        )
+        rows = publication.comparisons_of(campaign, metric)
+        shape = _shape(whole, metric)
+        if rows:
+            compared.append(sentences.differences(metric, rows))
+        if shape:
+            grown.append(shape)
         cells = publication.cells_of(campaign, metric)
-        if text or cells:
-            found.append(text or sentences.means(metric, cells))
-    return found
+        if cells and not rows and not shape:
+            ranked.append(sentences.means(metric, cells))
+    mixed = [*compared[:1], *grown[:1], *compared[1:], *grown[1:], *ranked]
+    return mixed[:ANSWERS]
+
+
+def _shape(whole: Selection, metric: Metric) -> str:
+    """How a metric grows along the first axis with a shape, empty without one."""
+    if sweeps.has_a_shape(whole.lines):
+        for axis in sweeps.AXES:
+            found = sweep.curves(whole, axis, metric)
+            if sweeps.has_a_shape([curve.line for curve in found]):
+                return sweep.sentence(metric, found)
+    return ""
+
+
+@dataclass(frozen=True)
+class Tests:
+    """What the workloads of a sweep ask for, as the study lists its tests: column heads, and workload to values."""
+
+    heads: tuple[str, ...] = ()
+    rows: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
+
+
+def tests(campaign: CampaignData, question: Asked) -> Tests:
+    """The options that differ between the workloads of a sweep; where load and lengths are known, the tokens of all
+    requests at once as well. Empty for a campaign that sweeps nothing."""
+    if not question.sweeps:
+        return Tests()
+    asked: dict[str, Mapping[str, Any]] = {}
+    loads: dict[str, int | None] = {}
+    for record in campaign.records:
+        asked.setdefault(record.workload, record.requested.workload)
+        loads.setdefault(record.workload, batch_size(record))
+    columns: dict[str, list[float | None]] = {"Requests at once": list(loads.values())}
+    for option, head in LENGTHS.items():
+        columns[head] = [_number(options.get(option)) for options in asked.values()]
+    columns["Total tokens"] = [
+        _product(*values)
+        for values in zip(*(columns[head] for head in TOTALLED), strict=True)
+    ]
+    shown = {head: column for head, column in columns.items() if _says(column)}
+    rows = dict(zip(asked, zip(*shown.values(), strict=True), strict=False))
+    return Tests(tuple(shown), rows)
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _product(load: float | None, put: float | None, got: float | None) -> float | None:
+    """Tokens of all requests at once."""
+    if load is None or put is None or got is None:
+        return None
+    return load * (put + got)
+
+
+def _says(column: Sequence[float | None]) -> bool:
+    """Whether a column has a value in every row."""
+    return bool(column) and None not in column
 
 
 def value_box(
@@ -130,13 +314,14 @@ def value_box(
         return None
     choose = min if metric.direction == "lower" else max
     best = choose(cells, key=lambda cell: cell.mean)
+    where = cell_label(campaign, (best.model, best.environment, best.workload))
     return {
         "metric": metric,
         "href": href,
         "value": metric.format(best.mean),
         "verdict": "",
         "verdicts": {},
-        "note": f"best mean: {best.model}, {best.environment}, n = {best.n}",
+        "note": f"best mean: {where}, n = {best.n}",
     }
 
 
@@ -165,7 +350,9 @@ def problems(publication: Publication, campaign: CampaignData) -> list[dict[str,
             groups.setdefault(finding.check, []).append(finding)
 
     def place(check: str) -> tuple[bool, int]:
-        return groups[check][0].severity != "error", KINDS.index(CHECKS[check].kind)
+        return groups[check][0].severity != "error", CHECK_KINDS.index(
+            CHECKS[check].kind
+        )
 
     return [
         {

@@ -33,6 +33,7 @@ from sparkpub.site.figures import (
     ledger,
     order,
     overlay,
+    pareto,
     relative,
     scatter,
     strip,
@@ -40,10 +41,14 @@ from sparkpub.site.figures import (
     telemetry,
 )
 from sparkpub.site.figures.figure import Figure, Table
+from sparkpub.site.figures.forest import Group
 from sparkpub.site.figures.kind import Kind, Offer
 from sparkpub.site.figures.library import Library
+from sparkpub.site.figures.panels import Layout
+from sparkpub.site.figures.pareto import Rates
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.figures.selection import Selection
+from sparkpub.site.sweeps import LOAD
 
 CUT = Scope(
     "c", ("m", "n"), ("native", "container"), ("w",), ("m · native", "m · container")
@@ -67,7 +72,8 @@ ROWS: dict[str, list[dict[str, Any]]] = {
             "flags": "",
             "href": "runs/r/",
             "start_temp": 40,
-            "batch": 2**i,
+            "load": 2.0**i,
+            "load_line": "m",
             PEAK.name: 70.0 + i,
             CACHE.name: 40.0 - i,
         }
@@ -81,8 +87,21 @@ ROWS: dict[str, list[dict[str, Any]]] = {
             "mean": 72.0,
             "lo": 69.5,
             "hi": 74.5,
-            "batch": 2,
+            "load": 2.0,
+            "load_line": "m",
         }
+    ],
+    "pareto": [
+        {
+            **AXES,
+            "load": 2.0**i,
+            "load_line": "m",
+            "n": 1,
+            "machine": 100.0 * i,
+            "user": 50.0 - i,
+            "front": i < 3,
+        }
+        for i in (1, 2, 3)
     ],
     "trends": [
         {**AXES, "metric": PEAK.name, "end": end, "order": at, "value": 70.0 + at}
@@ -92,6 +111,8 @@ ROWS: dict[str, list[dict[str, Any]]] = {
         {
             **AXES,
             "label": "m",
+            "metric": PEAK.name,
+            "place": 0,
             "percent": 44.0,
             "lo": 40.0,
             "hi": 48.0,
@@ -133,21 +154,33 @@ ROWS: dict[str, list[dict[str, Any]]] = {
     "samples": [{"signal": "GPU power", "t": t, "value": 50.0 + t} for t in range(5)],
     "phases": [{"name": "measure", "start": 1, "end": 4}],
 }
+ROOM = Layout("model", (("w", ("m",)),), 24, ("native", "container"))
+PAIRS = Layout("pair", (("w", ("m, native", "m, container")),), 24, ("native",))
+GROUPS = (Group(PEAK.name, PEAK.label, ("m",)),)
+SWEEP = (CUT, PEAK, LOAD, ("m",), (2.0, 4.0, 8.0), "Concurrency", 4.0)
 CHARTS = {
-    "strip": Chart(strip.draw, (CUT, PEAK)),
-    "bars": Chart(bars.draw, (CUT, PEAK)),
-    "box": Chart(box.draw, (CUT, PEAK)),
+    "strip": Chart(strip.draw, (CUT, PEAK, ROOM)),
+    "bars": Chart(bars.draw, (CUT, PEAK, ROOM)),
+    "box": Chart(box.draw, (CUT, PEAK, ROOM)),
     "order": Chart(order.draw, (CUT, PEAK)),
-    "sweep": Chart(sweep.draw, (CUT, PEAK)),
+    "sweep": Chart(sweep.draw, SWEEP),
+    "pareto": Chart(pareto.draw, (CUT, Rates(PEAK, CACHE), "Concurrency", ("m",))),
     "scatter": Chart(scatter.draw, (CUT, PEAK, CACHE)),
-    "relative": Chart(relative.draw, (CUT, PEAK, "native", 1.0)),
-    "forest": Chart(forest.draw, (CUT, 1.0)),
-    "ledger": Chart(ledger.draw, (CUT, ("KV cache", "free"))),
-    "coverage": Chart(coverage.draw, (CUT,)),
+    "relative": Chart(relative.draw, (CUT, PEAK, ROOM, "native", 1.0)),
+    "forest": Chart(forest.draw, (CUT, GROUPS, 24, 1.0)),
+    "ledger": Chart(ledger.draw, (CUT, ("KV cache", "free"), PAIRS)),
+    "coverage": Chart(coverage.draw, (CUT, PAIRS)),
     "heat": Chart(heat.draw, (CUT,)),
     "telemetry": Chart(telemetry.draw, ((("GPU power", "W"),),)),
 }
-MARKS = {"strip": 3, "relative": 3, "order": 3, "scatter": 3, "sweep": 3}
+MARKS = {
+    "strip": 3,
+    "relative": 3,
+    "order": 3,
+    "scatter": 3,
+    "sweep": 3,
+    "pareto": 3,
+}
 
 
 def compiled(kind: str, rows: dict[str, list[dict[str, Any]]] = ROWS) -> Compiled:
@@ -220,7 +253,7 @@ def test_a_new_kind_is_one_module_and_one_line(
 
     def figure(selection: Selection, key: str) -> Figure:
         rows = selection.rows("counts")
-        chart = Chart(bars.draw, (selection.scope, PEAK))
+        chart = Chart(bars.draw, (selection.scope, PEAK, ROOM))
         return selection.figure(
             key,
             chart,
@@ -247,21 +280,31 @@ def test_a_new_kind_is_one_module_and_one_line(
     )
 
 
-@pytest.mark.parametrize("kind", ["forest", "ledger"])
-def test_on_a_phone_names_stand_above_their_rows_and_leave_the_plot_its_width(
-    kind: str,
+LONG = "a-model-with-a-long-name"
+
+
+@pytest.mark.parametrize(
+    ("draw", "subject"),
+    [
+        (forest.draw, ((Group(PEAK.name, PEAK.label, (LONG,)),), 24, 1.0)),
+        (ledger.draw, (("KV cache",), Layout("model", (("w", (LONG,)),), 24, ("native",)))),
+        (strip.draw, (PEAK, Layout("model", (("w", (LONG,)),), 24, ("native",)))),
+    ],
+)
+def test_on_a_phone_long_names_stand_above_their_rows_and_leave_the_plot_its_width(
+    draw: Any, subject: tuple[Any, ...]
 ) -> None:
-    wide = CHARTS[kind]
-    narrow = Chart(wide.draw, (*wide.subject, True))
+    scope = Scope("c", (LONG,), ("native", "container"), ("w",), (LONG,))
+    wide = Chart(draw, (scope, *subject))
+    narrow = Chart(draw, (scope, *subject, True))
     alt.Chart.from_dict(narrow.specification()).to_dict()
-    name = "a model with a long name · native"
     rows = {
-        table: [{**row, "label": name, "cell": name} for row in found]
+        table: [{**row, "label": LONG, "model": LONG} for row in found]
         for table, found in ROWS.items()
     }
-    drawn = compile_chart(Job(kind, wide, rows, narrow))
-    assert f">{name}<" in drawn.svg_wide
-    assert f">{name}<" in drawn.svg_narrow
+    drawn = compile_chart(Job("k", wide, rows, narrow))
+    assert f">{LONG}<" in drawn.svg_wide
+    assert f">{LONG}<" in drawn.svg_narrow
     beside, below = (
         int(re.search(r"translate\((\d+)", svg)[1])  # type: ignore[index]
         for svg in (drawn.svg_wide, drawn.svg_narrow)

@@ -1,0 +1,257 @@
+"""Throughput of the machine against throughput per user, along the load: what can be had of both at once."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sparkpub.record.metrics import Metric
+from sparkpub.record.text import counted, rounded
+from sparkpub.review.dataset import CampaignData
+from sparkpub.review.statistics.growth import growth
+from sparkpub.review.summary import CellStatistic
+from sparkpub.site import sentences, sweeps
+from sparkpub.site.drawing.chart import Chart
+from sparkpub.site.figures import marks, theme
+from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.figure import Figure, Table
+from sparkpub.site.figures.kind import Kind, Offer
+from sparkpub.site.figures.rows import Row, cell_fields, runs
+from sparkpub.site.figures.scope import Scope
+from sparkpub.site.figures.selection import Selection
+from sparkpub.site.publication import Publication
+
+TABLE = "pareto"
+NAME = "pareto-front"
+MILLISECONDS = 1000
+MOST_LINES = 6
+"""So many lines are told apart by colour and shape; further ones are in the table."""
+LINE = sweeps.LOAD.line
+
+
+@dataclass(frozen=True)
+class Rates:
+    """The two metrics that give the rate of the machine and of one user, in tok/s or in ms per token."""
+
+    machine: Metric
+    user: Metric
+
+    @property
+    def inverted(self) -> bool:
+        """Whether the user's rate is the inverse of a time per token."""
+        return self.user.unit == "ms"
+
+    def of_user(self, value: float) -> float:
+        """The user's rate in tok/s."""
+        return MILLISECONDS / value if self.inverted else value
+
+    @property
+    def user_title(self) -> str:
+        """What stands beside the axis."""
+        if self.inverted:
+            return f"Per user: 1000 / {self.user.within_sentence} (tok/s)"
+        return theme.axis_title(self.user.label, self.user.unit)
+
+
+def rates(publication: Publication, campaign: CampaignData) -> Rates | None:
+    """The metrics of a campaign that give both rates; a measured rate of a user goes before a time per token."""
+    metrics = publication.metrics(campaign)
+    machine = [metric for metric in metrics if metric.rate_of == "machine"]
+    users = [metric for metric in metrics if metric.rate_of == "user"]
+    users.sort(key=lambda metric: metric.unit == "ms")
+    if not machine or not users:
+        return None
+    return Rates(machine[0], users[0])
+
+
+def offers(campaign: Selection) -> Iterator[Offer]:
+    """`pareto-front`, where a line of the load has both rates at two points or more."""
+    if campaign.rows(TABLE):
+        yield NAME, figure
+
+
+def pareto(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
+    """One row per cell on a line of the load with both rates: its cell, `load, load_line, n`, `machine` and `user` in
+    tok/s, and `front`: whether no cell of the same model has more of both."""
+    both = rates(publication, campaign)
+    if both is None:
+        return
+    machine = _means(publication.cells_of(campaign, both.machine))
+    user = _means(publication.cells_of(campaign, both.user))
+    lines = [line for line in sweeps.lines(campaign) if line.axis is sweeps.LOAD]
+    found: list[Row] = []
+    for line, name in sweeps.names(lines).items():
+        cells = [cell for _, cell in line.points if cell in machine and cell in user]
+        if len(cells) < 2:
+            continue
+        loads = {cell: load for load, cell in line.points}
+        for cell in cells:
+            found.append(
+                {
+                    **cell_fields(campaign, cell),
+                    sweeps.LOAD.name: loads[cell],
+                    LINE: name,
+                    "n": machine[cell].n,
+                    "machine": machine[cell].mean,
+                    "user": both.of_user(user[cell].mean),
+                }
+            )
+    for row in found:
+        yield {**row, "front": not any(_beats(other, row) for other in found)}
+
+
+def _means(
+    cells: Sequence[CellStatistic],
+) -> dict[tuple[str, str, str], CellStatistic]:
+    """Cell to its statistics, those above zero: a rate of zero has no inverse."""
+    return {
+        (cell.model, cell.environment, cell.workload): cell
+        for cell in cells
+        if cell.mean > 0
+    }
+
+
+def _beats(other: Row, row: Row) -> bool:
+    """Whether another cell of the same model has at least as much of both rates, and more of one."""
+    if other["model"] != row["model"]:
+        return False
+    ahead = [float(other[rate] - row[rate]) for rate in ("machine", "user")]
+    return min(ahead) >= 0 and max(ahead) > 0
+
+
+def figure(selection: Selection, key: str) -> Figure:
+    """What machine and user get at the knee, or at both ends."""
+    both = rates(selection.publication, selection.campaign)
+    assert both is not None, "offered only where there are rows"
+    shown = selection.rows(TABLE)
+    lines = tuple(dict.fromkeys(row[LINE] for row in shown))
+    line = next(line for line in selection.lines if line.axis is sweeps.LOAD)
+    cells = [
+        cell
+        for cell in selection.cells(both.machine)
+        if any(row["workload"] == cell.workload for row in shown)
+    ]
+    notes = [sentences.sample(cells, {}), "Filled points are on the Pareto front."]
+    if len(lines) > MOST_LINES:
+        notes.append(
+            f"{MOST_LINES} of {len(lines)} lines are drawn; the table has all."
+        )
+    subject = (selection.scope, both, line.title, lines[:MOST_LINES])
+    return selection.figure(
+        key,
+        Chart(draw, subject),
+        {
+            TABLE: shown,
+            "runs": selection.rows_about("runs", both.machine, both.user),
+        },
+        title="Throughput of the machine against throughput per user",
+        says=_sentence(shown, line),
+        sample=" ".join(notes),
+        table=_table(shown, line.title),
+        rows=shown,
+    )
+
+
+def _sentence(shown: Sequence[Row], line: sweeps.Line) -> str:
+    """One line: both rates at the knee and at the end. Several: how many cells are on the front."""
+    if len({row[LINE] for row in shown}) > 1:
+        on_front = sum(row["front"] for row in shown)
+        return (
+            f"{on_front} of {counted(len(shown), 'cell')} are on the Pareto front: "
+            f"no other gives machine and user more."
+        )
+    ordered = sorted(shown, key=lambda row: float(row["load"]))
+    knee = growth([(row["load"], row["machine"]) for row in ordered]).knee
+    first, last = ordered[0 if knee is None else knee], ordered[-1]
+    mark = "" if knee is None else ", the knee"
+    return (
+        f"At {line.place(first['load'])}{mark}, the machine makes {rounded(first['machine'])} tok/s "
+        f"and each user gets {rounded(first['user'])}; "
+        f"at {last['load']:,g}, {rounded(last['machine'])} and {rounded(last['user'])}."
+    )
+
+
+def _table(shown: Sequence[Row], across: str) -> Table:
+    body = []
+    for row in shown:
+        body.append(
+            [
+                row[LINE],
+                f"{row['load']:,g}",
+                rounded(row["machine"], 4),
+                rounded(row["user"], 4),
+                "yes" if row["front"] else "no",
+            ]
+        )
+    head = ("Line", across, "Machine (tok/s)", "Per user (tok/s)", "On the front")
+    return Table(head, body)
+
+
+def draw(
+    scope: Scope, both: Rates, across: str, names: tuple[str, ...]
+) -> dict[str, Any]:
+    """Rows `pareto` joined in order of the load, which stands beside each; runs as faint points.
+
+    What is on the front is filled. `names` are those of the lines, `across` what the load is.
+    """
+    shown = f"indexof({list(names)!r}, datum.{LINE}) >= 0"
+    x = alt.X("user:Q", title=both.user_title, scale=alt.Scale(zero=True, nice=True))
+    title = theme.axis_title(f"{both.machine.label} of the machine", both.machine.unit)
+    y = alt.Y("machine:Q", title=title, scale=alt.Scale(zero=True, nice=True))
+    legend = "Line" if len(names) > 1 else None
+    colour = theme.colour(LINE, names, legend)
+    user = f"datum.{both.user.name}"
+    if both.inverted:
+        user = f"{MILLISECONDS} / {user}"
+    each_run = (
+        marks.rows(
+            scope,
+            "runs",
+            marks.has(both.user.name),
+            marks.has(both.machine.name),
+            "datum.state === 'counted'",
+            shown,
+        )
+        .transform_calculate(user=user, machine=f"datum.{both.machine.name}")
+        .mark_point(size=24, filled=True, opacity=0.35)
+        .encode(
+            x=x,
+            y=y,
+            color=colour,
+            tooltip=marks.run_tooltip(both.machine.label, "machine"),
+            href=alt.Href("href:N"),
+        )
+    )
+    cells = marks.rows(scope, TABLE, shown)
+    line = cells.mark_line().encode(
+        x=x,
+        y=y,
+        order=alt.Order("load:Q"),
+        color=colour,
+        strokeDash=theme.dash(LINE, names),
+    )
+    points = cells.mark_point(size=70, filled=True, opacity=1).encode(
+        x=x,
+        y=y,
+        color=colour,
+        stroke=alt.Stroke(f"{LINE}:N", scale=theme.series(names), legend=None),
+        shape=theme.shape(LINE, names, legend),
+        fillOpacity=alt.condition("datum.front", alt.value(1), alt.value(0)),
+        tooltip=marks.tooltip("cell", "load", "machine", "user", "n"),
+    )
+    loads = cells.mark_text(align="left", dx=8, dy=-8, fontSize=12).encode(
+        x=x, y=y, text=alt.Text("load:Q", format=",")
+    )
+    chart = alt.layer(line, each_run, points, loads).properties(
+        height=300,
+        title=alt.TitleParams(
+            f"{across} beside each point",
+            anchor="start",
+            fontSize=12,
+            fontWeight="normal",
+            color=theme.FAINT,
+        ),
+    )
+    return theme.finish(chart)
+
+
+KIND = Kind(of_campaign=offers, tables={TABLE: pareto, "runs": runs})

@@ -1,0 +1,284 @@
+"""What a campaign varies: lines of cells that differ in one thing alone, the load, a length or the depth."""
+
+import json
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sparkpub.record.record import Record
+from sparkpub.review.dataset import CampaignData
+
+Cell = tuple[str, str, str]
+"""Model, environment and workload."""
+Options = Mapping[str, Any]
+"""What a run's workload was asked for."""
+
+SHOWS_A_SHAPE = 3
+"""Points of a line from which on it has a shape; two only differ."""
+AMOUNTS = frozenset(
+    {
+        "requests",
+        "batches",
+        "repetitions",
+        "iterations",
+        "runs",
+        "warmup",
+        "max_num_tokens",
+        "max_seq_len",
+        "kv_cache_tokens",
+        "executable",
+        "port",
+        "start_seconds",
+    }
+)
+"""Options that say how much is measured, and how much room there is: no part of what is measured."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Something that sweeps vary. `options` are its names in workloads, of which the first one that differs counts;
+    with `summed` they go up together, and their sum counts. `default` is the value of a workload without the option.
+    `word` names it within a sentence, `place` a value of it.
+    """
+
+    name: str
+    title: str
+    word: str
+    place: str
+    options: tuple[str, ...]
+    summed: bool = False
+    default: float | None = None
+
+    @property
+    def line(self) -> str:
+        """The column of tables that names the line to which a row belongs."""
+        return f"{self.name}_line"
+
+
+LOAD = Axis(
+    "load",
+    "Requests at once",
+    "requests at once",
+    "{} requests at once",
+    ("concurrency", "max_concurrency", "batch_size", "max_batch_size"),
+)
+AXES = (
+    LOAD,
+    Axis(
+        "rate",
+        "Requests per second asked for",
+        "request rate",
+        "{} requests/s",
+        ("request_rate",),
+    ),
+    Axis(
+        "depth",
+        "Tokens already in the KV cache",
+        "depth",
+        "depth {}",
+        ("depth",),
+        default=0.0,
+    ),
+    Axis(
+        "input",
+        "Input tokens of a request",
+        "input length",
+        "{} input tokens",
+        ("input_tokens",),
+    ),
+    Axis(
+        "output",
+        "Output tokens of a request",
+        "output length",
+        "{} output tokens",
+        ("output_tokens",),
+    ),
+    Axis(
+        "length",
+        "Tokens of a request, input and output",
+        "length",
+        "{} tokens",
+        ("input_tokens", "output_tokens"),
+        summed=True,
+    ),
+)
+WORDS = {
+    "concurrency": "concurrency",
+    "max_concurrency": "concurrency",
+    "batch_size": "batch size",
+    "max_batch_size": "batch size",
+}
+"""Option to its word in a sentence, where an axis has several."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Cells of one model in one environment that differ on an axis alone: (value, cell) by rising value.
+
+    `option` is the workload's name of what varies, `fixed` are the options that the cells have in common.
+    """
+
+    axis: Axis
+    option: str
+    model: str
+    environment: str
+    points: tuple[tuple[float, Cell], ...]
+    fixed: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def word(self) -> str:
+        """What varies, within a sentence: `concurrency`."""
+        return WORDS.get(self.option, self.axis.word)
+
+    @property
+    def title(self) -> str:
+        """What varies, beside an axis: `Concurrency`."""
+        word = WORDS.get(self.option, self.axis.title)
+        return word[:1].upper() + word[1:]
+
+    def place(self, value: float) -> str:
+        """A value of what varies, within a sentence: `concurrency 32`, `640 tokens`."""
+        if self.option in WORDS:
+            return f"{self.word} {value:,g}"
+        return self.axis.place.format(f"{value:,g}")
+
+    @property
+    def held(self) -> str:
+        """What does not vary, for a reader: `input tokens 512, output tokens 128`."""
+        parts = [" ".join(option).strip() for option in self.fixed]
+        return ", ".join(parts).replace("_", " ")
+
+
+def lines(campaign: CampaignData) -> tuple[Line, ...]:
+    """Every line of a campaign, axis by axis."""
+    found: list[Line] = []
+    options = {record.cell: _options(record) for record in campaign.records}
+    declared = campaign.matrix.workloads.keys() if campaign.matrix else frozenset()
+    for axis in AXES:
+        groups = _groups(axis, options, declared)
+        for (model, environment, rest), cells in groups.items():
+            line = _line(axis, options, cells)
+            if line is not None:
+                option, points = line
+                found.append(
+                    Line(axis, option, model, environment, points, _fixed(rest))
+                )
+    return tuple(found)
+
+
+def has_a_shape(found: Sequence[Line]) -> bool:
+    """Whether one of the lines has points enough to show how something grows."""
+    return any(len(line.points) >= SHOWS_A_SHAPE for line in found)
+
+
+def names(found: Sequence[Line]) -> dict[Line, str]:
+    """Line to what tells it from the others of its axis: model, environment and other options, where they differ."""
+    several_models = len({line.model for line in found}) > 1
+    several_environments = len({line.environment for line in found}) > 1
+    named = {}
+    for line in found:
+        parts = [line.model] if several_models else []
+        if several_environments:
+            parts.append(line.environment)
+        for option in line.fixed:
+            if any(option not in other.fixed for other in found):
+                parts.append(" ".join(option).replace("_", " ").strip())
+        named[line] = ", ".join(parts) or line.model
+    return named
+
+
+def columns(campaign: CampaignData) -> dict[Cell, dict[str, float | str]]:
+    """Cell to its columns in tables: for each axis on a line of which it lies, the value and the name of the line."""
+    found: dict[Cell, dict[str, float | str]] = {}
+    every = lines(campaign)
+    for axis in AXES:
+        named = names([line for line in every if line.axis is axis])
+        for line, name in named.items():
+            for value, cell in line.points:
+                columns_of_cell = found.setdefault(cell, {})
+                columns_of_cell[axis.name] = value
+                columns_of_cell[axis.line] = name
+    return found
+
+
+def _options(record: Record) -> Options:
+    """The options that say what a run measured."""
+    asked = record.requested.workload
+    return {name: value for name, value in asked.items() if name not in AMOUNTS}
+
+
+def _groups(
+    axis: Axis, options: Mapping[Cell, Options], declared: Container[str]
+) -> dict[tuple[str, str, str], list[Cell]]:
+    """(model, environment, everything else as JSON) to the cells that have these in common.
+
+    What a matrix does not declare was imported, and only the workload's name may say what else it varied:
+    `pp64-d16-t2`. What is left of that name, without the parts that the axis explains, is part of everything else.
+    """
+    groups: dict[tuple[str, str, str], list[Cell]] = {}
+    for cell, asked in options.items():
+        model, environment, workload = cell
+        rest = {
+            name: value for name, value in asked.items() if name not in axis.options
+        }
+        if axis.summed:
+            rest["ratio"] = _ratio(axis, asked)
+        if workload not in declared:
+            rest[""] = _rest_of_name(workload, axis, asked)
+        key = (model, environment, json.dumps(rest, sort_keys=True, default=str))
+        groups.setdefault(key, []).append(cell)
+    return groups
+
+
+def _ratio(axis: Axis, asked: Options) -> str:
+    """How the summed options stand to each other; the options themselves where one is missing."""
+    first, second = (asked.get(name) for name in axis.options)
+    if isinstance(first, int) and isinstance(second, int) and first and second:
+        return f"{first / second:.3f}"
+    return f"{first}:{second}"
+
+
+def _rest_of_name(workload: str, axis: Axis, asked: Options) -> str:
+    """The parts of a workload's name that do not end in a value of the axis."""
+    values = tuple(str(asked.get(name)) for name in axis.options)
+    kept = []
+    for part in workload.split("-"):
+        digits = part.lstrip("abcdefghijklmnopqrstuvwxyz")
+        if digits not in values:
+            kept.append(part)
+    return "-".join(kept)
+
+
+def _line(
+    axis: Axis, options: Mapping[Cell, Options], cells: Sequence[Cell]
+) -> tuple[str, tuple[tuple[float, Cell], ...]] | None:
+    """What varies and the points, None where fewer than two values are known or two cells share one."""
+    for option in axis.options:
+        points = list(_points(axis, option, options, cells))
+        values = {value for value, _ in points}
+        if len(values) > 1:
+            return (
+                (option, tuple(sorted(points))) if len(values) == len(points) else None
+            )
+    return None
+
+
+def _points(
+    axis: Axis, option: str, options: Mapping[Cell, Options], cells: Sequence[Cell]
+) -> Iterator[tuple[float, Cell]]:
+    for cell in cells:
+        wanted = axis.options if axis.summed else (option,)
+        values = [options[cell].get(name, axis.default) for name in wanted]
+        numbers = [value for value in values if isinstance(value, int | float)]
+        if len(numbers) == len(wanted) and (axis.default == 0 or min(numbers) > 0):
+            yield float(sum(numbers)), cell
+
+
+def _fixed(rest: str) -> tuple[tuple[str, str], ...]:
+    """Name and value of the options that are numbers, words or switches."""
+    options = json.loads(rest)
+    return tuple(
+        (name, str(value))
+        for name, value in options.items()
+        if isinstance(value, str | int | float) and name not in ("ratio", "type")
+    )

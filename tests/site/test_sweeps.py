@@ -1,0 +1,193 @@
+"""What a campaign varies, found from what its workloads were asked for."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkpub.record.campaign import Campaign
+from sparkpub.record.record import Requested
+from sparkpub.record.store import Stored
+from sparkpub.review.dataset import CampaignData
+from sparkpub.site import sweeps
+from tests.building import a_record
+
+LLAMA = {"type": "llama-bench", "input_tokens": 512, "output_tokens": 128}
+SERVE = {"type": "vllm-bench", "mode": "serve", "input_tokens": 512}
+
+
+def a_campaign(
+    workloads: Mapping[str, Mapping[str, Any]],
+    *,
+    models: tuple[str, ...] = ("m",),
+    declared: bool = True,
+) -> CampaignData:
+    """A run of each model under each workload; what is not `declared` was imported without a matrix."""
+    runs = []
+    for model in models:
+        for name, options in workloads.items():
+            requested = Requested(
+                model_id="x/y", workload=dict(options), environment={"type": "host"}
+            )
+            record = a_record(
+                run_id=f"c-native_{model}_{name}_iter01_20261120T100000Z",
+                model=model,
+                workload=name,
+                requested=requested,
+            )
+            runs.append(Stored(record, Path(f"{record.run_id}.json")))
+    matrix = None
+    if declared:
+        matrix = {
+            "campaign": "c",
+            "title": "t",
+            "models": {model: {"id": "x/y"} for model in models},
+            "environments": {"native": {"type": "host"}},
+            "workloads": {name: dict(options) for name, options in workloads.items()},
+            "iterations": 1,
+        }
+    info = Campaign(campaign="c", title="t", matrix=matrix)
+    return CampaignData(info, Path("c"), tuple(runs))
+
+
+def points(line: sweeps.Line) -> list[tuple[float, str]]:
+    """Value and workload of each point."""
+    return [(value, cell[2]) for value, cell in line.points]
+
+
+def test_the_tests_of_the_methodology_are_a_line_of_lengths_and_one_of_batch_sizes() -> (
+    None
+):
+    """T1 to T3 scale a request at batch 1 (160, 640 and 2,560 tokens), T2, T4, T5 and T6 the batch."""
+    shapes = {
+        "t1": (1, 128, 32),
+        "t2": (1, 512, 128),
+        "t3": (1, 2048, 512),
+        "t4": (4, 512, 128),
+        "t5": (16, 512, 128),
+        "t6": (32, 512, 128),
+    }
+    workloads = {
+        name: {
+            "type": "generate",
+            "batch_size": batch,
+            "batches": 40 // batch,
+            "input_tokens": put,
+            "output_tokens": got,
+        }
+        for name, (batch, put, got) in shapes.items()
+    }
+    load, length = sweeps.lines(a_campaign(workloads))
+    assert points(load) == [(1, "t2"), (4, "t4"), (16, "t5"), (32, "t6")]
+    assert points(length) == [(160, "t1"), (640, "t2"), (2560, "t3")]
+    assert (load.word, load.title) == ("batch size", "Batch size")
+    assert load.place(32) == "batch size 32"
+    assert length.place(2560) == "2,560 tokens"
+    assert load.held == "input tokens 512, output tokens 128"
+
+
+def test_of_two_options_of_a_load_the_one_that_differs_is_the_axis() -> None:
+    """A client's concurrency grows while the server's batch stays."""
+    workloads = {
+        f"c{n}": {"type": "trtllm-bench", "max_batch_size": 64, "concurrency": n}
+        for n in (1, 2)
+    }
+    (line,) = sweeps.lines(a_campaign(workloads))
+    assert (line.axis, line.option) == (sweeps.LOAD, "concurrency")
+    batches = {
+        f"b{n}": {"type": "trtllm-bench", "max_batch_size": n, "concurrency": 64}
+        for n in (1, 2)
+    }
+    (line,) = sweeps.lines(a_campaign(batches))
+    assert line.option == "max_batch_size"
+
+
+def test_how_much_is_measured_is_no_part_of_what_is_measured() -> None:
+    workloads = {
+        f"c{n}": {**SERVE, "concurrency": n, "requests": 8 * n, "warmup": n}
+        for n in (1, 2, 4)
+    }
+    (line,) = sweeps.lines(a_campaign(workloads))
+    assert [value for value, _ in line.points] == [1, 2, 4]
+
+
+def test_workloads_that_differ_in_something_else_are_no_line() -> None:
+    workloads = {
+        "one": {**SERVE, "concurrency": 1, "temperature": 0.0},
+        "two": {**SERVE, "concurrency": 2, "temperature": 1.0},
+    }
+    assert sweeps.lines(a_campaign(workloads)) == ()
+
+
+def test_lengths_that_change_out_of_proportion_are_no_line_of_lengths() -> None:
+    workloads = {
+        "a": {"type": "generate", "input_tokens": 128, "output_tokens": 32},
+        "b": {"type": "generate", "input_tokens": 512, "output_tokens": 32},
+        "c": {"type": "generate", "input_tokens": 512, "output_tokens": 256},
+    }
+    found = {line.axis.name: points(line) for line in sweeps.lines(a_campaign(workloads))}
+    assert found == {
+        "input": [(128, "a"), (512, "b")],
+        "output": [(32, "b"), (256, "c")],
+    }
+
+
+def test_a_workload_without_a_depth_has_an_empty_cache_and_one_without_a_length_is_left_out() -> (
+    None
+):
+    workloads = {"d0": LLAMA, "d2k": {**LLAMA, "depth": 2048}}
+    (line,) = sweeps.lines(a_campaign(workloads))
+    assert points(line) == [(0, "d0"), (2048, "d2k")]
+    lengths = {
+        "none": {"type": "llama-bench", "input_tokens": 0, "output_tokens": 128},
+        "some": LLAMA,
+    }
+    assert sweeps.lines(a_campaign(lengths)) == ()
+
+
+def test_the_name_of_an_imported_workload_tells_apart_what_its_options_do_not() -> None:
+    """The importer keeps threads in the name alone: the depths of two threads must not be joined to those of one."""
+    workloads = {
+        "pp512-tg128-t1": {**LLAMA, "depth": 0},
+        "pp512-tg128-d64-t1": {**LLAMA, "depth": 64},
+        "pp512-tg128-d128-t2": {**LLAMA, "depth": 128},
+    }
+    (imported,) = sweeps.lines(a_campaign(workloads, declared=False))
+    assert points(imported) == [(0, "pp512-tg128-t1"), (64, "pp512-tg128-d64-t1")]
+    (declared,) = sweeps.lines(a_campaign(workloads))
+    assert len(declared.points) == 3
+
+
+def test_each_model_has_a_line_of_its_own_named_by_what_differs() -> None:
+    workloads = {
+        f"c{n}-{length}": {**SERVE, "input_tokens": length, "concurrency": n}
+        for n in (1, 2)
+        for length in (512, 2048)
+    }
+    found = sweeps.lines(a_campaign(workloads, models=("m", "n")))
+    loads = [line for line in found if line.axis is sweeps.LOAD]
+    assert sorted(sweeps.names(loads).values()) == [
+        "m, input tokens 2048",
+        "m, input tokens 512",
+        "n, input tokens 2048",
+        "n, input tokens 512",
+    ]
+    assert list(sweeps.names(loads[:1]).values()) == ["m"]
+
+
+@pytest.mark.parametrize(("values", "shape"), [((1, 2), False), ((1, 2, 4), True)])
+def test_a_line_of_three_points_has_a_shape(
+    values: tuple[int, ...], shape: bool
+) -> None:
+    workloads = {f"c{n}": {**SERVE, "concurrency": n} for n in values}
+    assert sweeps.has_a_shape(sweeps.lines(a_campaign(workloads))) is shape
+
+
+def test_tables_say_of_a_cell_which_line_it_is_on_and_where() -> None:
+    workloads = {f"c{n}": {**SERVE, "concurrency": n} for n in (1, 2)}
+    campaign = a_campaign(workloads | {"other": {"type": "matmul"}})
+    assert sweeps.columns(campaign) == {
+        ("m", "native", "c1"): {"load": 1, "load_line": "m"},
+        ("m", "native", "c2"): {"load": 2, "load_line": "m"},
+    }
