@@ -102,6 +102,10 @@ AXES = (
         summed=True,
     ),
 )
+RATIO = "ratio"
+"""In place of options that go up together: how they stand to each other."""
+REST = ""
+"""In place of an option: what is left of the name of an imported workload."""
 WORDS = {
     "concurrency": "concurrency",
     "max_concurrency": "concurrency",
@@ -180,11 +184,29 @@ def names(found: Sequence[Line]) -> dict[Line, str]:
         parts = [line.model] if several_models else []
         if several_environments:
             parts.append(line.environment)
-        for option in line.fixed:
-            if any(option not in other.fixed for other in found):
-                parts.append(" ".join(option).replace("_", " ").strip())
-        named[line] = ", ".join(parts) or line.model
+        named[line] = ", ".join([*parts, *_differing(line, found)]) or line.model
     return named
+
+
+def _differing(line: Line, found: Sequence[Line]) -> Iterator[str]:
+    """The options of a line that others of its model and environment have otherwise.
+
+    An imported workload's own name says them already.
+    """
+    beside = [
+        other
+        for other in found
+        if (other.model, other.environment) == (line.model, line.environment)
+    ]
+    named = dict(line.fixed).get(REST, "")
+    if named and any(dict(other.fixed).get(REST) != named for other in found):
+        yield named
+        beside = [other for other in beside if dict(other.fixed).get(REST) == named]
+    for option, value in line.fixed:
+        if option != REST and any(
+            (option, value) not in other.fixed for other in beside
+        ):
+            yield f"{option} {value}".replace("_", " ")
 
 
 def columns(campaign: CampaignData) -> dict[Cell, dict[str, float | str]]:
@@ -222,9 +244,9 @@ def _groups(
             name: value for name, value in asked.items() if name not in axis.options
         }
         if axis.summed:
-            rest["ratio"] = _ratio(axis, asked)
+            rest[RATIO] = _ratio(axis, asked)
         if workload not in declared:
-            rest[""] = _rest_of_name(workload, axis, asked)
+            rest[REST] = _rest_of_name(workload, axis, asked)
         key = (model, environment, json.dumps(rest, sort_keys=True, default=str))
         groups.setdefault(key, []).append(cell)
     return groups
@@ -280,5 +302,5 @@ def _fixed(rest: str) -> tuple[tuple[str, str], ...]:
     return tuple(
         (name, str(value))
         for name, value in options.items()
-        if isinstance(value, str | int | float) and name not in ("ratio", "type")
+        if isinstance(value, str | int | float) and name not in (RATIO, "type")
     )

@@ -126,7 +126,9 @@ def test_lengths_that_change_out_of_proportion_are_no_line_of_lengths() -> None:
         "b": {"type": "generate", "input_tokens": 512, "output_tokens": 32},
         "c": {"type": "generate", "input_tokens": 512, "output_tokens": 256},
     }
-    found = {line.axis.name: points(line) for line in sweeps.lines(a_campaign(workloads))}
+    found = {
+        line.axis.name: points(line) for line in sweeps.lines(a_campaign(workloads))
+    }
     assert found == {
         "input": [(128, "a"), (512, "b")],
         "output": [(32, "b"), (256, "c")],

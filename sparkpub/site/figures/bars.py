@@ -1,10 +1,11 @@
 """Means of a metric as bars from zero, the best first."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
 from sparkpub.record.metrics import Metric
+from sparkpub.review.summary import CellStatistic
 from sparkpub.site import sentences
 from sparkpub.site.figures import cell_table, marks, panels, rows, theme
 from sparkpub.site.figures.altair import alt
@@ -17,6 +18,8 @@ from sparkpub.site.publication import slug
 
 BAR = 16
 """Height of a bar with its gap."""
+MOST_BEYOND = 1.3
+"""An axis ends at the latest at so many times the largest mean."""
 LEAST = 24
 """Height of a row at least."""
 
@@ -29,7 +32,7 @@ def offers(_campaign: Selection, metric: Metric) -> Iterator[Offer]:
 def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     """The best and the worst."""
     cells = selection.cells(metric)
-    made = panels.charts(draw, selection, metric)
+    made = panels.charts(draw, selection, metric, _top(cells))
     return selection.figure(
         key,
         made.chart,
@@ -41,13 +44,27 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     )
 
 
+def _top(cells: Sequence[CellStatistic]) -> float | None:
+    """Where the axis ends: room for the intervals, of which those of two runs can be ten times the mean. None leaves
+    it to the chart, where a mean lies below zero."""
+    means = [cell.mean for cell in cells]
+    if not means or min(means) < 0 or max(means) == 0:
+        return None
+    ends = [cell.ci95[1] for cell in cells if cell.ci95 is not None]
+    return min(max(means + ends), MOST_BEYOND * max(means))
+
+
 def draw(
-    scope: Scope, metric: Metric, layout: Layout, narrow: bool = False
+    scope: Scope,
+    metric: Metric,
+    layout: Layout,
+    top: float | None,
+    narrow: bool = False,
 ) -> dict[str, Any]:
-    """Rows `cells`: the mean of each cell, with its 95 % confidence interval."""
+    """Rows `cells`: the mean of each cell, with its 95 % confidence interval. `top` is the end of the axis."""
 
     def layers(panel: Panel) -> "list[alt.Chart]":
-        return _layers(panel, metric)
+        return _layers(panel, metric, top)
 
     step = max(LEAST, BAR * len(layout.environments))
     return panels.draw(
@@ -55,22 +72,25 @@ def draw(
     )
 
 
-def _layers(panel: Panel, metric: Metric) -> "list[alt.Chart]":
+def _layers(panel: Panel, metric: Metric, top: float | None) -> "list[alt.Chart]":
     cells = panel.data("cells", marks.about(metric))
     side = {}
     if panel.legend:
         side["yOffset"] = alt.YOffset(
             "environment:N", sort=list(panel.layout.environments)
         )
-    bar = cells.mark_bar(height=alt.RelativeBandSize(0.85)).encode(
-        x=panel.x(metric, "mean", zero=True),
+    x = panel.x(metric, "mean", zero=True)
+    if top is not None:
+        x = x.scale(domain=[0, top], nice=True)
+    bar = cells.mark_bar(height=alt.RelativeBandSize(0.85), clip=True).encode(
+        x=x,
         y=panel.y,
         color=marks.environment_colour(panel.scope, panel.legend),
         tooltip=marks.tooltip("cell", "mean", "lo", "hi", "n"),
         **side,
     )
-    whisker = cells.mark_rule(color=theme.TEXT, strokeWidth=1.5).encode(
-        x=panel.x(metric, "lo", zero=True),
+    whisker = cells.mark_rule(color=theme.TEXT, strokeWidth=1.5, clip=True).encode(
+        x=alt.X("lo:Q"),
         x2=alt.X2("hi:Q"),
         y=panel.y,
         **side,

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from sparkpub.record.metrics import Metric
-from sparkpub.record.text import counted, percent, rounded
+from sparkpub.record.text import counted, percent, rounded, spread
 from sparkpub.review.statistics.growth import PROPORTIONAL, Growth, Shape, growth
 from sparkpub.review.summary import CellStatistic
 from sparkpub.site import sentences, sweeps
@@ -30,6 +30,8 @@ WIDE_RANGE = 4
 """From this ratio of the last value to the first on, the axis is logarithmic."""
 MOST_TICKS = 8
 """So many values have room for their numbers on a phone."""
+FOLD = 2
+"""From this factor on growth is told in multiples, below in per cent."""
 VERBS: dict[Shape, str] = {"level": "stays level", "grows": "grows", "falls": "falls"}
 
 
@@ -45,6 +47,11 @@ class Curve:
     def growth(self) -> Growth:
         """How the means grow."""
         return growth([(value, cell.mean) for value, cell in self.cells])
+
+    @property
+    def has_a_shape(self) -> bool:
+        """Whether there are means enough to show how they grow."""
+        return len(self.cells) >= sweeps.SHOWS_A_SHAPE
 
     @property
     def last(self) -> float:
@@ -63,7 +70,7 @@ def offers(campaign: Selection, metric: Metric) -> Iterator[Offer]:
 
 
 def curves(selection: Selection, axis: Axis, metric: Metric) -> list[Curve]:
-    """The lines of an axis along which a metric has two means or more; the one that ends best comes first."""
+    """The lines of an axis along which a metric has two means or more: those with a shape first, the best first."""
     lines = [line for line in selection.lines if line.axis is axis]
     if not lines:
         return []
@@ -80,8 +87,8 @@ def curves(selection: Selection, axis: Axis, metric: Metric) -> list[Curve]:
         )
         if len(cells) > 1:
             found.append(Curve(line, name, cells))
-    best_first = metric.direction != "lower"
-    return sorted(found, key=lambda curve: curve.last, reverse=best_first)
+    sign = 1 if metric.direction == "lower" else -1
+    return sorted(found, key=lambda curve: (not curve.has_a_shape, sign * curve.last))
 
 
 def figure(axis: Axis, metric: Metric, selection: Selection, key: str) -> Figure:
@@ -132,7 +139,7 @@ def _notes(
     if len(held) == 1 and held != {""}:
         yield f"Fixed: {found[0].line.held}."
     if len(found) > MOST_LINES:
-        yield f"{MOST_LINES} of {len(found)} lines are drawn, the best at the end; the table has all."
+        yield f"{MOST_LINES} of {len(found)} lines are drawn, the longest and best; the table has all."
 
 
 def _values(found: Sequence[Curve]) -> tuple[float, ...]:
@@ -194,11 +201,15 @@ def _several(metric: Metric, found: Sequence[Curve]) -> str:
     which = f"all {len(found)} lines"
     if len(those) < len(found):
         which = f"{len(those)} of {counted(len(found), 'line')}"
-    factors = sorted(grown.factor for grown in those if grown.factor is not None)
     text = f"{metric.subject} {VERBS[shape]} with {found[0].line.word} in {which}"
+    factors = sorted(grown.factor for grown in those if grown.factor is not None)
     if shape == "level" or not factors:
         return f"{text}."
-    return f"{text}, to {rounded(factors[0])} to {rounded(factors[-1])} times the first value."
+    if factors[-1] < FOLD:
+        shares = sorted(abs(100 * (factor - 1)) for factor in factors)
+        return f"{text}, by {spread([f'{share:.0f}' for share in shares], '%')}."
+    folds = [rounded(factor, 2) for factor in factors]
+    return f"{text}, {spread(folds, '').strip()}-fold."
 
 
 # ---- Table and drawing -----------------------------------------------------------------------------------------------

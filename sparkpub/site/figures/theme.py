@@ -93,12 +93,24 @@ def series(domain: Sequence[str]) -> "alt.Scale":
     )
 
 
+LONG_NAME = 22
+"""Letters from which on names of a legend stand below each other."""
+
+
+def legend_of(title: str | None, domain: Sequence[str]) -> "alt.Legend | None":
+    """A legend with that title, long names below each other; none without a title."""
+    if not title:
+        return None
+    legend: alt.Legend = alt.Legend(title=title)
+    if max((len(name) for name in domain), default=0) > LONG_NAME:
+        legend.columns = 1
+    return legend
+
+
 def colour(field: str, domain: Sequence[str], title: str | None = None) -> "alt.Color":
     """A nominal colour scale with fixed places, so that a series keeps its colour in every chart; legend by title."""
     return alt.Color(
-        f"{field}:N",
-        scale=series(domain),
-        legend=alt.Legend(title=title) if title else None,
+        f"{field}:N", scale=series(domain), legend=legend_of(title, domain)
     )
 
 
@@ -110,7 +122,7 @@ def shape(field: str, domain: Sequence[str], title: str | None = None) -> "alt.S
             domain=list(domain),
             range=[SHAPES[i % len(SHAPES)] for i in range(len(domain))],
         ),
-        legend=alt.Legend(title=title) if title else None,
+        legend=legend_of(title, domain),
     )
 
 

@@ -222,19 +222,21 @@ def card(publication: Publication, campaign: CampaignData) -> dict[str, Any]:
 def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     """What the campaign found out, by leading metric: what differs, what shape it has, which is best."""
     whole = Selection(publication, campaign, scope(campaign), {}, {})
+    ranks = campaign_kind.asked(publication, campaign).ranks
     compared, grown, ranked = [], [], []
     for metric in publication.headlines(campaign)[:ANSWERS]:
         rows = publication.comparisons_of(campaign, metric)
+        cells = publication.cells_of(campaign, metric)
         shape = _shape(whole, metric)
         if rows:
             compared.append(sentences.differences(metric, rows))
+        elif cells and (ranks or not shape):
+            ranked.append(sentences.means(metric, cells))
         if shape:
             grown.append(shape)
-        cells = publication.cells_of(campaign, metric)
-        if cells and not rows and not shape:
-            ranked.append(sentences.means(metric, cells))
-    mixed = [*compared[:1], *grown[:1], *compared[1:], *grown[1:], *ranked]
-    return mixed[:ANSWERS]
+    of_each = [*compared[:1], *ranked[:1], *grown[:1]]
+    others = [*compared[1:], *grown[1:], *ranked[1:]]
+    return [*of_each, *others][:ANSWERS]
 
 
 def _shape(whole: Selection, metric: Metric) -> str:

@@ -160,7 +160,7 @@ GROUPS = (Group(PEAK.name, PEAK.label, ("m",)),)
 SWEEP = (CUT, PEAK, LOAD, ("m",), (2.0, 4.0, 8.0), "Concurrency", 4.0)
 CHARTS = {
     "strip": Chart(strip.draw, (CUT, PEAK, ROOM)),
-    "bars": Chart(bars.draw, (CUT, PEAK, ROOM)),
+    "bars": Chart(bars.draw, (CUT, PEAK, ROOM, 80.0)),
     "box": Chart(box.draw, (CUT, PEAK, ROOM)),
     "order": Chart(order.draw, (CUT, PEAK)),
     "sweep": Chart(sweep.draw, SWEEP),
@@ -253,7 +253,7 @@ def test_a_new_kind_is_one_module_and_one_line(
 
     def figure(selection: Selection, key: str) -> Figure:
         rows = selection.rows("counts")
-        chart = Chart(bars.draw, (selection.scope, PEAK, ROOM))
+        chart = Chart(bars.draw, (selection.scope, PEAK, ROOM, None))
         return selection.figure(
             key,
             chart,
@@ -287,7 +287,10 @@ LONG = "a-model-with-a-long-name"
     ("draw", "subject"),
     [
         (forest.draw, ((Group(PEAK.name, PEAK.label, (LONG,)),), 24, 1.0)),
-        (ledger.draw, (("KV cache",), Layout("model", (("w", (LONG,)),), 24, ("native",)))),
+        (
+            ledger.draw,
+            (("KV cache",), Layout("model", (("w", (LONG,)),), 24, ("native",))),
+        ),
         (strip.draw, (PEAK, Layout("model", (("w", (LONG,)),), 24, ("native",)))),
     ],
 )

@@ -1,0 +1,280 @@
+"""Lines against the load: their sentence names shape and knee, their tables have the cells, the front is the front."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from sparkpub.record.campaign import Campaign
+from sparkpub.record.metrics import METRICS
+from sparkpub.record.record import MetricValue, Moment, Plan, Requested
+from sparkpub.record.store import Stored
+from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.dataset import load as load_folder
+from sparkpub.site.build import publish, publish_tables
+from sparkpub.site.content import SiteOptions
+from sparkpub.site.drawing.compile import compile_chart
+from sparkpub.site.figures import kinds, pareto
+from sparkpub.site.figures.figure import Figure
+from sparkpub.site.figures.library import Library
+from sparkpub.site.pages import campaign_kind, campaign_page
+from tests.building import a_record
+
+THROUGHPUT, TPOT = "output_throughput_tok_s", "tpot_p50_ms"
+Runs = Mapping[tuple[str, int], Sequence[Mapping[str, float]]]
+"""(model, concurrency) to the metrics of each run."""
+
+
+def a_library(runs: Runs, options: SiteOptions, environment: str = "native") -> Library:
+    """The figures of a campaign of these runs, natively."""
+    stored: list[Stored] = []
+    for (model, load), each in runs.items():
+        for iteration, metrics in enumerate(each, 1):
+            position = len(stored)
+            requested = Requested(
+                model_id="x/y",
+                workload={"type": "vllm-bench", "mode": "serve", "concurrency": load},
+                environment={"type": "host"},
+            )
+            record = a_record(
+                run_id=f"c-{environment}_{model}_c{load}_iter{iteration:02d}",
+                model=model,
+                environment=environment,
+                workload=f"c{load}",
+                iteration=iteration,
+                requested=requested,
+                started=Moment(value=f"2026-11-20T10:{position:02d}:00Z", zone="utc"),
+                plan=Plan(position=position, order="random"),
+            )
+            values = {
+                name: MetricValue(
+                    value=value, unit=METRICS[name].unit, source="published"
+                )
+                for name, value in metrics.items()
+            }
+            record = record.model_copy(update={"metrics": values})
+            stored.append(Stored(record, Path(f"c/{record.run_id}.json")))
+    campaign = CampaignData(Campaign(campaign="c", title="t"), Path("c"), tuple(stored))
+    dataset = Dataset(Path(), MappingProxyType({"c": campaign}))
+    publication = publish(dataset, options)
+    tables = kinds.tables(publication)
+    return Library(publication, tables, publish_tables(tables)[0])
+
+
+def throughput(
+    values: Mapping[int, float], model: str = "m"
+) -> dict[tuple[str, int], list[dict[str, float]]]:
+    """One run at each concurrency."""
+    return {(model, load): [{THROUGHPUT: value}] for load, value in values.items()}
+
+
+def drawn(figure: Figure) -> str:
+    """The figure, compiled and drawn wide."""
+    return compile_chart(figure.job).svg_wide
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        (
+            {1: 100, 2: 200, 4: 400, 8: 440},
+            "Output throughput grows from 100 to 400 tok/s at concurrency 4, the knee; 440 at 8.",
+        ),
+        (
+            {1: 100, 2: 101, 4: 100, 8: 50},
+            "Output throughput stays near 100 tok/s at concurrency 4, the knee; 50.0 at 8.",
+        ),
+        (
+            {1: 100, 2: 200, 4: 400},
+            "Output throughput grows in proportion: 100 tok/s at concurrency 1, 400 at 4.",
+        ),
+        (
+            {1: 100, 2: 150, 4: 225},
+            "Output throughput grows less than in proportion: 100 tok/s at concurrency 1, 225 at 4.",
+        ),
+        (
+            {1: 100, 2: 300, 4: 900},
+            "Output throughput grows faster than in proportion: 100 tok/s at concurrency 1, 900 at 4.",
+        ),
+        (
+            {1: 100, 2: 102, 4: 104},
+            "Output throughput stays level: 100 tok/s at concurrency 1, 104 at 4.",
+        ),
+        (
+            {1: 1600, 2: 1500, 4: 1400},
+            "Output throughput falls by 12 %: 1,600 tok/s at concurrency 1, 1,400 at 4.",
+        ),
+    ],
+)
+def test_the_sentence_names_the_shape_and_the_knee(
+    values: dict[int, float], says: str, options: SiteOptions
+) -> None:
+    """Of 1,600 to 1,400 a fall of 12.5 %, and round() takes the even digit."""
+    figure = a_library(throughput(values), options).figure("output-throughput-sweep")
+    assert figure.says.replace("\N{NO-BREAK SPACE}", " ") == says
+    assert len(figure.says.split()) <= 20
+    assert ("knee</text>" in drawn(figure)) is ("knee" in says)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "says"),
+    [
+        (
+            {1: 1, 2: 2},
+            {1: 1, 2: 4},
+            "grows with concurrency in all 2 lines, 2.0 to 4.0-fold.",
+        ),
+        (
+            {1: 10, 2: 11},
+            {1: 10, 2: 12},
+            "grows with concurrency in all 2 lines, by 10 to 20 %.",
+        ),
+        ({1: 10, 2: 11}, {1: 10, 2: 5}, "in 1 of 2 lines, by"),
+        (
+            {1: 10, 2: 10},
+            {1: 20, 2: 20},
+            "stays level with concurrency in all 2 lines.",
+        ),
+    ],
+)
+def test_of_several_lines_it_says_how_many_have_the_shape(
+    first: dict[int, float], second: dict[int, float], says: str, options: SiteOptions
+) -> None:
+    runs = throughput(first, "m") | throughput(second, "n")
+    figure = a_library(runs, options).figure("output-throughput-sweep")
+    assert says in figure.says.replace("\N{NO-BREAK SPACE}", " ")
+    assert "knee" not in drawn(figure)
+
+
+def test_a_figure_of_a_sweep_has_every_run_and_its_cells(options: SiteOptions) -> None:
+    """Runs of 90 and 110 have the mean 100; 250 is two and a half times that."""
+    runs = {
+        ("m", 1): [{THROUGHPUT: 90.0}, {THROUGHPUT: 110.0}],
+        ("m", 2): [{THROUGHPUT: 250.0}],
+    }
+    figure = a_library(runs, options).figure("output-throughput-sweep")
+    assert figure.table.head[:2] == ("Line", "Concurrency")
+    rows = [(row[1], row[2], row[3], row[5]) for row in figure.table.rows]
+    assert rows == [("1", "2", "100.00", "× 1.00"), ("2", "1", "250.00", "× 2.50")]
+    assert [row[THROUGHPUT] for row in figure.rows] == [90.0, 110.0, 250.0]
+    assert drawn(figure).count('href="') == 3
+
+
+def test_a_metric_of_a_single_point_is_no_sweep(options: SiteOptions) -> None:
+    runs = throughput({1: 100, 2: 200})
+    runs["m", 1][0][TPOT] = 5.0
+    library = a_library(runs, options)
+    names = library.makers(library.publication.campaigns[0])
+    assert "output-throughput-sweep" in names
+    assert "tpot-p50-sweep" not in names
+    assert pareto.NAME not in names
+
+
+def test_more_lines_than_colours_are_in_the_table_alone(options: SiteOptions) -> None:
+    runs: dict[tuple[str, int], list[dict[str, float]]] = {}
+    for number in range(8):
+        runs |= throughput({1: 100.0 + number, 2: 200.0 + number}, f"m{number}")
+    figure = a_library(runs, options).figure("output-throughput-sweep")
+    assert "6 of 8 lines are drawn" in figure.sample
+    assert len(figure.table.rows) == 16
+    picture = drawn(figure)
+    assert ">m7<" in picture
+    assert ">m1<" not in picture
+
+
+def both(machine: float, token_ms: float) -> list[dict[str, float]]:
+    """A run with both rates."""
+    return [{THROUGHPUT: machine, TPOT: token_ms}]
+
+
+def test_a_user_gets_the_inverse_of_the_time_per_token(options: SiteOptions) -> None:
+    """1000 / 5 ms = 200 tok/s, 1000 / 10 = 100, 1000 / 20 = 50."""
+    runs = {("m", 1): both(100, 5), ("m", 2): both(200, 10), ("m", 4): both(220, 20)}
+    figure = a_library(runs, options).figure("pareto-front")
+    assert [row["user"] for row in figure.rows] == [200, 100, 50]
+    assert figure.says == (
+        "At concurrency 2, the knee, the machine makes 200 tok/s and each user gets 100; at 4, 220 and 50.0."
+    )
+    picture = drawn(figure)
+    for load in (1, 2, 4):
+        assert f">{load}<" in picture
+
+
+def test_a_measured_rate_of_a_user_goes_before_a_time_per_token(
+    options: SiteOptions,
+) -> None:
+    runs = {("m", 1): both(100, 5), ("m", 2): both(200, 10)}
+    for load, rate in ((1, 77.0), (2, 66.0)):
+        runs["m", load][0]["output_throughput_per_user_tok_s"] = rate
+    figure = a_library(runs, options).figure("pareto-front")
+    assert [row["user"] for row in figure.rows] == [77, 66]
+
+
+def test_what_another_cell_of_the_model_beats_in_both_is_not_on_the_front(
+    options: SiteOptions,
+) -> None:
+    """At 4 the machine makes less than at 2, and each user gets less; `n` at 1 is beaten by none of its own model."""
+    runs = {
+        ("m", 1): both(100, 5),
+        ("m", 2): both(200, 10),
+        ("m", 4): both(190, 20),
+        ("n", 1): both(10, 50),
+        ("n", 2): both(20, 60),
+    }
+    figure = a_library(runs, options).figure("pareto-front")
+    assert [(row["model"], row["load"], row["front"]) for row in figure.rows] == [
+        ("m", 1, True),
+        ("m", 2, True),
+        ("m", 4, False),
+        ("n", 1, True),
+        ("n", 2, True),
+    ]
+    assert figure.says.startswith("4 of 5 cells are on the Pareto front")
+
+
+def test_a_page_of_a_sweep_asks_how_something_grows(options: SiteOptions) -> None:
+    library = a_library(throughput({1: 100, 2: 200, 4: 400}), options)
+    (campaign,) = library.publication.campaigns
+    context = campaign_page.context(library.publication, library, campaign)
+    assert context["kind"] == "sweep"
+    assert [section.title for section in context["answering"]] == ["Under load"]
+    assert context["answers"][0].startswith("Output throughput grows in proportion")
+    assert context["tests"].heads == ("Requests at once",)
+    assert context["tests"].rows == {"c1": (1,), "c2": (2,), "c4": (4,)}
+
+
+@pytest.mark.parametrize(
+    ("runs", "kind"),
+    [
+        (throughput({1: 100}), "ranking"),
+        (throughput({1: 100, 2: 200}), "ranking"),
+        (throughput({1: 100, 2: 200, 4: 300}), "sweep"),
+        (throughput({1: 100}) | throughput({1: 200}, "n"), "ranking"),
+        (
+            throughput({1: 100, 2: 200, 4: 300}) | throughput({1: 200}, "n"),
+            "mixed",
+        ),
+    ],
+)
+def test_the_kind_of_a_campaign_is_what_it_has(
+    runs: Runs, kind: str, options: SiteOptions
+) -> None:
+    publication = a_library(runs, options).publication
+    (campaign,) = publication.campaigns
+    assert campaign_kind.asked(publication, campaign).kind == kind
+
+
+def test_two_environments_are_a_comparison_and_come_first(
+    data: Path, options: SiteOptions
+) -> None:
+    """The small campaign of two models in two environments."""
+    publication = publish(load_folder(data), options)
+    tables = kinds.tables(publication)
+    library = Library(publication, tables, publish_tables(tables)[0])
+    (campaign,) = publication.campaigns
+    assert campaign_kind.asked(publication, campaign).kind == "comparison"
+    context = campaign_page.context(publication, library, campaign)
+    titles = [section.title for section in context["answering"]]
+    assert titles == ["The result", "Is the difference real?"]
+    assert context["tests"].heads == ()
