@@ -4,8 +4,10 @@
 <metric>-relative   in % from the mean of the baseline
 <metric>-bars       means from zero          <metric>-box     box plots
 <metric>-order      against run order        <metric>-sweep   against requests at once
+<metric>-by-depth, -by-input, -by-output, -by-length, -by-rate      against what else a campaign varies
 <metric>-against-<metric>                    one metric against another
-comparison, memory-ledger, coverage, gpu-utilisation
+comparison, pareto-front, memory-ledger, coverage, gpu-utilisation
+unified-memory, data-flow, turns             diagrams, of no campaign
 """
 
 import difflib
@@ -16,7 +18,7 @@ from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site.content import placeholder
 from sparkpub.site.drawing.drawings import Drawings
-from sparkpub.site.figures import kinds
+from sparkpub.site.figures import diagram, kinds
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.kind import Make
 from sparkpub.site.figures.rows import Row, Tables
@@ -83,7 +85,9 @@ class Library:
         return self.add(figure)
 
     def figure(self, name: str, campaign: str | None = None, **part: str) -> Figure:
-        """A figure by name."""
+        """A figure by name; a diagram belongs to no campaign."""
+        if campaign is None and not part and name in diagram.names():
+            return diagram.figure(name)
         data = self._campaign(campaign)
         asked = (data.name, name, *sorted(part.items()))
         if asked not in self._made:
