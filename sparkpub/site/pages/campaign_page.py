@@ -61,11 +61,6 @@ class Section:
     figures: Sequence[str]
     more: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def anchor(self) -> str:
-        """The address of the section within its page."""
-        return self.title.lower().replace("?", "").replace(" ", "-")
-
 
 def context(
     publication: Publication, library: Library, campaign: CampaignData
