@@ -38,6 +38,7 @@ MODULES = (
     "compare.js",
     "log.js",
     "leaderboard.js",
+    "png.js",
     "sparkpub.js",
 )
 """In the order in which they import each other."""

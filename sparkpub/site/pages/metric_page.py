@@ -6,10 +6,18 @@ from typing import Any
 from sparkpub.record.metrics import Metric
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site import sentences
+from sparkpub.site.figures import sweep
 from sparkpub.site.figures.library import Library
 from sparkpub.site.publication import Publication, slug
 
-LEADING = ("", "-relative", "-bars", "-box", "-order", "-sweep")
+LEADING = (
+    "",
+    "-relative",
+    "-bars",
+    "-box",
+    "-order",
+    *(f"-{suffix}" for suffix in sweep.SUFFIXES.values()),
+)
 """The kinds of figures of a metric that leads; others show every run, and the rest as a table."""
 
 
@@ -33,13 +41,12 @@ def context(
     comparisons = publication.comparisons_of(campaign, metric)
     leads = metric in publication.headlines(campaign) and cells
     kinds = LEADING if leads else LEADING[:1]
+    differences = sentences.differences(metric, comparisons)
+    names = [slug(metric.name) + kind for kind in kinds]
     return {
         "campaign": campaign,
-        "sentence": sentences.differences(metric, comparisons)
-        or sentences.means(metric, cells),
+        "sentence": differences or sentences.means(metric, cells),
         "comparisons": comparisons,
         "cells": cells,
-        "figures": library.place_known(
-            campaign, [slug(metric.name) + kind for kind in kinds]
-        ),
+        "figures": library.place_known(campaign, names),
     }

@@ -165,6 +165,14 @@ function raw(details) {
   }, {once: true});
 }
 
+// ---- Figures without a PNG file: the browser makes one of the SVG ------------------------------------------------
+
+function picture(button) {
+  const {href} = button.parentElement.querySelector('a[href$=".svg"]');
+  button.hidden = false;
+  button.addEventListener('click', () => import('./png.js').then((png) => png.save(href)));
+}
+
 // ---- Pages that are programs of their own ------------------------------------------------------------------------
 
 const programs = [
@@ -185,6 +193,7 @@ onPage(() => {
   document.querySelectorAll('table.sp-sortable').forEach(sortable);
   document.querySelectorAll('table.sp-copyable').forEach(copyable);
   document.querySelectorAll('details[data-sp-raw]').forEach(raw);
+  document.querySelectorAll('button.sp-png').forEach(picture);
   for (const [selector, load] of programs) {
     const element = document.querySelector(selector);
     // A program that cannot start leaves the plain table.
