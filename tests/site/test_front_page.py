@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from sparkpub.record.campaign import Campaign
 from sparkpub.record.record import Machine, Moment, Record
 from sparkpub.review.checks import Finding
 from sparkpub.review.claims import ledger
 from sparkpub.review.claims.ledger import Claim
+from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.leaderboard import Standings, standings
 from sparkpub.review.summary import statistics
 from sparkpub.site.content import Content, SiteOptions
@@ -121,6 +123,27 @@ def test_the_page_holds_with_any_number_of_campaigns(number: int) -> None:
     assert (f"{number - 6} more" in html) == (number > 6)
     assert (f"6 of {number} models" in html) == (number > 6)
     assert len(html) < 20_000
+
+
+def test_a_campaign_that_has_not_run_yet_is_open() -> None:
+    matrix = {
+        "campaign": "c",
+        "title": "Planned",
+        "models": {"m": {"id": "x/m"}},
+        "environments": {"native": {"type": "host"}},
+        "workloads": {"w": {"type": "matmul"}},
+        "iterations": 3,
+    }
+    about = Campaign(campaign="c", title="Planned", matrix=matrix)
+    review = reviewed(Dataset(Path(), {"c": CampaignData(about, Path("c"), ())}))
+    options = SiteOptions(sources=Path(), name="ours")
+    figures = statistics(review.dataset, review.frames)
+    html = page(Publication(review.dataset, options, figures, review))
+    assert "0 runs in 1 campaign." in html
+    assert "Nothing yet: no comparison of these runs has a verdict." in html
+    assert "0 of 3 planned runs are done." in section(html, "What is open")
+    assert "How fast" not in html
+    assert "Leaderboard:" not in html
 
 
 def test_the_newest_campaign_is_the_one_that_ran_last() -> None:

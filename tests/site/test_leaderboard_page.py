@@ -91,7 +91,7 @@ def test_bars_are_relative_to_the_best_of_the_load() -> None:
         *runs_of("b", [50.0]),
         *runs_of("c", [10.0], load={**LOAD, "concurrency": 1}),
     )
-    widths = [re.findall(r"width:([\d.]+)%", row) for row in rows(html)]
+    widths = [re.findall(r'<rect width="([\d.]+)%"', row) for row in rows(html)]
     # Loads stand in their order: one at once, where nobody else is, then eight.
     assert widths == [[], ["100"], ["25"]]
 

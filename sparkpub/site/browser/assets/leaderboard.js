@@ -55,7 +55,7 @@ function sorted(bodies, column, direction) {
       const value = values.get(row);
       if (!bar) continue;
       row.querySelector(`.sp-${column}`)?.append(bar);
-      bar.style.width = `${(100 * value) / largest}%`;
+      bar.firstElementChild.setAttribute('width', `${(100 * value) / largest}%`);
     }
     body.append(load, ...rows);
   }
