@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import Field
@@ -135,6 +136,8 @@ class Answer:
     phases: tuple[Phase, ...] = ()
     phases_epoch: float | None = None
     """UNIX time of the phases' zero by the clock of the machine, where the payload says it."""
+    said_at: datetime | None = None
+    """When the tool says that it measured; without a zone where it writes local time."""
     complete: bool = True
     problems: tuple[str, ...] = ()
     samples: Mapping[str, tuple[float, ...]] = field(default_factory=dict)

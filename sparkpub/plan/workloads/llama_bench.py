@@ -14,7 +14,9 @@ first repetition that stands apart looks at them.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
@@ -187,6 +189,7 @@ def parse(
     return Answer(
         metrics,
         _observed(counted, warmup),
+        said_at=_said_at(tests),
         complete=complete,
         problems=tuple(problems),
         samples={
@@ -195,6 +198,14 @@ def parse(
             if len(rates) > 1 and reading.known(metrics, name)
         },
     )
+
+
+def _said_at(tests: Sequence[Test]) -> datetime | None:
+    """When the first test began, which the tool writes in UTC."""
+    text = reading.word(tests[0].document.get("test_time")) if tests else None
+    with suppress(ValueError):
+        return datetime.fromisoformat(text or "")
+    return None
 
 
 def _rate(test: Test, warmup: int) -> float | None:

@@ -6,6 +6,8 @@ engine's log does.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
@@ -258,8 +260,20 @@ def parse(
     if _kind(report) == "latency" and reading.known(metrics, "request_latency_mean_ms"):
         samples = _samples(report)
     return Answer(
-        metrics, observed, complete=complete, problems=tuple(problems), samples=samples
+        metrics,
+        observed,
+        said_at=_said_at(report),
+        complete=complete,
+        problems=tuple(problems),
+        samples=samples,
     )
+
+
+def _said_at(report: Mapping[str, Any]) -> datetime | None:
+    """When a client wrote its report, in local time: `20261121-160325`."""
+    with suppress(ValueError):
+        return datetime.fromisoformat(str(report.get("date")).replace("-", "T"))
+    return None
 
 
 def other_lengths(

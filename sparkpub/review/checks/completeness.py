@@ -2,56 +2,78 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
-from sparkpub.review.checks.view import View, ids, label, listed
+from sparkpub.review.checks.view import View, capital, ids, label, listed
 from sparkpub.review.frame import Cell
 
 
 def duplicate_iteration(view: View) -> Iterator[Finding]:
-    """An iteration that stands more than once in a cell. The first good record counts, see `Frame.doubles`."""
-    for cell, runs in view.ran.items():
+    """Iterations that stand more than once in their cell. The first good record counts, see `Frame.doubles`."""
+    again: list[list[Stored]] = []
+    for runs in view.ran.values():
         by_iteration: dict[int, list[Stored]] = defaultdict(list)
         for stored in runs:
             if stored.record.repeat_of is None:
                 by_iteration[stored.record.iteration].append(stored)
-        for iteration, same in by_iteration.items():
-            if len(same) > 1:
-                kept, *others = ids(same)
-                text = (
-                    f"Iteration {iteration} of {label(cell)} was recorded {len(same)} times. "
-                    f"The first record counts; the {len(others)} later {'one is' if len(others) == 1 else 'ones are'} "
-                    "left out of the figures, so that nobody can choose among results."
-                )
-                yield view.finding(
-                    "duplicate-iteration",
-                    "error",
-                    text,
-                    cell=cell,
-                    iteration=iteration,
-                    runs=[kept, *others],
-                    counted=kept,
-                    excluded=others,
-                )
+        again += [same for same in by_iteration.values() if len(same) > 1]
+    if not again:
+        return
+    first = again[0]
+    others = ""
+    if len(again) > 1:
+        others = f" So were {len(again) - 1} more iterations."
+    text = (
+        f"{capital(view.where(first[:1])[0])} was recorded {len(first)} times.{others} The first record of each "
+        "counts; later ones are left out of the figures, so that nobody can choose among results."
+    )
+    cells = dict.fromkeys(same[0].record.cell for same in again)
+    about: dict[str, Any] = {"cell": first[0].record.cell}
+    if len(cells) > 1:
+        about = {"cells": [label(cell) for cell in cells]}
+    yield view.finding(
+        "duplicate-iteration",
+        "error",
+        text,
+        **about,
+        runs=[run for same in again for run in ids(same)],
+        counted=[ids(same)[0] for same in again],
+        excluded=[run for same in again for run in ids(same)[1:]],
+    )
 
 
 def missing_cell(view: View) -> Iterator[Finding]:
-    """A declared cell without one good run."""
+    """Declared cells without one good run."""
+    missing: dict[Cell, int] = {}
     for cell, runs in view.recorded.items():
-        good = [run for run in runs if run.record.status == "ok"]
-        if not good:
-            words = (
-                "was never run" if not runs else f"has no good run among {len(runs)}"
-            )
-            yield view.finding(
-                "missing-cell",
-                "warning",
-                f"{label(cell)} is declared in the matrix and {words}.",
-                cell=cell,
-                recorded=len(runs),
-            )
+        if not any(run.record.status == "ok" for run in runs):
+            missing[cell] = len(runs)
+    if not missing:
+        return
+    cells = [label(cell) for cell in missing]
+    never = [cell for cell, recorded in missing.items() if not recorded]
+    failed = sum(missing.values())
+    are = "is" if len(cells) == 1 else "are"
+    ends = []
+    if never:
+        how_many = "" if len(never) == len(cells) else f"{len(never)} of them "
+        ends.append(f"{how_many}{'was' if len(never) == 1 else 'were'} never run")
+    if failed:
+        ends.append(f"{failed} recorded runs ended without a result")
+    text = f"{listed(cells, 'cells')} {are} declared in the matrix and have no good run: {' and '.join(ends)}."
+    where: dict[str, Any] = {"cells": cells}
+    if len(missing) == 1:
+        where = {"cell": next(iter(missing))}
+    yield view.finding(
+        "missing-cell",
+        "warning",
+        capital(text),
+        **where,
+        recorded=dict(zip(cells, missing.values(), strict=True)),
+    )
 
 
 def unbalanced(view: View) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from sparkpub.record import telemetry
+from sparkpub.record.record import Gate
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.evidence import LOAD_PERCENT, POWER_CAP
@@ -50,12 +51,29 @@ def _events(stored: Stored, *kinds: str) -> list[str]:
 
 def _unmet(stored: Stored, *words: str) -> list[str]:
     """Gates of those names that let the run start although their condition was not met, in words."""
-    return [
-        f"{gate.name.replace('_', ' ')} wanted {gate.wanted} {gate.unit}".strip()
-        + (f" and read {gate.readings[-1].value}" if gate.readings else "")
-        for gate in stored.record.gates
-        if gate.met is False and any(word in gate.name for word in words)
-    ]
+    found = []
+    for gate in stored.record.gates:
+        concerned = any(word in gate.name for word in words)
+        if not concerned or not (gate.met is False or _read_otherwise(gate)):
+            continue
+        wanted = f"{gate.name.replace('_', ' ')} wanted {gate.wanted} {gate.unit}"
+        read = f" and read {gate.readings[-1].value}" if gate.readings else ""
+        found.append(wanted.strip() + read)
+    return found
+
+
+def _read_otherwise(gate: Gate) -> bool:
+    """Whether a gate that calls itself met has a last reading that does not meet it."""
+    if not gate.met or not gate.readings:
+        return False
+    read, wanted = gate.readings[-1].value, gate.wanted
+    if not isinstance(read, int | float) or not isinstance(wanted, int | float):
+        return False
+    if gate.name.startswith("max_"):
+        return read > wanted
+    if gate.name.startswith("min_"):
+        return read < wanted
+    return False
 
 
 def thermal_gate(view: View) -> Iterator[Finding]:
@@ -181,6 +199,9 @@ def kernel_warning(view: View) -> Iterator[Finding]:
     complained: list[Case] = []
     for stored in view.happened:
         events = _events(stored, "xid", "oom", "kernel", "memory-floor")
+        container = stored.record.container
+        if container is not None and container.oom_killed:
+            events.append("the engine says that it was killed for its memory")
         if events:
             times = f"{len(events)} messages, the first: " if len(events) > 1 else ""
             complained.append((stored, f"{times}{events[0]}"))

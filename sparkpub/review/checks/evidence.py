@@ -2,9 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
 from statistics import fmean, median
 
@@ -13,7 +14,7 @@ from pydantic import ValidationError
 
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record import outside, telemetry
-from sparkpub.record.record import Evidence, Phase
+from sparkpub.record.record import Evidence, Observed, Phase
 from sparkpub.record.store import EVIDENCE_CAP, Stored
 from sparkpub.record.telemetry import Telemetry
 from sparkpub.review.checks.threshold import Threshold
@@ -24,6 +25,8 @@ LOAD_PERCENT = Threshold(
     "GPU utilisation from which a sample counts as under load.",
 )
 
+LOAD_SAMPLES = 5
+"""Samples in the measured phase from which its utilisation is known: the driver averages over up to a second."""
 POWER_CAP = 0x4
 """NVML's bit for a clock held by the power limit."""
 _SLOWDOWN = sum(telemetry.THROTTLES) - POWER_CAP
@@ -50,8 +53,9 @@ class Reread:
     """What the workload's parser finds today in a run's evidence.
 
     `truncated` where not all of it was kept. `printed` holds what the log says in digits of its own, each with half
-    a unit of the last digit. `series` holds one measurement per batch or repetition, in order, where the tool kept
-    them (milliseconds). `epoch` is the UNIX time at which the tool itself says that it began.
+    a unit of the last digit. `observed` is what the evidence says of engine, model, load and machine. `series` holds
+    one measurement per batch or repetition, in order, where the tool kept them (milliseconds). `epoch` is the UNIX time
+    at which the tool itself says that it began, `said_at` a time that it printed, local where it has no zone.
     """
 
     values: Mapping[str, float | None]
@@ -59,16 +63,20 @@ class Reread:
     problems: tuple[str, ...]
     truncated: bool
     epoch: float | None
+    said_at: datetime | None
     series: tuple[float, ...]
     printed: Mapping[str, tuple[float, float]]
+    observed: Observed
 
 
 @dataclass(frozen=True)
 class Samples:
     """A run's telemetry in short; None where it has no such column. Times in seconds since the launch, memory in GiB.
 
-    `metrics` holds the figures that records take from the sampler, computed again by each of their definitions. `trace`
-    is a digest of the power that was drawn, sample by sample: no two runs draw the same.
+    `load_measured_percent` is the highest utilisation of the GPU in the measured phase, `cpu_percent` and
+    `swap_used_gib` are the mean and the highest from the launch on. `metrics` holds the figures that records take from
+    the sampler, computed again by each of their definitions. `trace` is a digest of the power that was drawn, sample by
+    sample: no two runs draw the same.
     """
 
     samples: int
@@ -85,6 +93,9 @@ class Samples:
     gpu_used_before_gib: float | None
     available_before_gib: float | None
     load_before_percent: float | None
+    load_measured_percent: float | None
+    cpu_percent: float | None
+    swap_used_gib: float | None
     energy_start_joule: float | None
     energy_end_joule: float | None
     metrics: Mapping[str, tuple[float, ...]]
@@ -164,8 +175,10 @@ def _reread(stored: Stored, contents: Mapping[str, bytes]) -> Reread | None:
             item.truncated for item in record.evidence if item.role != "telemetry"
         ),
         epoch=answer.phases_epoch,
+        said_at=answer.said_at,
         series=_series(files) or _repeated(answer.samples),
         printed={} if workload.printed is None else workload.printed(log),
+        observed=answer.observed,
     )
 
 
@@ -256,6 +269,9 @@ def _samples(table: Telemetry, phase: Phase | None) -> Samples:
         gpu_used_before_gib=_before(_timed(table, "gpu_memory_used_gib")),
         available_before_gib=_before(_timed(table, "mem_available_gib")),
         load_before_percent=median(idle) if idle else None,
+        load_measured_percent=_highest_during(table, phase),
+        cpu_percent=_during(table, "cpu_percent", fmean),
+        swap_used_gib=_during(table, "swap_used_gib", max),
         energy_start_joule=energy[0][1] if energy else None,
         energy_end_joule=energy[-1][1] if energy else None,
         metrics=dict(_sampled_metrics(table, phase)),
@@ -271,6 +287,26 @@ def _timed(table: Telemetry, column: str) -> list[tuple[float, float]]:
     return [
         (time, value) for time, value in pairs if time is not None and value is not None
     ]
+
+
+def _during(
+    table: Telemetry, column: str, summary: Callable[[Sequence[float]], float]
+) -> float | None:
+    """A column from the launch on, in one figure."""
+    values = [value for time, value in _timed(table, column) if time >= 0]
+    return summary(values) if values else None
+
+
+def _highest_during(table: Telemetry, phase: Phase | None) -> float | None:
+    """The highest utilisation of the GPU in the measured phase; None where too few samples lie in it to tell."""
+    if phase is None:
+        return None
+    load = [
+        percent
+        for time, percent in _timed(table, "gpu_utilization_percent")
+        if phase.start_seconds <= time <= phase.end_seconds
+    ]
+    return max(load) if len(load) >= LOAD_SAMPLES else None
 
 
 def _before(samples: Sequence[tuple[float, float]]) -> float | None:

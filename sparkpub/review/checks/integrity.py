@@ -2,17 +2,18 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record.metrics import Metric
-from sparkpub.record.record import MetricValue, metric_of
+from sparkpub.record.record import MetricValue, Observed, Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.evidence import Reread
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import Case, View
+from sparkpub.review.checks.view import Case, View, about_metrics, cause, listed
 
 PRINTED_TOLERANCE = Threshold(
     "printed tolerance",
@@ -180,7 +181,7 @@ def missing_report(view: View) -> Iterator[Finding]:
 def metric_mismatch(view: View) -> Iterator[Finding]:
     """Recorded figures that their own log or report contradicts, and reports that their own log contradicts. Figures
     with a checksum fault are not read."""
-    wrong: dict[str, list[Case]] = defaultdict(list)
+    figures: dict[str, list[Case]] = defaultdict(list)
     unread: dict[str, list[Stored]] = defaultdict(list)
     for stored in view.standing:
         record = stored.record
@@ -194,26 +195,47 @@ def metric_mismatch(view: View) -> Iterator[Finding]:
                 unread[
                     f"a parser for the workload {kind!r}, to read log and report again"
                 ].append(stored)
-            continue
-        if not (answer.complete or answer.truncated):
-            continue
-        for name, value in record.metrics.items():
-            problem = _contradiction(answer, name, value)
-            if problem is not None:
-                wrong[name].append((stored, problem))
-    for name, cases in wrong.items():
-        what = f"differs from its own evidence in {view.metrics[name].label}"
-        if len(cases) > 1:
-            what = what.replace("differs from its", "differ from their", 1)
+        elif answer.complete or answer.truncated:
+            for name, problem in _contradictions(record, answer):
+                figures[name].append((stored, problem))
+    yield from _mismatched_figures(view, figures)
+    yield from view.unjudged("metric-mismatch", unread)
+
+
+def _mismatched_figures(
+    view: View, figures: Mapping[str, list[Case]]
+) -> Iterator[Finding]:
+    """One finding for all metrics that one thing moves; each run is told by its first figure."""
+    by_cause: dict[str, list[str]] = defaultdict(list)
+    for name in figures:
+        by_cause[cause(view.metrics[name])].append(name)
+    for names in by_cause.values():
+        runs: dict[str, Case] = {}
+        for name in names:
+            for case in figures[name]:
+                runs.setdefault(case[0].record.run_id, case)
+        labels = [view.metrics[name].label for name in names]
+        about = about_metrics(names) | {"unit": view.metrics[names[0]].unit}
         yield from view.cases(
             "metric-mismatch",
             "error",
-            cases,
-            what,
-            metric=name,
-            unit=view.metrics[name].unit,
+            list(runs.values()),
+            _differ(runs, listed(labels, "metrics")),
+            **about,
         )
-    yield from view.unjudged("metric-mismatch", unread)
+
+
+def _differ(runs: Collection[object], what: str) -> str:
+    own = "differs from its own" if len(runs) == 1 else "differ from their own"
+    return f"{own} evidence in {what}"
+
+
+def _contradictions(record: Record, answer: Reread) -> Iterator[tuple[str, str]]:
+    """The figures of a record that log or report contradict, and how."""
+    for name, value in record.metrics.items():
+        problem = _contradiction(answer, name, value)
+        if problem is not None:
+            yield name, problem
 
 
 def _contradiction(answer: Reread, name: str, value: MetricValue) -> str | None:
@@ -229,6 +251,45 @@ def _contradiction(answer: Reread, name: str, value: MetricValue) -> str | None:
         if abs(printed - value.value) > half_digit + PRINTED_TOLERANCE * abs(printed):
             return f"the record has {_text(value.value, metric)}, and the log prints {_text(printed, metric)}"
     return None
+
+
+def fact_mismatch(view: View) -> Iterator[Finding]:
+    """Records that say of engine, model, load or machine what their own log and report contradict."""
+    wrong: dict[str, list[Case]] = defaultdict(list)
+    for stored in view.happened:
+        answer = view.evidence.of(stored).answer
+        if answer is None or answer.truncated:
+            continue
+        for name, problem in _observed_otherwise(stored.record, answer.observed):
+            wrong[name].append((stored, problem))
+    for name, cases in wrong.items():
+        happened = _differ(cases, name)
+        yield from view.cases("fact-mismatch", "error", cases, happened, what=name)
+
+
+def _observed_otherwise(record: Record, again: Observed) -> Iterator[tuple[str, str]]:
+    """The name of each fact that the record and its evidence both know, and differently; with the two."""
+    pairs: dict[str, tuple[Any, Any]] = {}
+    for field in Observed.model_fields:
+        if field != "settings":
+            name = field.replace("_", " ")
+            pairs[name] = getattr(record.observed, field), getattr(again, field)
+    for name, value in again.settings.items():
+        pairs[name] = record.observed.settings.get(name), value
+    gpus = [gpu.name for gpu in record.machine.gpus]
+    device = again.device or ""
+    if device.startswith("NVIDIA ") and not any(name in device for name in gpus):
+        pairs["GPU"] = next(iter(gpus), None), device
+    for name, (said, found) in pairs.items():
+        if said is not None and found is not None and not _alike(said, found):
+            yield name, f"the record has {said}, and the evidence has {found}"
+
+
+def _alike(said: object, found: object) -> bool:
+    """Whether two values are the same, figures up to what printing and parsing changes."""
+    if isinstance(said, int | float) and isinstance(found, int | float):
+        return _same(float(said), float(found))
+    return said == found
 
 
 def _text(value: float | None, metric: Metric) -> str:
@@ -286,5 +347,13 @@ CHECKS = (
         "Do log and report say what the record says?",
         metric_mismatch,
         thresholds=(RELATIVE_TOLERANCE, PRINTED_TOLERANCE),
+    ),
+    Check(
+        "fact-mismatch",
+        "meaning",
+        ("error",),
+        "Do log and report name the engine and the machine that the record names?",
+        fact_mismatch,
+        thresholds=(RELATIVE_TOLERANCE,),
     ),
 )

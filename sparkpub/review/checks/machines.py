@@ -12,6 +12,7 @@ from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Severity
+from sparkpub.review.checks.requested import flag_values, is_path
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.values import memory_gib
 from sparkpub.review.checks.view import View, ids, label, listed
@@ -28,6 +29,16 @@ CLOCK_DIFFERENCE_SHARE = Threshold(
     "Mean SM clocks under load of environments that differ by more than this: throughput that computing bounds "
     "follows the clock.",
 )
+PROCESSOR_DIFFERENCE_PERCENT = Threshold(
+    "processor difference percent",
+    25.0,
+    "Mean load of the processors in environments that differ by more than this: somebody else computes beside one.",
+)
+SWAP_DIFFERENCE_GIB = Threshold(
+    "swap difference gib",
+    0.5,
+    "Swap in use in environments that differs by more than this: one of them waits for the disk.",
+)
 CONDITION_SD = Threshold(
     "condition standard errors",
     4.0,
@@ -35,6 +46,17 @@ CONDITION_SD = Threshold(
 )
 
 Read = Callable[[Record], object]
+ABSENT = "not given"
+
+
+@dataclass(frozen=True)
+class NamedFacts:
+    """Facts that come by name, such as packages with their versions. A name that one side lacks is a difference only
+    where `absence_counts`."""
+
+    what: str
+    read: Callable[[Record], Mapping[str, str]]
+    absence_counts: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,6 +124,13 @@ def _image(record: Record) -> str | None:
     return None if record.container is None else record.container.image_id
 
 
+def _quantization(record: Record) -> str | None:
+    """None where no engine said anything, which is not the same as weights in full precision."""
+    if record.observed.engine is None:
+        return None
+    return record.observed.quantization or "none"
+
+
 def _limits(record: Record) -> str:
     """Limits of memory and processors that the environment sets: its own doing, and still not like for like."""
     given = {
@@ -153,7 +182,7 @@ FACTS = (
         "warning",
     ),
     Fact("number format", lambda record: record.observed.dtype, "error", "error"),
-    Fact("quantization", lambda record: record.observed.quantization, "error", "error"),
+    Fact("quantization", _quantization, "error", "error"),
     Fact(
         "KV cache format",
         lambda record: record.observed.kv_cache_dtype,
@@ -165,6 +194,8 @@ FACTS = (
     Fact("state of the collector's source", _modified, "info", "warning"),
 )
 """What is asked of every run, in the order of its weight."""
+_OWN_TO_A_RUN = frozenset({"server", "last_batch_tokens_sha256"})
+"""Settings that are no settings: which server answered, and a digest of what was generated."""
 
 
 def mixed_machines(view: View) -> Iterator[Finding]:
@@ -217,7 +248,8 @@ def unequal_environments(view: View) -> Iterator[Finding]:
                 _and(values),
                 values,
             )
-    yield from _software(view, groups)
+    for facts in NAMED:
+        yield from _named(view, groups, facts)
     yield from _conditions(view, groups)
 
 
@@ -254,90 +286,157 @@ def _unequal(
     )
 
 
-def _software(
-    view: View, groups: Mapping[tuple[str, str], Mapping[Cell, Sequence[Stored]]]
+def _named(
+    view: View,
+    groups: Mapping[tuple[str, str], Mapping[Cell, Sequence[Stored]]],
+    facts: NamedFacts,
 ) -> Iterator[Finding]:
-    """Packages of which every run of one environment has another version than every run of the other."""
+    """Names for which every run of one environment has one value, and every run of the other another one."""
     unequal: dict[str, list[str]] = {}
     concerned: dict[tuple[str, str], None] = {}
     cells: dict[str, None] = {}
     for group, places in groups.items():
         for one, other in combinations(places, 2):
-            first, then = (_packages(places[cell]) for cell in (one, other))
-            for name in first.keys() & then.keys():
-                if first[name] != then[name]:
-                    unequal[name] = [
-                        f"{first[name]} ({one[1]})",
-                        f"{then[name]} ({other[1]})",
-                    ]
-                    concerned[group] = None
-                    cells |= {label(one): None, label(other): None}
-    if unequal:
-        name = sorted(unequal)[0]
-        others = (
-            ""
-            if len(unequal) == 1
-            else f", and {len(unequal) - 1} more packages differ"
-        )
-        words = f"{name} {_and(unequal[name])}{others}"
-        values = [
-            f"{package} {_and(versions)}"
-            for package, versions in sorted(unequal.items())
-        ]
-        yield _unequal(
-            view, "software", "warning", list(concerned), list(cells), words, values
-        )
+            baseline = [facts.read(run.record) for run in places[one]]
+            candidate = [facts.read(run.record) for run in places[other]]
+            differing = _differing(baseline, candidate, facts.absence_counts)
+            for name, (first, then) in differing:
+                unequal[name] = [f"{first} ({one[1]})", f"{then} ({other[1]})"]
+                concerned[group] = None
+                cells |= {label(one): None, label(other): None}
+    if not unequal:
+        return
+    name = min(unequal)
+    others = f", and {len(unequal) - 1} more differ" if len(unequal) > 1 else ""
+    words = f"{name} {_and(unequal[name])}{others}"
+    values = [f"{name} {_and(sides)}" for name, sides in sorted(unequal.items())]
+    yield _unequal(
+        view, facts.what, "warning", list(concerned), list(cells), words, values
+    )
 
 
-def _packages(runs: Sequence[Stored]) -> dict[str, str]:
-    """Package to version, of those that all runs have in one version."""
-    lists = [
-        run.record.reproducibility.packages
-        for run in runs
-        if run.record.reproducibility is not None
-    ]
-    if not lists:
+def _differing(
+    one: Sequence[Mapping[str, str]],
+    other: Sequence[Mapping[str, str]],
+    absence_counts: bool,
+) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Names with one value in all of `one` and another in all of `other`, with the two."""
+    names = sorted({name for known in (*one, *other) for name in known})
+    for name in names:
+        first, then = _one_value(one, name), _one_value(other, name)
+        absent = ABSENT in (first, then) and not absence_counts
+        if first is not None and then is not None and first != then and not absent:
+            yield name, (first, then)
+
+
+def _one_value(facts: Sequence[Mapping[str, str]], name: str) -> str | None:
+    """The value that all runs share; None where they differ."""
+    values = {known.get(name, ABSENT) for known in facts}
+    return values.pop() if len(values) == 1 else None
+
+
+def _packages(record: Record) -> Mapping[str, str]:
+    known = record.reproducibility
+    return {} if known is None else known.packages
+
+
+def _variables(record: Record) -> Mapping[str, str]:
+    """Environment variables; those that name places differ with every root file system."""
+    known = record.reproducibility
+    if known is None:
         return {}
-    shared = set(lists[0].items())
-    for packages in lists[1:]:
-        shared &= set(packages.items())
-    return dict(shared)
+    return {name: value for name, value in known.variables.items() if "/" not in value}
+
+
+def _settings(record: Record) -> Mapping[str, str]:
+    """What the engine said of its settings."""
+    settings = record.observed.settings.items()
+    return {name: value for name, value in settings if name not in _OWN_TO_A_RUN}
+
+
+def _flags(record: Record) -> Mapping[str, str]:
+    """The command line."""
+    given = flag_values(record.argv)
+    return {
+        flag: value or "given" for flag, value in given.items() if not is_path(value)
+    }
+
+
+NAMED = (
+    NamedFacts("software", _packages),
+    NamedFacts("command line", _flags, absence_counts=True),
+    NamedFacts("engine setting", _settings),
+    NamedFacts("environment variable", _variables),
+)
+"""What is compared name by name."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Something that was read of each run and should be the same on average: apart from `least` on, in its unit, or
+    from that share of the mean where `relative`."""
+
+    name: str
+    unit: str
+    read: Callable[[View, Stored], float | None]
+    least: Threshold
+    relative: bool = False
+
+
+def _start(_view: View, stored: Stored) -> float | None:
+    return stored.record.value("gpu_temp_start_celsius")
+
+
+def _clock(view: View, stored: Stored) -> float | None:
+    samples = view.evidence.of(stored).samples
+    if samples is None:
+        return stored.record.value("gpu_clock_sm_mean_mhz")
+    return samples.clock_under_load_mhz
+
+
+def _processors(view: View, stored: Stored) -> float | None:
+    samples = view.evidence.of(stored).samples
+    return None if samples is None else samples.cpu_percent
+
+
+def _swapped(view: View, stored: Stored) -> float | None:
+    samples = view.evidence.of(stored).samples
+    return None if samples is None else samples.swap_used_gib
+
+
+CONDITIONS = (
+    Condition("start temperature", "°C", _start, START_DIFFERENCE_CELSIUS),
+    Condition(
+        "SM clock under load", "MHz", _clock, CLOCK_DIFFERENCE_SHARE, relative=True
+    ),
+    Condition("processor load", "%", _processors, PROCESSOR_DIFFERENCE_PERCENT),
+    Condition("swap in use", "GiB", _swapped, SWAP_DIFFERENCE_GIB),
+)
 
 
 def _conditions(
     view: View, groups: Mapping[tuple[str, str], Mapping[Cell, Sequence[Stored]]]
 ) -> Iterator[Finding]:
-    """Start temperatures and clocks under load whose means lie apart."""
-
-    def start(stored: Stored) -> float | None:
-        return stored.record.value("gpu_temp_start_celsius")
-
-    def clock(stored: Stored) -> float | None:
-        samples = view.evidence.of(stored).samples
-        return (
-            stored.record.value("gpu_clock_sm_mean_mhz")
-            if samples is None
-            else samples.clock_under_load_mhz
-        )
-
-    for name, unit, read in (
-        ("start temperature", "°C", start),
-        ("SM clock under load", "MHz", clock),
-    ):
+    """Conditions whose means lie apart between environments."""
+    for condition in CONDITIONS:
         unequal: dict[tuple[str, str], str] = {}
         cells: list[str] = []
         for group, places in groups.items():
             means = {
-                cell: [value for run in runs if (value := read(run)) is not None]
+                cell: [
+                    value
+                    for run in runs
+                    if (value := condition.read(view, run)) is not None
+                ]
                 for cell, runs in places.items()
             }
             for one, other in combinations(means, 2):
-                least = float(START_DIFFERENCE_CELSIUS)
-                if unit == "MHz":
-                    least = CLOCK_DIFFERENCE_SHARE * fmean(means[one] or [0.0])
+                least = float(condition.least)
+                if condition.relative:
+                    least *= fmean(means[one] or [0.0])
                 if _lie_apart(means[one], means[other], least):
                     sides = (
-                        f"{fmean(means[cell]):.0f} {unit} on average in {cell[1]}"
+                        f"{fmean(means[cell]):.0f} {condition.unit} on average in {cell[1]}"
                         for cell in (one, other)
                     )
                     unequal[group] = " and ".join(sides)
@@ -346,7 +445,7 @@ def _conditions(
             words = next(iter(unequal.values()))
             yield _unequal(
                 view,
-                name,
+                condition.name,
                 "warning",
                 list(unequal),
                 cells,
@@ -392,6 +491,6 @@ CHECKS = (
         ("error", "warning"),
         "Do compared environments differ in nothing else?",
         unequal_environments,
-        thresholds=(START_DIFFERENCE_CELSIUS, CLOCK_DIFFERENCE_SHARE, CONDITION_SD),
+        thresholds=(*(condition.least for condition in CONDITIONS), CONDITION_SD),
     ),
 )

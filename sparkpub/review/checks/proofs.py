@@ -62,24 +62,19 @@ _BATCH_OPTIONS = ("max_batch_size", "max_num_seqs", "batch_size")
 def identity(view: View) -> Iterator[Finding]:
     """Runs whose evidence shows another model than was asked for, and language-model runs that show none."""
     silent = []
+    others: dict[tuple[str, str], list[Stored]] = defaultdict(list)
     for stored in view.happened:
         record = stored.record
-        shown = identities.shown(record.observed, record.metrics)
         problems = identities.contradictions(
             record.requested, record.observed, record.metrics
         )
+        shown = identities.shown(record.observed, record.metrics)
         if problems:
-            text = f"The run was asked for {record.requested.model_id} and shows something else: {'; '.join(problems)}."
-            yield view.finding(
-                "identity",
-                "error",
-                text,
-                run=stored,
-                requested=record.requested.model_id,
-                observed=shown,
-            )
+            others[record.requested.model_id, "; ".join(problems)].append(stored)
         elif not shown and record.value(THROUGHPUT) is not None:
             silent.append(stored)
+    for (model, problem), runs in others.items():
+        yield from _another_model(view, model, problem, runs)
     yield from view.together(
         "identity",
         "warning",
@@ -89,6 +84,24 @@ def identity(view: View) -> Iterator[Finding]:
         ),
     )
     yield from _strangers(view)
+
+
+def _another_model(
+    view: View, model: str, problem: str, runs: Sequence[Stored]
+) -> Iterator[Finding]:
+    """Runs that show the same model in place of the one that was asked for."""
+    first = runs[0].record
+    were, show = ("was", "shows") if len(runs) == 1 else ("were", "show")
+    yield from view.together(
+        "identity",
+        "error",
+        runs,
+        lambda words: (
+            f"{words} {were} asked for {model} and {show} something else: {problem}."
+        ),
+        requested=model,
+        observed=identities.shown(first.observed, first.metrics),
+    )
 
 
 def _strangers(view: View) -> Iterator[Finding]:
@@ -320,34 +333,63 @@ def _missing(record: Record) -> str | None:
     return None
 
 
+class Same(NamedTuple):
+    """Models with one throughput in one environment and workload although their steps read different numbers of bytes:
+    cells, mean rates in tok/s and bytes per step by model."""
+
+    cells: list[Cell]
+    means: Mapping[str, float]
+    sizes: Mapping[str, float]
+
+    @property
+    def ratio(self) -> float:
+        """Bytes per step of the largest model, in those of the smallest."""
+        sizes = [self.sizes[model] for model in self.means]
+        return max(sizes) / min(sizes)
+
+
 def same_numbers(view: View) -> Iterator[Finding]:
     """Models of very different size with the same throughput: one of them, or none, is what it is called."""
     places: dict[tuple[str, str], dict[str, Sequence[Stored]]] = defaultdict(dict)
     for (model, environment, workload), runs in view.counted.items():
         if len(view.figures((model, environment, workload), THROUGHPUT)) > 1:
             places[environment, workload][model] = runs
-    for (environment, workload), models in places.items():
-        sizes = {
-            model: size
-            for model, runs in models.items()
-            if (size := _step_bytes(runs[0].record)) is not None
-        }
-        values = {
-            model: view.figures((model, environment, workload), THROUGHPUT)
-            for model in sizes
-        }
-        for group in _equivalent(values):
-            ratio = max(sizes[model] for model in group) / min(
-                sizes[model] for model in group
-            )
-            if ratio > SAME_NUMBERS_BYTES_RATIO:
-                yield _same(
-                    view,
-                    [(model, environment, workload) for model in group],
-                    values,
-                    sizes,
-                    ratio,
-                )
+    by_severity: dict[Severity, list[Same]] = defaultdict(list)
+    for place, models in places.items():
+        for same in _same_in(view, place, models):
+            by_severity[_severity_of_same(view, same)].append(same)
+    for severity, found in by_severity.items():
+        yield _same_finding(view, severity, found)
+
+
+def _same_in(
+    view: View, place: tuple[str, str], models: Mapping[str, Sequence[Stored]]
+) -> Iterator[Same]:
+    sizes: dict[str, float] = {}
+    values: dict[str, Sequence[float]] = {}
+    for model, runs in models.items():
+        size = _step_bytes(runs[0].record)
+        if size is not None:
+            sizes[model] = size
+            values[model] = view.figures((model, *place), THROUGHPUT)
+    for group in _equivalent(values):
+        same = Same(
+            cells=[(model, *place) for model in group],
+            means={model: fmean(values[model]) for model in group},
+            sizes={model: sizes[model] for model in group},
+        )
+        if same.ratio > SAME_NUMBERS_BYTES_RATIO:
+            yield same
+
+
+def _severity_of_same(view: View, same: Same) -> Severity:
+    """An error where memory bounds the largest model, or nobody knows."""
+    largest = max(same.cells, key=lambda cell: same.sizes[cell[0]])
+    record = view.counted[largest][0].record
+    flow, limit = traffic(record), bandwidth(record)
+    if flow is None or limit is None:
+        return "error"
+    return "error" if flow[1] >= SAME_NUMBERS_BOUND_BY_MEMORY * limit else "warning"
 
 
 def _step_bytes(record: Record) -> float | None:
@@ -371,39 +413,27 @@ def _equivalent(values: Mapping[str, Sequence[float]]) -> list[list[str]]:
     return [sorted(group) for group in groups if len(group) > 1]
 
 
-def _same(
-    view: View,
-    cells: list[Cell],
-    values: Mapping[str, Sequence[float]],
-    sizes: Mapping[str, float],
-    ratio: float,
-) -> Finding:
-    means = {cell[0]: fmean(values[cell[0]]) for cell in cells}
-    largest = max(cells, key=lambda cell: sizes[cell[0]])
-    record = view.counted[largest][0].record
-    flow, limit = traffic(record), bandwidth(record)
-    bound = (
-        flow is None or limit is None or flow[1] >= SAME_NUMBERS_BOUND_BY_MEMORY * limit
-    )
-    listed = ", ".join(f"{model} {mean:.1f}" for model, mean in means.items())
-    environment, workload = cells[0][1:]
+def _same_finding(view: View, severity: Severity, found: Sequence[Same]) -> Finding:
+    worst = max(found, key=lambda same: same.ratio)
+    cells = [label(cell) for same in found for cell in same.cells]
+    rates = ", ".join(f"{model} {mean:.1f}" for model, mean in worst.means.items())
+    environment, workload = worst.cells[0][1:]
+    also = f" So it is in {listed(cells, 'cells')}." if len(found) > 1 else ""
+    end = "Something other than memory may bound them all."
+    if severity == "error":
+        end = "They are probably one model."
     text = (
-        f"{len(cells)} models have the same output throughput in {environment}/{workload} ({listed} tok/s, equivalent "
-        f"within {SAME_NUMBERS_MARGIN_PERCENT:g} %), although one reads {ratio:.1f} times the bytes of "
-        "another in every step. "
-    )
-    text += (
-        "They are probably one model."
-        if bound
-        else "Something other than memory may bound them all."
+        f"{len(worst.cells)} models have the same output throughput in {environment}/{workload} ({rates} tok/s, "
+        f"equivalent within {SAME_NUMBERS_MARGIN_PERCENT:g} %), although one reads {worst.ratio:.1f} times the bytes "
+        f"of another in every step.{also} {end}"
     )
     return view.finding(
         "same-numbers",
-        "error" if bound else "warning",
+        severity,
         text,
-        cells=[label(cell) for cell in cells],
-        mean_tok_s=means,
-        bytes_per_step={cell[0]: sizes[cell[0]] for cell in cells},
+        cells=cells,
+        mean_tok_s=dict(worst.means),
+        bytes_per_step=dict(worst.sizes),
         margin_percent=SAME_NUMBERS_MARGIN_PERCENT,
     )
 

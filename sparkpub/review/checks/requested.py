@@ -2,12 +2,17 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
+from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.plan.workloads.base import Case as CommandCase
+from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import Declared, Record
+from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
@@ -20,7 +25,7 @@ LENGTH_TOLERANCE = Threshold(
 )
 
 _OWN_PAYLOADS = frozenset({"generate", "matmul", "ctranslate2"})
-"""Their options stand in the command line under their own names."""
+"""They report their number format by the name that the matrix has for it."""
 _BATCH_OPTIONS = ("batch_size", "max_batch_size", "max_num_seqs")
 
 
@@ -41,7 +46,10 @@ def not_as_requested(view: View) -> Iterator[Finding]:
             wrong[what].append((stored, problem))
         if record.plan.order == "as-published":
             unknown.append(stored)
+    wrong["the server"] += _foreign_servers(view.happened)
     for what, cases in wrong.items():
+        if not cases:
+            continue
         differs = "differs" if len(cases) == 1 else "differ"
         yield from view.cases(
             "not-as-requested",
@@ -73,8 +81,9 @@ def _problems(
     if record.plan.order != "as-published":
         yield from _declared(matrix, record)
         yield from _place(matrix, planned, record)
+        yield from _container(record)
+        yield from _command_line(matrix, record)
     yield from _work_done(record)
-    yield from _command_line(record)
 
 
 def _declared(matrix: Matrix, record: Record) -> Iterator[tuple[str, str]]:
@@ -186,13 +195,28 @@ def _work_done(record: Record) -> Iterator[tuple[str, str]]:
         )
 
 
+def _foreign_servers(runs: Sequence[Stored]) -> Iterator[Case]:
+    """Runs that a server answered which the first of its clients, in another cell, had started."""
+    owners: dict[str, tuple[str, str]] = {}
+    for stored in runs:
+        record = stored.record
+        server = record.observed.settings.get("server")
+        if server is None:
+            continue
+        place = (record.model, record.environment)
+        owner = owners.setdefault(server, place)
+        if owner != place:
+            yield stored, f"that of {'/'.join(owner)} in place of its own"
+
+
 def _requests(asked: Mapping[str, Any]) -> int | None:
     """How many requests were asked for, in one figure or as batches."""
     if isinstance(asked.get("batches"), int) and isinstance(
         asked.get("batch_size"), int
     ):
         return int(asked["batches"]) * int(asked["batch_size"])
-    return asked.get("requests")
+    number = asked.get("requests", asked.get("repetitions"))
+    return number if isinstance(number, int) else None
 
 
 def _unlike(
@@ -203,18 +227,58 @@ def _unlike(
         yield f"the {what}", f"{shown} in place of {wanted}"
 
 
-def _command_line(record: Record) -> Iterator[tuple[str, str]]:
-    """The command line of our own payloads, word for word."""
-    if record.requested.workload.get("type") not in _OWN_PAYLOADS:
-        return
-    words = record.argv
-    for name, wanted in record.requested.workload.items():
-        flag = f"--{name.replace('_', '-')}"
-        if isinstance(wanted, bool) or flag not in words[:-1]:
+def _container(record: Record) -> Iterator[tuple[str, str]]:
+    """A container is described by the engine that ran it; without that, nothing shows that there was one."""
+    wanted = record.requested.environment.get("type") == "docker"
+    explained = "container" in record.unavailable
+    if wanted and record.container is None and not explained:
+        yield "the container", "one was asked for, and none is recorded"
+
+
+def _command_line(matrix: Matrix, record: Record) -> Iterator[tuple[str, str]]:
+    """Flags of the command as it was run that have another value than the options ask for."""
+    given = flag_values(record.argv)
+    for flag, wanted in flag_values(_command(matrix, record)).items():
+        value = given.get(flag, wanted)
+        if value != wanted and not is_path(wanted):
+            yield "the command line", f"{flag} {value} in place of {wanted}"
+
+
+def _command(matrix: Matrix, record: Record) -> tuple[str, ...]:
+    """The command that the options of a run make; empty where they make none."""
+    workload = matrix.workloads[record.workload]
+    model = matrix.models[record.model]
+    case = CommandCase(
+        model_key=record.model,
+        model_id=record.requested.model_id,
+        model_path=record.requested.model_path,
+        model_config=model.config,
+        random_weights=record.requested.random_weights,
+        iteration=record.iteration,
+        seed=matrix.seed,
+        workload_key=record.workload,
+        attempt=record.plan.attempt,
+        server=matrix.environments[record.environment].server,
+    )
+    try:
+        return WORKLOADS[workload.type].command(case, workload).argv
+    except WorkloadError:
+        return ()
+
+
+def flag_values(argv: Sequence[str]) -> dict[str, str]:
+    """Flag to the word that follows it; a flag without a value has an empty one."""
+    values: dict[str, str] = {}
+    for word, following in pairwise([*argv, "--"]):
+        if not word.startswith("--"):
             continue
-        given = words[words.index(flag) + 1]
-        if given != str(wanted):
-            yield "the command line", f"{flag} {given} in place of {wanted}"
+        values[word] = "" if following.startswith("--") else following
+    return values
+
+
+def is_path(value: str) -> bool:
+    """Whether a word of a command names a place on one machine, which no two environments need share."""
+    return value.startswith(("/", "{", "<"))
 
 
 CHECKS = (

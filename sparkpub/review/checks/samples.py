@@ -65,6 +65,8 @@ def _problem(record: Record, samples: Samples) -> str | None:
     measured = next((phase for phase in record.phases if phase.name == "measure"), None)
     if measured is not None and _unsampled(measured, samples):
         return "no sample lies within the measured phase"
+    if samples.load_measured_percent == 0:
+        return "the GPU was at rest throughout the measured phase"
     for name, given in samples.metrics.items():
         recorded = record.metrics.get(name)
         if recorded is None or recorded.value is None or recorded.source != "sampler":

@@ -24,6 +24,8 @@ CLOCK_SHARE = Threshold(
     "Share of a run's duration by which its wall-clock time may differ: a clock that is slewed runs up to 0.05 % fast.",
 )
 
+ZONE_SECONDS = 14 * 3600.0
+"""Local time lies up to so far off UTC."""
 _TIME_IN_ID = re.compile(r"_(\d{8}T\d{6}Z?)$")
 
 
@@ -72,13 +74,24 @@ def _problem(view: View, stored: Stored) -> str | None:
 def _other_clock(view: View, stored: Stored) -> str | None:
     """Where the tool's own clock says another time than the record."""
     record, answer = stored.record, view.evidence.of(stored).answer
-    if answer is None or answer.epoch is None or record.started.zone != "utc":
+    if answer is None or record.started.zone != "utc":
         return None
-    began = datetime.fromtimestamp(answer.epoch, _start(record).tzinfo)
-    late = (began - _start(record)).total_seconds()
-    if -CLOCK_SECONDS <= late <= (record.duration_seconds or 0.0) + CLOCK_SECONDS:
+    start = _start(record)
+    slack = float(CLOCK_SECONDS)
+    if answer.epoch is not None:
+        said, what = datetime.fromtimestamp(answer.epoch, start.tzinfo), "was begun at"
+    elif answer.said_at is not None:
+        said, what = answer.said_at, "says"
+        if said.tzinfo is None:
+            said = said.replace(tzinfo=start.tzinfo)
+            slack += ZONE_SECONDS
+    else:
         return None
-    return f"its report was begun at {began:%Y-%m-%dT%H:%M:%SZ}, {_ago(timedelta(seconds=abs(late)))} off its start"
+    late = (said - start).total_seconds()
+    if -slack <= late <= (record.duration_seconds or 0.0) + slack:
+        return None
+    off = _ago(timedelta(seconds=abs(late)))
+    return f"its report {what} {said:%Y-%m-%dT%H:%M:%SZ}, {off} off its start"
 
 
 def _start(record: Record) -> datetime:

@@ -1,15 +1,25 @@
 """Whether the figures can be: units and ranges, absent metrics, reports that contradict themselves."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from sparkpub.record.metrics import Metric
-from sparkpub.record.record import Record, metric_of
+from sparkpub.record.record import Gpu, Record, metric_of
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.integrity import damaged
+from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import Case, View, ids
 
+CARD_LIMIT_SHARE = Threshold(
+    "card limit share",
+    1.1,
+    "Multiple of a GPU's power limit or highest clock that a mean over a phase cannot pass: peaks are short.",
+)
+_CARD_LIMITS: Mapping[str, Callable[[Gpu], float | None]] = {
+    "W": lambda gpu: gpu.power_limit_watt,
+    "MHz": lambda gpu: gpu.clock_max_sm_mhz,
+}
 _NEVER_ZERO = frozenset({"tok/s", "req/s", "GFLOP/s", "B/token"})
 
 
@@ -45,6 +55,8 @@ def unit(view: View) -> Iterator[Finding]:
 def _impossible(metric: Metric, value: float, record: Record) -> str | None:
     if value <= 0 and metric.unit in _NEVER_ZERO:
         return "a good run has more than nothing, and what is not available is null"
+    if metric.unit in _CARD_LIMITS:
+        return _beyond_the_card(metric, value, record)
     if metric.memory_of is None:
         return None
     total = (
@@ -55,6 +67,17 @@ def _impossible(metric: Metric, value: float, record: Record) -> str | None:
     if total is not None and value > total:
         return f"the machine has {total:.2f} GiB; GB and GiB may have been mixed"
     return None
+
+
+def _beyond_the_card(metric: Metric, value: float, record: Record) -> str | None:
+    """Power and clock of a GPU against the limits that its driver gave."""
+    if not metric.name.startswith("gpu_"):
+        return None
+    read = _CARD_LIMITS[metric.unit]
+    limits = [limit for gpu in record.machine.gpus if (limit := read(gpu)) is not None]
+    if not limits or value <= CARD_LIMIT_SHARE * max(limits):
+        return None
+    return f"the limit of the GPU is {max(limits):g} {metric.unit}"
 
 
 def memory_gib(record: Record) -> float | None:
@@ -111,6 +134,7 @@ CHECKS = (
         ("error",),
         "Is every figure physically possible?",
         unit,
+        thresholds=(CARD_LIMIT_SHARE,),
     ),
     Check(
         "null-metric",

@@ -356,7 +356,7 @@ FAULTS = [
     Fault(
         "unjudged",
         "a run used speculative decoding, which hides its steps",
-        setting(shown={"speculative_decoding": True}),
+        setting(change_report=lambda report: report.update(decoding_stats={})),
     ),
     Fault("unit", "peak memory of a cell exceeds the machine", full),
     Fault(

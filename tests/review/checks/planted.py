@@ -1,8 +1,9 @@
 """Faults of careless and of dishonest operators, planted in copies of real records by arithmetic.
 
-The campaign is the part of `data/comprehensive/h200` in which one model decodes in both environments: twenty runs with
-log, report, requests and telemetry. A careless operator leaves the sums of files as they were recorded; a dishonest one
-makes them anew (`reseal`), so that only the contents can tell.
+A copy is one cell of a committed campaign in both environments, with log, report, requests and telemetry: one model's
+decoding with our own payload (h200), llama-bench (h200-llama), or a vLLM server and its client (h200-vllm). A careless
+operator leaves the sums of files as they were recorded; a dishonest one makes them anew (`reseal`), so that only the
+contents can tell.
 """
 
 import hashlib
@@ -15,22 +16,30 @@ from typing import Any
 
 from sparkpub.plan.workloads import WORKLOADS
 
-SOURCE = Path(__file__).parents[3] / "data" / "comprehensive" / "h200"
+DATA = Path(__file__).parents[3] / "data" / "comprehensive"
+PATTERNS = {
+    "h200": "*_dense7b_decode_iter??_*Z.json",
+    "h200-llama": "*_d0_iter??_*Z.json",
+    "h200-vllm": "*_serve-c8_iter??_*Z.json",
+}
+"""Campaign to the records that a copy holds."""
 GB_PER_GIB = 2**30 / 1e9
 Document = dict[str, Any]
 
 
 class Copy:
-    """The campaign in memory: `info` is campaign.json, `runs` the records in order of time, `files` their evidence."""
+    """A campaign in memory: `info` is campaign.json, `runs` the records in order of time, `files` their evidence."""
 
-    def __init__(self) -> None:
-        self.info: Document = json.loads((SOURCE / "campaign.json").read_text())
-        paths = SOURCE.glob("*_dense7b_decode_iter??_*Z.json")
+    def __init__(self, campaign: str = "h200") -> None:
+        self.name = campaign
+        source = DATA / campaign
+        self.info: Document = json.loads((source / "campaign.json").read_text())
+        paths = source.glob(PATTERNS[campaign])
         self.runs: list[Document] = [json.loads(path.read_text()) for path in paths]
         self.runs.sort(key=lambda run: str(run["started"]["value"]))
         items = [item for run in self.runs for item in run["evidence"]]
         self.files = {
-            item["path"]: (SOURCE / item["path"]).read_bytes() for item in items
+            item["path"]: (source / item["path"]).read_bytes() for item in items
         }
 
     def of(self, environment: str) -> list[Document]:
@@ -62,14 +71,14 @@ class Copy:
         run |= fields
         started = run["started"]["value"].replace("-", "").replace(":", "")
         stem = f"{run['environment']}_{run['model']}_{run['workload']}_iter{run['iteration']:02d}_{started}"
-        run["run_id"] = f"h200-{stem}"
+        run["run_id"] = f"{self.name}-{stem}"
         for item in run["evidence"]:
             content = self.files[item["path"]]
             item["path"] = f"{stem}.{item['path'].split('.', 1)[1]}"
             self.files[item["path"]] = content
 
     def write(self, data: Path) -> Path:
-        folder = data / "h200"
+        folder = data / self.name
         folder.mkdir(parents=True)
         (folder / "campaign.json").write_text(json.dumps(self.info))
         for run in self.runs:
@@ -92,6 +101,8 @@ class Planted:
     check: str | None
     plant: Callable[[Copy], None]
     why: str = ""
+    campaign: str = "h200"
+    """Of which a copy is taken."""
 
 
 def times(factor: float, run: Document, *names: str) -> None:
@@ -341,7 +352,7 @@ def other_telemetry(copy: Copy) -> None:
 
 def telemetry_of_another_campaign(copy: Copy) -> None:
     run = copy.of("native")[1]
-    other = next(SOURCE.glob("native_dense32b_decode_iter01_*.telemetry.csv"))
+    other = next((DATA / "h200").glob("native_dense32b_decode_iter01_*.telemetry.csv"))
     copy.put(run, "telemetry", other.read_bytes())
 
 
