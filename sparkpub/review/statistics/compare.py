@@ -12,6 +12,7 @@ Standard errors and degrees of freedom use the effective n; below four the verdi
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -177,70 +178,49 @@ def compare(
     says which way is better, `unit` whether values are a rate (ends in /s) or lack a true zero (°C). `resolution` is
     the step to which the instrument rounds, read off the values where it is not given.
     """
-    one, other = (
-        side if isinstance(side, Sample) else Sample(tuple(side))
-        for side in (baseline, candidate)
-    )
+    one, other = _sample(baseline), _sample(candidate)
+    if resolution is None:
+        resolution = resolution_of([*one.values, *other.values])
     as_run = order_as_run(order, one, other)
-    step = (
-        resolution_of([*one.values, *other.values])
-        if resolution is None
-        else resolution
-    )
-    runs = _runs_compared(one, other, as_run, step)
-    mean_a, mean_b = float(runs.baseline.mean()), float(runs.candidate.mean())
-    scaled = unit != "°C" and mean_a > 0
-    ratio = mean_b / mean_a if scaled else None
-    margin = margin_percent / 100 * mean_a if scaled else None
-    tenth = DETECTABLE_PERCENT / 100 * mean_a if scaled else None
-    means = runs.means
-    tested = None if runs.analysis == "description" else means
-    p_value = None if tested is None else float(tested.p_value)
-    equivalence_p = (
-        None
-        if tested is None or margin is None
-        else float(tested.equivalence_p(margin))
-    )
+    runs = _runs_compared(one, other, as_run, resolution)
+    given = len(one.values) + len(other.values)
+    relative = _relative(runs, direction, unit)
+    tests = _tests(runs, relative, margin_percent)
     return Comparison(
         order=as_run,
         analysis=runs.analysis,
         n_baseline=len(runs.baseline),
         n_candidate=len(runs.candidate),
-        left_out=len(one.values)
-        + len(other.values)
-        - len(runs.baseline)
-        - len(runs.candidate),
+        left_out=given - len(runs.baseline) - len(runs.candidate),
         n_effective=runs.n_effective,
-        df=None if means is None else float(means.df),
-        mean_baseline=mean_a,
-        mean_candidate=mean_b,
-        difference=mean_b - mean_a,
-        difference_percent=100 * (mean_b - mean_a) / mean_a if scaled else None,
-        ratio=ratio,
-        inverse_ratio=1 / ratio if ratio else None,
-        ci95_ratio=_ratio_interval(means, scaled, 1 - ALPHA),
-        ci90_ratio=_ratio_interval(means, scaled, 1 - 2 * ALPHA),
-        overhead_percent=_overhead(ratio, direction, unit),
-        ci95_difference=_difference_interval(means, 1 - ALPHA),
-        ci90_difference=_difference_interval(means, 1 - 2 * ALPHA),
-        p_value=p_value,
-        p_adjusted=p_value,
-        effect_size=hedges_g(runs.baseline, runs.candidate, step),
+        df=None if runs.means is None else float(runs.means.df),
+        mean_baseline=runs.mean_baseline,
+        mean_candidate=runs.mean_candidate,
+        difference=runs.mean_candidate - runs.mean_baseline,
+        difference_percent=relative.percent,
+        ratio=relative.ratio,
+        inverse_ratio=1 / relative.ratio if relative.ratio else None,
+        ci95_ratio=_ratio_interval(runs.means, relative, 1 - ALPHA),
+        ci90_ratio=_ratio_interval(runs.means, relative, 1 - 2 * ALPHA),
+        overhead_percent=relative.overhead_percent,
+        ci95_difference=_difference_interval(runs.means, 1 - ALPHA),
+        ci90_difference=_difference_interval(runs.means, 1 - 2 * ALPHA),
+        p_value=tests.p_value,
+        p_adjusted=tests.p_value,
+        effect_size=hedges_g(runs.baseline, runs.candidate, resolution),
         equivalence_margin_percent=margin_percent,
         margin_declared=margin_declared,
-        equivalence_p=equivalence_p,
-        equivalence_p_adjusted=equivalence_p,
-        power=None
-        if tested is None or margin is None
-        else tested.equivalence_power(margin),
-        runs_required=_runs_required(
-            tested, margin, min(len(runs.baseline), len(runs.candidate))
-        ),
-        power_10_percent=None
-        if tested is None or tenth is None
-        else tested.detection_power(tenth),
-        better=_better(mean_a, mean_b, direction),
+        equivalence_p=tests.equivalence_p,
+        equivalence_p_adjusted=tests.equivalence_p,
+        power=tests.power,
+        runs_required=tests.runs_required,
+        power_10_percent=tests.power_10_percent,
+        better=_better(runs.mean_baseline, runs.mean_candidate, direction),
     )
+
+
+def _sample(side: Sample | Sequence[float]) -> Sample:
+    return side if isinstance(side, Sample) else Sample(tuple(side))
 
 
 @dataclass(frozen=True)
@@ -252,6 +232,14 @@ class _Runs:
     candidate: Floats
     means: TwoMeans | None
     n_effective: float
+
+    @cached_property
+    def mean_baseline(self) -> float:
+        return float(self.baseline.mean())
+
+    @cached_property
+    def mean_candidate(self) -> float:
+        return float(self.candidate.mean())
 
 
 def _runs_compared(one: Sample, other: Sample, order: Order, step: float) -> _Runs:
@@ -279,20 +267,67 @@ def _difference_interval(means: TwoMeans | None, level: float) -> Interval | Non
     return around(float(means.difference), float(means.error), float(means.df), level)
 
 
+@dataclass(frozen=True)
+class _Relative:
+    """A difference on the scale of the baseline's mean; all None on a scale without a true zero."""
+
+    percent: float | None = None
+    ratio: float | None = None
+    overhead_percent: float | None = None
+
+
+def _relative(runs: _Runs, direction: Direction, unit: str) -> _Relative:
+    base = runs.mean_baseline
+    if unit == "°C" or base <= 0:
+        return _Relative()
+    ratio = runs.mean_candidate / base
+    return _Relative(
+        percent=100 * (runs.mean_candidate - base) / base,
+        ratio=ratio,
+        overhead_percent=_overhead(ratio, direction, unit),
+    )
+
+
 def _ratio_interval(
-    means: TwoMeans | None, scaled: bool, level: float
+    means: TwoMeans | None, relative: _Relative, level: float
 ) -> Interval | None:
-    return means.ratio_interval(level) if means is not None and scaled else None
-
-
-def _runs_required(means: TwoMeans | None, margin: float | None, n: int) -> int | None:
-    if means is None or margin is None:
+    if means is None or relative.ratio is None:
         return None
-    return means.runs_for_equivalence(margin, n, WANTED_POWER)
+    return means.ratio_interval(level)
 
 
-def _overhead(ratio: float | None, direction: Direction, unit: str) -> float | None:
-    if not ratio:
+@dataclass(frozen=True)
+class _Tests:
+    """What the tests say; all None where runs are only described."""
+
+    p_value: float | None = None
+    equivalence_p: float | None = None
+    power: float | None = None
+    runs_required: int | None = None
+    power_10_percent: float | None = None
+
+
+def _tests(runs: _Runs, relative: _Relative, margin_percent: float) -> _Tests:
+    means = runs.means
+    if means is None or runs.analysis == "description":
+        return _Tests()
+    p_value = float(means.p_value)
+    if relative.ratio is None:
+        return _Tests(p_value)
+    margin = margin_percent / 100 * runs.mean_baseline
+    tenth = DETECTABLE_PERCENT / 100 * runs.mean_baseline
+    fewer = min(len(runs.baseline), len(runs.candidate))
+    return _Tests(
+        p_value=p_value,
+        equivalence_p=float(means.equivalence_p(margin)),
+        power=means.equivalence_power(margin),
+        runs_required=means.runs_for_equivalence(margin, fewer, WANTED_POWER),
+        power_10_percent=means.detection_power(tenth),
+    )
+
+
+def _overhead(ratio: float, direction: Direction, unit: str) -> float | None:
+    if ratio == 0:
         return None
     if unit.endswith("/s"):
         return 100 * (1 / ratio - 1)

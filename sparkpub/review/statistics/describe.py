@@ -147,6 +147,11 @@ def around(
     return centre - half, centre + half
 
 
+def error_of(ci95: Interval, df: float) -> float:
+    """The standard error of an estimate from its 95 % interval, the inverse of `around`."""
+    return (ci95[1] - ci95[0]) / 2 / t_quantile(1 - ALPHA / 2, df)
+
+
 def bootstrap_interval(values: Sequence[float] | Floats) -> Interval | None:
     """95 % bootstrap-t interval of the mean (Efron and Tibshirani 1993, section 12.5), the same at every call.
 
