@@ -497,7 +497,7 @@ def quarantine(
 @click.option(
     "--against",
     metavar="C2",
-    help="Compare the campaign, cell by cell, with this one that it repeats.",
+    help="Compare the campaign, cell by cell, with this one that it repeats, and combine both sessions.",
 )
 @click.option(
     "--include",

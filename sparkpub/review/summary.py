@@ -8,7 +8,8 @@ Trends are corrected over the primary metrics. A matrix that names its `primary`
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar
@@ -21,6 +22,7 @@ from sparkpub.review.frame import Frame, Group, Series
 from sparkpub.review.statistics.compare import (
     DETECTABLE_PERCENT,
     Comparison,
+    Verdict,
     adjust,
     compare,
     holm,
@@ -31,15 +33,24 @@ from sparkpub.review.statistics.describe import (
     RESAMPLES,
     SEED,
     Description,
+    Interval,
     bootstrap_interval,
 )
 from sparkpub.review.statistics.drift import Trend
+from sparkpub.review.statistics.pooling import pooled
+from sparkpub.review.statistics.sessions import (
+    Replication,
+    across_sessions,
+    replication,
+)
 
 Family = Literal["primary", "secondary"]
 Include = Literal["counted", "all"]
 
 MAX_CV_PERCENT, MIN_POWER, REPEAT_PERCENT = 5.0, 0.8, 5.0
 """The methodology's success criteria."""
+MEMORY_UNIT = "GiB"
+"""Of metrics whose differences are pooled as they are: what an environment takes does not grow with the model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +98,54 @@ class RepeatRow(Comparison, Row):
     same_specification: bool | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class SessionRow(Row):
+    """One comparison of `campaign` together with the same one of `against`, in percent of the baseline.
+
+    `first_percent` and `second_percent` are the differences that either campaign found by itself; `difference_percent`
+    is their mean, whose interval holds for machines and days like these. `replication` says whether both came to one
+    verdict, `within_margin_p` is TOST's that the mean lies within the margin of `campaign`.
+    """
+
+    against: str
+    baseline: str
+    candidate: str
+    first_percent: float
+    second_percent: float
+    verdicts: tuple[Verdict, ...]
+    replication: Replication
+    difference_percent: float
+    ci95_percent: Interval | None
+    within_sd: float
+    between_sd: float | None
+    equivalence_margin_percent: float
+    within_margin_p: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PooledRow:
+    """One metric over all cells of a campaign that compare the same two environments.
+
+    `effect` is the difference, in the metric's unit for memory and in percent of each cell's baseline otherwise
+    (`unit`), each cell weighted by its precision; see `statistics.pooling`. Exploratory: its p is not corrected.
+    """
+
+    campaign: str
+    metric: str
+    unit: str
+    family: Family
+    baseline: str
+    candidate: str
+    cells: int
+    effect: float
+    ci95_effect: Interval
+    error: float
+    z: float
+    p_value: float
+    q: float
+    heterogeneity_p: float
+
+
 @dataclass(frozen=True)
 class Criterion:
     """One success criterion of the methodology applied to one primary metric of a cell (`model/environment/workload`,
@@ -113,6 +172,12 @@ class Statistics:
     comparisons: tuple[ComparisonRow, ...]
     against: str | None = None
     repeats: tuple[RepeatRow, ...] = ()
+    sessions: tuple[SessionRow, ...] = ()
+
+    @cached_property
+    def pooled(self) -> tuple[PooledRow, ...]:
+        """What the cells of each campaign show together."""
+        return tuple(_pooled(self.comparisons))
 
     @cached_property
     def _cells(self) -> Mapping[tuple[str, ...], CellStatistic]:
@@ -149,7 +214,7 @@ class Statistics:
         }
 
 
-TABLES = ("cells", "comparisons", "repeats", "criteria")
+TABLES = ("cells", "comparisons", "pooled", "repeats", "sessions", "criteria")
 
 
 def row_document(row: Any) -> dict[str, Any]:
@@ -208,9 +273,13 @@ def statistics(
     parts = [_part(frame, include) for frame in chosen]
     used = list(chosen)
     repeats: list[RepeatRow] = []
+    sessions: list[SessionRow] = []
     if against is not None:
-        used.append(known[against])
-        repeats = _repeats(chosen[0], known[against], include)
+        other = known[against]
+        used.append(other)
+        repeats = _repeats(chosen[0], other, include)
+        earlier = _part(other, include).comparisons
+        sessions = list(_sessions(parts[0].comparisons, earlier))
     excluded: dict[str, str] = {}
     if include != "all":
         for frame in used:
@@ -223,6 +292,7 @@ def statistics(
         comparisons=tuple(row for part in parts for row in part.comparisons),
         against=against,
         repeats=tuple(repeats),
+        sessions=tuple(sessions),
     )
 
 
@@ -406,6 +476,79 @@ def _repeats(frame: Frame, against: Frame, include: Include) -> list[RepeatRow]:
             )
         )
     return _by_family(rows)
+
+
+def _sessions(
+    rows: Sequence[ComparisonRow], others: Sequence[ComparisonRow]
+) -> Iterator[SessionRow]:
+    """Every comparison that two campaigns share, together."""
+
+    def key(row: ComparisonRow) -> tuple[str, ...]:
+        return row.model, row.workload, row.metric, row.baseline, row.candidate
+
+    known = {key(row): row for row in others}
+    for row in rows:
+        other = known.get(key(row))
+        if other is None:
+            continue
+        first, second = row.estimate_percent, other.estimate_percent
+        if first is None or second is None:
+            continue
+        together = across_sessions([first, second])
+        margin = row.equivalence_margin_percent
+        verdicts = (row.verdict, other.verdict)
+        yield SessionRow(
+            campaign=row.campaign,
+            against=other.campaign,
+            model=row.model,
+            workload=row.workload,
+            metric=row.metric,
+            unit=row.unit,
+            family=row.family,
+            baseline=row.baseline,
+            candidate=row.candidate,
+            first_percent=first.value,
+            second_percent=second.value,
+            verdicts=verdicts,
+            replication=replication(verdicts),
+            difference_percent=together.estimate,
+            ci95_percent=together.ci95,
+            within_sd=together.within_sd,
+            between_sd=together.between_sd,
+            equivalence_margin_percent=margin,
+            within_margin_p=together.equivalence_p(margin),
+        )
+
+
+def _pooled(rows: Sequence[ComparisonRow]) -> Iterator[PooledRow]:
+    """Every metric over the cells of a campaign, where there are several cells to pool."""
+    groups: dict[tuple[str, ...], list[ComparisonRow]] = defaultdict(list)
+    for row in rows:
+        groups[row.campaign, row.metric, row.baseline, row.candidate].append(row)
+    for group in groups.values():
+        first = group[0]
+        absolute = first.unit == MEMORY_UNIT
+        effects = [row.estimate if absolute else row.estimate_percent for row in group]
+        known = [effect for effect in effects if effect is not None]
+        together = pooled(known)
+        if together is None:
+            continue
+        yield PooledRow(
+            campaign=first.campaign,
+            metric=first.metric,
+            unit=first.unit if absolute else "%",
+            family=first.family,
+            baseline=first.baseline,
+            candidate=first.candidate,
+            cells=together.cells,
+            effect=together.difference,
+            ci95_effect=together.ci95,
+            error=together.error,
+            z=together.z,
+            p_value=together.p_value,
+            q=together.q,
+            heterogeneity_p=together.heterogeneity_p,
+        )
 
 
 R = TypeVar("R", ComparisonRow, RepeatRow)

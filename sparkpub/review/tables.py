@@ -24,9 +24,18 @@ _COLUMNS = {
         " verdict why",
         "Comparisons (candidate against baseline)",
     ),
+    "pooled": (
+        "campaign metric family candidate baseline cells effect unit ci95_effect z p_value heterogeneity_p",
+        "Pooled over cells (memory in GiB, all else in % of the baseline; exploratory)",
+    ),
     "repeats": (
         f"campaign against model environment workload metric {_CHANGE} same_specification verdict why",
         "Repeats (campaign against campaign)",
+    ),
+    "sessions": (
+        "campaign against model workload metric family candidate baseline first_percent second_percent"
+        " difference_percent ci95_percent between_sd verdicts replication",
+        "Sessions together (differences in %; the interval holds for machines and days like these)",
     ),
     "criteria": (
         "campaign criterion cell metric value threshold met why",
@@ -41,6 +50,12 @@ _HEADINGS = {
     "difference_percent": "%",
     "overhead_percent": "overhead %",
     "effect_size": "g",
+    "ci95_effect": "95 % interval",
+    "ci95_percent": "95 % interval",
+    "first_percent": "first %",
+    "second_percent": "second %",
+    "between_sd": "σ between",
+    "heterogeneity_p": "p of heterogeneity",
     "n_effective": "n eff.",
     "trend": "trend per run",
 }
@@ -48,7 +63,15 @@ _IN_UNIT = frozenset(
     ["mean", "sd", "ci95", "p50", "p95", "p99", "difference", "ci95_difference"]
 )
 _SIGNED = frozenset(
-    ["difference", "difference_percent", "overhead_percent", "effect_size"]
+    [
+        "difference",
+        "difference_percent",
+        "overhead_percent",
+        "effect_size",
+        "effect",
+        "first_percent",
+        "second_percent",
+    ]
 )
 
 
@@ -95,6 +118,8 @@ def _cell(row: Any, name: str) -> str:
             return "—"
         p = value.p_value if row.trend_p_adjusted is None else row.trend_p_adjusted
         return f"{_figure(row, 'slope', value.slope)} ({p_text(p)})"
+    if name == "verdicts":
+        return ", ".join(value)
     if isinstance(value, tuple):
         return " … ".join(_figure(row, name, end) for end in value)
     text = value if isinstance(value, str) else _figure(row, name, value)

@@ -346,7 +346,7 @@ class Words:
         names = [
             name
             for name, found in STATISTICS.items()
-            if found.kind == "comparison" and name != "gap"
+            if found.kind == "comparison" and name not in ("gap", "pooled_difference")
         ]
         for row in self._statistics.comparisons:
             scope = {

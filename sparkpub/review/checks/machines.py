@@ -1,6 +1,7 @@
 """Whether runs that are pooled or compared are of one machine, one software and one treatment."""
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Severity
+from sparkpub.review.checks.ratios import resources
 from sparkpub.review.checks.requested import flag_values, is_path
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.values import memory_gib
@@ -44,6 +46,9 @@ CONDITION_SD = Threshold(
     4.0,
     "Standard errors that two means of a condition must lie apart: below 1 in 10,000 by chance.",
 )
+
+CONDITION_RUNS = 3
+"""Runs on each side below which means say nothing."""
 
 Read = Callable[[Record], object]
 ABSENT = "not given"
@@ -194,8 +199,8 @@ FACTS = (
     Fact("state of the collector's source", _modified, "info", "warning"),
 )
 """What is asked of every run, in the order of its weight."""
-_OWN_TO_A_RUN = frozenset({"server", "last_batch_tokens_sha256"})
-"""Settings that are no settings: which server answered, and a digest of what was generated."""
+_OWN_TO_A_RUN = re.compile(r"server|.*_sha256")
+"""Settings that are no settings: which server answered, and digests of what was generated."""
 
 
 def mixed_machines(view: View) -> Iterator[Finding]:
@@ -341,17 +346,25 @@ def _packages(record: Record) -> Mapping[str, str]:
 
 
 def _variables(record: Record) -> Mapping[str, str]:
-    """Environment variables; those that name places differ with every root file system."""
+    """Environment variables that the environment does not set itself; those that name places differ with every root
+    file system."""
     known = record.reproducibility
     if known is None:
         return {}
-    return {name: value for name, value in known.variables.items() if "/" not in value}
+    declared = record.requested.environment.get("env") or {}
+    return {
+        name: value
+        for name, value in known.variables.items()
+        if "/" not in value and name not in declared
+    }
 
 
 def _settings(record: Record) -> Mapping[str, str]:
     """What the engine said of its settings."""
     settings = record.observed.settings.items()
-    return {name: value for name, value in settings if name not in _OWN_TO_A_RUN}
+    return {
+        name: value for name, value in settings if not _OWN_TO_A_RUN.fullmatch(name)
+    }
 
 
 def _flags(record: Record) -> Mapping[str, str]:
@@ -381,6 +394,8 @@ class Condition:
     read: Callable[[View, Stored], float | None]
     least: Threshold
     relative: bool = False
+    of_resources: bool = False
+    """Whether it follows from the processors that an environment is given."""
 
 
 def _start(_view: View, stored: Stored) -> float | None:
@@ -409,7 +424,13 @@ CONDITIONS = (
     Condition(
         "SM clock under load", "MHz", _clock, CLOCK_DIFFERENCE_SHARE, relative=True
     ),
-    Condition("processor load", "%", _processors, PROCESSOR_DIFFERENCE_PERCENT),
+    Condition(
+        "processor load",
+        "%",
+        _processors,
+        PROCESSOR_DIFFERENCE_PERCENT,
+        of_resources=True,
+    ),
     Condition("swap in use", "GiB", _swapped, SWAP_DIFFERENCE_GIB),
 )
 
@@ -417,47 +438,52 @@ CONDITIONS = (
 def _conditions(
     view: View, groups: Mapping[tuple[str, str], Mapping[Cell, Sequence[Stored]]]
 ) -> Iterator[Finding]:
-    """Conditions whose means lie apart between environments."""
+    """Conditions whose means lie apart between environments, one finding per condition."""
     for condition in CONDITIONS:
         unequal: dict[tuple[str, str], str] = {}
         cells: list[str] = []
         for group, places in groups.items():
-            means = {
-                cell: [
-                    value
-                    for run in runs
-                    if (value := condition.read(view, run)) is not None
-                ]
-                for cell, runs in places.items()
-            }
-            for one, other in combinations(means, 2):
-                least = float(condition.least)
-                if condition.relative:
-                    least *= fmean(means[one] or [0.0])
-                if _lie_apart(means[one], means[other], least):
-                    sides = (
-                        f"{fmean(means[cell]):.0f} {condition.unit} on average in {cell[1]}"
-                        for cell in (one, other)
-                    )
-                    unequal[group] = " and ".join(sides)
+            for one, other in combinations(places, 2):
+                words = _apart(view, condition, one, other)
+                if words is not None:
+                    unequal[group] = words
                     cells += [label(one), label(other)]
         if unequal:
-            words = next(iter(unequal.values()))
+            words_of = list(unequal.values())
             yield _unequal(
                 view,
                 condition.name,
                 "warning",
                 list(unequal),
                 cells,
-                words,
-                list(unequal.values()),
+                words_of[0],
+                words_of,
             )
+
+
+def _apart(view: View, condition: Condition, one: Cell, other: Cell) -> str | None:
+    """The means of a condition in two cells, in words, where they lie apart and nobody wanted them to."""
+    if condition.of_resources and resources(view, one) != resources(view, other):
+        return None
+    first, then = _read(view, condition, one), _read(view, condition, other)
+    if min(len(first), len(then)) < CONDITION_RUNS:
+        return None
+    least = float(condition.least)
+    if condition.relative:
+        least *= fmean(first)
+    if not _lie_apart(first, then, least):
+        return None
+    unit = f"{condition.unit} on average in"
+    return f"{fmean(first):.0f} {unit} {one[1]} and {fmean(then):.0f} {unit} {other[1]}"
+
+
+def _read(view: View, condition: Condition, cell: Cell) -> list[float]:
+    values = [condition.read(view, run) for run in view.counted[cell]]
+    return [value for value in values if value is not None]
 
 
 def _lie_apart(one: Sequence[float], other: Sequence[float], least: float) -> bool:
     """Whether two means differ by more than `least` and by several standard errors."""
-    if min(len(one), len(other)) < 3:
-        return False
     difference = abs(fmean(one) - fmean(other))
     error = math.sqrt(variance(one) / len(one) + variance(other) / len(other))
     return difference > least and difference > CONDITION_SD * error

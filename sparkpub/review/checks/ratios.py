@@ -81,7 +81,7 @@ def _odds(view: View, base: Cell, cell: Cell, metric: Metric) -> Odds | None:
         return None
     ratio = large / small
     units = _units(ratio, samples)
-    by_design = _resources(view, base) != _resources(view, cell)
+    by_design = resources(view, base) != resources(view, cell)
     if units is None and (ratio < IMPLAUSIBLE_RATIO or by_design):
         return None
     return Odds(metric, base, cell, ratio, units)
@@ -95,7 +95,7 @@ def _beyond_chance(one: Sequence[float], other: Sequence[float]) -> bool:
     return abs(fmean(one) - fmean(other)) > RATIO_STANDARD_ERRORS * error
 
 
-def _resources(view: View, cell: Cell) -> dict[str, object]:
+def resources(view: View, cell: Cell) -> dict[str, object]:
     """What an environment sets that gives its runs more or fewer processors, GPUs or memory: two that differ in it may
     well differ in speed."""
     declared = view.counted[cell][0].record.requested.environment

@@ -82,6 +82,7 @@ def _problems(
         yield from _declared(matrix, record)
         yield from _place(matrix, planned, record)
         yield from _container(record)
+        yield from _variables(record)
         yield from _command_line(matrix, record)
     yield from _work_done(record)
 
@@ -233,6 +234,16 @@ def _container(record: Record) -> Iterator[tuple[str, str]]:
     explained = "container" in record.unavailable
     if wanted and record.container is None and not explained:
         yield "the container", "one was asked for, and none is recorded"
+
+
+def _variables(record: Record) -> Iterator[tuple[str, str]]:
+    """Environment variables that had another value than the environment sets."""
+    declared = record.requested.environment.get("env") or {}
+    had = {} if record.reproducibility is None else record.reproducibility.variables
+    for name, wanted in declared.items():
+        value = had.get(name, wanted)
+        if value != wanted and not is_path(str(wanted)):
+            yield "an environment variable", f"{name} is {value} in place of {wanted}"
 
 
 def _command_line(matrix: Matrix, record: Record) -> Iterator[tuple[str, str]]:

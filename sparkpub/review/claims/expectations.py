@@ -143,12 +143,13 @@ def _inside(quantity: Quantity, low: float, high: float, chances: int = 1) -> De
 
 
 def _widened(quantity: Quantity, chances: int) -> tuple[float, float]:
-    """The interval at Bonferroni's level. Its degrees of freedom are at least those of the smaller sample, so it is
-    rather too wide than too narrow."""
+    """The interval at Bonferroni's level. Where its degrees of freedom are not known they are taken as too few, so
+    that it is rather too wide than too narrow."""
     assert quantity.ci95 is not None
     assert quantity.value is not None
-    df = min(quantity.n) - 1
-    plain, wide = scipy.special.stdtrit(df, [1 - ALPHA / 2, 1 - ALPHA / (2 * chances)])
+    plain, wide = scipy.special.stdtrit(
+        quantity.df, [1 - ALPHA / 2, 1 - ALPHA / (2 * chances)]
+    )
     bottom, top = (
         quantity.value + (end - quantity.value) * float(wide / plain)
         for end in quantity.ci95
@@ -159,11 +160,10 @@ def _widened(quantity: Quantity, chances: int) -> tuple[float, float]:
 def _with_interval(quantity: Quantity) -> str:
     if quantity.value is None or quantity.statistic.kind == "runs":
         return quantity.text()
-    n = " and ".join(str(size) for size in quantity.n)
-    interval = (
-        f"95 % interval {quantity.interval()}, " if quantity.ci95 is not None else ""
-    )
-    return f"{quantity.text()} ({interval}n = {n})"
+    parts = [quantity.rests_on]
+    if quantity.ci95 is not None:
+        parts.insert(0, f"95 % interval {quantity.interval()}")
+    return f"{quantity.text()} ({', '.join(parts)})"
 
 
 def _read_equivalence(asked: Asked) -> list[Reading]:

@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 
 from sparkpub.record import documents
 from sparkpub.record.errors import ClaimError
-from sparkpub.record.record import Key, MetricName, Record
+from sparkpub.record.record import Key, MetricName
 from sparkpub.review.claims.expectations import Asked, Decided, Expect, Reading
 from sparkpub.review.claims.facts import FactSource
 from sparkpub.review.claims.quantities import Question
@@ -49,6 +49,9 @@ class Claim(documents.Part):
     source: FactSource
     about: Literal["data", "world"]
     campaign: Key
+    repeated_in: tuple[Key, ...] = ()
+    """Campaigns that measured the same on other machines or days: the claim is about all of them together, and its
+    interval holds what differs between them."""
     metric: MetricName | None = None
     against: MetricName | None = None
     """A second metric, for statistics that relate two (slope, intercept, r_squared, difference_gap)."""
@@ -134,7 +137,7 @@ def judge(claims: Sequence[Claim], review: "Review") -> list[Verdict]:
     verdicts = []
     for claim in claims:
         try:
-            verdicts.append(_judge(claim, review.frames.get(claim.campaign), review))
+            verdicts.append(_judge(claim, review))
         except ClaimError as error:
             raise ClaimError(
                 error.what, where=f"claim {claim.id}", remedy=error.remedy
@@ -142,51 +145,87 @@ def judge(claims: Sequence[Claim], review: "Review") -> list[Verdict]:
     return verdicts
 
 
-def _judge(claim: Claim, frame: Frame | None, review: "Review") -> Verdict:
+def _judge(claim: Claim, review: "Review") -> Verdict:
     if claim.expect is None:
         return Verdict(claim, "hypothesis", f"What would decide it: {claim.decided_by}")
-    if frame is None:
-        return Verdict(
-            claim,
-            "undecided",
-            f"The campaign {claim.campaign} is not among these data.",
-        )
-    chosen = frame.group(
-        claim.include,
-        model=claim.models,
-        environment=claim.environments,
-        workload=claim.workloads,
-    )
-    statistic = claim.statistic or ("mean" if claim.compare is None else "difference")
-    world = claim.about == "world"
-    questions = _questions(claim, chosen)
-    chances = len(questions) if claim.scope.startswith("any") else 1
-    readings = Asked(
-        claim.expect, questions, statistic, claim.decimals, world, chances
-    ).read()
+    names = (claim.campaign, *claim.repeated_in)
+    frames = [review.frames[name] for name in names if name in review.frames]
+    missing = [name for name in names if name not in review.frames]
+    if missing:
+        text = f"The campaign {missing[0]} is not among these data."
+        return Verdict(claim, "undecided", text)
+    groups = [_chosen(claim, frame) for frame in frames]
+    readings = _readings(claim, groups)
     evidence: dict[str, Any] = {
         "include": claim.include,
         "units": [reading.document() for reading in readings],
     }
     figures = _sentence(claim.expect, readings)
-    doubts = _doubts(claim, chosen.records, review) if claim.about == "world" else {}
+    world = claim.about == "world"
+    doubts = _doubts(groups, review) if world else {}
     if doubts:
         evidence["findings"] = list(doubts.values())
         text = f"These runs cannot carry it ({', '.join(doubts)}). The figures by themselves: {figures}."
         return Verdict(claim, "void", text, evidence)
-    here = world and len({record.machine.id for record in chosen.records}) == 1
-    text = f"{figures}."
+    decided = _combined(claim.scope, [reading.verdict for reading in readings])
+    here = world and _one_session(groups)
+    return Verdict(claim, decided, f"{figures}.{_reach(groups, here)}", evidence, here)
+
+
+def _chosen(claim: Claim, frame: Frame) -> Group:
+    return frame.group(
+        claim.include,
+        model=claim.models,
+        environment=claim.environments,
+        workload=claim.workloads,
+    )
+
+
+def _readings(claim: Claim, groups: Sequence[Group]) -> list[Reading]:
+    """What each unit of the claim says, over all of its campaigns."""
+    assert claim.expect is not None
+    questions = _questions(claim, groups[0])
+    for repeat in groups[1:]:
+        questions = _repeated(questions, _questions(claim, repeat))
+    statistic = claim.statistic or ("mean" if claim.compare is None else "difference")
+    chances = len(questions) if claim.scope.startswith("any") else 1
+    world = claim.about == "world"
+    asked = Asked(claim.expect, questions, statistic, claim.decimals, world, chances)
+    return asked.read()
+
+
+def _repeated(
+    questions: Sequence[Question], repeats: Sequence[Question]
+) -> list[Question]:
+    """The questions, each with the one of the same unit in a campaign that repeats them."""
+    by_unit = {question.group.label: question for question in repeats}
+    together = []
+    for question in questions:
+        unit = question.group.label
+        if unit not in by_unit:
+            campaigns = {repeat.group.frame.campaign.name for repeat in repeats}
+            what = f"{' and '.join(campaigns) or 'a campaign of repeated_in:'} did not repeat {unit}"
+            raise ClaimError(what, remedy="name with models: what was repeated")
+        both = (*question.repeats, by_unit[unit])
+        together.append(replace(question, repeats=both))
+    return together
+
+
+def _one_session(groups: Sequence[Group]) -> bool:
+    """Whether all runs are of one machine and one campaign."""
+    machines = {record.machine.id for group in groups for record in group.records}
+    return len(groups) == 1 and len(machines) == 1
+
+
+def _reach(groups: Sequence[Group], here: bool) -> str:
+    """Where a statement about the world holds, in a sentence of its own."""
     if here:
-        text += (
+        return (
             f" This holds {HERE}: what differs between machines and days is not known."
         )
-    return Verdict(
-        claim,
-        _combined(claim.scope, [reading.verdict for reading in readings]),
-        text,
-        evidence,
-        here,
-    )
+    if len(groups) > 1:
+        return " The interval holds for machines and days like these."
+    return ""
 
 
 def _sentence(expect: Expect, readings: Sequence[Reading]) -> str:
@@ -247,25 +286,13 @@ def _sides(claim: Claim, group: Group) -> tuple[Group, Group | None]:
     return group.of_environment(candidate), group.of_environment(baseline)
 
 
-def _doubts(
-    claim: Claim, records: Sequence[Record], review: "Review"
-) -> dict[str, dict[str, Any]]:
+def _doubts(groups: Sequence[Group], review: "Review") -> dict[str, dict[str, Any]]:
     """Findings on the runs concerned that void a claim about the world, one entry per check."""
-    runs, cells = (
-        {record.run_id for record in records},
-        {"/".join(record.cell) for record in records},
-    )
     doubts: dict[str, list[Finding]] = defaultdict(list)
-    for finding in review.findings:
-        serious = finding.severity == "error" or (
-            finding.severity == "warning" and finding.check in BEYOND_DOUBT
-        )
-        if finding.campaign != claim.campaign or not serious:
-            continue
-        named = set(finding.runs) - set(review.excluded)
-        in_cells = not finding.cells or cells & set(finding.cells)
-        if named & runs if finding.runs else in_cells:
-            doubts[finding.check].append(finding)
+    for group in groups:
+        for finding in review.findings:
+            if _is_serious(finding) and _concerns(finding, group, review):
+                doubts[finding.check].append(finding)
     return {
         check: {
             "check": check,
@@ -275,6 +302,23 @@ def _doubts(
         }
         for check, found in doubts.items()
     }
+
+
+def _is_serious(finding: "Finding") -> bool:
+    if finding.severity == "error":
+        return True
+    return finding.severity == "warning" and finding.check in BEYOND_DOUBT
+
+
+def _concerns(finding: "Finding", group: Group, review: "Review") -> bool:
+    """Whether a finding is about runs of a group that count, or about its cells."""
+    if finding.campaign != group.frame.campaign.name:
+        return False
+    if finding.runs:
+        named = set(finding.runs) - set(review.excluded)
+        return bool(named & {record.run_id for record in group.records})
+    cells = {"/".join(record.cell) for record in group.records}
+    return not finding.cells or bool(cells & set(finding.cells))
 
 
 def _combined(scope: str, verdicts: Sequence[Decided]) -> Decided:

@@ -4,7 +4,7 @@ Here stands which name means which number and in which unit. The frame selects t
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
@@ -15,9 +15,12 @@ from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
 from sparkpub.record.text import NOT_AVAILABLE, number, p_text, with_unit
 from sparkpub.review.frame import Group
+from sparkpub.review.statistics import describe
 from sparkpub.review.statistics.compare import Comparison
 from sparkpub.review.statistics.describe import Interval
 from sparkpub.review.statistics.drift import least_squares
+from sparkpub.review.statistics.pooling import pooled
+from sparkpub.review.statistics.sessions import AcrossSessions, across_sessions
 
 Kind = Literal["runs", "sample", "order", "relation", "comparison"]
 Estimate = tuple[float | None, Interval | None]
@@ -43,6 +46,8 @@ class Question:
     against: str = ""
     baseline: Group | None = None
     margin_percent: float = 1.0
+    repeats: tuple["Question", ...] = ()
+    """The same asked of campaigns that repeat this one: the answer is then about all of them together."""
 
     def comparison(self, metric: str = "") -> Comparison | None:
         """The group against its baseline; None where one side has no values."""
@@ -74,6 +79,16 @@ class Quantity:
     value: float | None
     ci95: Interval | None
     n: tuple[int, ...]
+    """What the answer rests on: runs of each side, or rounds where sides were compared within rounds."""
+    rests_on: str = ""
+    """The same in words: `n = 7 and 6`, `6 rounds`, `2 sessions: 6 rounds; 10 rounds`."""
+    sessions: int = 1
+    """Campaigns that the answer is combined from."""
+
+    @property
+    def df(self) -> int:
+        """Degrees of freedom, or fewer: those between sessions, else those of the smaller sample."""
+        return (self.sessions if self.sessions > 1 else min(self.n)) - 1
 
     def text(self, decimals: int | None = None) -> str:
         """For a reader: `70.47 GiB`, `+30.83 GiB`, `43.7 %`, `p = 0.0002`."""
@@ -144,6 +159,23 @@ def _gap(question: Question) -> Estimate:
         if one is None or other is None
         else abs(abs(one.difference) - abs(other.difference))
     ), None
+
+
+def _pooled_difference(question: Question) -> Estimate:
+    """Over the models and workloads of a group: see `statistics.pooling`."""
+    assert question.baseline is not None
+    effects = []
+    for part in question.group.frame.split(question.group, ("model", "workload")):
+        places = {(cell[0], cell[2]) for cell in part.cells}
+        cells = [
+            cell for cell in question.baseline.cells if (cell[0], cell[2]) in places
+        ]
+        base = replace(question.baseline, cells=tuple(cells))
+        found = replace(question, group=part, baseline=base).comparison()
+        if found is not None and found.estimate is not None:
+            effects.append(found.estimate)
+    together = pooled(effects)
+    return (None, None) if together is None else (together.difference, together.ci95)
 
 
 def _identified(record: Record) -> bool:
@@ -361,6 +393,14 @@ _ALL = (
     ),
     _comparison("equivalence_p", "p", "p of TOST within the declared margin"),
     _comparison("effect_size", "", "Hedges' g"),
+    Statistic(
+        "pooled_difference",
+        "comparison",
+        "metric",
+        "difference over all models and workloads together, each weighted by its precision",
+        _pooled_difference,
+        signed=True,
+    ),
     _comparison("power_10_percent", "", "power against a difference of a tenth"),
     _comparison(
         "power",
@@ -408,13 +448,83 @@ def ask(name: str, question: Question) -> Quantity:
             f"{name} needs {need}",
             remedy="see the list of statistics on the method page",
         )
-    sides = [side for side in (question.baseline, question.group) if side is not None]
-    n = tuple(_size(side, question.metric) for side in sides)
     value, ci95 = statistic.compute(question)
     series = question.group.series(question.metric) if question.metric else None
-    return Quantity(
-        statistic, None if series is None else series.metric, value, ci95, n
+    n, rests_on = _basis(statistic, question)
+    metric = None if series is None else series.metric
+    found = Quantity(statistic, metric, value, ci95, n, rests_on)
+    return _with_repeats(found, question) if question.repeats else found
+
+
+def _basis(statistic: Statistic, question: Question) -> tuple[tuple[int, ...], str]:
+    """What an answer rests on, as numbers and in words: rounds, where sides were compared within rounds."""
+    comparison = question.comparison() if statistic.kind == "comparison" else None
+    if comparison is not None and comparison.analysis == "paired":
+        return (comparison.n_baseline,), f"{comparison.n_baseline} rounds"
+    sides = [side for side in (question.baseline, question.group) if side is not None]
+    n = tuple(_size(side, question.metric) for side in sides)
+    return n, f"n = {' and '.join(map(str, n))}"
+
+
+def _with_repeats(found: Quantity, question: Question) -> Quantity:
+    """An answer over several sessions: each counts once, and the interval holds what differs between them."""
+    name = found.statistic.name
+    if name == "equivalence_p":
+        together = over_sessions("difference_percent", question)
+    else:
+        together = over_sessions(name, question)
+    value, ci95 = None, None
+    if together is not None and name == "equivalence_p":
+        value = together.equivalence_p(question.margin_percent)
+    elif together is not None:
+        value, ci95 = together.estimate, together.ci95
+    others = [_basis(found.statistic, repeat) for repeat in question.repeats]
+    n = sum((basis[0] for basis in others), found.n)
+    words = "; ".join([found.rests_on, *(basis[1] for basis in others)])
+    sessions = 1 + len(others)
+    rests_on = f"{sessions} sessions: {words}"
+    return replace(
+        found, value=value, ci95=ci95, n=n, rests_on=rests_on, sessions=sessions
     )
+
+
+def over_sessions(name: str, question: Question) -> AcrossSessions | None:
+    """A statistic over a question and its repeats; None where one of them has no value with an interval.
+
+    Raises ClaimError for a statistic that has no standard error of its own.
+    """
+    if name not in _ESTIMATES:
+        raise ClaimError(
+            f"{name} is not combined over campaigns",
+            remedy=f"use {', '.join(_ESTIMATES)}",
+        )
+    found = [_ESTIMATES[name](each) for each in (question, *question.repeats)]
+    known = [estimate for estimate in found if estimate is not None]
+    return across_sessions(known) if len(known) == len(found) else None
+
+
+def _mean_estimate(question: Question) -> describe.Estimate | None:
+    series = question.group.series(question.metric)
+    found = None if series is None else series.description
+    return None if found is None else found.estimate
+
+
+def _difference_estimate(question: Question) -> describe.Estimate | None:
+    found = question.comparison()
+    return None if found is None else found.estimate
+
+
+def _percent_estimate(question: Question) -> describe.Estimate | None:
+    found = question.comparison()
+    return None if found is None else found.estimate_percent
+
+
+_ESTIMATES: Mapping[str, Callable[[Question], describe.Estimate | None]] = {
+    "mean": _mean_estimate,
+    "difference": _difference_estimate,
+    "difference_percent": _percent_estimate,
+}
+"""Statistics that can be combined over sessions, with their standard errors."""
 
 
 def _size(group: Group, metric: str) -> int:

@@ -22,9 +22,11 @@ from sparkpub.record.text import p_text
 from sparkpub.review.statistics.describe import (
     ALPHA,
     MINIMUM_RUNS,
+    Estimate,
     Floats,
     Interval,
     around,
+    error_of,
     resolution_of,
     rounding_variance,
 )
@@ -128,6 +130,21 @@ class Comparison:
     def deciding_ratio(self) -> Interval | None:
         """The interval of the ratio at the same level."""
         return self.ci90_ratio if self.deciding_level < 1 - ALPHA else self.ci95_ratio
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """The difference with its standard error; None where the runs are only described."""
+        if self.ci95_difference is None or self.df is None or self.p_value is None:
+            return None
+        return Estimate(self.difference, error_of(self.ci95_difference, self.df))
+
+    @property
+    def estimate_percent(self) -> Estimate | None:
+        """The same in percent of the baseline's mean; None on a scale without a true zero, too."""
+        if self.estimate is None or self.difference_percent is None:
+            return None
+        error = 100 * self.estimate.error / abs(self.mean_baseline)
+        return Estimate(self.difference_percent, error)
 
     @property
     def why(self) -> str:

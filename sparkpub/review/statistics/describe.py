@@ -38,6 +38,14 @@ _LEAST_DF = 0.5
 """Fewest degrees of freedom that carry an interval; Student's 97.5 % quantile is 165 there."""
 
 
+@dataclass(frozen=True)
+class Estimate:
+    """A figure with its standard error, in the same unit."""
+
+    value: float
+    error: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Description:
     """Summary of one sample in its own unit; None where n or the values do not carry the figure.
@@ -65,6 +73,13 @@ class Description:
     ci95_bootstrap: Interval | None = None
     autocorrelation: float | None
     n_effective: float
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """The mean with its standard error; None where there is no interval."""
+        if self.ci95 is None:
+            return None
+        return Estimate(self.mean, error_of(self.ci95, self.n_effective - 1))
 
 
 def describe(values: Sequence[float]) -> Description:

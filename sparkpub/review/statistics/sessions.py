@@ -14,25 +14,12 @@ import numpy as np
 import scipy
 
 from sparkpub.review.statistics.compare import Verdict
-from sparkpub.review.statistics.describe import Interval, around, error_of
+from sparkpub.review.statistics.describe import Estimate, Interval, around
 
 HERE = "on this machine, this day"
 """What a statement from one session is about."""
 
 Replication = Literal["replicates", "does not replicate", "undecided"]
-
-
-@dataclass(frozen=True)
-class Session:
-    """What one session found, and its standard error within the session, both in one unit."""
-
-    estimate: float
-    error: float
-
-    @classmethod
-    def of(cls, estimate: float, ci95: Interval, df: float) -> "Session":
-        """From an estimate with Student's 95 % interval on `df` degrees of freedom."""
-        return cls(estimate, error_of(ci95, df))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +53,8 @@ class AcrossSessions:
         return float(scipy.special.stdtr(self.sessions - 1, -t))
 
 
-def across_sessions(sessions: Sequence[Session]) -> AcrossSessions:
-    """Combine sessions that measured the same. Raises ValueError where there is none.
+def across_sessions(sessions: Sequence[Estimate]) -> AcrossSessions:
+    """Combine what sessions found that measured the same, in one unit. Raises ValueError where there is none.
 
     Each session counts once, whatever its number of runs, with Student's t on sessions - 1 degrees of freedom. The
     spread between sessions is taken as no smaller than their errors within make it: two sessions that agree by luck
@@ -75,7 +62,7 @@ def across_sessions(sessions: Sequence[Session]) -> AcrossSessions:
     """
     if not sessions:
         raise ValueError("a statement about the world needs at least one session")
-    estimates = np.array([session.estimate for session in sessions])
+    estimates = np.array([session.value for session in sessions])
     within = float(np.mean([session.error**2 for session in sessions]))
     mean = float(estimates.mean())
     k = len(sessions)

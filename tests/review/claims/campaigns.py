@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.record import Moment, Plan
@@ -18,34 +18,52 @@ Cells = Mapping[tuple[str, str], Sequence[float]]
 
 
 def a_dataset(
-    cells: Cells, metric: str = "output_throughput_tok_s", **others: Cells
+    cells: Cells,
+    metric: str = "output_throughput_tok_s",
+    *,
+    name: str = "c",
+    order: Literal["random", "interleaved"] = "random",
+    **others: Cells,
 ) -> Dataset:
-    """Campaign `c`: one record per value, a minute apart, cells in turn; `others` maps further metrics to values."""
+    """Campaign `c`, or another `name`: one record per value, a minute apart, cells in turn.
+
+    `others` maps further metrics to their values.
+    """
     runs = []
     for index in range(max(map(len, cells.values()))):
         for (model, environment), values in cells.items():
             if index >= len(values):
                 continue
             value = values[index]
-            metrics = {metric: value} | {
-                name: cell[model, environment][index] for name, cell in others.items()
-            }
+            metrics = {metric: value}
+            for other, cell in others.items():
+                metrics[other] = cell[model, environment][index]
             position = len(runs)
             record = a_record(
                 metrics,
-                run_id=f"c-{environment}_{model}_w_{index}",
+                campaign=name,
+                run_id=f"{name}-{environment}_{model}_w_{index}",
                 model=model,
                 environment=environment,
                 iteration=index + 1,
-                plan=Plan(position=position, order="random"),
+                plan=Plan(position=position, order=order),
                 started=Moment(
                     value=f"2026-11-20T{10 + position // 60:02d}:{position % 60:02d}:00Z",
                     zone="utc",
                 ),
             )
-            runs.append(Stored(record, Path(f"c/{record.stem}.json")))
-    campaign = CampaignData(Campaign(campaign="c", title="t"), Path("c"), tuple(runs))
-    return Dataset(Path(), MappingProxyType({"c": campaign}))
+            runs.append(Stored(record, Path(f"{name}/{record.stem}.json")))
+    info = Campaign(campaign=name, title="t")
+    campaign = CampaignData(info, Path(name), tuple(runs))
+    return Dataset(Path(), MappingProxyType({name: campaign}))
+
+
+def together(*datasets: Dataset) -> Dataset:
+    """Their campaigns in one."""
+    campaigns = {}
+    for dataset in datasets:
+        campaigns.update(dataset.campaigns)
+    return Dataset(Path(), MappingProxyType(campaigns))
 
 
 def a_review(

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -473,3 +474,100 @@ def test_a_campaign_of_published_results_declared_no_margin() -> None:
     assert data.margin_declared
     info = data.info.model_copy(update={"origin": Origin(title="a table")})
     assert not CampaignData(info, data.folder, data.runs).margin_declared
+
+
+def two_sessions(first: float, second: float) -> Statistics:
+    """Campaigns `one` and `two`, whose containers differ from native by `first` and `second` times."""
+
+    def cells(change: float, seed: int) -> Cells:
+        native = noise(seed, 100, 10)
+        container = [round(value * change, 3) for value in noise(seed + 1, 100, 10)]
+        return {("m", "native"): {TPUT: native}, ("m", "container"): {TPUT: container}}
+
+    campaigns = a_campaign("one", cells(first, 1)), a_campaign("two", cells(second, 5))
+    return statistics(a_dataset(*campaigns), campaign="two", against="one")
+
+
+def test_two_sessions_together_have_students_interval_over_their_differences() -> None:
+    """Of two values a and b with one degree of freedom: the mean ± 12.7062 × |a - b| / 2."""
+    found = two_sessions(1.10, 1.20)
+    (row,) = found.sessions
+    first, second = row.first_percent, row.second_percent
+    assert (first, second) == pytest.approx((20.0, 10.0), abs=1.5)
+    assert row.difference_percent == pytest.approx((first + second) / 2)
+    half = 12.7062 * abs(first - second) / 2
+    assert row.ci95_percent == pytest.approx(
+        (row.difference_percent - half, row.difference_percent + half), rel=1e-4
+    )
+    spread = (first - second) ** 2 / 2
+    assert row.between_sd == pytest.approx(math.sqrt(spread - row.within_sd**2))
+    assert (row.verdicts, row.replication) == (("higher", "higher"), "replicates")
+    assert (row.campaign, row.against) == ("two", "one")
+
+
+def test_sessions_with_opposite_verdicts_do_not_replicate() -> None:
+    (row,) = two_sessions(1.10, 0.90).sessions
+    assert row.verdicts == ("lower", "higher")
+    assert row.replication == "does not replicate"
+
+
+def test_equivalence_over_sessions_is_held_against_the_margin() -> None:
+    """TOST with one degree of freedom is Cauchy's distribution: p = 1/2 - arctan(t) / π."""
+    (row,) = two_sessions(1.0, 1.0).sessions
+    assert row.equivalence_margin_percent == 2
+    spread = abs(row.first_percent - row.second_percent) / math.sqrt(2)
+    error = max(spread, row.within_sd) / math.sqrt(2)
+    t = (2 - abs(row.difference_percent)) / error
+    assert row.within_margin_p == pytest.approx(0.5 - math.atan(t) / math.pi)
+
+
+def test_a_campaign_alone_has_no_sessions() -> None:
+    data = a_dataset(a_campaign("one", CELLS))
+    assert statistics(data).sessions == ()
+
+
+def test_cells_of_a_campaign_are_pooled_in_percent_and_memory_as_it_is() -> None:
+    """Every container is 2 % faster and takes half a GiB more, whatever the model's own level."""
+    memory = "system_peak_gib"
+    cells: Cells = {}
+    for seed, (model, level) in enumerate([("a", 100.0), ("b", 400.0), ("c", 50.0)]):
+        rate, used = noise(seed, level, 8), noise(seed + 9, level / 10, 8)
+        cells |= {
+            (model, "native"): {TPUT: rate, memory: used},
+            (model, "container"): {
+                TPUT: [1.02 * value for value in noise(seed + 20, level, 8)],
+                memory: [value + 0.5 for value in noise(seed + 30, level / 10, 8)],
+            },
+        }
+    found = statistics(a_dataset(a_campaign("c", cells)))
+    rows = {row.metric: row for row in found.pooled}
+    assert (rows[TPUT].unit, rows[memory].unit) == ("%", "GiB")
+    for row, effect in ((rows[TPUT], 2.0), (rows[memory], 0.5)):
+        assert row.cells == 3
+        assert (row.baseline, row.candidate) == ("native", "container")
+        assert row.ci95_effect[0] < effect < row.ci95_effect[1]
+        assert row.effect == pytest.approx(effect, abs=4 * row.error)
+    assert rows[TPUT].family == "primary"
+
+
+def test_one_cell_is_not_pooled_and_blocks_never() -> None:
+    one: Cells = {
+        ("m", "native"): {TPUT: noise(1, 100, 8)},
+        ("m", "container"): {TPUT: noise(2, 100, 8)},
+    }
+    two = one | {
+        ("k", "native"): {TPUT: noise(3, 100, 8)},
+        ("k", "container"): {TPUT: noise(4, 100, 8)},
+    }
+    assert statistics(a_dataset(a_campaign("c", one))).pooled == ()
+    blocked = a_dataset(a_campaign("c", two, order="blocked"))
+    assert statistics(blocked).pooled == ()
+
+
+def test_tables_show_sessions_and_pooled_effects() -> None:
+    text = tables.render(two_sessions(1.10, 1.20), "text")
+    assert "Sessions together" in text
+    assert "higher, higher  replicates" in text
+    document = json.loads(tables.render(two_sessions(1.10, 1.20), "json"))
+    assert document["sessions"][0]["replication"] == "replicates"
+    assert document["pooled"] == []
