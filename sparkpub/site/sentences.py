@@ -6,8 +6,17 @@ A sentence has at most twenty words: the finding first, then exceptions; of more
 from collections.abc import Iterable, Mapping, Sequence
 
 from sparkpub.record.metrics import Metric
-from sparkpub.record.text import SPACE, counted, listed, span, spread
-from sparkpub.review.summary import CellStatistic, ComparisonRow
+from sparkpub.record.text import (
+    SPACE,
+    counted,
+    listed,
+    significant,
+    span,
+    spread,
+    with_unit,
+)
+from sparkpub.review.statistics.describe import ALPHA
+from sparkpub.review.summary import CellStatistic, ComparisonRow, PooledRow
 
 MOST_NAMES = 3
 
@@ -72,6 +81,33 @@ def _amount(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
         return spread([f"{share:.1f}" for share in sorted(shares)], "%")
     sizes = sorted(abs(row.difference) for row in rows)
     return spread([metric.format(size, unit=False) for size in sizes], metric.unit)
+
+
+MIB_PER_GIB = 1024
+_SMALL_GIB = 0.1
+"""Memory below this reads better in MiB."""
+
+
+def together(metric: Metric, row: PooledRow, rows: Sequence[ComparisonRow]) -> str:
+    """What the cells of a campaign show together, and how many of them show it alone."""
+    side = "higher" if row.effect > 0 else "lower"
+    low, high = row.ci95_effect
+    scale, unit = 1, row.unit
+    if unit == "GiB" and abs(row.effect) < _SMALL_GIB:
+        scale, unit = MIB_PER_GIB, "MiB"
+    amount = with_unit(significant(scale * abs(row.effect)), unit)
+    ends = with_unit(f"{significant(scale * low)} to {significant(scale * high)}", unit)
+    alone = sum(other.verdict == side for other in rows)
+    shown = f"{alone} of them show it alone"
+    if alone < 2:
+        shown = f"{('none', 'one')[alone]} of them shows it alone"
+    text = (
+        f"{metric.label} is {side} in {row.candidate} than in {row.baseline} by {amount} over {row.cells} cells "
+        f"together. The 95{SPACE}% interval is {ends} (exploratory); {shown}."
+    )
+    if row.heterogeneity_p < ALPHA:
+        text += " The cells differ by more than their runs explain: it is the figure of none of them."
+    return text
 
 
 def means(metric: Metric, cells: Sequence[CellStatistic]) -> str:

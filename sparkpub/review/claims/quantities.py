@@ -35,6 +35,8 @@ _DIGITS = {
     "minutes_apart": 1,
 }
 """Digits after the point for statistics without a metric's unit; counts have none, the others two."""
+_FINER = {"pooled_difference": 2}
+"""Digits beyond the metric's own: many cells together know more than one."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class Quantity:
 
     def _digits(self, value: float) -> int:
         if self.statistic.unit == "metric" and self.metric is not None:
-            return self.metric.decimals
+            return self.metric.decimals + _FINER.get(self.statistic.name, 0)
         if self.statistic.unit == "%":
             return 1 if abs(value) >= 1 else 2
         whole = self.statistic.kind == "runs" and self.statistic.unit == ""

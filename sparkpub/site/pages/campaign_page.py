@@ -9,6 +9,7 @@ from sparkpub.record.metrics import Metric
 from sparkpub.record.text import SPACE, listed, percent, spread
 from sparkpub.review.checks import CHECKS, Finding
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.statistics.compare import holm, significant
 from sparkpub.review.summary import CellStatistic, ComparisonRow
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.figures import panels, pareto, sweep
@@ -75,6 +76,7 @@ def context(
         "kind": question.kind,
         "card": card(publication, campaign),
         "answers": answers(publication, campaign),
+        "together": together(publication, campaign),
         "boxes": [box for box in boxes if box is not None],
         "problems": problems(publication, campaign),
         "doubted": bool(publication.review.voiding(campaign.name)),
@@ -288,6 +290,24 @@ def _product(load: float | None, put: float | None, got: float | None) -> float 
 def _says(column: Sequence[float | None]) -> bool:
     """Whether a column has a value in every row."""
     return bool(column) and None not in column
+
+
+def together(publication: Publication, campaign: CampaignData) -> list[str]:
+    """A sentence for each metric that matters in which all cells together show a difference, corrected for their
+    number."""
+    rows = [
+        row
+        for row in publication.statistics.pooled
+        if row.campaign == campaign.name and row.family == "primary"
+    ]
+    metrics = {metric.name: metric for metric in publication.metrics(campaign)}
+    found = []
+    for row, p in zip(rows, holm([row.p_value for row in rows]), strict=True):
+        metric = metrics[row.metric]
+        if significant(p):
+            comparisons = publication.comparisons_of(campaign, metric)
+            found.append(sentences.together(metric, row, comparisons))
+    return found
 
 
 def value_box(
