@@ -197,16 +197,17 @@ def _readings(claim: Claim, groups: Sequence[Group]) -> list[Reading]:
 def _repeated(
     questions: Sequence[Question], repeats: Sequence[Question]
 ) -> list[Question]:
-    """The questions, each with the one of the same unit in a campaign that repeats them."""
-    by_unit = {question.group.label: question for question in repeats}
+    """The questions, each with the one of the same cells in a campaign that repeats them."""
+    by_cells = {frozenset(question.group.cells): question for question in repeats}
     together = []
     for question in questions:
         unit = question.group.label
-        if unit not in by_unit:
+        cells = frozenset(question.group.cells)
+        if cells not in by_cells:
             campaigns = {repeat.group.frame.campaign.name for repeat in repeats}
             what = f"{' and '.join(campaigns) or 'a campaign of repeated_in:'} did not repeat {unit}"
             raise ClaimError(what, remedy="name with models: what was repeated")
-        both = (*question.repeats, by_unit[unit])
+        both = (*question.repeats, by_cells[cells])
         together.append(replace(question, repeats=both))
     return together
 
