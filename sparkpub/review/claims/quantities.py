@@ -24,6 +24,7 @@ from sparkpub.review.statistics.sessions import AcrossSessions, across_sessions
 
 Kind = Literal["runs", "sample", "order", "relation", "comparison"]
 Estimate = tuple[float | None, Interval | None]
+NO_ESTIMATE: Estimate = (None, None)
 _DIGITS = {
     "slope": 4,
     "r_squared": 7,
@@ -35,6 +36,8 @@ _DIGITS = {
     "minutes_apart": 1,
 }
 """Digits after the point for statistics without a metric's unit; counts have none, the others two."""
+ESTIMATED = ("mean", "difference", "difference_percent")
+"""Statistics that can be combined over sessions: those with a standard error."""
 _FINER = {"pooled_difference": 2}
 """Digits beyond the metric's own: many cells together know more than one."""
 
@@ -90,11 +93,15 @@ class Quantity:
     @property
     def df(self) -> int:
         """Degrees of freedom, or fewer: those between sessions, else those of the smaller sample."""
-        return (self.sessions if self.sessions > 1 else min(self.n)) - 1
+        if self.sessions > 1:
+            return self.sessions - 1
+        return min(self.n) - 1
 
     def text(self, decimals: int | None = None) -> str:
         """For a reader: `70.47 GiB`, `+30.83 GiB`, `43.7 %`, `p = 0.0002`."""
-        return NOT_AVAILABLE if self.value is None else self.say(self.value, decimals)
+        if self.value is None:
+            return NOT_AVAILABLE
+        return self.say(self.value, decimals)
 
     def interval(self, decimals: int | None = None) -> str:
         """The 95 % interval for a reader: `29.55 to 32.11 GiB`."""
@@ -109,24 +116,30 @@ class Quantity:
         """A number in this quantity's unit and sign convention."""
         if self.statistic.unit == "p":
             return p_text(value)
-        digits = self._digits(value) if decimals is None else decimals
-        words = number(value, digits, signed=self.statistic.signed)
-        return with_unit(words, self.unit) if unit else words
+        if decimals is None:
+            decimals = self._digits(value)
+        words = number(value, decimals, signed=self.statistic.signed)
+        if not unit:
+            return words
+        return with_unit(words, self.unit)
 
     @property
     def unit(self) -> str:
         """The unit of the value, empty for a plain number."""
         if self.statistic.unit != "metric":
             return self.statistic.unit
-        return "" if self.metric is None else self.metric.unit
+        if self.metric is None:
+            return ""
+        return self.metric.unit
 
     def _digits(self, value: float) -> int:
         if self.statistic.unit == "metric" and self.metric is not None:
             return self.metric.decimals + _FINER.get(self.statistic.name, 0)
         if self.statistic.unit == "%":
             return 1 if abs(value) >= 1 else 2
-        whole = self.statistic.kind == "runs" and self.statistic.unit == ""
-        return _DIGITS.get(self.statistic.name, 0 if whole else 2)
+        if self.statistic.kind == "runs" and self.statistic.unit == "":
+            return _DIGITS.get(self.statistic.name, 0)
+        return _DIGITS.get(self.statistic.name, 2)
 
 
 def _starts(question: Question) -> list[float]:
@@ -140,12 +153,16 @@ def _starts(question: Question) -> list[float]:
 
 def _hours(question: Question) -> Estimate:
     starts = _starts(question)
-    return (starts[-1] / 3600 if starts else None), None
+    if not starts:
+        return NO_ESTIMATE
+    return starts[-1] / 3600, None
 
 
 def _minutes_apart(question: Question) -> Estimate:
     starts = _starts(question)
-    return (float(np.median(np.diff(starts))) / 60 if len(starts) > 1 else None), None
+    if len(starts) < 2:
+        return NO_ESTIMATE
+    return float(np.median(np.diff(starts))) / 60, None
 
 
 def _percent_interval(found: Comparison) -> Interval | None:
@@ -156,11 +173,9 @@ def _percent_interval(found: Comparison) -> Interval | None:
 
 def _gap(question: Question) -> Estimate:
     one, other = question.comparison(), question.comparison(question.against)
-    return (
-        None
-        if one is None or other is None
-        else abs(abs(one.difference) - abs(other.difference))
-    ), None
+    if one is None or other is None:
+        return NO_ESTIMATE
+    return abs(abs(one.difference) - abs(other.difference)), None
 
 
 def _pooled_difference(question: Question) -> Estimate:
@@ -177,7 +192,17 @@ def _pooled_difference(question: Question) -> Estimate:
         if found is not None and found.estimate is not None:
             effects.append(found.estimate)
     together = pooled(effects)
-    return (None, None) if together is None else (together.difference, together.ci95)
+    if together is None:
+        return NO_ESTIMATE
+    return together.difference, together.ci95
+
+
+def _description(question: Question) -> describe.Description | None:
+    """The values of a group described; None where there are none."""
+    series = question.group.series(question.metric)
+    if series is None:
+        return None
+    return series.description
 
 
 def _identified(record: Record) -> bool:
@@ -190,11 +215,6 @@ def _identified(record: Record) -> bool:
             seen.parameters,
         )
     )
-
-
-def _of(found: object, name: str, interval: Interval | None = None) -> Estimate:
-    """A figure of a description, trend or comparison; None where there is none."""
-    return (None, None) if found is None else (getattr(found, name), interval)
 
 
 def _count(name: str, definition: str, counts: Callable[[Record], bool]) -> Statistic:
@@ -216,26 +236,31 @@ def _seconds(
             for record in question.group.records
             if (seconds := measure(record)) is not None
         ]
-        return (float(np.mean(known)) if known else None), None
+        if not known:
+            return NO_ESTIMATE
+        return float(np.mean(known)), None
 
     return Statistic(name, "runs", "s", definition, compute)
 
 
 def _phase(name: str) -> Statistic:
     def measure(record: Record) -> float | None:
-        found = next((phase for phase in record.phases if phase.name == name), None)
-        return None if found is None else found.end_seconds - found.start_seconds
+        for phase in record.phases:
+            if phase.name == name:
+                return phase.end_seconds - phase.start_seconds
+        return None
 
     return _seconds(f"{name}_seconds", f"mean length of the phase {name}", measure)
 
 
 def _sample(name: str, unit: str, definition: str) -> Statistic:
     def compute(question: Question) -> Estimate:
-        series = question.group.series(question.metric)
-        found = None if series is None else series.description
-        return _of(
-            found, name, found.ci95 if found is not None and name == "mean" else None
-        )
+        found = _description(question)
+        if found is None:
+            return NO_ESTIMATE
+        if name == "mean":
+            return found.mean, found.ci95
+        return getattr(found, name), None
 
     return Statistic(name, "sample", unit, definition, compute)
 
@@ -243,7 +268,9 @@ def _sample(name: str, unit: str, definition: str) -> Statistic:
 def _order(name: str, unit: str, definition: str, attribute: str) -> Statistic:
     def compute(question: Question) -> Estimate:
         series = question.group.series(question.metric)
-        return _of(None if series is None else series.trend, attribute)
+        if series is None:
+            return NO_ESTIMATE
+        return getattr(series.trend, attribute), None
 
     return Statistic(name, "order", unit, definition, compute, signed=unit != "p")
 
@@ -279,7 +306,9 @@ def _comparison(
 ) -> Statistic:
     def compute(question: Question) -> Estimate:
         found = question.comparison()
-        return _of(found, name, None if found is None else interval(found))
+        if found is None:
+            return NO_ESTIMATE
+        return getattr(found, name), interval(found)
 
     return Statistic(
         name,
@@ -495,38 +524,33 @@ def over_sessions(name: str, question: Question) -> AcrossSessions | None:
 
     Raises ClaimError for a statistic that has no standard error of its own.
     """
-    if name not in _ESTIMATES:
+    if name not in ESTIMATED:
         raise ClaimError(
             f"{name} is not combined over campaigns",
-            remedy=f"use {', '.join(_ESTIMATES)}",
+            remedy=f"use {', '.join(ESTIMATED)}",
         )
-    found = [_ESTIMATES[name](each) for each in (question, *question.repeats)]
-    known = [estimate for estimate in found if estimate is not None]
-    return across_sessions(known) if len(known) == len(found) else None
+    known = []
+    for session in (question, *question.repeats):
+        found = _estimate(name, session)
+        if found is None:
+            return None
+        known.append(found)
+    return across_sessions(known)
 
 
-def _mean_estimate(question: Question) -> describe.Estimate | None:
-    series = question.group.series(question.metric)
-    found = None if series is None else series.description
-    return None if found is None else found.estimate
-
-
-def _difference_estimate(question: Question) -> describe.Estimate | None:
-    found = question.comparison()
-    return None if found is None else found.estimate
-
-
-def _percent_estimate(question: Question) -> describe.Estimate | None:
-    found = question.comparison()
-    return None if found is None else found.estimate_percent
-
-
-_ESTIMATES: Mapping[str, Callable[[Question], describe.Estimate | None]] = {
-    "mean": _mean_estimate,
-    "difference": _difference_estimate,
-    "difference_percent": _percent_estimate,
-}
-"""Statistics that can be combined over sessions, with their standard errors."""
+def _estimate(name: str, question: Question) -> describe.Estimate | None:
+    """A statistic of `ESTIMATED` with its standard error."""
+    if name == "mean":
+        described = _description(question)
+        if described is None:
+            return None
+        return described.estimate
+    compared = question.comparison()
+    if compared is None:
+        return None
+    if name == "difference":
+        return compared.estimate
+    return compared.estimate_percent
 
 
 def _size(group: Group, metric: str) -> int:
@@ -534,4 +558,6 @@ def _size(group: Group, metric: str) -> int:
     if not metric:
         return len(group.runs)
     series = group.series(metric)
-    return 0 if series is None else len(series.values)
+    if series is None:
+        return 0
+    return len(series.values)
