@@ -17,7 +17,7 @@ from sparkpub.plan.workloads.command import CommandOptions
 from sparkpub.record import documents
 from sparkpub.record.documents import Lines, suggestion
 from sparkpub.record.errors import MatrixError, field_problems
-from sparkpub.record.metrics import METRICS
+from sparkpub.record.metrics import METRICS, slug
 from sparkpub.record.record import Architecture, Declared, Key, MetricName, Title
 from sparkpub.record.store import canonical_json
 
@@ -146,8 +146,10 @@ class Matrix(Declared):
 
     def iterations_of(self, workload: str) -> int:
         """How many iterations the cells of a workload have: its own `runs`, else the matrix's `iterations`."""
-        runs = self.workloads[workload].runs
-        return self.iterations if runs is None else runs
+        options = self.workloads.get(workload)  # a key may be renamed after measuring
+        if options is None or options.runs is None:
+            return self.iterations
+        return options.runs
 
     @property
     def most_iterations(self) -> int:
@@ -257,6 +259,7 @@ def _name_problems(matrix: Matrix, lines: Lines) -> list[str]:
         *_unknown_baseline(matrix, lines),
         *_unknown_exclusions(matrix, lines),
         *_unknown_metrics(matrix, lines),
+        *_clashing_metrics(matrix, lines),
         *_idle_servers(matrix, lines),
     ]
     if not list(matrix.cells()):
@@ -294,6 +297,22 @@ def _unknown_metrics(matrix: Matrix, lines: Lines) -> Iterator[str]:
         if name not in known:
             what = f"unknown metric {name!r} in primary"
             yield lines.problem(("primary", str(index)), what, suggestion(name, known))
+
+
+def _clashing_metrics(matrix: Matrix, lines: Lines) -> Iterator[str]:
+    """Metrics of the matrix's own whose pages would have the address of another's."""
+    taken = {slug(name): name for name in METRICS}
+    for workload, options in matrix.workloads.items():
+        if not isinstance(options, CommandOptions):
+            continue
+        for name in options.metrics:
+            other = taken.setdefault(slug(name), name)
+            if other != name or slug(name) == "index":
+                what = (
+                    f"metric {name!r} would have the address of {other!r}: {slug(name)}"
+                )
+                path = ("workloads", workload, "metrics", name)
+                yield lines.problem(path, what, "choose another name")
 
 
 def _idle_servers(matrix: Matrix, lines: Lines) -> Iterator[str]:

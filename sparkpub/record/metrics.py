@@ -5,6 +5,7 @@ profiled peak, the sampler's and PyTorch's are never compared with each other.
 """
 
 import math
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -116,6 +117,16 @@ SUMMARIES = {
 def unit_of(name: str) -> str:
     """The unit that a name ends in; empty for a name without one."""
     return next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
+
+
+_SHORTENED = re.compile(
+    r"_(gib|tok_s|req_s|gflop_s|ms|celsius|watt|joule|percent|mhz)$"
+)
+
+
+def slug(metric: str) -> str:
+    """What a metric is called in addresses and in prose: its name without the unit, `peak-memory`."""
+    return _SHORTENED.sub("", metric).replace("_", "-")
 
 
 def declared(

@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     FiniteFloat,
@@ -34,7 +35,18 @@ MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 Status = Literal["ok", "failed", "timeout", "interrupted", "invalid"]
 Source = Literal["log", "report", "sampler", "published"]
 
-Key = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{0,62}$")]
+
+def _no_page(key: str) -> str:
+    if key == "index":
+        raise ValueError("index is the name of a page; choose another")
+    return key
+
+
+Key = Annotated[
+    str,
+    StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{0,62}$"),
+    AfterValidator(_no_page),
+]
 """A short name of a campaign, model, environment or workload: safe in file names, addresses and HTML."""
 RunId = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9._-]{0,200}$")]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]

@@ -1,12 +1,12 @@
 """Everything the pages speak of, computed once: the data, what was found out about them, and what people say."""
 
 import itertools
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from sparkpub.record import metrics as registry
 from sparkpub.record.metrics import METRICS, Metric, ranked
 from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import Stored
@@ -20,7 +20,10 @@ from sparkpub.site.pages.evidence import Published, published
 
 LEADING = 6
 """Metrics that lead the page of a campaign, at most."""
-_UNIT = re.compile(r"_(gib|tok_s|req_s|gflop_s|ms|celsius|watt|joule|percent|mhz)$")
+
+
+slug = registry.slug
+"""What a metric is called in addresses and in prose."""
 
 
 @dataclass(frozen=True)
@@ -148,11 +151,6 @@ def _measured(campaign: CampaignData) -> Iterable[Metric]:
             if value.value is not None and name not in found:
                 found[name] = metric_of(name, value)
     return found.values()
-
-
-def slug(metric: str) -> str:
-    """What a metric is called in addresses and in prose: its name without the unit, `peak-memory`."""
-    return _UNIT.sub("", metric).replace("_", "-")
 
 
 def _grouped(items: Iterable[Any], key: Any) -> Mapping[Any, Sequence[Any]]:

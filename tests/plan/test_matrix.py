@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -15,6 +15,7 @@ from sparkpub.plan.plan import plan
 from sparkpub.plan.workloads import WORKLOADS, WorkloadOptions
 from sparkpub.plan.workloads.vllm_bench import VllmBenchOptions
 from sparkpub.record.errors import CollectError, MatrixError
+from sparkpub.record.metrics import METRICS
 from tests.building import a_record
 
 
@@ -421,3 +422,58 @@ def test_records_of_another_specification_are_refused() -> None:
 def test_the_shipped_matrices_are_valid() -> None:
     for path in sorted((Path(__file__).parents[2] / "matrix").glob("*.yaml")):
         assert plan(matrices.read(path)), path
+
+
+def own_metrics(*names: str) -> dict[str, Any]:
+    """A workload that prints figures of these names."""
+    own = {"unit": "x", "label": "X", "direction": "lower", "regex": "x ([0-9]+)"}
+    metrics: dict[str, dict[str, Any]] = {}
+    for name in names:
+        metrics[name] = {"regex": own["regex"]} if name in METRICS else own
+    return {"w": {"type": "command", "argv": ["x"], "metrics": metrics}}
+
+
+def declared(**changes: Any) -> str:
+    return json.dumps(
+        {
+            "campaign": "c",
+            "title": "C",
+            "models": {"m": {"id": "x/m"}},
+            "environments": {"native": {"type": "host"}},
+            "workloads": own_metrics("rate"),
+        }
+        | changes,
+        indent=1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"workloads": own_metrics("wait_ms", "wait_percent")},
+            "the address of 'wait_ms': wait,",
+        ),
+        (
+            {"workloads": own_metrics("peak_memory_mhz")},
+            "address of 'peak_memory_gib': peak-memory",
+        ),
+        ({"workloads": own_metrics("index")}, "the address of 'index': index"),
+        (
+            {"models": {"index": {"id": "x"}}},
+            "index is the name of a page; choose another",
+        ),
+        ({"campaign": "index"}, "index is the name of a page; choose another"),
+    ],
+)
+def test_what_a_site_could_not_show_is_refused_before_it_is_measured(
+    changes: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(MatrixError) as refused:
+        matrices.parse(declared(**changes), "m.yaml")
+    assert any(said in line and "m.yaml:" in line for line in refused.value.lines())
+
+
+def test_a_key_that_was_renamed_has_the_iterations_of_the_matrix() -> None:
+    """Records that were measured under the old key stay among the data."""
+    assert matrices.parse(declared(iterations=7)).iterations_of("before") == 7

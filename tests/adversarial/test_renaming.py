@@ -1,0 +1,40 @@
+"""A key that is renamed in a matrix after measuring: every command goes on, and a finding says what does not fit."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sparkpub.record.store import CAMPAIGN_FILE, DEFAULT_DATA
+from sparkpub.review import export, tables
+from sparkpub.review.checks import review
+from sparkpub.review.dataset import load
+from sparkpub.review.summary import statistics
+
+AXES = ("models", "environments", "workloads")
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_a_renamed_key_stops_no_command(axis: str, tmp_path: Path) -> None:
+    folder = tmp_path / "h200-llama"
+    shutil.copytree(DEFAULT_DATA / "h200-llama", folder)
+    path = folder / CAMPAIGN_FILE
+    document = json.loads(path.read_text())
+    matrix = document["matrix"]
+    first = next(iter(matrix[axis]))
+    matrix[axis] = {
+        "renamed" if name == first else name: options
+        for name, options in matrix[axis].items()
+    }
+    if matrix.get("baseline") == first:
+        matrix["baseline"] = "renamed"
+    path.write_text(json.dumps(document))
+    dataset = load(tmp_path)
+    found = review(dataset)
+    assert tables.render(statistics(dataset, found.frames), "json")
+    assert export.FORMATS["csv"](export.table(found))
+    assert any(
+        f"no such {axis[:-1]}" in item.message or "its cell" in item.message
+        for item in found.findings
+    )
