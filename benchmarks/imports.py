@@ -1,0 +1,139 @@
+"""`python -m benchmarks.imports`: 420 real files of llama-bench become records, and hold the figures of the files.
+
+The files lie in `tests/data/imports/many`: nested folders, every format of the tool, a quarter of them compressed. What
+they say is read a second time here with Python's own readers alone, which is what the import is held against.
+"""
+
+import csv
+import gzip
+import io
+import json
+import re
+import sqlite3
+import sys
+import tarfile
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks import harness
+from benchmarks.harness import ROOT, row, seconds
+from benchmarks.load import cost
+from sparkpub.record.store import read_folder
+
+ARCHIVE = ROOT / "tests/data/imports/many/llama-bench.tar.xz"
+RATES = ("prompt_throughput_tok_s", "output_throughput_tok_s")
+RUNS = 3
+_CELL = re.compile(
+    r"\| *((?:pp|tg)\d+[^|]*?) *\| *([\d.]+) ± [\d.]+ *\|$", re.MULTILINE
+)
+
+
+def unpacked(folder: Path) -> list[Path]:
+    """The files of the archive that are results."""
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(folder, filter="data")
+    return sorted(
+        path for path in folder.rglob("*") if path.suffix != ".txt" and path.is_file()
+    )
+
+
+def rates(path: Path) -> Iterator[float]:
+    """Tokens per second of every test of a file, by the plainest reader of its format."""
+    content = path.read_bytes()
+    if path.suffix == ".gz":
+        content, path = gzip.decompress(content), path.with_suffix("")
+    text = content.decode()
+    if path.suffix == ".md":
+        yield from (float(rate) for _, rate in _CELL.findall(text))
+        return
+    for test in _tests(text, path.suffix):
+        yield float(test["avg_ts"])
+
+
+def _tests(text: str, suffix: str) -> list[dict[str, Any]]:
+    if suffix == ".json":
+        return list(json.loads(text))
+    if suffix == ".jsonl":
+        return [json.loads(line) for line in text.splitlines()]
+    if suffix == ".csv":
+        return list(csv.DictReader(io.StringIO(text)))
+    base = sqlite3.connect(":memory:")
+    base.row_factory = sqlite3.Row
+    base.executescript(text)
+    found = [dict(test) for test in base.execute("SELECT * FROM llama_bench")]
+    base.close()
+    return found
+
+
+def figures(values: list[float]) -> Counter[str]:
+    """How often each figure stands there, to six digits: so many has the tool's own list of repetitions."""
+    return Counter(f"{value:.6g}" for value in values)
+
+
+def recorded(data: Path) -> list[float]:
+    """The rates of every record."""
+    values = []
+    for stored in read_folder(data / "many"):
+        for name in RATES:
+            value = stored.record.value(name)
+            if value is not None:
+                values.append(value)
+    return values
+
+
+def main() -> None:
+    """Measure and write the result."""
+    with tempfile.TemporaryDirectory() as scratch:
+        files = unpacked(Path(scratch, "files"))
+        clock, processor, memory, plain = [], [], [], []
+        for number in range(RUNS):
+            data = Path(scratch, f"data{number}")
+            argv = ["-m", "sparkpub", "import", "llama-bench", f"{scratch}/files"]
+            argv += [
+                "--campaign",
+                "many",
+                "--environment",
+                "native",
+                "--model",
+                "tiny-llama",
+            ]
+            used = cost([*argv, "--data", str(data)], Path(scratch, "cache"))
+            clock.append(used.clock)
+            processor.append(used.processor)
+            memory.append(used.memory)
+            plain.append(seconds(lambda: [list(rates(path)) for path in files]))
+        there = figures([rate for path in files for rate in rates(path)])
+        kept = figures(recorded(Path(scratch, "data0")))
+    differing = (there - kept).total() + (kept - there).total()
+    rows = [
+        row(
+            f"{len(files)} files, {there.total()} tests",
+            clock,
+            "s",
+            against=("the same files through Python's readers alone", plain),
+        ),
+        row("processor time", processor, "s"),
+        row("memory at its peak", memory, "MiB"),
+        row("figures that differ from the files'", [differing], "", goal=0),
+    ]
+    formats = Counter(
+        path.name.removesuffix(".gz").rpartition(".")[2] for path in files
+    )
+    notes = [
+        "Formats: "
+        + ", ".join(f"{count} {name}" for name, count in formats.most_common())
+        + ".",
+        "Records and evidence are written so that a power cut loses none; that is most of the time.",
+    ]
+    question = "How long until hundreds of real files of one tool are records, and is every figure that of its file?"
+    path = harness.save(
+        "imports", title="Importing", question=question, rows=rows, notes=notes
+    )
+    sys.stdout.write(f"{path}\n")
+
+
+if __name__ == "__main__":
+    main()
