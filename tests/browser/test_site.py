@@ -555,7 +555,7 @@ def test_what_was_not_compared_has_values_and_no_verdict(
 def test_compare_remembers_and_hides_what_is_not_shown_to_differ(site: Host) -> None:
     page = site.open("compare/?a=campaign:phase1&b=campaign:phase1").page
     page.wait_for_selector("[data-sp-compare] tbody tr")
-    page.locator("label", has_text="Only real differences").click()
+    page.locator("label", has_text="Only significant differences").click()
     assert page.url.endswith("real=1")
     assert page.locator("[data-sp-compare] tbody tr").count() == 0
 

@@ -94,7 +94,7 @@ class Explorer {
     const rows = this.visible();
     this.shown = rows;
     this.table(rows);
-    const brush = this.brush ? ', within the brush' : '';
+    const brush = this.brush ? ', selected in the chart' : '';
     this.form.querySelector('output').textContent = `${rows.length} of ${this.rows.length} runs${brush}`;
     this.form.querySelector('[name=clear]').hidden = !this.brush;
     this.form.classList.toggle('sp-active', rows.length < this.rows.length || this.selected.size > 0 || Boolean(this.sort));
