@@ -111,11 +111,11 @@ def bare(folder: Path, project: Path, pages: int) -> Path:
 def builder(project: Path) -> Callable[[], object]:
     argv = [sys.executable, "-m", "mkdocs", "build", "--quiet"]
     return lambda: subprocess.run(
-        argv, cwd=project, env=_with_cache_in(project), check=True, capture_output=True
+        argv, cwd=project, env=with_cache_in(project), check=True, capture_output=True
     )
 
 
-def _with_cache_in(project: Path) -> dict[str, str]:
+def with_cache_in(project: Path) -> dict[str, str]:
     """Variables under which drawings are kept below the project, not with those of other builds."""
     return {**os.environ, "XDG_CACHE_HOME": str(project / ".cache")}
 
@@ -140,9 +140,7 @@ def edit_to_page(project: Path, *options: str) -> list[float]:
     )
     text = path.read_text()
     document = json.loads(text)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     argv = [
         sys.executable,
         "-m",
@@ -158,7 +156,7 @@ def edit_to_page(project: Path, *options: str) -> list[float]:
     with subprocess.Popen(
         argv,
         cwd=project,
-        env=_with_cache_in(project),
+        env=with_cache_in(project),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:
@@ -175,6 +173,14 @@ def edit_to_page(project: Path, *options: str) -> list[float]:
             process.terminate()
             path.write_text(text)
     return times
+
+
+def free_port() -> int:
+    """A port of this machine that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
 
 
 def _wait(address: str, text: str, limit: float) -> None:

@@ -1,0 +1,176 @@
+"""`python -m benchmarks.preview`: from saving a file to the open page that shows it. Needs Chromium.
+
+A page of `mkdocs serve` stays open in a browser, and nobody touches it. The time ends when the page, reloaded by
+itself, shows the new text.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import sync_playwright
+
+from benchmarks import harness
+from benchmarks.build import ONE, copy, free_port, one_campaign, with_cache_in
+from benchmarks.harness import Row, row
+from benchmarks.pages import FLAGS, chromium
+from sparkpub.record.store import CAMPAIGN_FILE, DEFAULT_DATA, record_paths
+
+REPEATS = 7
+START_SECONDS, RELOAD_SECONDS = 300, 120
+POST = """---
+date: 2026-01-01
+slug: written
+title: Written
+description: A post that is being written.
+---
+
+# Written
+
+{text}
+"""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What is saved, and the page that is open. `save` writes a new state and returns the text that shows it."""
+
+    what: str
+    page: str
+    save: Callable[[int], str]
+
+
+def edits(project: Path) -> list[Edit]:
+    """A post, a record, and a campaign with its matrix."""
+    post = project / "site_src" / "blog" / "posts" / "written.md"
+    post.parent.mkdir(parents=True, exist_ok=True)
+    post.write_text(POST.format(text="Not yet."))
+    folder = project / DEFAULT_DATA / ONE
+    record = next(
+        path
+        for path in record_paths(folder)
+        if '"output_throughput_tok_s"' in path.read_text()
+    )
+    document = json.loads(record.read_text())
+    campaign = folder / CAMPAIGN_FILE
+    described = json.loads(campaign.read_text())
+
+    def save_post(number: int) -> str:
+        text = f"Saved for the {number}th time."
+        post.write_text(POST.format(text=text))
+        return text
+
+    def save_record(number: int) -> str:
+        value = 123.01 + number
+        document["metrics"]["output_throughput_tok_s"]["value"] = value
+        record.write_text(json.dumps(document, indent=1))
+        return f"{value:.2f}"
+
+    def save_campaign(number: int) -> str:
+        described["title"] = f"Title number {number}"
+        campaign.write_text(json.dumps(described, indent=1))
+        return str(described["title"])
+
+    return [
+        Edit("a post", "blog/written/", save_post),
+        Edit("a record", f"runs/{document['run_id']}/", save_record),
+        Edit("a campaign.json", f"campaigns/{ONE}/", save_campaign),
+    ]
+
+
+@contextmanager
+def preview(project: Path, *options: str) -> Iterator[str]:
+    """The address of a project while MkDocs serves it."""
+    port = free_port()
+    argv = [sys.executable, "-m", "mkdocs", "serve", *options]
+    argv += ["--quiet", "--dev-addr", f"127.0.0.1:{port}"]
+    address = f"http://127.0.0.1:{port}/"
+    with subprocess.Popen(
+        argv,
+        cwd=project,
+        env=with_cache_in(project),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            _wait(address)
+            yield address
+        finally:
+            process.terminate()
+
+
+def _wait(address: str) -> None:
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end:
+        try:
+            urllib.request.urlopen(address, timeout=START_SECONDS).close()
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.1)
+        else:
+            return
+    raise TimeoutError(f"nothing is served at {address}")
+
+
+def times(page: Any, address: str, edit: Edit) -> list[float]:
+    """Seconds from each save to the page that shows it."""
+    page.goto(address + edit.page)
+    found = []
+    for number in range(1, REPEATS + 1):
+        start = time.perf_counter()
+        text = edit.save(number)
+        page.get_by_text(text).first.wait_for(timeout=RELOAD_SECONDS * 1000)
+        found.append(time.perf_counter() - start)
+    return found
+
+
+def rows(project: Path, what: str, *options: str) -> list[Row]:
+    wanted = edits(project)
+    with sync_playwright() as playwright, preview(project, *options) as address:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        page = browser.new_page()
+        found = [
+            row(
+                f"{what}: {edit.what} saved, until the open page shows it",
+                times(page, address, edit),
+                "s",
+                goal=2.5,
+            )
+            for edit in wanted
+        ]
+        browser.close()
+    return found
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as made:
+        one = one_campaign(Path(made, "one"))
+        everything = copy(Path(made, "all"))
+        found = [
+            *rows(one, "60 runs"),
+            *rows(one, "60 runs, --dirty", "--dirty"),
+            *rows(everything, "all runs"),
+            *rows(everything, "all runs, --dirty", "--dirty"),
+        ]
+    harness.save(
+        "preview",
+        title="Previewing a change",
+        question="How long after saving does the open page of `mkdocs serve` show it, in Chromium?",
+        rows=found,
+        notes=[
+            "MkDocs looks for changes every half second and waits a tenth of a second for more.",
+        ],
+        packages=["mkdocs", "mkdocs-material", "playwright"],
+    )
+
+
+if __name__ == "__main__":
+    main()
