@@ -8,25 +8,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt
 
-from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.architecture import config_bytes
-from sparkpub.plan.workloads.base import (
-    MEASURING,
-    PYTHON,
-    WORKDIR,
-    Case,
-    Command,
-    Options,
-    flags,
-)
+from sparkpub.plan.workloads.base import WORKDIR, Case, Command, Options
+from sparkpub.plan.workloads.generate import CONFIG, payload_command
 from sparkpub.record.errors import WorkloadError
 
-_SCRIPT, _CONFIG, _REPORT, _REQUESTS = (
-    "ctranslate.py",
-    "config.json",
-    "report.json",
-    "requests.json",
-)
+_SCRIPT = "ctranslate.py"
 
 
 class Ctranslate2Options(Options):
@@ -59,18 +46,6 @@ def command(case: Case, options: Ctranslate2Options) -> Command:
         raise WorkloadError(
             "ctranslate2 needs the configuration of a Llama", where=where, remedy=remedy
         )
-    files = {
-        _SCRIPT: reading.payload(_SCRIPT),
-        _CONFIG: config_bytes(case.model_config),
-    }
-    outputs = {"report": _REPORT, "requests": _REQUESTS}
-    written = {f"--{role}": f"{WORKDIR}/{name}" for role, name in outputs.items()}
-    argv = flags(
-        {"--config": f"{WORKDIR}/{_CONFIG}"}
-        | options.flags()
-        | {"--seed": case.seed}
-        | written
-    )
-    return Command(
-        (PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), {}, files, outputs, MEASURING
-    )
+    model = {"--config": f"{WORKDIR}/{CONFIG}"}
+    files = {CONFIG: config_bytes(case.model_config)}
+    return payload_command(_SCRIPT, case, options, model, files, {})

@@ -26,12 +26,7 @@ from sparkpub.record.errors import WorkloadError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import MetricValue
 
-_SCRIPT, _CONFIG, _REPORT, _REQUESTS = (
-    "generate.py",
-    "config.json",
-    "report.json",
-    "requests.json",
-)
+_SCRIPT, CONFIG = "generate.py", "config.json"
 
 
 class GenerateOptions(Options):
@@ -60,10 +55,10 @@ class GenerateOptions(Options):
 
 def command(case: Case, options: GenerateOptions) -> Command:
     """The payload with its options as flags. Raises WorkloadError for a model with neither folder nor config."""
-    files = {_SCRIPT: reading.payload(_SCRIPT)}
+    files = {}
     if case.model_config is not None:
-        files[_CONFIG] = config_bytes(case.model_config)
-        model: dict[str, object] = {"--config": f"{WORKDIR}/{_CONFIG}"}
+        files[CONFIG] = config_bytes(case.model_config)
+        model: dict[str, object] = {"--config": f"{WORKDIR}/{CONFIG}"}
     elif case.model_path is not None:
         model = {"--model": case.model_path, "--random-weights": case.random_weights}
     else:
@@ -73,13 +68,29 @@ def command(case: Case, options: GenerateOptions) -> Command:
             where=where,
             remedy="add path: or config:",
         )
-    outputs = {"report": _REPORT, "requests": _REQUESTS}
-    written = {f"--{role}": f"{WORKDIR}/{name}" for role, name in outputs.items()}
-    argv = flags(model | options.flags() | {"--seed": case.seed} | written)
     # Nothing is fetched while something is measured.
     variables = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    return payload_command(_SCRIPT, case, options, model, files, variables)
+
+
+def payload_command(
+    script: str,
+    case: Case,
+    options: Options,
+    model: Mapping[str, object],
+    files: Mapping[str, bytes],
+    variables: Mapping[str, str],
+) -> Command:
+    """A payload that generates text: the flags of its `model`, its options as flags, and where it writes."""
+    outputs = {"report": "report.json", "requests": "requests.json"}
+    written = {f"--{role}": f"{WORKDIR}/{name}" for role, name in outputs.items()}
+    argv = flags({**model, **options.flags(), "--seed": case.seed, **written})
     return Command(
-        (PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv), variables, files, outputs, MEASURING
+        (PYTHON, f"{WORKDIR}/{script}", *argv),
+        variables,
+        {**reading.timed_payload(script), **files},
+        outputs,
+        MEASURING,
     )
 
 

@@ -51,7 +51,7 @@ def command(case: Case, options: MatmulOptions) -> Command:
     argv = flags(
         options.flags() | {"--seed": case.seed, "--report": f"{WORKDIR}/{_REPORT}"}
     )
-    files = {_SCRIPT: reading.payload(_SCRIPT)}
+    files = reading.timed_payload(_SCRIPT)
     return Command(
         (PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv),
         {},

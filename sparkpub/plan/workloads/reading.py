@@ -33,13 +33,20 @@ _BREAKS = re.compile(r"\r\n|\r|\n")
 _LONGEST_REASON = 200
 _LONGEST_MS = 1e12
 """Thirty years: no duration."""
+STOPWATCH = "stopwatch.py"
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @cache
 def payload(name: str) -> bytes:
-    """A script of the folder `payload`: it runs inside the environment and imports nothing of ours."""
+    """A script of the folder `payload`: it runs inside the environment and imports nothing of ours but what lies beside
+    it."""
     return (Path(__file__).with_name("payload") / name).read_bytes()
+
+
+def timed_payload(name: str) -> dict[str, bytes]:
+    """A script of ours with what all that time themselves share, by file name."""
+    return {name: payload(name), STOPWATCH: payload(STOPWATCH)}
 
 
 def text(data: bytes) -> str:

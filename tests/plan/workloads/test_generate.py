@@ -3,6 +3,7 @@
 import hashlib
 import importlib.util
 import json
+import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -127,7 +128,11 @@ def in_process(folder: Path, seed: int) -> tuple[Any, Any]:
     assert spec is not None
     assert spec.loader is not None
     payload = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(payload)
+    sys.path.insert(0, str(PAYLOAD.parent))  # as Python does for a script
+    try:
+        spec.loader.exec_module(payload)
+    finally:
+        sys.path.remove(str(PAYLOAD.parent))
     (folder / "config.json").write_text(json.dumps(DENSE))
     chosen = Namespace(
         config=folder / "config.json",

@@ -15,14 +15,16 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-START = time.perf_counter()
-START_EPOCH = time.time()
+if TYPE_CHECKING:
+    from sparkpub.plan.workloads.payload import stopwatch
+else:
+    import stopwatch  # the clock starts before the other imports, which are part of loading
 
-import ctranslate2  # noqa: E402 - the clock starts before the imports, which are part of loading
-import numpy as np  # noqa: E402
-from ctranslate2.specs import TransformerDecoderModelSpec, common_spec  # noqa: E402
+import ctranslate2
+import numpy as np
+from ctranslate2.specs import TransformerDecoderModelSpec, common_spec
 
 GIB = 2**30
 SPREAD = 0.02
@@ -40,18 +42,8 @@ def options() -> argparse.Namespace:
         required=True,
         help="a config.json of a Llama; the weights are random",
     )
-    for name in (
-        "batch-size",
-        "batches",
-        "warmup",
-        "input-tokens",
-        "output-tokens",
-        "seed",
-    ):
-        parser.add_argument(f"--{name}", type=int, required=True)
+    stopwatch.add_load(parser)
     parser.add_argument("--compute-type", choices=sorted(WEIGHT_BYTES), required=True)
-    parser.add_argument("--report", type=Path, required=True)
-    parser.add_argument("--requests", type=Path, required=True)
     return parser.parse_args()
 
 
@@ -262,17 +254,7 @@ def write_requests(chosen: argparse.Namespace, batches: list[dict[str, Any]]) ->
 def main() -> None:
     chosen = options()
     config = json.loads(chosen.config.read_bytes())
-    phases: list[dict[str, Any]] = []
-
-    def mark(name: str) -> None:
-        start = phases[-1]["end_seconds"] if phases else 0.0
-        phases.append(
-            {
-                "name": name,
-                "start_seconds": start,
-                "end_seconds": time.perf_counter() - START,
-            }
-        )
+    phases = stopwatch.Phases()
 
     with tempfile.TemporaryDirectory(dir=chosen.report.parent) as folder:
         model(config, chosen.compute_type, chosen.seed).save(folder)
@@ -280,13 +262,12 @@ def main() -> None:
             folder, device="cpu", compute_type=chosen.compute_type
         )
     given = prompts(chosen, config["vocab_size"])
-    mark("load")
+    phases.mark("load")
     for some in given[: chosen.warmup]:
         batch(generator, chosen, some)
-    mark("warmup")
-    print("sparkpub: measuring", flush=True)
+    phases.begin_measuring()
     batches = [batch(generator, chosen, some) for some in given[chosen.warmup :]]
-    mark("measure")
+    phases.mark("measure")
 
     facts = observed(chosen, config, generator, batches)
     rates = metrics(chosen, batches, facts["weight_bytes"])
@@ -296,8 +277,7 @@ def main() -> None:
         "metrics": rates,
         "observed": facts,
         "problems": problems(chosen, batches),
-        "phases_epoch": START_EPOCH,
-        "phases": phases,
+        **phases.report(),
     }
     write_requests(chosen, batches)
     chosen.report.write_text(json.dumps(report, indent=1), encoding="utf-8")

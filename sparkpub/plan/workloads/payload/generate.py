@@ -17,12 +17,14 @@ import json
 import platform
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-START = time.perf_counter()
-START_EPOCH = time.time()
+if TYPE_CHECKING:
+    from sparkpub.plan.workloads.payload import stopwatch
+else:
+    import stopwatch  # the clock starts before the other imports, which are part of loading
 
-import torch  # noqa: E402 - the clock starts before the imports, which are part of loading
+import torch
 
 GIB = 2**30
 NO_DEVICE = "no CUDA device was used"
@@ -42,23 +44,13 @@ def options() -> argparse.Namespace:
     parser.add_argument(
         "--random-weights", action="store_true", help="ignore the weights of --model"
     )
-    for name in (
-        "batch-size",
-        "batches",
-        "warmup",
-        "input-tokens",
-        "output-tokens",
-        "seed",
-    ):
-        parser.add_argument(f"--{name}", type=int, required=True)
+    stopwatch.add_load(parser)
     parser.add_argument(
         "--dtype", choices=("bfloat16", "float16", "float32"), required=True
     )
     parser.add_argument("--device", choices=("auto", "cuda", "cpu"), required=True)
     parser.add_argument("--attention", choices=("sdpa", "eager"), required=True)
     parser.add_argument("--cuda-graph", action="store_true")
-    parser.add_argument("--report", type=Path, required=True)
-    parser.add_argument("--requests", type=Path, required=True)
     chosen = parser.parse_args()
     if chosen.device == "auto":
         chosen.device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -223,8 +215,8 @@ class Generator:
         else:
             between = [1e3 * (two - one) for one, two in itertools.pairwise(stamps)]
         return {
-            "start_seconds": start - START,
-            "end_seconds": end - START,
+            "start_seconds": start - stopwatch.START,
+            "end_seconds": end - stopwatch.START,
             "ttft_ms": 1e3 * (stamps[0] - start),
             "latency_ms": 1e3 * (end - start),
             "itl_ms": [round(value, 4) for value in between],
@@ -376,17 +368,7 @@ def write(
 
 
 def run(chosen: argparse.Namespace) -> None:
-    phases: list[dict[str, Any]] = []
-
-    def mark(name: str) -> None:
-        start = phases[-1]["end_seconds"] if phases else 0.0
-        phases.append(
-            {
-                "name": name,
-                "start_seconds": start,
-                "end_seconds": time.perf_counter() - START,
-            }
-        )
+    phases = stopwatch.Phases()
 
     torch.manual_seed(chosen.seed)
     used = {"before": device_used(chosen.device)}
@@ -394,19 +376,18 @@ def run(chosen: argparse.Namespace) -> None:
     generator = Generator(model, chosen)
     synchronize(chosen.device)
     used["loaded"] = device_used(chosen.device)
-    mark("load")
+    phases.mark("load")
     if chosen.cuda_graph:
         generator.capture()
     for index in range(chosen.warmup):
         generator.batch(index)
     synchronize(chosen.device)
-    mark("warmup")
-    print("sparkpub: measuring", flush=True)
+    phases.begin_measuring()
     batches = [
         generator.batch(chosen.warmup + index) for index in range(chosen.batches)
     ]
     used["measured"] = device_used(chosen.device)
-    mark("measure")
+    phases.mark("measure")
 
     rates = metrics(chosen, batches)
     facts = observed(chosen, generator, path, random) | {
@@ -424,8 +405,7 @@ def run(chosen: argparse.Namespace) -> None:
         "problems": []
         if generator.finite()
         else ["the logits are not finite: the work was not that of a model"],
-        "phases_epoch": START_EPOCH,
-        "phases": phases,
+        **phases.report(),
     }
     write(chosen, report, batches)
     print(

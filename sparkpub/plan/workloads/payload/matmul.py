@@ -11,10 +11,13 @@ import platform
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-START = time.perf_counter()
-START_EPOCH = time.time()
+if TYPE_CHECKING:
+    from sparkpub.plan.workloads.payload import stopwatch
+else:
+    import stopwatch
+
 GIB = 2**30
 TOLERANCE = {"float16": 5e-2, "bfloat16": 5e-2, "float32": 1e-3, "float64": 1e-9}
 """Largest relative error of one row, in the Euclidean norm; TF32 has the mantissa of float16."""
@@ -122,26 +125,14 @@ def timed(multiply: Multiply) -> float:
 
 def main() -> None:
     chosen = options()
-    phases: list[dict[str, Any]] = []
-
-    def mark(name: str) -> None:
-        start = phases[-1]["end_seconds"] if phases else 0.0
-        phases.append(
-            {
-                "name": name,
-                "start_seconds": start,
-                "end_seconds": time.perf_counter() - START,
-            }
-        )
-
+    phases = stopwatch.Phases()
     multiply, finish = (on_gpu if chosen.device == "cuda" else on_cpu)(chosen)
-    mark("load")
+    phases.mark("load")
     for _ in range(chosen.warmup):
         multiply()
-    mark("warmup")
-    print("sparkpub: measuring", flush=True)
+    phases.begin_measuring()
     seconds = [timed(multiply) for _ in range(chosen.iterations)]
-    mark("measure")
+    phases.mark("measure")
     error, facts = finish()
     mean = sum(seconds) / len(seconds)
     tolerance = TOLERANCE["float16" if chosen.tf32 else chosen.dtype]
@@ -157,8 +148,7 @@ def main() -> None:
         "correct": error <= tolerance,
         "seed": chosen.seed,
         "python": platform.python_version(),
-        "phases_epoch": START_EPOCH,
-        "phases": phases,
+        **phases.report(),
         **facts,
     }
     chosen.report.write_text(json.dumps(report, indent=1), encoding="utf-8")

@@ -1,0 +1,51 @@
+"""The clock, the flags and the phases that our payloads share.
+
+It lies beside each of them and is what they import first: the clock starts before their other imports, which are part
+of loading.
+"""
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+START = time.perf_counter()
+START_EPOCH = time.time()
+
+
+class Phases:
+    """The phases of a run, each from the end of the one before it, in seconds since the payload began."""
+
+    def __init__(self) -> None:
+        self._marked: list[dict[str, Any]] = []
+
+    def mark(self, name: str) -> None:
+        """A phase ends now."""
+        start = self._marked[-1]["end_seconds"] if self._marked else 0.0
+        end = time.perf_counter() - START
+        phase = {"name": name, "start_seconds": start, "end_seconds": end}
+        self._marked.append(phase)
+
+    def begin_measuring(self) -> None:
+        """Loading and warming up are over, and the collector hears it."""
+        self.mark("warmup")
+        print("sparkpub: measuring", flush=True)
+
+    def report(self) -> dict[str, Any]:
+        """For the report of the payload."""
+        return {"phases_epoch": START_EPOCH, "phases": self._marked}
+
+
+def add_load(parser: argparse.ArgumentParser) -> None:
+    """The flags of a load of batches, and of what is written."""
+    for name in (
+        "batch-size",
+        "batches",
+        "warmup",
+        "input-tokens",
+        "output-tokens",
+        "seed",
+    ):
+        parser.add_argument(f"--{name}", type=int, required=True)
+    parser.add_argument("--report", type=Path, required=True)
+    parser.add_argument("--requests", type=Path, required=True)
