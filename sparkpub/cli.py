@@ -220,14 +220,15 @@ def collect(
     Example: sparkpub collect matrix/demo.yaml --data local --only environment=native
     """
     from sparkpub.collect import session
+    from sparkpub.collect.choice import Choice, axes
     from sparkpub.plan import matrix
 
     if push and no_commit:
         raise click.UsageError("--push pushes commits, and --no-commit makes none")
     declared = matrix.read(matrix_file)
-    choice = session.Choice(
+    choice = Choice(
         data,
-        session.axes(only, declared),
+        axes(only, declared),
         max_runs,
         commit=not no_commit,
         push=push,

@@ -11,11 +11,12 @@ from typing import Any, Literal
 
 from sparkpub.collect import lock, watch
 from sparkpub.collect.bench import obstacles, unprepared
+from sparkpub.collect.choice import Choice
 from sparkpub.collect.environments.chroot import may_mount
 from sparkpub.collect.environments.docker import described
 from sparkpub.collect.git import GitError, Repository
 from sparkpub.collect.machine import cgroup, controls, inventory, nvml, proc
-from sparkpub.collect.session import Choice, collect, known_records
+from sparkpub.collect.session import collect, known_records
 from sparkpub.plan.matrix import Gates, Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.record.errors import CollectError

@@ -1,14 +1,17 @@
 """The loop: what is missing is measured, each run is committed, and everything survives an end at any instant."""
 
 import statistics
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from sparkpub.collect import invoker, journal
+from sparkpub.collect import journal
 from sparkpub.collect.bench import Bench, Job, gpu_indices, prepare, refuse_obstacles
+from sparkpub.collect.cells import headline, look, outliers
+from sparkpub.collect.choice import Choice
+from sparkpub.collect.declaring import declare, refuse_another_campaign
 from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.collect.gates import Gatekeeper, Passed, Say
 from sparkpub.collect.git import Committer
@@ -21,41 +24,16 @@ from sparkpub.collect.public import public
 from sparkpub.collect.run import measure
 from sparkpub.collect.server import LiveServer, Servers, clear_server
 from sparkpub.plan import coverage
-from sparkpub.plan.matrix import Matrix
+from sparkpub.plan.matrix import Matrix, Outliers
 from sparkpub.plan.plan import PlannedRun, plan
 from sparkpub.plan.workloads import reading
 from sparkpub.record import store
-from sparkpub.record.campaign import Campaign
-from sparkpub.record.errors import CollectError, UsageError
-from sparkpub.record.record import Gate, Origin, Record, metric_of
+from sparkpub.record.errors import CollectError
+from sparkpub.record.record import Gate, Record
 from sparkpub.record.redaction import Redactor
-from sparkpub.review.statistics.describe import describe
-from sparkpub.review.statistics.outliers import grubbs
 
 _LAST_BYTES, _LAST_CHARACTERS = 1 << 14, 200
 """How much of a log is looked at for its last line, and how much of that line is said."""
-VARIATION_PERCENT = 5.0
-"""Coefficient of variation above which the source's methodology calls a cell's data poor."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What of the matrix to run now, and what to do with it."""
-
-    data: Path
-    only: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Axis (model, environment, workload, iteration) to the values wanted; an axis not named is unrestricted."""
-    max_runs: int | None = None
-    commit: bool = True
-    push: bool = False
-    retry_failed: bool = False
-    """Whether runs that have used up their retries get as many attempts again."""
-
-    def wants(self, run: PlannedRun) -> bool:
-        """Whether a planned run is among those chosen."""
-        return all(
-            str(getattr(run, axis)) in values for axis, values in self.only.items()
-        )
 
 
 @dataclass(frozen=True)
@@ -77,50 +55,20 @@ class Outcome:
     @property
     def summary(self) -> str:
         """One line for people."""
-        end = f"; {self.stopped}" if self.stopped else ""
+        text = f"{self.measured} runs measured, {self.failed} failed, {self.left} to do"
         given_up = self.lacking - self.left
         if given_up:
-            end = f", {given_up} given up after their retries (try again with --retry-failed){end}"
-        return f"{self.measured} runs measured, {self.failed} failed, {self.left} to do{end}"
-
-
-def axes(texts: Sequence[str], matrix: Matrix) -> dict[str, frozenset[str]]:
-    """`--only axis=value` options as a choice. Raises UsageError naming what there is."""
-    known = {
-        "model": list(matrix.models),
-        "environment": list(matrix.environments),
-        "workload": list(matrix.workloads),
-        "iteration": [str(number) for number in range(1, matrix.most_iterations + 1)],
-    }
-    chosen: dict[str, set[str]] = {}
-    for text in texts:
-        axis, equals, value = text.partition("=")
-        if not equals or axis not in known:
-            raise UsageError(
-                f"--only {text}",
-                remedy=f"write axis=value with one of {', '.join(known)}",
-            )
-        if value not in known[axis]:
-            names = (
-                f"1 to {matrix.most_iterations}"
-                if axis == "iteration"
-                else ", ".join(known[axis])
-            )
-            raise UsageError(
-                f"--only {text}: the matrix has no such {axis}",
-                remedy=f"there are: {names}",
-            )
-        chosen.setdefault(axis, set()).add(value)
-    return {axis: frozenset(values) for axis, values in chosen.items()}
+            text += f", {given_up} given up after their retries (try again with --retry-failed)"
+        if self.stopped:
+            text += f"; {self.stopped}"
+        return text
 
 
 def known_records(folder: Path) -> list[Record]:
     """Records of a campaign's folder, which need not exist yet."""
-    return (
-        [stored.record for stored in store.read_folder(folder)]
-        if folder.is_dir()
-        else []
-    )
+    if not folder.is_dir():
+        return []
+    return [stored.record for stored in store.read_folder(folder)]
 
 
 def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
@@ -140,11 +88,9 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
         records = known_records(folder)
         refuse_another_campaign(shown, records, folder)
         wanted = [run for run in plan(matrix) if choice.wants(run)]
-        given_up = (
-            _failed_before(shown, records, wanted)
-            if choice.retry_failed
-            else frozenset()
-        )
+        given_up: frozenset[str] = frozenset()
+        if choice.retry_failed:
+            given_up = _failed_before(shown, records, wanted)
         to_do = missing(shown, _without(records, given_up), wanted)
         refuse_obstacles(matrix, to_do)
 
@@ -152,9 +98,8 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
         stack.callback(progress.close)
         for line in cleaned:
             progress.line(line)
-        changed = _declare(folder, shown)
-        if changed is not None:
-            progress.line(changed)
+        for line in declare(folder, shown):
+            progress.line(line)
         committer = Committer(folder, choice.commit, choice.push, progress)
         committer.catch_up()
 
@@ -180,16 +125,17 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
 def _clean_up(folder: Path, redactor: Redactor) -> list[str]:
     """Undo what a killed collector left on the machine (processes, mounts, containers, clocks), and record its run;
     says what was done."""
-    said = [
-        line for environment in ENVIRONMENTS.values() for line in environment.reap()
-    ]
+    said: list[str] = []
+    for environment in ENVIRONMENTS.values():
+        said += environment.reap()
     said += controls.restore_after_crash()
     clear_server(folder)
-    recovered = journal.recover(folder, redactor) if folder.is_dir() else None
+    if not folder.is_dir():
+        return said
+    recovered = journal.recover(folder, redactor)
     if recovered is not None:
-        said.append(
-            f"recorded {recovered.record.run_id}, which a killed collector left, as interrupted"
-        )
+        run = recovered.record.run_id
+        said.append(f"recorded {run}, which a killed collector left, as interrupted")
     return said
 
 
@@ -239,10 +185,9 @@ class Session:
             if not self._open(run):
                 self.bench.progress.finished()
         if self.bench.matrix.repeat_outliers is not None:
-            for run, original in self._repeats(wanted):
-                if self._goes_on():
-                    self._one(run, repeat_of=original)
-        self._review()
+            self._repeat(self.bench.matrix.repeat_outliers, wanted)
+        for line in look(self.records):
+            self.bench.progress.line(line)
         counted = _without(self.records, self.given_up)
         left = len(missing(self.bench.public, counted, wanted))
         states = coverage.states(self.bench.public, counted)
@@ -378,18 +323,34 @@ class Session:
 
     def _report(self, job: Job, record: Record) -> None:
         took = duration(record.duration_seconds or 0.0)
-        name = _headline([record])
+        name = headline([record])
         value = record.value(name)
-        shown = "" if value is None else f", {name} {value:g}"
+        shown = ""
         if record.status != "ok":
             self.failed += record.status != "interrupted"
             shown = f": {record.status_reason}{self._last_words(record)}"
+        elif value is not None:
+            shown = f", {name} {value:g}"
         self.bench.progress.line(f"{job.label}: {record.status} in {took}{shown}")
         for event in record.events:
-            if (
-                event.kind == "note" and event.at_seconds is None
-            ):  # the others were said when they were noted
+            # The others were said when they were noted.
+            if event.kind == "note" and event.at_seconds is None:
                 self.bench.progress.line(f"{job.label}: {event.kind}: {event.text}")
+
+    def _repeat(self, wish: Outliers, wanted: Sequence[PlannedRun]) -> None:
+        """Runs that stand out in a finished cell, as often again as the matrix wishes."""
+        planned = {run.slot: run for run in plan(self.bench.matrix)}
+        for cell in dict.fromkeys(run.slot[:3] for run in wanted):
+            of_cell = [run for run in planned.values() if run.slot[:3] == cell]
+            if any(self._to_do(run) for run in of_cell):
+                continue
+            for odd in outliers(self.records, cell, wish.metric):
+                again = [
+                    record for record in self.records if record.repeat_of == odd.run_id
+                ]
+                for _ in range(wish.repeat - len(again)):
+                    if self._goes_on():
+                        self._one(planned[_slot(odd)], repeat_of=odd.run_id)
 
     def _last_words(self, record: Record) -> str:
         """Where the log of a run that went wrong lies, and the last line in it."""
@@ -404,130 +365,6 @@ class Session:
                 return f"; {log} ends: {spoken[-1][-_LAST_CHARACTERS:]}"
         return f"; see {log}"
 
-    def _review(self) -> None:
-        """What a look at the cells shows while the machine is still warm; `sparkpub check` judges."""
-        for cell in dict.fromkeys(record.cell for record in self.records):
-            good = [
-                record
-                for record in self.records
-                if record.cell == cell and record.status == "ok"
-            ]
-            name = _headline(good)
-            values = [
-                value for record in good if (value := record.value(name)) is not None
-            ]
-            found = describe(values) if len(values) >= 3 else None
-            if found is None or found.cv_percent is None:
-                continue
-            flagged = (
-                [good[index].run_id for index in grubbs(values)]
-                if len(values) == len(good)
-                else []
-            )
-            wide = (
-                f", over {VARIATION_PERCENT:g} %: inspect these runs"
-                if found.cv_percent > VARIATION_PERCENT
-                else ""
-            )
-            odd = f", outliers {', '.join(flagged)}" if flagged else ""
-            mean = f"{name} mean {found.mean:g} over {found.n} runs"
-            self.bench.progress.line(
-                f"{'/'.join(cell)}: {mean}, variation {found.cv_percent:.2f} %{wide}{odd}"
-            )
-
-    def _repeats(
-        self, wanted: Sequence[PlannedRun]
-    ) -> Iterator[tuple[PlannedRun, str]]:
-        """Runs that Grubbs' test flags in a finished cell, as often as the matrix wants them repeated."""
-        matrix = self.bench.matrix
-        assert matrix.repeat_outliers is not None
-        planned = {run.slot: run for run in plan(matrix)}
-        for cell in dict.fromkeys(
-            (run.model, run.environment, run.workload) for run in wanted
-        ):
-            if any(
-                self._to_do(run) for run in planned.values() if run.slot[:3] == cell
-            ):
-                continue
-            known = [
-                (record, value)
-                for record in self.records
-                if record.cell == cell
-                and record.status == "ok"
-                and record.repeat_of is None
-                if (value := record.value(matrix.repeat_outliers.metric)) is not None
-            ]
-            for index in grubbs([value for _, value in known]):
-                flagged = known[index][0]
-                tried = sum(
-                    1 for record in self.records if record.repeat_of == flagged.run_id
-                )
-                for _ in range(matrix.repeat_outliers.repeat - tried):
-                    yield planned[_slot(flagged)], flagged.run_id
-
-
-def _headline(records: Sequence[Record]) -> str:
-    """The first metric with which the workload itself answers a question of the study, memory last: a run is not
-    about that. Never a sensor's, nor what describes the model, such as its weights."""
-    given = [
-        metric_of(name, item)
-        for record in records
-        for name, item in record.metrics.items()
-        if item.source != "sampler" and item.value is not None
-    ]
-    answers = [metric for metric in given if metric.role == "primary"]
-    answers.sort(key=lambda metric: metric.memory_of is not None)
-    return answers[0].name if answers else ""
-
 
 def _slot(record: Record) -> tuple[str, str, str, int]:
     return (*record.cell, record.iteration)
-
-
-def refuse_another_campaign(
-    shown: Matrix, records: Sequence[Record], folder: Path
-) -> None:
-    """Raise CollectError where the campaign's name is that of runs of which the matrix declares none."""
-    measured = {record.cell for record in records}
-    if not measured or not measured.isdisjoint(shown.cells()):
-        return
-    known = "/".join(min(measured))
-    others = len(measured) - 1
-    more = f" and {others} other cells" if others else ""
-    what = (
-        f"campaign {shown.campaign} is there already with other content: "
-        f"{known}{more}, none of which the matrix declares"
-    )
-    remedy = "give the matrix another campaign: name, or another folder with --data"
-    raise CollectError(what, where=str(folder), remedy=remedy)
-
-
-def _declare(folder: Path, shown: Matrix) -> str | None:
-    """Write campaign.json with the matrix as run. What people decided in it stays. Returns what changed, in words."""
-    path = folder / store.CAMPAIGN_FILE
-    document = shown.document()
-    changed = None
-    if path.exists():
-        known = store.read_campaign(folder)
-        if known.matrix is None:
-            what = f"campaign {shown.campaign} was imported without a matrix"
-            raise CollectError(
-                what, where=str(path), remedy="give the matrix another campaign: name"
-            )
-        if known.matrix == document:
-            return None
-        changed = f"{path} declares the changed matrix from now on"
-        campaign = known.model_copy(update={"matrix": document, "title": shown.title})
-    else:
-        invoker.make_folder(folder)
-        origin = None if shown.origin is None else Origin.model_validate(shown.origin)
-        campaign = Campaign(
-            campaign=shown.campaign,
-            title=shown.title,
-            matrix=document,
-            origin=origin,
-            licence=shown.licence,
-        )
-    store.write_atomic(path, store.to_json(campaign))
-    invoker.give(path)
-    return changed

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sparkpub.collect.session import Choice, Outcome, collect
+from sparkpub.collect.choice import Choice
+from sparkpub.collect.session import Outcome, collect
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.record import Record

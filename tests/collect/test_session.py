@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from sparkpub.collect.cells import headline
+from sparkpub.collect.choice import axes
 from sparkpub.collect.overview import plan_document, status_document
-from sparkpub.collect.session import _headline, axes
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.store import file_sha256, read_campaign, to_json
@@ -487,8 +488,8 @@ def test_the_headline_is_what_the_workload_measured_and_not_its_weights_or_a_sen
     silent = a_record({"weights_gib": 14}).model_copy(
         update={"metrics": {"gpu_energy_joule": energy}}
     )
-    assert _headline([silent, report]) == "ttft_p50_ms"
+    assert headline([silent, report]) == "ttft_p50_ms"
     assert (
-        _headline([a_record({"weights_gib": 14, "kv_cache_gib": 3})]) == "kv_cache_gib"
+        headline([a_record({"weights_gib": 14, "kv_cache_gib": 3})]) == "kv_cache_gib"
     )
-    assert _headline([silent]) == ""
+    assert headline([silent]) == ""

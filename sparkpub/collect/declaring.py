@@ -1,0 +1,62 @@
+"""The campaign that a matrix declares: its file, and whether its name is free."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sparkpub.collect import invoker
+from sparkpub.plan.matrix import Matrix
+from sparkpub.record import store
+from sparkpub.record.campaign import Campaign
+from sparkpub.record.errors import CollectError
+from sparkpub.record.record import Origin, Record
+
+
+def refuse_another_campaign(
+    shown: Matrix, records: Sequence[Record], folder: Path
+) -> None:
+    """Raise CollectError where the campaign's name is that of runs of which the matrix declares none."""
+    measured = {record.cell for record in records}
+    if not measured or not measured.isdisjoint(shown.cells()):
+        return
+    known = "/".join(min(measured))
+    others = len(measured) - 1
+    more = f" and {others} other cells" if others else ""
+    what = (
+        f"campaign {shown.campaign} is there already with other content: "
+        f"{known}{more}, none of which the matrix declares"
+    )
+    remedy = "give the matrix another campaign: name, or another folder with --data"
+    raise CollectError(what, where=str(folder), remedy=remedy)
+
+
+def declare(folder: Path, shown: Matrix) -> list[str]:
+    """Write campaign.json with the matrix as run. What people decided in it stays. Returns what changed, in words."""
+    path = folder / store.CAMPAIGN_FILE
+    document = shown.document()
+    changed: list[str] = []
+    if path.exists():
+        known = store.read_campaign(folder)
+        if known.matrix is None:
+            what = f"campaign {shown.campaign} was imported without a matrix"
+            raise CollectError(
+                what, where=str(path), remedy="give the matrix another campaign: name"
+            )
+        if known.matrix == document:
+            return []
+        changed.append(f"{path} declares the changed matrix from now on")
+        campaign = known.model_copy(update={"matrix": document, "title": shown.title})
+    else:
+        invoker.make_folder(folder)
+        origin = None
+        if shown.origin is not None:
+            origin = Origin.model_validate(shown.origin)
+        campaign = Campaign(
+            campaign=shown.campaign,
+            title=shown.title,
+            matrix=document,
+            origin=origin,
+            licence=shown.licence,
+        )
+    store.write_atomic(path, store.to_json(campaign))
+    invoker.give(path)
+    return changed
