@@ -6,47 +6,53 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sparkpub.review.statistics.describe import ALPHA, resolution_of, t_quantile
+from sparkpub.review.statistics.describe import ALPHA, Floats, resolution_of, t_quantile
 
 _ROUNDING_STEPS = 2.0
 _SMALLEST = 3
-_SEVERAL_FROM = 15
 _MOST = 50
 
 
 def grubbs(values: Sequence[float], alpha: float = ALPHA) -> tuple[int, ...]:
     """Indices of outliers, the most extreme first.
 
-    Below 15 values it is Grubbs' (1969) two-sided test for a single outlier. From 15 it is Rosner's (1983)
-    generalised ESD, the test iterated so that outliers do not mask each other and `alpha` still holds for all
-    iterations together, for up to a tenth of the values and 50. A value within two rounding steps of the others'
-    mean is never an outlier: nine readings of 60 °C and one of 61 show rounding. Fewer than three values have none.
+    Below 20 values it is Grubbs' (1969) two-sided test for a single outlier. From 20 it is Rosner's (1983) generalised
+    ESD, the test iterated so that outliers do not mask each other and `alpha` still holds for all iterations together,
+    for up to a tenth of the values and 50. A value within two rounding steps of the others' mean is never an outlier:
+    nine readings of 60 °C and one of 61 show rounding. Fewer than three values have none.
     """
     array = np.array(values, dtype=np.float64)
-    n = len(array)
-    if n < _SMALLEST or array.min() == array.max():
+    if len(array) < _SMALLEST or array.min() == array.max():
         return ()
-    limit = 1 if n < _SEVERAL_FROM else min(n // 10, _MOST)
-    left, found, count = np.arange(n), list[int](), 0
-    for step in range(limit):
+    outlying = _extreme(array, alpha)
+    if not outlying:
+        return ()
+    others = float(np.delete(array, outlying).mean())
+    rounding = _ROUNDING_STEPS * resolution_of(array)
+    return tuple(
+        place for place in outlying if abs(float(array[place]) - others) > rounding
+    )
+
+
+def _extreme(array: Floats, alpha: float) -> list[int]:
+    """Places of the values that the test calls outliers. The last one that exceeds its critical value counts, and with
+    it all that were set aside before it."""
+    most = max(1, min(len(array) // 10, _MOST))
+    left = np.arange(len(array))
+    aside: list[int] = []
+    count = 0
+    while len(aside) < most:
         rest = array[left]
-        deviation = np.abs(rest - rest.mean())
-        worst, spread = int(deviation.argmax()), float(rest.std(ddof=1))
+        spread = float(rest.std(ddof=1))
         if spread == 0:
             break
-        found.append(int(left[worst]))
-        if deviation[worst] / spread > critical_value(n - step, alpha):
-            count = step + 1
+        deviation = np.abs(rest - rest.mean())
+        worst = int(deviation.argmax())
+        aside.append(int(left[worst]))
+        if deviation[worst] / spread > critical_value(len(rest), alpha):
+            count = len(aside)
         left = np.delete(left, worst)
-    if not count:
-        return ()
-    others, rounding = (
-        float(np.delete(array, found[:count]).mean()),
-        _ROUNDING_STEPS * resolution_of(array),
-    )
-    return tuple(
-        index for index in found[:count] if abs(float(array[index]) - others) > rounding
-    )
+    return aside[:count]
 
 
 def critical_value(n: int, alpha: float = ALPHA) -> float:

@@ -90,3 +90,25 @@ def test_the_test_turns_exactly_at_its_critical_value(
             else (low, middle)
         )
     assert grubbs([*rest, high]) == ((7,) if is_outlier else ())
+
+
+@pytest.mark.parametrize(("distance", "outlying"), [(2, False), (3, True)])
+def test_two_steps_of_rounding_are_no_outlier_and_three_are(
+    distance: int, outlying: bool
+) -> None:
+    """Fifty readings of 60 and one `distance` steps above."""
+    found = grubbs([60.0] * 50 + [60.0 + distance])
+    assert (found == (50,)) is outlying
+
+
+def test_no_more_than_fifty_values_are_called_outliers() -> None:
+    """Of 519 values a tenth would be 51; each of the 51 lies as far out as the one before it and a little further."""
+    clean = np.random.default_rng(1).normal(0, 0.001, 468).round(6).tolist()
+    far = [1000.0 * 1.5**place for place in range(51)]
+    assert len(grubbs([*clean, *far])) == 50
+
+
+def test_nineteen_values_have_one_outlier_at_most_and_twenty_two() -> None:
+    clean = np.random.default_rng(2).normal(0, 1, 18).round(3).tolist()
+    assert grubbs([*clean[:17], 400.0, 9000.0]) == (18,)
+    assert grubbs([*clean, 400.0, 9000.0]) == (19, 18)
