@@ -256,19 +256,19 @@ def _samples(table: Telemetry, phase: Phase | None) -> Samples:
     ]
     return Samples(
         samples=len(times),
-        start=times[0] if times else 0.0,
-        end=times[-1] if times else 0.0,
+        start=min(times, default=0.0),
+        end=max(times, default=0.0),
         times=times,
         widest_gap=widest,
         widest_gap_at=widest_at,
         interval=median(gap for gap, _ in gaps),
         slowed_share=_share(reasons, _SLOWDOWN),
         capped_share=_share(reasons, POWER_CAP),
-        clock_under_load_mhz=median(clocks) if clocks else None,
+        clock_under_load_mhz=_middle(clocks),
         foreign_processes=int(max(foreign)) if foreign else None,
         gpu_used_before_gib=_before(_timed(table, "gpu_memory_used_gib")),
         available_before_gib=_before(_timed(table, "mem_available_gib")),
-        load_before_percent=median(idle) if idle else None,
+        load_before_percent=_middle(idle),
         load_measured_percent=_highest_during(table, phase),
         cpu_percent=_during(table, "cpu_percent", fmean),
         swap_used_gib=_during(table, "swap_used_gib", max),
@@ -277,6 +277,10 @@ def _samples(table: Telemetry, phase: Phase | None) -> Samples:
         metrics=dict(_sampled_metrics(table, phase)),
         trace=_trace(table),
     )
+
+
+def _middle(values: Sequence[float]) -> float | None:
+    return median(values) if values else None
 
 
 def _timed(table: Telemetry, column: str) -> list[tuple[float, float]]:

@@ -179,7 +179,9 @@ def _memory_need(record: Record) -> tuple[float, float, float] | None:
     """Bytes of weights and of KV cache, with nothing left for activations, and of the memory there is."""
     known, memory = expected(record.requested), memory_gib(record)
     seen = identities.shown(record.observed, record.metrics).get("weight_bytes")
-    weights = seen or (known.weight_bytes if known is not None else None)
+    weights = seen
+    if not weights and known is not None:
+        weights = known.weight_bytes
     facts = catalogue.machines().get(record.machine.kind or "")
     if memory is None and facts is not None:
         memory = facts.memory_total_gib
@@ -279,7 +281,9 @@ class Load(NamedTuple):
 
     def share(self, severity: Severity) -> float:
         """Of the bandwidth: the bound that cannot be doubted for an error, the expected traffic for a warning."""
-        return (self.at_least if severity == "error" else self.expected) / self.limit
+        if severity == "error":
+            return self.at_least / self.limit
+        return self.expected / self.limit
 
 
 def _overload(view: View, severity: Severity, cells: Mapping[Cell, Load]) -> Finding:
@@ -289,20 +293,16 @@ def _overload(view: View, severity: Severity, cells: Mapping[Cell, Load]) -> Fin
     end = "Engines do not usually come that close"
     if severity == "error":
         end = "Something other than the model named ran"
-    also = (
-        ""
-        if len(cells) == 1
-        else f" This concerns {listed([label(cell) for cell in cells], 'cells')}."
-    )
+    also = ""
+    if len(cells) > 1:
+        also = f" This concerns {listed([label(cell) for cell in cells], 'cells')}."
     text = (
         f"The throughput of {label(worst)} would need {share * load.limit / 1e9:,.0f} GB/s of memory traffic, "
         f"{100 * share:,.0f} % of the {load.limit / 1e9:,.0f} GB/s that the machine has. {end}.{also}"
     )
-    about: dict[str, Any] = (
-        {"cells": [label(cell) for cell in cells]}
-        if len(cells) > 1
-        else {"cell": worst}
-    )
+    about: dict[str, Any] = {"cell": worst}
+    if len(cells) > 1:
+        about = {"cells": [label(cell) for cell in cells]}
     return view.finding(
         "roofline",
         severity,
@@ -389,15 +389,19 @@ def _severity_of_same(view: View, same: Same) -> Severity:
     flow, limit = traffic(record), bandwidth(record)
     if flow is None or limit is None:
         return "error"
-    return "error" if flow[1] >= SAME_NUMBERS_BOUND_BY_MEMORY * limit else "warning"
+    if flow[1] >= SAME_NUMBERS_BOUND_BY_MEMORY * limit:
+        return "error"
+    return "warning"
 
 
 def _step_bytes(record: Record) -> float | None:
     known, batch = expected(record.requested), batch_of(record)
-    per_step = (
-        None if known is None or batch is None else physics.bytes_per_step(known, batch)
-    )
-    return None if per_step is None else per_step.expected
+    if known is None or batch is None:
+        return None
+    per_step = physics.bytes_per_step(known, batch)
+    if per_step is None:
+        return None
+    return per_step.expected
 
 
 def _equivalent(values: Mapping[str, Sequence[float]]) -> list[list[str]]:

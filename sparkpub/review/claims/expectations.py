@@ -125,7 +125,9 @@ class Asked:
 
 
 def _word(truth: bool | None) -> Decided:
-    return "undecided" if truth is None else "supported" if truth else "refuted"
+    if truth is None:
+        return "undecided"
+    return "supported" if truth else "refuted"
 
 
 def _inside(quantity: Quantity, low: float, high: float, chances: int = 1) -> Decided:
@@ -139,7 +141,9 @@ def _inside(quantity: Quantity, low: float, high: float, chances: int = 1) -> De
     if top < low or bottom > high:
         return "refuted"
     bottom, top = _widened(quantity, chances)
-    return "supported" if low <= bottom and top <= high else "undecided"
+    if low <= bottom and top <= high:
+        return "supported"
+    return "undecided"
 
 
 def _widened(quantity: Quantity, chances: int) -> tuple[float, float]:
@@ -191,7 +195,8 @@ def _equivalent(
         and test.value * chances < ALPHA
     ):
         return "supported"
-    return "refuted" if _inside(quantity, -margin, margin) == "refuted" else "undecided"
+    beyond = _inside(quantity, -margin, margin) == "refuted"
+    return "refuted" if beyond else "undecided"
 
 
 def _read_interval(asked: Asked) -> list[Reading]:
@@ -245,11 +250,14 @@ def _condition(quantity: Quantity, sign: str, number: str, asked: Asked) -> Deci
         return _word(_agrees(quantity, bound, len(number.partition(".")[2])))
     if quantity.statistic.unit == "p" and sign.startswith(">"):
         # A test that finds nothing shows nothing: a large p refutes no effect and supports none.
-        return "refuted" if not _OPERATORS[sign](quantity.value, bound) else "undecided"
+        if _OPERATORS[sign](quantity.value, bound):
+            return "undecided"
+        return "refuted"
     if quantity.ci95 is None:
         return _word(_OPERATORS[sign](quantity.value, bound))
-    low, high = (-math.inf, bound) if sign.startswith("<") else (bound, math.inf)
-    return _inside(quantity, low, high, asked.chances)
+    if sign.startswith("<"):
+        return _inside(quantity, -math.inf, bound, asked.chances)
+    return _inside(quantity, bound, math.inf, asked.chances)
 
 
 def _agrees(quantity: Quantity, published: float, decimals: int) -> bool | None:
@@ -334,8 +342,11 @@ def _read_extreme(asked: Asked) -> list[Reading]:
 def _beyond(one: Quantity, other: Quantity, sign: int) -> Decided:
     if one.ci95 is None or other.ci95 is None:
         return "undecided"
-    above, below = one.ci95[0] > other.ci95[1], one.ci95[1] < other.ci95[0]
-    return _word((above if sign > 0 else below) if above or below else None)
+    if one.ci95[0] > other.ci95[1]:
+        return _word(sign > 0)
+    if one.ci95[1] < other.ci95[0]:
+        return _word(sign < 0)
+    return "undecided"
 
 
 _READERS: Mapping[str, Callable[[Asked], list[Reading]]] = {

@@ -115,21 +115,23 @@ class Comparison:
             "equivalent",
             "undecided",
         )
-        return 1 - 2 * ALPHA if asked else 1 - ALPHA
+        if asked:
+            return 1 - 2 * ALPHA
+        return 1 - ALPHA
 
     @property
     def deciding_difference(self) -> Interval | None:
         """The interval of the difference that decides."""
-        return (
-            self.ci90_difference
-            if self.deciding_level < 1 - ALPHA
-            else self.ci95_difference
-        )
+        if self.deciding_level < 1 - ALPHA:
+            return self.ci90_difference
+        return self.ci95_difference
 
     @property
     def deciding_ratio(self) -> Interval | None:
         """The interval of the ratio at the same level."""
-        return self.ci90_ratio if self.deciding_level < 1 - ALPHA else self.ci95_ratio
+        if self.deciding_level < 1 - ALPHA:
+            return self.ci90_ratio
+        return self.ci95_ratio
 
     @property
     def estimate(self) -> Estimate | None:
@@ -237,7 +239,9 @@ def compare(
 
 
 def _sample(side: Sample | Sequence[float]) -> Sample:
-    return side if isinstance(side, Sample) else Sample(tuple(side))
+    if isinstance(side, Sample):
+        return side
+    return Sample(tuple(side))
 
 
 @dataclass(frozen=True)
@@ -423,8 +427,9 @@ def _why(c: Comparison) -> str:
         return _too_few(c)
     if c.verdict == "equivalent":
         text = f"The difference lies within {_margin(c)} of the baseline ({_test(c)}, {_equivalence_text(c)})."
-        detectable = f" It is detectable within that margin ({p_text(c.p_adjusted)})."
-        return text + detectable if significant(c.p_adjusted) else text
+        if significant(c.p_adjusted):
+            text += f" It is detectable within that margin ({p_text(c.p_adjusted)})."
+        return text
     if c.verdict != "undecided":
         return f"The difference is larger than chance explains ({_test(c)}, {_difference_text(c)})."
     if c.equivalence_p is None:
@@ -455,7 +460,9 @@ def _too_few(c: Comparison) -> str:
 
 def _margin(c: Comparison) -> str:
     margin = f"±{c.equivalence_margin_percent:g} %"
-    return margin if c.margin_declared else f"{margin} (a margin chosen afterwards)"
+    if not c.margin_declared:
+        margin += " (a margin chosen afterwards)"
+    return margin
 
 
 def _test(c: Comparison) -> str:
@@ -473,7 +480,9 @@ def _equivalence_text(c: Comparison) -> str:
 
 
 def _corrected(plain: float | None, adjusted: float | None) -> str:
-    return p_text(adjusted) if plain == adjusted else f"adjusted {p_text(adjusted)}"
+    if plain == adjusted:
+        return p_text(adjusted)
+    return f"adjusted {p_text(adjusted)}"
 
 
 def _power_text(c: Comparison) -> str:
