@@ -104,7 +104,7 @@ def test_two_steps_of_rounding_are_no_outlier_and_three_are(
 def test_no_more_than_fifty_values_are_called_outliers() -> None:
     """Of 519 values a tenth would be 51; each of the 51 lies as far out as the one before it and a little further."""
     clean = np.random.default_rng(1).normal(0, 0.001, 468).round(6).tolist()
-    far = [1000.0 * 1.5**place for place in range(51)]
+    far = [1000.0 * 1.05**place for place in range(51)]
     assert len(grubbs([*clean, *far])) == 50
 
 
