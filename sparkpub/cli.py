@@ -14,6 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from sparkpub import __version__
+from sparkpub.record import outside
 from sparkpub.record.errors import SparkpubError, UsageError
 from sparkpub.record.settings import tool_table
 from sparkpub.record.store import DEFAULT_DATA, write_atomic
@@ -68,6 +69,8 @@ _COLOURS = {"error": "red", "missing": "red", "warning": "yellow"}
 
 
 def _coloured(line: str) -> str:
+    """A line for a terminal: names and texts from outside cannot steer it."""
+    line = outside.plain(line)
     first, space, rest = line.partition(" ")
     colour = _COLOURS.get(first.rstrip(":"))
     return line if colour is None else click.style(first, fg=colour) + space + rest

@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from sparkpub.collect import lock, state
+from sparkpub.record.outside import plain
 from sparkpub.record.record import Moment
 
 NOTE = "status.json"
@@ -43,6 +44,9 @@ class Progress:
 
     def line(self, text: str) -> None:
         """A line that stays."""
+        text = plain(
+            text
+        )  # of the engine, the kernel or a container, and for a terminal
         if self._say is not None:
             self._say(text)
             return

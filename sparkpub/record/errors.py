@@ -66,7 +66,6 @@ FORMS = {
     r"^https?://[^/]+(/.*)?$": "an address such as http://127.0.0.1:8000",
     r"^https://": "an address that begins with https://",
     r"^/": "a path that begins with /",
-    r"^/.+": "the path of a folder below /",
     r"^(/.|<home>)": "the path of a folder below /",
     r"^\d+(\.\d+)?[bkmgBKMG]?$": "a size such as 60g or 512m",
     r"^\d+(-\d+)?(,\d+(-\d+)?)*$": "a list of processors such as 0-9,12",

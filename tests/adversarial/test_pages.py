@@ -7,6 +7,7 @@ import pytest
 from jinja2 import StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from sparkpub import cli
 from sparkpub.record.errors import ClaimError, SiteError, SparkpubError
 from sparkpub.site import expressions
 from sparkpub.site.proofreading import read_page
@@ -142,3 +143,17 @@ def test_lists_without_end_are_given_up() -> None:
     deep = "\n".join(" " * (4 * level) + "- a" for level in range(300))
     with pytest.raises(SparkpubError, match="nested too deep"):
         read_page(deep, "p.md")
+
+
+def test_a_file_cannot_steer_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither by its name nor by what it holds."""
+    path = tmp_path / "m\x1b[2J.yaml"
+    path.write_text("campaign: c\nw\\x1b]0;evil\\x07: 1\n")
+    monkeypatch.setattr("sys.argv", ["sparkpub", "plan", str(path)])
+    with pytest.raises(SystemExit):
+        cli.main()
+    said = capsys.readouterr()
+    assert "\x1b" not in said.out + said.err
+    assert "m\ufffd[2J.yaml" in said.err

@@ -1,0 +1,49 @@
+"""Damaged inputs of every kind are read, or refused in a line: no traceback, nothing that hangs.
+
+`python -m benchmarks.outside` tries ten thousand and writes down what it found.
+"""
+
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.adversarial import mutations
+
+KINDS = mutations.kinds()
+EVERY_TIME = 10
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_good_input_is_read(kind: str, tmp_path: Path) -> None:
+    """Else damage to it would prove nothing."""
+    for number, (name, content) in enumerate(sorted(KINDS[kind].corpus.items())):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        assert mutations.outcome(KINDS[kind], name, content, folder) is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_damaged_inputs_are_read_or_refused(kind: str, tmp_path: Path) -> None:
+    for number, name, content in mutations.inputs(KINDS[kind], 0, EVERY_TIME):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        problem = mutations.outcome(KINDS[kind], name, content, folder)
+        assert problem is None, f"seed {number}, {name}: {problem!r}"
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=5_000,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(kind=st.sampled_from(sorted(KINDS)), seed=st.integers(0, 2**32))
+def test_damaged_inputs_at_length(
+    kind: str, seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    name, content = KINDS[kind].input(Random(seed))
+    folder = tmp_path_factory.mktemp("input")
+    assert mutations.outcome(KINDS[kind], name, content, folder) is None
