@@ -1,6 +1,8 @@
 """The run on disk: what is kept, sealed and recovered, whatever ends the collector."""
 
 import json
+import shutil
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -107,6 +109,45 @@ def test_what_an_earlier_run_left_is_gone_before_the_next(folder: Path) -> None:
     place = journal.begin(folder, a_draft(iteration=2))
     assert list((place / WORK).iterdir()) == []
     assert (place / ".gitignore").read_text() == "*\n"
+
+
+def test_a_folder_without_a_run_is_emptied_before_the_next(folder: Path) -> None:
+    """A draft that is torn is no run, and what lies beside it is no later run's."""
+    stale = folder / FOLDER / WORK
+    stale.mkdir(parents=True)
+    (stale / "report.json").write_text("{}")
+    (folder / FOLDER / "log").write_text("old\n")
+    (folder / FOLDER / DRAFT).write_text("torn")
+    place = journal.begin(folder, a_draft())
+    assert list((place / WORK).iterdir()) == []
+    assert not (place / "log").exists()
+
+
+def test_files_that_stay_are_refused_and_not_taken_for_the_next_runs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / FOLDER / WORK).mkdir(parents=True)
+    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)
+    with pytest.raises(CollectError, match="cannot be removed"):
+        journal.begin(folder, a_draft())
+    assert not (folder / FOLDER / DRAFT).exists()
+
+
+def test_any_user_of_a_container_may_write_into_the_runs_folder(folder: Path) -> None:
+    place = journal.begin(folder, a_draft())
+    assert stat.S_IMODE((place / WORK).stat().st_mode) == 0o777
+
+
+def test_a_recovered_record_is_redacted_and_its_log_is_whole(folder: Path) -> None:
+    """The draft was written by another version, perhaps, or before a variable was known to be secret."""
+    place = journal.begin(folder, a_draft(argv=("tool", "/home/khan/model")))
+    (place / "log").write_text("half a lo")
+    stored = journal.recover(folder, Redactor())
+    assert stored is not None
+    assert stored.record.argv == ("tool", "<home>/model")
+    log = stored.record.file("log")
+    assert log is not None
+    assert log.truncated is False
 
 
 OUTPUTS = {"report": "report.json"}
@@ -281,6 +322,16 @@ def test_a_log_that_cannot_be_written_does_not_block_the_command(
     log.close()
     assert log.problem == "No space left on device"
     assert log.began is not None
+
+
+def test_what_comes_after_the_end_is_not_the_runs(tmp_path: Path) -> None:
+    log = journal.Log(tmp_path / "log", Redactor())
+    log.write(b"rate 5\n")
+    log.close()
+    log.write(b"late\n")
+    log.write_served(b"late\n")
+    log.close()
+    assert (tmp_path / "log").read_bytes() == b"rate 5\n"
 
 
 def test_two_writers_keep_their_lines_apart(tmp_path: Path) -> None:
