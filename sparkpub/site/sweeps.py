@@ -149,7 +149,7 @@ class Line:
     @property
     def held(self) -> str:
         """What does not vary, for a reader: `input tokens 512, output tokens 128`."""
-        parts = [" ".join(option).strip() for option in self.fixed]
+        parts = [" ".join(option).strip() for option in self.fixed if option[1]]
         return ", ".join(parts).replace("_", " ")
 
 

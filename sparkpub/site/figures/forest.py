@@ -107,7 +107,9 @@ def figure(selection: Selection, key: str) -> Figure:
     margin = selection.campaign.margin_percent
     groups = _groups(selection, rows)
     most = panels.room_for([len(group.labels) for group in groups])
-    subject = (selection.scope, groups, most, margin)
+    found = {row["verdict"] for row in rows}
+    verdicts = tuple(word for word in SHAPES if word in found)
+    subject = (selection.scope, groups, most, margin, verdicts)
     baseline = selection.campaign.baseline
     titles = {group.metric: group.title for group in groups}
     return selection.figure(
@@ -145,12 +147,12 @@ def _groups(selection: Selection, rows: Sequence[Row]) -> tuple[Group, ...]:
 
 
 def _sentence(rows: Sequence[Row], baseline: str) -> str:
-    """`Of 12 differences from native, 9 are equivalent and 3 undecided.`"""
+    """`12 differences from native: 9 equivalent and 3 undecided.`"""
     verdicts = [row["verdict"] for row in rows]
-    counts = [
-        f"{verdicts.count(word)} {word}"
-        for word in sorted(set(verdicts), key=verdicts.count, reverse=True)
-    ]
+    if len(rows) > 1 and len(set(verdicts)) == 1:
+        return f"All {len(rows)} differences from {baseline} are {verdicts[0]}."
+    words = sorted(set(verdicts), key=verdicts.count, reverse=True)
+    counts = [f"{verdicts.count(word)} {word}" for word in words]
     return f"{counted(len(rows), 'difference')} from {baseline}: {listed(counts)}."
 
 
@@ -174,12 +176,13 @@ def draw(
     groups: tuple[Group, ...],
     most: int,
     margin_percent: float,
+    verdicts: tuple[str, ...],
     narrow: bool = False,
 ) -> dict[str, Any]:
     """Rows `comparisons`, a panel for each metric, of which the first `most` rows are drawn.
 
     The band is the margin within which the campaign calls two environments equivalent. What is decided is filled, the
-    rest hollow.
+    rest hollow. `verdicts` are those that any row has.
     """
     room = panels.label_width([label for group in groups for label in group.labels])
     above = narrow and room > panels.BESIDE
@@ -193,7 +196,7 @@ def draw(
                 sort=[alt.SortField("place", order="ascending")],
             ).transform_filter(f"datum.row <= {most}")
         y = _y(group, room, above=above, alone=len(groups) == 1)
-        layers = _layers(rows, y, margin_percent, last=last)
+        layers = _layers(rows, y, margin_percent, verdicts, last=last)
         if above:
             layers.append(marks.names(rows, y, "label"))
         step = ROW + panels.ABOVE if above else ROW
@@ -223,13 +226,19 @@ def _y(group: Group, room: int, *, above: bool, alone: bool) -> "alt.Y":
 
 
 def _layers(
-    rows: "alt.Chart", y: "alt.Y", margin_percent: float, *, last: bool
+    rows: "alt.Chart",
+    y: "alt.Y",
+    margin_percent: float,
+    verdicts: tuple[str, ...],
+    *,
+    last: bool,
 ) -> "list[alt.Chart]":
     title = "Difference in % of the baseline" if last else None
     x = marks.x("percent", title, zero=True, labels=last)
     span = rows.mark_rule(strokeWidth=2, color=theme.TEXT).encode(
         x=alt.X("lo:Q"), x2=alt.X2("hi:Q"), y=y
     )
+    legend = alt.Legend(values=list(verdicts))
     shapes = alt.Scale(domain=list(SHAPES), range=list(SHAPES.values()))
     point = rows.mark_point(
         size=70,
@@ -240,7 +249,7 @@ def _layers(
     ).encode(
         x=x,
         y=y,
-        shape=alt.Shape("verdict:N", title="Verdict", scale=shapes),
+        shape=alt.Shape("verdict:N", title="Verdict", scale=shapes, legend=legend),
         fillOpacity=alt.condition(OPEN, alt.value(0), alt.value(1)),
         tooltip=marks.tooltip("label", "percent", "lo", "hi", "verdict", "p"),
     )

@@ -70,7 +70,7 @@ class Layout:
         drawn = sum((cell[2], row_name(self.field, cell)) in shown for cell in cells)
         if drawn == len(cells):
             return ""
-        return f" {drawn} of {len(cells)} cells are drawn, the first by the chart's measure; the table has all."
+        return f" {drawn} of {len(cells)} cells are drawn, the first of each panel; the table has all."
 
 
 def row_name(field: Field, cell: Cell) -> str:
@@ -337,7 +337,13 @@ def stacked(
     panels = []
     for words, chart in titled:
         title = alt.TitleParams(
-            words, anchor="start", fontSize=13, color=theme.TEXT, frame="group"
+            words,
+            anchor="start",
+            fontSize=13,
+            color=theme.TEXT,
+            # On a phone a long title needs the room of the names as well.
+            frame="bounds" if narrow else "group",
+            limit=total,
         )
         panels.append(chart.properties(width=total - room - GAP, title=title))
     scale: Resolution = "shared" if shared_x else "independent"

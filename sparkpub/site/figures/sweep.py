@@ -208,8 +208,10 @@ def _several(metric: Metric, found: Sequence[Curve]) -> str:
     if factors[-1] < FOLD:
         shares = sorted(abs(100 * (factor - 1)) for factor in factors)
         return f"{text}, by {spread([f'{share:.0f}' for share in shares], '%')}."
-    folds = [rounded(factor, 2) for factor in factors]
-    return f"{text}, {spread(folds, '').strip()}-fold."
+    least, most = rounded(factors[0], 2), rounded(factors[-1], 2)
+    if least == most:
+        return f"{text}, {most}-fold."
+    return f"{text}, {least}- to {most}-fold."
 
 
 # ---- Table and drawing -----------------------------------------------------------------------------------------------

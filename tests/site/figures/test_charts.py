@@ -167,7 +167,7 @@ CHARTS = {
     "pareto": Chart(pareto.draw, (CUT, Rates(PEAK, CACHE), "Concurrency", ("m",))),
     "scatter": Chart(scatter.draw, (CUT, PEAK, CACHE)),
     "relative": Chart(relative.draw, (CUT, PEAK, ROOM, "native", 1.0)),
-    "forest": Chart(forest.draw, (CUT, GROUPS, 24, 1.0)),
+    "forest": Chart(forest.draw, (CUT, GROUPS, 24, 1.0, ("higher",))),
     "ledger": Chart(ledger.draw, (CUT, ("KV cache", "free"), PAIRS)),
     "coverage": Chart(coverage.draw, (CUT, PAIRS)),
     "heat": Chart(heat.draw, (CUT,)),
@@ -286,7 +286,7 @@ LONG = "a-model-with-a-long-name"
 @pytest.mark.parametrize(
     ("draw", "subject"),
     [
-        (forest.draw, ((Group(PEAK.name, PEAK.label, (LONG,)),), 24, 1.0)),
+        (forest.draw, ((Group(PEAK.name, PEAK.label, (LONG,)),), 24, 1.0, ("higher",))),
         (
             ledger.draw,
             (("KV cache",), Layout("model", (("w", (LONG,)),), 24, ("native",))),
