@@ -24,8 +24,8 @@ MOST_PANELS = 8
 """Workloads of a chart."""
 LEAST_ROWS = 4
 """Rows of a panel that many others stand beside."""
-LETTER = 6.6
-"""Mean width of a letter of an axis, in pixels."""
+LETTER = 7.0
+"""Mean width of a letter of an axis, in pixels; a reader's font may be wider than that of the build."""
 MOST_LABEL = 190
 """Room for the names of rows, in pixels."""
 BESIDE = 96
@@ -133,10 +133,10 @@ class Panel:
             labels=not self.names_above,
             labelLimit=MOST_LABEL,
         )
+        if self.names_above:
+            width = 0
+        axis.minExtent = width
         if len(self.layout.rows) > 1:
-            if self.names_above:
-                width = 0
-            axis.minExtent = width
             axis.maxExtent = width
             axis.labelLimit = max(width, 1)
         padding = 0.5 if self.names_above else 0.2
