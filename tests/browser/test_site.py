@@ -170,6 +170,17 @@ def test_the_first_load_is_small_and_has_no_chart_script(site: Host, uri: str) -
     assert sum(sizes.values()) <= FIRST_LOAD_LIMIT, sizes
 
 
+def test_bars_are_thin_in_the_theme_as_well(site: Host) -> None:
+    for uri in ("", "leaderboard/"):
+        page = site.open(uri).page
+        heights = page.evaluate(
+            "[...document.querySelectorAll('.sp-bar')].map(bar => bar.getBoundingClientRect().height)"
+        )
+        assert heights
+        assert max(heights) < 10
+        page.context.close()
+
+
 def test_pages_are_small(site: Host) -> None:
     pages = {
         path.relative_to(site.folder).as_posix(): _compressed(path)

@@ -70,7 +70,7 @@ def test_a_row_says_what_ran_where_how_fast_and_leads_to_its_runs() -> None:
     assert text(row).startswith(
         "Qwen2.5-7B c BF16 vLLM 0.24.0 NVIDIA DGX Spark (GB10) native 103.00 ± 4.21"
     )
-    assert 'data-value="103"' in row
+    assert '<td class="sp-generation"><b>103.00</b> <small>± 4.21</small></td>' in row
     assert text(row).endswith("4 runs")
     assert (
         'href="../runs/?campaign=c&amp;model=m&amp;environment=native&amp;workload=w#c">4 runs<'
@@ -197,6 +197,15 @@ def test_rows_can_be_sorted_by_each_column_in_the_direction_that_is_better() -> 
     )
     sorts = [(sort["name"], sort["direction"]) for sort in context["sorts"]]
     assert sorts == [("generation", "higher"), ("ttft", "lower")]
+
+
+def test_a_figure_that_a_row_does_not_have_leaves_its_cell_empty() -> None:
+    with_wait, without = rows(
+        page(*runs_of("m", [2.0], metrics={"ttft_p50_ms": 5.0}), *runs_of("n", [1.0]))
+    )
+    assert '<td class="sp-ttft"><b>5.00</b></td>' in with_wait
+    assert "sp-ttft" not in without
+    assert without.count("<td") == with_wait.count("<td")
 
 
 def test_rows_in_doubt_say_so_and_why() -> None:

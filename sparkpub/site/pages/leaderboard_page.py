@@ -194,14 +194,13 @@ def place_text(row: Row) -> str:
 def _value(
     figure: Description | None, metric: Metric, column: ColumnName
 ) -> dict[str, Any]:
-    """A figure with half its interval; `value` is what it is sorted by."""
+    """A figure with half its interval; both empty where there is none."""
     if figure is None:
-        return {"column": column, "text": "", "spread": "", "value": None}
+        return {"column": column, "text": "", "spread": ""}
     return {
         "column": column,
         "text": metric.format(figure.mean, unit=False),
         "spread": spread_text(figure, metric),
-        "value": f"{figure.mean:.6g}",
     }
 
 

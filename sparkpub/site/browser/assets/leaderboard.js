@@ -2,8 +2,8 @@
 import {chosen, passes, remember, rememberForm, restore} from './filters.js';
 
 const number = (row, column) => {
-  const text = row.querySelector(`.sp-${column}`)?.dataset.value;
-  return text === undefined ? null : Number(text);
+  const figure = row.querySelector(`.sp-${column} b`);
+  return figure ? Number(figure.textContent.replaceAll(',', '')) : null;
 };
 
 /** What a reader can search a row by: its own words and those of its load, read once. */
