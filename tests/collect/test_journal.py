@@ -324,6 +324,18 @@ def test_a_log_that_cannot_be_written_does_not_block_the_command(
     assert log.began is not None
 
 
+def test_lines_stay_in_their_order_where_a_long_one_no_longer_fits(
+    tmp_path: Path,
+) -> None:
+    """A cap of 1,000 bytes keeps 750 of the beginning: the second line does not fit there, the third would."""
+    log = journal.Log(tmp_path / "log", Redactor(), cap=1000)
+    for line in (b"a" * 699, b"b" * 40 + b" " * 9 + b"b" * 20, b"c" * 9):
+        log.write(line + b"\n")
+    log.close()
+    text = (tmp_path / "log").read_text()
+    assert text.index("a") < text.index("b") < text.index("c")
+
+
 def test_what_comes_after_the_end_is_not_the_runs(tmp_path: Path) -> None:
     log = journal.Log(tmp_path / "log", Redactor())
     log.write(b"rate 5\n")

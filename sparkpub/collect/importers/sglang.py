@@ -31,42 +31,39 @@ def _report(
         return None
     answer = WORKLOADS["openai-endpoint"].parse(beside.log, {"report": content}, None)
     completed = reading.positive_int(document.get("completed"))
-    # Other data sets bring their own lengths.
-    is_random = str(document.get("dataset_name")).startswith("random")
-    lengths = {
-        "in": reading.positive_int(document.get("random_input_len")),
-        "out": reading.positive_int(document.get("random_output_len")),
-    }
-    span = reading.number(document.get("random_range_ratio"))
-    concurrency = reading.positive_int(document.get("max_concurrency"))
-    rate = reading.number(document.get("request_rate"))
+    load = _load(document)
     workload = key_of(
         {
             "serve": "",
             "": document.get("backend"),
-            "data-": None if is_random else document.get("dataset_name"),
-            **(lengths if is_random else {}),
-            "from": None if span == 1 or not is_random else span,
-            "c": concurrency,
-            "rate": rate,
-        }
-    )
-    asked = positive(
-        {
-            "type": "openai-endpoint",
-            "concurrency": concurrency,
-            "request_rate": rate,
-            "input_tokens": lengths["in"] if is_random and span == 1 else None,
-            "output_tokens": lengths["out"] if is_random and span == 1 else None,
+            "data-": load.get("dataset"),
+            "in": load.get("input_tokens"),
+            "out": load.get("output_tokens"),
+            "from": load.get("range_ratio"),
+            "c": load.get("concurrency"),
+            "rate": load.get("request_rate"),
         }
     )
     observed = answer.observed
-    sizes = (
-        ()
-        if is_random
-        else (observed.input_tokens_mean or 0, observed.output_tokens_mean or 0)
-    )
+    sizes: tuple[float, ...] = ()
+    if completed and "dataset" in load:
+        sizes = (observed.input_tokens_mean or 0, observed.output_tokens_mean or 0)
     failure = None if completed else "no request succeeded"
-    return Report(
-        answer, None, workload, asked, None, sizes if completed else (), failure
-    )
+    asked = {"type": "openai-endpoint", "client": "sglang"} | load
+    return Report(answer, None, workload, asked, None, sizes, failure)
+
+
+def _load(document: dict[str, Any]) -> dict[str, Any]:
+    """What was asked for. Lengths are those of random data; other data sets bring their own."""
+    load: dict[str, Any] = {
+        "concurrency": reading.positive_int(document.get("max_concurrency")),
+        "request_rate": reading.number(document.get("request_rate")),
+    }
+    if not str(document.get("dataset_name")).startswith("random"):
+        return positive(load | {"dataset": document.get("dataset_name")})
+    load["input_tokens"] = reading.positive_int(document.get("random_input_len"))
+    load["output_tokens"] = reading.positive_int(document.get("random_output_len"))
+    span = reading.number(document.get("random_range_ratio"))
+    if span != 1:  # from this share of the lengths up to them
+        load["range_ratio"] = span
+    return positive(load)

@@ -5,10 +5,10 @@ import hmac
 import os
 import platform
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sparkpub.collect.machine import cgroup, controls, proc
 from sparkpub.collect.machine.nvml import Gpus
@@ -16,24 +16,17 @@ from sparkpub.record import catalogue
 from sparkpub.record.metrics import GIB
 from sparkpub.record.record import Gate, Gpu, Machine
 
+Converted = TypeVar("Converted")
+
 
 def facts(gpus: Gpus | None, controlled: Sequence[Gate] = ()) -> Machine:
     """Everything the machine says about itself, null where it says nothing; `controlled` is what was set on it."""
     cards = _cards(gpus)
     nvml = None if gpus is None else gpus.nvml
     cuda = None if nvml is None else _asked(nvml, "nvmlSystemGetCudaDriverVersion")
-    held = (
-        gate.wanted
-        for gate in controlled
-        if gate.name == "lock_clocks_mhz" and gate.met
-    )
-    locked = next((float(mhz) for mhz in held if isinstance(mhz, int | float)), None)
     return Machine(
         id=_hidden(_first_line("/etc/machine-id"), *(card.id or "" for card in cards)),
-        kind=next(
-            (kind for card in cards if (kind := catalogue.machine_kind(card.name))),
-            None,
-        ),
+        kind=_kind(cards),
         arch=platform.machine() or None,
         os=_os_release(),
         kernel=platform.release() or None,
@@ -43,12 +36,32 @@ def facts(gpus: Gpus | None, controlled: Sequence[Gate] = ()) -> Machine:
         unified_memory=None if gpus is None else gpus.memory_used() is None,
         gpus=cards,
         driver=None if nvml is None else _asked(nvml, "nvmlSystemGetDriverVersion"),
-        cuda_driver=None if cuda is None else f"{cuda // 1000}.{cuda % 1000 // 10}",
+        cuda_driver=_of(
+            cuda, lambda version: f"{version // 1000}.{version % 1000 // 10}"
+        ),
         firmware=_first_line("/sys/class/dmi/id/bios_version"),
         cgroup=cgroup.version(),
         power_mode=controls.power_mode(),
-        clocks_locked_mhz=locked,
+        clocks_locked_mhz=_locked_clock(controlled),
     )
+
+
+def _kind(cards: Sequence[Gpu]) -> str | None:
+    """The kind of machine that a GPU belongs to; None where the catalogue knows none of them."""
+    for card in cards:
+        kind = catalogue.machine_kind(card.name)
+        if kind is not None:
+            return kind
+    return None
+
+
+def _locked_clock(controlled: Sequence[Gate]) -> float | None:
+    """The SM clock that was locked for the campaign, in MHz."""
+    for gate in controlled:
+        is_number = isinstance(gate.wanted, int | float)
+        if gate.name == "lock_clocks_mhz" and gate.met and is_number:
+            return float(gate.wanted or 0)
+    return None
 
 
 def _cards(gpus: Gpus | None) -> tuple[Gpu, ...]:
@@ -57,8 +70,8 @@ def _cards(gpus: Gpus | None) -> tuple[Gpu, ...]:
     nvml = gpus.nvml
     cards = []
     for handle in gpus.handles:
-        total = _asked(nvml, "nvmlDeviceGetMemoryInfo", handle)
         capability = _asked(nvml, "nvmlDeviceGetCudaComputeCapability", handle)
+        memory = _asked(nvml, "nvmlDeviceGetMemoryInfo", handle)
         power = _asked(nvml, "nvmlDeviceGetEnforcedPowerLimit", handle)
         clock = _asked(nvml, "nvmlDeviceGetMaxClockInfo", handle, nvml.NVML_CLOCK_SM)
         mig = _asked(nvml, "nvmlDeviceGetMigMode", handle)
@@ -66,17 +79,20 @@ def _cards(gpus: Gpus | None) -> tuple[Gpu, ...]:
             Gpu(
                 name=_asked(nvml, "nvmlDeviceGetName", handle) or "unknown",
                 id=_hidden(_asked(nvml, "nvmlDeviceGetUUID", handle)),
-                memory_total_gib=None if total is None else round(total.total / GIB, 3),
-                compute_capability=None
-                if capability is None
-                else f"{capability[0]}.{capability[1]}",
+                memory_total_gib=_of(memory, lambda info: round(info.total / GIB, 3)),
+                compute_capability=_of(capability, lambda pair: "{}.{}".format(*pair)),
                 vbios=_asked(nvml, "nvmlDeviceGetVbiosVersion", handle),
-                power_limit_watt=None if power is None else power / 1000,
-                clock_max_sm_mhz=None if clock is None else float(clock),
-                mig=None if mig is None else bool(mig[0]),
+                power_limit_watt=_of(power, lambda milliwatt: milliwatt / 1000),
+                clock_max_sm_mhz=_of(clock, float),
+                mig=_of(mig, lambda modes: bool(modes[0])),
             )
         )
     return tuple(cards)
+
+
+def _of(answer: Any, convert: Callable[[Any], Converted]) -> Converted | None:
+    """The driver's answer in our unit; None where it has none."""
+    return None if answer is None else convert(answer)
 
 
 def _asked(nvml: Any, question: str, *arguments: Any) -> Any:
@@ -91,11 +107,9 @@ def _hidden(*parts: str | None) -> str | None:
     """A stable name that cannot be turned back: keyed by the machine's own random id, as systemd derives its
     application-specific ids. None where nothing names the machine."""
     known = "".join(part for part in parts if part)
-    return (
-        hmac.new(known.encode(), b"sparkpub", hashlib.sha256).hexdigest()[:16]
-        if known
-        else None
-    )
+    if not known:
+        return None
+    return hmac.new(known.encode(), b"sparkpub", hashlib.sha256).hexdigest()[:16]
 
 
 def _first_line(path: str) -> str | None:

@@ -253,3 +253,27 @@ def test_an_answer_in_one_piece_is_no_load_of_the_matrix(tmp_path: Path) -> None
     )
     assert cells == []
     assert "load: its endpoint is chat, which the workload cannot ask for" in refused[0]
+
+
+@pytest.mark.parametrize("client", [None, "vllm", "aiperf"])
+def test_another_client_is_another_measurement(
+    client: str | None, tmp_path: Path
+) -> None:
+    """vllm-c2.jsonl: 64 and 12 tokens, two in flight, as the workload asks, but by SGLang's client."""
+    named = {} if client is None else {"client": client}
+    load = {
+        "type": "openai-endpoint",
+        "url": "http://localhost:8000",
+        "concurrency": 2,
+        "input_tokens": 64,
+        "output_tokens": 12,
+    }
+    cells, refused = joined(
+        "sglang",
+        IMPORTS / "sglang/vllm-c2.jsonl",
+        tmp_path,
+        matrix("tiny-llama", load=load | named),
+        model="tiny",
+    )
+    assert cells == []
+    assert f"load: its client is {client or 'vllm or aiperf'}" in refused[0]
