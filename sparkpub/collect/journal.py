@@ -237,6 +237,8 @@ class Log:
         return len(rest) - _LINE // 2
 
     def _keep(self, source: str, lines: bytes) -> None:
+        if not lines:
+            return  # nothing was held back; it would push the last words out
         content = self._redactor.content(lines)
         if source == COMMAND and self._ends is not None and self._ends.search(content):
             self.ended = time.monotonic()

@@ -336,6 +336,16 @@ def test_lines_stay_in_their_order_where_a_long_one_no_longer_fits(
     assert text.index("a") < text.index("b") < text.index("c")
 
 
+def test_the_last_words_stay_even_where_they_are_longer_than_the_end_may_be(
+    tmp_path: Path,
+) -> None:
+    log = journal.Log(tmp_path / "log", Redactor(), cap=1000)
+    log.write(b"a" * 700 + b"\n")
+    log.write(b"b " * 2000 + b"the last words\n")
+    log.close()
+    assert (tmp_path / "log").read_text().endswith("the last words\n")
+
+
 def test_what_comes_after_the_end_is_not_the_runs(tmp_path: Path) -> None:
     log = journal.Log(tmp_path / "log", Redactor())
     log.write(b"rate 5\n")
