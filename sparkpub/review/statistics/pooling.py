@@ -14,7 +14,7 @@ from sparkpub.review.statistics.describe import ALPHA, Estimate, Interval
 class Pooled:
     """The difference that several cells show together.
 
-    `q` is Cochran's heterogeneity with its p-value: where `heterogeneous`, the cells differ by more than their errors
+    `q` is Cochran's heterogeneity with its p-value: where that is small, the cells differ by more than their errors
     explain, and the mean stands for none of them.
     """
 
@@ -26,11 +26,6 @@ class Pooled:
     p_value: float
     q: float
     heterogeneity_p: float
-
-    @property
-    def heterogeneous(self) -> bool:
-        """Whether cells differ beyond chance (5 %)."""
-        return self.heterogeneity_p < ALPHA
 
 
 def pooled(effects: Sequence[Estimate]) -> Pooled | None:
