@@ -346,6 +346,43 @@ def test_the_last_words_stay_even_where_they_are_longer_than_the_end_may_be(
     assert (tmp_path / "log").read_text().endswith("the last words\n")
 
 
+class _FullOnce:
+    """A file on a disk that is full for one write."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self.kept: list[bytes] = []
+        self.tried = 0
+
+    def write(self, content: bytes) -> None:
+        self.tried += 1
+        if self.tried == 1:
+            raise OSError(28, "No space left on device")
+        self.kept.append(content)
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_a_log_ends_where_it_could_not_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Room that is there again would make a log with a hole that nothing marks."""
+    log = journal.Log(tmp_path / "log", Redactor())
+    vars(log)["_file"].close()
+    disk = _FullOnce()
+    monkeypatch.setattr(log, "_file", disk)
+    log.write(b"one\n")
+    log.write(b"two\n")
+    log.close()
+    assert disk.kept == []
+    assert log.problem == "No space left on device"
+
+
 def test_what_comes_after_the_end_is_not_the_runs(tmp_path: Path) -> None:
     log = journal.Log(tmp_path / "log", Redactor())
     log.write(b"rate 5\n")
