@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sparkpub.record.errors import SiteError
 from sparkpub.record.text import counted, listed, percent
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.summary import ComparisonRow
@@ -102,8 +103,13 @@ class Group:
 
 
 def figure(selection: Selection, key: str) -> Figure:
-    """How many comparisons have which verdict."""
+    """How many comparisons have which verdict. Raises SiteError for a part without one."""
     rows = selection.rows(TABLE)
+    if not rows:
+        raise SiteError(
+            f"figure {key}: nothing of this part is compared with the baseline",
+            remedy="ask for the environment that is compared, or for the whole campaign",
+        )
     margin = selection.campaign.margin_percent
     groups = _groups(selection, rows)
     most = panels.room_for([len(group.labels) for group in groups])

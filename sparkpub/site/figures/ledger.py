@@ -169,7 +169,7 @@ def _largest(rows: Sequence[Row]) -> str:
         if row["part"] != "free":
             sizes.setdefault(row["part"], []).append(row["gib"])
     if not sizes:
-        return "All of the memory is free."
+        return "These records do not say where memory went."
     part = max(sizes, key=lambda name: sum(sizes[name]))
     amounts = spread([f"{size:.1f}" for size in sorted(sizes[part])], "GiB")
     if part == "used, not broken down":

@@ -18,6 +18,7 @@ from sparkpub.site.figures.kind import Kind, Offer
 from sparkpub.site.figures.rows import Row, cell_fields, runs
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.figures.selection import Selection
+from sparkpub.site.figures.sweep import nothing_varies
 from sparkpub.site.publication import Publication
 
 TABLE = "pareto"
@@ -119,10 +120,12 @@ def _beats(other: Row, row: Row) -> bool:
 
 
 def figure(selection: Selection, key: str) -> Figure:
-    """What machine and user get at the knee, or at both ends."""
+    """What machine and user get at the knee, or at both ends. Raises SiteError for a part without a line."""
     both = rates(selection.publication, selection.campaign)
     assert both is not None, "offered only where there are rows"
     shown = selection.rows(TABLE)
+    if len(shown) < 2:
+        raise nothing_varies(key)
     lines = tuple(dict.fromkeys(row[LINE] for row in shown))
     line = next(line for line in selection.lines if line.axis is sweeps.LOAD)
     cells = [

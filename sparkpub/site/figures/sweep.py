@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import counted, percent, rounded, spread
 from sparkpub.review.statistics.growth import PROPORTIONAL, Growth, Shape, growth
@@ -92,8 +93,10 @@ def curves(selection: Selection, axis: Axis, metric: Metric) -> list[Curve]:
 
 
 def figure(axis: Axis, metric: Metric, selection: Selection, key: str) -> Figure:
-    """What shape the metric has along the axis, and where its knee is."""
+    """What shape the metric has along the axis, and where its knee is. Raises SiteError for a part without a line."""
     found = curves(selection, axis, metric)
+    if not found:
+        raise nothing_varies(key)
     shown = found[:MOST_LINES]
     subject = (
         selection.scope,
@@ -115,6 +118,14 @@ def figure(axis: Axis, metric: Metric, selection: Selection, key: str) -> Figure
         table=_table(metric, found),
         rows=published(_runs(metric, selection, found), metric),
         about=cell_table.about(metric),
+    )
+
+
+def nothing_varies(key: str) -> SiteError:
+    """The error for a part of a campaign in which no two cells are on a line."""
+    return SiteError(
+        f"figure {key}: no two cells of this part differ in what the figure varies",
+        remedy="leave out workload=, or ask for the whole campaign",
     )
 
 

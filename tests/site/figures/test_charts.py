@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 import pytest
 
+from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import METRICS
 from sparkpub.review.dataset import load
 from sparkpub.site.build import publish, publish_tables
@@ -373,3 +374,11 @@ def test_what_both_drawings_share_is_what_vega_lite_makes_of_each(kind: str) -> 
     for specification in specifications(CHARTS[kind], None):
         alone = converter().vegalite_to_vega(specification, vl_version=VEGA_LITE)
         assert vega(specification) == alone
+
+
+def test_a_part_that_is_compared_with_nothing_is_refused_in_one_line(
+    library: Library,
+) -> None:
+    with pytest.raises(SiteError, match="figure c-comparison-native: nothing of this"):
+        library.figure("comparison", "c", environment="native")
+    assert library.figure("comparison", "c", environment="container").table.rows

@@ -7,6 +7,7 @@ from types import MappingProxyType
 import pytest
 
 from sparkpub.record.campaign import Campaign
+from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import MetricValue, Moment, Plan, Requested
 from sparkpub.record.store import Stored
@@ -19,6 +20,7 @@ from sparkpub.site.figures import kinds, pareto
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import campaign_kind, campaign_page
+from sparkpub.site.pages.templating import Templates
 from tests.building import a_record
 
 THROUGHPUT, TPOT = "output_throughput_tok_s", "tpot_p50_ms"
@@ -278,3 +280,31 @@ def test_two_environments_are_a_comparison_and_come_first(
     titles = [section.title for section in context["answering"]]
     assert titles == ["The result", "Is the difference real?"]
     assert context["tests"].heads == ()
+
+
+@pytest.mark.parametrize("name", ["output-throughput-sweep", "pareto-front"])
+def test_a_single_load_is_refused_in_one_line(name: str, options: SiteOptions) -> None:
+    runs = {("m", 1): both(100, 5), ("m", 2): both(200, 10)}
+    library = a_library(runs, options)
+    with pytest.raises(SiteError, match=f"figure c-{name}-c1: no two cells"):
+        library.figure(name, "c", workload="c1")
+
+
+def test_a_planned_test_without_a_run_has_a_row_without_figures(
+    options: SiteOptions,
+) -> None:
+    """The table of tests is made of runs; a workload of the matrix that has none yet is listed all the same."""
+    library = a_library(throughput({1: 100, 2: 200, 4: 400}), options)
+    (campaign,) = library.publication.campaigns
+    context = campaign_page.context(library.publication, library, campaign)
+    (row, *_) = context["summary"]
+    context["summary"].append({**row, "workload": "c8", "label": "c8"})
+    page = Templates(None).page(
+        "campaign",
+        publication=library.publication,
+        options=options,
+        dataset=library.publication.dataset,
+        written=frozenset(),
+        lead=context,
+    )
+    assert ">c8<" in "".join(page.blocks.values())
