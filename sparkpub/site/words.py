@@ -71,6 +71,10 @@ _SHOWN = (
 )
 
 
+_NOT_LISTED = ("gap", "pooled_difference")
+"""Statistics of comparisons that only claims ask for."""
+_SIDES = frozenset({"candidate", "baseline"})
+"""What a comparison names besides the runs."""
 _GIVE_VERDICTS = frozenset(
     {"claim", "verdict", "evidence", "verdicts", "findings", "ledger"}
 )
@@ -93,12 +97,34 @@ def proof(text: str, uri: str) -> str:
 
 def _marks(name: str) -> Callable[..., str]:
     def mark(*given: object, **_: object) -> str:
-        judges = name in _GIVE_VERDICTS or (
-            name == "compare" and given[:1] == ("verdict",)
-        )
-        return JUDGED if judges else BOUND
+        if name in _GIVE_VERDICTS:
+            return JUDGED
+        if name == "compare" and given[:1] == ("verdict",):
+            return JUDGED
+        return BOUND
 
     return mark
+
+
+def _with_fixed_spaces(said: object) -> object:
+    """What an expression prints, with a space before a unit at which no line breaks."""
+    if isinstance(said, str):
+        return _BEFORE_UNIT.sub(SPACE, said)
+    return said
+
+
+def _matches(item: object, wanted: Mapping[str, str]) -> bool:
+    """Whether an item has these values under these names."""
+    return all(getattr(item, name) == value for name, value in wanted.items())
+
+
+def _arguments(scope: Mapping[str, str]) -> str:
+    """A scope as an author writes it: `model="deepseek", campaign="phase1"`."""
+    return ", ".join(f'{axis}="{name}"' for axis, name in scope.items())
+
+
+def _value(known: tuple[float, Quantity]) -> float:
+    return known[0]
 
 
 class Words:
@@ -113,32 +139,36 @@ class Words:
         facts: Mapping[str, Fact],
         figure: Callable[..., str],
     ) -> None:
-        self._dataset, self._statistics, self._review = dataset, statistics, review
+        self._dataset = dataset
+        self._statistics = statistics
+        self._review = review
         self._verdicts = {verdict.claim.id: verdict for verdict in verdicts}
         self._facts = facts
-        self._uri, self._default, self._links = "", "", True
+        self._uri = ""
+        self._default = ""
+        self._links = True
         self._environment = ImmutableSandboxedEnvironment(
             undefined=StrictUndefined,
             keep_trailing_newline=True,
-            finalize=lambda said: (
-                _BEFORE_UNIT.sub(SPACE, said) if isinstance(said, str) else said
-            ),
+            finalize=_with_fixed_spaces,
         )
         self._environment.globals = {name: getattr(self, name) for name in _NAMES}
         self._environment.globals |= {"figure": figure, "reference": reference.of}
 
     def render(self, text: str, uri: str) -> str:
         """The Markdown of the page `uri` with every figure in place. Raises ClaimError with file and line."""
-        front = _FRONT.match(text)
-        campaign = _CAMPAIGN.search(front[0]) if front else None
-        self._uri, self._default = uri, campaign[1] if campaign else ""
-        split = front.end() if front else 0
+        found = _FRONT.match(text)
+        front = found[0] if found else ""
+        body = text[len(front) :]
+        campaign = _CAMPAIGN.search(front)
+        self._uri = uri
+        self._default = campaign[1] if campaign else ""
+        # A title is no place for a link.
         self._links = False
-        head = expressions.render(self._environment, text[:split], uri, 0)
+        head = expressions.render(self._environment, front, uri, 0)
         self._links = True
-        return head + expressions.render(
-            self._environment, text[split:], uri, text.count("\n", 0, split)
-        )
+        lines = front.count("\n")
+        return head + expressions.render(self._environment, body, uri, lines)
 
     def value(
         self,
@@ -168,27 +198,21 @@ class Words:
         **scope: Any,
     ) -> str:
         """The smallest and largest value over an axis: `extent("mean", …, over="model", environment="native")`."""
-        chosen = self._select(
-            **{
-                key: item
-                for key, item in scope.items()
-                if key not in {"candidate", "baseline"}
-            }
-        )
+        runs_of = {axis: name for axis, name in scope.items() if axis not in _SIDES}
+        chosen = self._select(**runs_of)
         names = dict.fromkeys(getattr(record, over) for record in chosen.records)
-        found = [
-            self._ask(statistic, metric, **scope, **{over: name}) for name in names
-        ]
-        known = sorted(
-            (item for item in found if item.value is not None),
-            key=lambda item: item.value or 0.0,
-        )
+        known: list[tuple[float, Quantity]] = []
+        for name in names:
+            found = self._ask(statistic, metric, **scope, **{over: name})
+            if found.value is not None:
+                known.append((found.value, found))
         if not known:
             raise ClaimError(
                 f"no run has {metric}", remedy="choose another metric or scope"
             )
-        low, high = known[0].value or 0.0, known[-1].value or 0.0
-        return f"{known[0].say(low, decimals, unit=False)} to {known[0].say(high, decimals)}"
+        low, quantity = min(known, key=_value)
+        high, _ = max(known, key=_value)
+        return f"{quantity.say(low, decimals, unit=False)} to {quantity.say(high, decimals)}"
 
     def compare(
         self, statistic: str, metric: str, *, decimals: int | None = None, **scope: Any
@@ -198,7 +222,9 @@ class Words:
         sides = self._sides(scope)
         if statistic in {"verdict", "p_adjusted", "why"}:
             found = getattr(self._row(metric, **sides), statistic)
-            return found if isinstance(found, str) else p_text(found)
+            if statistic == "p_adjusted":
+                return p_text(found)
+            return str(found)
         return self._ask(statistic, metric, **sides).text(decimals)
 
     def predict(
@@ -211,18 +237,15 @@ class Words:
         **scope: Any,
     ) -> str:
         """What the line of `metric` on `against` gives for the fact `at`: arithmetic on data, not a measurement."""
-        slope, intercept = (
-            self._ask(name, metric, against=against, **scope)
-            for name in ("slope", "intercept")
-        )
+        slope = self._ask("slope", metric, against=against, **scope)
+        intercept = self._ask("intercept", metric, against=against, **scope)
         if slope.value is None or intercept.value is None:
             raise ClaimError(
                 f"no line of {metric} on {against}",
                 remedy="both metrics need values in three runs",
             )
-        return intercept.say(
-            intercept.value + slope.value * self._fact(at).value, decimals
-        )
+        predicted = intercept.value + slope.value * self._fact(at).value
+        return intercept.say(predicted, decimals)
 
     def claim(self, name: str) -> str:
         """A claim in its own sentence, with the verdict behind it: it cannot say something else than it tests."""
@@ -232,14 +255,11 @@ class Words:
     def verdict(self, name: str) -> str:
         """The verdict on a claim in a word, linked to its place in the ledger; said so where it changed."""
         verdict = self._verdict(name)
-        text = (
-            f"{verdict.verdict}, written for {verdict.claim.recorded}"
-            if verdict.changed
-            else verdict.verdict
-        )
-        return self._link(
-            text, f"{LEDGER}#{name}", f".sp-verdict .sp-{verdict.verdict}"
-        )
+        word = verdict.verdict
+        text: str = word
+        if verdict.changed:
+            text = f"{word}, written for {verdict.claim.recorded}"
+        return self._link(text, f"{LEDGER}#{name}", f".sp-verdict .sp-{word}")
 
     def says(self, name: str) -> str:
         """What a claim says, in our words."""
@@ -284,11 +304,8 @@ class Words:
         return reference.ceiling(self._model_id(name, scope), machine, batch)
 
     def _model_id(self, name: str, scope: Mapping[str, Any]) -> str:
-        return (
-            self._select(**scope, model=name, include="all")
-            .records[0]
-            .requested.model_id
-        )
+        runs = self._select(**scope, model=name, include="all")
+        return runs.records[0].requested.model_id
 
     def coverage(self, **scope: Any) -> str:
         """Runs per cell as a table."""
@@ -299,12 +316,13 @@ class Words:
         return reference.ledger(self._chosen(word, campaign))
 
     def _chosen(self, word: str, campaign: str) -> list[Verdict]:
-        found = [
-            verdict
-            for verdict in self._verdicts.values()
-            if campaign in ("", verdict.claim.campaign)
-        ]
-        return [verdict for verdict in found if word in ("", verdict.verdict)]
+        """Verdicts with a word and of a campaign, where these are given."""
+        found = []
+        for verdict in self._verdicts.values():
+            of_campaign = campaign in ("", verdict.claim.campaign)
+            if of_campaign and word in ("", verdict.verdict):
+                found.append(verdict)
+        return found
 
     def facts(self) -> str:
         """Every fact with its source."""
@@ -312,42 +330,43 @@ class Words:
 
     def values(self) -> list[tuple[str, str]]:
         """Every name an author can use with its present value."""
-        self._default, self._links = "", False
+        self._default = ""
+        self._links = False
         rows = [*self._cell_values(), *self._comparison_values()]
-        rows += [(f'fact("{name}")', fact.text) for name, fact in self._facts.items()]
-        return rows + [
-            (f'verdict("{name}")', verdict.verdict)
-            for name, verdict in self._verdicts.items()
-        ]
+        for name, fact in self._facts.items():
+            rows.append((f'fact("{name}")', fact.text))
+        for name, verdict in self._verdicts.items():
+            rows.append((f'verdict("{name}")', verdict.verdict))
+        return rows
 
     def _cell_values(self) -> Iterator[tuple[str, str]]:
         for campaign in self._dataset.campaigns.values():
-            for model, environment, workload in dict.fromkeys(
-                record.cell for record in campaign.records
-            ):
+            cells = dict.fromkeys(record.cell for record in campaign.records)
+            for model, environment, workload in cells:
                 axes = {
                     "model": model,
                     "environment": environment,
                     "workload": workload,
                     "campaign": campaign.name,
                 }
-                shown = ", ".join(f'{axis}="{name}"' for axis, name in axes.items())
-                group = self._select(include="counted", **axes)
-                for metric in group.metrics:
-                    for statistic in _SHOWN:
-                        answer = ask(statistic, Question(group, metric))
-                        if answer.value is not None:
-                            yield (
-                                f'value("{statistic}", "{metric}", {shown})',
-                                answer.text(),
-                            )
+                yield from self._values_of(axes)
+
+    def _values_of(self, axes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        """The statistics of one cell that an author is shown."""
+        group = self._select(include="counted", **axes)
+        for metric in group.metrics:
+            for statistic in _SHOWN:
+                answer = ask(statistic, Question(group, metric))
+                if answer.value is not None:
+                    name = f'value("{statistic}", "{metric}", {_arguments(axes)})'
+                    yield name, answer.text()
 
     def _comparison_values(self) -> Iterator[tuple[str, str]]:
-        names = [
-            name
-            for name, found in STATISTICS.items()
-            if found.kind == "comparison" and name not in ("gap", "pooled_difference")
-        ]
+        names = []
+        for name, found in STATISTICS.items():
+            if found.kind == "comparison" and name not in _NOT_LISTED:
+                names.append(name)
+        names += ["p_adjusted", "verdict"]
         for row in self._statistics.comparisons:
             scope = {
                 "model": row.model,
@@ -356,13 +375,13 @@ class Words:
                 "candidate": row.candidate,
                 "baseline": row.baseline,
             }
-            shown = ", ".join(f'{axis}="{name}"' for axis, name in scope.items())
-            for statistic in (*names, "p_adjusted", "verdict"):
-                name = f'compare("{statistic}", "{row.metric}", {shown})'
-                yield name, self.compare(statistic, row.metric, decimals=None, **scope)
+            for statistic in names:
+                call = f'compare("{statistic}", "{row.metric}", {_arguments(scope)})'
+                yield call, self.compare(statistic, row.metric, decimals=None, **scope)
 
     def _campaign(self, *, campaign: str = "", **_: Any) -> CampaignData:
-        name, known = campaign or self._default, self._dataset.campaigns
+        known = self._dataset.campaigns
+        name = campaign or self._default
         if not name and len(known) == 1:
             name = next(iter(known))
         if name not in known:
@@ -399,25 +418,20 @@ class Words:
         baseline: str = "",
         **scope: Any,
     ) -> Quantity:
-        if not candidate:
-            group, other = self._select(**scope), None
+        other: Group | None = None
+        if candidate:
+            group = self._select(environment=candidate, **scope)
+            other = self._select(environment=baseline, **scope)
         else:
-            group, other = (
-                self._select(environment=name, **scope)
-                for name in (candidate, baseline)
-            )
-        for name in filter(None, (metric, against)):
-            if group.series(name) is None:
+            group = self._select(**scope)
+        for name in (metric, against):
+            if name and group.series(name) is None:
                 remedy = suggestion(name, sorted(group.metrics))
                 raise ClaimError(
                     f"no run of this scope has the metric {name!r}", remedy=remedy
                 )
-        return ask(
-            statistic,
-            Question(
-                group, metric, against, other, self._campaign(**scope).margin_percent
-            ),
-        )
+        margin = self._campaign(**scope).margin_percent
+        return ask(statistic, Question(group, metric, against, other, margin))
 
     def _sides(self, scope: Mapping[str, Any]) -> dict[str, Any]:
         """The scope with candidate and baseline filled in from the campaign."""
@@ -438,11 +452,7 @@ class Words:
 
     def _row(self, metric: str, *, campaign: str = "", **wanted: Any) -> ComparisonRow:
         wanted |= {"campaign": self._campaign(campaign=campaign).name, "metric": metric}
-        rows = [
-            row
-            for row in self._statistics.comparisons
-            if all(getattr(row, axis) == name for axis, name in wanted.items())
-        ]
+        rows = [row for row in self._statistics.comparisons if _matches(row, wanted)]
         if len(rows) != 1:
             raise ClaimError(
                 f"{len(rows)} comparisons of {metric} match",
@@ -453,20 +463,18 @@ class Words:
     def _findings(
         self, check: str, *, campaign: str = "", cell: str = "", severity: str = ""
     ) -> list[Finding]:
-        wanted = {
+        given = {
             "check": check,
             "severity": severity,
             "campaign": campaign or self._default,
         }
-        return [
-            item
-            for item in self._review.findings
-            if all(
-                not value or getattr(item, name) == value
-                for name, value in wanted.items()
-            )
-            and (not cell or not item.cells or cell in item.cells)
-        ]
+        wanted = {name: value for name, value in given.items() if value}
+        found = []
+        for item in self._review.findings:
+            of_cell = not cell or not item.cells or cell in item.cells
+            if of_cell and _matches(item, wanted):
+                found.append(item)
+        return found
 
     def _verdict(self, name: str) -> Verdict:
         if name not in self._verdicts:
@@ -483,4 +491,5 @@ class Words:
     def _link(self, text: str, target: str, classes: str) -> str:
         if not self._links:
             return text
-        return f"[{text}]({posixpath.relpath(target, posixpath.dirname(self._uri) or '.')}){{ {classes} }}"
+        folder = posixpath.dirname(self._uri) or "."
+        return f"[{text}]({posixpath.relpath(target, folder)}){{ {classes} }}"

@@ -18,11 +18,10 @@ FIELDS = ("campaign", "model", "environment", "workload", "state")
 
 def metrics(publication: Publication) -> list[Metric]:
     """Every metric that a run has, those that lead first."""
-    found = {
-        metric.name: metric
-        for campaign in publication.campaigns
-        for metric in publication.metrics(campaign)
-    }
+    found: dict[str, Metric] = {}
+    for campaign in publication.campaigns:
+        for metric in publication.metrics(campaign):
+            found[metric.name] = metric
     return ranked(found.values())
 
 
@@ -37,14 +36,18 @@ def explorer(publication: Publication, library: Library) -> dict[str, Any] | Non
     rows = library.tables["runs"]
     across = known[0]
     up = _beside(publication, across, known)
-    fields = {axis: list(dict.fromkeys(row[axis] for row in rows)) for axis in FIELDS}
+    fields = {}
+    for axis in FIELDS:
+        values = list(dict.fromkeys(row[axis] for row in rows))
+        if len(values) > 1:
+            fields[axis] = values
     return {
         "settings": {"rows": library.sources["runs"], "metrics": _described(known)},
         "metrics": known,
         "across": across,
         "up": up,
         "figure": library.add(explore.figure(rows, library.sources, across, up)),
-        "fields": {axis: values for axis, values in fields.items() if len(values) > 1},
+        "fields": fields,
     }
 
 
@@ -52,15 +55,12 @@ def _beside(
     publication: Publication, across: Metric, known: Sequence[Metric]
 ) -> Metric:
     """The first metric that half of the runs with `across` have too, so that the first view is not empty."""
-    runs = [
-        run.record
-        for run in publication.dataset.runs
-        if run.record.value(across.name) is not None
-    ]
     others = [metric for metric in known if metric != across] or [across]
+    records = [run.record for run in publication.dataset.runs]
+    having = [record for record in records if record.value(across.name) is not None]
     for metric in others:
-        both = sum(run.value(metric.name) is not None for run in runs)
-        if 2 * both >= len(runs):
+        both = sum(record.value(metric.name) is not None for record in having)
+        if 2 * both >= len(having):
             return metric
     return others[0]
 

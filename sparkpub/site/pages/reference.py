@@ -50,51 +50,47 @@ def of(name: str) -> str:
     return _REFERENCES[name]()
 
 
+_BETTER = {
+    "higher": ", higher is better",
+    "lower": ", lower is better",
+    "neither": "",
+}
+
+
 def _metrics() -> str:
-    better = {
-        "higher": ", higher is better",
-        "lower": ", lower is better",
-        "neither": "",
-    }
-    return "\n".join(
-        f"- `{metric.name}` ({metric.unit}{better[metric.direction]}): {metric.definition}"
-        + (
-            f" Derived from {', '.join(f'`{name}`' for name in metric.derived_from)}."
-            if metric.derived_from
-            else ""
-        )
-        for metric in METRICS.values()
-    )
+    lines = []
+    for metric in METRICS.values():
+        line = f"- `{metric.name}` ({metric.unit}{_BETTER[metric.direction]}): {metric.definition}"
+        if metric.derived_from:
+            names = ", ".join(f"`{name}`" for name in metric.derived_from)
+            line += f" Derived from {names}."
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _statistics() -> str:
-    rows = (
-        (f"`{found.name}`", found.unit or "–", found.definition)
-        for found in STATISTICS.values()
-    )
+    rows = []
+    for found in STATISTICS.values():
+        rows.append((f"`{found.name}`", found.unit or "–", found.definition))
     return table(("name", "unit", "meaning"), rows)
 
 
 def _checks() -> str:
-    rows = (
-        (f"`{c.name}`", c.question, ", ".join(c.severities), c.kind)
-        for c in CHECKS.values()
-    )
+    rows = []
+    for check in CHECKS.values():
+        severities = ", ".join(check.severities)
+        rows.append((f"`{check.name}`", check.question, severities, check.kind))
     return table(("check", "question", "severity", "kind"), rows)
 
 
 def _thresholds() -> str:
     """The numbers that checks decide by, with the reason for each; one that several checks share stands once."""
-    found = {
-        threshold.name: threshold
-        for check in CHECKS.values()
-        for threshold in check.thresholds
-    }
-    lines = [
-        f"- {plain(name)}: {number:g}. {plain(number.reason)}"
-        for name, number in found.items()
-    ]
-    return "\n".join(lines)
+    lines = {}
+    for check in CHECKS.values():
+        for threshold in check.thresholds:
+            name, reason = plain(threshold.name), plain(threshold.reason)
+            lines[name] = f"- {name}: {threshold:g}. {reason}"
+    return "\n".join(lines.values())
 
 
 def _telemetry() -> str:
@@ -110,17 +106,15 @@ def _gates() -> str:
 
 def _fields(model: type[BaseModel]) -> str:
     """The fields of a part of the matrix with their defaults and meaning."""
-    rows = (
-        (
-            f"`{name}`",
-            "required"
-            if field.is_required()
-            else _shown(field.get_default(call_default_factory=True)),
-            " ".join((field.description or "").split()),
-        )
-        for name, field in model.model_fields.items()
-        if name != "type"
-    )
+    rows = []
+    for name, field in model.model_fields.items():
+        if name == "type":
+            continue
+        default = "required"
+        if not field.is_required():
+            default = _shown(field.get_default(call_default_factory=True))
+        meaning = " ".join((field.description or "").split())
+        rows.append((f"`{name}`", default, meaning))
     return table(("option", "default", "meaning"), rows)
 
 
@@ -138,7 +132,9 @@ def _first_line(text: str | None) -> str:
 def _shown(value: Any) -> str:
     if value is None or value in ("", (), {}, []):
         return "none"
-    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return f"`{value}`"
 
 
 def catalogue_value(kind: Kind, name: str, fact: str) -> str:
@@ -151,8 +147,15 @@ def catalogue_value(kind: Kind, name: str, fact: str) -> str:
     value = known[fact].value
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if not isinstance(value, (int, float)):
-        return ", ".join(value) if isinstance(value, tuple) else str(value)
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    if isinstance(value, str):
+        return value
+    return _with_unit(fact, value)
+
+
+def _with_unit(fact: str, value: int | float) -> str:
+    """A number of the catalogue in the unit for readers, which the name of the fact tells."""
     if fact.endswith("_bytes_s"):
         return f"{value / 1e9:,.0f} GB/s"
     if fact.endswith("parameters"):
@@ -161,15 +164,11 @@ def catalogue_value(kind: Kind, name: str, fact: str) -> str:
         return f"{value:,} bytes"
     if fact.endswith("_bytes") or "_bytes_per_" in fact:
         return f"{value / GIB:,.1f} GiB"
-    unit = next(
-        (
-            unit
-            for suffix, unit in (("_gib", " GiB"), ("_gb", " GB"))
-            if fact.endswith(suffix)
-        ),
-        "",
-    )
-    return f"{value:,}{unit}"
+    if fact.endswith("_gib"):
+        return f"{value:,} GiB"
+    if fact.endswith("_gb"):
+        return f"{value:,} GB"
+    return f"{value:,}"
 
 
 def ceiling(model: str, machine: str, batch: int) -> str:
@@ -188,21 +187,19 @@ def ceiling(model: str, machine: str, batch: int) -> str:
 
 def _catalogue(kind: Kind) -> str:
     names = catalogue.models() if kind == "models" else catalogue.machines()
-    return "\n\n".join(
-        f"### {name}\n\n"
-        + table(
-            ("fact", "value", "source"),
-            (
-                (
-                    f"`{item.name}`",
-                    f"{catalogue_value(kind, name, item.name)}{f' ({item.how})' if item.how else ''}",
-                    f"[{plain(item.source.title)}]({item.source.url})",
-                )
-                for item in catalogue.facts(kind, name)
-            ),
-        )
-        for name in names
-    )
+    return "\n\n".join(_entry_of_catalogue(kind, name) for name in names)
+
+
+def _entry_of_catalogue(kind: Kind, name: str) -> str:
+    """A heading, and a table of what is known about a model or a machine."""
+    rows = []
+    for item in catalogue.facts(kind, name):
+        value = catalogue_value(kind, name, item.name)
+        if item.how:
+            value += f" ({item.how})"
+        source_of_fact = f"[{plain(item.source.title)}]({item.source.url})"
+        rows.append((f"`{item.name}`", value, source_of_fact))
+    return f"### {name}\n\n" + table(("fact", "value", "source"), rows)
 
 
 def _simulated(*, required: bool, kinds: Sequence[simulation.Kind]) -> str:
@@ -247,24 +244,19 @@ _REFERENCES: Mapping[str, Callable[[], str]] = {
 
 def coverage(campaign: CampaignData, excluded: Mapping[str, str]) -> str:
     """Planned, recorded and counted runs per cell."""
-    planned = {}
+    planned: dict[tuple[str, str, str], int] = {}
     if campaign.matrix is not None:
-        cells = coverages.by_cell(campaign.matrix, campaign.records, excluded)
-        planned = {
-            (cell.model, cell.environment, cell.workload): cell.planned
-            for cell in cells
-        }
-    recorded = dict.fromkeys(
-        [*planned, *(record.cell for record in campaign.records)], 0
-    )
-    counted = dict(recorded)
+        for cell in coverages.by_cell(campaign.matrix, campaign.records, excluded):
+            planned[cell.model, cell.environment, cell.workload] = cell.planned
+    recorded = dict.fromkeys(planned, 0)
+    counted = dict.fromkeys(planned, 0)
     for record in campaign.records:
-        recorded[record.cell] += 1
-        counted[record.cell] += record.status == "ok" and record.run_id not in excluded
-    rows = (
-        (*cell, planned.get(cell, "–"), recorded[cell], counted[cell])
-        for cell in recorded
-    )
+        counts = record.status == "ok" and record.run_id not in excluded
+        recorded[record.cell] = recorded.get(record.cell, 0) + 1
+        counted[record.cell] = counted.get(record.cell, 0) + counts
+    rows = []
+    for key, runs in recorded.items():
+        rows.append((*key, planned.get(key, "–"), runs, counted[key]))
     return table(
         ("model", "environment", "workload", "planned", "recorded", "counted"), rows
     )
@@ -278,24 +270,32 @@ def ledger(verdicts: Iterable[Verdict]) -> str:
 def _entry(verdict: Verdict) -> str:
     claim, word = verdict.claim, verdict.verdict
     scope = "about the world" if claim.about == "world" else "about these runs"
-    changed = f" The text was written for: {claim.recorded}." if verdict.changed else ""
-    lines = [
-        f"### {plain(claim.sentence)} {{ #{claim.id} }}",
+    judged = (
         f"**{word}**{{ .sp-verdict .sp-{word} }} {scope}, campaign `{claim.campaign}`. "
-        f"Published in {source(claim.source)}.{changed}",
+        f"Published in {source(claim.source)}."
+    )
+    if verdict.changed:
+        judged += f" The text was written for: {claim.recorded}."
+    paragraphs = [
+        f"### {plain(claim.sentence)} {{ #{claim.id} }}",
+        judged,
         plain(verdict.text),
-        *([f"*{plain(claim.note)}*"] if claim.note else []),
     ]
-    return "\n\n".join(lines)
+    if claim.note:
+        paragraphs.append(f"*{plain(claim.note)}*")
+    return "\n\n".join(paragraphs)
 
 
 def facts(known: Sequence[Fact]) -> str:
     """Every fact with an anchor, its meaning and its source."""
-    return "\n\n".join(
-        f"### {fact.text} {{ #{fact.id} }}\n\n{plain(fact.says)} Source: {source(fact.source)}."
-        + (f" {plain(fact.note)}" if fact.note else "")
-        for fact in known
-    )
+    entries = []
+    for fact in known:
+        heading = f"### {fact.text} {{ #{fact.id} }}"
+        text = f"{plain(fact.says)} Source: {source(fact.source)}."
+        if fact.note:
+            text += f" {plain(fact.note)}"
+        entries.append(f"{heading}\n\n{text}")
+    return "\n\n".join(entries)
 
 
 def source(found: FactSource) -> str:
