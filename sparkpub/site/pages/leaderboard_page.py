@@ -154,7 +154,6 @@ def row_view(row: Row, section: Section, *, names_workload: bool) -> dict[str, A
         "place": place_text(row),
         "is_doubted": bool(row.doubts),
         "model": setup.model,
-        "model_id": setup.model_id,
         "model_href": f"models/{model}/",
         "weights": setup.quantization or NOT_STATED,
         "engine": engine,
@@ -223,14 +222,14 @@ def _width(share: float | None) -> str:
 
 
 def _caveat(row: Row, caveat: Caveat) -> dict[str, str]:
-    """A caveat with the place that says more."""
+    """A caveat with the place that says more; empty where that stands in the row."""
     href = f"review/#{row.campaign}"
     if caveat.kind == "excluded":
         href = f"review/#{row.campaign}-left-out"
     elif caveat.kind in ("imported", "random"):
         href = f"campaigns/{row.campaign}/"
     elif caveat.kind == "few":
-        href = _runs_href(row)
+        href = ""  # the link to the runs stands beside it
     text = caveat.text
     if caveat.kind == "error" and row.doubts:
         text = f"not ranked: {text}"
