@@ -5,6 +5,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from sparkpub import cli
 from sparkpub.collect.importers import IMPORTERS, files, import_results
@@ -16,10 +17,12 @@ GIVEN = Given("c", environment="native")
 
 
 def test_the_command_line_offers_what_is_registered() -> None:
-    parameters = {
-        parameter.name: parameter for parameter in cli.cli.commands["import"].params
-    }
-    assert list(parameters["kind"].type.choices) == list(IMPORTERS)  # type: ignore[attr-defined]
+    shown = CliRunner().invoke(cli.cli, ["import", "--help"]).output
+    words = "".join(shown.split())
+    assert f"[{'|'.join(sorted(IMPORTERS))}]" in words
+    refused = CliRunner().invoke(cli.cli, ["import", "nope", "x", "--campaign", "c"])
+    assert refused.exit_code == 2
+    assert "'nope' is none of them" in refused.output
 
 
 def test_folders_are_read_to_the_bottom_and_compressed_files_too(
