@@ -391,7 +391,7 @@ def test_secrets_and_places_do_not_reach_the_disk(
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "hush-hush-4711")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    script = 'echo "rate 1 $HF_TOKEN $OWN_PASSWORD $HOME/x /home/khan/y $(uname -n)"'
+    script = 'echo "rate 1 $HF_TOKEN $OWN_PASSWORD $HOME/x /home/khan/y on $(uname -n)"'
     environments = {
         "native": {"type": "host", "env": {"OWN_PASSWORD": "sesame-open-99"}}
     }
@@ -405,7 +405,7 @@ def test_secrets_and_places_do_not_reach_the_disk(
     log = record.file("log")
     assert log is not None
     text = (tmp_path / "small" / log.path).read_text()
-    assert text == "rate 1 <secret> <secret> <home>/x <home>/y <host>\n"
+    assert text == "rate 1 <secret> <secret> <home>/x <home>/y on <host>\n"
     assert record.reproducibility is not None
     assert record.reproducibility.variables["CUDA_VISIBLE_DEVICES"] == "0"
     assert "HF_TOKEN" not in record.reproducibility.variables
