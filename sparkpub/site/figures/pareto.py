@@ -225,12 +225,14 @@ def draw(
         )
     )
     cells = marks.rows(scope, TABLE, shown)
-    line = cells.mark_line().encode(
+    # A name of its own: with that of the points their symbols in the legend would be dashed.
+    dashed = cells.transform_calculate(dashed=f"datum.{LINE}")
+    line = dashed.mark_line().encode(
         x=x,
         y=y,
         order=alt.Order("load:Q"),
         color=colour,
-        strokeDash=theme.dash(LINE, names),
+        strokeDash=theme.dash("dashed", names),
     )
     points = cells.mark_point(size=70, filled=True, opacity=1).encode(
         x=x,

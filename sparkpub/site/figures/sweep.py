@@ -102,7 +102,7 @@ def figure(axis: Axis, metric: Metric, selection: Selection, key: str) -> Figure
         selection.scope,
         metric,
         axis,
-        tuple(curve.name for curve in shown),
+        _in_order(selection, axis, shown),
         _values(shown),
         found[0].line.title,
         _knee(shown),
@@ -119,6 +119,15 @@ def figure(axis: Axis, metric: Metric, selection: Selection, key: str) -> Figure
         rows=published(_runs(metric, selection, found), metric),
         about=cell_table.about(metric),
     )
+
+
+def _in_order(
+    selection: Selection, axis: Axis, shown: Sequence[Curve]
+) -> tuple[str, ...]:
+    """The names of the lines in the campaign's order, so that a line has one colour whatever the metric."""
+    names = [curve.name for curve in shown]
+    lines = [line for line in selection.lines if line.axis is axis]
+    return tuple(name for name in sweeps.names(lines).values() if name in names)
 
 
 def nothing_varies(key: str) -> SiteError:
@@ -307,6 +316,7 @@ def _x(axis: Axis, across: str, values: Sequence[float]) -> "alt.X":
     ticks = alt.Axis(
         labelExpr="format(datum.value, ',')",
         values=list(values),
+        tickCount=len(values),
         labelOverlap=len(values) > MOST_TICKS,
     )
     return alt.X(f"{axis.name}:Q", title=across, scale=scale, axis=ticks)

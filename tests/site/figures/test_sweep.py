@@ -308,3 +308,16 @@ def test_a_planned_test_without_a_run_has_a_row_without_figures(
         lead=context,
     )
     assert ">c8<" in "".join(page.blocks.values())
+
+
+def test_a_line_has_one_colour_and_every_load_a_number(options: SiteOptions) -> None:
+    """`m` ends best in throughput and worst in time; it is the first line of both charts."""
+    loads = (1, 2, 4, 8, 16, 32, 64)
+    runs = {("m", load): both(10.0 * load, 5.0 * load) for load in loads}
+    runs |= {("n", load): both(5.0 * load, 4.0 * load) for load in loads}
+    library = a_library(runs, options)
+    for name in ("output-throughput-sweep", "tpot-p50-sweep"):
+        figure = library.figure(name)
+        assert figure.chart.subject[3] == ("m", "n")
+        for load in loads:
+            assert f">{load}<" in drawn(figure)
