@@ -236,10 +236,14 @@ def row_document(row: Any) -> dict[str, Any]:
 
 def _json(value: Any) -> Any:
     if isinstance(value, float):
-        return float(f"{value:.12g}") if math.isfinite(value) else None
+        if not math.isfinite(value):
+            return None
+        return float(f"{value:.12g}")
     if isinstance(value, tuple):
         return [_json(item) for item in value]
-    return row_document(value) if is_dataclass(value) else value
+    if is_dataclass(value):
+        return row_document(value)
+    return value
 
 
 def statistics(
@@ -364,11 +368,14 @@ def family_of(metric: Metric, frame: Frame) -> Family:
     """The family a metric's tests belong to (see Families above)."""
     matrix = frame.campaign.matrix
     if matrix is not None and matrix.primary:
-        return "primary" if metric.name in matrix.primary else "secondary"
-    if metric.role == "derived":
-        restates = any(name in frame.metrics for name in metric.derived_from)
-        return "secondary" if restates else "primary"
-    return "primary" if metric.role == "primary" else "secondary"
+        answers = metric.name in matrix.primary
+    elif metric.role == "derived":
+        answers = not any(name in frame.metrics for name in metric.derived_from)
+    else:
+        answers = metric.role == "primary"
+    if answers:
+        return "primary"
+    return "secondary"
 
 
 def _measured(frame: Frame, include: Include) -> Iterator[tuple[Group, Series]]:
@@ -412,14 +419,16 @@ def _cell(group: Group, series: Series) -> CellStatistic:
     figures = dict(vars(series.description))
     figures["ci95_bootstrap"] = bootstrap_interval(series.values)
     about = _about(group, series)
-    asked = about["family"] == "primary" or series.metric.memory_of is not None
+    found = None
+    if about["family"] == "primary" or series.metric.memory_of is not None:
+        found = series.trend
     if series.metric.unit == "°C":  # no true zero, so no relative spread
         figures["cv_percent"] = None
     return CellStatistic(
         **about,
         environment=group.cells[0][1],
         runs=tuple(record.run_id for record in series.records),
-        trend=series.trend if asked else None,
+        trend=found,
         **figures,
     )
 
@@ -464,13 +473,14 @@ def _repeats(frame: Frame, against: Frame, include: Include) -> list[RepeatRow]:
             direction=series.metric.direction,
             unit=series.metric.unit,
         )
+        same: bool | None = len(specifications) == 1
+        if None in specifications:
+            same = None
         rows.append(
             RepeatRow(
                 against=against.campaign.name,
                 environment=group.cells[0][1],
-                same_specification=None
-                if None in specifications
-                else len(specifications) == 1,
+                same_specification=same,
                 **_about(group, series),
                 **vars(found),
             )
@@ -562,48 +572,19 @@ def _by_family(rows: list[R]) -> list[R]:
 
 def _criteria(found: Statistics) -> Iterator[Criterion]:
     """Variation, power and repeatability of every primary metric, and completeness of every campaign."""
-    for row in (
-        row for row in found.cells if row.family == "primary" and row.unit != "°C"
-    ):
-        cell, cv = f"{row.model}/{row.environment}/{row.workload}", row.cv_percent
-        met = None if cv is None else cv < MAX_CV_PERCENT
-        why = f"coefficient of variation in percent, n = {row.n}"
-        yield Criterion(
-            row.campaign, "variation", cell, row.metric, cv, MAX_CV_PERCENT, met, why
-        )
-    for pair in (pair for pair in found.comparisons if pair.family == "primary"):
-        cell, power = (
-            f"{pair.model}/{pair.candidate}/{pair.workload}",
-            pair.power_10_percent,
-        )
-        met = None if power is None else power >= MIN_POWER
-        why = f"power against {DETECTABLE_PERCENT:g} % at 5 %, n = {pair.n_baseline} and {pair.n_candidate}"
-        yield Criterion(
-            pair.campaign, "power", cell, pair.metric, power, MIN_POWER, met, why
-        )
-    for again in (again for again in found.repeats if again.family == "primary"):
-        cell, value = (
-            f"{again.model}/{again.environment}/{again.workload}",
-            again.difference_percent,
-        )
-        why = f"difference in percent from campaign {again.against}: {again.why}"
-        met = _repeats_within(again)
-        yield Criterion(
-            again.campaign,
-            "repeatability",
-            cell,
-            again.metric,
-            value,
-            REPEAT_PERCENT,
-            met,
-            why,
-        )
+    for row in found.cells:
+        if row.family == "primary" and row.unit != "°C":
+            yield _variation(row)
+    for pair in found.comparisons:
+        if pair.family == "primary":
+            yield _power(pair)
+    for again in found.repeats:
+        if again.family == "primary":
+            yield _repeatability(again)
     if not found.repeats:
-        why = (
-            f"no cell in common with {found.against}"
-            if found.against
-            else "no repeat was compared (--against)"
-        )
+        why = "no repeat was compared (--against)"
+        if found.against:
+            why = f"no cell in common with {found.against}"
         for complete in found.completeness:
             yield Criterion(
                 complete.campaign,
@@ -618,6 +599,55 @@ def _criteria(found: Statistics) -> Iterator[Criterion]:
     yield from found.completeness
 
 
+def _variation(row: CellStatistic) -> Criterion:
+    """Whether the runs of a cell vary by less than the methodology allows."""
+    met = None
+    if row.cv_percent is not None:
+        met = row.cv_percent < MAX_CV_PERCENT
+    return Criterion(
+        row.campaign,
+        "variation",
+        f"{row.model}/{row.environment}/{row.workload}",
+        row.metric,
+        row.cv_percent,
+        MAX_CV_PERCENT,
+        met,
+        f"coefficient of variation in percent, n = {row.n}",
+    )
+
+
+def _power(row: ComparisonRow) -> Criterion:
+    """Whether a comparison would have shown a difference of ten percent."""
+    met = None
+    if row.power_10_percent is not None:
+        met = row.power_10_percent >= MIN_POWER
+    runs = f"n = {row.n_baseline} and {row.n_candidate}"
+    return Criterion(
+        row.campaign,
+        "power",
+        f"{row.model}/{row.candidate}/{row.workload}",
+        row.metric,
+        row.power_10_percent,
+        MIN_POWER,
+        met,
+        f"power against {DETECTABLE_PERCENT:g} % at 5 %, {runs}",
+    )
+
+
+def _repeatability(row: RepeatRow) -> Criterion:
+    """Whether a cell was the same in another campaign."""
+    return Criterion(
+        row.campaign,
+        "repeatability",
+        f"{row.model}/{row.environment}/{row.workload}",
+        row.metric,
+        row.difference_percent,
+        REPEAT_PERCENT,
+        _repeats_within(row),
+        f"difference in percent from campaign {row.against}: {row.why}",
+    )
+
+
 def _repeats_within(row: RepeatRow) -> bool | None:
     """True where the difference is shown to lie within the margin, False where its interval lies wholly beyond it."""
     if row.verdict == "equivalent":
@@ -630,17 +660,20 @@ def _repeats_within(row: RepeatRow) -> bool | None:
 
 
 def _completeness(data: CampaignData) -> Criterion:
-    done = planned = 0
+    """How much of what was planned is done."""
+    share: float | None = None
+    met: bool | None = None
     why = "no matrix says what was planned"
     if data.matrix is not None:
         try:
             counts = coverage.by_cell(data.matrix, data.records, data.quarantined)
-            done, planned = (
-                sum(count.done for count in counts),
-                sum(count.planned for count in counts),
-            )
-            why = f"{done} of {planned} planned runs are done"
         except CollectError as error:
+            counts = []
             why = error.what
-    share, met = (100 * done / planned, done == planned) if planned else (None, None)
+        done = sum(count.done for count in counts)
+        planned = sum(count.planned for count in counts)
+        if planned:
+            share = 100 * done / planned
+            met = done == planned
+            why = f"{done} of {planned} planned runs are done"
     return Criterion(data.name, "completeness", None, None, share, 100.0, met, why)

@@ -19,12 +19,12 @@ from sparkpub.review.dataset import Dataset
 from sparkpub.review.summary import statistics
 from sparkpub.site import proofreading
 from sparkpub.site.browser import runtime
-from sparkpub.site.content import Content, SiteOptions
+from sparkpub.site.content import Content, SiteOptions, packed
 from sparkpub.site.drawing.drawings import Drawings
 from sparkpub.site.figures import kinds, telemetry
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.rows import Tables
-from sparkpub.site.pages import blog, downloads, feed, placing, programs
+from sparkpub.site.pages import blog, downloads, feed, placing, programs, runs
 from sparkpub.site.pages.runs import RunPages
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.pages.tree import Pages
@@ -41,6 +41,11 @@ BLOG_INDEX = "blog/index.md"
 
 def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
     """The docs tree by address. Raises SiteError or ClaimError in one line each for what cannot be published."""
+    if not options.evidence_on_site and options.repo_url is None:
+        raise SiteError(
+            "evidence cannot be linked in a repository whose address is not known",
+            remedy="set repo_url, or leave evidence on the site",
+        )
     cache = Cache(options.cache / "work")
     with runtime.begun(cache) as browser, Drawings(cache) as drawings:
         publication = publish(dataset, options)
@@ -48,7 +53,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
             **kinds.tables(publication),
             programs.COMPARED: programs.compared(publication),
         }
-        addresses, shared = publish_tables(tables)
+        addresses, shared = publish_tables(tables, compressed=publication.large)
         library = Library(publication, tables, addresses, drawings)
         templates = Templates(options.templates)
 
@@ -59,7 +64,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
 
         tree: dict[str, Content] = {}
         _add(tree, shared)
-        _add(tree, _evidence(publication, library))
+        _add(tree, _evidence(publication))
         _add(tree, [(uri, page) for uri, page in generated if uri not in written])
         _add(tree, written)
         _add(tree, downloads.contents(publication, library, templates))
@@ -70,6 +75,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
         tree = placing.with_figures(
             tree, library, templates, drawings.finished(), cache
         )
+        tree = runs.packed_pages(tree)
         _add(
             tree,
             {
@@ -143,13 +149,21 @@ def _figure_names(publication: Publication) -> Iterator[tuple[str, str]]:
             )
 
 
-def publish_tables(tables: Tables) -> tuple[Mapping[str, str], Mapping[str, Content]]:
+def publish_tables(
+    tables: Tables, *, compressed: bool = False
+) -> tuple[Mapping[str, str], Mapping[str, Content]]:
     """Name of a table to its address, which changes with its content; and the files at these addresses, as JSON."""
-    addresses, files = {}, {}
+    addresses: dict[str, str] = {}
+    files: dict[str, Content] = {}
     for name, table in tables.items():
         text = to_json(table)
-        addresses[name] = f"data/{name}.{hashlib.sha256(text).hexdigest()[:8]}.json"
-        files[addresses[name]] = Content(data=text)
+        stem = f"data/{name}.{hashlib.sha256(text).hexdigest()[:8]}"
+        if compressed:
+            addresses[name] = f"{stem}.packed"
+            files[addresses[name]] = Content(data=packed(text))
+        else:
+            addresses[name] = f"{stem}.json"
+            files[addresses[name]] = Content(data=text)
     return addresses, files
 
 
@@ -182,7 +196,7 @@ def _written(
 def _run_pages(
     publication: Publication, library: Library, templates: Templates
 ) -> Iterator[tuple[str, Content]]:
-    """(address, page) of every run; beyond the limit the browser draws its figure and fetches its log."""
+    """(address, file) of every run: its page, or beyond the limit what the browser makes one of; and its samples."""
     pages = RunPages(publication, templates)
     left = publication.options.max_run_pages
     for campaign in publication.campaigns:
@@ -190,25 +204,25 @@ def _run_pages(
             drawn = left > 0
             left -= 1
             figure = telemetry.figure(stored, drawn=drawn)
-            place = "" if figure is None else library.add(figure)
-            yield (
-                f"runs/{stored.record.run_id}.md",
-                pages.page(campaign, index, place, drawn=drawn),
-            )
+            place = ""
+            if figure is not None:
+                yield from runs.samples(figure)
+                place = library.add(figure if drawn else figure.without_rows)
+            if drawn:
+                page = pages.page(campaign, index, place, drawn=True)
+                yield f"runs/{stored.run_id}.md", page
+            else:
+                yield from pages.short(campaign, index, place)
+    if left < 0:
+        yield runs.VIEW, templates.page("view")
 
 
-def _evidence(
-    publication: Publication, library: Library
-) -> Iterator[tuple[str, Content]]:
-    """The evidence of every run, and the samples of its telemetry that a chart shows."""
+def _evidence(publication: Publication) -> Iterator[tuple[str, Content]]:
+    """The evidence of every run, as far as the site has it."""
     for files in publication.evidence.values():
         for item in files:
             if item.address:
                 yield item.address, Content(copy_of=item.path)
-    for figure in library.wanted.values():
-        if figure.key.startswith(telemetry.KEY):
-            for name, address in figure.sources.items():
-                yield address, Content(data=to_json(figure.data[name]))
 
 
 def _add(
@@ -216,7 +230,8 @@ def _add(
     found: Mapping[str, Content] | Iterable[tuple[str, Content]],
 ) -> None:
     """Add files to the tree. Raises SiteError where an address is taken."""
-    for uri, content in found.items() if isinstance(found, Mapping) else found:
+    files = found.items() if isinstance(found, Mapping) else found
+    for uri, content in files:
         if uri in tree:
             raise SiteError(
                 f"two pages or files share the address {uri}",

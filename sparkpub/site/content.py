@@ -1,5 +1,6 @@
 """What a docs tree is made of: files by address, and how HTML reaches a page without passing through Markdown."""
 
+import gzip
 import hashlib
 import re
 from collections.abc import Mapping
@@ -57,8 +58,9 @@ class SiteOptions:
     """What the site is built with. Nothing here may change a figure.
 
     `commits` maps a path relative to the repository to the last commit that touched it; `repo_url` without a
-    slash at the end. `max_run_pages` bounds the pages of runs with a drawing and a log; beyond it the
-    browser fetches both.
+    slash at the end. `max_run_pages` bounds the pages of runs; beyond it the
+    browser puts a run's page together from a file. Records, logs and telemetry are files of the site, or
+    without `evidence_on_site` links to the repository, as far as they are committed there.
     """
 
     sources: Path
@@ -69,7 +71,13 @@ class SiteOptions:
     commits: Mapping[str, str] = field(default_factory=dict)
     repository: Path = field(default_factory=Path.cwd)
     templates: Path | None = None
-    max_run_pages: int = 1000
+    max_run_pages: int = 300
+    evidence_on_site: bool = True
+
+
+def packed(data: bytes) -> bytes:
+    """The content of a file that ends in `.packed`, for `unpacked` of live.js; the same for the same bytes."""
+    return gzip.compress(data, mtime=0)
 
 
 def block_key(html: str) -> str:

@@ -36,6 +36,11 @@ class Publication:
     review: Review
     verdicts: Sequence[Verdict] = ()
 
+    @property
+    def large(self) -> bool:
+        """Whether there are more runs than pages of runs: then files that every run makes longer are packed."""
+        return len(self.dataset.runs) > self.options.max_run_pages
+
     @cached_property
     def campaigns(self) -> tuple[CampaignData, ...]:
         """Campaigns, the one with the most runs first."""
@@ -211,12 +216,12 @@ def batch_size(record: Record) -> int | None:
 
 def run_address(run: Stored) -> str:
     """The page of a run, from the root of the site."""
-    return f"runs/{run.record.run_id}/"
+    return f"runs/{run.run_id}/"
 
 
 def samples_address(run: Stored) -> str:
-    """The run's telemetry as its chart draws it, from the root of the site."""
-    return f"evidence/{run.record.campaign}/{run.path.stem}.samples.json"
+    """The run's telemetry as its chart draws it, from the root of the site: a file, and the member of its document."""
+    return f"runs/{run.run_id}/samples.packed#samples"
 
 
 def one_of_each_check(findings: Iterable[Finding]) -> list[Finding]:

@@ -587,6 +587,9 @@ def test_beyond_the_limit_a_run_is_the_same_view_from_its_data(tail: Host) -> No
     """Four signals of 87 samples; of a log of 260 lines the last 200."""
     visit = tail.open(RUN)
     page = visit.page
+    page.wait_for_selector(".sp-chart")
+    assert "/runs/view/?run=" in page.url
+    assert page.locator("h1").count() == 1
     assert (
         page.locator(".sp-wide > svg path[d*=L], .sp-wide > svg path[d*=H]").count()
         == 0

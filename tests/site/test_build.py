@@ -1,5 +1,6 @@
 """The docs tree of a small campaign: which pages there are, what they say, and that nothing escapes into them."""
 
+import gzip
 import hashlib
 import html
 import json
@@ -56,7 +57,8 @@ def test_every_kind_of_page_is_there(data: Path, options: SiteOptions) -> None:
         "data/record.schema.json",
     ]
     assert [uri for uri in wanted if uri not in tree] == []
-    assert sum(uri.startswith("runs/c-") for uri in tree) == 13
+    pages = [uri for uri in tree if uri.startswith("runs/c-") and uri.endswith(".md")]
+    assert len(pages) == 13
 
 
 def test_every_placeholder_has_its_html(
@@ -316,33 +318,124 @@ def test_a_typed_figure_and_an_unanswered_error_are_refused(
     assert any("unbound-number" in line for line in caught.value.lines())
 
 
-def test_beyond_the_limit_the_browser_gets_the_data_of_a_run_in_place_of_its_drawing(
+def test_beyond_the_limit_a_run_is_three_small_files(
     data: Path, options: SiteOptions, whole: Whole
 ) -> None:
     drawn = build(load(data), options)
     tree = build(load(data), replace(options, max_run_pages=0))
-    uri, chart = f"runs/{RUN}.md", f"charts/telemetry-{RUN}"
-    assert f"{chart}.svg" in drawn
-    assert drawn.keys() - tree.keys() == {
-        f"{chart}.{suffix}" for suffix in ("svg", "csv", "json")
+    folder = f"runs/{RUN}"
+    assert {uri for uri in drawn if uri.startswith(folder)} == {
+        f"{folder}.md",
+        f"{folder}/samples.packed",
     }
-    assert tree.keys() <= drawn.keys()
-    before, after = whole(drawn, uri), whole(tree, uri)
-    assert re.findall("^## .*", before, re.MULTILINE) == re.findall(
-        "^## .*", after, re.MULTILINE
-    )
+    files = {uri for uri in tree if uri.startswith(folder)}
+    names = ("index.html", "page.packed", "samples.packed")
+    assert files == {f"{folder}/{name}" for name in names}
+    assert sum(len(tree[uri].inlined(uri)) for uri in files) < 20_000
+    assert not [uri for uri in tree if "telemetry-" in uri]
+    before = whole(drawn, f"{folder}.md")
+    after = gzip.decompress(tree[f"{folder}/page.packed"].data or b"").decode()
+    headings = re.findall("^##? (.*)", before, re.MULTILINE)
+    assert re.findall("<h[12][^>]*>(.*?)</h[12]>", after) == headings
     assert (before.count("data-sp-now"), after.count("data-sp-now")) == (0, 1)
-    addresses = json.loads(
-        html.unescape(re.findall('data-sp-data="([^"]*)"', after)[0])
-    )
-    samples = json.loads(tree[addresses["samples"].removeprefix("../../")].data or b"")
-    assert [row["value"] for row in samples if row["signal"] == "GPU temperature"][
-        :3
-    ] == [40.0, 40.1, 40.2]
+    assert "data-sp-block" not in after
+    for page, text in (("drawn", before), ("short", after)):
+        found = re.findall('data-sp-data="([^"]*)"', text)[0]
+        addresses = json.loads(html.unescape(found))
+        place = f"../../{folder}/samples.packed"
+        assert addresses == {
+            "samples": f"{place}#samples",
+            "phases": f"{place}#phases",
+        }, page
+    samples = json.loads(gzip.decompress(tree[f"{folder}/samples.packed"].data or b""))
+    heat = [row["value"] for row in samples["samples"] if "temp" in row["signal"]]
+    assert heat[:3] == [40.0, 40.1, 40.2]
+    assert samples["phases"] == [{"name": "measure", "start": 5.0, "end": 50.0}]
     specification = re.findall('data-sp-chart="../../([^"]*)"', after)[0]
     assert tree[f"{specification}.vega.json"] == drawn[f"{specification}.vega.json"]
     assert 'id="L2"' in whole(drawn, f"runs/{FAILED}.md")
-    assert 'id="L2"' not in whole(tree, f"runs/{FAILED}.md")
+    failed = gzip.decompress(tree[f"runs/{FAILED}/page.packed"].data or b"").decode()
+    assert 'id="L2"' not in failed
+    assert "data-sp-log" in failed
+    assert "runs/view.md" in tree
+    assert "runs/view.md" not in drawn
+
+
+def test_beyond_the_limit_what_every_run_makes_longer_is_packed(
+    data: Path, options: SiteOptions
+) -> None:
+    """Thirteen runs: twelve pages are fewer."""
+    plain = build(load(data), replace(options, max_run_pages=13))
+    tree = build(load(data), replace(options, max_run_pages=12))
+
+    def tables(files: Mapping[str, Content], suffix: str) -> dict[str, bytes]:
+        found = (
+            uri
+            for uri in files
+            if re.fullmatch(rf"data/\w+\.[0-9a-f]{{8}}\.{suffix}", uri)
+        )
+        return {uri.split(".")[0]: files[uri].data or b"" for uri in found}
+
+    packed = tables(tree, "packed")
+    assert {name: gzip.decompress(data) for name, data in packed.items()} == tables(
+        plain, "json"
+    )
+    assert "data/runs" in packed
+    assert tables(tree, "json") == {}
+    assert tables(plain, "packed") == {}
+    forms = {"data/runs.csv", "data/runs.json"}
+    assert forms <= plain.keys()
+    assert not forms & tree.keys()
+    assert tree["data/runs.parquet"] == plain["data/runs.parquet"]
+    name = "data/statistics.json"
+    assert json.loads(tree[name].data or b"") == json.loads(plain[name].data or b"")
+    pages = [uri for uri in tree if uri.startswith("runs/c-") and uri.endswith(".md")]
+    assert len(pages) == 12
+
+
+def test_the_short_page_of_a_run_needs_no_script(
+    data: Path, options: SiteOptions
+) -> None:
+    tree = build(load(data), replace(options, max_run_pages=0))
+    page = (tree[f"runs/{RUN}/index.html"].data or b"").decode()
+    assert "<script>" not in page
+    script = re.findall('src="../../([^"]*)"', page)[0]
+    assert script in tree
+    links = re.findall('href="([^"]*)"', page)
+    assert links[0] == f"../view/?run={RUN}"
+    assert {link.rpartition(".")[2] for link in links[1:]} == {"json", "csv"}
+    for link in links[1:]:
+        assert link.removeprefix("../../") in tree
+
+
+def test_evidence_can_stay_in_the_repository(data: Path, options: SiteOptions) -> None:
+    """The files of a failed run are committed; those of another run are not, so the site has them."""
+    stored = load(data).by_id[FAILED]
+    names = [stored.path.name, *(item.path for item in stored.record.evidence)]
+    assert len(names) == 2
+    there = replace(
+        options,
+        evidence_on_site=False,
+        repo_url="https://example.org/repo",
+        repository=data.parent,
+        commits={f"data/c/{name}": "0" * 40 for name in names},
+        max_run_pages=0,
+    )
+    tree = build(load(data), there)
+    blob = "https://example.org/repo/blob/" + "0" * 40
+    text = gzip.decompress(tree[f"runs/{FAILED}/page.packed"].data or b"").decode()
+    stub = (tree[f"runs/{FAILED}/index.html"].data or b"").decode()
+    for name in names:
+        assert f'href="{blob}/data/c/{name}"' in text
+        assert f'href="{blob}/data/c/{name}"' in stub
+        assert not [uri for uri in tree if name in uri]
+    assert "missing" not in text
+    assert 'id="L1"' in text, "another host is asked for nothing"
+    assert "data-sp-log" not in text
+    other = load(data).by_id[RUN]
+    assert f"evidence/c/{other.path.name}" in tree
+    with pytest.raises(SiteError, match="repo_url"):
+        build(load(data), replace(there, repo_url=None))
 
 
 def test_same_bytes_from_two_folders_and_two_hash_seeds(

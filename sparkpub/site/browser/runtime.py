@@ -39,9 +39,12 @@ MODULES = (
     "log.js",
     "leaderboard.js",
     "png.js",
+    "run.js",
     "sparkpub.js",
 )
 """In the order in which they import each other."""
+OPEN = "open.js"
+"""Leads from the short page of a run to the whole view of it."""
 SEARCH = "search.js"
 """Keeps the theme's search back until a reader turns to it."""
 RELOAD = "reload.js"
@@ -97,8 +100,9 @@ def files(cache: Cache, *, node: bool = True) -> Browser:
         address = named(source, text.encode())
         names[source] = address.rpartition("/")[2]
         found[address] = text.encode()
-    search, text_of_search = script(SEARCH)
-    found[search] = text_of_search
+    for name in (SEARCH, OPEN):
+        address, content = script(name)
+        found[address] = content
     style = STYLESHEET.read_bytes() + b"\n" + (ASSETS / "sparkpub.css").read_bytes()
     stylesheet = named("sparkpub.css", style)
     found[stylesheet] = style
@@ -107,7 +111,7 @@ def files(cache: Cache, *, node: bool = True) -> Browser:
 
 
 def script(name: str) -> tuple[str, bytes]:
-    """Address and text of a script that pages name by themselves, SEARCH or RELOAD."""
+    """Address and text of a script that pages name by themselves: SEARCH, OPEN or RELOAD."""
     text = (ASSETS / name).read_bytes()
     return named(name, text), text
 

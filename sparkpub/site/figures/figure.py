@@ -4,7 +4,7 @@ import csv
 import io
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic_core import to_json
@@ -49,7 +49,7 @@ class Figure:
     `says` is the sentence with the result, `sample` says n and what is left out. `rows` are the data behind it, as
     published in CSV and JSON; `data` the named rows that the chart draws. `sources` are the addresses from which a
     browser fetches them. A figure that is not `drawn` shares its empty axes with others of its kind, until the browser
-    puts the rows in.
+    puts the rows in. One without `downloads` has no files of its own: the evidence it draws has them all.
     """
 
     key: str
@@ -65,6 +65,12 @@ class Figure:
     about: Mapping[str, Any] = field(default_factory=dict)
     narrow: Chart | None = None
     drawn: bool = True
+    downloads: bool = True
+
+    @property
+    def without_rows(self) -> "Figure":
+        """The figure for a browser that fetches the rows itself."""
+        return replace(self, data=dict.fromkeys(self.data, ()), rows=())
 
     @property
     def block(self) -> str:
@@ -95,7 +101,7 @@ class Figure:
             f"{vega}.narrow.vega.json": compiled.vega_json_narrow.encode(),
         }
         svg = standalone(compiled.svg_wide) if self.drawn or picture else ""
-        if self.drawn:
+        if self.downloads:
             document = {
                 "title": self.title,
                 "says": self.says,

@@ -92,7 +92,7 @@ def figure(stored: Stored, *, drawn: bool) -> Figure | None:
     if found.phases:
         says += f"; shaded: {', '.join(phase['name'] for phase in found.phases)}"
     rows = {"samples": found.samples, "phases": found.phases}
-    base = f"evidence/{stored.record.campaign}/{stored.path.stem}"
+    file = f"runs/{stored.run_id}/samples.packed"
     return Figure(
         key=f"{KEY}{stored.record.run_id}",
         title="What the sensors saw",
@@ -103,8 +103,9 @@ def figure(stored: Stored, *, drawn: bool) -> Figure | None:
         data=rows,
         table=_table(found),
         rows=found.samples,
-        sources={name: f"{base}.{name}.json" for name in rows},
+        sources={name: f"{file}#{name}" for name in rows},
         drawn=drawn,
+        downloads=False,
     )
 
 

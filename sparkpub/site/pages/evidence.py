@@ -15,8 +15,8 @@ INERT = frozenset(
 
 @dataclass(frozen=True)
 class Published:
-    """A file of a run as published. `address` is None where the file is not there; `repository` is its address
-    there at the last commit that touched it, or None."""
+    """A file of a run as published. `address` is None where the file is not on the site, `repository` its address
+    there at the last commit that touched it, or None. It is missing where both are."""
 
     role: str
     name: str
@@ -35,19 +35,18 @@ def published(stored: Stored, options: SiteOptions) -> tuple[Published, ...]:
         (item.role, stored.evidence_path(item), item.sha256, item.bytes, item.truncated)
         for item in stored.record.evidence
     ]
-    return tuple(
-        Published(
-            role=role,
-            name=path.name,
-            sha256=sha256,
-            size=size,
-            path=path,
-            address=_address(stored, path),
-            repository=repository_address(path, options),
-            truncated=truncated,
+    found = []
+    for role, path, sha256, size, truncated in files:
+        address = _address(stored, path)
+        repository = None if address is None else repository_address(path, options)
+        if repository is not None and not options.evidence_on_site:
+            address = None
+        found.append(
+            Published(
+                role, path.name, sha256, size, path, address, repository, truncated
+            )
         )
-        for role, path, sha256, size, truncated in files
-    )
+    return tuple(found)
 
 
 def _address(stored: Stored, path: Path) -> str | None:

@@ -1,20 +1,35 @@
-"""The page of one run."""
+"""The page of one run: a page of the site, or a file from which the browser puts it together.
 
-from collections.abc import Iterator, Sequence
+Pages cost: each has the theme around it and drawings in two widths. So runs beyond a limit have three small files: a
+short page that stands at the address of the run, leads on and works without scripting; what the page would hold; and
+the samples that its chart shows, as every run has them. The last two are compressed, since hosts count files as they
+lie on the disk. Their suffix is one that no host takes for an encoding.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import markdown
+from pydantic_core import to_json
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.summary import CellStatistic
-from sparkpub.site.content import Content
+from sparkpub.site.browser import runtime
+from sparkpub.site.content import Content, fill, packed, way_to_root
+from sparkpub.site.figures.figure import Figure
 from sparkpub.site.pages.evidence import Published
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication, cell_label, one_of_each_check
 
 LOG_LINES, LOG_CHARACTERS = 200, 3_500
+VIEW = "runs/view.md"
+"""The page in which the browser shows a run that has none."""
+PART = "/page.packed"
+"""With what the address of such a run's content ends."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +47,9 @@ class Standing:
     @property
     def against_mean(self) -> float | None:
         """Deviation from the mean of the cell in per cent."""
-        return (
-            None
-            if self.value is None or not self.mean
-            else 100 * (self.value - self.mean) / self.mean
-        )
+        if self.value is None or not self.mean:
+            return None
+        return 100 * (self.value - self.mean) / self.mean
 
 
 @dataclass(frozen=True)
@@ -73,11 +86,30 @@ class RunPages:
             figure=figure,
             drawn=drawn,
             log=_log_tail(files),
+            log_here=drawn or not self.publication.options.evidence_on_site,
             plan=_plan(stored.record),
             previous=around[0],
             next=around[1],
         )
         return Content(text=page.text, blocks=page.blocks, source=stored.path)
+
+    def short(
+        self, campaign: CampaignData, index: int, figure: str
+    ) -> Iterator[tuple[str, Content]]:
+        """(address, file) of a run without a page: the short page at its address, and what a page would hold, which is
+        compressed when its figure is there."""
+        stored = campaign.runs[index]
+        label = cell_label(campaign, stored.record.cell)
+        stub = self.templates.text(
+            "stub.html.j2",
+            title=f"{label}, iteration {stored.record.iteration}",
+            run=stored.run_id,
+            files=self.publication.evidence[stored.run_id],
+            script=runtime.script(runtime.OPEN)[0],
+        )
+        folder = f"runs/{stored.run_id}"
+        yield f"{folder}/index.html", Content(data=stub.encode())
+        yield f"{folder}{PART}", self.page(campaign, index, figure, drawn=False)
 
     def _standings(self, stored: Stored) -> Iterator[Standing]:
         record = stored.record
@@ -142,7 +174,8 @@ def _plan(record: Record) -> dict[str, Any]:
 
 def _log_tail(files: Sequence[Published]) -> dict[str, Any] | None:
     """The last lines of the log with their numbers, or None where there is no log."""
-    log = next((item for item in files if item.role == "log" and item.address), None)
+    there = (item for item in files if item.address or item.repository)
+    log = next((item for item in there if item.role == "log"), None)
     if log is None:
         return None
     lines = log.path.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -157,3 +190,22 @@ def _log_tail(files: Sequence[Published]) -> dict[str, Any] | None:
         "total": len(lines),
         "lines": list(enumerate(lines[first:], first + 1)),
     }
+
+
+def samples(figure: Figure) -> Iterator[tuple[str, Content]]:
+    """(address, file) of the samples that the chart of a run shows: its named rows, compressed."""
+    addresses = {source.partition("#")[0] for source in figure.sources.values()}
+    for address in addresses:
+        yield address, Content(data=packed(to_json(figure.data)))
+
+
+def packed_pages(tree: Mapping[str, Content]) -> dict[str, Content]:
+    """The tree with the content of runs without a page as compressed HTML, seen from the page that shows it."""
+    found = dict(tree)
+    for uri, content in tree.items():
+        if uri.endswith(PART) and content.text is not None:
+            _, _, text = content.text.partition("\n---\n")
+            html = markdown.markdown(text, extensions=["toc"])
+            whole = fill(html, content.blocks, way_to_root(VIEW))
+            found[uri] = Content(data=packed(whole.encode()))
+    return found

@@ -3,12 +3,18 @@ let library;
 const vega = () => (library ??= import('./vega.js'));
 const fetched = new Map();
 
+/** The answer for a file of ours; one that ends in `.packed` was compressed by the build. */
+export async function unpacked(url) {
+  const answer = await fetch(url);
+  if (!answer.ok) throw new Error(url);
+  if (!String(url).endsWith('.packed')) return answer;
+  return new Response(answer.body.pipeThrough(new DecompressionStream('gzip')));
+}
+
 /** JSON by address, fetched once; `#member` picks a member of the document. */
 export function json(address) {
   const [url, member] = address.split('#');
-  if (!fetched.has(url)) {
-    fetched.set(url, fetch(url).then((answer) => (answer.ok ? answer.json() : Promise.reject(new Error(url)))));
-  }
+  if (!fetched.has(url)) fetched.set(url, unpacked(url).then((answer) => answer.json()));
   return fetched.get(url).then((document) => (member ? document[member] : document));
 }
 

@@ -180,9 +180,10 @@ const programs = [
   ['[data-sp-compare]', () => import('./compare.js')],
   ['[data-sp-log]', () => import('./log.js')],
   ['[data-sp-board]', () => import('./leaderboard.js')],
+  ['[data-sp-run]', () => import('./run.js')],
 ];
 
-onPage(() => {
+function begin() {
   let pass = () => true;
   const charts = chartsOf(() => pass);
   pass = filters(charts);
@@ -200,4 +201,8 @@ onPage(() => {
     const plain = () => document.querySelector('[data-sp-static]')?.classList.add('sp-shown');
     if (element) load().then((program) => program.start(element)).catch(plain);
   }
-});
+}
+
+onPage(begin);
+// A page whose content came later begins again with it.
+document.addEventListener('sp-content', begin);
