@@ -8,7 +8,12 @@ from typing import Any, Literal
 
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.text import p_text, significant
-from sparkpub.review.summary import TABLES, Statistics, row_document
+from sparkpub.review.summary import (
+    TABLES,
+    CellStatistic,
+    Statistics,
+    row_document,
+)
 
 Form = Literal["text", "markdown", "csv", "json"]
 
@@ -77,103 +82,115 @@ _SIGNED = frozenset(
 
 def render(found: Statistics, form: Form) -> str:
     """The statistics in one of the forms, with a newline at the end."""
-    rows = {name: getattr(found, name) for name in TABLES}
     if form == "json":
-        return (
-            json.dumps(found.document(), indent=1, ensure_ascii=False, allow_nan=False)
-            + "\n"
-        )
+        document = found.document()
+        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+        return f"{text}\n"
+    rows = {name: getattr(found, name) for name in TABLES}
     if form == "csv":
         return _csv(rows)
-    draw = _markdown if form == "markdown" else _text
-    tables = [
-        draw(title, _filled(names.split(), rows[kind]))
-        for kind, (names, title) in _COLUMNS.items()
-        if rows[kind]
-    ]
-    return "\n".join([_counted(found), *tables])
+    parts = [_counted(found)]
+    for kind, (names, title) in _COLUMNS.items():
+        if not rows[kind]:
+            continue
+        table = _filled(names.split(), rows[kind])
+        if form == "markdown":
+            parts.append(_markdown(title, table))
+        else:
+            parts.append(_text(title, table))
+    return "\n".join(parts)
 
 
 def _counted(found: Statistics) -> str:
     runs = {run for cell in found.cells for run in cell.runs}
     if found.include == "all":
         return f"All {len(runs)} runs as recorded, those that the review takes out included.\n"
-    left_out = (f"- {run}: {reason}\n" for run, reason in found.excluded.items())
-    return f"{len(runs)} runs counted, {len(found.excluded)} left out.\n" + "".join(
-        left_out
-    )
+    lines = [f"{len(runs)} runs counted, {len(found.excluded)} left out."]
+    for run, reason in found.excluded.items():
+        lines.append(f"- {run}: {reason}")
+    return "\n".join(lines) + "\n"
 
 
 def _filled(names: Sequence[str], rows: Sequence[Any]) -> list[list[str]]:
-    return [
-        [_HEADINGS.get(name, name) for name in names],
-        *([_cell(row, name) for name in names] for row in rows),
-    ]
+    """A table of text: the headings, then a line for each row."""
+    table = [[_HEADINGS.get(name, name) for name in names]]
+    for row in rows:
+        table.append([_cell(row, name) for name in names])
+    return table
 
 
 def _cell(row: Any, name: str) -> str:
     value = getattr(row, name)
     if name == "trend":
-        if value is None:
-            return "—"
-        p = value.p_value if row.trend_p_adjusted is None else row.trend_p_adjusted
-        return f"{_figure(row, 'slope', value.slope)} ({p_text(p)})"
+        return _trend(row)
     if name == "verdicts":
         return ", ".join(value)
     if isinstance(value, tuple):
         return " … ".join(_figure(row, name, end) for end in value)
-    text = value if isinstance(value, str) else _figure(row, name, value)
-    return text + "*" * (not getattr(row, f"{name}_supported", True))
+    if isinstance(value, str):
+        return value
+    text = _figure(row, name, value)
+    if not getattr(row, f"{name}_supported", True):
+        return f"{text}*"
+    return text
+
+
+def _trend(row: CellStatistic) -> str:
+    if row.trend is None:
+        return "—"
+    p_value = row.trend_p_adjusted
+    if p_value is None:
+        p_value = row.trend.p_value
+    return f"{_figure(row, 'slope', row.trend.slope)} ({p_text(p_value)})"
 
 
 def _figure(row: Any, name: str, value: float | bool | None) -> str:
     """One value for a reader: in the metric's own digits where it is in its unit, which stands beside mean and
     difference."""
-    if value is None or isinstance(value, bool):
-        return "—" if value is None else "yes" if value else "no"
+    if value is None:
+        return "—"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = significant(value)
     if name in _IN_UNIT:
-        metric = METRICS.get(row.metric) or Metric(
-            row.metric, row.unit, "neither", row.metric, ""
-        )
+        metric = METRICS.get(row.metric)
+        if metric is None:
+            metric = Metric(row.metric, row.unit, "neither", row.metric, "")
         text = metric.format(value, unit=name in {"mean", "difference"})
-    else:
-        text = significant(value)
-    return "+" + text if name in _SIGNED and value > 0 else text
+    if name in _SIGNED and value > 0:
+        return f"+{text}"
+    return text
 
 
 def _markdown(title: str, rows: list[list[str]]) -> str:
-    lines = [
-        "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
-        for row in rows
-    ]
-    return (
-        "\n".join(
-            [f"## {title}", "", lines[0], "|" + " --- |" * len(rows[0]), *lines[1:]]
-        )
-        + "\n"
-    )
+    lines = [f"## {title}", ""]
+    for number, row in enumerate(rows):
+        cells = [cell.replace("|", "\\|") for cell in row]
+        lines.append(f"| {' | '.join(cells)} |")
+        if number == 0:
+            lines.append("|" + " --- |" * len(row))
+    return "\n".join(lines) + "\n"
 
 
 def _text(title: str, rows: list[list[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(
-            cell.ljust(width) for cell, width in zip(row, widths, strict=True)
-        ).rstrip()
-        for row in rows
-    ]
-    return "\n".join([title, *lines]) + "\n"
+    lines = [title]
+    for row in rows:
+        cells = map(str.ljust, row, widths)
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines) + "\n"
 
 
 def _csv(kinds: Mapping[str, Sequence[Any]]) -> str:
     """All rows in one table: `table` says which they belong to, and columns of the others stay empty."""
-    rows = [
-        {"table": kind} | _flat(row_document(row))
-        for kind, group in kinds.items()
-        for row in group
-    ]
+    rows: list[dict[str, object]] = []
+    columns = {"table": None}
+    for kind, group in kinds.items():
+        for item in group:
+            row = {"table": kind, **_flat(row_document(item))}
+            columns |= dict.fromkeys(row)
+            rows.append(row)
     text = io.StringIO()
-    columns = dict.fromkeys(("table", *(name for row in rows for name in row)))
     writer = csv.DictWriter(text, list(columns), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
@@ -184,15 +201,15 @@ def _flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
     """Intervals as `…_low` and `…_high`, lists joined by spaces, nested figures after their parent's name."""
     flat: dict[str, object] = {}
     for name, value in document.items():
+        column = f"{prefix}{name}"
         if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{name}_")
+            flat |= _flat(value, f"{column}_")
         elif name.startswith("ci95"):
-            flat[f"{prefix}{name}_low"], flat[f"{prefix}{name}_high"] = value or (
-                None,
-                None,
-            )
+            low, high = value or (None, None)
+            flat[f"{column}_low"] = low
+            flat[f"{column}_high"] = high
+        elif isinstance(value, list):
+            flat[column] = " ".join(map(str, value))
         else:
-            flat[prefix + name] = (
-                " ".join(map(str, value)) if isinstance(value, list) else value
-            )
+            flat[column] = value
     return flat
