@@ -391,6 +391,10 @@ def test_beyond_the_limit_what_every_run_makes_longer_is_packed(
     assert json.loads(tree[name].data or b"") == json.loads(plain[name].data or b"")
     pages = [uri for uri in tree if uri.startswith("runs/c-") and uri.endswith(".md")]
     assert len(pages) == 12
+    charts = {uri for uri in plain if re.fullmatch(r"charts/[^/]+\.(csv|json)", uri)}
+    assert "charts/c-peak-memory.csv" in charts
+    assert not charts & tree.keys()
+    assert "charts/c-output-throughput.png" in tree
 
 
 def test_the_short_page_of_a_run_needs_no_script(

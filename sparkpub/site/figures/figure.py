@@ -49,7 +49,7 @@ class Figure:
     `says` is the sentence with the result, `sample` says n and what is left out. `rows` are the data behind it, as
     published in CSV and JSON; `data` the named rows that the chart draws. `sources` are the addresses from which a
     browser fetches them. A figure that is not `drawn` shares its empty axes with others of its kind, until the browser
-    puts the rows in. One without `downloads` has no files of its own: the evidence it draws has them all.
+    puts the rows in. One without `downloads` has no files of its own: evidence, or a table of all runs, has the rows.
     """
 
     key: str

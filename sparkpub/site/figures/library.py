@@ -12,6 +12,7 @@ unified-memory, data-flow, turns             diagrams, of no campaign
 
 import difflib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 
 from sparkpub.record.errors import SiteError
@@ -71,7 +72,9 @@ class Library:
         ]
 
     def add(self, figure: Figure) -> str:
-        """The placeholder of a figure made elsewhere."""
+        """The placeholder of a figure made elsewhere. On a large site its rows are in the tables of all runs alone."""
+        if self.publication.large:
+            figure = replace(figure, downloads=False)
         if figure.key not in self.wanted:
             self.wanted[figure.key] = figure
             if self._drawings is not None:
