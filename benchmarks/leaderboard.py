@@ -1,6 +1,6 @@
-"""`python -m benchmarks.leaderboard CLICKBENCH`: the same 300 imported runs, ours and as ClickBench's page.
+"""`python -m benchmarks.leaderboard PAGE COMMIT`: the same 300 imported runs, ours and as ClickBench's page.
 
-CLICKBENCH is `index.html` of https://github.com/ClickHouse/ClickBench, of a version that holds its data in itself. Its
+PAGE is `index.html` of https://github.com/ClickHouse/ClickBench, of a version that holds its data in itself. Its
 queries and data are replaced by ours: a run is a system, its metrics are the queries. Both pages are served by the same
 host and looked at by the same Chromium in turn. Whatever either asks of another host is refused at once, so that
 ClickBench's page is not made to wait for a font. Needs Chromium.
@@ -306,12 +306,13 @@ def rows(browser: Browser, mine: str, other: str) -> list[harness.Row]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("clickbench", type=Path, help="index.html of ClickBench")
-    page = parser.parse_args().clickbench
+    parser.add_argument("commit", help="the commit of ClickBench that the page is from")
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as made, sync_playwright() as playwright:
         folder = Path(made)
         data = imported(folder)
         site = ours(folder, data)
-        theirs(page, site, data)
+        theirs(arguments.clickbench, site, data)
         browser = playwright.chromium.launch(
             executable_path=chromium(), headless=True, args=FLAGS
         )
@@ -341,6 +342,7 @@ def main() -> None:
         notes=[
             f"The load of the machine was {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores: times of both sides grow "
             "with it, bytes do not.",
+            f"ClickBench's page is that of its commit {arguments.commit}, with our runs in place of its own.",
             "The runs have the form of llama-bench and drawn figures: 25 models, 4 formats, 3 machines.",
             "Each page has its own layout: ours shows every figure of a row in one table, ClickBench's a bar for each "
             "system above a table of all figures. ClickBench's font comes from another host and was left out.",
