@@ -78,7 +78,10 @@ def parse(text: str) -> Telemetry:
             notes[name.strip()] = reason.strip()
         elif line:
             rows.append(line)
-    table = list(csv.reader(rows))
+    try:
+        table = list(csv.reader(rows))
+    except csv.Error:  # a field of more than 128 KiB: no sensor gives one
+        table = []
     if not table:
         return Telemetry({}, notes)
     header, body = table[0], [row for row in table[1:] if len(row) == len(table[0])]

@@ -19,3 +19,7 @@ def test_a_torn_line_is_dropped() -> None:
 
 def test_nothing_is_nothing() -> None:
     assert parse("").numbers("cpu_percent") == ()
+
+
+def test_a_field_that_no_sensor_gives_is_no_telemetry() -> None:
+    assert parse("elapsed_seconds,x\n1," + "9" * 200_000).columns == {}

@@ -76,7 +76,10 @@ def _objects(file: ResultFile) -> list[dict[str, Any]]:
         return json_objects(file)
     text = reading.text(file.content)
     if file.suffix == ".csv":
-        return _table([list(row) for row in csv.reader(io.StringIO(text))])
+        try:
+            return _table(list(csv.reader(io.StringIO(text, newline=""))))
+        except csv.Error as error:
+            raise FileError(f"not CSV, or cut short: {error}") from None
     if file.suffix == ".md":
         lines = [line for line in text.splitlines() if line.startswith("|")]
         return _table([line.strip("|").split("|") for line in lines])

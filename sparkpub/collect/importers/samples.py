@@ -52,8 +52,11 @@ def samples(content: bytes, started: datetime | None) -> Samples:
     text = reading.text(content)
     if text.lstrip("#\n").startswith(_OURS) or f"\n{_OURS}," in text:
         return Samples(content)
-    rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text))]
-    rows = [row for row in rows if row]
+    try:
+        table_rows = list(csv.reader(io.StringIO(text, newline="")))
+    except csv.Error:
+        return Samples()
+    rows = [[cell.strip() for cell in row] for row in table_rows if row]
     if not rows or "timestamp" not in rows[0]:
         return Samples()
     names = [_UNIT.sub("", name) for name in rows[0]]
