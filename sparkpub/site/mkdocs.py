@@ -11,6 +11,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from jinja2 import Environment
+from jinja2.ext import Extension
 from jinja2.runtime import Context
 from mkdocs.commands.build import build as build_docs
 from mkdocs.config import config_options as option
@@ -46,6 +47,7 @@ THEME = Path(__file__).parent / "theme"
 """Our templates on top of Material's."""
 RESERVED_HOST = re.compile(r"(^|\.)example(\.(com|net|org))?$")
 """Names that belong to nobody (RFC 2606)."""
+_INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 _IN_NAV = re.compile(r"^(index\.md|[a-z-]+/index\.md)$")
 
 
@@ -73,6 +75,16 @@ class TreeFile(File):
         if self.unchanged:
             return not Path(self.abs_dest_path).is_file()
         return super().is_modified()
+
+
+class WithoutIndents(Extension):
+    """Templates without the spaces at the beginning of their lines."""
+
+    def preprocess(
+        self, source: str, name: str | None, filename: str | None = None
+    ) -> str:
+        """The source of a template as Jinja compiles it."""
+        return _INDENT.sub("", source)
 
 
 @dataclass(frozen=True)
@@ -242,7 +254,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         env.auto_reload = False  # every build has an environment of its own
         # The blank lines and indents of templates are a fortieth of a page as it travels.
         env.trim_blocks = True
-        env.lstrip_blocks = True
+        env.add_extension(WithoutIndents)
         env.globals["sparkpub"] = Additions(
             policy=security.page_policy(env),
             open_graph=lambda page: self._open_graph(page, config),

@@ -100,9 +100,8 @@ def test_another_engine_builds_the_same_addresses(
         / "index.html"
     ).read_text()
     assert "<table" in run
-    assert (
-        "<svg" in (tmp_path / "site" / "index.html").read_text().partition("sp-wide")[2]
-    )
+    campaign = tmp_path / "site" / "campaigns" / "c" / "index.html"
+    assert "<svg" in campaign.read_text().partition("sp-wide")[2]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from types import SimpleNamespace
 
 import pytest
 from jinja2 import DictLoader, Environment
@@ -11,18 +12,20 @@ from sparkpub.site.browser import security
 BASE, PALETTE, CONTENT = security.SCRIPT_TEMPLATES
 THEME = {
     BASE: '<script>at = new URL("{{ base_url }}")</script>',
-    PALETTE: "{% if x %}<script>first()</script>{% endif %}\n<script>second()</script>",
+    PALETTE: """{% if "tabs" in features %}<script>tabs()</script>{% endif %}
+<script>palette()</script>""",
     CONTENT: '<script src="x.js"></script><script id="c" type="application/json">{}</script>',
     "partials/javascripts/consent.html": "<script>consent()</script>",
     "page.html": "{{ policy() }}",
 }
 
 
-def rendered(**variables: object) -> dict[str, str]:
-    """Rule to its sources, of a page whose templates are given these variables."""
+def rendered(*features: str, **variables: object) -> dict[str, str]:
+    """Rule to its sources, of a page of a theme with these features."""
     environment = Environment(loader=DictLoader(THEME))
     environment.globals["policy"] = security.page_policy(environment)
-    text = environment.get_template("page.html").render(**variables)
+    config = SimpleNamespace(theme={"features": list(features)})
+    text = environment.get_template("page.html").render(config=config, **variables)
     return dict(rule.split(" ", 1) for rule in text.split("; "))
 
 
@@ -32,13 +35,14 @@ def source_of(script: str) -> str:
 
 
 def test_the_scripts_of_the_theme_are_allowed_as_this_page_has_them() -> None:
-    expected = [
-        "'self'",
-        source_of('at = new URL("../..")'),
-        source_of("first()"),
-        source_of("second()"),
-    ]
+    expected = ["'self'", source_of('at = new URL("../..")'), source_of("palette()")]
     assert rendered(base_url="../..")["script-src"].split() == expected
+
+
+def test_a_feature_that_is_on_brings_its_script() -> None:
+    found = rendered("tabs", base_url=".")["script-src"].split()
+    assert source_of("tabs()") in found
+    assert source_of("palette()") in found
 
 
 def test_another_way_to_the_root_is_another_script() -> None:

@@ -12,9 +12,9 @@ navigation stop. A default policy that lets that text through would protect from
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
-from jinja2 import Environment, Template, pass_context
+from jinja2 import Environment, pass_context
 from jinja2.runtime import Context
 
 SCRIPT_TEMPLATES = (
@@ -36,26 +36,19 @@ _INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 def page_policy(environment: Environment) -> Callable[[Context], str]:
     """A function for templates that returns the policy of the page being rendered."""
-    scripts = inline_scripts(environment)
+    templates = [environment.get_template(name) for name in SCRIPT_TEMPLATES]
 
     @pass_context
     def policy_of_page(context: Context) -> str:
-        variables = context.get_all()
-        return policy(script.render(variables) for script in scripts)
+        # The theme's head is rendered before the theme has set its own `features`.
+        features = context["config"].theme.get("features") or []
+        variables = context.get_all() | {"features": features}
+        scripts: list[str] = []
+        for template in templates:
+            scripts += _INLINE_SCRIPT.findall(template.render(variables))
+        return policy(scripts)
 
     return policy_of_page
-
-
-def inline_scripts(environment: Environment) -> Sequence[Template]:
-    """The inline scripts of the theme, as templates: each names the way from its page to the root of the site."""
-    loader = environment.loader
-    assert loader is not None
-    scripts = []
-    for name in SCRIPT_TEMPLATES:
-        source, _, _ = loader.get_source(environment, name)
-        for text in _INLINE_SCRIPT.findall(source):
-            scripts.append(environment.from_string(text))
-    return scripts
 
 
 def policy(scripts: Iterable[str]) -> str:
