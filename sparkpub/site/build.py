@@ -7,6 +7,7 @@ Two adapters hand the tree to a site generator: the MkDocs plugin as virtual fil
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pydantic_core import to_json
@@ -17,7 +18,7 @@ from sparkpub.review.checks import Review, review
 from sparkpub.review.claims import facts, ledger
 from sparkpub.review.dataset import Dataset
 from sparkpub.review.summary import statistics
-from sparkpub.site import proofreading
+from sparkpub.site import manual, proofreading
 from sparkpub.site.browser import runtime
 from sparkpub.site.content import Content, SiteOptions, packed
 from sparkpub.site.drawing.drawings import Drawings
@@ -125,9 +126,17 @@ def words(publication: Publication, figure: Any = None) -> Words:
         publication.statistics,
         publication.review,
         publication.verdicts,
-        facts.read(publication.options.sources / FACTS),
+        known_facts(publication.options.sources),
         figure or (lambda name, *_, **__: f"[figure {name}]"),
     )
+
+
+def known_facts(sources: Path) -> dict[str, facts.Fact]:
+    """The facts of a site by id, and behind them those of the manual that it does not state itself."""
+    own = facts.read(sources / FACTS)
+    return own | {
+        name: fact for name, fact in facts.read(manual.FACTS).items() if name not in own
+    }
 
 
 def names(publication: Publication, containing: str = "") -> Iterator[str]:
@@ -170,7 +179,8 @@ def publish_tables(
 def _written(
     publication: Publication, library: Library, templates: Templates
 ) -> tuple[dict[str, Content], Sequence[blog.Post]]:
-    """What people wrote: Markdown with its figures bound to the data, everything else as it is; and the posts in it."""
+    """What people wrote, and the manual: Markdown with its figures bound to the data, everything else as it is; and the
+    posts in it."""
     sources = publication.options.sources
     spoken = words(publication, library.picture)
     found: dict[str, Content] = {}
@@ -189,6 +199,10 @@ def _written(
         else:
             text = spoken.render(page_text(path, uri), uri)
             found[uri] = Content(text=text, source=path)
+    for uri, path in manual.pages(has_claims=bool(publication.verdicts)).items():
+        if uri not in found:
+            text = spoken.render(path.read_text(encoding="utf-8"), uri)
+            found[uri] = Content(text=text)
     posts = blog.posts(found)
     return blog.with_series(found, posts, publication, templates), posts
 

@@ -31,7 +31,7 @@ from sparkpub.record.store import DEFAULT_DATA, write_atomic
 from sparkpub.review.cache import user_folder
 from sparkpub.review.dataset import Dataset, Loader
 from sparkpub.review.memory import Keeper
-from sparkpub.site import link_preview
+from sparkpub.site import link_preview, manual
 from sparkpub.site.browser import runtime, security
 from sparkpub.site.build import build, refuse
 from sparkpub.site.content import POSTS, Content, SiteOptions, block_key, fill
@@ -146,6 +146,8 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         # Every page names both, so with new ones every page is new.
         same_assets = style in before and module in before
         self._put(files, config, before if same_assets else {})
+        if config.nav is not None:
+            config.nav = manual.navigation(config.nav, files.src_uris)
         return files
 
     def _put(
@@ -311,7 +313,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Any
     ) -> LiveReloadServer:
         """Rebuild when data or templates change; pages are watched anyway."""
-        folders = [*self._data(config), SHIPPED_TEMPLATES, THEME]
+        folders = [*self._data(config), SHIPPED_TEMPLATES, THEME, manual.FOLDER]
         if self.config.templates:
             folders.append(Path(self.config.templates))
         for folder in folders:

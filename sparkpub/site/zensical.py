@@ -14,7 +14,7 @@ from mkdocs.utils.yaml import yaml_load
 from sparkpub.record.errors import SparkpubError
 from sparkpub.record.store import DEFAULT_DATA
 from sparkpub.review.dataset import load
-from sparkpub.site import disk
+from sparkpub.site import disk, manual
 from sparkpub.site.build import build, refuse
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.history import last_commits
@@ -49,6 +49,8 @@ def render(config_file: Path, out: Path) -> None:
     tree = build(dataset, options)
     disk.write(tree, out / DOCS)
     style, module = disk.page_assets(tree)
+    if "nav" in settings:
+        settings["nav"] = manual.navigation(settings["nav"], tree)
     settings |= {
         "docs_dir": DOCS,
         "site_dir": os.path.relpath(project / settings.get("site_dir", "site"), out),

@@ -13,11 +13,12 @@ from sparkpub.record.record import Record
 from sparkpub.record.telemetry import COLUMNS
 from sparkpub.review import dataset
 from sparkpub.review.checks import CHECKS, review
-from sparkpub.review.claims import facts
 from sparkpub.review.claims.ledger import judge
 from sparkpub.review.claims.ledger import read as read_claims
 from sparkpub.review.claims.quantities import STATISTICS
 from sparkpub.review.summary import statistics
+from sparkpub.site import manual
+from sparkpub.site.build import known_facts
 from sparkpub.site.proofreading import unbound_number
 from sparkpub.site.prose import pages
 from sparkpub.site.words import Words
@@ -31,25 +32,28 @@ def rendered() -> dict[str, str]:
     data = dataset.load(ROOT / "data" / "comprehensive")
     found = review(data)
     verdicts = judge(read_claims(SOURCES / "claims.yaml"), found)
-    known = facts.read(SOURCES / "facts.yaml")
     words = Words(
         data,
         statistics(data, found.frames),
         found,
         verdicts,
-        known,
+        known_facts(SOURCES),
         lambda *_, **__: "",
     )
-    uris = [path.relative_to(SOURCES).as_posix() for path in pages(SOURCES)]
+    found_pages = manual.pages(has_claims=True)
+    found_pages |= {
+        path.relative_to(SOURCES).as_posix(): path for path in pages(SOURCES)
+    }
     return {
-        uri: words.render((SOURCES / uri).read_text(encoding="utf-8"), uri)
-        for uri in uris
+        uri: words.render(path.read_text(encoding="utf-8"), uri)
+        for uri, path in found_pages.items()
     }
 
 
-def test_no_page_types_a_figure() -> None:
+@pytest.mark.parametrize("folder", [SOURCES, manual.FOLDER])
+def test_no_page_types_a_figure(folder: Path) -> None:
     found = unbound_number(
-        SOURCES, review(dataset.load(ROOT / "data" / "comprehensive")), tuple
+        folder, review(dataset.load(ROOT / "data" / "comprehensive")), tuple
     )
     assert [f"{item.where}: {item.message}" for item in found] == []
 
@@ -75,7 +79,7 @@ def test_every_name_is_documented(
 def test_every_claim_and_fact_has_an_anchor(rendered: dict[str, str]) -> None:
     for uri, known in (
         ("claims/index.md", read_claims(SOURCES / "claims.yaml")),
-        ("claims/facts.md", facts.read(SOURCES / "facts.yaml").values()),
+        ("claims/facts.md", known_facts(SOURCES).values()),
     ):
         assert [
             item.id for item in known if f"{{ #{item.id} }}" not in rendered[uri]
@@ -83,10 +87,9 @@ def test_every_claim_and_fact_has_an_anchor(rendered: dict[str, str]) -> None:
 
 
 def test_every_fact_is_used() -> None:
-    text = "".join(page.read_text() for page in pages(SOURCES))
-    unused = [
-        name for name in facts.read(SOURCES / "facts.yaml") if f'"{name}"' not in text
-    ]
+    places = [*pages(SOURCES), *pages(manual.FOLDER)]
+    text = "".join(page.read_text() for page in places)
+    unused = [name for name in known_facts(SOURCES) if f'"{name}"' not in text]
     assert unused == []
 
 

@@ -7,8 +7,8 @@ import pytest
 from sparkpub.record.errors import ClaimError
 from sparkpub.review import dataset
 from sparkpub.review.checks import review
-from sparkpub.review.claims import facts
 from sparkpub.review.summary import statistics
+from sparkpub.site.build import known_facts
 from sparkpub.site.words import Words
 from tests.review.claims.campaigns import verdict_on
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 def words() -> Words:
     data = dataset.load(ROOT / "data" / "comprehensive")
     found = review(data)
-    known = facts.read(ROOT / "site_src" / "facts.yaml")
+    known = known_facts(ROOT / "site_src")
     verdict = verdict_on(
         data,
         found,

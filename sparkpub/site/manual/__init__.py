@@ -1,0 +1,49 @@
+"""What every site has without writing it: the method reference, the page of claims, the list of facts.
+
+A page of the same address among a site's own takes the place of one here.
+"""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+FACTS = FOLDER / "facts.yaml"
+CLAIMS_PAGE = "claims/index.md"
+"""Not there where a site has no claims."""
+STUDY_PAGES = frozenset({"analysis.md", "hardware.md", "sessions.md"})
+"""Pages of the study that this repository publishes: whoever removes them can leave the navigation as it is."""
+
+
+def pages(*, has_claims: bool) -> dict[str, Path]:
+    """Address in the docs tree to the Markdown of each page."""
+    found = {
+        path.relative_to(FOLDER).as_posix(): path
+        for path in sorted(FOLDER.rglob("*.md"))
+    }
+    if not has_claims:
+        del found[CLAIMS_PAGE]
+    return found
+
+
+def navigation(entries: list[Any], there: Collection[str]) -> list[Any]:
+    """The `nav` of mkdocs.yml without pages that a site may lack and that are not `there`. Any other wrong address
+    stays, for the engine to warn of."""
+    may_lack = {*pages(has_claims=True), *STUDY_PAGES}
+    return _without(entries, may_lack.difference(there))
+
+
+def _without(entries: list[Any], missing: Collection[str]) -> list[Any]:
+    kept: list[Any] = []
+    for entry in entries:
+        title, page = None, entry
+        if isinstance(entry, dict) and len(entry) == 1:
+            ((title, page),) = entry.items()
+        if isinstance(page, list):
+            page = _without(page, missing)
+        elif isinstance(page, str) and page in missing:
+            continue
+        if page == []:
+            continue
+        kept.append(page if title is None else {title: page})
+    return kept
