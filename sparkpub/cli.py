@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import sys
 import traceback
 from collections.abc import Callable, Iterable
@@ -130,6 +131,65 @@ def _parameter(command: click.Command, key: str) -> str | None:
         if f"--{key}" in parameter.opts:
             return parameter.name
     return None
+
+
+# -- beginning: init ---------------------------------------------------------------------------------------
+
+
+@cli.command()
+@click.argument("folder", metavar="DIR", type=_FOLDER)
+@click.option(
+    "--title", default="Benchmarks", show_default=True, help="Name of the site."
+)
+@click.option(
+    "--from",
+    "source",
+    type=(str, _PATH),
+    metavar="FORMAT PATH",
+    help="Begin with another tool's results, as `sparkpub import FORMAT PATH` reads them.",
+)
+@click.option(
+    "--campaign",
+    default="imported",
+    show_default=True,
+    help="With --from: the campaign that they become.",
+)
+@click.option("--model", help="With --from: key of the model.")
+@click.option("--environment", help="With --from: key of the environment.")
+@click.option("--mapping", type=_PATH, help="With --from table: what its columns mean.")
+def init(
+    folder: Path,
+    title: str,
+    source: tuple[str, Path] | None,
+    campaign: str,
+    **names: Any,
+) -> None:
+    """Write a site of your own: matrices that run, a post, claims, workflows for GitHub.
+
+    Example: sparkpub init my-spark --title "My Spark"
+    """
+    from sparkpub.site import starter
+
+    there = f"cd {shlex.quote(str(folder))}"
+    if source is None:
+        starter.write(folder, title)
+        click.echo(f"{folder} is written; go on with the two commands of its README:")
+        click.echo(f"{there} && sparkpub collect matrix/demo.yaml && mkdocs serve")
+        return
+    from sparkpub.collect import importers
+    from sparkpub.collect.importers.base import Given
+
+    kind, path = source
+    if kind not in importers.IMPORTERS:
+        known = ", ".join(importers.IMPORTERS)
+        raise click.UsageError(f"--from knows no format {kind!r}: there are {known}")
+    starter.refuse(folder, title)
+    given = Given(campaign, say=partial(click.echo, err=True), **names)
+    outcome = importers.import_results(kind, path, folder / DEFAULT_DATA, given)
+    starter.write(folder, title, campaign=campaign)
+    _print(False, outcome.document, outcome.lines)
+    click.echo(f"{folder} is written; see it with: {there} && mkdocs serve")
+    sys.exit(1 if outcome.refused else 0)
 
 
 # -- measuring: doctor, plan, collect, status --------------------------------------------------------------

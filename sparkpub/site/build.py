@@ -186,7 +186,9 @@ def _written(
     found: dict[str, Content] = {}
     for path in sorted(path for path in sources.rglob("*") if path.is_file()):
         uri = path.relative_to(sources).as_posix()
-        if any(part.startswith(".") for part in path.parts) or uri in (CLAIMS, FACTS):
+        # Of the address: the folder itself may lie anywhere, below a hidden one as well.
+        hidden = any(part.startswith(".") for part in uri.split("/"))
+        if hidden or uri in (CLAIMS, FACTS):
             continue
         if not path.resolve().is_relative_to(sources.resolve()):
             raise SiteError(
@@ -233,10 +235,14 @@ def _run_pages(
 
 def _evidence(publication: Publication) -> Iterator[tuple[str, Content]]:
     """The evidence of every run, as far as the site has it."""
-    for files in publication.evidence.values():
-        for item in files:
-            if item.address:
-                yield item.address, Content(copy_of=item.path)
+    # Runs that came from one file share it.
+    published = {
+        item.address: Content(copy_of=item.path)
+        for files in publication.evidence.values()
+        for item in files
+        if item.address
+    }
+    yield from published.items()
 
 
 def _add(

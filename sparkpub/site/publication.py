@@ -101,6 +101,13 @@ class Publication:
         return self._metrics[campaign.name]
 
     @cached_property
+    def measured(self) -> frozenset[str]:
+        """The names of the metrics that some run of any campaign has: those with a page."""
+        return frozenset(
+            metric.name for metrics in self._metrics.values() for metric in metrics
+        )
+
+    @cached_property
     def _metrics(self) -> Mapping[str, tuple[Metric, ...]]:
         return {
             campaign.name: tuple(ranked(_measured(campaign)))

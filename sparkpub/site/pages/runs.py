@@ -80,6 +80,7 @@ class RunPages:
             place=index + 1,
             label=cell_label(campaign, stored.record.cell),
             standings=list(self._standings(stored)),
+            measured=self.publication.measured,
             files=files,
             findings=self._findings(stored),
             reason=self.publication.review.excluded.get(stored.record.run_id),

@@ -1,0 +1,274 @@
+"""A repository of one's own: what `init` writes is whole, builds strictly, and says nothing of the committed study."""
+
+import os
+import re
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from mkdocs.utils.yaml import yaml_load
+
+from sparkpub.cli import main
+from sparkpub.plan import matrix
+from sparkpub.record.errors import UsageError
+from sparkpub.site import manual, starter
+from sparkpub.site.crawl import dead_links
+
+ROOT = Path(__file__).parents[2]
+OF_THE_STUDY = re.compile(
+    r"phase1|h200|deepseek|gpt120b|qwen72b|benchmark-spark|analysis report",
+    re.IGNORECASE,
+)
+"""Names of the committed campaigns and their models. References may name models and machines of the catalogue."""
+_DRAWN_LINE = re.compile(r' d="[^"]*"')
+"""The path of an SVG: in it, h200 is a line."""
+TABLE = """\
+model,environment,started,tok,temp,watt
+a,native,2026-01-01T10:00:00Z,10.5,4,
+a,native,2026-01-01T10:10:00Z,10.6,4,
+a,container,2026-01-01T10:05:00Z,10.1,5,
+a,container,2026-01-01T10:15:00Z,10.2,,
+"""
+"""No run has its watts, as on a machine without the sensor: that metric has no page, and nothing may link to it."""
+MAPPING = """\
+columns: {model: model, environment: environment, started: started}
+same: {workload: w}
+metrics:
+  output_throughput_tok_s: {column: tok}
+  gpu_temp_end_celsius: {column: temp}
+  gpu_power_mean_watt: {column: watt}
+"""
+
+
+def run(*argv: str, cwd: Path, **variables: str) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", **variables}
+    return subprocess.run(
+        argv, cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def called(monkeypatch: pytest.MonkeyPatch, *argv: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["sparkpub", *argv])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+def test_every_file_is_written_and_no_mark_is_left(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    written = starter.write(folder, 'Spark: "one" #2')
+    names = {path.relative_to(folder).as_posix() for path in written}
+    assert {
+        "README.md",
+        ".gitignore",
+        ".github/workflows/check.yml",
+        ".github/workflows/publish.yml",
+        "mkdocs.yml",
+        "requirements.txt",
+        "matrix/demo.yaml",
+        "matrix/command.yaml",
+        "matrix/vllm.yaml",
+        "matrix/llama-cpp.yaml",
+        "matrix/trtllm-bench.yaml",
+        "site_src/claims.yaml",
+        "site_src/blog/posts/first.md",
+    } <= names
+    assert {path for path in folder.rglob("*") if path.is_file()} == set(written)
+    assert not [path for path in written if "@@" in path.read_text()]
+    settings = yaml_load((folder / "mkdocs.yml").read_text())
+    assert settings["site_name"] == 'Spark: "one" #2'
+
+
+def test_a_folder_that_is_not_empty_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "kept").write_text("mine")
+    assert called(monkeypatch, "init", str(tmp_path)) == 2
+    assert capsys.readouterr().err == (
+        f"error: the folder is not empty, {tmp_path}; name a new one\n"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+@pytest.mark.parametrize("title", ["", "two\nlines", "x" * 101, "bell\x07"])
+def test_a_title_that_no_page_can_have_is_refused(title: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="one line of at most a hundred characters"):
+        starter.write(tmp_path / "mine", title)
+    assert not (tmp_path / "mine").exists()
+
+
+def test_its_matrices_are_whole(tmp_path: Path) -> None:
+    starter.write(tmp_path / "mine", "T")
+    found = sorted((tmp_path / "mine/matrix").iterdir())
+    kinds = set()
+    for path in found:
+        declared = matrix.read(path)
+        assert declared.campaign in path.stem
+        kinds |= {options.type for options in declared.workloads.values()}
+    assert kinds == {"matmul", "command", "vllm-bench", "llama-bench", "trtllm-bench"}
+
+
+def test_its_settings_are_those_of_this_site(tmp_path: Path) -> None:
+    starter.write(tmp_path / "mine", "T")
+    ours: dict[str, Any] = yaml_load((ROOT / "mkdocs.yml").read_text())
+    theirs: dict[str, Any] = yaml_load((tmp_path / "mine/mkdocs.yml").read_text())
+    for settings in (ours, theirs):
+        for name in ("site_name", "site_description", "nav"):
+            del settings[name]
+    assert theirs == ours
+
+
+@pytest.mark.parametrize("name", ["check", "publish"])
+def test_its_workflows_may_little_and_run_no_text_of_others(name: str) -> None:
+    text = (starter.FILES / f"github/workflows/{name}.yml").read_text()
+    workflow = yaml.safe_load(text)
+    assert workflow["permissions"] == {"contents": "read"}
+    allowed = {"contents": "read", "pages": "read"}
+    deploys = {"pages": "write", "id-token": "write"}
+    for job in workflow["jobs"].values():
+        assert job.get("permissions", allowed) in (allowed, deploys)
+        for step in job["steps"]:
+            assert "${{" not in step.get("run", "")
+            if "checkout" in step.get("uses", ""):
+                assert step["with"]["persist-credentials"] is False
+    assert "pull_request_target" not in text
+
+
+def test_the_navigation_loses_what_is_not_there_and_keeps_mistakes() -> None:
+    entries = [
+        {
+            "Review": [
+                "review/index.md",
+                "claims/index.md",
+                {"Facts": "claims/facts.md"},
+            ]
+        },
+        {"Method": ["analysis.md", "hardware.md"]},
+        {"Claims": "claims/index.md"},
+        "claims/index.md",
+        "tpyo.md",
+        {"Elsewhere": "https://example.org/"},
+    ]
+    assert manual.navigation(entries, {"review/index.md", "claims/facts.md"}) == [
+        {"Review": ["review/index.md", {"Facts": "claims/facts.md"}]},
+        "tpyo.md",
+        {"Elsewhere": "https://example.org/"},
+    ]
+    assert manual.navigation(entries, {"claims/index.md", "analysis.md"})[1:4] == [
+        {"Method": ["analysis.md"]},
+        {"Claims": "claims/index.md"},
+        "claims/index.md",
+    ]
+
+
+def test_a_site_of_imported_results_builds_and_says_nothing_of_the_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without claims: their page is gone, from the navigation too, and the strict build finds no dead link."""
+    (tmp_path / "runs.csv").write_text(TABLE)
+    (tmp_path / "map.yaml").write_text(MAPPING)
+    folder = tmp_path / ".hidden" / "mine"
+    argv = ["init", str(folder), "--from", "table", str(tmp_path / "runs.csv")]
+    argv += ["--mapping", str(tmp_path / "map.yaml"), "--campaign", "own"]
+    assert called(monkeypatch, *argv) == 0
+    assert "4 imported" in capsys.readouterr().out
+    data = folder / "data/comprehensive/own"
+    assert len(list(data.glob("*_iter0?_*Z.json"))) == 4
+    assert not (folder / "matrix/demo.yaml").exists()
+
+    cache = str(tmp_path / "cache")
+    built = run(
+        *(sys.executable, "-m", "sparkpub", "build"), cwd=folder, XDG_CACHE_HOME=cache
+    )
+    assert built.returncode == 0, built.stderr
+    site = folder / "site"
+    assert dead_links(site, "") == []
+    assert not (site / "claims/index.html").exists()
+    assert (site / "claims/facts/index.html").is_file()
+    assert (site / "method/statistics/index.html").is_file()
+    post = (site / "blog/first/index.html").read_text()
+    assert "4 runs" in re.sub(r"\s+|&nbsp;|\u202f|\xa0", " ", post)
+    said = {
+        f"{path.relative_to(site)}: {found[0]}"
+        for path in site.rglob("*.html")
+        for found in OF_THE_STUDY.finditer(_DRAWN_LINE.sub("", path.read_text()))
+    }
+    assert said == set()
+
+
+def test_results_that_cannot_be_read_leave_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "mine"
+    (tmp_path / "notes.txt").write_text("nothing")
+    source = [str(folder), "--environment", "native", "--from"]
+    assert called(monkeypatch, "init", *source, "tabel", str(tmp_path)) == 2
+    assert "--from knows no format 'tabel'" in capsys.readouterr().err
+    assert called(monkeypatch, "init", *source, "llama-bench", str(tmp_path)) == 2
+    assert "nothing of llama-bench" in capsys.readouterr().err
+    assert not folder.exists()
+
+
+def wheel(folder: Path) -> Path:
+    """The package as it is published, built from this repository."""
+    options = [
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--wheel-dir",
+        str(folder),
+    ]
+    built = run(sys.executable, "-m", "pip", "wheel", *options, str(ROOT), cwd=folder)
+    assert built.returncode == 0, built.stderr
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+def test_the_wheel_has_every_file_of_the_package(tmp_path: Path) -> None:
+    names = set(zipfile.ZipFile(wheel(tmp_path)).namelist())
+    package = ROOT / "sparkpub"
+    missing = [
+        path
+        for path in package.rglob("*")
+        if path.is_file()
+        and "__pycache__" not in path.parts
+        and path.relative_to(ROOT).as_posix() not in names
+    ]
+    assert missing == []
+
+
+@pytest.mark.slow
+def test_a_strangers_path_from_the_wheel(tmp_path: Path) -> None:
+    """An empty environment, the wheel with its extra, and the commands of the new README."""
+    place = tmp_path / "venv"
+    venv.create(place, with_pip=True)
+    python = str(place / "bin/python")
+    lock = tmp_path / "constraints.txt"
+    text = (ROOT / "requirements/site.txt").read_text()
+    lock.write_text("\n".join(re.findall(r"^[\w.-]+==[^ \\]+", text, re.MULTILINE)))
+    package = f"{wheel(tmp_path)}[site]"
+    options = ["--quiet", "--constraint", str(lock), package]
+    installed = run(python, "-m", "pip", "install", *options, cwd=tmp_path)
+    assert installed.returncode == 0, installed.stderr
+    program = str(place / "bin/sparkpub")
+    clean = {"PYTHONPATH": "", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    for argv in (
+        [program, "init", "mine", "--title", "Mine"],
+        [program, "collect", "matrix/demo.yaml"],
+        [program, "collect", "matrix/command.yaml"],
+        [program, "build"],
+        [str(place / "bin/mkdocs"), "build", "--strict"],
+    ):
+        folder = tmp_path if "init" in argv else tmp_path / "mine"
+        done = run(*argv, cwd=folder, **clean)
+        assert done.returncode == 0, f"{argv}: {done.stdout}{done.stderr}"
+    site = tmp_path / "mine/site"
+    post = (site / "blog/first/index.html").read_text()
+    assert "GFLOP/s" in post
+    assert "sp-supported" in post
+    assert (site / "claims/index.html").is_file()
