@@ -1,15 +1,14 @@
 """The tidy table, one row per run and metric, in the formats that people load elsewhere.
 
 The table of each campaign is kept in its memory, so that a table of a hundred thousand runs is put together and not
-made again. Arrow holds it: pandas, Polars and DuckDB read what is written here.
+made again. Arrow holds it, pandas writes it; Polars and DuckDB read what is written here as well.
 """
 
-import csv as spreadsheets
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sparkpub.record.store import write_atomic
 from sparkpub.review.checks import Review
@@ -75,12 +74,8 @@ def _schema() -> "pa.Schema":
 
 def csv(table: "pa.Table") -> bytes:
     """CSV with a header; empty where there is no value."""
-    text = io.StringIO()
-    writer = spreadsheets.writer(text, lineterminator="\n")
-    writer.writerow(table.column_names)
-    for rows in _batches(table):
-        writer.writerows(row.values() for row in rows)
-    return text.getvalue().encode()
+    text: str = table.to_pandas().to_csv(index=False, lineterminator="\n")
+    return text.encode()
 
 
 def parquet(table: "pa.Table") -> bytes:
@@ -94,18 +89,10 @@ def parquet(table: "pa.Table") -> bytes:
 
 def json_rows(table: "pa.Table") -> bytes:
     """A JSON list with one object per row; null where there is no value."""
-    parts = [
-        json.dumps(row, ensure_ascii=False, separators=(",", ":"))
-        for rows in _batches(table)
-        for row in rows
-    ]
-    return f"[{','.join(parts)}]\n".encode()
-
-
-def _batches(table: "pa.Table") -> Iterator[list[dict[str, Any]]]:
-    """The rows, some thousand at once."""
-    for batch in table.to_batches(max_chunksize=10_000):
-        yield batch.to_pylist()
+    frame = table.to_pandas().astype(object)
+    rows = frame.where(frame.notna(), None).to_dict(orient="records")
+    text = json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
+    return f"{text}\n".encode()
 
 
 FORMATS: Mapping[str, Callable[["pa.Table"], bytes]] = {
