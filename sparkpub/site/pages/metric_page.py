@@ -1,24 +1,21 @@
 """What the page of a metric shows: its part of every campaign that measured it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparkpub.record.metrics import Metric
 from sparkpub.review.dataset import CampaignData
-from sparkpub.site import sentences
+from sparkpub.site import sentences, sweeps
 from sparkpub.site.figures import sweep
 from sparkpub.site.figures.library import Library
 from sparkpub.site.publication import Publication, slug
 
-LEADING = (
-    "",
-    "-relative",
-    "-bars",
-    "-box",
-    "-order",
-    *(f"-{suffix}" for suffix in sweep.SUFFIXES.values()),
-)
-"""The kinds of figures of a metric that leads; others show every run, and the rest as a table."""
+EVERY_RUN = ("",)
+SWEEPS = tuple(f"-{suffix}" for suffix in sweep.SUFFIXES.values())
+LEADING = (*EVERY_RUN, "-relative", "-bars", "-box", "-order")
+"""The kinds of figures of a metric that leads in a campaign that sweeps nothing."""
+LEADING_SWEPT = (*EVERY_RUN, "-relative", "-order", *SWEEPS)
+"""The same where a campaign sweeps something: lines in place of bars and boxes."""
 
 
 def campaigns_by_metric(
@@ -39,8 +36,7 @@ def context(
     """What the template needs of one campaign."""
     cells = publication.cells_of(campaign, metric)
     comparisons = publication.comparisons_of(campaign, metric)
-    leads = metric in publication.headlines(campaign) and cells
-    kinds = LEADING if leads else LEADING[:1]
+    kinds = _kinds(publication, campaign, metric)
     differences = sentences.differences(metric, comparisons)
     names = [slug(metric.name) + kind for kind in kinds]
     return {
@@ -50,3 +46,14 @@ def context(
         "cells": cells,
         "figures": library.place_known(campaign, names),
     }
+
+
+def _kinds(
+    publication: Publication, campaign: CampaignData, metric: Metric
+) -> Sequence[str]:
+    """A metric that leads has several figures. Another shows how it grows, or else every run; the rest is a table."""
+    swept = sweeps.has_a_shape(sweeps.lines(campaign))
+    leads = metric in publication.headlines(campaign)
+    if leads and publication.cells_of(campaign, metric):
+        return LEADING_SWEPT if swept else LEADING
+    return SWEEPS if swept else EVERY_RUN

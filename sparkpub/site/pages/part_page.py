@@ -7,10 +7,10 @@ from typing import Any, Literal
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
 from sparkpub.review.dataset import CampaignData
-from sparkpub.site import sentences
+from sparkpub.site import sentences, sweeps
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.selection import flags
-from sparkpub.site.pages import campaign_page
+from sparkpub.site.pages import campaign_page, metric_page
 from sparkpub.site.publication import Publication, scope, slug
 
 Kind = Literal["model", "environment"]
@@ -125,6 +125,9 @@ def context(
             headlines.append(metric)
     slugs = [slug(metric.name) for metric in headlines]
     figures = slugs[:FIGURES]
+    lines = [line for line in sweeps.lines(campaign) if getattr(line, kind) == name]
+    if sweeps.has_a_shape(lines):
+        figures = [name + kind for name in figures for kind in metric_page.SWEEPS]
     sentences_of_model = []
     if kind == "model" and slugs:
         figures += [f"{slugs[0]}-order", "memory-ledger"]
