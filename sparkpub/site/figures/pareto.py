@@ -133,7 +133,10 @@ def figure(selection: Selection, key: str) -> Figure:
         for cell in selection.cells(both.machine)
         if any(row["workload"] == cell.workload for row in shown)
     ]
-    notes = [sentences.sample(cells, {}), "Filled points are on the Pareto front."]
+    notes = [
+        sentences.sample(cells, {}),
+        "Filled points are on the Pareto front of their model.",
+    ]
     if len(lines) > MOST_LINES:
         notes.append(
             f"{MOST_LINES} of {len(lines)} lines are drawn; the table has all."
@@ -159,8 +162,8 @@ def _sentence(shown: Sequence[Row], line: sweeps.Line) -> str:
     if len({row[LINE] for row in shown}) > 1:
         on_front = sum(row["front"] for row in shown)
         return (
-            f"{on_front} of {counted(len(shown), 'cell')} are on the Pareto front: "
-            f"no other gives machine and user more."
+            f"{on_front} of {counted(len(shown), 'cell')} are on the Pareto front of their model: "
+            f"no other of it gives machine and user more."
         )
     ordered = sorted(shown, key=lambda row: float(row["load"]))
     knee = growth([(row["load"], row["machine"]) for row in ordered]).knee
