@@ -250,7 +250,7 @@ def test_a_strangers_path_from_the_wheel(tmp_path: Path) -> None:
     python = str(place / "bin/python")
     lock = tmp_path / "constraints.txt"
     text = (ROOT / "requirements/site.txt").read_text()
-    lock.write_text("\n".join(re.findall(r"^[\w.-]+==[^ \\]+", text, re.MULTILINE)))
+    lock.write_text("\n".join(re.findall(r"^[\w.-]+==[^\\\n]+", text, re.MULTILINE)))
     package = f"{wheel(tmp_path)}[site]"
     options = ["--quiet", "--constraint", str(lock), package]
     installed = run(python, "-m", "pip", "install", *options, cwd=tmp_path)
