@@ -24,7 +24,7 @@ tags: [memory]
 ---
 
 Text with [a post](first.md#first), [a page](../../metrics/index.md?x=1), [itself](#here),
-[elsewhere](https://else.test/x.md) and a bad \x0c character.
+[elsewhere](https://else.test/x.md).
 
 ## Here
 
@@ -102,7 +102,6 @@ def test_content_has_pictures_and_links_that_lead_back(
         "https://site.test/x/charts/c-output-throughput.png",
     ]
     assert "data-sp-block" not in content
-    assert "\x0c" not in content
     assert "Output throughput is" in content
 
 

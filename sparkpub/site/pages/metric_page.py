@@ -14,8 +14,8 @@ EVERY_RUN = ("",)
 SWEEPS = tuple(f"-{suffix}" for suffix in sweep.SUFFIXES.values())
 LEADING = (*EVERY_RUN, "-relative", "-bars", "-box", "-order")
 """The kinds of figures of a metric that leads in a campaign that sweeps nothing."""
-LEADING_SWEPT = (*EVERY_RUN, "-relative", "-order", *SWEEPS)
-"""The same where a campaign sweeps something: lines in place of bars and boxes."""
+LEADING_SWEPT = (*EVERY_RUN, "-relative", *SWEEPS)
+"""The same where a campaign sweeps something: lines in place of bars, boxes and order, which its own page has."""
 
 
 def campaigns_by_metric(
