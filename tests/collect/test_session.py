@@ -296,7 +296,9 @@ def test_a_cell_without_a_good_run_may_be_respecified(tmp_path: Path) -> None:
     outcome = run(a_matrix("echo rate 6", retries=1), tmp_path)
     assert (outcome.measured, outcome.exit_code) == (2, 0)
     found = records(tmp_path)
-    assert [record.status for record in found] == ["failed"] * 4 + ["ok"] * 2
+    # All may have begun within one second.
+    statuses = sorted(record.status for record in found)
+    assert statuses == ["failed"] * 4 + ["ok"] * 2
     assert len({record.run_id for record in found}) == 6
     # One good run is enough to refuse a third specification, also for the iteration that has none.
     with pytest.raises(CollectError, match="another specification"):
