@@ -153,7 +153,7 @@ def refuse_obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> None:
 def unprepared(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[str]:
     """Cells whose options do not make a command, as lines."""
     lines: list[str] = []
-    for run in {run.slot[:3]: run for run in runs}.values():
+    for run in {run.cell: run for run in runs}.values():
         try:
             prepare(matrix, run)
         except WorkloadError as error:

@@ -34,10 +34,18 @@ def plan_document(matrix: Matrix, data: Path) -> dict[str, Any]:
     states = coverage.states(shown, records, _quarantined(folder))
     left = [run for run, state in states.items() if state in ("missing", "retry")]
     return {
-        "runs": [asdict(run) | {"state": state} for run, state in states.items()],
+        "runs": [_planned(run) | {"state": state} for run, state in states.items()],
         "estimate_seconds": estimate(matrix, records, left),
         "pauses_seconds": round(pauses(matrix, records, len(left)), 1),
     }
+
+
+def _planned(run: PlannedRun) -> dict[str, Any]:
+    """A run of the plan as data; it has a machine only where the campaign is repeated on each."""
+    fields = asdict(run)
+    if run.machine is None:
+        del fields["machine"]
+    return fields
 
 
 def estimate(
@@ -53,7 +61,7 @@ def estimate(
             of_workload[record.workload].append(record.duration_seconds)
     total = pauses(matrix, records, len(left))
     for run in left:
-        known = of_cell[run.slot[:3]] or of_workload[run.workload]
+        known = of_cell[run.cell] or of_workload[run.workload]
         if not known:
             return None
         total += fmean(known)
@@ -85,8 +93,9 @@ def plan_lines(matrix: Matrix, data: Path) -> list[str]:
     ]
     for run in document["runs"]:
         cell = f"{run['model']}/{run['environment']}/{run['workload']}"
+        machine = f"  machine {run['machine']}" if "machine" in run else ""
         lines.append(
-            f"{run['position']:5d}  {cell}  iteration {run['iteration']}  {run['state']}"
+            f"{run['position']:5d}  {cell}  iteration {run['iteration']}{machine}  {run['state']}"
         )
     left = sum(1 for run in document["runs"] if run["state"] in ("missing", "retry"))
     lines.append(

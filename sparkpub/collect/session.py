@@ -1,7 +1,7 @@
 """The loop: what is missing is measured, each run is committed, and everything survives an end at any instant."""
 
 import statistics
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -87,7 +87,7 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
 
         records = known_records(folder)
         refuse_another_campaign(shown, records, folder)
-        wanted = [run for run in plan(matrix) if choice.wants(run)]
+        wanted = [run for run in plan(matrix, _here(matrix)) if choice.wants(run)]
         given_up: frozenset[str] = frozenset()
         if choice.retry_failed:
             given_up = _failed_before(shown, records, wanted)
@@ -143,17 +143,35 @@ def missing(
     shown: Matrix, records: Sequence[Record], runs: Sequence[PlannedRun]
 ) -> list[PlannedRun]:
     """Those of the runs that are still to do."""
-    states = coverage.states(shown, records)
-    return [run for run in runs if states[run] in ("missing", "retry")]
+    found = states(shown, records, runs)
+    return [run for run in runs if found[run] in ("missing", "retry")]
+
+
+def states(
+    shown: Matrix, records: Sequence[Record], runs: Sequence[PlannedRun]
+) -> Mapping[PlannedRun, coverage.State]:
+    """The state of every run of the plan that these runs are of."""
+    machines = sorted({run.machine for run in runs if run.machine is not None})
+    return coverage.states(shown, records, machines=machines)
+
+
+def _here(matrix: Matrix) -> list[str]:
+    """The machines for which a collector on this one plans: itself, where the campaign is repeated on each."""
+    own = inventory.machine_id() if matrix.machines == "replicate" else None
+    return [] if own is None else [own]
 
 
 def _failed_before(
     shown: Matrix, records: Sequence[Record], runs: Sequence[PlannedRun]
 ) -> frozenset[str]:
     """Ids of the runs whose failures used up the retries of their slot."""
-    states = coverage.states(shown, records)
-    slots = {run.slot for run in runs if states[run] == "failed"}
-    return frozenset(record.run_id for record in records if _slot(record) in slots)
+    found = states(shown, records, runs)
+    given_up = [run for run in runs if found[run] == "failed"]
+    return frozenset(
+        record.run_id
+        for record in records
+        if any(attempted(record, run) for run in given_up)
+    )
 
 
 def _without(records: Sequence[Record], ids: Collection[str]) -> list[Record]:
@@ -190,9 +208,9 @@ class Session:
             self.bench.progress.line(line)
         counted = _without(self.records, self.given_up)
         left = len(missing(self.bench.public, counted, wanted))
-        states = coverage.states(self.bench.public, counted)
+        found = states(self.bench.public, counted, wanted)
         lacking = sum(
-            1 for run in wanted if states[run] in ("missing", "retry", "failed")
+            1 for run in wanted if found[run] in ("missing", "retry", "failed")
         )
         stopped = None
         if self.bench.interruption.finish:
@@ -258,12 +276,12 @@ class Session:
         attempt = 1 + sum(
             1
             for record in self.records
-            if _slot(record) == run.slot and record.repeat_of == repeat_of
+            if attempted(record, run) and record.repeat_of == repeat_of
         )
         took = [
             seconds
             for record in self.records
-            if record.cell == run.slot[:3] and (seconds := record.duration_seconds)
+            if record.cell == run.cell and (seconds := record.duration_seconds)
         ]
         return prepare(
             self.bench.matrix,
@@ -339,9 +357,11 @@ class Session:
 
     def _repeat(self, wish: Outliers, wanted: Sequence[PlannedRun]) -> None:
         """Runs that stand out in a finished cell, as often again as the matrix wishes."""
-        planned = {run.slot: run for run in plan(self.bench.matrix)}
-        for cell in dict.fromkeys(run.slot[:3] for run in wanted):
-            of_cell = [run for run in planned.values() if run.slot[:3] == cell]
+        planned = {
+            run.slot: run for run in plan(self.bench.matrix, _here(self.bench.matrix))
+        }
+        for cell in dict.fromkeys(run.cell for run in wanted):
+            of_cell = [run for run in planned.values() if run.cell == cell]
             if any(self._to_do(run) for run in of_cell):
                 continue
             for odd in outliers(self.records, cell, wish.metric):
@@ -364,6 +384,12 @@ class Session:
             if spoken:
                 return f"; {log} ends: {spoken[-1][-_LAST_CHARACTERS:]}"
         return f"; see {log}"
+
+
+def attempted(record: Record, run: PlannedRun) -> bool:
+    """Whether a record is of a planned run, or of a repeat of it."""
+    here = run.machine is None or record.machine.id == run.machine
+    return here and _slot(record) == run.slot
 
 
 def _slot(record: Record) -> tuple[str, str, str, int]:

@@ -28,10 +28,19 @@ class CellCoverage:
     missing: int
 
 
+def machines_of(records: Iterable[Record]) -> list[str]:
+    """Ids of the machines that records name, in alphabetical order."""
+    return sorted({record.machine.id for record in records if record.machine.id})
+
+
 def states(
-    matrix: Matrix, records: Iterable[Record], quarantined: Iterable[str] = ()
+    matrix: Matrix,
+    records: Sequence[Record],
+    quarantined: Iterable[str] = (),
+    machines: Sequence[str] | None = None,
 ) -> Mapping[PlannedRun, State]:
-    """The state of every planned run.
+    """The state of every planned run. `machines` are those that repeat the campaign where the matrix says `machines:
+    replicate`: by default those that the records name.
 
     A run is done when a record of the same specification and iteration has status ok, or when its retries are
     used up (then `failed`). Repeats of outliers are not attempts. Raises CollectError where good records of another
@@ -42,7 +51,10 @@ def states(
     for record in records:
         by_cell[record.cell].append(record)
     out = frozenset(quarantined)
-    return {run: state(matrix, by_cell[run.slot[:3]], run, out) for run in plan(matrix)}
+    places = machines_of(records) if machines is None else machines
+    return {
+        run: state(matrix, by_cell[run.cell], run, out) for run in plan(matrix, places)
+    }
 
 
 def state(
@@ -71,15 +83,15 @@ def _attempts(
     fingerprint = matrix.fingerprint(run.model, run.environment, run.workload)
     attempts = []
     for record in records:
-        if record.repeat_of is not None or record.cell != run.slot[:3]:
+        if record.repeat_of is not None or record.cell != run.cell:
+            continue
+        if run.machine is not None and record.machine.id != run.machine:
             continue
         same = record.specification in (None, fingerprint)
         if not same and record.status == "ok":
             what = f"run {record.run_id} was measured with another specification of this cell"
             remedy = "give the changed cell or the campaign a new name"
-            raise CollectError(
-                what, where=f"cell {'/'.join(run.slot[:3])}", remedy=remedy
-            )
+            raise CollectError(what, where=f"cell {'/'.join(run.cell)}", remedy=remedy)
         if same and record.iteration == run.iteration:
             attempts.append(record)
     return attempts
@@ -88,10 +100,10 @@ def _attempts(
 def by_cell(
     matrix: Matrix, records: Sequence[Record], quarantined: Iterable[str] = ()
 ) -> list[CellCoverage]:
-    """Coverage of every cell, in the order of the matrix."""
+    """Coverage of every cell, in the order of the matrix; where each machine repeats the campaign, over all of them."""
     counts: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for run, found in states(matrix, records, quarantined).items():
-        counts[run.slot[:3]]["missing" if found == "retry" else found] += 1
+        counts[run.cell]["missing" if found == "retry" else found] += 1
     return [
         CellCoverage(
             *cell,

@@ -22,6 +22,7 @@ from sparkpub.record.record import Architecture, Declared, Key, MetricName, Titl
 from sparkpub.record.store import canonical_json
 
 Order = Literal["interleaved", "random", "blocked"]
+Machines = Literal["split", "replicate"]
 Percent = Annotated[float, Field(ge=0, le=100)]
 
 
@@ -104,6 +105,9 @@ class Matrix(Declared):
     baseline: Key | None = None
     iterations: Annotated[int, Field(ge=1, le=10000)] = 10
     order: Order = "interleaved"
+    machines: Machines = "split"
+    """What several machines do with the plan: `split` measures each model on one of them, which is faster;
+    `replicate` has each of them measure everything, which shows whether a finding replicates."""
     seed: int = 42
     exclude: tuple[Exclusion, ...] = ()
     gates: Gates = Gates()

@@ -1,6 +1,7 @@
 """The order in which the runs of a matrix are measured."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sparkpub.plan.matrix import Matrix
@@ -11,22 +12,41 @@ Slot = tuple[str, str, str, int]
 
 @dataclass(frozen=True, order=True)
 class PlannedRun:
-    """One run in the order of the plan; `position` is 0-based."""
+    """One run in the order of the plan; `position` is 0-based.
+
+    `machine` is the id of the machine that has to measure it where the campaign is repeated on each machine, and None
+    where any machine may. Every machine has the same positions: it takes the plan in the same order.
+    """
 
     position: int
     model: str
     environment: str
     workload: str
     iteration: int
+    machine: str | None = None
 
     @property
     def slot(self) -> Slot:
         """(model, environment, workload, iteration)."""
         return (self.model, self.environment, self.workload, self.iteration)
 
+    @property
+    def cell(self) -> tuple[str, str, str]:
+        """(model, environment, workload)."""
+        return (self.model, self.environment, self.workload)
 
-def plan(matrix: Matrix) -> tuple[PlannedRun, ...]:
+    @property
+    def block(self) -> tuple[str, str | None]:
+        """(model, machine): the runs that one machine measures whole. Environments are compared, and the points of a
+        sweep drawn, within a model: none of that may differ by the machine."""
+        return (self.model, self.machine)
+
+
+def plan(matrix: Matrix, machines: Sequence[str] = ()) -> tuple[PlannedRun, ...]:
     """Every run of the matrix in the order it shall run.
+
+    With `machines: replicate` the whole of it once for each of the `machines` (ids as in a record); where none is
+    known yet, and with `machines: split`, once for whichever machine measures.
 
     Unless runs are blocked, the order of environments is reversed in every second iteration, so that whatever drifts
     with time falls on each environment alike. A random order shuffles runs, or, where a server lives for several runs,
@@ -37,7 +57,14 @@ def plan(matrix: Matrix) -> tuple[PlannedRun, ...]:
     )
     if matrix.order == "random":
         slots = _shuffled(slots, matrix)
-    return tuple(PlannedRun(position, *slot) for position, slot in enumerate(slots))
+    places: Sequence[str | None] = (None,)
+    if matrix.machines == "replicate" and machines:
+        places = machines
+    runs = []
+    for machine in places:
+        for position, slot in enumerate(slots):
+            runs.append(PlannedRun(position, *slot, machine=machine))
+    return tuple(runs)
 
 
 def _cell_by_cell(matrix: Matrix) -> list[Slot]:

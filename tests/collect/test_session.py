@@ -192,6 +192,21 @@ def test_the_exit_status_is_1_while_a_planned_run_has_no_good_record(
     )
 
 
+def test_a_replicated_campaign_is_measured_here_whatever_another_machine_has(
+    tmp_path: Path,
+) -> None:
+    matrix = a_matrix(machines="replicate", iterations=1)
+    assert run(matrix, tmp_path).measured == 1
+    assert run(matrix, tmp_path).measured == 0
+    (first,) = (tmp_path / "small").glob("native*Z.json")
+    document = json.loads(first.read_text())
+    document["machine"]["id"] = "another"
+    first.write_text(json.dumps(document))
+    outcome = run(matrix, tmp_path)
+    assert (outcome.measured, outcome.lacking) == (1, 0)
+    assert [record.plan.attempt for record in records(tmp_path)] == [1, 1]
+
+
 def test_a_run_left_for_later_is_no_success(tmp_path: Path) -> None:
     assert run(a_matrix(), tmp_path, max_runs=1).exit_code == 1
     assert (

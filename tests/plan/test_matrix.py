@@ -16,6 +16,7 @@ from sparkpub.plan.workloads import WORKLOADS, WorkloadOptions
 from sparkpub.plan.workloads.vllm_bench import VllmBenchOptions
 from sparkpub.record.errors import CollectError, MatrixError
 from sparkpub.record.metrics import METRICS
+from sparkpub.record.record import Machine, Record
 from tests.building import a_record
 
 
@@ -406,6 +407,59 @@ def test_coverage_counts_slots_not_records() -> None:
     ]
     cell = by_cell(matrix, records)[0]  # type: ignore[arg-type]
     assert (cell.planned, cell.done, cell.failed, cell.missing) == (3, 1, 1, 1)
+
+
+def test_replication_plans_the_whole_campaign_on_each_machine() -> None:
+    matrix = a_matrix(iterations=1, machines="replicate")
+    runs = plan(matrix, ["one", "two"])
+    assert [(run.machine, run.position) for run in runs] == [
+        *(("one", position) for position in range(4)),
+        *(("two", position) for position in range(4)),
+    ]
+    assert [run.slot for run in runs[:4]] == [run.slot for run in runs[4:]]
+    assert len({run.block for run in runs}) == 2 * 2  # models times machines
+    assert {run.machine for run in plan(matrix)} == {None}
+
+
+def test_split_plans_the_campaign_once_whatever_machines_there_are() -> None:
+    matrix = a_matrix(iterations=1)
+    assert plan(matrix, ["one", "two"]) == plan(matrix)
+    assert {run.block for run in plan(matrix)} == {("a", None), ("b", None)}
+
+
+def measured_on(matrix: Matrix, machine: str | None, **fields: Any) -> Record:
+    cell = ("a", "native", "w")
+    return a_record(
+        model="a",
+        specification=matrix.fingerprint(*cell),
+        machine=Machine(id=machine),
+        **fields,
+    )
+
+
+def test_replication_asks_for_a_run_of_every_machine() -> None:
+    matrix = a_matrix(machines="replicate", iterations=1)
+    records = [measured_on(matrix, "one")]
+    found = {
+        run.machine: state
+        for run, state in states(matrix, records, machines=["one", "two"]).items()
+        if run.cell == ("a", "native", "w")
+    }
+    assert found == {"one": "done", "two": "missing"}
+    cell = by_cell(matrix, [*records, measured_on(matrix, "two")])[0]
+    assert (cell.planned, cell.done) == (2, 2)
+
+
+def test_a_split_campaign_takes_a_run_of_any_machine() -> None:
+    matrix = a_matrix(iterations=1)
+    cell = by_cell(matrix, [measured_on(matrix, "two")])[0]
+    assert (cell.planned, cell.done) == (1, 1)
+
+
+def test_a_run_of_a_machine_without_an_id_counts_for_whichever_there_is() -> None:
+    matrix = a_matrix(machines="replicate", iterations=1)
+    cell = by_cell(matrix, [measured_on(matrix, None)])[0]
+    assert (cell.planned, cell.done) == (1, 1)
 
 
 def test_an_interruption_uses_up_no_retry() -> None:

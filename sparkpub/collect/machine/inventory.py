@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sparkpub.collect.machine import cgroup, controls, proc
+from sparkpub.collect.machine import cgroup, controls, nvml, proc
 from sparkpub.collect.machine.nvml import Gpus
 from sparkpub.record import catalogue
 from sparkpub.record.metrics import GIB
@@ -22,8 +22,8 @@ Converted = TypeVar("Converted")
 def facts(gpus: Gpus | None, controlled: Sequence[Gate] = ()) -> Machine:
     """Everything the machine says about itself, null where it says nothing; `controlled` is what was set on it."""
     cards = _cards(gpus)
-    nvml = None if gpus is None else gpus.nvml
-    cuda = None if nvml is None else _asked(nvml, "nvmlSystemGetCudaDriverVersion")
+    driver = None if gpus is None else gpus.nvml
+    cuda = None if driver is None else _asked(driver, "nvmlSystemGetCudaDriverVersion")
     return Machine(
         id=_hidden(_first_line("/etc/machine-id"), *(card.id or "" for card in cards)),
         kind=_kind(cards),
@@ -35,7 +35,7 @@ def facts(gpus: Gpus | None, controlled: Sequence[Gate] = ()) -> Machine:
         memory_total_gib=round(proc.meminfo()["MemTotal"], 3),
         unified_memory=None if gpus is None else gpus.memory_used() is None,
         gpus=cards,
-        driver=None if nvml is None else _asked(nvml, "nvmlSystemGetDriverVersion"),
+        driver=None if driver is None else _asked(driver, "nvmlSystemGetDriverVersion"),
         cuda_driver=_of(
             cuda, lambda version: f"{version // 1000}.{version % 1000 // 10}"
         ),
@@ -44,6 +44,12 @@ def facts(gpus: Gpus | None, controlled: Sequence[Gate] = ()) -> Machine:
         power_mode=controls.power_mode(),
         clocks_locked_mhz=_locked_clock(controlled),
     )
+
+
+def machine_id() -> str | None:
+    """The stable name of this machine in records, as `facts` gives it."""
+    with nvml.opened() as (gpus, _):
+        return facts(gpus).id
 
 
 def _kind(cards: Sequence[Gpu]) -> str | None:
