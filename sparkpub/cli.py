@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from click.shell_completion import CompletionItem
@@ -19,6 +19,9 @@ from sparkpub.record import outside
 from sparkpub.record.errors import SparkpubError, UsageError
 from sparkpub.record.settings import tool_table
 from sparkpub.record.store import DEFAULT_DATA, write_atomic
+
+if TYPE_CHECKING:
+    from sparkpub.review.checks import Review
 
 _PATH, _FOLDER = click.Path(path_type=Path), click.Path(path_type=Path, file_okay=False)
 _PRESENT = click.Path(path_type=Path, exists=True, file_okay=False)
@@ -427,7 +430,7 @@ def import_(
     sys.exit(1 if outcome.refused else 0)
 
 
-# -- reviewing: check, stats, claims, values, quarantine ---------------------------------------------------
+# -- reviewing: check, changes, stats, claims, values, quarantine ---------------------------------------------------
 
 
 @cli.command()
@@ -468,23 +471,53 @@ def check(
 
     Example: sparkpub check --fail-on warning
     """
-    from sparkpub.review.checks import reviewing
+    from sparkpub.review.checks import annotations, reviewing
+
+    if sources is None and data == DEFAULT_DATA and _SITE.is_dir():
+        sources = _SITE
+    try:
+        found = _reviewed(data, sources, deep)
+    except SparkpubError as error:
+        if github:
+            _print(False, list, partial(annotations.of_error, error))
+        raise
+    text = annotations.of_review if github else reviewing.as_text
+    _print(as_json, lambda: json.loads(reviewing.as_json(found)), partial(text, found))
+    sys.exit(1 if found.unacknowledged(fail_on) else 0)
+
+
+def _reviewed(data: Path, sources: Path | None, deep: bool) -> "Review":
+    """The review of a data folder, and of the pages in `sources` where they are given."""
+    from sparkpub.review.checks import review
     from sparkpub.review.dataset import load
     from sparkpub.review.workers import load_known
 
     read = load if deep else load_known
     dataset = read(data, skip=lambda _: None)
-    if sources is None and data == DEFAULT_DATA and _SITE.is_dir():
-        sources = _SITE
     if sources is None:
-        found = reviewing.review(dataset)
-    else:
-        from sparkpub.site.build import SiteOptions, proofread
+        return review(dataset)
+    from sparkpub.site.build import SiteOptions, proofread
 
-        found = proofread(dataset, SiteOptions(sources))
-    text = reviewing.as_annotations if github else reviewing.as_text
-    _print(as_json, lambda: json.loads(reviewing.as_json(found)), partial(text, found))
-    sys.exit(1 if found.unacknowledged(fail_on) else 0)
+    return proofread(dataset, SiteOptions(sources))
+
+
+@cli.command()
+@click.argument("base", metavar="BASE", type=_PRESENT)
+@_DIR
+@_JSON
+@click.option(
+    "--markdown", is_flag=True, help="Print Markdown, for the summary of a workflow."
+)
+def changes(base: Path, data: Path, as_json: bool, markdown: bool) -> None:
+    """What DIR changes against the data folder BASE: runs, coverage, findings, cells and verdicts.
+
+    Example: sparkpub changes ../main/data/comprehensive
+    """
+    from sparkpub.review import against_base
+
+    found = against_base.changes(base, data)
+    told = against_base.as_markdown if markdown else against_base.as_text
+    _print(as_json, found.document, partial(told, found))
 
 
 @cli.command()

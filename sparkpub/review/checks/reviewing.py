@@ -8,7 +8,6 @@ from functools import cached_property, partial
 from typing import TypeVar
 
 from sparkpub.record.campaign import Acknowledgement
-from sparkpub.record.store import CAMPAIGN_FILE
 from sparkpub.review.checks.check import Check, Run
 from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
 from sparkpub.review.checks.integrity import damaged
@@ -17,7 +16,6 @@ from sparkpub.review.checks.view import View, label
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.frame import Frame
 
-_LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 _NAMES: dict[Severity, str] = {
     "error": "errors",
     "warning": "warnings",
@@ -240,37 +238,3 @@ def as_text(review: Review) -> Iterator[str]:
         f"{severities.count(severity)} {name}" for severity, name in _NAMES.items()
     )
     yield f"{len(review.dataset.runs)} runs, {len(review.excluded)} excluded: {counts}"
-
-
-def as_annotations(review: Review) -> Iterator[str]:
-    """Workflow commands that GitHub shows beside the file concerned; acknowledged findings become notices."""
-    for finding in review.findings:
-        level = (
-            "notice" if review.acknowledgement(finding) else _LEVELS[finding.severity]
-        )
-        properties = (
-            f"file={_property(_file(review, finding))},title={_property(finding.check)}"
-        )
-        if "line" in finding.evidence and isinstance(finding.evidence["line"], int):
-            properties += f",line={finding.evidence['line']}"
-        yield f"::{level} {properties}::{_data(finding.message)}"
-
-
-def _file(review: Review, finding: Finding) -> str:
-    """The file a finding is about: a page, a record, else the campaign's file."""
-    if "file" in finding.evidence and finding.run is None:
-        return str(finding.evidence["file"])
-    run, data = (
-        review.dataset.by_id.get(finding.run or ""),
-        review.dataset.campaigns.get(finding.campaign),
-    )
-    folder = review.dataset.folder / finding.campaign if data is None else data.folder
-    return str(folder / CAMPAIGN_FILE if run is None else run.path)
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")

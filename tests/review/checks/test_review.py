@@ -152,17 +152,6 @@ def test_check_fails_at_the_threshold_asked_for(tmp_path: Path) -> None:
     )
 
 
-def test_annotations_name_the_file_and_cannot_be_broken_out_of(tmp_path: Path) -> None:
-    run = hot(tmp_path)
-    done = CliRunner().invoke(cli, ["check", str(tmp_path), "--github"])
-    (line,) = [
-        line for line in done.output.splitlines() if "title=thermal-gate" in line
-    ]
-    assert line.startswith(f"::warning file={tmp_path}/clean/native_dense_w_iter04_")
-    assert ",title=thermal-gate::Iteration 4 of dense/native/w started hot" in line
-    assert run.run_id not in line.split("::")[1]
-
-
 @pytest.mark.parametrize(
     ("cell", "known"),
     [

@@ -1,0 +1,510 @@
+"""What a change of the data does to the results: runs, coverage, findings, cells and verdicts against a base.
+
+Made for pull requests that add records. Both sides are data folders: nothing of either is run, and git is not needed.
+A campaign whose files are the same on both sides cannot change a result, so it is neither reviewed nor listed.
+"""
+
+import filecmp
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from sparkpub.plan import coverage
+from sparkpub.record import outside
+from sparkpub.record.errors import CollectError
+from sparkpub.record.metrics import METRICS, Metric
+from sparkpub.record.store import campaign_folders
+from sparkpub.record.text import counted
+from sparkpub.review.checks import Finding, Review, review
+from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.summary import (
+    CellStatistic,
+    ComparisonRow,
+    Statistics,
+    statistics,
+)
+from sparkpub.review.workers import load_known
+
+State = Literal["added", "changed", "removed", "unreadable"]
+MOST_ROWS = 50
+"""Rows of one table in Markdown: GitHub shows a summary of at most 1 MiB, and nobody reads more."""
+_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
+"""ASCII punctuation: Markdown takes each of its signs as it stands behind a backslash (CommonMark, section 2.4)."""
+
+
+@dataclass(frozen=True)
+class CampaignCounts:
+    """How much of a campaign there is on one side. `planned` and `done` are None where no matrix says it."""
+
+    runs: int
+    counted: int
+    planned: int | None
+    done: int | None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The mean of one metric of a cell over `n` runs."""
+
+    n: int
+    mean: float
+
+
+@dataclass(frozen=True)
+class CellChange:
+    """One metric of one cell whose figure is not the same on both sides; None where a side has none."""
+
+    campaign: str
+    model: str
+    environment: str
+    workload: str
+    metric: str
+    unit: str
+    primary: bool
+    before: Figure | None
+    after: Figure | None
+
+
+@dataclass(frozen=True)
+class VerdictChange:
+    """One comparison whose verdict is not the same on both sides; None where a side has none."""
+
+    campaign: str
+    model: str
+    workload: str
+    metric: str
+    baseline: str
+    candidate: str
+    primary: bool
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True)
+class CampaignChange:
+    """One campaign with a file that is not the same on both sides. Runs are named by id.
+
+    `altered` runs are on both sides with another record: a published figure may have been changed by hand.
+    `decisions` are entries of campaign.json that are new or gone: acknowledgements and quarantines, in words.
+    """
+
+    campaign: str
+    state: State
+    before: CampaignCounts | None
+    after: CampaignCounts | None
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    altered: tuple[str, ...]
+    decisions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What differs between a base and another data folder."""
+
+    campaigns: tuple[CampaignChange, ...]
+    found: tuple[Finding, ...]
+    """Findings that the base does not have."""
+    gone: tuple[Finding, ...]
+    cells: tuple[CellChange, ...]
+    verdicts: tuple[VerdictChange, ...]
+
+    def document(self) -> dict[str, Any]:
+        """As `sparkpub changes --json` prints it."""
+        return {
+            "campaigns": [asdict(item) for item in self.campaigns],
+            "findings": {
+                "new": [finding.document() for finding in self.found],
+                "gone": [finding.document() for finding in self.gone],
+            },
+            "cells": [asdict(item) for item in self.cells],
+            "verdicts": [asdict(item) for item in self.verdicts],
+        }
+
+
+# -- finding out -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The campaigns of one side that are not the same on the other, with what they show."""
+
+    folder: Path
+    dataset: Dataset
+    review: Review
+    figures: Statistics
+
+
+def changes(base: Path, data: Path) -> Changes:
+    """What is different in the data folder `data` from the data folder `base`.
+
+    Damaged records are findings. Raises UsageError where a folder is missing, and MatrixError for a campaign whose
+    matrix cannot be read.
+    """
+    names = _differing(base, data)
+    before, after = _side(base, names), _side(data, names)
+    found, gone = _new_and_gone(before.review.findings, after.review.findings)
+    return Changes(
+        campaigns=tuple(_campaign(name, before, after) for name in names),
+        found=found,
+        gone=gone,
+        cells=tuple(_cells(before.figures.cells, after.figures.cells)),
+        verdicts=tuple(
+            _verdicts(before.figures.comparisons, after.figures.comparisons)
+        ),
+    )
+
+
+def _differing(base: Path, data: Path) -> list[str]:
+    """The names of the campaigns of which any file differs, is new or is gone."""
+    names = {folder.name for root in (base, data) for folder in campaign_folders(root)}
+    return sorted(name for name in names if not _same(base / name, data / name))
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two folders hold the same ordinary files, byte for byte."""
+    if not (one.is_dir() and other.is_dir()):
+        return False
+    names = sorted(path.name for path in one.iterdir())
+    if names != sorted(path.name for path in other.iterdir()):
+        return False
+    return all(filecmp.cmp(one / name, other / name, shallow=False) for name in names)
+
+
+def _side(folder: Path, names: Sequence[str]) -> _Side:
+    """The named campaigns of a folder. All of it is loaded, since a run may stand in two campaigns."""
+    whole = load_known(folder, skip=lambda _: None)
+    campaigns = {name: data for name, data in whole.campaigns.items() if name in names}
+    dataset = Dataset(folder, campaigns, whole.skipped)
+    found = review(dataset)
+    return _Side(folder, dataset, found, statistics(dataset, found.frames))
+
+
+def _campaign(name: str, before: _Side, after: _Side) -> CampaignChange:
+    old, new = _run_digests(name, before), _run_digests(name, after)
+    shared = old.keys() & new.keys()
+    return CampaignChange(
+        campaign=name,
+        state=_state(name, before, after),
+        before=_counts(name, before),
+        after=_counts(name, after),
+        added=tuple(run for run in new if run not in shared),
+        removed=tuple(run for run in old if run not in shared),
+        altered=tuple(run for run in new if run in shared and old[run] != new[run]),
+        decisions=tuple(_decisions(name, before, after)),
+    )
+
+
+def _state(name: str, before: _Side, after: _Side) -> State:
+    if name not in after.dataset.campaigns:
+        there = (after.folder / name).is_dir()
+        return "unreadable" if there else "removed"
+    if name not in before.dataset.campaigns:
+        return "added"
+    return "changed"
+
+
+def _run_digests(name: str, side: _Side) -> Mapping[str, str]:
+    """Run id to the SHA-256 of its record, in the order in which they ran."""
+    data = side.dataset.campaigns.get(name)
+    if data is None:
+        return {}
+    return {stored.run_id: stored.sha256 for stored in data.runs}
+
+
+def _counts(name: str, side: _Side) -> CampaignCounts | None:
+    data = side.dataset.campaigns.get(name)
+    if data is None:
+        return None
+    left_out = sum(stored.run_id in side.review.excluded for stored in data.runs)
+    planned, done = _coverage(data)
+    return CampaignCounts(len(data.runs), len(data.runs) - left_out, planned, done)
+
+
+def _coverage(data: CampaignData) -> tuple[int | None, int | None]:
+    """Runs that the matrix plans, and those that are done; None where it does not fit the records either."""
+    if data.matrix is None:
+        return None, None
+    try:
+        cells = coverage.by_cell(data.matrix, data.records, data.quarantined)
+    except CollectError:
+        return None, None
+    return sum(cell.planned for cell in cells), sum(cell.done for cell in cells)
+
+
+def _decisions(name: str, before: _Side, after: _Side) -> Iterator[str]:
+    """Entries of campaign.json by which people decided something, on one side only."""
+    old, new = _decided(name, before), _decided(name, after)
+    for entry in new:
+        if entry not in old:
+            yield f"new: {entry}"
+    for entry in old:
+        if entry not in new:
+            yield f"gone: {entry}"
+
+
+def _decided(name: str, side: _Side) -> list[str]:
+    data = side.dataset.campaigns.get(name)
+    if data is None:
+        return []
+    acknowledged = [
+        f"{item.check} acknowledged for {item.cell or 'the campaign'}: {item.reason}"
+        for item in data.info.acknowledged
+    ]
+    quarantined = [
+        f"{item.run} quarantined: {item.reason}" for item in data.info.quarantined
+    ]
+    return acknowledged + quarantined
+
+
+def _new_and_gone(
+    before: Sequence[Finding], after: Sequence[Finding]
+) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    old = {_identity(finding) for finding in before}
+    new = {_identity(finding) for finding in after}
+    found = tuple(finding for finding in after if _identity(finding) not in old)
+    gone = tuple(finding for finding in before if _identity(finding) not in new)
+    return found, gone
+
+
+def _identity(finding: Finding) -> tuple[str | None, ...]:
+    """What makes two findings the same; evidence may name other files."""
+    return (
+        finding.check,
+        finding.severity,
+        finding.campaign,
+        finding.cell,
+        finding.run,
+        finding.message,
+    )
+
+
+def _cells(
+    before: Iterable[CellStatistic], after: Iterable[CellStatistic]
+) -> Iterator[CellChange]:
+    for old, new in _pairs(before, after, _cell_key):
+        sides = _figure(old), _figure(new)
+        row = new or old
+        if row is not None and sides[0] != sides[1]:
+            yield CellChange(
+                campaign=row.campaign,
+                model=row.model,
+                environment=row.environment,
+                workload=row.workload,
+                metric=row.metric,
+                unit=row.unit,
+                primary=row.family == "primary",
+                before=sides[0],
+                after=sides[1],
+            )
+
+
+def _cell_key(row: CellStatistic) -> tuple[str, ...]:
+    return row.campaign, row.model, row.environment, row.workload, row.metric
+
+
+def _figure(row: CellStatistic | None) -> Figure | None:
+    return None if row is None else Figure(row.n, row.mean)
+
+
+def _verdicts(
+    before: Iterable[ComparisonRow], after: Iterable[ComparisonRow]
+) -> Iterator[VerdictChange]:
+    for old, new in _pairs(before, after, _comparison_key):
+        words = _word(old), _word(new)
+        row = new or old
+        if row is not None and words[0] != words[1]:
+            yield VerdictChange(
+                campaign=row.campaign,
+                model=row.model,
+                workload=row.workload,
+                metric=row.metric,
+                baseline=row.baseline,
+                candidate=row.candidate,
+                primary=row.family == "primary",
+                before=words[0],
+                after=words[1],
+            )
+
+
+def _comparison_key(row: ComparisonRow) -> tuple[str, ...]:
+    sides = (row.baseline, row.candidate)
+    return row.campaign, row.model, row.workload, row.metric, *sides
+
+
+def _word(row: ComparisonRow | None) -> str | None:
+    return None if row is None else row.verdict
+
+
+Item = TypeVar("Item")
+
+
+def _pairs(
+    before: Iterable[Item],
+    after: Iterable[Item],
+    key: Callable[[Item], tuple[str, ...]],
+) -> Iterator[tuple[Item | None, Item | None]]:
+    """Rows of both sides that are about the same, in the order of `after`; then those that only `before` has."""
+    old = {key(row): row for row in before}
+    new = {key(row): row for row in after}
+    for name, row in new.items():
+        yield old.get(name), row
+    for name, row in old.items():
+        if name not in new:
+            yield row, None
+
+
+# -- saying it ---------------------------------------------------------------------------------------------
+
+
+def as_text(found: Changes) -> Iterator[str]:
+    """Lines for a terminal."""
+    if not found.campaigns:
+        yield "no campaign differs from the base"
+    for item in found.campaigns:
+        yield f"{item.campaign}: {item.state}, {_runs(item)}"
+        for entry in item.decisions:
+            yield f"  {entry}"
+    for word, findings in (("new", found.found), ("gone", found.gone)):
+        for finding in findings:
+            where = f"{finding.check} {finding.where}"
+            yield f"{word:<5}{finding.severity:<8} {where}: {finding.message}"
+    for cell in found.cells:
+        yield f"{_cell_name(cell)} {cell.metric}: {_shift(cell)}"
+    for row in found.verdicts:
+        yield f"{_comparison_name(row)} {row.metric}: {_turn(row)}"
+
+
+def as_markdown(found: Changes) -> Iterator[str]:
+    """Markdown for the summary of a GitHub workflow. Text from the data cannot become markup, a link or a mention."""
+    yield "## What this changes"
+    yield ""
+    if not found.campaigns:
+        yield "No campaign differs from the base."
+        return
+    yield from _table(
+        ["Campaign", "", "Runs", "Coverage"],
+        [_campaign_row(item) for item in found.campaigns],
+    )
+    yield from _touched(found)
+    decisions = [
+        (item.campaign, text) for item in found.campaigns for text in item.decisions
+    ]
+    yield from _titled("Decisions in campaign.json", ["Campaign", "Entry"], decisions)
+    for title, findings in (("New", found.found), ("Resolved", found.gone)):
+        rows = [_finding_row(finding) for finding in findings]
+        yield from _titled(f"{title} findings", ["", "Check", "Where", "Finding"], rows)
+    primary = [cell for cell in found.cells if cell.primary]
+    # What readers know already comes first.
+    primary.sort(key=lambda cell: cell.before is None)
+    yield from _titled(
+        "Cells (primary metrics)",
+        ["Cell", "Metric", "Mean and runs"],
+        [[_cell_name(cell), cell.metric, _shift(cell)] for cell in primary],
+    )
+    verdicts = [row for row in found.verdicts if row.primary]
+    yield from _titled(
+        "Verdicts (primary metrics)",
+        ["Comparison", "Metric", "Verdict"],
+        [[_comparison_name(row), row.metric, _turn(row)] for row in verdicts],
+    )
+
+
+def _touched(found: Changes) -> Iterator[str]:
+    """The records that the base has otherwise or no longer: they were published."""
+    rows = []
+    for item in found.campaigns:
+        rows += [[run, "changed in place"] for run in item.altered]
+        rows += [[run, "removed"] for run in item.removed]
+    yield from _titled("Published records touched", ["Run", ""], rows)
+
+
+def _campaign_row(item: CampaignChange) -> list[str]:
+    return [item.campaign, item.state, _runs(item), _covered(item)]
+
+
+def _runs(item: CampaignChange) -> str:
+    """`12 runs, 10 counted (2 added, 1 removed)`."""
+    here = item.after
+    told = (
+        "no run"
+        if here is None
+        else f"{counted(here.runs, 'run')}, {here.counted} counted"
+    )
+    parts = [
+        f"{len(runs)} {word}"
+        for word, runs in (
+            ("added", item.added),
+            ("removed", item.removed),
+            ("changed", item.altered),
+        )
+        if runs
+    ]
+    return f"{told} ({', '.join(parts)})" if parts else told
+
+
+def _covered(item: CampaignChange) -> str:
+    here = item.after
+    if here is None or here.planned is None:
+        return "not declared"
+    return f"{here.done} of {here.planned} planned runs"
+
+
+def _finding_row(finding: Finding) -> list[str]:
+    return [finding.severity, finding.check, finding.where, finding.message]
+
+
+def _cell_name(cell: CellChange) -> str:
+    return f"{cell.campaign} {cell.model}/{cell.environment}/{cell.workload}"
+
+
+def _comparison_name(row: VerdictChange) -> str:
+    sides = f"{row.candidate} against {row.baseline}"
+    return f"{row.campaign} {row.model}/{row.workload}, {sides}"
+
+
+def _shift(cell: CellChange) -> str:
+    """`no value → 1,508.2 tok/s (n = 3)`."""
+    metric = METRICS.get(cell.metric)
+    if metric is None:
+        metric = Metric(cell.metric, cell.unit, "neither", cell.metric, "")
+    return f"{_mean(cell.before, metric)} → {_mean(cell.after, metric)}"
+
+
+def _mean(figure: Figure | None, metric: Metric) -> str:
+    if figure is None:
+        return "no value"
+    return f"{metric.format(figure.mean)} (n = {figure.n})"
+
+
+def _turn(row: VerdictChange) -> str:
+    return f"{row.before or 'not compared'} → {row.after or 'not compared'}"
+
+
+def _titled(
+    title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]
+) -> Iterator[str]:
+    """A table below a heading with the number of its rows; nothing where there is no row."""
+    if rows:
+        yield f"### {title}: {len(rows)}"
+        yield ""
+        yield from _table(heads, rows)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield "|" + " --- |" * len(heads)
+    for row in rows[:MOST_ROWS]:
+        yield f"| {' | '.join(map(escaped, row))} |"
+    yield ""
+    if len(rows) > MOST_ROWS:
+        yield f"and {len(rows) - MOST_ROWS} more"
+        yield ""
+
+
+def escaped(text: str) -> str:
+    """Text as GitHub's Markdown shows it in one cell of a table, whatever it says."""
+    line = " ".join(outside.plain(text).split())
+    return _PUNCTUATION.sub(r"\\\g<0>", line)
