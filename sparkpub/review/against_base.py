@@ -19,12 +19,8 @@ from sparkpub.record.store import campaign_folders
 from sparkpub.record.text import counted
 from sparkpub.review.checks import Finding, Review, review
 from sparkpub.review.dataset import CampaignData, Dataset
-from sparkpub.review.summary import (
-    CellStatistic,
-    ComparisonRow,
-    Statistics,
-    statistics,
-)
+from sparkpub.review.rows import ComparisonRow
+from sparkpub.review.summary import CellStatistic, Statistics, statistics
 from sparkpub.review.workers import load_known
 
 State = Literal["added", "changed", "removed", "unreadable"]

@@ -9,7 +9,7 @@ every `check` and `stats` (0.4 s of 2 s), on measuring machines too, which do no
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Literal
@@ -23,6 +23,7 @@ from sparkpub.review.statistics.compare import Comparison, compare
 from sparkpub.review.statistics.describe import Description, describe
 from sparkpub.review.statistics.design import Declared, Sample
 from sparkpub.review.statistics.drift import Trend, trend
+from sparkpub.review.statistics.replication import describe_machines, over_machines
 
 Cell = tuple[str, str, str]
 """(model, environment, workload)."""
@@ -66,8 +67,30 @@ class Series:
 
     @cached_property
     def description(self) -> Description | None:
-        """The values described; None where there are none."""
-        return describe(self.values) if self.values else None
+        """The values described; None where there are none. Over several machines each of them counts once."""
+        if not self.values:
+            return None
+        if len(self.machines) == 1:
+            return describe(self.values)
+        return describe_machines([part.values for part in self.by_machine.values()])
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """The machines of the values, the first one used first."""
+        return tuple(dict.fromkeys(map(machine_of, self.records)))
+
+    @cached_property
+    def by_machine(self) -> Mapping[str, "Series"]:
+        """The values of each machine, the first one used first."""
+        parts: dict[str, tuple[list[Record], list[float]]] = {}
+        for record, value in zip(self.records, self.values, strict=True):
+            records, values = parts.setdefault(machine_of(record), ([], []))
+            records.append(record)
+            values.append(value)
+        return {
+            machine: Series(self.metric, tuple(records), tuple(values))
+            for machine, (records, values) in parts.items()
+        }
 
     @cached_property
     def trend(self) -> Trend:
@@ -101,11 +124,16 @@ class Group:
     cells: tuple[Cell, ...]
     include: Include = "counted"
     label: str = ""
+    machine: str | None = None
+    """The machine whose runs these are; None for those of all machines."""
 
     @cached_property
     def runs(self) -> tuple[Stored, ...]:
         """The runs, in order of time."""
-        return self.frame.runs_of(self.cells, self.include)
+        runs = self.frame.runs_of(self.cells, self.include)
+        if self.machine is None:
+            return runs
+        return tuple(run for run in runs if machine_of(run.record) == self.machine)
 
     @property
     def records(self) -> tuple[Record, ...]:
@@ -121,16 +149,23 @@ class Group:
 
     def series(self, metric: str) -> Series | None:
         """The values of a metric; None where no run has the metric."""
-        return self.frame.series(self.cells, metric, self.include)
+        if self.machine is None:
+            return self.frame.series(self.cells, metric, self.include)
+        return _series(metric, self.runs)
 
     def of_environment(self, name: str) -> "Group":
         """The part that ran in one environment."""
-        return Group(
-            self.frame,
-            tuple(cell for cell in self.cells if cell[1] == name),
-            self.include,
-            self.label,
-        )
+        cells = tuple(cell for cell in self.cells if cell[1] == name)
+        return replace(self, cells=cells)
+
+    def of_machine(self, machine: str) -> "Group":
+        """The part that ran on one machine."""
+        return replace(self, machine=machine)
+
+    @cached_property
+    def machines(self) -> tuple[str, ...]:
+        """The machines on which these runs ran, the first one used first."""
+        return tuple(dict.fromkeys(map(machine_of, self.records)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,6 +240,13 @@ class Frame:
     def counted(self) -> Mapping[Cell, tuple[Stored, ...]]:
         """The runs that enter the figures, by cell."""
         return _without(self.ran, self.doubles)
+
+    @cached_property
+    def machines(self) -> tuple[str, ...]:
+        """The machines on which the runs ran that happened properly, the first one used first."""
+        ran = [stored for runs in self.ran.values() for stored in runs]
+        ran.sort(key=lambda stored: stored.record.started.value)
+        return tuple(dict.fromkeys(machine_of(stored.record) for stored in ran))
 
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:
@@ -339,49 +381,86 @@ class Frame:
     def compared(
         self, baseline: Group, candidate: Group, metric: str, margin_percent: float
     ) -> Comparison | None:
-        """A metric of one group against another, p-values uncorrected; None where one side has no values."""
+        """A metric of one group against another, p-values uncorrected; None where one side has no values.
+
+        Where the runs are of several machines, they are compared within each machine first.
+        """
         key = (
             baseline.cells,
             baseline.include,
+            baseline.machine,
             candidate.cells,
             candidate.include,
+            candidate.machine,
             metric,
             margin_percent,
         )
         if key not in self._compared:
-            sides = baseline.series(metric), candidate.series(metric)
-            declared = self.campaign.margin_declared
-            self._compared[key] = compared(
-                *sides, margin_percent, margin_declared=declared
+            self._compared[key] = self._compare(
+                baseline, candidate, metric, margin_percent
             )
         return self._compared[key]
 
+    def _compare(
+        self, baseline: Group, candidate: Group, metric: str, margin_percent: float
+    ) -> Comparison | None:
+        one, other = baseline.series(metric), candidate.series(metric)
+        if one is None or other is None or not one.values or not other.values:
+            return None
+        machines = {*one.machines, *other.machines}
+        if len(machines) == 1:
+            return self._compare_series(one, other, margin_percent)
+        within = self.within(baseline, candidate, metric, margin_percent)
+        if not within:
+            pooled = self._compare_series(one, other, margin_percent, order="blocked")
+            return replace(pooled, machines=len(machines))
+        if len(within) == 1:
+            (found,) = within.values()
+        else:
+            about = other.metric
+            found = over_machines(
+                list(within.values()), direction=about.direction, unit=about.unit
+            )
+        given = len(one.values) + len(other.values)
+        return replace(found, left_out=given - found.n_baseline - found.n_candidate)
 
-def compared(
-    baseline: Series | None,
-    candidate: Series | None,
-    margin_percent: float,
-    *,
-    margin_declared: bool,
-) -> Comparison | None:
-    """One series against another as the order of their runs allows; None where one side has no values."""
-    if (
-        baseline is None
-        or candidate is None
-        or not baseline.values
-        or not candidate.values
-    ):
-        return None
-    metric = candidate.metric
-    return compare(
-        baseline.sample,
-        candidate.sample,
-        order=declared_order([*baseline.records, *candidate.records]),
-        margin_percent=margin_percent,
-        margin_declared=margin_declared,
-        direction=metric.direction,
-        unit=metric.unit,
-    )
+    def within(
+        self, baseline: Group, candidate: Group, metric: str, margin_percent: float
+    ) -> Mapping[str, Comparison]:
+        """The comparison within each machine on which both sides have values, by machine."""
+        found = {}
+        for machine in dict.fromkeys((*baseline.machines, *candidate.machines)):
+            sides = baseline.of_machine(machine), candidate.of_machine(machine)
+            one, other = (side.series(metric) for side in sides)
+            if one is not None and other is not None and one.values and other.values:
+                found[machine] = self._compare_series(one, other, margin_percent)
+        return found
+
+    def _compare_series(
+        self,
+        baseline: Series,
+        candidate: Series,
+        margin_percent: float,
+        order: Declared | None = None,
+    ) -> Comparison:
+        """One series against another as the order of their runs allows, or as `order` says."""
+        if order is None:
+            order = declared_order([*baseline.records, *candidate.records])
+        metric = candidate.metric
+        return compare(
+            baseline.sample,
+            candidate.sample,
+            order=order,
+            margin_percent=margin_percent,
+            margin_declared=self.campaign.margin_declared,
+            direction=metric.direction,
+            unit=metric.unit,
+        )
+
+
+def machine_of(record: Record) -> str:
+    """The id of the machine of a run, empty where nothing says which it was."""
+    return record.machine.id or ""
 
 
 def declared_order(records: Sequence[Record]) -> Declared:

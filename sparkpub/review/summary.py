@@ -19,11 +19,24 @@ from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.metrics import Metric
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.frame import Frame, Group, Series
+from sparkpub.review.replications import (
+    EffectRow,
+    Measured,
+    ReplicationRow,
+    effects,
+    replications,
+)
+from sparkpub.review.rows import (
+    ComparisonRow,
+    Family,
+    MachineRow,
+    RepeatRow,
+    Row,
+    by_family,
+)
 from sparkpub.review.statistics.compare import (
     DETECTABLE_PERCENT,
     Comparison,
-    Verdict,
-    adjust,
     compare,
     holm,
 )
@@ -38,31 +51,13 @@ from sparkpub.review.statistics.describe import (
 )
 from sparkpub.review.statistics.drift import Trend
 from sparkpub.review.statistics.pooling import pooled
-from sparkpub.review.statistics.sessions import (
-    Replication,
-    across_sessions,
-    replication,
-)
 
-Family = Literal["primary", "secondary"]
 Include = Literal["counted", "all"]
 
 MAX_CV_PERCENT, MIN_POWER, REPEAT_PERCENT = 5.0, 0.8, 5.0
 """The methodology's success criteria."""
 MEMORY_UNIT = "GiB"
 """Of metrics whose differences are pooled as they are: what an environment takes does not grow with the model."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """What every row of the statistics is about."""
-
-    campaign: str
-    model: str
-    workload: str
-    metric: str
-    unit: str
-    family: Family
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,50 +71,6 @@ class CellStatistic(Description, Row):
     runs: tuple[str, ...]
     trend: Trend | None
     trend_p_adjusted: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ComparisonRow(Comparison, Row):
-    """One metric of one model and workload: environment `candidate` against environment `baseline`."""
-
-    baseline: str
-    candidate: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class RepeatRow(Comparison, Row):
-    """One metric of one cell in `campaign` against the same cell in campaign `against`; the margin is 5 %.
-
-    `same_specification` is None where either campaign's records carry none.
-    """
-
-    against: str
-    environment: str
-    same_specification: bool | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class SessionRow(Row):
-    """One comparison of `campaign` together with the same one of `against`, in percent of the baseline.
-
-    `first_percent` and `second_percent` are the differences that either campaign found by itself; `difference_percent`
-    is their mean, whose interval holds for machines and days like these. `replication` says whether both came to one
-    verdict, `within_margin_p` is TOST's that the mean lies within the margin of `campaign`.
-    """
-
-    against: str
-    baseline: str
-    candidate: str
-    first_percent: float
-    second_percent: float
-    verdicts: tuple[Verdict, ...]
-    replication: Replication
-    difference_percent: float
-    ci95_percent: Interval | None
-    within_sd: float
-    between_sd: float | None
-    equivalence_margin_percent: float
-    within_margin_p: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +123,8 @@ class Statistics:
     comparisons: tuple[ComparisonRow, ...]
     against: str | None = None
     repeats: tuple[RepeatRow, ...] = ()
-    sessions: tuple[SessionRow, ...] = ()
+    effects: tuple[EffectRow, ...] = ()
+    replications: tuple[ReplicationRow, ...] = ()
 
     @cached_property
     def pooled(self) -> tuple[PooledRow, ...]:
@@ -214,7 +166,15 @@ class Statistics:
         }
 
 
-TABLES = ("cells", "comparisons", "pooled", "repeats", "sessions", "criteria")
+TABLES = (
+    "cells",
+    "comparisons",
+    "pooled",
+    "repeats",
+    "effects",
+    "replications",
+    "criteria",
+)
 
 
 def row_document(row: Any) -> dict[str, Any]:
@@ -276,14 +236,13 @@ def statistics(
         )
     parts = [_part(frame, include) for frame in chosen]
     used = list(chosen)
+    measured = [part.measured for part in parts]
     repeats: list[RepeatRow] = []
-    sessions: list[SessionRow] = []
     if against is not None:
         other = known[against]
         used.append(other)
         repeats = _repeats(chosen[0], other, include)
-        earlier = _part(other, include).comparisons
-        sessions = list(_sessions(parts[0].comparisons, earlier))
+        measured = [[*parts[0].measured, *_part(other, include).measured]]
     excluded: dict[str, str] = {}
     if include != "all":
         for frame in used:
@@ -296,7 +255,8 @@ def statistics(
         comparisons=tuple(row for part in parts for row in part.comparisons),
         against=against,
         repeats=tuple(repeats),
-        sessions=tuple(sessions),
+        effects=tuple(row for group in measured for row in effects(group)),
+        replications=tuple(row for group in measured for row in replications(group)),
     )
 
 
@@ -307,6 +267,17 @@ class _Part:
     cells: list[CellStatistic]
     comparisons: list[ComparisonRow]
     completeness: Criterion
+    by_machine: list[MachineRow]
+    """The comparisons within each machine; empty where there is only one."""
+    machines: tuple[str, ...]
+
+    @property
+    def measured(self) -> list[Measured]:
+        """Every comparison as one machine measured it."""
+        if len(self.machines) == 1:
+            (machine,) = self.machines
+            return [Measured(machine, row) for row in self.comparisons]
+        return [Measured(row.machine, row) for row in self.by_machine]
 
 
 def _part(frame: Frame, include: Include) -> _Part:
@@ -324,6 +295,8 @@ def _recalled(frame: Frame, include: Include, what: tuple[object, ...]) -> _Part
             _cells(frame, include),
             _comparisons(frame, include),
             _completeness(frame.campaign),
+            _by_machine(frame, include),
+            frame.machines,
         )
         memory.keep(what, _written(part))
         return part
@@ -331,6 +304,8 @@ def _recalled(frame: Frame, include: Include, what: tuple[object, ...]) -> _Part
         [_read(CellStatistic, values) for values in document["cells"]],
         [_read(ComparisonRow, values) for values in document["comparisons"]],
         _read(Criterion, document["completeness"]),
+        [_read(MachineRow, values) for values in document["by_machine"]],
+        frame.machines,
     )
 
 
@@ -340,6 +315,7 @@ def _written(part: _Part) -> dict[str, Any]:
         "cells": [_values(row) for row in part.cells],
         "comparisons": [_values(row) for row in part.comparisons],
         "completeness": _values(part.completeness),
+        "by_machine": [_values(row) for row in part.by_machine],
     }
 
 
@@ -434,25 +410,44 @@ def _cell(group: Group, series: Series) -> CellStatistic:
 
 
 def _comparisons(frame: Frame, include: Include) -> list[ComparisonRow]:
-    baseline = frame.campaign.baseline
     margin = frame.campaign.margin_percent
     rows = []
-    for group, series in _measured(frame, include):
-        ((model, environment, workload),) = group.cells
-        if environment == baseline:
-            continue
-        base = Group(frame, ((model, baseline, workload),), include)
+    for base, group, series in _compared(frame, include):
         found = frame.compared(base, group, series.metric.name, margin)
         if found is not None:
-            rows.append(
-                ComparisonRow(
-                    baseline=baseline,
-                    candidate=environment,
-                    **_about(group, series),
-                    **vars(found),
-                )
+            sides = _sides(base, group)
+            rows.append(ComparisonRow(**sides, **_about(group, series), **vars(found)))
+    return by_family(rows)
+
+
+def _by_machine(frame: Frame, include: Include) -> list[MachineRow]:
+    """The comparisons within each machine of a campaign that ran on several: each machine is a family of its own."""
+    if len(frame.machines) == 1:
+        return []
+    margin = frame.campaign.margin_percent
+    rows: dict[str, list[MachineRow]] = {machine: [] for machine in frame.machines}
+    for base, group, series in _compared(frame, include):
+        within = frame.within(base, group, series.metric.name, margin)
+        for machine, found in within.items():
+            sides = _sides(base, group)
+            about = _about(group, series)
+            rows[machine].append(
+                MachineRow(machine=machine, **sides, **about, **vars(found))
             )
-    return _by_family(rows)
+    return [row for own in rows.values() for row in by_family(own)]
+
+
+def _compared(frame: Frame, include: Include) -> Iterator[tuple[Group, Group, Series]]:
+    """Every metric of every cell that is compared: the cell of the baseline, the cell, and its values."""
+    baseline = frame.campaign.baseline
+    for group, series in _measured(frame, include):
+        ((model, environment, workload),) = group.cells
+        if environment != baseline:
+            yield Group(frame, ((model, baseline, workload),), include), group, series
+
+
+def _sides(baseline: Group, candidate: Group) -> dict[str, Any]:
+    return {"baseline": baseline.cells[0][1], "candidate": candidate.cells[0][1]}
 
 
 def _repeats(frame: Frame, against: Frame, include: Include) -> list[RepeatRow]:
@@ -485,49 +480,7 @@ def _repeats(frame: Frame, against: Frame, include: Include) -> list[RepeatRow]:
                 **vars(found),
             )
         )
-    return _by_family(rows)
-
-
-def _sessions(
-    rows: Sequence[ComparisonRow], others: Sequence[ComparisonRow]
-) -> Iterator[SessionRow]:
-    """Every comparison that two campaigns share, together."""
-
-    def key(row: ComparisonRow) -> tuple[str, ...]:
-        return row.model, row.workload, row.metric, row.baseline, row.candidate
-
-    known = {key(row): row for row in others}
-    for row in rows:
-        other = known.get(key(row))
-        if other is None:
-            continue
-        first, second = row.estimate_percent, other.estimate_percent
-        if first is None or second is None:
-            continue
-        together = across_sessions([first, second])
-        margin = row.equivalence_margin_percent
-        verdicts = (row.verdict, other.verdict)
-        yield SessionRow(
-            campaign=row.campaign,
-            against=other.campaign,
-            model=row.model,
-            workload=row.workload,
-            metric=row.metric,
-            unit=row.unit,
-            family=row.family,
-            baseline=row.baseline,
-            candidate=row.candidate,
-            first_percent=first.value,
-            second_percent=second.value,
-            verdicts=verdicts,
-            replication=replication(verdicts),
-            difference_percent=together.estimate,
-            ci95_percent=together.ci95,
-            within_sd=together.within_sd,
-            between_sd=together.between_sd,
-            equivalence_margin_percent=margin,
-            within_margin_p=together.equivalence_p(margin),
-        )
+    return by_family(rows)
 
 
 def _pooled(rows: Sequence[ComparisonRow]) -> Iterator[PooledRow]:
@@ -559,15 +512,6 @@ def _pooled(rows: Sequence[ComparisonRow]) -> Iterator[PooledRow]:
             q=together.q,
             heterogeneity_p=together.heterogeneity_p,
         )
-
-
-R = TypeVar("R", ComparisonRow, RepeatRow)
-
-
-def _by_family(rows: list[R]) -> list[R]:
-    """The rows in their own order, the primary ones with Holm's correction; the others are exploratory."""
-    primary = iter(adjust([row for row in rows if row.family == "primary"]))
-    return [next(primary) if row.family == "primary" else row for row in rows]
 
 
 def _criteria(found: Statistics) -> Iterator[Criterion]:

@@ -37,10 +37,15 @@ _COLUMNS = {
         f"campaign against model environment workload metric {_CHANGE} same_specification verdict why",
         "Repeats (campaign against campaign)",
     ),
-    "sessions": (
-        "campaign against model workload metric family candidate baseline first_percent second_percent"
-        " difference_percent ci95_percent between_sd verdicts replication",
-        "Sessions together (differences in %; the interval holds for machines and days like these)",
+    "effects": (
+        "campaign machine model workload metric candidate baseline n_baseline n_candidate effect effect_unit"
+        " ci95_effect verdict",
+        "Effects within each machine (in % of its own baseline)",
+    ),
+    "replications": (
+        "campaign campaigns machines model workload metric family candidate baseline effect effect_unit ci95_effect"
+        " verdict between_sd i2_percent q heterogeneity_p prediction95 verdicts replication why",
+        "Over machines (the interval holds for machines and days like these)",
     ),
     "criteria": (
         "campaign criterion cell metric value threshold met why",
@@ -56,10 +61,11 @@ _HEADINGS = {
     "overhead_percent": "overhead %",
     "effect_size": "g",
     "ci95_effect": "95 % interval",
-    "ci95_percent": "95 % interval",
-    "first_percent": "first %",
-    "second_percent": "second %",
-    "between_sd": "σ between",
+    "effect_unit": "unit",
+    "between_sd": "τ",
+    "i2_percent": "I² %",
+    "q": "Q",
+    "prediction95": "95 % prediction",
     "heterogeneity_p": "p of heterogeneity",
     "n_effective": "n eff.",
     "trend": "trend per run",
@@ -74,8 +80,6 @@ _SIGNED = frozenset(
         "overhead_percent",
         "effect_size",
         "effect",
-        "first_percent",
-        "second_percent",
     ]
 )
 
@@ -123,7 +127,7 @@ def _cell(row: Any, name: str) -> str:
     value = getattr(row, name)
     if name == "trend":
         return _trend(row)
-    if name == "verdicts":
+    if name in {"verdicts", "campaigns"}:
         return ", ".join(value)
     if isinstance(value, tuple):
         return " … ".join(_figure(row, name, end) for end in value)
@@ -204,7 +208,7 @@ def _flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
         column = f"{prefix}{name}"
         if isinstance(value, dict):
             flat |= _flat(value, f"{column}_")
-        elif name.startswith("ci95"):
+        elif name.startswith("ci95") or name == "prediction95":
             low, high = value or (None, None)
             flat[f"{column}_low"] = low
             flat[f"{column}_high"] = high

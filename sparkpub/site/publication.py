@@ -13,7 +13,8 @@ from sparkpub.record.store import Stored
 from sparkpub.review.checks import Finding, Review
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import CampaignData, Dataset
-from sparkpub.review.summary import CellStatistic, ComparisonRow, Statistics
+from sparkpub.review.rows import ComparisonRow
+from sparkpub.review.summary import CellStatistic, Statistics
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.pages.evidence import Published, published

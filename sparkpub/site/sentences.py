@@ -15,8 +15,9 @@ from sparkpub.record.text import (
     spread,
     with_unit,
 )
+from sparkpub.review.rows import ComparisonRow
 from sparkpub.review.statistics.describe import ALPHA
-from sparkpub.review.summary import CellStatistic, ComparisonRow, PooledRow
+from sparkpub.review.summary import CellStatistic, PooledRow
 
 MOST_NAMES = 3
 

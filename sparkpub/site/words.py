@@ -21,8 +21,9 @@ from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import STATISTICS, Quantity, Question, ask
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.frame import Frame, Group, Include
-from sparkpub.review.statistics.sessions import HERE
-from sparkpub.review.summary import ComparisonRow, Statistics
+from sparkpub.review.rows import ComparisonRow
+from sparkpub.review.statistics.replication import HERE
+from sparkpub.review.summary import Statistics
 from sparkpub.site import expressions
 from sparkpub.site.pages import reference
 from sparkpub.site.pages.reference import plain

@@ -9,7 +9,8 @@ from click.testing import CliRunner
 
 from sparkpub.cli import cli
 from sparkpub.review.dataset import load
-from sparkpub.review.summary import ComparisonRow, Statistics, statistics
+from sparkpub.review.rows import ComparisonRow
+from sparkpub.review.summary import Statistics, statistics
 
 DATA = Path(__file__).parents[2] / "data" / "comprehensive"
 SOURCE = Path(__file__).parents[3] / "shared" / "reference" / "phase1_runs.csv"

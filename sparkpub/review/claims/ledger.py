@@ -23,7 +23,7 @@ from sparkpub.review.claims.facts import FactSource
 from sparkpub.review.claims.quantities import Question
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import AXES, Frame, Group
-from sparkpub.review.statistics.sessions import HERE
+from sparkpub.review.statistics.replication import HERE
 
 if TYPE_CHECKING:
     from sparkpub.review.checks import Finding, Review

@@ -3,7 +3,7 @@
 Here stands which name means which number and in which unit. The frame selects the runs and works the number out.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
@@ -13,14 +13,14 @@ import numpy as np
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
-from sparkpub.record.text import NOT_AVAILABLE, number, p_text, with_unit
+from sparkpub.record.text import NOT_AVAILABLE, counted, number, p_text, with_unit
 from sparkpub.review.frame import Group
 from sparkpub.review.statistics import describe
 from sparkpub.review.statistics.compare import Comparison
 from sparkpub.review.statistics.describe import Interval
 from sparkpub.review.statistics.drift import least_squares
 from sparkpub.review.statistics.pooling import pooled
-from sparkpub.review.statistics.sessions import AcrossSessions, across_sessions
+from sparkpub.review.statistics.replication import Combined, combined
 
 Kind = Literal["runs", "sample", "order", "relation", "comparison"]
 Estimate = tuple[float | None, Interval | None]
@@ -86,9 +86,9 @@ class Quantity:
     n: tuple[int, ...]
     """What the answer rests on: runs of each side, or rounds where sides were compared within rounds."""
     rests_on: str = ""
-    """The same in words: `n = 7 and 6`, `6 rounds`, `2 sessions: 6 rounds; 10 rounds`."""
+    """The same in words: `n = 7 and 6`, `6 rounds`, `2 machines: 6 rounds; 10 rounds`."""
     sessions: int = 1
-    """Campaigns that the answer is combined from."""
+    """Machines, or campaigns on one machine, that the answer is combined from."""
 
     @property
     def df(self) -> int:
@@ -484,7 +484,11 @@ def ask(name: str, question: Question) -> Quantity:
     n, rests_on = _basis(statistic, question)
     metric = None if series is None else series.metric
     found = Quantity(statistic, metric, value, ci95, n, rests_on)
-    return _with_repeats(found, question) if question.repeats else found
+    if question.repeats:
+        return _over_sessions(found, question)
+    if statistic.kind in ("sample", "comparison") and len(sessions(question)) > 1:
+        return _resting_on(found, sessions(question))
+    return found
 
 
 def _basis(statistic: Statistic, question: Question) -> tuple[tuple[int, ...], str]:
@@ -497,7 +501,7 @@ def _basis(statistic: Statistic, question: Question) -> tuple[tuple[int, ...], s
     return n, f"n = {' and '.join(map(str, n))}"
 
 
-def _with_repeats(found: Quantity, question: Question) -> Quantity:
+def _over_sessions(found: Quantity, question: Question) -> Quantity:
     """An answer over several sessions: each counts once, and the interval holds what differs between them."""
     name = found.statistic.name
     if name == "equivalence_p":
@@ -509,20 +513,34 @@ def _with_repeats(found: Quantity, question: Question) -> Quantity:
         value = together.equivalence_p(question.margin_percent)
     elif together is not None:
         value, ci95 = together.estimate, together.ci95
-    others = [_basis(found.statistic, repeat) for repeat in question.repeats]
-    n = sum((basis[0] for basis in others), found.n)
-    words = "; ".join([found.rests_on, *(basis[1] for basis in others)])
-    sessions = 1 + len(others)
-    rests_on = f"{sessions} sessions: {words}"
+    return _resting_on(replace(found, value=value, ci95=ci95), sessions(question))
+
+
+def _resting_on(found: Quantity, each: Sequence[Question]) -> Quantity:
+    """An answer that rests on several sessions, with the runs or rounds of each."""
+    bases = [_basis(found.statistic, session) for session in each]
+    words = "; ".join(words for _, words in bases)
     return replace(
-        found, value=value, ci95=ci95, n=n, rests_on=rests_on, sessions=sessions
+        found,
+        n=sum((n for n, _ in bases), ()),
+        rests_on=f"{_what(each)}: {words}",
+        sessions=len(each),
     )
 
 
-def over_sessions(name: str, question: Question) -> AcrossSessions | None:
+def _what(each: Sequence[Question]) -> str:
+    """`2 machines`, or `2 sessions` where they share a machine."""
+    machines = {machine for session in each for machine in session.group.machines}
+    if len(machines) == len(each):
+        return counted(len(each), "machine")
+    return counted(len(each), "session")
+
+
+def over_sessions(name: str, question: Question) -> Combined | None:
     """A statistic over a question and its repeats; None where one of them has no value with an interval.
 
-    Raises ClaimError for a statistic that has no standard error of its own.
+    Every machine of every campaign is a session of its own. Raises ClaimError for a statistic that has no standard
+    error of its own.
     """
     if name not in ESTIMATED:
         raise ClaimError(
@@ -530,12 +548,43 @@ def over_sessions(name: str, question: Question) -> AcrossSessions | None:
             remedy=f"use {', '.join(ESTIMATED)}",
         )
     known = []
-    for session in (question, *question.repeats):
+    for session in sessions(question):
         found = _estimate(name, session)
         if found is None:
             return None
         known.append(found)
-    return across_sessions(known)
+    return combined(known)
+
+
+def sessions(question: Question) -> list[Question]:
+    """The question asked of each machine of each of its campaigns."""
+    return [
+        one
+        for campaign in (question, *question.repeats)
+        for one in _by_machine(replace(campaign, repeats=()))
+    ]
+
+
+def _by_machine(question: Question) -> list[Question]:
+    """The question asked of each machine that has the values for it."""
+    baseline = question.baseline
+    asked = []
+    for machine in _machines(question.group, question.metric):
+        group = question.group.of_machine(machine)
+        if baseline is None:
+            asked.append(replace(question, group=group))
+        elif machine in _machines(baseline, question.metric):
+            side = baseline.of_machine(machine)
+            asked.append(replace(question, group=group, baseline=side))
+    return asked
+
+
+def _machines(group: Group, metric: str) -> Sequence[str]:
+    """The machines with values of a metric."""
+    series = group.series(metric)
+    if series is None:
+        return ()
+    return series.machines
 
 
 def _estimate(name: str, question: Question) -> describe.Estimate | None:

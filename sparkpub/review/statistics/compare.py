@@ -40,7 +40,8 @@ from sparkpub.review.statistics.design import (
 from sparkpub.review.statistics.means import TwoMeans, of_independent, of_rounds
 
 Verdict = Literal["higher", "lower", "equivalent", "undecided", "confounded"]
-Analysis = Literal["paired", "welch", "description"]
+Analysis = Literal["paired", "welch", "description", "machines"]
+"""`machines`: within each of several machines, and then over them (see `replication`)."""
 
 DETECTABLE_PERCENT = 10.0
 """The difference that a sample should be able to detect: success criterion 2 of the methodology."""
@@ -54,7 +55,9 @@ class Comparison:
 
     Means, difference and ratio are of the runs compared: those of complete rounds where the order was interleaved
     (`n_baseline` = `n_candidate` = rounds; `left_out` counts the rest), else all. `n_effective` is what they are
-    worth (of the differences, or of the smaller side), `df` the degrees of freedom of the difference.
+    worth (of the differences, or of the smaller side), `df` the degrees of freedom of the difference. Over several
+    machines each of them counts once: `df` is one less than their number, and `n_effective` that of the machine with
+    the fewest.
 
     A confounded comparison is a description: its p-values and powers are None. Its interval shows the spread of these
     runs and not what the environments differ by. `power` is that of showing equivalence within the margin when there
@@ -96,6 +99,8 @@ class Comparison:
     runs_required: int | None
     power_10_percent: float | None
     better: Literal["baseline", "candidate"] | None
+    machines: int = 1
+    """On how many machines the runs ran that were compared within each of them."""
 
     @property
     def verdict(self) -> Verdict:
@@ -138,7 +143,8 @@ class Comparison:
         """The difference with its standard error; None where the runs are only described."""
         if self.ci95_difference is None or self.df is None or self.p_value is None:
             return None
-        return Estimate(self.difference, error_of(self.ci95_difference, self.df))
+        error = error_of(self.ci95_difference, self.df)
+        return Estimate(self.difference, error, self.df)
 
     @property
     def estimate_percent(self) -> Estimate | None:
@@ -146,7 +152,7 @@ class Comparison:
         if self.estimate is None or self.difference_percent is None:
             return None
         error = 100 * self.estimate.error / abs(self.mean_baseline)
-        return Estimate(self.difference_percent, error)
+        return Estimate(self.difference_percent, error, self.estimate.df)
 
     @property
     def why(self) -> str:
@@ -234,7 +240,7 @@ def compare(
         power=tests.power,
         runs_required=tests.runs_required,
         power_10_percent=tests.power_10_percent,
-        better=_better(runs.mean_baseline, runs.mean_candidate, direction),
+        better=better_of(runs.mean_baseline, runs.mean_candidate, direction),
     )
 
 
@@ -305,7 +311,7 @@ def _relative(runs: _Runs, direction: Direction, unit: str) -> _Relative:
     return _Relative(
         percent=100 * (runs.mean_candidate - base) / base,
         ratio=ratio,
-        overhead_percent=_overhead(ratio, direction, unit),
+        overhead_percent=overhead(ratio, direction, unit),
     )
 
 
@@ -318,7 +324,7 @@ def _ratio_interval(
 
 
 @dataclass(frozen=True)
-class _Tests:
+class Tests:
     """What the tests say; all None where runs are only described."""
 
     p_value: float | None = None
@@ -328,17 +334,17 @@ class _Tests:
     power_10_percent: float | None = None
 
 
-def _tests(runs: _Runs, relative: _Relative, margin_percent: float) -> _Tests:
+def _tests(runs: _Runs, relative: _Relative, margin_percent: float) -> Tests:
     means = runs.means
     if means is None or runs.analysis == "description":
-        return _Tests()
+        return Tests()
     p_value = float(means.p_value)
     if relative.ratio is None:
-        return _Tests(p_value)
+        return Tests(p_value)
     margin = margin_percent / 100 * runs.mean_baseline
     tenth = DETECTABLE_PERCENT / 100 * runs.mean_baseline
     fewer = min(len(runs.baseline), len(runs.candidate))
-    return _Tests(
+    return Tests(
         p_value=p_value,
         equivalence_p=float(means.equivalence_p(margin)),
         power=means.equivalence_power(margin),
@@ -347,7 +353,8 @@ def _tests(runs: _Runs, relative: _Relative, margin_percent: float) -> _Tests:
     )
 
 
-def _overhead(ratio: float, direction: Direction, unit: str) -> float | None:
+def overhead(ratio: float, direction: Direction, unit: str) -> float | None:
+    """The increase of execution time in percent that a ratio of means stands for; None where it stands for none."""
     if ratio == 0:
         return None
     if unit.endswith("/s"):
@@ -355,9 +362,10 @@ def _overhead(ratio: float, direction: Direction, unit: str) -> float | None:
     return 100 * (ratio - 1) if direction == "lower" else None
 
 
-def _better(
+def better_of(
     mean_a: float, mean_b: float, direction: Direction
 ) -> Literal["baseline", "candidate"] | None:
+    """Which side has the better mean; None where no direction is better."""
     if direction == "neither" or mean_a == mean_b:
         return None
     return "candidate" if (mean_b > mean_a) == (direction == "higher") else "baseline"
@@ -418,6 +426,11 @@ def adjust(family: Sequence[C]) -> list[C]:
 
 
 def _why(c: Comparison) -> str:
+    if c.analysis == "description" and c.machines > 1:
+        return (
+            "No machine ran both environments, so that a difference between machines cannot be told from one between "
+            "environments. The figures describe these runs only."
+        )
     if c.order == "blocked":
         return (
             "The environments ran in separate blocks of time, so that a change over time cannot be told from a "
@@ -441,6 +454,11 @@ def _why(c: Comparison) -> str:
 
 
 def _too_few(c: Comparison) -> str:
+    if c.machines > 1:
+        return (
+            f"On one of the {c.machines} machines there are too few runs or rounds to decide: they are worth "
+            f"{c.n_effective:.1f} independent ones, and {MINIMUM_RUNS} are needed."
+        )
     few = min(c.n_baseline, c.n_candidate) < MINIMUM_RUNS
     if c.order == "interleaved" and (few or c.analysis == "description"):
         rounds = c.n_baseline if c.analysis == "paired" else 0
@@ -466,6 +484,8 @@ def _margin(c: Comparison) -> str:
 
 
 def _test(c: Comparison) -> str:
+    if c.machines > 1:
+        return f"within each machine, then over {c.machines} machines"
     if c.analysis == "paired":
         return f"paired within {c.n_baseline} rounds"
     return f"Welch, {c.n_baseline} and {c.n_candidate} runs"
@@ -488,6 +508,8 @@ def _corrected(plain: float | None, adjusted: float | None) -> str:
 def _power_text(c: Comparison) -> str:
     if c.power is None:
         return ""
+    if c.machines > 1:
+        return f" The power to show equivalence was {c.power:.2f}; more machines would raise it."
     each = "rounds" if c.analysis == "paired" else "runs a side"
     needed = (
         "no number of runs would"

@@ -40,10 +40,11 @@ _LEAST_DF = 0.5
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure with its standard error, in the same unit."""
+    """A figure with its standard error, in the same unit, and the degrees of freedom behind the error."""
 
     value: float
     error: float
+    df: float = math.inf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +80,8 @@ class Description:
         """The mean with its standard error; None where there is no interval."""
         if self.ci95 is None:
             return None
-        return Estimate(self.mean, error_of(self.ci95, self.n_effective - 1))
+        df = self.n_effective - 1
+        return Estimate(self.mean, error_of(self.ci95, df), df)
 
 
 def describe(values: Sequence[float]) -> Description:

@@ -106,20 +106,7 @@ class TwoMeans:
 
         Noncentral t (Cohen, Statistical Power Analysis, 1988); the spreads are those observed.
         """
-        df = float(self.df)
-        critical = float(scipy.special.stdtrit(df, 1 - ALPHA / 2))
-        shift = abs(difference) / float(self.error)
-        above = (
-            1.0
-            if shift > _CERTAIN
-            else float(1 - scipy.special.nctdtr(df, shift, critical))
-        )
-        below = (
-            float(scipy.special.nctdtr(df, shift, -critical))
-            if shift < _NO_LOWER_TAIL
-            else 0.0
-        )
-        return min(1.0, above + below)
+        return detection_power(difference / float(self.error), float(self.df))
 
     def equivalence_power(self, margin: float) -> float:
         """Probability that TOST shows equivalence within `margin` when the true difference is zero."""
@@ -162,6 +149,18 @@ class TwoMeans:
             middle = (low + high) // 2
             low, high = (low, middle) if enough(middle) else (middle, high)
         return high
+
+
+def detection_power(difference: float, df: float) -> float:
+    """Probability that the test rejects at 5 % when the true difference is so many standard errors."""
+    critical = float(scipy.special.stdtrit(df, 1 - ALPHA / 2))
+    shift = abs(difference)
+    above, below = 1.0, 0.0
+    if shift <= _CERTAIN:
+        above = float(1 - scipy.special.nctdtr(df, shift, critical))
+    if shift < _NO_LOWER_TAIL:
+        below = float(scipy.special.nctdtr(df, shift, -critical))
+    return min(1.0, above + below)
 
 
 def equivalence_power(margin: float, df: float) -> float:

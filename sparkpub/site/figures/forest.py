@@ -7,7 +7,7 @@ from typing import Any
 from sparkpub.record.errors import SiteError
 from sparkpub.record.text import counted, listed, percent
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.summary import ComparisonRow
+from sparkpub.review.rows import ComparisonRow
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import marks, panels, theme
 from sparkpub.site.figures.altair import alt

@@ -8,7 +8,8 @@ from typing import Any
 from sparkpub.record.metrics import Metric
 from sparkpub.review.checks import Finding
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.summary import CellStatistic, ComparisonRow
+from sparkpub.review.rows import ComparisonRow
+from sparkpub.review.summary import CellStatistic
 from sparkpub.site import sweeps
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures.figure import Figure

@@ -9,8 +9,9 @@ from sparkpub.record.metrics import Metric
 from sparkpub.record.text import SPACE, listed, percent, spread
 from sparkpub.review.checks import CHECKS, Finding
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.rows import ComparisonRow
 from sparkpub.review.statistics.compare import holm, significant
-from sparkpub.review.summary import CellStatistic, ComparisonRow
+from sparkpub.review.summary import CellStatistic
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.figures import panels, pareto, sweep
 from sparkpub.site.figures.library import Library

@@ -10,7 +10,7 @@ from sparkpub.record.text import counted, listed
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.leaderboard import Group, Row, Section, Standings
-from sparkpub.review.summary import ComparisonRow
+from sparkpub.review.rows import ComparisonRow
 from sparkpub.site import sentences
 from sparkpub.site.pages import campaign_page, leaderboard_page
 from sparkpub.site.pages.blog import Post

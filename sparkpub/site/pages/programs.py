@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sparkpub.record.metrics import METRICS, Metric, ranked
-from sparkpub.review.summary import ComparisonRow
+from sparkpub.review.rows import ComparisonRow
 from sparkpub.site.figures import explore, overlay
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.rows import Row

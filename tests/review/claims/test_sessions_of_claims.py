@@ -52,10 +52,11 @@ def test_a_claim_over_two_sessions_is_decided_between_them() -> None:
     assert (both.verdict, both.here) == ("undecided", False)
     (unit,) = both.evidence["units"]
     first, second = percent(0.0), percent(2.0)
-    assert unit["value"] == pytest.approx((first + second) / 2)
+    # Both errors are small beside the 2 %, so that the sessions weigh the same but for one part in a thousand.
+    assert unit["value"] == pytest.approx((first + second) / 2, rel=1e-3)
     half = stats.t.ppf(0.975, 1) * abs(first - second) / 2
     mean = (first + second) / 2
-    assert unit["ci95"] == pytest.approx([mean - half, mean + half])
+    assert unit["ci95"] == pytest.approx([mean - half, mean + half], rel=1e-3)
     assert unit["n"] == [10, 10, 10, 10]
     assert "2 sessions: n = 10 and 10; n = 10 and 10" in both.text
     assert "machines and days like these" in both.text

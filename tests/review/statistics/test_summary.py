@@ -489,41 +489,57 @@ def two_sessions(first: float, second: float) -> Statistics:
 
 
 def test_two_sessions_together_have_students_interval_over_their_differences() -> None:
-    """Of two values a and b with one degree of freedom: the mean ± 12.7062 × |a - b| / 2."""
+    """Of two values a and b far apart with one degree of freedom: the mean ± 12.7062 × |a - b| / 2."""
     found = two_sessions(1.10, 1.20)
-    (row,) = found.sessions
-    first, second = row.first_percent, row.second_percent
+    (row,) = found.replications
+    first, second = (effect.effect for effect in found.effects)
     assert (first, second) == pytest.approx((20.0, 10.0), abs=1.5)
-    assert row.difference_percent == pytest.approx((first + second) / 2)
+    assert row.effect == pytest.approx((first + second) / 2, rel=1e-3)
     half = 12.7062 * abs(first - second) / 2
-    assert row.ci95_percent == pytest.approx(
-        (row.difference_percent - half, row.difference_percent + half), rel=1e-4
+    assert row.ci95_effect == pytest.approx(
+        (row.effect - half, row.effect + half), rel=1e-3
     )
-    spread = (first - second) ** 2 / 2
-    assert row.between_sd == pytest.approx(math.sqrt(spread - row.within_sd**2))
-    assert (row.verdicts, row.replication) == (("higher", "higher"), "replicates")
-    assert (row.campaign, row.against) == ("two", "one")
+    assert row.between_sd == pytest.approx(abs(first - second) / math.sqrt(2), rel=0.01)
+    assert row.prediction95 is None
+    assert (row.verdicts, row.verdict) == (("higher", "higher"), "undecided")
+    assert row.replication == "undecided"
+    assert "2 sessions leave 1 degree of freedom" in row.why
+    assert (row.campaign, row.campaigns) == ("two", ("two", "one"))
+    assert (row.machines, row.effect_unit) == (2, "%")
+    assert [effect.campaign for effect in found.effects] == ["two", "one"]
+
+
+def test_sessions_that_agree_replicate() -> None:
+    """Both differ by 10 % and are known to 0.3 %: one degree of freedom reaches 12.7 × 0.2 % to either side."""
+    (row,) = two_sessions(1.10, 1.10).replications
+    assert (row.verdict, row.replication) == ("higher", "replicates")
+    assert row.p_adjusted is not None
+    assert row.p_adjusted < 0.05
 
 
 def test_sessions_with_opposite_verdicts_do_not_replicate() -> None:
-    (row,) = two_sessions(1.10, 0.90).sessions
+    (row,) = two_sessions(1.10, 0.90).replications
     assert row.verdicts == ("lower", "higher")
     assert row.replication == "does not replicate"
+    assert row.heterogeneity_p is not None
+    assert row.heterogeneity_p < 1e-6
 
 
 def test_equivalence_over_sessions_is_held_against_the_margin() -> None:
-    """TOST with one degree of freedom is Cauchy's distribution: p = 1/2 - arctan(t) / π."""
-    (row,) = two_sessions(1.0, 1.0).sessions
+    """TOST with one degree of freedom is Cauchy's distribution: p = 1/2 - arctan(t) / π. The standard error is a
+    12.7062th of the interval's half width."""
+    (row,) = two_sessions(1.0, 1.0).replications
     assert row.equivalence_margin_percent == 2
-    spread = abs(row.first_percent - row.second_percent) / math.sqrt(2)
-    error = max(spread, row.within_sd) / math.sqrt(2)
-    t = (2 - abs(row.difference_percent)) / error
-    assert row.within_margin_p == pytest.approx(0.5 - math.atan(t) / math.pi)
+    assert row.ci95_effect is not None
+    error = (row.ci95_effect[1] - row.ci95_effect[0]) / 2 / 12.70620474
+    t = (2 - abs(row.effect)) / error
+    assert row.equivalence_p_adjusted == pytest.approx(0.5 - math.atan(t) / math.pi)
 
 
-def test_a_campaign_alone_has_no_sessions() -> None:
+def test_a_campaign_on_one_machine_has_no_replications() -> None:
     data = a_dataset(a_campaign("one", CELLS))
-    assert statistics(data).sessions == ()
+    assert statistics(data).replications == ()
+    assert statistics(data).effects == ()
 
 
 def test_cells_of_a_campaign_are_pooled_in_percent_and_memory_as_it_is() -> None:
@@ -565,9 +581,13 @@ def test_one_cell_is_not_pooled_and_blocks_never() -> None:
 
 
 def test_tables_show_sessions_and_pooled_effects() -> None:
-    text = tables.render(two_sessions(1.10, 1.20), "text")
-    assert "Sessions together" in text
+    text = tables.render(two_sessions(1.10, 1.10), "text")
+    assert "Effects within each machine" in text
+    assert "Over machines" in text
     assert "higher, higher  replicates" in text
-    document = json.loads(tables.render(two_sessions(1.10, 1.20), "json"))
-    assert document["sessions"][0]["replication"] == "replicates"
+    document = json.loads(tables.render(two_sessions(1.10, 1.10), "json"))
+    assert document["replications"][0]["replication"] == "replicates"
+    assert [row["verdict"] for row in document["effects"]] == ["higher", "higher"]
     assert document["pooled"] == []
+    table = tables.render(two_sessions(1.10, 1.10), "csv")
+    assert "prediction95_low" in table.splitlines()[0]
