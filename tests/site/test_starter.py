@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from mkdocs.utils.yaml import yaml_load
 
 from sparkpub.cli import main
@@ -121,22 +120,6 @@ def test_its_settings_are_those_of_this_site(tmp_path: Path) -> None:
         for name in ("site_name", "site_description", "nav"):
             del settings[name]
     assert theirs == ours
-
-
-@pytest.mark.parametrize("name", ["check", "publish"])
-def test_its_workflows_may_little_and_run_no_text_of_others(name: str) -> None:
-    text = (starter.FILES / f"github/workflows/{name}.yml").read_text()
-    workflow = yaml.safe_load(text)
-    assert workflow["permissions"] == {"contents": "read"}
-    allowed = {"contents": "read", "pages": "read"}
-    deploys = {"pages": "write", "id-token": "write"}
-    for job in workflow["jobs"].values():
-        assert job.get("permissions", allowed) in (allowed, deploys)
-        for step in job["steps"]:
-            assert "${{" not in step.get("run", "")
-            if "checkout" in step.get("uses", ""):
-                assert step["with"]["persist-credentials"] is False
-    assert "pull_request_target" not in text
 
 
 def test_the_navigation_loses_what_is_not_there_and_keeps_mistakes() -> None:

@@ -1,0 +1,277 @@
+"""The workflows of this repository and those that `init` writes: linted without a network, and their steps run here."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sparkpub.site import starter
+from tests.review.test_against_base import a_folder
+
+ROOT = Path(__file__).parent.parent
+OURS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+THEIRS = sorted((starter.FILES / "github/workflows").glob("*.yml"))
+WORKFLOWS = [*OURS, *THEIRS]
+ZIZMOR = Path(sys.executable).with_name("zizmor")
+"""A program, installed beside Python."""
+CONTRIBUTION = ROOT / ".github/workflows/contribution.yml"
+PINNED = re.compile(
+    r"[\w-]+/[\w-]+@(?P<commit>[0-9a-f]{40}) # (?P<version>v\d+\.\d+\.\d+)"
+)
+SCHEMAS = {
+    "vendor.github-workflows": WORKFLOWS,
+    "vendor.dependabot": [ROOT / ".github/dependabot.yml"],
+    "vendor.citation-file-format": [ROOT / "CITATION.cff"],
+}
+WRITES = {
+    "publish.yml": {"deploy": {"pages": "write", "id-token": "write"}},
+    "release.yml": {"publish": {"id-token": "write"}},
+}
+"""Jobs that may write, by workflow; every other may read the repository and no more."""
+READS: tuple[dict[str, str], ...] = (
+    {"contents": "read"},
+    {"contents": "read", "pages": "read"},
+)
+
+
+def parsed(path: Path) -> Any:
+    return yaml.safe_load(path.read_text())
+
+
+def steps_of(path: Path) -> list[dict[str, Any]]:
+    return [
+        step for job in parsed(path)["jobs"].values() for step in job.get("steps", ())
+    ]
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_files_have_the_form_that_their_readers_publish(schema: str) -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "check_jsonschema",
+            "--builtin-schema",
+            schema,
+            *SCHEMAS[schema],
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_zizmor_finds_nothing() -> None:
+    done = subprocess.run(
+        [
+            ZIZMOR,
+            "--offline",
+            "--no-progress",
+            ROOT / ".github",
+            *THEIRS,
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "No findings to report" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=named)
+def test_actions_are_pinned_by_commit_with_their_version(path: Path) -> None:
+    lines = [
+        line
+        for line in path.read_text().splitlines()
+        if re.match(r"\s*(- )?uses: ", line)
+    ]
+    for line in lines:
+        action = line.partition("uses: ")[2]
+        if not action.startswith("$/"):  # the same commit of this repository
+            assert PINNED.fullmatch(action), line
+
+
+def test_an_action_has_one_commit_everywhere() -> None:
+    commits: dict[str, set[str]] = {}
+    for path in WORKFLOWS:
+        for step in steps_of(path):
+            action, _, commit = step.get("uses", "").partition("@")
+            commits.setdefault(action, set()).add(commit)
+    assert {action for action, found in commits.items() if len(found) > 1} == set()
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=named)
+def test_jobs_may_little_and_end(path: Path) -> None:
+    workflow = parsed(path)
+    assert workflow["permissions"] == {}
+    writes = WRITES.get(path.name, {})
+    for name, job in workflow["jobs"].items():
+        if name in writes:
+            assert job["permissions"] == writes[name]
+            assert "environment" in job
+        else:
+            assert job["permissions"] in READS
+        assert "uses" in job or job["timeout-minutes"] <= 30
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=named)
+def test_no_text_of_others_reaches_a_shell_and_no_secret_a_job(path: Path) -> None:
+    text = path.read_text()
+    assert "secrets." not in text
+    assert "pull_request_target" not in text
+    for step in steps_of(path):
+        assert "${{" not in step.get("run", "")
+        if "actions/checkout" in step.get("uses", ""):
+            assert step["with"]["persist-credentials"] is False
+
+
+def test_our_own_and_a_strangers_pull_requests_are_checked_by_the_same_steps() -> None:
+    check = starter.FILES / "github/workflows/check.yml"
+    assert steps_of(check) == steps_of(CONTRIBUTION)
+    inputs = parsed(CONTRIBUTION)[True]["workflow_call"][
+        "inputs"
+    ]  # YAML 1.1 reads `on` as true
+    given = parsed(check)["env"]
+    for name, said in inputs.items():
+        assert given[name.upper().replace("-", "_")] == said["default"]
+
+
+# -- the steps themselves ----------------------------------------------------------------------------------
+
+TOUCH = "touch {sentinel}"
+POST = """\
+---
+date: 2026-11-20
+title: A post
+---
+
+# A post
+
+{text}
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A base with one campaign, and a change beside it that is the same."""
+    folder = tmp_path / "base"
+    starter.write(folder, "T", campaign="c")
+    a_folder(folder / "data/comprehensive")
+    for path in (folder / "matrix").iterdir():
+        path.unlink()
+    shutil.copytree(folder, tmp_path / "change")
+    return tmp_path
+
+
+def run_steps(workspace: Path) -> dict[str, subprocess.CompletedProcess[str]]:
+    """The steps of the workflow that follow the installation, by name, each in its folder as a runner has it."""
+    tools = workspace / "tools"
+    tools.mkdir()
+    command = tools / "sparkpub"
+    # Like the installed command: the folder it is called in is not on Python's path.
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m sparkpub "$@"\n')
+    command.chmod(0o755)
+    workflow = parsed(CONTRIBUTION)
+    inputs = workflow[True]["workflow_call"]["inputs"]
+    variables = {
+        name.upper().replace("-", "_"): said["default"] for name, said in inputs.items()
+    }
+    variables |= {
+        "PATH": f"{tools}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "HOME": str(workspace),
+        "GITHUB_STEP_SUMMARY": str(workspace / "summary.md"),
+        "RUNNER_TEMP": str(workspace),
+        "NO_MKDOCS_2_WARNING": "1",
+    }
+    done = {}
+    for step in steps_of(CONTRIBUTION):
+        name = step.get("name", "")
+        if "run" not in step or name.startswith("Install"):
+            continue
+        done[name] = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            cwd=workspace / step["working-directory"],
+            env=variables,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    return done
+
+
+def test_a_pull_request_is_judged_and_nothing_of_it_is_run(workspace: Path) -> None:
+    change, sentinel = workspace / "change", workspace / "ran"
+    touch = f"import pathlib; pathlib.Path({str(sentinel)!r}).touch()\n"
+    a_folder(change / "data/comprehensive", {"native": [10.0, 12.0]}, "new")
+    for name in (
+        "sitecustomize.py",
+        "sparkpub.py",
+        "conftest.py",
+        "setup.py",
+        "hook.py",
+    ):
+        (change / name).write_text(touch)
+        (change / "data/comprehensive" / name).write_text(touch)
+    (change / "mkdocs.yml").write_text("site_name: x\nhooks: [hook.py]\n")
+    (change / "pyproject.toml").write_text('[tool.sparkpub]\nno-such-option = "x"\n')
+    (change / "requirements.txt").write_text("./\n")
+    (change / "matrix/evil.yaml").write_text(
+        "campaign: evil\ntitle: T\nmodels: {m: {id: x/y}}\nenvironments: {native: {type: host}}\n"
+        f"workloads: {{w: {{type: command, argv: [touch, {sentinel}]}}}}\n"
+    )
+    done = run_steps(workspace)
+    problems = (workspace / "problems").read_text()
+    codes = {name: step.returncode for name, step in done.items()}
+    assert codes == dict.fromkeys(done, 0), (done, problems)
+    assert len(done) == 3
+    summary = (workspace / "summary.md").read_text()
+    assert "| new | added | 2 runs\\, 2 counted \\(2 added\\) |" in summary
+    assert (workspace / "docs/campaigns/new.md").is_file()
+    assert not sentinel.exists()
+
+
+def test_a_pull_request_with_a_damaged_record_fails_beside_its_file(
+    workspace: Path,
+) -> None:
+    change = workspace / "change"
+    (change / ".git").mkdir()
+    path = sorted(change.glob("data/comprehensive/c/native_*.json"))[0]
+    path.write_text(path.read_text().replace('"unit": "tok/s"', '"unit": "tok/h"'))
+    done = run_steps(workspace)
+    check = done["Check records and pages"]
+    assert check.returncode == 1
+    (line,) = [line for line in check.stdout.splitlines() if line.startswith("::error")]
+    assert line.startswith(
+        "::error file=data/comprehensive/c/campaign.json,title=unit::"
+    )
+    assert path.name in line
+    assert done["Summarise what changes"].returncode == 0
+    assert "'tok/h'" in (workspace / "summary.md").read_text().replace("\\", "")
+    assert done["Make every page"].returncode != 0
+
+
+def test_a_post_cannot_reach_python_nor_the_runner(workspace: Path) -> None:
+    """A template is refused where it leaves its sandbox, and what a page makes of it is no command of the runner."""
+    posts = workspace / "change/site_src/blog/posts"
+    text = '{{ "".__class__.__mro__[1].__subclasses__() }}\n\n::error::x\n\n##[error]y'
+    (posts / "first.md").write_text(POST.format(text=text))
+    done = run_steps(workspace)
+    assert done["Check records and pages"].returncode != 0
+    page = done["Make every page"]
+    assert page.returncode != 0
+    first, *_, last = page.stdout.splitlines()
+    word = first.removeprefix("::stop-commands::")
+    assert re.fullmatch(r"[0-9a-f]{32}", word)
+    assert last == f"::{word}::"
