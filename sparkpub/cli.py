@@ -467,23 +467,30 @@ def check(
     sources: Path | None,
     deep: bool,
 ) -> None:
-    """Run the data-quality checks over runs, claims and pages.
+    """Run the data-quality checks over runs, claims and pages. DIR may be an archive of a campaign.
 
     Example: sparkpub check --fail-on warning
     """
+    from sparkpub.record import archive
     from sparkpub.review.checks import annotations, reviewing
 
     if sources is None and data == DEFAULT_DATA and _SITE.is_dir():
         sources = _SITE
     try:
-        found = _reviewed(data, sources, deep)
+        with archive.as_folder(data) as folder:
+            found = _reviewed(folder, sources, deep)
+            text = annotations.of_review if github else reviewing.as_text
+            _print(
+                as_json,
+                lambda: json.loads(reviewing.as_json(found)),
+                partial(text, found),
+            )
+            failed = found.unacknowledged(fail_on)
     except SparkpubError as error:
         if github:
             _print(False, list, partial(annotations.of_error, error))
         raise
-    text = annotations.of_review if github else reviewing.as_text
-    _print(as_json, lambda: json.loads(reviewing.as_json(found)), partial(text, found))
-    sys.exit(1 if found.unacknowledged(fail_on) else 0)
+    sys.exit(1 if failed else 0)
 
 
 def _reviewed(data: Path, sources: Path | None, deep: bool) -> "Review":
@@ -630,7 +637,7 @@ def stats(
     click.echo(tables.render(found, form or "text"), nl=False)
 
 
-# -- publishing: export, render, build ---------------------------------------------------------------------
+# -- publishing: export, archive, unpack, render, build ----------------------------------------------------
 
 
 @cli.command()
@@ -683,6 +690,66 @@ def export(data: Path, form: str, output: Path, partitioned: bool) -> None:
         click.echo(content, nl=False)
     else:
         write_atomic(output, content)
+
+
+@cli.command("archive")
+@click.argument("campaign")
+@_DATA
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, allow_dash=True, dir_okay=False),
+    required=True,
+    help="File to write, - for standard output.",
+)
+@_JSON
+def archive_(campaign: str, data: Path, output: Path, as_json: bool) -> None:
+    """A campaign as one tar file with checksums (BagIt): the same data give the same bytes.
+
+    Example: sparkpub archive phase1 -o phase1.tar
+    """
+    from sparkpub.record import archive
+    from sparkpub.record.store import CAMPAIGN_FILE, file_sha256
+    from sparkpub.record.text import file_size
+
+    folder = data / campaign
+    if not (folder / CAMPAIGN_FILE).is_file():
+        what = f"no campaign {campaign!r}"
+        raise UsageError(what, where=str(data), remedy="name one of its folders")
+    if str(output) == "-":
+        archive.write_to(folder, sys.stdout.buffer)
+        return
+    written = archive.write(folder, output)
+    digest = file_sha256(output)
+    _print(
+        as_json,
+        lambda: {"archive": str(output), "sha256": digest, **asdict(written)},
+        lambda: [
+            f"{output}: {written.runs} runs, {written.files} files, {file_size(written.size)}",
+            f"sha256 {digest}",
+        ],
+    )
+
+
+@cli.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@_DATA
+@_JSON
+def unpack(file: Path, data: Path, as_json: bool) -> None:
+    """Put the campaign of an archive into the data folder, if the archive is whole.
+
+    Example: sparkpub unpack phase1.tar --data others
+    """
+    from sparkpub.record import archive
+
+    name = archive.unpack(file, data)
+    _print(
+        as_json,
+        lambda: {"campaign": name, "folder": str(data / name)},
+        lambda: [
+            f"{data / name} is written; check it with: sparkpub check {shlex.quote(str(data))}"
+        ],
+    )
 
 
 @cli.command()
