@@ -8,8 +8,9 @@ import pytest
 
 from sparkpub.review.dataset import load
 from sparkpub.site.build import build
-from sparkpub.site.content import SiteOptions
+from sparkpub.site.content import Content, SiteOptions
 from sparkpub.site.mkdocs import build_site
+from sparkpub.site.pages import blog
 from sparkpub.site.pages.citation import Work, bibtex, escaped
 from sparkpub.site.pages.feed import page_address
 
@@ -117,17 +118,89 @@ def test_a_campaign_says_what_it_found_and_changes_with_its_last_run(
 
 def test_a_post_has_its_place_and_how_to_cite_it(tree: dict[str, str]) -> None:
     second = tree["blog/posts/second.md"]
-    assert "**Part 2 of 2.** Before: [First](first.md)." in second
-    assert "date: {created: 2026-02-01, updated: 2026-03-01}" in second
+    assert "**Part 2 of 2.** Previous: [First](first.md)." in second
+    assert "date: {created: 2026-02-01T00:00:00+00:00, updated: 2026-03-01}" in second
     assert "author = {A. Writer and B. Writer}" in second
     assert "url = {https://site.test/x/blog/second/}" in second
     assert (
-        "To cite: A&#46; Writer" in second
-        or "To cite: A. Writer and B. Writer" in second
+        "Cite as: A&#46; Writer" in second
+        or "Cite as: A. Writer and B. Writer" in second
     )
     assert "Part" not in tree["blog/posts/draft.md"]
     assert "cards/draft.png" not in tree
     assert "draft.md" not in tree["blog/posts/second.md"]
+
+
+def _post(name: str, date: str) -> tuple[str, Content]:
+    text = f"---\ndate: {date}\ntitle: {name}\n---\n\nText.\n"
+    return f"blog/posts/{name}.md", Content(text=text)
+
+
+@pytest.mark.parametrize(
+    ("dates", "order"),
+    [
+        # The same day: by file, each a second after the one before.
+        (
+            {"b": "2026-01-01", "a": "2026-01-01", "c": "2026-01-01"},
+            {
+                "a": "2026-01-01T00:00:00+00:00",
+                "b": "2026-01-01T00:00:01+00:00",
+                "c": "2026-01-01T00:00:02+00:00",
+            },
+        ),
+        # A time decides, and one without a zone is UTC.
+        (
+            {"a": "2026-01-01 18:00:00", "b": "2026-01-01"},
+            {"b": "2026-01-01T00:00:00+00:00", "a": "2026-01-01T18:00:00+00:00"},
+        ),
+        # 01:00 in a zone two hours ahead is 23:00 of the day before.
+        (
+            {"a": "2026-01-01", "b": "2026-01-01T01:00:00+02:00"},
+            {"b": "2026-01-01T01:00:00+02:00", "a": "2026-01-01T00:00:00+00:00"},
+        ),
+        # What YAML leaves as text.
+        ({"a": '"2026-01-01"'}, {"a": "2026-01-01T00:00:00+00:00"}),
+    ],
+)
+def test_posts_are_in_order_of_their_times(
+    dates: dict[str, str], order: dict[str, str]
+) -> None:
+    found = blog.posts(dict(_post(name, date) for name, date in dates.items()))
+    assert [(post.title, post.created.isoformat()) for post in found] == list(
+        order.items()
+    )
+    for post in found:
+        assert post.updated == post.created
+
+
+def test_the_feed_gives_times_in_utc(data: Path, options: SiteOptions) -> None:
+    path = options.sources / "blog" / "posts" / "second.md"
+    path.write_text(
+        SECOND.replace("updated: 2026-03-01", "updated: 2026-03-01T01:30:00+02:00")
+    )
+    feed = build(load(data), options)["feed.xml"].data or b""
+    assert b"<updated>2026-02-28T23:30:00Z</updated>" in feed
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_links_below_posts_of_one_day_follow_the_series(
+    data: Path, options: SiteOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_MKDOCS_2_WARNING", "1")
+    for name in "abc":
+        uri, content = _post(name, "2026-05-01")
+        (options.sources / uri).write_text(content.text or "")
+    (tmp_path / "mkdocs.yml").write_text(
+        "site_name: test\ndocs_dir: pages\n"
+        "theme: {name: material, font: false, features: [navigation.footer]}\n"
+        "plugins: [search, {sparkpub: {folders: data}}, {blog: {authors: false, post_url_format: '{slug}'}}]\n"
+        "markdown_extensions: [attr_list, md_in_html, tables, toc]\n"
+    )
+    build_site(tmp_path / "mkdocs.yml", tmp_path / "site")
+    page = (tmp_path / "site" / "blog" / "b" / "index.html").read_text()
+    footer = page[page.index('class="md-footer"') :]
+    links = re.findall(r'md-footer__link--(prev|next)" aria-label="([^"]*)"', footer)
+    assert links == [("prev", "Previous: a"), ("next", "Next: c")]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

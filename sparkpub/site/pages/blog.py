@@ -2,8 +2,9 @@
 
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 import yaml
@@ -21,26 +22,33 @@ from sparkpub.site.publication import Publication
 CARD_BOXES = 3
 """Leading metrics on a preview picture."""
 _FENCE = "---\n"
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _LONGEST_SLUG = 200
 _SLUG = re.compile(r"\w[\w-]*(?:/\w[\w-]*)*")
 
 
 @dataclass(frozen=True)
 class Post:
-    """One post that is published. `date` and `updated` as ISO 8601; `body` is Markdown with its figures bound."""
+    """One post that is published. `body` is Markdown with its figures bound.
+
+    `created` and `updated` have a time zone: a day alone begins at midnight UTC.
+    """
 
     uri: str
     slug: str
     title: str
     description: str
-    date: str
-    updated: str
+    created: datetime
+    updated: datetime
     authors: tuple[str, ...]
     categories: tuple[str, ...]
     tags: tuple[str, ...]
     meta: Mapping[str, Any]
     body: str
+
+    @property
+    def date(self) -> str:
+        """The day on which it was published, as ISO 8601."""
+        return self.created.date().isoformat()
 
     @property
     def href(self) -> str:
@@ -54,7 +62,10 @@ class Post:
 
 
 def posts(written: Mapping[str, Content]) -> list[Post]:
-    """The posts in order of their dates, without drafts. Raises SiteError naming the file and the field."""
+    """The posts in order of their dates, without drafts; those of one date in order of their files.
+
+    Raises SiteError naming the file and the field.
+    """
     found = []
     for uri, content in written.items():
         if not uri.startswith(POSTS) or not uri.endswith(".md"):
@@ -62,7 +73,17 @@ def posts(written: Mapping[str, Content]) -> list[Post]:
         meta, body = _parts(uri, content.text or "")
         if not meta.get("draft"):
             found.append(_post(uri, meta, body))
-    return sorted(found, key=lambda post: (post.date, post.uri))
+    found.sort(key=lambda post: (post.created, post.uri))
+    return list(_one_after_another(found))
+
+
+def _one_after_another(ordered: Iterable[Post]) -> Iterator[Post]:
+    """Posts of the same time a second apart: the theme orders its links by time alone."""
+    earliest = datetime.min.replace(tzinfo=UTC)
+    for post in ordered:
+        created = max(post.created, earliest)
+        yield replace(post, created=created, updated=max(post.updated, created))
+        earliest = created + timedelta(seconds=1)
 
 
 def _parts(uri: str, text: str) -> tuple[Mapping[str, Any], str]:
@@ -99,7 +120,7 @@ def _post(uri: str, meta: Mapping[str, Any], body: str) -> Post:
         slug=slug,
         title=str(title),
         description=str(meta.get("description", "")),
-        date=created,
+        created=created,
         updated=updated,
         authors=_names(uri, meta, "authors"),
         categories=_names(uri, meta, "categories"),
@@ -109,22 +130,32 @@ def _post(uri: str, meta: Mapping[str, Any], body: str) -> Post:
     )
 
 
-def _dates(uri: str, meta: Mapping[str, Any]) -> tuple[str, str]:
-    """When a post was published and last updated, as ISO 8601 to the day."""
+def _dates(uri: str, meta: Mapping[str, Any]) -> tuple[datetime, datetime]:
+    """When a post was published and last updated."""
     given = meta.get("date")
     dates = given if isinstance(given, dict) else {"created": given}
-    created = dates.get("created")
-    found = []
-    for date in (created, dates.get("updated") or created):
-        day = str(date)[:10]
-        if not _DAY.fullmatch(day):
-            raise SiteError(
-                "a post needs a date",
-                where=uri,
-                remedy="add date: YYYY-MM-DD to its front matter",
-            )
-        found.append(day)
-    return found[0], found[1]
+    created = _moment(uri, dates.get("created"))
+    if dates.get("updated") is None:
+        return created, created
+    return created, _moment(uri, dates["updated"])
+
+
+def _moment(uri: str, given: object) -> datetime:
+    """A day or a time of the front matter, which YAML has read or left as text."""
+    if isinstance(given, date) and not isinstance(given, datetime):
+        given = datetime.combine(given, time())
+    if isinstance(given, str):
+        try:
+            given = datetime.fromisoformat(given)
+        except ValueError:
+            given = None
+    if not isinstance(given, datetime):
+        raise SiteError(
+            "a post needs a date",
+            where=uri,
+            remedy="add date: YYYY-MM-DD to its front matter, with a time if you like",
+        )
+    return given if given.tzinfo else given.replace(tzinfo=UTC)
 
 
 def _names(uri: str, meta: Mapping[str, Any], field: str) -> tuple[str, ...]:
@@ -186,12 +217,12 @@ def _behind(post: Post, publication: Publication) -> Sequence[CampaignData]:
 
 def _front(post: Post) -> str:
     """The front matter of a post, its date as the blog reads it: YAML's own, not text."""
-    date = post.meta["date"]
-    if isinstance(date, dict):
-        days = ", ".join(f"{name}: {str(day)[:10]}" for name, day in date.items())
-        written = f"{{{days}}}"
-    else:
-        written = post.date
+    written = post.created.isoformat()
+    dates = post.meta["date"]
+    if isinstance(dates, dict):
+        days = {name: str(day) for name, day in dates.items()} | {"created": written}
+        written = ", ".join(f"{name}: {day}" for name, day in days.items())
+        written = f"{{{written}}}"
     others = {
         name: value for name, value in post.meta.items() if name not in {"slug", "date"}
     }

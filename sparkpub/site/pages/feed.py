@@ -5,6 +5,7 @@ import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from sparkpub.review.dataset import CampaignData
@@ -77,6 +78,10 @@ def _time(moment: str) -> str:
     return f"{moment[:19]}Z"
 
 
+def _utc(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
 def _post(
     post: Post, figures: Mapping[str, Figure], hrefs: Mapping[str, str], url: str
 ) -> Entry:
@@ -87,8 +92,8 @@ def _post(
     return Entry(
         title=post.title,
         href=post.href,
-        published=f"{post.date}T00:00:00Z",
-        updated=f"{post.updated}T00:00:00Z",
+        published=_utc(post.created),
+        updated=_utc(post.updated),
         summary=post.description,
         content=fill(text, pictures, ""),
         authors=post.authors,
