@@ -1,11 +1,13 @@
 """What kind of campaign a page shows: it decides what the page says first, and which charts it has."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site import sweeps
 from sparkpub.site.publication import Publication
+from sparkpub.site.sweeps import Line
 
 Kind = Literal["comparison", "sweep", "ranking", "mixed"]
 
@@ -31,13 +33,23 @@ class Asked:
 def asked(publication: Publication, campaign: CampaignData) -> Asked:
     """What a campaign asks, by what it has: comparisons of a leading metric, lines of three points, several models.
 
-    A campaign with none of these ranks what it has.
+    Models that were all measured along such a line are lines of a sweep, and a ranking of their cells would only rank
+    the loads. A campaign with none of these ranks what it has.
     """
     models, _, _ = campaign.axes
+    lines = sweeps.lines(campaign)
     compares = any(
         publication.comparisons_of(campaign, metric)
         for metric in publication.headlines(campaign)
     )
-    shapes = sweeps.has_a_shape(sweeps.lines(campaign))
+    shapes = sweeps.has_a_shape(lines)
     several_models = len(models) > 1 and not compares
-    return Asked(compares, shapes, several_models or not (compares or shapes))
+    ranks = several_models and not _all_on_lines(campaign, lines)
+    return Asked(compares, shapes, ranks or not (compares or shapes))
+
+
+def _all_on_lines(campaign: CampaignData, lines: Sequence[Line]) -> bool:
+    """Whether every cell is a point of a line that shows how something grows."""
+    shown = [line for line in lines if sweeps.has_a_shape([line])]
+    on_lines = {cell for line in shown for _, cell in line.points}
+    return all(record.cell in on_lines for record in campaign.records)

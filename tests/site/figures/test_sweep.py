@@ -81,23 +81,23 @@ def drawn(figure: Figure) -> str:
     [
         (
             {1: 100, 2: 200, 4: 400, 8: 440},
-            "Output throughput grows from 100 to 400 tok/s at concurrency 4, the knee; 440 at 8.",
+            "Output throughput grows from 100 to 400 tok/s at concurrency 4 (the knee), then 440 at 8.",
         ),
         (
             {1: 100, 2: 101, 4: 100, 8: 50},
-            "Output throughput stays near 100 tok/s at concurrency 4, the knee; 50.0 at 8.",
+            "Output throughput stays near 100 tok/s up to concurrency 4 (the knee), then 50.0 at 8.",
         ),
         (
             {1: 100, 2: 200, 4: 400},
-            "Output throughput grows in proportion: 100 tok/s at concurrency 1, 400 at 4.",
+            "Output throughput grows proportionally: 100 tok/s at concurrency 1, 400 at 4.",
         ),
         (
             {1: 100, 2: 150, 4: 225},
-            "Output throughput grows less than in proportion: 100 tok/s at concurrency 1, 225 at 4.",
+            "Output throughput grows less than proportionally: 100 tok/s at concurrency 1, 225 at 4.",
         ),
         (
             {1: 100, 2: 300, 4: 900},
-            "Output throughput grows faster than in proportion: 100 tok/s at concurrency 1, 900 at 4.",
+            "Output throughput grows more than proportionally: 100 tok/s at concurrency 1, 900 at 4.",
         ),
         (
             {1: 100, 2: 102, 4: 104},
@@ -125,18 +125,18 @@ def test_the_sentence_names_the_shape_and_the_knee(
         (
             {1: 1, 2: 2},
             {1: 1, 2: 4},
-            "grows with concurrency in all 2 lines, 2.0- to 4.0-fold.",
+            "grows with concurrency in both lines, 2.0- to 4.0-fold.",
         ),
         (
             {1: 10, 2: 11},
             {1: 10, 2: 12},
-            "grows with concurrency in all 2 lines, by 10 to 20 %.",
+            "grows with concurrency in both lines, by 10 to 20 %.",
         ),
         ({1: 10, 2: 11}, {1: 10, 2: 5}, "in 1 of 2 lines, by"),
         (
             {1: 10, 2: 10},
             {1: 20, 2: 20},
-            "stays level with concurrency in all 2 lines.",
+            "stays level with concurrency in both lines.",
         ),
     ],
 )
@@ -196,7 +196,7 @@ def test_a_user_gets_the_inverse_of_the_time_per_token(options: SiteOptions) -> 
     figure = a_library(runs, options).figure("pareto-front")
     assert [row["user"] for row in figure.rows] == [200, 100, 50]
     assert figure.says == (
-        "At concurrency 2, the knee, the machine makes 200 tok/s and each user gets 100; at 4, 220 and 50.0."
+        "At concurrency 2 (the knee), the machine generates 200 tok/s and each user gets 100; at 4, 220 and 50.0."
     )
     picture = drawn(figure)
     for load in (1, 2, 4):
@@ -241,7 +241,7 @@ def test_a_page_of_a_sweep_asks_how_something_grows(options: SiteOptions) -> Non
     context = campaign_page.context(library.publication, library, campaign)
     assert context["kind"] == "sweep"
     assert [section.title for section in context["answering"]] == ["Under load"]
-    assert context["answers"][0].startswith("Output throughput grows in proportion")
+    assert context["answers"][0].startswith("Output throughput grows proportionally")
     assert context["tests"].heads == ("Requests at once",)
     assert context["tests"].rows == {"c1": (1,), "c2": (2,), "c4": (4,)}
 
@@ -256,6 +256,12 @@ def test_a_page_of_a_sweep_asks_how_something_grows(options: SiteOptions) -> Non
         (
             throughput({1: 100, 2: 200, 4: 300}) | throughput({1: 200}, "n"),
             "mixed",
+        ),
+        # Each model along a line of its own.
+        (
+            throughput({1: 100, 2: 200, 4: 300})
+            | throughput({1: 200, 2: 300, 4: 400}, "n"),
+            "sweep",
         ),
     ],
 )
