@@ -31,7 +31,7 @@ _DATA = click.option(
     type=_FOLDER,
     default=DEFAULT_DATA,
     show_default=True,
-    help="The data folder that holds the campaigns.",
+    help="Folder of the campaigns.",
 )
 _SITE = Path("site_src")
 _SOURCES = click.option(
@@ -39,11 +39,9 @@ _SOURCES = click.option(
     type=_PRESENT,
     default=_SITE,
     show_default=True,
-    help="The folder of pages, claims.yaml and facts.yaml.",
+    help="Folder of pages, claims.yaml and facts.yaml.",
 )
-_JSON = click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON and nothing else."
-)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 
 
 def _DIR(command: Callable[..., None]) -> Callable[..., None]:  # noqa: N802 - a decorator like those above
@@ -92,7 +90,7 @@ def _coloured(line: str) -> str:
 def cli(context: click.Context) -> None:
     """Measure LLM inference, check the runs, publish the results.
 
-    Defaults of options come from [tool.sparkpub] in pyproject.toml and from variables such as SPARKPUB_COLLECT_DATA.
+    Set defaults of options under [tool.sparkpub] in pyproject.toml, or by variables such as SPARKPUB_COLLECT_DATA.
     """
     if os.environ.get("NO_COLOR"):
         context.color = False
@@ -149,17 +147,21 @@ def _parameter(command: click.Command, key: str) -> str | None:
     "source",
     type=(str, _PATH),
     metavar="FORMAT PATH",
-    help="Begin with another tool's results, as `sparkpub import FORMAT PATH` reads them.",
+    help="Start with results of another tool, as `sparkpub import FORMAT PATH` does.",
 )
 @click.option(
     "--campaign",
     default="imported",
     show_default=True,
-    help="With --from: the campaign that they become.",
+    help="With --from: name of the campaign.",
 )
 @click.option("--model", help="With --from: key of the model.")
 @click.option("--environment", help="With --from: key of the environment.")
-@click.option("--mapping", type=_PATH, help="With --from table: what its columns mean.")
+@click.option(
+    "--mapping",
+    type=_PATH,
+    help="With --from table: file that maps its columns (YAML).",
+)
 def init(
     folder: Path,
     title: str,
@@ -167,7 +169,9 @@ def init(
     campaign: str,
     **names: Any,
 ) -> None:
-    """Write a site of your own: matrices that run, a post, claims, workflows for GitHub.
+    """Create a repository for your own measurements and their site.
+
+    It has example matrices, a post, claims, and workflows for GitHub.
 
     Example: sparkpub init my-spark --title "My Spark"
     """
@@ -176,7 +180,7 @@ def init(
     there = f"cd {shlex.quote(str(folder))}"
     if source is None:
         starter.write(folder, title)
-        click.echo(f"{folder} is written; go on with the two commands of its README:")
+        click.echo(f"{folder} is written. Continue with the commands of its README:")
         click.echo(f"{there} && sparkpub collect matrix/demo.yaml && mkdocs serve")
         return
     from sparkpub.collect import importers
@@ -185,13 +189,15 @@ def init(
     kind, path = source
     if kind not in importers.IMPORTERS:
         known = ", ".join(importers.IMPORTERS)
-        raise click.UsageError(f"--from knows no format {kind!r}: there are {known}")
+        raise click.UsageError(
+            f"--from: unknown format {kind!r}; known formats: {known}"
+        )
     starter.refuse(folder, title)
     given = Given(campaign, say=partial(click.echo, err=True), **names)
     outcome = importers.import_results(kind, path, folder / DEFAULT_DATA, given)
     starter.write(folder, title, campaign=campaign)
     _print(False, outcome.document, outcome.lines)
-    click.echo(f"{folder} is written; see it with: {there} && mkdocs serve")
+    click.echo(f"{folder} is written. Preview it with: {there} && mkdocs serve")
     sys.exit(1 if outcome.refused else 0)
 
 
@@ -204,11 +210,11 @@ def init(
 @click.option(
     "--smoke",
     is_flag=True,
-    help="Run each cell of the matrix once, without gates, and keep nothing.",
+    help="Run each cell of the matrix once, without gates. Nothing is kept.",
 )
 @_JSON
 def doctor(matrix_file: Path | None, data: Path, smoke: bool, as_json: bool) -> None:
-    """Say what this machine can measure and what is missing, before a long run.
+    """Show what this machine can measure and what is missing.
 
     Example: sparkpub doctor matrix/demo.yaml --smoke
     """
@@ -216,7 +222,7 @@ def doctor(matrix_file: Path | None, data: Path, smoke: bool, as_json: bool) -> 
     from sparkpub.plan import matrix
 
     if smoke and matrix_file is None:
-        raise click.UsageError("--smoke runs the cells of a matrix, and none is given")
+        raise click.UsageError("--smoke needs a MATRIX")
     declared = None if matrix_file is None else matrix.read(matrix_file)
     found = physician.examine(declared, data, smoke=smoke)
     _print(as_json, partial(physician.document, found), partial(physician.lines, found))
@@ -228,7 +234,7 @@ def doctor(matrix_file: Path | None, data: Path, smoke: bool, as_json: bool) -> 
 @_DATA
 @_JSON
 def plan(matrix_file: Path, data: Path, as_json: bool) -> None:
-    """Print the runs in order, what is done and an estimate. Starts nothing.
+    """Show the planned runs in order, with state and time estimate.
 
     Example: sparkpub plan matrix/demo.yaml
     """
@@ -250,7 +256,7 @@ def plan(matrix_file: Path, data: Path, as_json: bool) -> None:
     "--only",
     multiple=True,
     metavar="AXIS=VALUE",
-    help="Run only these; may be given several times.",
+    help="Run only these cells. Can be repeated.",
 )
 @click.option(
     "--max-runs",
@@ -261,11 +267,9 @@ def plan(matrix_file: Path, data: Path, as_json: bool) -> None:
 @click.option(
     "--retry-failed",
     is_flag=True,
-    help="Give runs that failed for good as many attempts again.",
+    help="Run failed iterations again, with as many attempts as before.",
 )
-@click.option(
-    "--no-commit", is_flag=True, help="Write records without committing them to git."
-)
+@click.option("--no-commit", is_flag=True, help="Do not commit the records to git.")
 @click.option("--push", is_flag=True, help="Push each commit to the branch's upstream.")
 @_JSON
 def collect(
@@ -278,10 +282,10 @@ def collect(
     push: bool,
     as_json: bool,
 ) -> None:
-    """Run the benchmarks of a matrix that are not done yet. Safe to interrupt and to start again.
+    """Run the benchmarks of a matrix that are not done yet.
 
-    Ctrl-C once finishes the current run, twice stops it and records it as interrupted. Exit status 1 while a planned
-    run has no good record.
+    You can interrupt it and start it again. Press Ctrl-C once to stop after the current run, twice to stop at once;
+    the run is then recorded as interrupted. The exit status is 1 if a planned run has no successful record.
 
     Example: sparkpub collect matrix/demo.yaml --data local --only environment=native
     """
@@ -290,7 +294,7 @@ def collect(
     from sparkpub.plan import matrix
 
     if push and no_commit:
-        raise click.UsageError("--push pushes commits, and --no-commit makes none")
+        raise click.UsageError("--push and --no-commit cannot be combined")
     declared = matrix.read(matrix_file)
     choice = Choice(
         data,
@@ -312,7 +316,9 @@ def collect(
 @_DATA
 @_JSON
 def status(matrix_file: Path, data: Path, as_json: bool) -> None:
-    """Show what is done, failed, quarantined and missing per cell, and what runs now.
+    """Show how many runs are done, failed, quarantined or missing.
+
+    One line per cell, and the run that is in progress.
 
     Example: sparkpub status matrix/demo.yaml --data local
     """
@@ -340,12 +346,9 @@ class _Format(click.ParamType[str]):
     ) -> str:
         """The format, if there is one of that name."""
         if value not in self.known():
-            self.fail(f"{value!r} is none of them", param, ctx)
+            known = ", ".join(self.known())
+            self.fail(f"unknown format {value!r}; known formats: {known}", param, ctx)
         return str(value)
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002
-        """For the help, which lists them."""
-        return f"[{'|'.join(self.known())}]"
 
     def shell_complete(
         self,
@@ -366,36 +369,36 @@ class _Format(click.ParamType[str]):
 
 
 @cli.command("import")
-@click.argument("kind", type=_Format())
+@click.argument("kind", metavar="FORMAT", type=_Format())
 @click.argument("path", type=_PATH)
-@click.option(
-    "--campaign", required=True, help="The campaign that the runs become part of."
-)
+@click.option("--campaign", required=True, help="Campaign to which the runs are added.")
 @_DATA
 @click.option(
-    "--matrix", "matrix_file", type=_PATH, help="The matrix that declares the campaign."
+    "--matrix", "matrix_file", type=_PATH, help="Matrix that declares the campaign."
 )
 @click.option("--about", "about_file", type=_PATH, help="Extra metadata (YAML).")
-@click.option("--model", help="Key of the model, where the results do not say it.")
+@click.option("--model", help="Key of the model, if the results do not name it.")
 @click.option(
-    "--environment", help="Key of the environment; most tools never say where they ran."
+    "--environment", help="Key of the environment, which most tools do not record."
 )
 @click.option(
     "--workload",
-    help="Key of the workload; otherwise made of what the tool was asked for.",
+    help="Key of the workload. [default: made from the tool's options]",
 )
 @click.option(
     "--mapping",
     type=_PATH,
-    help="What the columns of a table mean (YAML); not needed for what `sparkpub export` wrote.",
+    help="File that maps the columns of a table (YAML); not needed for files of `sparkpub export`.",
 )
 @click.option(
-    "--preview", is_flag=True, help="Show what would be imported, and write nothing."
+    "--preview",
+    is_flag=True,
+    help="Show what would be imported, without writing anything.",
 )
 @click.option(
     "--originals/--no-originals",
     default=True,
-    help="Keep the files as evidence, with their SHA-256.",
+    help="Keep the imported files as evidence.",
 )
 @_JSON
 def import_(
@@ -408,7 +411,10 @@ def import_(
     as_json: bool,
     **given_too: Any,
 ) -> None:
-    """Import another tool's results. A second import changes nothing; exit 1 where something was refused.
+    """Import another tool's results.
+
+    FORMAT is one of aiperf, benchmark-spark, guidellm, llama-bench, llama-benchy, sglang, table, trtllm-bench and
+    vllm-bench. Importing the same results again changes nothing. The exit status is 1 if anything was refused.
 
     Example: sparkpub import benchmark-spark results/comprehensive --campaign mine --data local
     """
@@ -439,25 +445,25 @@ def import_(
 @click.option(
     "--github",
     is_flag=True,
-    help="Print the findings as annotations of a GitHub workflow.",
+    help="Print the findings as annotations for a GitHub workflow.",
 )
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning"]),
     default="error",
     show_default=True,
-    help="Exit 1 at findings of this severity or worse that campaign.json does not acknowledge.",
+    help="Lowest severity for exit status 1. Findings acknowledged in campaign.json do not count.",
 )
 @click.option(
     "--sources",
     type=_PRESENT,
     default=None,
-    help="Check pages and claims in this folder too. [default: site_src, for the default DIR]",
+    help="Also check the pages and claims in this folder. [default: site_src, with the default DIR]",
 )
 @click.option(
     "--deep",
     is_flag=True,
-    help="Read every file again, also of campaigns in which nothing changed since the last check.",
+    help="Read all files again, including those of unchanged campaigns.",
 )
 def check(
     data: Path,
@@ -516,7 +522,9 @@ def _reviewed(data: Path, sources: Path | None, deep: bool) -> "Review":
     "--markdown", is_flag=True, help="Print Markdown, for the summary of a workflow."
 )
 def changes(base: Path, data: Path, as_json: bool, markdown: bool) -> None:
-    """What DIR changes against the data folder BASE: runs, coverage, findings, cells and verdicts.
+    """Show what DIR changes against another data folder.
+
+    BASE is that other folder. The runs, coverage, findings, cells and verdicts are compared.
 
     Example: sparkpub changes ../main/data/comprehensive
     """
@@ -532,7 +540,9 @@ def changes(base: Path, data: Path, as_json: bool, markdown: bool) -> None:
 @_SOURCES
 @_JSON
 def claims(data: Path, sources: Path, as_json: bool) -> None:
-    """Every claim with the verdict that the data give it; exit 1 where one differs from the recorded verdict.
+    """Show every claim with its verdict.
+
+    The exit status is 1 if a verdict differs from the recorded one.
 
     Example: sparkpub claims --json
     """
@@ -556,7 +566,9 @@ def claims(data: Path, sources: Path, as_json: bool) -> None:
 @_SOURCES
 @_JSON
 def values(filter_text: str, data: Path, sources: Path, as_json: bool) -> None:
-    """Template expressions that you can use in posts, with current values; FILTER keeps lines with all its words.
+    """List the template expressions for posts, with current values.
+
+    FILTER selects the lines that contain all of its words.
 
     Example: sparkpub values "mean peak_memory deepseek"
     """
@@ -585,13 +597,13 @@ def quarantine(
     from sparkpub.review.dataset import load
 
     if undo is (reason is not None):
-        raise click.UsageError("give either --reason TEXT or --undo")
+        raise click.UsageError("give either --reason or --undo")
     campaign = quarantines.quarantine(load(data), run_id, reason)
-    where = "back in" if undo else "out of"
+    done = "included in" if undo else "excluded from"
     _print(
         as_json,
         lambda: {"run": run_id, "campaign": campaign, "quarantined": not undo},
-        lambda: [f"{run_id} is {where} the figures of {campaign}"],
+        lambda: [f"{run_id} is {done} the results of {campaign}"],
     )
 
 
@@ -601,20 +613,20 @@ def quarantine(
 @click.option(
     "--against",
     metavar="C2",
-    help="Compare the campaign, cell by cell, with this one that it repeats, and combine both sessions.",
+    help="Compare the campaign with this earlier one, cell by cell, and combine both.",
 )
 @click.option(
     "--include",
     type=click.Choice(["counted", "all"]),
     default="counted",
     show_default=True,
-    help="Runs that the review counts, or every run as recorded.",
+    help="Which runs: without excluded ones, or all as recorded.",
 )
 @click.option(
     "--json",
     "form",
     flag_value="json",
-    help="Print the statistics as JSON and nothing else.",
+    help="Print JSON only.",
 )
 @click.option(
     "--markdown", "form", flag_value="markdown", help="Print Markdown tables."
@@ -623,7 +635,9 @@ def quarantine(
 def stats(
     data: Path, form: Literal["json", "markdown", "csv"] | None, **asked: Any
 ) -> None:
-    """Describe every cell, compare the environments, and judge the campaign by the success criteria.
+    """Show the statistics of every cell and the comparisons.
+
+    The success criteria of each campaign are shown too.
 
     Example: sparkpub stats --campaign phase1 --include all --markdown
     """
@@ -648,22 +662,24 @@ def stats(
     type=click.Choice(["csv", "parquet", "json"]),
     default="csv",
     show_default=True,
-    help="What to write.",
+    help="Format of the file.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, allow_dash=True),
     required=True,
-    help="File to write, - for standard output; with --partitioned, folder.",
+    help="File to write, or - for standard output. A folder with --partitioned.",
 )
 @click.option(
     "--partitioned",
     is_flag=True,
-    help="Write a Parquet file per campaign, as DuckDB, Polars and Spark read it.",
+    help="Write one Parquet file per campaign, for DuckDB, Polars or Spark.",
 )
 def export(data: Path, form: str, output: Path, partitioned: bool) -> None:
-    """The tidy table: one row per run and metric, with the reason where a run is not in the figures.
+    """Write the results as one table: a row per run and metric.
+
+    Excluded runs are in it, with the reason.
 
     Example: sparkpub export --format parquet -o runs.parquet
     """
@@ -675,12 +691,12 @@ def export(data: Path, form: str, output: Path, partitioned: bool) -> None:
         raise click.UsageError("--partitioned writes Parquet: add --format parquet")
     if output.is_dir() is not partitioned and output.exists():
         what = "a file" if partitioned else "a folder"
-        raise click.UsageError(f"{output} is {what}: name another place")
+        raise click.UsageError(f"{output} is {what}; choose another name")
     to_stdout = str(output) == "-"
     if partitioned and to_stdout:
-        raise click.UsageError("--partitioned writes a folder: name one with -o")
+        raise click.UsageError("--partitioned needs a folder; name one with -o")
     if not to_stdout and not output.absolute().parent.is_dir():
-        raise click.UsageError(f"there is no folder {output.parent} to write to")
+        raise click.UsageError(f"the folder {output.parent} does not exist")
     found = review(load_known(data))
     if partitioned:
         write_partitioned(found, output)
@@ -704,7 +720,9 @@ def export(data: Path, form: str, output: Path, partitioned: bool) -> None:
 )
 @_JSON
 def archive_(campaign: str, data: Path, output: Path, as_json: bool) -> None:
-    """A campaign as one tar file with checksums (BagIt): the same data give the same bytes.
+    """Write a campaign to one tar file with checksums (BagIt).
+
+    The same data give the same bytes.
 
     Example: sparkpub archive phase1 -o phase1.tar
     """
@@ -736,7 +754,9 @@ def archive_(campaign: str, data: Path, output: Path, as_json: bool) -> None:
 @_DATA
 @_JSON
 def unpack(file: Path, data: Path, as_json: bool) -> None:
-    """Put the campaign of an archive into the data folder, if the archive is whole.
+    """Add the campaign of an archive to the data folder.
+
+    The checksums are verified first.
 
     Example: sparkpub unpack phase1.tar --data others
     """
@@ -758,7 +778,7 @@ def unpack(file: Path, data: Path, as_json: bool) -> None:
     "--data",
     multiple=True,
     type=_FOLDER,
-    help="The data folder, like DIR; may be given several times. [default: data/comprehensive]",
+    help="Folder of the campaigns, like DIR. Can be repeated. [default: data/comprehensive]",
 )
 @click.option("--out", type=_FOLDER, required=True, help="Folder to write.")
 @_SOURCES
@@ -766,13 +786,13 @@ def unpack(file: Path, data: Path, as_json: bool) -> None:
     "--templates",
     type=click.Path(path_type=Path, exists=True),
     default=None,
-    help="Templates of your own.",
+    help="Folder of your own page templates.",
 )
 @click.option("--name", default="sparkpub", show_default=True, help="Name of the site.")
 @click.option(
     "--url",
     default="",
-    help="Address of the site, with a slash at the end, for feed and citations.",
+    help="Address of the site, ending in a slash, for feed and citations.",
 )
 @click.option(
     "--repo-url", default=None, help="Address of the repository, for links to evidence."
@@ -785,7 +805,7 @@ def render(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """The complete docs tree on disk, for any site generator.
+    """Write all pages and files to a folder, for any site generator.
 
     Example: sparkpub render --out docs
     """
@@ -818,12 +838,14 @@ def render(
     type=click.Path(path_type=Path, exists=True),
     default=Path("mkdocs.yml"),
     show_default=True,
-    help="The configuration of MkDocs.",
+    help="Configuration of MkDocs.",
 )
 @click.option("--site-dir", type=_FOLDER, default=None, help="Folder to write.")
 @_JSON
 def build(config: Path, site_dir: Path | None, as_json: bool) -> None:
-    """Check the runs and the claims, and build the site; nothing is built while there is an unanswered error.
+    """Check runs and claims, then build the site.
+
+    An error that campaign.json does not acknowledge stops the build.
 
     Example: sparkpub build
     """
@@ -856,7 +878,7 @@ def _explained(error: Exception) -> tuple[list[str], int]:
     if isinstance(error, SparkpubError):
         return error.lines(), error.exit_code
     if isinstance(error, click.Abort):
-        return ["interrupted; start the command again to go on"], 1
+        return ["interrupted; start the command again to continue"], 1
     if isinstance(error, click.ClickException):
         return [
             " ".join(error.format_message().split()).rstrip(".") + "; see --help"
@@ -864,7 +886,7 @@ def _explained(error: Exception) -> tuple[list[str], int]:
     if isinstance(error, OSError):
         where = f", {error.filename}" if error.filename else ""
         return [
-            f"{error.strerror or error}{where}; check that it is there and may be used"
+            f"{error.strerror or error}{where}; check that it exists and is accessible"
         ], 2
     place = traceback.extract_tb(error.__traceback__)[-1]
     text = " ".join(f"unexpected {type(error).__name__}: {error}".split())

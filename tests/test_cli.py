@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import click
 import pytest
 
 from sparkpub import __version__, cli
+from sparkpub.collect.importers import IMPORTERS
 from sparkpub.plan.environments import OPTIONS
 from sparkpub.plan.matrix import Gates
 from sparkpub.plan.workloads import WORKLOADS
@@ -77,6 +79,18 @@ def test_version_and_help() -> None:
     shown = sparkpub("--help")
     assert shown.returncode == 0
     assert all(f"\n  {name} " in shown.stdout for name in COMMANDS)
+
+
+def test_no_line_of_the_help_is_cut_off() -> None:
+    """At 80 columns, as on a terminal that says nothing of its width."""
+    commands = sparkpub("--help").stdout.partition("Commands:")[2]
+    assert "..." not in commands
+
+
+def test_the_help_of_import_lists_every_format() -> None:
+    shown = " ".join(sparkpub("import", "--help").stdout.split())
+    listed = shown.partition("FORMAT is one of ")[2].partition(". Importing")[0]
+    assert re.split(", | and ", listed) == sorted(IMPORTERS)
 
 
 def test_no_command_shows_what_there_is() -> None:
@@ -154,11 +168,11 @@ def test_a_reader_that_goes_away_causes_no_traceback() -> None:
             "error: no way\nerror: and that",
         ),
         (click.UsageError("Wrong thing."), 2, "error: Wrong thing; see --help"),
-        (click.Abort(), 1, "error: interrupted; start the command again to go on"),
+        (click.Abort(), 1, "error: interrupted; start the command again to continue"),
         (
             PermissionError(13, "Permission denied", "x.json"),
             2,
-            "error: Permission denied, x.json; check that it is there",
+            "error: Permission denied, x.json; check that it exists",
         ),
         (KeyError("a\nb"), 1, "error: unexpected KeyError: 'a\\nb', test_cli.py:"),
     ],
@@ -295,7 +309,7 @@ def test_a_table_goes_to_standard_output_or_to_a_folder_that_is_there(
     assert target.read_text() == done.stdout
     nowhere = small.parent / "no/such.csv"
     line = refused(sparkpub("export", str(small), "-o", str(nowhere)))
-    assert f"no folder {nowhere.parent}" in line
+    assert f"the folder {nowhere.parent} does not exist" in line
     assert ".tmp" not in line
 
 

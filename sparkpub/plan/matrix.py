@@ -44,17 +44,17 @@ class Gates(Declared):
     cooldown: Seconds = 300.0
     """Minimum pause since the campaign's last run ended, also across restarts of the collector, in seconds."""
     max_start_temp_celsius: Annotated[float, Field(gt=0, lt=120)] | None = 45.0
-    """The GPU has to be below it before a run starts, in °C."""
+    """Maximum GPU temperature at the start of a run, in °C."""
     max_wait: Seconds = 1800.0
     """How long all gates together may wait before a run, in seconds."""
     max_gpu_temp_celsius: Annotated[float, Field(gt=0, lt=120)] | None = 80.0
-    """Hard temperature limit, in °C: a GPU that is not below it does not start a run either."""
+    """Hard temperature limit, in °C. A run does not start above it, whatever the other gates allow."""
     max_cpu_percent: Percent | None = 10.0
-    """Load of all processors together before a run, in percent."""
+    """Maximum load of all processors together before a run, in percent."""
     min_free_memory_percent: Percent | None = 90.0
-    """Free memory of the GPU before a run, in percent; of the machine where memory is unified."""
+    """Minimum free GPU memory before a run, in percent; with unified memory that of the machine."""
     min_free_disk_gib: Annotated[float, Field(ge=0)] | None = 5.0
-    """Free space for records and logs, in GiB."""
+    """Minimum free disk space, in GiB."""
     performance_state: Annotated[str, Field(pattern=r"^P\d{1,2}$")] | None = None
     """NVML performance state wanted before a run, e.g. P0. An idle GPU sits in P8, so it is often not met."""
     drop_caches: bool = False
@@ -64,13 +64,13 @@ class Gates(Declared):
     lock_clocks_mhz: PositiveInt | None = None
     """Lock the SM clock for the campaign, in MHz, and release it afterwards. Needs root."""
     power_mode: str | None = None
-    """Set the machine's power profile for the campaign, and set it back afterwards."""
+    """Power profile of the machine during the campaign; restored afterwards."""
     min_available_memory_gib: Annotated[float, Field(ge=0)] | None = None
-    """MemAvailable below which a run is ended before the machine wedges, in GiB; none: 8 on unified memory, no limit
-    elsewhere."""
+    """Stop a run if MemAvailable falls below this, in GiB, before the machine hangs; none: 8 on unified memory, else no
+    limit."""
     on_unmet: Literal["run", "skip", "stop"] = "run"
-    """What to do where a gate is not met: `run` and record it, `skip` the run, or `stop` the campaign. A sensor that
-    cannot be read counts as not met for skip and stop."""
+    """What to do if a gate is not met: `run` anyway and record it, `skip` the run, or `stop` the campaign. For skip and
+    stop, an unreadable sensor counts as not met."""
 
 
 class Telemetry(Declared):

@@ -152,14 +152,14 @@ def standings(statistics: Statistics, review: Review) -> Standings:
         for cell, recorded in frame.recorded.items():
             key = (name, cell)
             if not recorded:
-                left_out[key] = "declared, and not run yet"
+                left_out[key] = "declared, but not run yet"
                 continue
             if not frame.counted.get(cell):
                 left_out[key] = "none of its runs counts"
                 continue
             row = _row(frame, cell, statistics, review)
             if _lead(row.figures) is None:
-                left_out[key] = "it measures no token rate"
+                left_out[key] = "no token rate was measured"
                 continue
             tools.setdefault(row.load.tool, []).append(row)
     sections = [_section(tool, rows) for tool, rows in tools.items()]
@@ -253,19 +253,19 @@ def _caveats(
     if missing:
         yield Caveat(
             "excluded",
-            f"{missing} of {counted(recorded, 'run')} left out",
-            "They are in no figure; the review says why.",
+            f"{missing} of {counted(recorded, 'run')} excluded",
+            "The page of checks gives the reasons.",
         )
     if setup.random_weights:
-        why = "The weights were random numbers: speed, and nothing about quality."
+        why = "The weights were random: the speed is valid, the output is meaningless."
         yield Caveat("random", "random weights", why)
     imported = campaign.info.origin is not None
     imported = imported or any(record.origin is not None for record in records)
     if imported:
-        why = "Measured elsewhere, by another tool, and imported."
+        why = "Imported from the results of another tool."
         yield Caveat("imported", "imported", why)
     if len(records) < MINIMUM_RUNS:
-        why = f"Fewer than {MINIMUM_RUNS} runs say nothing about spread."
+        why = f"With fewer than {MINIMUM_RUNS} runs the spread is unknown."
         yield Caveat("few", f"only {counted(len(records), 'run')}", why)
 
 
@@ -299,8 +299,8 @@ def _apart(row: Row, ambiguous: Mapping[str, Sequence[int]]) -> str:
     reasons = []
     if not row.load.is_known:
         reasons.append(
-            "The records do not hold the whole load, so these rows of campaign "
-            f"{row.campaign} are compared with no other."
+            "The records do not contain the full load, so these rows of campaign "
+            f"{row.campaign} are not compared with others."
         )
     parameters = row.setup.parameters
     sizes = ambiguous.get(row.setup.model, ())

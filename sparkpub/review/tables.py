@@ -108,8 +108,8 @@ def render(found: Statistics, form: Form) -> str:
 def _counted(found: Statistics) -> str:
     runs = {run for cell in found.cells for run in cell.runs}
     if found.include == "all":
-        return f"All {len(runs)} runs as recorded, those that the review takes out included.\n"
-    lines = [f"{len(runs)} runs counted, {len(found.excluded)} left out."]
+        return f"All {len(runs)} runs as recorded, including excluded ones.\n"
+    lines = [f"{len(runs)} runs counted, {len(found.excluded)} excluded."]
     for run, reason in found.excluded.items():
         lines.append(f"- {run}: {reason}")
     return "\n".join(lines) + "\n"

@@ -29,15 +29,15 @@ def differences(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
         same = [row for row in rows if (row.candidate, row.baseline) == pair]
         verdicts = [row.verdict for row in same]
         # What most comparisons have comes first.
-        for verdict in sorted(
-            dict.fromkeys(verdicts), key=verdicts.count, reverse=True
-        ):
-            sentences.append(_by_verdict(metric, verdict, same))
+        ordered = sorted(dict.fromkeys(verdicts), key=verdicts.count, reverse=True)
+        sentences.append(_first(metric, ordered[0], same))
+        for verdict in ordered[1:]:
+            sentences.append(_further(metric, verdict, same))
     return " ".join(sentences)
 
 
-def _by_verdict(metric: Metric, verdict: str, rows: Sequence[ComparisonRow]) -> str:
-    """What one verdict says of those of the rows that have it."""
+def _first(metric: Metric, verdict: str, rows: Sequence[ComparisonRow]) -> str:
+    """What is compared with what, and for which of the rows it has this verdict."""
     mine = [row for row in rows if row.verdict == verdict]
     which = _which(mine, rows)
     candidate, baseline = mine[0].candidate, mine[0].baseline
@@ -45,7 +45,7 @@ def _by_verdict(metric: Metric, verdict: str, rows: Sequence[ComparisonRow]) -> 
         amount = _amount(metric, mine)
         return f"{metric.subject} is {amount} {verdict} in {candidate} than {baseline} for {which}."
     if verdict == "equivalent":
-        margin = f"±{mine[0].equivalence_margin_percent:g}{SPACE}%"
+        margin = _margin(mine)
         return f"{metric.subject} is equivalent within {margin} in {candidate} and {baseline} for {which}."
     if verdict == "confounded":
         return (
@@ -55,6 +55,25 @@ def _by_verdict(metric: Metric, verdict: str, rows: Sequence[ComparisonRow]) -> 
     return (
         f"{metric.subject} is inconclusive for {which}: {candidate} against {baseline}."
     )
+
+
+def _further(metric: Metric, verdict: str, rows: Sequence[ComparisonRow]) -> str:
+    """Which of the rows have another verdict, after a sentence that names both sides."""
+    mine = [row for row in rows if row.verdict == verdict]
+    which = _which(mine, rows)
+    if verdict in ("higher", "lower"):
+        return f"It is {_amount(metric, mine)} {verdict} for {which}."
+    if verdict == "equivalent":
+        return f"It is equivalent within {_margin(mine)} for {which}."
+    if verdict == "confounded":
+        return (
+            f"It cannot be compared for {which}, which ran in separate blocks of time."
+        )
+    return f"It is inconclusive for {which}."
+
+
+def _margin(rows: Sequence[ComparisonRow]) -> str:
+    return f"±{rows[0].equivalence_margin_percent:g}{SPACE}%"
 
 
 def _which(mine: Sequence[ComparisonRow], rows: Sequence[ComparisonRow]) -> str:
@@ -99,22 +118,22 @@ def together(metric: Metric, row: PooledRow, rows: Sequence[ComparisonRow]) -> s
     amount = with_unit(significant(scale * abs(row.effect)), unit)
     ends = with_unit(f"{significant(scale * low)} to {significant(scale * high)}", unit)
     alone = sum(other.verdict == side for other in rows)
-    shown = f"{alone} of them show it alone"
+    shown = f"{alone} cells show"
     if alone < 2:
-        shown = f"{('none', 'one')[alone]} of them shows it alone"
+        shown = ("No cell shows", "One cell shows")[alone]
     text = (
-        f"{metric.label} is {side} in {row.candidate} than in {row.baseline} by {amount} over {row.cells} cells "
-        f"together. The 95{SPACE}% interval is {ends} (exploratory); {shown}."
+        f"{metric.label} is {amount} {side} in {row.candidate} than in {row.baseline}, pooled over {row.cells} cells "
+        f"(95{SPACE}% interval {ends}, exploratory). {shown} it separately."
     )
     if row.heterogeneity_p < ALPHA:
-        text += " The cells differ by more than their runs explain: it is the figure of none of them."
+        text += " The cells differ by more than their runs explain, so this mean describes none of them."
     return text
 
 
 def means(metric: Metric, cells: Sequence[CellStatistic]) -> str:
     """The best and the worst mean, for where nothing is compared."""
     if not cells:
-        return f"No run in the figures has a value for {metric.within_sentence}."
+        return f"No run has a value for {metric.within_sentence}."
     ordered = sorted(cells, key=lambda cell: cell.mean, reverse=True)
     if len(ordered) == 1:
         return f"The mean of {metric.within_sentence} is {metric.rounded(ordered[0].mean)}."
@@ -125,8 +144,8 @@ def means(metric: Metric, cells: Sequence[CellStatistic]) -> str:
         extremes = "lowest", "highest"
     names = distinct_names(ordered)
     return (
-        f"{names[_key(first)]} has the {extremes[0]} {metric.within_sentence}, {metric.rounded(first.mean)}; "
-        f"{names[_key(last)]} the {extremes[1]}, {metric.rounded(last.mean, unit=False)}."
+        f"{metric.subject} is {extremes[0]} for {names[_key(first)]} ({metric.rounded(first.mean)}) "
+        f"and {extremes[1]} for {names[_key(last)]} ({metric.rounded(last.mean, unit=False)})."
     )
 
 
@@ -159,5 +178,5 @@ def sample(cells: Sequence[CellStatistic], excluded: Mapping[str, str]) -> str:
     if excluded:
         reasons = listed(reason.partition(":")[0] for reason in excluded.values())
         noun = "run is" if len(excluded) == 1 else "runs are"
-        text += f" {len(excluded)} {noun} left out ({reasons}), drawn hollow."
+        text += f" {len(excluded)} {noun} excluded ({reasons}) and drawn hollow."
     return text

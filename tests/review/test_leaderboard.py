@@ -121,8 +121,8 @@ def test_campaigns_are_ranked_together_where_the_load_is_the_same_and_known() ->
     ).sections
     assert [models(group.rows) for group in section.groups] == [["m"], ["n"]]
     assert [group.apart for group in section.groups] == [
-        "The records do not hold the whole load, so these rows of campaign c are compared with no other.",
-        "The records do not hold the whole load, so these rows of campaign d are compared with no other.",
+        "The records do not contain the full load, so these rows of campaign c are not compared with others.",
+        "The records do not contain the full load, so these rows of campaign d are not compared with others.",
     ]
 
 
@@ -164,9 +164,9 @@ def test_what_cannot_be_ranked_is_left_out_with_the_reason() -> None:
     )
     assert found.sections == ()
     assert found.left_out == {
-        ("c", ("g", "native", "w")): "it measures no token rate",
+        ("c", ("g", "native", "w")): "no token rate was measured",
         ("c", ("f", "native", "w")): "none of its runs counts",
-        ("c", ("z", "native", "w")): "it measures no token rate",
+        ("c", ("z", "native", "w")): "no token rate was measured",
     }
 
 
@@ -180,7 +180,7 @@ def test_a_cell_that_was_declared_and_not_run_is_left_out() -> None:
         "iterations": 1,
     }
     found = ranked(*runs_of("m", [1.0]), matrix=matrix)
-    assert found.left_out == {("c", ("n", "native", "w")): "declared, and not run yet"}
+    assert found.left_out == {("c", ("n", "native", "w")): "declared, but not run yet"}
 
 
 # -- places ------------------------------------------------------------------------------------------------
@@ -339,7 +339,7 @@ def test_a_row_carries_everything_against_it_the_gravest_first() -> None:
     assert caveats == [
         ("error", "1 error"),
         ("warning", "2 warnings"),
-        ("excluded", "1 of 2 runs left out"),
+        ("excluded", "1 of 2 runs excluded"),
         ("random", "random weights"),
         ("imported", "imported"),
         ("few", "only 1 run"),

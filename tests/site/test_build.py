@@ -199,7 +199,7 @@ def test_a_single_run_is_said_to_be_one(
         to_json(Campaign(campaign="c", title="One")), encoding="utf-8"
     )
     page = whole(build(load(tmp_path / "one"), options), "campaigns/c.md")
-    assert "single runs say nothing about spread" in page
+    assert "the spread of single runs is unknown" in page
     assert "1 run</strong> of 1 model in 1 environment" in page
     assert "sp-filters" not in page
 

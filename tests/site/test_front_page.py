@@ -212,9 +212,7 @@ def test_rows_in_doubt_are_shown_as_such() -> None:
         )
     )
     assert "✖ not ranked: 1 error" in html
-    assert (
-        "1 row without a place: errors change what the figures mean (roofline)." in html
-    )
+    assert "1 row not ranked: errors change what the figures mean (roofline)." in html
     assert "sp-bar" not in html
 
 
@@ -244,7 +242,7 @@ def test_the_heading_names_the_machines(
     publication = published(*records)
     assert front_page.heading(ranked(publication)) == heading
     if machines == [None]:
-        assert "on machines that the records do not name?" in page(publication)
+        assert "on machines without a name?" in page(publication)
 
 
 # -- what is known, what is open ---------------------------------------------------------------------------

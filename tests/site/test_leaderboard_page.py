@@ -83,7 +83,7 @@ def test_the_only_run_of_a_row_is_linked_itself() -> None:
     (row,) = rows(page(*runs_of("m", [100.0])))
     assert 'href="../runs/c-m-native-1/">1 run<' in row
     assert (
-        'title="Fewer than 4 runs say nothing about spread.">only 1 run</span>' in row
+        'title="With fewer than 4 runs the spread is unknown.">only 1 run</span>' in row
     )
 
 
@@ -221,10 +221,10 @@ def test_rows_in_doubt_say_so_and_why() -> None:
     )
     doubted = next(row for row in rows(html) if 'data-model="m"' in row)
     assert "✖ not ranked: 1 error" in doubted
-    assert "1 of 5 runs left out" in doubted
+    assert "1 of 5 runs excluded" in doubted
     assert "sp-bar" not in doubted
     assert (
-        "1 row without a place: errors change what the figures mean (duplicate-iteration)."
+        "1 row not ranked: errors change what the figures mean (duplicate-iteration)."
         in html
     )
 
@@ -232,7 +232,7 @@ def test_rows_in_doubt_say_so_and_why() -> None:
 def test_an_error_that_leaves_the_meaning_leaves_the_place() -> None:
     html = page(*runs_of("m", [1.0]), findings=[a_finding("checksum", "error")])
     assert "✖ 1 error" in html
-    assert "not ranked" not in html
+    assert "not ranked: 1 error" not in html
 
 
 def test_the_workload_is_named_where_a_load_has_several() -> None:
@@ -263,7 +263,7 @@ def test_a_caveat_leads_to_what_says_more(kind: Any, href: str) -> None:
 
 def test_what_is_not_ranked_is_named_with_the_reason() -> None:
     html = page(*runs_of("m", [100.0]), *runs_of("g", [5.0], metric="matmul_gflop_s"))
-    assert "1 cell: it measures no token rate." in html
+    assert "1 cell: no token rate was measured." in html
     assert "c g/native/w" in html
     assert "Not on this page" not in page(*runs_of("m", [100.0]))
 

@@ -36,9 +36,13 @@ def rows(*verdicts: str) -> list[Any]:
 @pytest.mark.parametrize(
     ("effect", "unit", "words"),
     [
-        (0.0625, "GiB", "higher in container than in native by 64 MiB over 5 cells"),
-        (0.5, "GiB", "higher in container than in native by 0.5 GiB over 5 cells"),
-        (-2.0, "%", "lower in container than in native by 2 % over 5 cells"),
+        (
+            0.0625,
+            "GiB",
+            "64 MiB higher in container than in native, pooled over 5 cells",
+        ),
+        (0.5, "GiB", "0.5 GiB higher in container than in native, pooled over 5 cells"),
+        (-2.0, "%", "2 % lower in container than in native, pooled over 5 cells"),
     ],
 )
 def test_an_effect_is_said_in_the_unit_that_reads_best(
@@ -52,15 +56,15 @@ def test_an_effect_is_said_in_the_unit_that_reads_best(
 def test_small_memory_has_its_interval_in_the_same_unit() -> None:
     """0.0625 GiB are 64 MiB: the interval from half of it to half as much again."""
     text = sentences.together(METRICS["system_peak_gib"], a_row(0.0625, "GiB"), [])
-    assert "is 32 to 96 MiB" in text
+    assert "interval 32 to 96 MiB" in text
 
 
 @pytest.mark.parametrize(
     ("verdicts", "words"),
     [
-        (("undecided", "lower"), "none of them shows it alone"),
-        (("undecided", "higher"), "one of them shows it alone"),
-        (("higher", "higher", "equivalent"), "2 of them show it alone"),
+        (("undecided", "lower"), "No cell shows it separately."),
+        (("undecided", "higher"), "One cell shows it separately."),
+        (("higher", "higher", "equivalent"), "2 cells show it separately."),
     ],
 )
 def test_cells_that_show_it_alone_are_counted(
@@ -73,4 +77,73 @@ def test_cells_that_show_it_alone_are_counted(
 def test_cells_that_disagree_are_said_to() -> None:
     row = a_row(0.5, "GiB", heterogeneity_p=0.001)
     text = sentences.together(METRICS["system_peak_gib"], row, [])
-    assert text.endswith("it is the figure of none of them.")
+    assert text.endswith("so this mean describes none of them.")
+
+
+def comparison(
+    model: str, verdict: str, *, percent: float = 5.0, workload: str = "w"
+) -> Any:
+    return SimpleNamespace(
+        model=model,
+        workload=workload,
+        verdict=verdict,
+        candidate="container",
+        baseline="native",
+        difference=percent,
+        difference_percent=percent,
+        equivalence_margin_percent=1.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("compared", "words"),
+    [
+        (
+            [comparison("a", "equivalent"), comparison("b", "equivalent")],
+            "Output throughput is equivalent within ±1 % in container and native for a and b.",
+        ),
+        (
+            [comparison("a", "undecided")],
+            "Output throughput is inconclusive for a: container against native.",
+        ),
+        (
+            [comparison(name, "confounded") for name in "abc"],
+            "Output throughput cannot be compared for all 3 models: "
+            "container and native ran in separate blocks of time.",
+        ),
+        (
+            [
+                comparison("a", "lower", percent=-4),
+                comparison("b", "lower", percent=-2),
+            ],
+            "Output throughput is 2.0 to 4.0 % lower in container than native for a and b.",
+        ),
+        # What most have comes first, and both sides are named once.
+        (
+            [
+                comparison("a", "undecided"),
+                comparison("b", "equivalent"),
+                comparison("c", "equivalent"),
+                comparison("d", "higher"),
+                comparison("e", "confounded"),
+            ],
+            "Output throughput is equivalent within ±1 % in container and native for b and c. "
+            "It is inconclusive for a. It is 5.0 % higher for d. "
+            "It cannot be compared for e, which ran in separate blocks of time.",
+        ),
+        (
+            [
+                comparison("a", "undecided"),
+                comparison("b", "undecided"),
+                comparison("a", "equivalent", workload="x"),
+            ],
+            "Output throughput is inconclusive for 2 of 3 configurations: container against native. "
+            "It is equivalent within ±1 % for a (x).",
+        ),
+    ],
+)
+def test_comparisons_are_said_by_verdict(compared: list[Any], words: str) -> None:
+    said = sentences.differences(METRICS["output_throughput_tok_s"], compared)
+    assert said.replace("\u00a0", " ").replace("\u202f", " ") == words
+    for sentence in said.split(". "):
+        assert len(sentence.split()) <= 20

@@ -191,7 +191,7 @@ def test_results_that_cannot_be_read_leave_no_folder(
     (tmp_path / "notes.txt").write_text("nothing")
     source = [str(folder), "--environment", "native", "--from"]
     assert called(monkeypatch, "init", *source, "tabel", str(tmp_path)) == 2
-    assert "--from knows no format 'tabel'" in capsys.readouterr().err
+    assert "--from: unknown format 'tabel'" in capsys.readouterr().err
     assert called(monkeypatch, "init", *source, "llama-bench", str(tmp_path)) == 2
     assert "nothing of llama-bench" in capsys.readouterr().err
     assert not folder.exists()

@@ -14,12 +14,12 @@ from sparkpub.review.checks.view import Case, View
 MEMORY_TOLERANCE = Threshold(
     "memory tolerance",
     0.01,
-    "Relative difference between two figures of the same memory: logs round to two decimals.",
+    "Allowed relative difference between two figures for the same memory, because logs round to two decimals.",
 )
 MEMORY_SLACK_GIB = Threshold(
     "memory slack gib",
     0.05,
-    "What a part may exceed its whole by: the two are read at different moments.",
+    "GiB by which a part may exceed its total, because the two are read at different times.",
 )
 
 GB_PER_GIB = GIB / 1e9
@@ -43,7 +43,7 @@ def memory_bookkeeping(view: View) -> Iterator[Finding]:
         problems = list(_problems(stored.record))
         if problems:
             wrong.append((stored, "; ".join(problems)))
-    has = "has figures of memory" if len(wrong) == 1 else "have figures of memory"
+    has = "has memory figures" if len(wrong) == 1 else "have memory figures"
     yield from view.cases(
         "memory-bookkeeping", "error", wrong, f"{has} that do not add up"
     )
@@ -122,7 +122,7 @@ CHECKS = (
         "memory-bookkeeping",
         "meaning",
         ("error",),
-        "Do the figures of memory add up?",
+        "Do the memory figures add up?",
         memory_bookkeeping,
         implies=frozenset({"unit"}),
         thresholds=(MEMORY_TOLERANCE, MEMORY_SLACK_GIB),

@@ -25,10 +25,10 @@ def duplicate_iteration(view: View) -> Iterator[Finding]:
     first = again[0]
     others = ""
     if len(again) > 1:
-        others = f" So were {len(again) - 1} more iterations."
+        others = f" {len(again) - 1} more iterations were recorded repeatedly too."
     text = (
         f"{capital(view.where(first[:1])[0])} was recorded {len(first)} times.{others} The first record of each "
-        "counts; later ones are left out of the figures, so that nobody can choose among results."
+        "counts; later records are excluded, so that results cannot be picked."
     )
     cells = dict.fromkeys(same[0].record.cell for same in again)
     about: dict[str, Any] = {"cell": first[0].record.cell}

@@ -15,33 +15,33 @@ from sparkpub.review.checks.view import Case, View
 START_TEMPERATURE_CELSIUS = Threshold(
     "start temperature celsius",
     45.0,
-    "Start temperature of the methodology, for runs whose gate is not recorded.",
+    "Maximum start temperature in the methodology, used for runs without a recorded gate.",
 )
 SLOW_CLOCK_SHARE = Threshold(
     "slow clock share",
     0.5,
-    "Share of the maximum SM clock under load below which the clock is stuck. A DGX Spark with a badly "
-    "negotiated power supply runs at 500 to 850 of some 2,400 MHz.",
+    "Below this share of the maximum SM clock under load, the clock counts as stuck. A DGX Spark whose power "
+    "negotiation failed runs at 500 to 850 MHz instead of about 2,400 MHz.",
 )
 THROTTLED_SHARE = Threshold(
     "throttled share",
     0.01,
-    "Share of samples under load with a thermal or hardware slowdown: one of a hundred is no accident of sampling.",
+    "Share of samples under load with a thermal or hardware slowdown from which a run counts as throttled.",
 )
 TELEMETRY_GAP_INTERVALS = Threshold(
     "telemetry gap intervals",
     5.0,
-    "A gap is longer than this many sampling intervals and than this many seconds: sensors answer late under load.",
+    "A gap is longer than both limits, because sensors can answer late under load.",
 )
 TELEMETRY_GAP_SECONDS = Threshold(
     "telemetry gap seconds",
     2.0,
-    "A gap is longer than this many sampling intervals and than this many seconds: sensors answer late under load.",
+    "A gap is longer than both limits, because sensors can answer late under load.",
 )
 POWER_CAPPED_SHARE = Threshold(
     "power capped share",
     0.1,
-    "Share of samples under load at the power limit from which it is worth a note.",
+    "Share of samples under load at the power limit from which the check adds a note.",
 )
 
 
@@ -128,16 +128,18 @@ def throttled(view: View) -> Iterator[Finding]:
         ):
             unsampled.append(stored)
     yield from view.cases(
-        "throttled", "warning", slowed, "ran while heat or hardware held the GPU back"
+        "throttled", "warning", slowed, "ran with a GPU slowed by heat or hardware"
     )
     yield from view.together(
         "throttled",
         "info",
         capped,
-        lambda runs: f"The power limit held the clock in {runs}.",
+        lambda runs: (
+            f"The GPU was at its power limit, which lowers the clock, in {runs}."
+        ),
     )
     yield from view.unjudged(
-        "throttled", {"telemetry: whether heat slowed the GPU": unsampled}
+        "throttled", {"throttle reasons in the telemetry": unsampled}
     )
 
 
@@ -201,12 +203,15 @@ def kernel_warning(view: View) -> Iterator[Finding]:
         events = _events(stored, "xid", "oom", "kernel", "memory-floor")
         container = stored.record.container
         if container is not None and container.oom_killed:
-            events.append("the engine says that it was killed for its memory")
+            events.append("the engine reports that it was killed for lack of memory")
         if events:
             times = f"{len(events)} messages, the first: " if len(events) > 1 else ""
             complained.append((stored, f"{times}{events[0]}"))
     yield from view.cases(
-        "kernel-warning", "warning", complained, "ran while kernel or driver complained"
+        "kernel-warning",
+        "warning",
+        complained,
+        "ran while the kernel or the driver reported problems",
     )
 
 
@@ -234,7 +239,7 @@ def telemetry_gap(view: View) -> Iterator[Finding]:
             silent.append(
                 (
                     stored,
-                    f"{gap:.1f} s from second {at:.0f} on, where a sample every {interval:g} s was wanted",
+                    f"{gap:.1f} s from second {at:.0f} on, with one sample every {interval:g} s requested",
                 )
             )
     yield from view.together(
@@ -242,14 +247,14 @@ def telemetry_gap(view: View) -> Iterator[Finding]:
         "warning",
         lost,
         lambda runs: (
-            f"Figures of {runs} come from the sampler, and its samples were not kept."
+            f"Figures of {runs} come from the sampler, but its samples were not kept."
         ),
     )
     yield from view.cases(
         "telemetry-gap",
         "warning",
         silent,
-        "had no samples for a while, and peaks in between were not seen",
+        "had gaps in the telemetry, so peaks may be missing",
     )
 
 
@@ -266,7 +271,7 @@ CHECKS = (
         "throttled",
         "evidence",
         ("warning", "info"),
-        "Did the GPU run as fast as it can?",
+        "Was the GPU throttled?",
         throttled,
         thresholds=(LOAD_PERCENT, THROTTLED_SHARE, POWER_CAPPED_SHARE),
     ),
@@ -274,7 +279,7 @@ CHECKS = (
         "slow-clock",
         "evidence",
         ("warning",),
-        "Was the clock what the GPU can do?",
+        "Did the GPU reach its normal clock?",
         slow_clock,
         thresholds=(SLOW_CLOCK_SHARE,),
     ),
@@ -289,7 +294,7 @@ CHECKS = (
         "leak",
         "evidence",
         ("warning",),
-        "Did memory stay level, and come back after the run?",
+        "Any memory leaks?",
         leak,
     ),
     Check(
@@ -303,7 +308,7 @@ CHECKS = (
         "telemetry-gap",
         "evidence",
         ("warning",),
-        "Are the samples complete?",
+        "Is the telemetry complete?",
         telemetry_gap,
         thresholds=(TELEMETRY_GAP_INTERVALS, TELEMETRY_GAP_SECONDS),
     ),

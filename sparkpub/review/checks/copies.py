@@ -13,18 +13,18 @@ from sparkpub.review.checks.view import TIMED_UNITS, View, ids, label
 DIGITS = Threshold(
     "copied digits",
     9,
-    "Significant digits from which two runs do not agree by chance: with a spread of 0.1 % there are a million values.",
+    "Significant digits in which two runs do not agree by chance: with a spread of 0.1 % there are a million values.",
 )
 RATIOS = Threshold(
     "copied ratios",
     4,
-    "Ratios between the times of one run that must agree with those of another, to eight digits, before one is called "
-    "a multiple of the other.",
+    "Number of ratios between the times of a run that must equal those of another run, to eight digits, before one "
+    "counts as a multiple of the other.",
 )
 LOG_BYTES = Threshold(
     "copied log bytes",
     2048,
-    "Size from which a log holds times and addresses of its own; a line or two may well be the same twice.",
+    "From this size on, a log contains times and addresses that differ between runs. Shorter logs can be equal.",
 )
 
 _OWN_TO_A_RUN = frozenset({"report", "requests", "iterations", "telemetry"})
@@ -67,7 +67,7 @@ def _marks(view: View, stored: Stored) -> Iterator[tuple[str, Hashable]]:
     proportions = _proportions(timed)
     if proportions is not None:
         yield (
-            "the proportions of all their times, so that one is a multiple of the other",
+            "the ratios between all their times, so one is a multiple of the other",
             proportions,
         )
 
@@ -103,7 +103,7 @@ def _copies(view: View, what: str, shared: Sequence[Sequence[Stored]]) -> Findin
     one, other = shared[0][:2]
     more = "" if len(runs) == 2 else f" {len(runs)} runs share it with another."
     text = (
-        f"{one.record.run_id} and {other.record.run_id} share {what}. No two runs can: one of them was not "
+        f"{one.record.run_id} and {other.record.run_id} share {what}. Independent runs never do: one of them was not "
         f"measured.{more}"
     )
     cells = dict.fromkeys(label(run.record.cell) for run in runs)
@@ -123,7 +123,7 @@ CHECKS = (
         "copied-evidence",
         "meaning",
         ("error",),
-        "Is every run a measurement of its own?",
+        "Is every run an independent measurement?",
         copied_evidence,
         thresholds=(DIGITS, RATIOS, LOG_BYTES),
     ),

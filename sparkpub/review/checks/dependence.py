@@ -19,22 +19,22 @@ from sparkpub.review.statistics import describe
 DEPENDENCE_R_SQUARED = Threshold(
     "dependence r squared",
     0.99999,
-    "Share of one metric's variation that another explains over all runs of a workload, from which they are one.",
+    "From this share of explained variation over all runs of a workload, two metrics count as one measurement.",
 )
 DEPENDENCE_R_SQUARED_WITHIN = Threshold(
     "dependence r squared within",
     0.999,
-    "The same within cells, so that two metrics are not called one because both grow with the model.",
+    "The same within cells: two metrics that both grow with the model are not one measurement.",
 )
 DEPENDENCE_ROUNDING = Threshold(
     "dependence rounding",
     1.5,
-    "Or: no run further from the line than this many times what the rounding of both figures explains.",
+    "Alternatively, no run lies further from the line than this many times the rounding of both figures.",
 )
 DEPENDENCE_RUNS = Threshold(
     "dependence runs",
     8,
-    "Runs below which a fit says nothing about exactness.",
+    "Minimum number of runs for the fit.",
 )
 
 Floats = NDArray[np.float64]
@@ -194,7 +194,7 @@ def dependent_metrics(view: View) -> Iterator[Finding]:
             note = f"no run is further than {100 * float(np.abs(fit.residuals).max()):.2g} % from it"
         text = (
             f"{y.label} and {x.label} are one measurement, not two: over {len(fit.x)} runs of {workload}, "
-            f"{y.label} = {formula}, and {note}. What is said of one only restates the other."
+            f"{y.label} = {formula}, and {note}. A statement about one only restates the other."
         )
         cells = [label(cell) for cell in view.ran if cell[2] == workload]
         yield view.finding(
@@ -216,7 +216,7 @@ CHECKS = (
         "dependent-metrics",
         "meaning",
         ("warning",),
-        "Is each metric a measurement of its own?",
+        "Is each metric an independent measurement?",
         dependent_metrics,
         thresholds=(
             DEPENDENCE_R_SQUARED,

@@ -18,12 +18,12 @@ from sparkpub.review.checks.view import Case, View, about_metrics, cause, listed
 PRINTED_TOLERANCE = Threshold(
     "printed tolerance",
     1e-6,
-    "A figure and the same figure as the log prints it, beyond half a unit of the last digit printed.",
+    "Allowed relative difference between a recorded figure and the log, beyond half a unit of the last printed digit.",
 )
 RELATIVE_TOLERANCE = Threshold(
     "relative tolerance",
     1e-06,
-    "A recorded figure and the same figure read again from its evidence: floats printed and parsed, nothing else.",
+    "Allowed relative difference between a recorded figure and its evidence, due to printing and parsing numbers.",
 )
 
 _NO_RUN = frozenset({"unbalanced", "missing-cell"})
@@ -56,7 +56,7 @@ def checksum(view: View) -> Iterator[Finding]:
                 yield view.finding(
                     "checksum",
                     "error",
-                    f"The {item.role} {item.path} of this run is gone.",
+                    f"The {item.role} {item.path} of this run is missing.",
                     run=stored,
                     file=item.path,
                     expected=item.sha256,
@@ -69,7 +69,7 @@ def checksum(view: View) -> Iterator[Finding]:
                     if same
                     else f"{size:,} bytes instead of {item.bytes:,}"
                 )
-                text = f"The {item.role} {item.path} is not the file that was recorded: {how}."
+                text = f"The {item.role} {item.path} differs from the recorded file: {how}."
                 yield view.finding(
                     "checksum",
                     "error",
@@ -94,7 +94,7 @@ def exit_status(view: View) -> Iterator[Finding]:
         if record.status != "ok":
             again = (*record.cell, record.iteration) in good
             text = f"This run ended as {record.status}: {record.status_reason}."
-            text += " A later attempt succeeded." if again else " It is in no figure."
+            text += " A later attempt succeeded." if again else " It is excluded."
             yield view.finding(
                 "exit-status",
                 "info" if again else "warning",
@@ -129,7 +129,7 @@ def missing_log(view: View) -> Iterator[Finding]:
         "warning",
         given,
         lambda runs: (
-            f"No log was given for {runs}: the report carries the figures, and nothing shows memory or model."
+            f"There is no log for {runs}: the figures come from the report, without evidence of memory or model."
         ),
     )
     yield from view.together(
@@ -137,7 +137,7 @@ def missing_log(view: View) -> Iterator[Finding]:
         "warning",
         published,
         lambda runs: (
-            f"No log exists for {runs}: the figures are as published and nobody can check them."
+            f"There is no log for {runs}: the figures are as published and cannot be checked."
         ),
         reasons=sorted(
             {run.record.unavailable.get("log", "not given") for run in published}
@@ -147,7 +147,9 @@ def missing_log(view: View) -> Iterator[Finding]:
         "missing-log",
         "error",
         [run for run in without if run not in published and run not in given],
-        lambda runs: f"The log is missing for {runs}, so the figures rest on nothing.",
+        lambda runs: (
+            f"The log is missing for {runs}, so there is no evidence for the figures."
+        ),
     )
 
 
@@ -161,14 +163,12 @@ def missing_report(view: View) -> Iterator[Finding]:
         reported = any(value.source == "report" for value in record.metrics.values())
         answer = view.evidence.of(stored).answer
         if all(value.value is None for value in record.metrics.values()):
-            without.append(
-                (stored, "it ended with exit code 0 and has no figure at all")
-            )
+            without.append((stored, "it ended with exit code 0 but has no figures"))
         elif reported and record.file("report") is None:
             without.append(
                 (
                     stored,
-                    "its figures are said to come from a report, and there is none",
+                    "its figures are recorded as coming from a report, but there is none",
                 )
             )
         elif answer is not None and not answer.complete and not answer.truncated:
@@ -192,9 +192,7 @@ def metric_mismatch(view: View) -> Iterator[Finding]:
             kind = record.requested.workload.get("type")
             evidence = record.file("log") or record.file("report")
             if evidence is not None and kind not in WORKLOADS:
-                unread[
-                    f"a parser for the workload {kind!r}, to read log and report again"
-                ].append(stored)
+                unread[f"a parser for the workload {kind!r}"].append(stored)
         elif answer.complete or answer.truncated:
             for name, problem in _contradictions(record, answer):
                 figures[name].append((stored, problem))
@@ -315,14 +313,14 @@ CHECKS = (
         "checksum",
         "happened",
         ("error",),
-        "Is every piece of evidence the one that was recorded?",
+        "Is all evidence unchanged?",
         checksum,
     ),
     Check(
         "exit-status",
         "happened",
         ("warning", "info"),
-        "Did every run end well?",
+        "Did every run succeed?",
         exit_status,
         implies=_NO_RUN,
     ),
@@ -330,7 +328,7 @@ CHECKS = (
         "missing-report",
         "happened",
         ("error",),
-        "Did the engine give its result?",
+        "Did the engine report a result?",
         missing_report,
     ),
     Check(
@@ -344,7 +342,7 @@ CHECKS = (
         "metric-mismatch",
         "happened",
         ("error",),
-        "Do log and report say what the record says?",
+        "Does the record agree with log and report?",
         metric_mismatch,
         thresholds=(RELATIVE_TOLERANCE, PRINTED_TOLERANCE),
     ),
@@ -352,7 +350,7 @@ CHECKS = (
         "fact-mismatch",
         "meaning",
         ("error",),
-        "Do log and report name the engine and the machine that the record names?",
+        "Do engine and machine in the record agree with log and report?",
         fact_mismatch,
         thresholds=(RELATIVE_TOLERANCE,),
     ),

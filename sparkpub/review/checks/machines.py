@@ -23,28 +23,28 @@ from sparkpub.review.frame import Cell
 START_DIFFERENCE_CELSIUS = Threshold(
     "start difference celsius",
     5.0,
-    "Mean start temperatures of environments that differ by more than this: the warmer one boosts less.",
+    "Maximum difference between the mean start temperatures of environments: a warmer GPU boosts less.",
 )
 CLOCK_DIFFERENCE_SHARE = Threshold(
     "clock difference share",
     0.02,
-    "Mean SM clocks under load of environments that differ by more than this: throughput that computing bounds "
-    "follows the clock.",
+    "Maximum relative difference between the mean SM clocks of environments: compute-bound throughput follows the "
+    "clock.",
 )
 PROCESSOR_DIFFERENCE_PERCENT = Threshold(
     "processor difference percent",
     25.0,
-    "Mean load of the processors in environments that differ by more than this: somebody else computes beside one.",
+    "Maximum difference between the mean CPU loads of environments: more means that another program was running.",
 )
 SWAP_DIFFERENCE_GIB = Threshold(
     "swap difference gib",
     0.5,
-    "Swap in use in environments that differs by more than this: one of them waits for the disk.",
+    "Maximum difference in swap use between environments: more means that one of them waited for the disk.",
 )
 CONDITION_SD = Threshold(
     "condition standard errors",
     4.0,
-    "Standard errors that two means of a condition must lie apart: below 1 in 10,000 by chance.",
+    "Minimum distance of two means of a condition in standard errors: less than 1 in 10,000 by chance.",
 )
 
 CONDITION_RUNS = 3
@@ -214,7 +214,7 @@ def mixed_machines(view: View) -> Iterator[Finding]:
         if mixed and fact.pooled is not None:
             cells = [label(cell) for cell in mixed]
             values = sorted({value for own in mixed.values() for value in own})
-            text = f"Runs of {listed(cells, 'cells')} were pooled although their {fact.name} differs: {_and(values)}."
+            text = f"Runs of {listed(cells, 'cells')} are pooled although they differ in {fact.name}: {_and(values)}."
             concerned = [run for cell in mixed for run in ids(view.counted[cell])]
             where: dict[str, Any] = {"cells": cells}
             if len(mixed) == 1:
@@ -278,8 +278,8 @@ def _unequal(
 ) -> Finding:
     which = listed(["/".join(group) for group in groups], "comparisons")
     text = (
-        f"The environments of {which} differ in more than the environment: {what} is {words}. The comparison is "
-        "between those, too."
+        f"The environments of {which} differ in more than the environment: {what} is {words}. The comparison includes "
+        "that difference."
     )
     return view.finding(
         "unequal-environments",
@@ -515,7 +515,7 @@ CHECKS = (
         "unequal-environments",
         "meaning",
         ("error", "warning"),
-        "Do compared environments differ in nothing else?",
+        "Do compared environments differ in the environment only?",
         unequal_environments,
         thresholds=(*(condition.least for condition in CONDITIONS), CONDITION_SD),
     ),

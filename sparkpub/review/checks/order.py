@@ -25,28 +25,28 @@ from sparkpub.review.statistics import compare, describe, drift
 DRIFT_ALPHA = Threshold(
     "drift alpha",
     0.02,
-    "Chance that any metric of any cell of a clean campaign is said to drift (Mann-Kendall, Holm).",
+    "Probability of a false drift finding in a clean campaign (Mann-Kendall, Holm).",
 )
 TRANSIENT_ALPHA = Threshold(
     "transient alpha",
     0.015,
-    "Chance that the first runs of a clean campaign are said to stand out (exact permutation test, Holm).",
+    "Probability of a false first-run finding in a clean campaign (exact permutation test, Holm).",
 )
 CONFOUND_RUNS = Threshold(
     "confound runs",
     3,
-    "Runs on each side below which separate blocks of time are unavoidable.",
+    "Minimum number of runs per environment; with fewer, separate blocks of time cannot be avoided.",
 )
 CONFOUND_SHARE = Threshold(
     "confound share",
     0.8,
-    "Share of pairs of runs, one of each environment, in which the same environment began first. Those that take "
-    "turns come to about 0.5, blocks of time to 1.",
+    "Share of pairs of runs, one per environment, in which the same environment began first. It is about 0.5 if they "
+    "alternate, and 1 for separate blocks.",
 )
 CONFOUND_ALPHA = Threshold(
     "confound alpha",
     0.001,
-    "A seeded random order may separate environments by chance; it is reported only where that chance is below this.",
+    "A random order is reported if the probability of such a separation by chance is below this.",
 )
 
 
@@ -175,7 +175,7 @@ def _transient(
         text = (
             f"The first run stands out in {len(blocks)} cells{'' if where == '*' else f' of {where}'}: its "
             f"{metric.label} is on average {side} that of the others (permutation p = {p_value:.2g}, "
-            f"{p_adjusted:.2g} after correction). A cold start is in the figures."
+            f"{p_adjusted:.2g} after correction). The figures include a cold start."
         )
         yield view.finding(
             "drift",
@@ -222,7 +222,7 @@ def order_confound(view: View) -> Iterator[Finding]:
                 f"pairs (Mann-Whitney p = {first.p_value:.2g})"
             )
         text = (
-            f"For {model}/{workload} {when}: whatever changed with time counts as a difference between the "
+            f"For {model}/{workload} {when}: any change over time counts as a difference between the "
             f"environments.{others}"
         )
         comparisons = [
@@ -303,8 +303,8 @@ def _out_of_order(view: View) -> Iterator[Finding]:
         latest = min(latest, run.record.plan.position)
     if early:
         text = (
-            f"{len(early)} of {len(firsts)} runs began before runs that stand earlier in the plan, the first of them "
-            f"{view.where(early[-1:])[0]}. The declared order was not kept, and what it protects against is open."
+            f"{len(early)} of {len(firsts)} runs began before runs that the plan puts earlier, the first of them "
+            f"{view.where(early[-1:])[0]}. The declared order was not followed, so drift may affect the comparisons."
         )
         cells = dict.fromkeys(label(run.record.cell) for run in early)
         yield view.finding(
@@ -317,7 +317,7 @@ CHECKS = (
         "drift",
         "meaning",
         ("warning",),
-        "Are the runs of a cell alike whenever they ran?",
+        "Do results drift with the order of the runs?",
         drifts,
         implies=frozenset({"small-sample"}),
         thresholds=(DRIFT_ALPHA, TRANSIENT_ALPHA, MATERIAL_SHARE_OF_MARGIN),
@@ -326,7 +326,7 @@ CHECKS = (
         "order-confound",
         "meaning",
         ("error", "warning"),
-        "Did the environments take turns?",
+        "Did the environments alternate?",
         order_confound,
         thresholds=(CONFOUND_RUNS, CONFOUND_SHARE, CONFOUND_ALPHA),
     ),

@@ -7,15 +7,13 @@ CHECKS = (
         "unbound-number",
         "prose",
         ("error",),
-        "Does every figure in the text come from data or from facts.yaml?",
+        "Does every number in the text come from the data or from facts.yaml?",
     ),
     Check(
         "claim",
         "prose",
         ("error",),
-        "Do the data still say what the text was written for?",
+        "Is every verdict the one that the text was written for?",
     ),
-    Check(
-        "dead-evidence", "prose", ("error",), "Does every link to evidence lead to it?"
-    ),
+    Check("dead-evidence", "prose", ("error",), "Does every link to evidence work?"),
 )

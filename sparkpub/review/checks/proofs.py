@@ -24,35 +24,34 @@ from sparkpub.review.statistics.describe import ALPHA
 IDENTITY_TOLERANCE = Threshold(
     "identity tolerance",
     identities.TOLERANCE,
-    "Relative difference in parameters or KV bytes per token that rounding in logs explains.",
+    "Allowed relative difference in parameters or KV bytes per token, because logs round.",
 )
 WEIGHTS_TOLERANCE = Threshold(
     "weights tolerance",
     identities.WEIGHTS_TOLERANCE,
-    "Relative difference in weight bytes that padding and unquantised layers explain: TensorRT-LLM loads "
-    "4 % more than the files of gpt-oss-120b hold.",
+    "Allowed relative difference in weight bytes, because of padding and unquantised layers: TensorRT-LLM loads "
+    "4 % more than the files of gpt-oss-120b contain.",
 )
 ROOFLINE_SUSPICIOUS = Threshold(
     "roofline suspicious",
     0.85,
-    "Share of nominal bandwidth from which a figure needs explaining: good engines reach 60 to 85 %.",
+    "Share of the nominal bandwidth from which a throughput is suspicious: good engines reach 60 to 85 %.",
 )
 SAME_NUMBERS_MARGIN_PERCENT = Threshold(
     "same numbers margin percent",
     2.0,
-    "Two models whose throughput is equivalent within this margin have the same number.",
+    "Equivalence margin within which two models have the same throughput.",
 )
 SAME_NUMBERS_BYTES_RATIO = Threshold(
     "same numbers bytes ratio",
     1.5,
-    "Bytes read per step that differ by more than this should show in a throughput that memory bounds.",
+    "Ratio of bytes read per step from which memory-bound throughput must differ.",
 )
 SAME_NUMBERS_BOUND_BY_MEMORY = Threshold(
     "same numbers bound by memory",
     0.5,
-    "Share of the machine's bandwidth that the larger model implies, from which equal numbers are an "
-    "error and not only a warning: below it both models may wait for something else, such as kernel "
-    "launches.",
+    "Share of the machine's bandwidth used by the larger model from which equal throughput is an error. Below it, a "
+    "warning: something else may limit both models, such as kernel launches.",
 )
 
 THROUGHPUT = "output_throughput_tok_s"
@@ -80,7 +79,7 @@ def identity(view: View) -> Iterator[Finding]:
         "warning",
         silent,
         lambda runs: (
-            f"Nothing shows which model ran in {runs}: the name is what was asked for, not what was observed."
+            f"There is no evidence of which model ran in {runs}: the name is what was requested, not what was observed."
         ),
     )
     yield from _strangers(view)
@@ -91,13 +90,13 @@ def _another_model(
 ) -> Iterator[Finding]:
     """Runs that show the same model in place of the one that was asked for."""
     first = runs[0].record
-    were, show = ("was", "shows") if len(runs) == 1 else ("were", "show")
+    were = "was" if len(runs) == 1 else "were"
     yield from view.together(
         "identity",
         "error",
         runs,
         lambda words: (
-            f"{words} {were} asked for {model} and {show} something else: {problem}."
+            f"{words} {were} requested with {model}, but the evidence shows another model: {problem}."
         ),
         requested=model,
         observed=identities.shown(first.observed, first.metrics),
@@ -113,9 +112,9 @@ def _strangers(view: View) -> Iterator[Finding]:
     for side, words in (
         (
             0,
-            "Runs of {} show different models: their configuration is not the same file.",
+            "Runs of {} used different models: their configuration files differ.",
         ),
-        (1, "{} are names for one model: their configuration is the same file."),
+        (1, "{} are names for one model: their configuration files are the same."),
     ):
         for value in sorted({pair[side] for pair in seen}):
             pairs = [pair for pair in seen if pair[side] == value]
@@ -290,9 +289,9 @@ def _overload(view: View, severity: Severity, cells: Mapping[Cell, Load]) -> Fin
     worst = max(cells, key=lambda cell: cells[cell].share(severity))
     load = cells[worst]
     share = load.share(severity)
-    end = "Engines do not usually come that close"
+    end = "Engines rarely come that close"
     if severity == "error":
-        end = "Something other than the model named ran"
+        end = "A different model must have run"
     also = ""
     if len(cells) > 1:
         also = f" This concerns {listed([label(cell) for cell in cells], 'cells')}."
@@ -422,8 +421,8 @@ def _same_finding(view: View, severity: Severity, found: Sequence[Same]) -> Find
     cells = [label(cell) for same in found for cell in same.cells]
     rates = ", ".join(f"{model} {mean:.1f}" for model, mean in worst.means.items())
     environment, workload = worst.cells[0][1:]
-    also = f" So it is in {listed(cells, 'cells')}." if len(found) > 1 else ""
-    end = "Something other than memory may bound them all."
+    also = f" The same holds in {listed(cells, 'cells')}." if len(found) > 1 else ""
+    end = "Something other than memory may limit all of them."
     if severity == "error":
         end = "They are probably one model."
     text = (
@@ -447,7 +446,7 @@ CHECKS = (
         "identity",
         "meaning",
         ("error", "warning"),
-        "Does the run show the model that was asked for?",
+        "Did the requested model run?",
         identity,
         thresholds=(IDENTITY_TOLERANCE, WEIGHTS_TOLERANCE),
     ),
@@ -455,14 +454,14 @@ CHECKS = (
         "does-not-fit",
         "meaning",
         ("error",),
-        "Do weights and KV cache fit the machine?",
+        "Do weights and KV cache fit into memory?",
         does_not_fit,
     ),
     Check(
         "roofline",
         "meaning",
         ("error", "warning"),
-        "Can the machine's memory be that fast?",
+        "Is the throughput possible with the machine's memory bandwidth?",
         roofline,
         thresholds=(ROOFLINE_SUSPICIOUS,),
     ),
@@ -470,7 +469,7 @@ CHECKS = (
         "same-numbers",
         "meaning",
         ("error", "warning"),
-        "Do different models give different numbers?",
+        "Do different models have different throughput?",
         same_numbers,
         thresholds=(
             SAME_NUMBERS_MARGIN_PERCENT,

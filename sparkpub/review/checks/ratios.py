@@ -18,24 +18,24 @@ from sparkpub.review.statistics import describe
 IMPLAUSIBLE_RATIO = Threshold(
     "implausible ratio",
     1.25,
-    "Ratio between environments of one machine from which a figure needs explaining: containers cost at most a few "
-    "percent of computing and memory throughput (Felter et al. 2015, An Updated Performance Comparison of Virtual "
+    "Ratio between environments of one machine from which a figure is suspicious: containers cost at most a few "
+    "percent of compute and memory throughput (Felter et al. 2015, An Updated Performance Comparison of Virtual "
     "Machines and Linux Containers, doi 10.1109/ISPASS.2015.7095802).",
 )
 UNIT_RATIO_TOLERANCE = Threshold(
     "unit ratio tolerance",
     0.001,
-    "How near the ratio of two means must lie to that of two units, GiB and GB, before they are taken to be mixed up.",
+    "Allowed relative difference between the ratio of two means and the ratio of two units, such as GiB and GB.",
 )
 RATIO_STANDARD_ERRORS = Threshold(
     "ratio standard errors",
     4.0,
-    "Standard errors that two means must lie apart before their ratio is looked at.",
+    "Minimum distance of two means in standard errors.",
 )
 NEAR_ZERO_FLOORS = Threshold(
     "near zero floors",
     10,
-    "Multiple of the least change that matters below which a metric is near zero, and every ratio of it means nothing.",
+    "Below this multiple of the least relevant change, a metric is near zero and its ratios are meaningless.",
 )
 
 _RESOURCE = re.compile("THREADS|VISIBLE_DEVICES")
@@ -132,14 +132,14 @@ def _finding(view: View, odd: Sequence[Odds]) -> Finding:
     )
     metrics = list(dict.fromkeys(found.metric.name for found in odd))
     why = (
-        f"That is the ratio of {worst.units}: look at the units"
+        f"That is the ratio of {worst.units}: check the units"
         if worst.units
-        else "Look before you publish"
+        else "Inspect these runs"
     )
     also = ""
     if len(odd) > 1:
         labels = listed([view.metrics[name].label for name in metrics], "metrics")
-        also = f" So it is with {labels} in {listed(cells, 'cells')}."
+        also = f" The same holds for {labels} in {listed(cells, 'cells')}."
     text = (
         f"{metric.label} is {metric.format(one)} in {label(worst.base)} and {metric.format(other)} in "
         f"{label(worst.cell)}, a factor of {worst.ratio:.2f}. No environment is known to change it so much.{also} "
@@ -161,7 +161,7 @@ CHECKS = (
         "implausible-ratio",
         "meaning",
         ("warning",),
-        "Do environments differ by no more than environments do?",
+        "Are the differences between environments plausible?",
         implausible_ratio,
         thresholds=(
             IMPLAUSIBLE_RATIO,

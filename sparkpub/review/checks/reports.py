@@ -14,7 +14,7 @@ from sparkpub.review.checks.view import Case, View
 REPORT_TOLERANCE = Threshold(
     "report tolerance",
     0.01,
-    "Relative difference that identities within one report may show: its figures are rounded.",
+    "Allowed relative difference between figures of one report, because they are rounded.",
 )
 
 
@@ -53,7 +53,7 @@ def inconsistent_report(view: View) -> Iterator[Finding]:
         "info",
         few,
         lambda runs: (
-            f"P99 is the maximum in {runs}: with 100 requests or fewer no other is left above it."
+            f"P99 is the maximum in {runs}, because they have 100 requests or fewer."
         ),
     )
 
@@ -133,7 +133,7 @@ CHECKS = (
         "inconsistent-report",
         "meaning",
         ("error", "info"),
-        "Does every report agree with itself?",
+        "Is every report consistent?",
         inconsistent_report,
         thresholds=(REPORT_TOLERANCE,),
     ),

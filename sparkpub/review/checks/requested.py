@@ -21,7 +21,7 @@ from sparkpub.review.checks.view import Case, View
 LENGTH_TOLERANCE = Threshold(
     "length tolerance",
     0.02,
-    "Relative difference between tokens per request as asked for and as counted: tokenizers add a token or two.",
+    "Allowed relative difference between requested and counted tokens per request: tokenizers add a token or two.",
 )
 
 _OWN_PAYLOADS = frozenset({"generate", "matmul", "ctranslate2"})
@@ -34,7 +34,7 @@ def not_as_requested(view: View) -> Iterator[Finding]:
     matrix = view.campaign.matrix
     if matrix is None:
         yield from view.unjudged(
-            "not-as-requested", {"a matrix that says what was wanted": view.happened}
+            "not-as-requested", {"a matrix that declares the campaign": view.happened}
         )
         return
     planned = {run.slot: run for run in plan(matrix)}
@@ -59,7 +59,7 @@ def not_as_requested(view: View) -> Iterator[Finding]:
             what=what,
         )
     yield from view.unjudged(
-        "not-as-requested", {"what the tool was really started with": unknown}
+        "not-as-requested", {"the command line of the tool": unknown}
     )
 
 
@@ -233,7 +233,7 @@ def _container(record: Record) -> Iterator[tuple[str, str]]:
     wanted = record.requested.environment.get("type") == "docker"
     explained = "container" in record.unavailable
     if wanted and record.container is None and not explained:
-        yield "the container", "one was asked for, and none is recorded"
+        yield "the container", "one was requested, and none is recorded"
 
 
 def _variables(record: Record) -> Iterator[tuple[str, str]]:
@@ -297,7 +297,7 @@ CHECKS = (
         "not-as-requested",
         "meaning",
         ("error",),
-        "Was what the matrix declares what ran?",
+        "Did the runs follow the matrix?",
         not_as_requested,
         thresholds=(LENGTH_TOLERANCE,),
     ),

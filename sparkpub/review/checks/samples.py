@@ -15,17 +15,17 @@ from sparkpub.review.checks.view import Case, View
 SAMPLER_TOLERANCE = Threshold(
     "sampler tolerance",
     1e-3,
-    "Relative difference between a figure as recorded and as the samples give it: files hold six digits.",
+    "Allowed relative difference between a recorded figure and its samples, which have six digits.",
 )
 OVERRUN_SECONDS = Threshold(
     "overrun seconds",
     120.0,
-    "Telemetry that goes on for longer than this after its run was not taken for it; memory is watched for a minute.",
+    "Telemetry that continues for longer than this after a run belongs to another run. Memory is sampled for a minute.",
 )
 LEVEL_GIB = Threshold(
     "telemetry level gib",
     0.5,
-    "GPU memory that a tool says it held at its peak, beyond the highest sample: peaks between samples are short.",
+    "GiB by which the peak reported by a tool may exceed the highest sample.",
 )
 
 
@@ -44,13 +44,13 @@ def foreign_telemetry(view: View) -> Iterator[Finding]:
             unphased.append(stored)
     is_foreign = "has telemetry that" if len(foreign) == 1 else "have telemetry that"
     yield from view.cases(
-        "foreign-telemetry", "error", foreign, f"{is_foreign} cannot be of this run"
+        "foreign-telemetry", "error", foreign, f"{is_foreign} cannot belong to the run"
     )
     yield from view.cases(
         "foreign-telemetry",
         "error",
         _turned_back(view),
-        "has an energy counter that went back",
+        "has an energy counter that decreased",
     )
     yield from view.unjudged(
         "foreign-telemetry", {"when the measured phase began and ended": unphased}
@@ -61,7 +61,7 @@ def _problem(record: Record, samples: Samples) -> str | None:
     """What shows that samples are not of a run, in words."""
     lasted = record.duration_seconds
     if lasted is not None and samples.end > lasted + OVERRUN_SECONDS:
-        return f"it goes on to second {samples.end:.0f}, and the run was over after {lasted:.0f} s"
+        return f"it continues to second {samples.end:.0f}, and the run was over after {lasted:.0f} s"
     measured = next((phase for phase in record.phases if phase.name == "measure"), None)
     if measured is not None and _unsampled(measured, samples):
         return "no sample lies within the measured phase"
@@ -75,7 +75,7 @@ def _problem(record: Record, samples: Samples) -> str | None:
             math.isclose(recorded.value, value, rel_tol=SAMPLER_TOLERANCE, abs_tol=1e-6)
             for value in given
         ):
-            return f"the record has {name} = {recorded.value:.6g}, and the samples give {given[0]:.6g}"
+            return f"the record has {name} = {recorded.value:.6g}, but the samples give {given[0]:.6g}"
     return _levels(record, samples)
 
 
@@ -142,7 +142,7 @@ CHECKS = (
         "foreign-telemetry",
         "evidence",
         ("error",),
-        "Is the telemetry that of its run?",
+        "Does the telemetry belong to its run?",
         foreign_telemetry,
         thresholds=(SAMPLER_TOLERANCE, OVERRUN_SECONDS, LEVEL_GIB),
     ),

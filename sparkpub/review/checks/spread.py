@@ -29,32 +29,32 @@ from sparkpub.review.statistics import describe, outliers
 OUTLIER_ALPHA = Threshold(
     "outlier alpha",
     0.01,
-    "Chance that any run of a clean campaign is called an outlier (Grubbs or generalised ESD, Bonferroni).",
+    "Probability of a false outlier in a clean campaign (Grubbs or generalised ESD, Bonferroni).",
 )
 TOO_MANY_OUTLIERS_PERCENT = Threshold(
     "too many outliers percent",
     5.0,
-    "More than 5 % outliers, asked from 20 runs on: one of 20 is 5 %.",
+    "Maximum share of outliers in a cell with 20 runs or more.",
 )
 TOO_MANY_OUTLIERS_RUNS = Threshold(
     "too many outliers runs",
     20,
-    "More than 5 % outliers, asked from 20 runs on: one of 20 is 5 %.",
+    "Maximum share of outliers in a cell with 20 runs or more.",
 )
 HIGH_VARIATION_PERCENT = Threshold(
     "high variation percent",
     5.0,
-    "Coefficient of variation that the methodology accepts as repeatable.",
+    "Maximum coefficient of variation that the methodology accepts.",
 )
 EFFECTIVE_RUNS = Threshold(
     "effective runs",
     4.0,
-    "Runs, or runs' worth under autocorrelation, that carry a statement (`analysis.describe.MINIMUM_RUNS`).",
+    "Minimum number of runs, or of effective runs under autocorrelation.",
 )
 POWER = Threshold(
     "power",
     0.8,
-    "Power against a 10 % difference that the methodology asks for.",
+    "Minimum power to detect a difference of 10 % in the methodology.",
 )
 
 
@@ -81,11 +81,7 @@ def outlier(view: View) -> Iterator[Finding]:
             )
     for about, found in apart.items():
         cases = [(run, "; ".join(details)) for run, details in found.values()]
-        what = (
-            "stands apart from the other runs"
-            if len(cases) == 1
-            else "stand apart from the other runs"
-        )
+        what = "is an outlier" if len(cases) == 1 else "are outliers"
         names = list(dict.fromkeys(metrics[about]))
         yield from view.cases("outlier", "warning", cases, what, **about_metrics(names))
 
@@ -166,10 +162,10 @@ def _variation(view: View, spreads: Sequence[Spread]) -> Finding:
     also = ""
     if len(spreads) > 1:
         labels = [view.metrics[name].label for name in metrics]
-        also = f" More than that vary {listed(labels, 'metrics')} in {listed(cells, 'cells')}."
+        also = f" The limit is also exceeded for {listed(labels, 'metrics')} in {listed(cells, 'cells')}."
     text = (
         f"{worst.metric.label} of {label(worst.cell)} varies by {worst.cv_percent:.1f} % between runs (coefficient of "
-        f"variation, n = {len(values)}); up to {HIGH_VARIATION_PERCENT:g} % count as repeatable.{also}"
+        f"variation, n = {len(values)}; limit {HIGH_VARIATION_PERCENT:g} %).{also}"
     )
     about: dict[str, Any] = (
         {"cell": worst.cell} if len(cells) == 1 else {"cells": cells}
@@ -307,7 +303,7 @@ CHECKS = (
         "outlier",
         "meaning",
         ("warning",),
-        "Does any run stand apart from its cell?",
+        "Any outliers?",
         outlier,
         thresholds=(OUTLIER_ALPHA, MATERIAL_SHARE_OF_MARGIN),
     ),
@@ -315,7 +311,7 @@ CHECKS = (
         "too-many-outliers",
         "meaning",
         ("warning",),
-        "Are outliers rare?",
+        "Too many outliers?",
         too_many_outliers,
         implies=frozenset({"outlier"}),
         thresholds=(TOO_MANY_OUTLIERS_PERCENT, TOO_MANY_OUTLIERS_RUNS),
@@ -324,7 +320,7 @@ CHECKS = (
         "high-variation",
         "meaning",
         ("warning",),
-        "Do runs repeat within 5 %?",
+        "Do runs vary by less than 5 %?",
         high_variation,
         thresholds=(HIGH_VARIATION_PERCENT,),
     ),

@@ -27,12 +27,12 @@ from sparkpub.review.statistics import compare, drift
 STEP_ALPHA = Threshold(
     "step alpha",
     0.005,
-    "Chance that any metric of any cell of a clean campaign is said to change its level (largest t, Holm).",
+    "Probability of a false change of level in a clean campaign (largest t, Holm).",
 )
 RANK_ALPHA = Threshold(
     "rank alpha",
     0.02,
-    "Chance, in one sample, that a random order shows a step as clear in its ranks (Pettitt).",
+    "Probability of such a change of level in a random order of one sample (Pettitt).",
 )
 SHORTEST_SIDE = 3
 """Runs on either side of a step; fewer are outliers."""
@@ -80,7 +80,7 @@ def _finding(view: View, name: str, steps: Sequence[Step]) -> Finding:
     clearest = min(steps, key=lambda found: found.p_value)
     metric = view.metrics[name]
     cells = [label(found.cell) for found in steps]
-    also = "" if len(cells) == 1 else f" It does so in {listed(cells, 'cells')}."
+    also = "" if len(cells) == 1 else f" The level changes in {listed(cells, 'cells')}."
     before, after = (
         fmean(clearest.values[: clearest.at]),
         fmean(clearest.values[clearest.at :]),
@@ -88,7 +88,7 @@ def _finding(view: View, name: str, steps: Sequence[Step]) -> Finding:
     text = (
         f"{metric.label} of {label(clearest.cell)} changes its level: {metric.format(before)} on average in the first "
         f"{clearest.at} runs, {metric.format(after)} in the {len(clearest.values) - clearest.at} after them (corrected "
-        f"p = {clearest.p_value:.2g}).{also} Something changed in between, and the mean is of two things."
+        f"p = {clearest.p_value:.2g}).{also} Something changed in between, and the mean mixes both levels."
     )
     about: dict[str, Any] = (
         {"cells": cells} if len(cells) > 1 else {"cell": clearest.cell}
@@ -150,7 +150,7 @@ CHECKS = (
         "step",
         "meaning",
         ("warning",),
-        "Does every cell keep its level?",
+        "Does the level change within a cell?",
         step,
         implies=frozenset({"drift", "small-sample", "high-variation"}),
         thresholds=(STEP_ALPHA, RANK_ALPHA, MATERIAL_SHARE_OF_MARGIN),

@@ -13,18 +13,18 @@ from sparkpub.review.checks.view import Case, View
 TENANT_GIB = Threshold(
     "tenant gib",
     0.25,
-    "GPU memory in use before a run beyond that of the campaign's usual run: a context of CUDA alone takes this much.",
+    "GPU memory in use before a run, above the usual value of the campaign: a CUDA context alone takes this much.",
 )
 TENANT_SHARE = Threshold(
     "tenant share",
     0.05,
-    "Share of the GPU's memory in use before a run from which somebody holds it, in every run too: a driver keeps "
-    "below 1 %.",
+    "Share of GPU memory in use before a run from which another process holds it, even if it is so in every run. A "
+    "driver alone uses less than 1 %.",
 )
 TENANT_LOAD_PERCENT = Threshold(
     "tenant load percent",
     10.0,
-    "GPU utilisation before a run from which somebody computes on it.",
+    "GPU utilisation before a run from which another process uses it.",
 )
 
 
@@ -71,7 +71,7 @@ def foreign_tenant(view: View) -> Iterator[Finding]:
         ):
             unknown.append(stored)
     yield from view.cases(
-        "foreign-tenant", "warning", found, "began on a GPU that somebody used"
+        "foreign-tenant", "warning", found, "began on a GPU that another process used"
     )
     yield from view.unjudged(
         "foreign-tenant", {"memory and load of the GPU before the run": unknown}

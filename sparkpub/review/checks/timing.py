@@ -16,12 +16,12 @@ from sparkpub.review.checks.view import Case, View, ids, label
 CLOCK_SECONDS = Threshold(
     "clock seconds",
     3.0,
-    "Times are kept to the second, and a machine's clock is set by a fraction of one at most while a run is on.",
+    "Allowed difference between times, which are recorded to the second.",
 )
 CLOCK_SHARE = Threshold(
     "clock share",
     0.01,
-    "Share of a run's duration by which its wall-clock time may differ: a clock that is slewed runs up to 0.05 % fast.",
+    "Allowed relative difference between a run's duration and its wall-clock time, because clocks are corrected.",
 )
 
 ZONE_SECONDS = 14 * 3600.0
@@ -36,11 +36,7 @@ def time_consistency(view: View) -> Iterator[Finding]:
         for run in view.happened
         if (problem := _problem(view, run)) is not None
     ]
-    has = (
-        "has times that cannot be"
-        if len(impossible) == 1
-        else "have times that cannot be"
-    )
+    has = "has impossible times" if len(impossible) == 1 else "have impossible times"
     yield from view.cases("time-consistency", "error", impossible, has)
     yield from view.cases(
         "time-consistency",
@@ -61,13 +57,13 @@ def _problem(view: View, stored: Stored) -> str | None:
     if record.ended is not None and lasted is not None and end is not None:
         wall = (end - start).total_seconds()
         if abs(wall - lasted) > CLOCK_SECONDS + CLOCK_SHARE * lasted:
-            return f"it lasted {lasted:.1f} s by its own clock and {wall:.0f} s from start to end"
+            return f"it lasted {lasted:.1f} s by the monotonic clock but {wall:.0f} s from start to end"
     measured = _measured_seconds(record)
     if lasted is not None and measured > lasted + CLOCK_SECONDS:
-        return f"it lasted {lasted:.1f} s and measured for {measured:.1f} s"
+        return f"it lasted {lasted:.1f} s but measured for {measured:.1f} s"
     named = _TIME_IN_ID.search(record.run_id)
     if named is not None and named[1].rstrip("Z") != record.started.compact.rstrip("Z"):
-        return f"its id says that it started at {named[1]}, and its record {record.started.compact}"
+        return f"it started at {named[1]} according to its id, and at {record.started.compact} according to its record"
     return _other_clock(view, stored)
 
 
@@ -150,7 +146,7 @@ def _zones(view: View) -> Iterator[Finding]:
             "warning",
             unknown,
             lambda runs: (
-                f"The time zone of {runs} is unknown, and that of the others is UTC: their order is open."
+                f"The time zone of {runs} is unknown, and that of the others is UTC, so their order is unknown."
             ),
         )
 
@@ -174,21 +170,21 @@ def _gone(view: View) -> Iterator[Finding]:
             gone.append(
                 (
                     stored,
-                    f"it is attempt {record.plan.attempt}, and attempt {min(earlier)} is gone",
+                    f"it is attempt {record.plan.attempt}, and attempt {min(earlier)} is missing",
                 )
             )
     yield from view.cases(
         "time-consistency",
         "error",
         gone,
-        "was measured again and the first record is gone",
+        "was repeated, but the first record is missing",
     )
     positions = {stored.record.plan.position for stored in view.runs}
     missing = sorted(set(range(max(positions, default=-1) + 1)) - positions)
     if missing and view.campaign.matrix is None:
         text = (
             f"{len(missing)} of {max(positions) + 1} places in the order of runs have no record, the first of them "
-            f"number {missing[0]}: runs were taken away, or never imported."
+            f"number {missing[0]}: runs were removed, or never imported."
         )
         yield view.finding(
             "time-consistency",
@@ -205,7 +201,7 @@ CHECKS = (
         "time-consistency",
         "meaning",
         ("error", "warning"),
-        "Can the times of the runs be?",
+        "Are the times of the runs possible?",
         time_consistency,
         implies=frozenset({"order-confound"}),
         thresholds=(CLOCK_SECONDS, CLOCK_SHARE),

@@ -7,6 +7,6 @@ CHECKS = (
         "unjudged",
         "evidence",
         ("info",),
-        "Which questions are open, for want of a fact?",
+        "Which checks lack data?",
     ),
 )

@@ -14,7 +14,7 @@ from sparkpub.review.checks.view import Case, View, ids
 CARD_LIMIT_SHARE = Threshold(
     "card limit share",
     1.1,
-    "Multiple of a GPU's power limit or highest clock that a mean over a phase cannot pass: peaks are short.",
+    "Maximum mean power or clock of a phase, as a multiple of the GPU's limit.",
 )
 _CARD_LIMITS: Mapping[str, Callable[[Gpu], float | None]] = {
     "W": lambda gpu: gpu.power_limit_watt,
@@ -46,7 +46,7 @@ def unit(view: View) -> Iterator[Finding]:
             "unit",
             "error",
             cases,
-            f"cannot have the {metric.label} that is recorded",
+            f"cannot have the recorded {metric.label}",
             metric=name,
             unit=metric.unit,
         )
@@ -54,7 +54,9 @@ def unit(view: View) -> Iterator[Finding]:
 
 def _impossible(metric: Metric, value: float, record: Record) -> str | None:
     if value <= 0 and metric.unit in _NEVER_ZERO:
-        return "a good run has more than nothing, and what is not available is null"
+        return (
+            "a successful run has a value above zero, and an unavailable value is null"
+        )
     if metric.unit in _CARD_LIMITS:
         return _beyond_the_card(metric, value, record)
     if metric.memory_of is None:
@@ -116,7 +118,7 @@ def null_metric(view: View) -> Iterator[Finding]:
             for run in view.runs
             if any(name in run.record.metrics for name in names)
         ]
-        text = f"Not available in any of {len(runs)} runs: {labels}. The reason given: {'; '.join(reasons)}."
+        text = f"Not available in any of {len(runs)} runs: {labels}. Recorded reason: {'; '.join(reasons)}."
         yield view.finding(
             "null-metric",
             severity,
@@ -140,7 +142,7 @@ CHECKS = (
         "null-metric",
         "evidence",
         ("warning", "info"),
-        "Is every metric there in at least one run?",
+        "Is every metric available in at least one run?",
         null_metric,
     ),
 )

@@ -18,30 +18,29 @@ from sparkpub.review.frame import Cell, Frame, Series
 MATERIAL_SHARE_OF_MARGIN = Threshold(
     "material share of margin",
     0.5,
-    "A drift from first to last run, or an outlier's distance, matters from this share of the equivalence "
-    "margin on: three identical readings and a fourth 0.01 % away are remarkable to a test and to nobody "
-    "else.",
+    "A drift or an outlier is reported from this share of the equivalence margin on. Smaller ones can be significant "
+    "but do not matter.",
 )
 FLOORS = {
     "GiB": Threshold(
         "least change in GiB",
         0.1,
-        "Memory: page cache and allocators move by some tens of MiB from run to run.",
+        "Memory: page cache and allocators vary by some tens of MiB between runs.",
     ),
     "ms": Threshold(
         "least change in ms",
         0.05,
-        "Times: the clocks and schedulers of a busy machine are no finer.",
+        "Times: the resolution of clocks and schedulers on a busy machine.",
     ),
     "J": Threshold(
         "least change in J",
         20.0,
-        "Energy: counters are read some milliseconds early or late, at up to 700 W.",
+        "Energy: counters are read a few milliseconds early or late, at up to 700 W.",
     ),
     "s": Threshold(
         "least change in s",
         0.5,
-        "Times of start-up, which are taken from printed lines.",
+        "Start-up times, which are read from log lines.",
     ),
 }
 """Metrics near zero are judged on an absolute floor, by unit."""
@@ -256,7 +255,7 @@ class View:
                 }.values()
             )
             cells = dict.fromkeys(label(stored.record.cell) for stored in runs)
-            text = f"The check {check} could not judge everything. Missing: {'; '.join(parts)}."
+            text = f"The check {check} lacks data. Missing: {'; '.join(parts)}."
             yield self.finding(
                 "unjudged",
                 "info",

@@ -22,12 +22,12 @@ from sparkpub.review.statistics import drift
 WARMUP_ALPHA = Threshold(
     "warm-up alpha",
     0.0005,
-    "Chance that the first batches of one clean cell are said to stand out (permutation of ranks over its runs).",
+    "Probability of a false warm-up finding in a clean cell (permutation of ranks over its runs).",
 )
 COLD_START = Threshold(
     "cold start",
     1.5,
-    "Multiple of the slowest other batch from which the first batch of a single run is a cold start.",
+    "From this multiple of the slowest other batch, the first batch of a run is a cold start.",
 )
 
 
@@ -42,7 +42,7 @@ def warmed_up(view: View) -> Iterator[Finding]:
                 cold.append(
                     (
                         run,
-                        f"{times[0]:.1f} ms, where the others take {median(times[1:]):.1f} ms",
+                        f"{times[0]:.1f} ms, while the others take {median(times[1:]):.1f} ms",
                     )
                 )
         excess = _excess(view, series)
@@ -52,15 +52,15 @@ def warmed_up(view: View) -> Iterator[Finding]:
         "warmed-up",
         "warning",
         cold,
-        "measured a cold start, the first batch being far slower",
+        "measured a cold start: the first batch is far slower",
     )
     if slow:
         worst = max(slow, key=lambda cell: abs(slow[cell]))
         cells = [label(cell) for cell in slow]
         side = "slower" if slow[worst] > 0 else "faster"
         text = (
-            f"The first measured batch stands apart in {listed(cells, 'cells')}: in {label(worst)} it is "
-            f"{100 * abs(slow[worst]):.1f} % {side} than the rest of its run on average. Warming up was too short."
+            f"The first measured batch differs in {listed(cells, 'cells')}: in {label(worst)} it is "
+            f"{100 * abs(slow[worst]):.1f} % {side} than the rest of its run on average. The warm-up was too short."
         )
         runs_concerned = [run for cell in slow for run in ids(view.ran[cell])]
         yield view.finding(

@@ -18,6 +18,7 @@ from pydantic import Field, model_validator
 from sparkpub.record import documents
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.record import Key, MetricName
+from sparkpub.record.text import listed
 from sparkpub.review.claims.expectations import Asked, Decided, Expect, Reading
 from sparkpub.review.claims.facts import FactSource
 from sparkpub.review.claims.quantities import Question
@@ -165,7 +166,7 @@ def _judge(claim: Claim, review: "Review") -> Verdict:
     doubts = _doubts(groups, review) if world else {}
     if doubts:
         evidence["findings"] = list(doubts.values())
-        text = f"These runs cannot carry it ({', '.join(doubts)}). The figures by themselves: {figures}."
+        text = f"These runs are no evidence for it, because of {listed(doubts)}. Their figures: {figures}."
         return Verdict(claim, "void", text, evidence)
     decided = _combined(claim.scope, [reading.verdict for reading in readings])
     here = world and _one_session(groups)
@@ -221,9 +222,7 @@ def _one_session(groups: Sequence[Group]) -> bool:
 def _reach(groups: Sequence[Group], here: bool) -> str:
     """Where a statement about the world holds, in a sentence of its own."""
     if here:
-        return (
-            f" This holds {HERE}: what differs between machines and days is not known."
-        )
+        return f" This holds {HERE}; how much machines and days differ is unknown."
     if len(groups) > 1:
         return " The interval holds for machines and days like these."
     return ""

@@ -51,7 +51,7 @@ def _spread(cells: Sequence[CellStatistic]) -> str:
     if not shares:
         return ""
     texts = [f"{share:.2g}" for share in sorted(shares)]
-    return f"Runs of one cell vary by {spread(texts, '%')} of their mean (sd)."
+    return f"The standard deviation within a cell is {spread(texts, '%')} of the mean."
 
 
 def draw(

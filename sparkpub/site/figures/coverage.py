@@ -94,13 +94,13 @@ def figure(selection: Selection, key: str) -> Figure:
         body.append([cell, entries])
     undone = _undone(rows)
     layout = panels.of_cells(selection, undone, highest_first=True, side_by_side=False)
-    signs = "● done, × failed, ◘ quarantined, ○ missing; + where an iteration was recorded more than once."
+    signs = "● done, × failed, ◘ quarantined, ○ missing; + means that the iteration was recorded more than once."
     return selection.figure(
         key,
         Chart(draw, (selection.scope, layout)),
         {TABLE: rows},
         narrow=Chart(draw, (selection.scope, layout, True)),
-        title="What was planned and what was done",
+        title="Planned and completed runs",
         says=f"Of {len(states)} runs of campaign {selection.campaign.name}: {', '.join(counts)}.",
         sample=signs + layout.note(undone),
         table=Table(("Cell", "Iterations"), body),

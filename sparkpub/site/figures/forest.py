@@ -156,16 +156,16 @@ def _sentence(rows: Sequence[Row], baseline: str) -> str:
     """`12 differences from native: 9 equivalent and 3 undecided.`"""
     verdicts = [row["verdict"] for row in rows]
     if len(rows) > 1 and len(set(verdicts)) == 1:
-        return f"All {len(rows)} differences from {baseline} are {verdicts[0]}."
+        return f"All {len(rows)} comparisons with {baseline} are {verdicts[0]}."
     words = sorted(set(verdicts), key=verdicts.count, reverse=True)
     counts = [f"{verdicts.count(word)} {word}" for word in words]
-    return f"{counted(len(rows), 'difference')} from {baseline}: {listed(counts)}."
+    return f"{counted(len(rows), 'comparison')} with {baseline}: {listed(counts)}."
 
 
 def _notes(rows: Sequence[Row], most: int, margin: float) -> Iterator[str]:
     """How to read the chart, and what it has no room for."""
-    yield f"Lines are the intervals that decide; inside the band of ±{margin:g} % two environments are equivalent."
-    yield "Verdicts are corrected for the number of comparisons (Holm)."
+    yield f"Lines are the intervals behind the verdicts. Within the band of ±{margin:g} %, environments are equivalent."
+    yield "Verdicts are corrected for multiple comparisons (Holm)."
     drawn = sum(row["place"] < most for row in rows)
     if drawn < len(rows):
         yield f"{drawn} of {len(rows)} are drawn, the largest differences first; the table has all."

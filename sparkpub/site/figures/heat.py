@@ -84,9 +84,9 @@ def figure(selection: Selection, key: str) -> Figure:
     for row in rows:
         runs.setdefault(row["run"], []).append(row)
     total = len(selection.campaign.runs)
-    which = ", those with telemetry."
+    which = ", all that have telemetry."
     if total > MOST_RUNS:
-        which = ": the first iteration of each cell, as far as there is room."
+        which = ": the first iteration of each cell."
     return selection.figure(
         key,
         Chart(draw, (selection.scope,)),

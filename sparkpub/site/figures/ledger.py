@@ -133,17 +133,17 @@ def figure(selection: Selection, key: str) -> Figure:
     subject = (selection.scope, parts, layout)
     sample = (
         f"{len(used)} runs of campaign {selection.campaign.name} at their peak: "
-        f"of each cell the middle one by free memory."
+        f"the median run of each cell by free memory."
     )
     missing = [part for part in ("weights", "page cache") if part not in parts]
     if missing:
-        sample += f" These records do not say what was {listed(missing)}."
+        sample += f" The records do not show {listed(missing)}."
     return selection.figure(
         key,
         Chart(draw, subject),
         {TABLE: rows},
         narrow=Chart(draw, (*subject, True)),
-        title="Where memory went",
+        title="Memory use at peak",
         says=_largest(rows),
         sample=sample + layout.note(used),
         table=_table(rows, parts),
@@ -169,11 +169,11 @@ def _largest(rows: Sequence[Row]) -> str:
         if row["part"] != "free":
             sizes.setdefault(row["part"], []).append(row["gib"])
     if not sizes:
-        return "These records do not say where memory went."
+        return "The records do not show where memory went."
     part = max(sizes, key=lambda name: sum(sizes[name]))
     amounts = spread([f"{size:.1f}" for size in sorted(sizes[part])], "GiB")
     if part == "used, not broken down":
-        return f"{amounts} of the memory are in use, and these records do not say for what."
+        return f"{amounts} are in use; the records do not show for what."
     return f"Most of the memory in use is {part}: {amounts}."
 
 

@@ -77,12 +77,13 @@ def _drift(metric: Metric, cells: Sequence[CellStatistic]) -> str:
         for cell in tested
         if cell.trend_p_adjusted is not None and cell.trend_p_adjusted < ALPHA
     ]
-    which = "no cell"
-    if drifting:
-        which = (
-            f"{len(drifting)} of {counted(len(tested), 'cell')}: {'; '.join(drifting)}"
-        )
-    return f"{metric.label} drifts with the order of the runs in {which} (Mann-Kendall, adjusted)."
+    if not drifting:
+        return f"{metric.label} does not drift with run order (Mann-Kendall, adjusted)."
+    cells_of_all = f"{len(drifting)} of {counted(len(tested), 'cell')}"
+    return (
+        f"{metric.label} drifts with run order in {cells_of_all} "
+        f"(Mann-Kendall, adjusted): {'; '.join(drifting)}."
+    )
 
 
 def draw(scope: Scope, metric: Metric) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def figure(runs: Sequence[Stored]) -> Figure | None:
     return Figure(
         key=KEY,
         title="Two runs on one time axis",
-        says="What the sensors saw, from the launch of each run.",
+        says="Telemetry of both runs, from the launch of each.",
         sample=f"A: {name_a}. B: {name_b}.",
         chart=Chart(draw),
         data={"samples": rows},

@@ -163,14 +163,14 @@ def _sentence(shown: Sequence[Row], line: sweeps.Line) -> str:
         on_front = sum(row["front"] for row in shown)
         return (
             f"{on_front} of {counted(len(shown), 'cell')} are on the Pareto front of their model: "
-            f"no other of it gives machine and user more."
+            f"no other gives both machine and user more."
         )
     ordered = sorted(shown, key=lambda row: float(row["load"]))
     knee = growth([(row["load"], row["machine"]) for row in ordered]).knee
     first, last = ordered[0 if knee is None else knee], ordered[-1]
-    mark = "" if knee is None else ", the knee"
+    mark = "" if knee is None else " (the knee)"
     return (
-        f"At {line.place(first['load'])}{mark}, the machine makes {rounded(first['machine'])} tok/s "
+        f"At {line.place(first['load'])}{mark}, the machine generates {rounded(first['machine'])} tok/s "
         f"and each user gets {rounded(first['user'])}; "
         f"at {last['load']:,g}, {rounded(last['machine'])} and {rounded(last['user'])}."
     )

@@ -67,9 +67,9 @@ def _sentence(shown: Sequence[Row], baseline: str) -> str:
         return f"None of these runs is compared with {baseline}."
     part = max(farthest, key=farthest.__getitem__)
     far = percent(farthest[part]).lstrip("+")
-    text = f"Every run lies within {far} of the mean in {baseline}"
+    text = f"Every run is within {far} of the mean in {baseline}"
     if len(farthest) > 1:
-        text += f", {part} farthest"
+        text += f"; {part} is farthest from it"
     return f"{text}."
 
 

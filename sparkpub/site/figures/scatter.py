@@ -28,9 +28,9 @@ def offers(campaign: Selection, metric: Metric) -> Iterator[Offer]:
 def figure(across: Metric, up: Metric, selection: Selection, key: str) -> Figure:
     """What lies across and what up; and whether the two are one piece of evidence."""
     runs = selection.runs_with(across, up)
-    says = f"Each point is a run: {across.within_sentence} across, {up.within_sentence} up."
+    says = "Each point is a run."
     if across.name in up.derived_from or up.name in across.derived_from:
-        says += " One is computed from the other, so they are one piece of evidence."
+        says += " One metric is computed from the other, so this is no independent evidence."
     table: list[list[Value]] = []
     for row in runs:
         table.append(

@@ -191,11 +191,11 @@ def sentence(metric: Metric, found: Sequence[Curve]) -> str:
         return f"{metric.subject} {_verb(grown)}: {begins}, {ends}."
     at, there = grown.points[grown.knee]
     begins = metric.rounded(first[1], unit=False)
-    knee = f"{metric.rounded(there)} at {line.place(at)}, the knee"
+    level, knee = metric.rounded(there), f"{line.place(at)} (the knee)"
     if grown.shape_before_knee == "level":
-        return f"{metric.subject} stays near {knee}; {ends}."
+        return f"{metric.subject} stays near {level} up to {knee}, then {ends}."
     verb = VERBS[grown.shape_before_knee]
-    return f"{metric.subject} {verb} from {begins} to {knee}; {ends}."
+    return f"{metric.subject} {verb} from {begins} to {level} at {knee}, then {ends}."
 
 
 def _verb(grown: Growth) -> str:
@@ -207,10 +207,10 @@ def _verb(grown: Growth) -> str:
         share = percent(abs(100 * (grown.factor - 1)), 0).lstrip("+")
         return f"{verb} by {share}"
     if grown.slope < PROPORTIONAL:
-        return f"{verb} less than in proportion"
+        return f"{verb} less than proportionally"
     if grown.slope <= 1 / PROPORTIONAL:
-        return f"{verb} in proportion"
-    return f"{verb} faster than in proportion"
+        return f"{verb} proportionally"
+    return f"{verb} more than proportionally"
 
 
 def _several(metric: Metric, found: Sequence[Curve]) -> str:
@@ -218,7 +218,7 @@ def _several(metric: Metric, found: Sequence[Curve]) -> str:
     shapes = [curve.growth.shape for curve in found]
     shape = max(shapes, key=shapes.count)
     those = [curve.growth for curve in found if curve.growth.shape == shape]
-    which = f"all {len(found)} lines"
+    which = "both lines" if len(found) == 2 else f"all {len(found)} lines"
     if len(those) < len(found):
         which = f"{len(those)} of {counted(len(found), 'line')}"
     text = f"{metric.subject} {VERBS[shape]} with {found[0].line.word} in {which}"
@@ -241,7 +241,7 @@ def _table(metric: Metric, found: Sequence[Curve]) -> Table:
     """A row per cell: the value on the axis, n, mean with interval, and how often the first value."""
     mean = f"Mean ({metric.unit})" if metric.unit else "Mean"
     across = found[0].line.title
-    head = ("Line", across, "n", mean, "95 % interval", "Against the first")
+    head = ("Line", across, "n", mean, "95 % interval", "Relative to the first")
     body = []
     for curve in found:
         first = curve.cells[0][1].mean

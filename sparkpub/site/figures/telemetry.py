@@ -95,7 +95,7 @@ def figure(stored: Stored, *, drawn: bool) -> Figure | None:
     file = f"runs/{stored.run_id}/samples.packed"
     return Figure(
         key=f"{KEY}{stored.record.run_id}",
-        title="What the sensors saw",
+        title="Telemetry",
         says=f"{says}.",
         sample="Each stretch keeps its lowest and highest sample; the file of telemetry has all of them.",
         chart=Chart(draw, (found.signals,)),

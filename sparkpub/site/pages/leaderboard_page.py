@@ -41,18 +41,18 @@ FIELDS: Mapping[str, str] = {
     "depth": "In context",
 }
 """By which rows can be filtered: name in the address to the words of the form."""
-_BATCHES = "Generated tokens over the time of prompt and generation together."
-_CLIENT = "Generated tokens of all requests in flight, over the time from the first to the last."
+_BATCHES = "Generated tokens divided by the time for prompt and generation together."
+_CLIENT = "Generated tokens of all requests, divided by the time from the first request to the last answer."
 TOOLS: Mapping[str, tuple[str, str]] = {
     "ctranslate2": ("CTranslate2 in batches", _BATCHES),
     "generate": ("Transformers in batches", _BATCHES),
     "llama-bench": (
         "llama-bench",
-        "Prompt and generation are timed apart: the generation rate leaves the prompt out.",
+        "Prompt and generation are timed separately, so the generation rate excludes the prompt.",
     ),
     "openai-endpoint": ("A client of a server", _CLIENT),
     "trtllm-bench throughput": ("trtllm-bench, throughput", _CLIENT),
-    "vllm-bench serve": ("vLLM's client of a server", _CLIENT),
+    "vllm-bench serve": ("vLLM's client and a server", _CLIENT),
 }
 """Title of a tool, and what its rate counts."""
 
@@ -134,7 +134,7 @@ def doubts(rows: Iterable[Row]) -> str:
     if not doubted:
         return ""
     checks = listed(check for row in doubted for check in row.doubts)
-    return f"{counted(len(doubted), 'row')} without a place: errors change what the figures mean ({checks})."
+    return f"{counted(len(doubted), 'row')} not ranked: errors change what the figures mean ({checks})."
 
 
 def row_view(row: Row, section: Section, *, names_workload: bool) -> dict[str, Any]:

@@ -134,6 +134,8 @@ def _shown(value: Any) -> str:
         return "none"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
+    if isinstance(value, float):
+        return f"`{value:g}`"
     return f"`{value}`"
 
 

@@ -22,7 +22,7 @@ def test_the_command_line_offers_what_is_registered() -> None:
     assert f"[{'|'.join(sorted(IMPORTERS))}]" in words
     refused = CliRunner().invoke(cli.cli, ["import", "nope", "x", "--campaign", "c"])
     assert refused.exit_code == 2
-    assert "'nope' is none of them" in refused.output
+    assert "unknown format 'nope'" in refused.output
 
 
 def test_folders_are_read_to_the_bottom_and_compressed_files_too(

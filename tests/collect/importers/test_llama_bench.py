@@ -314,4 +314,4 @@ def test_runs_that_began_in_the_same_second_are_in_order(tmp_path: Path) -> None
         )
     imported(folder, tmp_path / "data")
     texts = [finding.message for finding in review(load(tmp_path / "data")).findings]
-    assert not [text for text in texts if "stand earlier in the plan" in text]
+    assert not [text for text in texts if "the plan puts earlier" in text]

@@ -215,7 +215,7 @@ def test_quarantine_takes_a_run_out_and_undo_puts_it_back(tmp_path: Path) -> Non
     done = CliRunner().invoke(cli, [*command, "--reason", "the fan\nwas blocked"])
     assert (done.exit_code, done.output.splitlines()[-1] + "\n") == (
         0,
-        f"{run.run_id} is out of the figures of clean\n",
+        f"{run.run_id} is excluded from the results of clean\n",
     )
     assert read_campaign(tmp_path / "clean").quarantined == (
         Quarantine(run=run.run_id, reason="the fan was blocked"),
@@ -338,7 +338,7 @@ def test_without_a_matrix_cells_are_held_against_each_other(tmp_path: Path) -> N
     found = {finding.check: finding for finding in reviewed(tmp_path).findings}
     assert set(found) == {"unbalanced", "time-consistency", "unjudged"}
     assert found["unjudged"].evidence["missing"] == [
-        "a matrix that says what was wanted"
+        "a matrix that declares the campaign"
     ]
     assert found["time-consistency"].evidence["missing"] == [
         faults.cell(clean_runs(seed=7))[9].position
@@ -415,7 +415,7 @@ def test_one_name_with_two_configurations_is_two_models(tmp_path: Path) -> None:
     faults.cell(runs)[3].shown = {"config_sha256": "c" * 64}
     write(tmp_path, runs)
     (finding,) = reviewed(tmp_path).findings
-    assert finding.message.startswith("Runs of dense show different models")
+    assert finding.message.startswith("Runs of dense used different models")
     assert finding.cells == ("dense/native/w", "dense/container/w")
 
 
