@@ -72,6 +72,26 @@ def test_files_have_the_form_that_their_readers_publish(schema: str) -> None:
     assert done.returncode == 0, done.stdout
 
 
+def test_a_new_repository_can_be_cited(tmp_path: Path) -> None:
+    starter.write(tmp_path / "mine", 'Spark: "one" #2')
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "check_jsonschema",
+            "--builtin-schema",
+            "vendor.citation-file-format",
+            tmp_path / "mine/CITATION.cff",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    cited = parsed(tmp_path / "mine/CITATION.cff")
+    assert (cited["type"], cited["title"]) == ("dataset", 'Spark: "one" #2')
+
+
 def test_zizmor_finds_nothing() -> None:
     done = subprocess.run(
         [

@@ -34,7 +34,8 @@ class Content:
 
     `blocks` holds the HTML of a page's placeholders, by key. Charts and tables stand in the page as placeholders,
     since passing them through Markdown and the search index would cost most of the build. `source` is the file
-    behind the page, for a "view source" link; `image` the address of its preview picture.
+    behind the page, for a "view source" link; `image` the address of its preview picture; `linked_data` JSON about
+    it for search engines.
     """
 
     text: str | None = None
@@ -43,6 +44,7 @@ class Content:
     blocks: Mapping[str, str] = field(default_factory=dict)
     source: Path | None = None
     image: str | None = None
+    linked_data: str | None = None
 
     def inlined(self, uri: str) -> bytes:
         """The file as written to disk: placeholders replaced by their HTML."""

@@ -93,6 +93,7 @@ class Additions:
 
     policy: Callable[[Context], str]
     open_graph: Callable[[Page | None], list[tuple[str, str]]]
+    linked_data: Callable[[Page | None], str | None]
     search: str
     reload: str | None
 
@@ -260,6 +261,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         env.globals["sparkpub"] = Additions(
             policy=security.page_policy(env),
             open_graph=lambda page: self._open_graph(page, config),
+            linked_data=self._linked_data,
             search=runtime.script(runtime.SEARCH)[0],
             reload=runtime.script(runtime.RELOAD)[0] if self._serving else None,
         )
@@ -281,6 +283,11 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             of_site=config.site_description or "",
             image=image,
         )
+
+    def _linked_data(self, page: Page | None) -> str | None:
+        """JSON about a page for search engines; None for most."""
+        content = None if page is None else self._tree.get(page.file.src_uri)
+        return None if content is None else content.linked_data
 
     def on_page_context(
         self,

@@ -9,6 +9,7 @@ from sparkpub.record.record import json_schema
 from sparkpub.review import export
 from sparkpub.site.content import Content
 from sparkpub.site.figures.library import Library
+from sparkpub.site.pages import badge, metadata
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication
 
@@ -34,6 +35,7 @@ def contents(
         # CSV and JSON take 5 and 12 kB per run, Parquet some hundred bytes.
         if name == "parquet" or not publication.large:
             files[f"data/runs.{name}"] = form(rows)
+    files[metadata.PACKAGE] = metadata.data_package(publication, files)
     indent = None if publication.large else 1
     for name, document in documents.items():
         files[f"data/{name}.json"] = to_json(document, indent=indent) + b"\n"
@@ -50,6 +52,8 @@ def contents(
         pictures=library.pictures,
         options=publication.options,
     )
+    shown = badge.badge(publication)
+    files |= {badge.SVG: badge.svg(shown), badge.ENDPOINT: badge.endpoint(shown)}
     return {"data/index.md": page} | {
         address: Content(data=data) for address, data in files.items()
     }

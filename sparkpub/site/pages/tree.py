@@ -15,6 +15,7 @@ from sparkpub.site.pages import (
     campaign_page,
     front_page,
     leaderboard_page,
+    metadata,
     metric_page,
     part_page,
     programs,
@@ -69,6 +70,7 @@ class Pages:
         *,
         image: str | None = None,
         source: Any = None,
+        linked_data: str | None = None,
         **context: Any,
     ) -> Content:
         page = self.templates.page(
@@ -79,7 +81,13 @@ class Pages:
             written=self.written,
             **context,
         )
-        return Content(text=page.text, blocks=page.blocks, source=source, image=image)
+        return Content(
+            text=page.text,
+            blocks=page.blocks,
+            source=source,
+            image=image,
+            linked_data=linked_data,
+        )
 
     def _front(self, standings: Standings) -> Content:
         """What is known over all campaigns. Its preview picture is that of the newest."""
@@ -103,10 +111,17 @@ class Pages:
                 f"cards/{campaign.name}.png",
                 campaign.folder / CAMPAIGN_FILE,
             )
-            yield (
-                f"campaigns/{campaign.name}.md",
-                self._page("campaign", lead=lead, image=image, source=source),
+            page = self._page(
+                "campaign",
+                lead=lead,
+                pandas=metadata.pandas_line(self.publication, campaign),
+                image=image,
+                source=source,
+                linked_data=metadata.linked_data(
+                    self.publication, campaign, lead["card"]["answer"]
+                ),
             )
+            yield f"campaigns/{campaign.name}.md", page
 
     def _parts(
         self, kind: part_page.Kind, parts: Sequence[part_page.Part]

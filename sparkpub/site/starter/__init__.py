@@ -64,6 +64,7 @@ def _said(title: str, campaign: str | None) -> Mapping[str, str]:
     return {
         "@@TITLE@@": title,
         "@@TITLE_YAML@@": json.dumps(title, ensure_ascii=False),
+        "@@AUTHORS_YAML@@": json.dumps(f"The authors of {title}", ensure_ascii=False),
         "@@DATE@@": date.today().isoformat(),  # noqa: DTZ011 - the author's own day
         "@@VERSION@@": __version__,
         "@@CAMPAIGN@@": campaign or "",

@@ -1,0 +1,172 @@
+"""What the published data are, in words of standards: a Data Package of all tables, a Dataset of schema.org for each
+campaign, and the line of pandas that loads its rows."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sparkpub.record.text import counted, listed
+from sparkpub.review.dataset import CampaignData
+from sparkpub.review.frame import FIELDS
+from sparkpub.site.content import SiteOptions
+from sparkpub.site.publication import Publication
+
+PACKAGE = "data/datapackage.json"
+CSV, PARQUET = "data/runs.csv", "data/runs.parquet"
+COLUMNS: Mapping[str, tuple[str, str]] = {
+    "run": ("string", "Id of the run"),
+    "campaign": ("string", "The campaign that the run belongs to"),
+    "model": ("string", "Key of the model"),
+    "environment": ("string", "Key of the environment"),
+    "workload": ("string", "Key of the workload"),
+    "iteration": ("integer", "Which repetition of its cell the run is, from 1"),
+    "position": ("integer", "Place in the planned order, from 0"),
+    "started": ("string", "Start as ISO 8601; in UTC where it ends in Z, else in an unknown zone"),
+    "status": ("string", "ok, failed, timeout, interrupted or invalid"),
+    "repeat_of": ("string", "Id of the run that this one repeats"),
+    "quarantined": ("boolean", "Whether people excluded the run"),
+    "metric": ("string", "Name of the metric"),
+    "value": ("number", "The value in its unit; empty where it is not available"),
+    "unit": ("string", "Unit of the value"),
+    "source": ("string", "Where the value was read: log, report, sampler or published"),
+    "reason": ("string", "Why there is no value"),
+    "excluded": ("string", "Why the run is not in the figures; empty where it is"),
+}  # fmt: skip
+"""Column of the tables to its type in a Table Schema, and what it holds."""
+_MEDIA_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+_NOT_A_NAME = re.compile(r"[^a-z0-9]+")
+_LICENCE_ID = re.compile(r"[A-Za-z0-9.+-]+")
+"""An identifier of SPDX, such as CC-BY-4.0, and not a sentence."""
+
+
+def data_package(publication: Publication, files: Mapping[str, bytes]) -> bytes:
+    """The tables among `files` as a Data Package (datapackage.org, version 2); its paths are those beside it."""
+    options = publication.options
+    campaigns = publication.campaigns
+    descriptor: dict[str, Any] = {
+        "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
+        "name": _NOT_A_NAME.sub("-", options.name.lower()).strip("-") or "benchmarks",
+        "title": options.name,
+        "description": "One row per run and metric, with the reason where a run is not in the figures.",
+    }
+    if options.url:
+        descriptor["homepage"] = options.url
+    licences = {campaign.info.licence or "" for campaign in campaigns}
+    if licences and all(map(_LICENCE_ID.fullmatch, licences)):
+        descriptor["licenses"] = [{"name": name} for name in sorted(licences)]
+    sources = [_source(campaign) for campaign in campaigns]
+    if sources:
+        descriptor["sources"] = sources
+    descriptor["resources"] = [
+        _resource(address, files[address])
+        for address in (CSV, PARQUET)
+        if address in files
+    ]
+    return json.dumps(descriptor, indent=1, ensure_ascii=False).encode() + b"\n"
+
+
+def _source(campaign: CampaignData) -> dict[str, str]:
+    """Where a campaign comes from, as far as it says so."""
+    origin = campaign.info.origin
+    if origin is None:
+        return {"title": f"Campaign {campaign.name}: {campaign.info.title}"}
+    source = {"title": f"Campaign {campaign.name}: {origin.title}"}
+    if origin.url is not None and origin.url.startswith("https://"):
+        source["path"] = origin.url
+    return source
+
+
+def _resource(address: str, content: bytes) -> dict[str, Any]:
+    """One table. Both forms hold the same rows."""
+    file = address.rpartition("/")[2]
+    stem, _, form = file.partition(".")
+    fields = []
+    for name in FIELDS:
+        kind, meaning = COLUMNS[name]
+        fields.append({"name": name, "type": kind, "description": meaning})
+    resource: dict[str, Any] = {
+        "name": stem if form == "csv" else f"{stem}-{form}",
+        "path": file,
+        "type": "table",
+        "format": form,
+        "mediatype": _MEDIA_TYPES[form],
+        "encoding": "utf-8",
+        "hash": f"sha256:{hashlib.sha256(content).hexdigest()}",
+        "schema": {
+            "fields": fields,
+            "primaryKey": ["run", "metric"],
+            "missingValues": [""],
+        },
+    }
+    if form == "csv":
+        # Of Parquet, frictionless 5.21 counts no bytes and then calls the count wrong.
+        resource["bytes"] = len(content)
+    return resource
+
+
+def linked_data(publication: Publication, campaign: CampaignData, answer: str) -> str:
+    """A campaign as a Dataset of schema.org, as JSON that can stand in a script element whatever names it holds."""
+    options = publication.options
+    models, environments, _ = campaign.axes
+    runs = counted(len(campaign.runs), "run")
+    about = f"{runs} of {listed(models)} in {listed(environments)}."
+    document: dict[str, Any] = {
+        "@context": "https://schema.org",
+        "@type": "Dataset",
+        "name": campaign.info.title,
+        "description": f"{about} {answer}".strip(),
+        "identifier": campaign.name,
+        "isAccessibleForFree": True,
+        "variableMeasured": [
+            {"@type": "PropertyValue", "name": metric.label, "unitText": metric.unit}
+            for metric in publication.metrics(campaign)
+        ],
+    }
+    times = sorted(record.started.value[:10] for record in campaign.records)
+    if times:
+        document["temporalCoverage"] = f"{times[0]}/{times[-1]}"
+    if campaign.info.licence:
+        document["license"] = {"@type": "CreativeWork", "name": campaign.info.licence}
+    origin = campaign.info.origin
+    if origin is not None:
+        document["isBasedOn"] = {"@type": "CreativeWork", "name": origin.title}
+        if origin.url is not None and origin.url.startswith("https://"):
+            document["isBasedOn"]["url"] = origin.url
+    if options.url:
+        document["url"] = f"{options.url}campaigns/{campaign.name}/"
+        document["distribution"] = _distribution(publication)
+    catalogue = {"@type": "DataCatalog", "name": options.name}
+    document["includedInDataCatalog"] = catalogue | _address(options)
+    return _in_script(json.dumps(document, ensure_ascii=False, separators=(",", ":")))
+
+
+def _address(options: SiteOptions) -> dict[str, str]:
+    return {"url": options.url} if options.url else {}
+
+
+def _distribution(publication: Publication) -> Sequence[Mapping[str, str]]:
+    return [
+        {
+            "@type": "DataDownload",
+            "contentUrl": publication.options.url + address,
+            "encodingFormat": _MEDIA_TYPES[address.rpartition(".")[2]],
+        }
+        for address in (CSV, PARQUET)
+        if address == PARQUET or not publication.large
+    ]
+
+
+def _in_script(text: str) -> str:
+    """JSON without the signs that could end a script element or begin a comment in it."""
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def pandas_line(publication: Publication, campaign: CampaignData) -> str:
+    """Python that loads the rows of a campaign from the site; from its folder where its address is not known."""
+    url = publication.options.url
+    if publication.large:
+        wanted = f'filters=[("campaign", "==", "{campaign.name}")]'
+        return f'pd.read_parquet("{url}{PARQUET}", {wanted})'
+    return f"""pd.read_csv("{url}{CSV}").query("campaign == '{campaign.name}'")"""

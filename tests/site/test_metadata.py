@@ -1,0 +1,228 @@
+"""What programs of other people are told of the data: a Data Package, a Dataset of schema.org, and a badge."""
+
+import hashlib
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from sparkpub.record.campaign import Campaign
+from sparkpub.record.record import Origin
+from sparkpub.record.store import to_json
+from sparkpub.review.checks import Finding
+from sparkpub.review.dataset import load
+from sparkpub.review.frame import FIELDS
+from sparkpub.site.build import build, publish
+from sparkpub.site.content import SiteOptions
+from sparkpub.site.pages import badge, metadata
+from sparkpub.site.publication import Publication
+
+HOSTILE = '</script><script>alert(1)</script> & "quoted" <!-- \u2028'
+
+
+@pytest.fixture
+def publication(data: Path, options: SiteOptions) -> Publication:
+    return publish(load(data), options)
+
+
+def redeclare(data: Path, **fields: Any) -> None:
+    info = Campaign(**({"campaign": "c", "title": "A small campaign"} | fields))
+    (data / "c" / "campaign.json").write_text(to_json(info), encoding="utf-8")
+
+
+def linked(publication: Publication) -> dict[str, Any]:
+    text = metadata.linked_data(publication, publication.campaigns[0], "The answer.")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+# -- the Data Package --------------------------------------------------------------------------------------
+
+
+def test_frictionless_finds_the_tables_as_they_are_described(
+    data: Path, options: SiteOptions, tmp_path: Path
+) -> None:
+    """Its own implementation reads the descriptor, the digest, and every row against the types of the columns."""
+    tree = build(load(data), options)
+    for address in (metadata.PACKAGE, metadata.CSV, metadata.PARQUET):
+        content = tree[address].data
+        assert content is not None
+        (tmp_path / Path(address).name).write_bytes(content)
+    package = json.loads((tmp_path / "datapackage.json").read_text())
+    assert [item["path"] for item in package["resources"]] == [
+        "runs.csv",
+        "runs.parquet",
+    ]
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-W",
+            "ignore",
+            "-m",
+            "frictionless",
+            "validate",
+            "datapackage.json",
+            "--json",
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    report = json.loads(done.stdout)
+    assert report["valid"], done.stdout
+    task = report["tasks"][0]
+    # 13 runs; the failed one has no metric, the other twelve have three.
+    assert task["stats"]["rows"] == 36
+    assert task["labels"] == list(FIELDS)
+
+
+def test_every_column_is_described_and_no_other(publication: Publication) -> None:
+    assert list(metadata.COLUMNS) == list(FIELDS)
+    content = b"run,metric\n"
+    package = json.loads(metadata.data_package(publication, {metadata.CSV: content}))
+    (resource,) = package["resources"]
+    assert resource["hash"] == f"sha256:{hashlib.sha256(content).hexdigest()}"
+    assert resource["bytes"] == len(content)
+    assert package["name"] == "test"
+    assert package["homepage"] == "https://site.test/x/"
+
+
+@pytest.mark.parametrize(
+    ("licence", "told"),
+    [("CC-BY-4.0", [{"name": "CC-BY-4.0"}]), ("ask us first", None), (None, None)],
+)
+def test_a_licence_is_told_where_it_has_a_name(
+    licence: str | None, told: object, data: Path, options: SiteOptions
+) -> None:
+    redeclare(data, licence=licence)
+    package = json.loads(metadata.data_package(publish(load(data), options), {}))
+    assert package.get("licenses") == told
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [("https://a.test/b", "https://a.test/b"), ("javascript:1", None), (None, None)],
+)
+def test_the_origin_of_a_campaign_is_its_source(
+    url: str | None, told: str | None, data: Path, options: SiteOptions
+) -> None:
+    redeclare(data, origin=Origin(title="Elsewhere", url=url))
+    publication = publish(load(data), options)
+    package = json.loads(metadata.data_package(publication, {}))
+    (source,) = package["sources"]
+    assert source["title"] == "Campaign c: Elsewhere"
+    assert source.get("path") == told
+    assert linked(publication)["isBasedOn"].get("url") == told
+
+
+# -- the Dataset -------------------------------------------------------------------------------------------
+
+
+def test_a_campaign_is_a_dataset(publication: Publication) -> None:
+    found = linked(publication)
+    assert found["@type"] == "Dataset"
+    assert found["name"] == "A small campaign"
+    assert (
+        found["description"]
+        == "13 runs of m and n in native and container. The answer."
+    )
+    assert found["url"] == "https://site.test/x/campaigns/c/"
+    assert found["temporalCoverage"] == "2026-01-01/2026-01-01"
+    assert [item["contentUrl"] for item in found["distribution"]] == [
+        "https://site.test/x/data/runs.csv",
+        "https://site.test/x/data/runs.parquet",
+    ]
+    measured = {item["name"]: item["unitText"] for item in found["variableMeasured"]}
+    assert measured["Output throughput"] == "tok/s"
+    assert "license" not in found
+    assert "isBasedOn" not in found
+
+
+def test_no_name_ends_the_script_element(data: Path, options: SiteOptions) -> None:
+    redeclare(data, title=HOSTILE, licence=HOSTILE)
+    publication = publish(load(data), options)
+    text = metadata.linked_data(publication, publication.campaigns[0], HOSTILE)
+    assert not set("<>&") & set(text)
+    title = publication.campaigns[0].info.title
+    assert json.loads(text)["name"] == title
+    assert "</script>" in title
+
+
+def test_without_an_address_nothing_has_one(data: Path, options: SiteOptions) -> None:
+    found = linked(publish(load(data), replace(options, url="")))
+    assert "distribution" not in found
+    assert "url" not in found
+    assert found["includedInDataCatalog"] == {"@type": "DataCatalog", "name": "test"}
+
+
+def test_a_large_site_has_parquet_alone(data: Path, options: SiteOptions) -> None:
+    large = publish(load(data), replace(options, max_run_pages=1))
+    (download,) = linked(large)["distribution"]
+    assert download["contentUrl"].endswith("runs.parquet")
+    line = metadata.pandas_line(large, large.campaigns[0])
+    assert line.startswith('pd.read_parquet("https://site.test/x/data/runs.parquet", ')
+
+
+def test_campaign_pages_alone_have_linked_data(
+    data: Path, options: SiteOptions
+) -> None:
+    tree = build(load(data), options)
+    having = [uri for uri, content in tree.items() if content.linked_data]
+    assert having == ["campaigns/c.md"]
+    assert json.loads(tree["campaigns/c.md"].linked_data or "")["identifier"] == "c"
+
+
+# -- the badge ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("severities", "message", "colour"),
+    [
+        ([], "no findings", badge.GREEN),
+        (["info"], "no findings", badge.GREEN),
+        (["warning", "warning"], "2 warnings", badge.AMBER),
+        (["error", "warning"], "1 error, 1 warning", badge.RED),
+        (["error"], "1 error", badge.RED),
+    ],
+)
+def test_a_badge_says_what_the_checks_found(
+    severities: list[Any], message: str, colour: str, publication: Publication
+) -> None:
+    findings = tuple(
+        Finding("outlier", severity, "c", None, None, "text", {})
+        for severity in severities
+    )
+    review = replace(publication.review, findings=findings)
+    shown = badge.badge(replace(publication, review=review))
+    assert shown == badge.Badge("13 runs checked", message, colour)
+    assert json.loads(badge.endpoint(shown)) == {
+        "schemaVersion": 1,
+        "label": "13 runs checked",
+        "message": message,
+        "color": colour,
+    }
+
+
+def test_a_badge_is_a_drawing_with_its_words() -> None:
+    shown = badge.Badge("a & b", "<c>", badge.RED)
+    root = ElementTree.fromstring(badge.svg(shown))
+    space = "{http://www.w3.org/2000/svg}"
+    assert [item.text for item in root.iter(f"{space}text")] == ["a & b", "<c>"]
+    assert root.get("aria-label") == "a & b: <c>"
+    # 5 and 3 characters of 6.5 pixels, rounded, and 16 pixels beside each.
+    assert root.get("width") == str(round(32.5) + 16 + round(19.5) + 16)
+
+
+@pytest.mark.parametrize("colour", [badge.GREY, badge.GREEN, badge.AMBER, badge.RED])
+def test_white_words_stand_out_of_every_colour(colour: str) -> None:
+    """Contrast as WCAG 2.2 defines it: relative luminance of sRGB, (L1 + 0.05) / (L2 + 0.05)."""
+    channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [((value + 0.055) / 1.055) ** 2.4 for value in channels]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    assert 1.05 / (luminance + 0.05) >= 4.5
