@@ -22,7 +22,7 @@ class Part(Declared):
 
 
 P = TypeVar("P", bound=Part)
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's where PyYAML was built with it: twenty times as fast, with the same marks."""
 MOST_PROBLEMS = 100
 """Mistakes of one document that are told."""
@@ -223,8 +223,8 @@ def parse(text: str, name: str, error: type[SparkpubError]) -> tuple[Any, Lines]
     remedy = "write it as plain YAML"
     try:
         refuse_unbounded(text)
-        node = yaml.compose(text, Loader=_LOADER)
-        document = yaml.load(text, Loader=_LOADER)  # noqa: S506 - either is a safe loader
+        node = yaml.compose(text, Loader=LOADER)
+        document = yaml.load(text, Loader=LOADER)  # noqa: S506 - either is a safe loader
         return document, Lines(node, name)
     except _UnboundedError as problem:
         what, line = str(problem), problem.line
@@ -251,7 +251,7 @@ def refuse_unbounded(text: str) -> None:
     """Raise a ValueError for YAML that would take more than it seems to: nested too deep, aliases that multiply or
     contain themselves, tags, numbers without bounds, control characters. Reads events only, which builds nothing."""
     size = _Size()
-    for event in yaml.parse(text, Loader=_LOADER):
+    for event in yaml.parse(text, Loader=LOADER):
         if isinstance(event, yaml.CollectionStartEvent):
             size.enter(event)
         elif isinstance(event, yaml.CollectionEndEvent):

@@ -57,7 +57,7 @@ def content(path: Path, most: int = MOST_BYTES) -> bytes:
     Raises OSError where it cannot be opened, UnfitError where it is no file or larger than `most` bytes.
     """
     with _opened(path) as file:
-        return _bounded(file, most)
+        return _bounded(file, most, os.fstat(file.fileno()).st_size)
 
 
 def unpacked(path: Path, most: int = MOST_BYTES) -> bytes:
@@ -82,8 +82,14 @@ def _opened(path: Path) -> IO[bytes]:
     return os.fdopen(handle, "rb")
 
 
-def _bounded(file: IO[bytes] | gzip.GzipFile, most: int) -> bytes:
-    data = file.read(most + 1)
+def _bounded(
+    file: IO[bytes] | gzip.GzipFile, most: int, expected: int | None = None
+) -> bytes:
+    # Room is made for as many bytes as are asked for: one more than there should be shows a file that grows.
+    first = most if expected is None else min(expected, most)
+    data = file.read(first + 1)
+    if first < len(data) <= most:
+        data += file.read(most + 1 - len(data))
     if len(data) > most:
         raise UnfitError(f"larger than {file_size(most)}")
     return data

@@ -119,12 +119,18 @@ def write_atomic(path: Path, content: str | bytes, *, durable: bool = True) -> N
 
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object from a file. Raises RecordError naming the file, and line and column where it is not JSON."""
+    return _read_json(path)[0]
+
+
+def _read_json(path: Path) -> tuple[dict[str, Any], bytes]:
+    """A JSON object and the text that it was read from."""
     where = str(path)
     remedy = "restore it from git"
     try:
-        document = outside.json_document(outside.content(path))
+        data = outside.content(path)
+        document = outside.json_document(data)
         if isinstance(document, dict):
-            return document
+            return document, data
         what = "not a JSON object"
     except OSError as error:
         what, remedy = f"cannot be read: {error.strerror}", "check the file's rights"
@@ -141,13 +147,16 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def read_record(path: Path) -> Stored:
     """One record. Raises RecordError naming file and field."""
+    document, data = _read_json(path)
     try:
-        document = migrate(read_json(path))
+        migrated = migrate(document)
     except ValueError as error:
         raise RecordError(
             str(error), where=str(path), remedy="update sparkpub, or restore the file"
         ) from None
-    record = _validated(Record, document, path)
+    if migrated != document:
+        data = json.dumps(migrated).encode()
+    record = _validated(Record, data, path)
     _refuse_stray(record.campaign, path, "move the file to the folder of its campaign")
     return Stored(record, path)
 
@@ -155,7 +164,7 @@ def read_record(path: Path) -> Stored:
 def read_campaign(folder: Path) -> Campaign:
     """A campaign's campaign.json. Raises RecordError naming file and field."""
     path = folder / CAMPAIGN_FILE
-    campaign = _validated(Campaign, read_json(path), path)
+    campaign = _validated(Campaign, _read_json(path)[1], path)
     _refuse_stray(campaign.campaign, path, "rename the folder or the campaign")
     return campaign
 
@@ -170,10 +179,10 @@ def _refuse_stray(campaign: str, path: Path, remedy: str) -> None:
 T = TypeVar("T", Record, Campaign)
 
 
-def _validated(model: type[T], document: dict[str, Any], path: Path) -> T:
-    """The model of a file's document. Raises RecordError with every field at fault."""
+def _validated(model: type[T], data: bytes, path: Path) -> T:
+    """The model of a file's JSON. Raises RecordError with every field at fault."""
     try:
-        return model.model_validate_json(json.dumps(document))
+        return model.model_validate_json(data)
     except ValidationError as error:
         first, *others = field_problems(error)
     remedy = "correct the field or restore the file from git"

@@ -5,8 +5,7 @@ One row per sample; an empty cell means that the sensor gave nothing, which is n
 """
 
 import csv
-import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sparkpub.record.metrics import unit_of
@@ -55,22 +54,26 @@ TEXT_COLUMNS = frozenset({"gpu_performance_state", "gpu_throttle_reasons"})
 
 @dataclass(frozen=True)
 class Telemetry:
-    """Samples by column; None where a sensor gave nothing. `notes` says why a column is empty throughout."""
+    """Samples by column, as text; empty where a sensor gave nothing. `notes` says why a column is empty throughout."""
 
-    columns: Mapping[str, tuple[float | str | None, ...]]
+    columns: Mapping[str, Sequence[str]]
     notes: Mapping[str, str] = field(default_factory=dict)
+    _read: dict[str, tuple[float | None, ...]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def numbers(self, column: str) -> tuple[float | None, ...]:
-        """A numeric column; empty where the file has no such column."""
-        return tuple(
-            None if isinstance(value, str) else value
-            for value in self.columns.get(column, ())
-        )
+        """A numeric column, None where a sensor gave nothing; empty where the file has no such column.
+
+        Read at its first use: few of thirty columns are asked for.
+        """
+        if column not in self._read:
+            self._read[column] = _numbers(column, self.columns.get(column, ()))
+        return self._read[column]
 
 
-@functools.lru_cache(maxsize=2000)
 def parse(text: str) -> Telemetry:
-    """Telemetry from CSV text. Unknown columns are kept as text; a torn last line is dropped."""
+    """Telemetry from CSV text. A torn last line is dropped."""
     notes, rows = {}, []
     for line in text.splitlines():
         if line.startswith("#"):
@@ -85,23 +88,18 @@ def parse(text: str) -> Telemetry:
     if not table:
         return Telemetry({}, notes)
     header, body = table[0], [row for row in table[1:] if len(row) == len(table[0])]
-    texts = zip(*body, strict=True) if body else ((),) * len(header)
-    return Telemetry(
-        {
-            name: _column(name, column)
-            for name, column in zip(header, texts, strict=True)
-        },
-        notes,
-    )
+    columns = zip(*body, strict=True) if body else ((),) * len(header)
+    return Telemetry(dict(zip(header, columns, strict=True)), notes)
 
 
-def _column(name: str, texts: tuple[str, ...]) -> tuple[float | str | None, ...]:
+def _numbers(name: str, texts: Sequence[str]) -> tuple[float | None, ...]:
+    """What a column says in numbers; nothing where it is not one of numbers."""
     if name in TEXT_COLUMNS or name not in COLUMNS:
-        return tuple(text or None for text in texts)
+        return (None,) * len(texts)
     try:
-        return tuple(float(text) if text else None for text in texts)
+        return tuple([float(text) if text else None for text in texts])
     except ValueError:
-        return tuple(_number(text) for text in texts)
+        return tuple([_number(text) for text in texts])
 
 
 def _number(text: str) -> float | None:

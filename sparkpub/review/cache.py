@@ -4,8 +4,9 @@
     cache.get(key("chart", specification, rows))   the bytes, or None
     cache.put(key(...), data)
 
-An entry is named by a digest of everything that decides it, and begins with a digest of what it holds, so one that is
-damaged or cut off is made again. Any part may be deleted at any time, and two builds may share a folder.
+An entry is named by a digest of everything that decides it, and begins with a digest of that name and of what it
+holds, so that one which is damaged, cut off or in another's place is made again. Any part may be deleted at any time,
+and two builds may share a folder.
 
 Of our own, since joblib and diskcache keep Python pickles: reading a folder that somebody else wrote would run it.
 """
@@ -14,6 +15,7 @@ import hashlib
 import os
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
@@ -55,6 +57,11 @@ def _digest(files: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
+def _seal(key: str, data: bytes) -> bytes:
+    """What an entry begins with."""
+    return hashlib.sha256(key.encode() + data).digest()
+
+
 class Cache:
     """Bytes by key, each in a file of its own below `folder`, which need not be there yet."""
 
@@ -75,13 +82,14 @@ class Cache:
         except OSError:
             return None
         digest, data = entry[:_DIGEST_BYTES], entry[_DIGEST_BYTES:]
-        return data if hashlib.sha256(data).digest() == digest else None
+        return data if _seal(key, data) == digest else None
 
     def put(self, key: str, data: bytes) -> None:
-        """Keep the bytes under this key."""
+        """Keep the bytes under this key, unless the disk is full or not ours: nothing depends on it."""
         place = self._place(key)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(place, hashlib.sha256(data).digest() + data, durable=False)
+        with suppress(OSError):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(place, _seal(key, data) + data, durable=False)
 
     def prune(self, days: float = KEPT_DAYS) -> None:
         """Delete what no build asked for in so many days."""

@@ -19,7 +19,7 @@ from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.statistics.compare import Comparison, compare
+from sparkpub.review.statistics.compare import Comparison, compare, power_to_detect
 from sparkpub.review.statistics.describe import Description, describe
 from sparkpub.review.statistics.design import Declared, Sample
 from sparkpub.review.statistics.drift import Trend, trend
@@ -375,6 +375,21 @@ class Frame:
         if key not in self._series:
             self._series[key] = _series(metric, runs)
         return self._series[key]
+
+    def power_to_detect(
+        self, baseline: Cell, candidate: Cell, metric: str
+    ) -> float | None:
+        """Power against a difference of 10 %, as `compared` has it; None where the runs do not carry it."""
+        one = self.series((baseline,), metric)
+        other = self.series((candidate,), metric)
+        if one is None or other is None or not one.values or not other.values:
+            return None
+        return power_to_detect(
+            one.sample,
+            other.sample,
+            order=declared_order([*one.records, *other.records]),
+            unit=other.metric.unit,
+        )
 
     # -- what differs ----------------------------------------------------------------------------------------
 

@@ -1,18 +1,23 @@
-"""What was worked out from the files of a campaign, kept as long as none of them changes.
+"""What was worked out from the files of a campaign, kept under what they hold.
 
 A command that was run before finds here what it found then, and reads no record, log or telemetry again. What is kept
-is named by a digest of everything that decides it: the inode, size, and times of modification and of change of every
-file in the campaign's folder, this program and the packages that compute for it. The operating system moves the time of
-change itself whenever a file is written or replaced, so that a file with an old date on it does not pass for the old
-file. `check --deep` reads everything all the same.
+is named by a digest of everything that decides it: name and content of every file in the campaign's folder, this
+program and the packages that compute for it. So it holds for a copy of the folder, too, and cannot be of other files.
 
-Files that were written within the last seconds are not trusted to show a further change in their times; then nothing
-is kept. It may all be deleted at any time, and two programs may share it.
+What a folder holds is read once and then told, as git does it, by the inode, size, and times of modification and of
+change of each file. The operating system moves the time of change itself whenever a file is written or replaced, so
+that a file with an old date on it does not pass for the old file; it would take a clock that was set back. Files that
+were written within the last seconds are not trusted to show a further change in their times: then nothing is kept.
+`check --deep` reads everything all the same.
+
+It may all be deleted at any time, and two programs may share it.
 """
 
+import hashlib
 import json
 import os
 import platform
+import stat
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +26,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
+from sparkpub.record.store import file_sha256
 from sparkpub.review import cache as caching
 from sparkpub.review.cache import Cache
 
@@ -29,6 +35,8 @@ FOLDER = "review"
 SETTLED_SECONDS = 2.0
 """A file that is older shows any later change in its times, even on file systems that count in whole seconds."""
 _PACKAGE = Path(__file__).parent.parent
+_CONTENTS = "contents 1"
+"""Under which the cache holds what a folder in a state holds; another form of the digest needs another number."""
 _COMPUTING = ("numpy", "scipy", "pydantic")
 
 T = TypeVar("T")
@@ -37,6 +45,7 @@ T = TypeVar("T")
 class FileState(NamedTuple):
     """What the operating system says of a file: where one of these changes, its content may have changed."""
 
+    mode: int
     inode: int
     size: int
     modified_ns: int
@@ -57,9 +66,30 @@ def state_of(folder: Path) -> FolderState:
             except OSError:
                 continue  # gone, or a link to nothing
             found[entry.name] = FileState(
-                status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+                status.st_mode,
+                status.st_ino,
+                status.st_size,
+                status.st_mtime_ns,
+                status.st_ctime_ns,
             )
     return found
+
+
+def contents_of(folder: Path, state: FolderState) -> str | None:
+    """A digest of the files of a folder, by name and content; None where one of them cannot be read.
+
+    What is no ordinary file counts with its kind alone: nothing reads it.
+    """
+    digest = hashlib.sha256()
+    for name, file in sorted(state.items()):
+        held = f"kind {stat.S_IFMT(file.mode):o}"
+        if stat.S_ISREG(file.mode):
+            try:
+                held = file_sha256(folder / name)
+            except OSError:
+                return None
+        digest.update(f"{name}\0{held}\0".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
 
 
 def program() -> str:
@@ -119,27 +149,44 @@ class Memory:
 
     def data(self, what: tuple[object, ...]) -> bytes | None:
         """The bytes that are kept under a name, or None."""
-        if self._keeper is None:
+        key = self._key(what)
+        if key is None or self._keeper is None:
             return None
-        return self._keeper.cache.get(self._key(what))
+        return self._keeper.cache.get(key)
 
     def keep_data(self, what: tuple[object, ...], data: bytes) -> None:
         """Keep bytes under a name."""
-        if self._keeper is not None and self._settled():
-            self._keeper.cache.put(self._key(what), data)
+        key = self._key(what)
+        if key is not None and self._keeper is not None and self._settled():
+            self._keeper.cache.put(key, data)
 
-    def _key(self, what: tuple[object, ...]) -> str:
+    def _key(self, what: tuple[object, ...]) -> str | None:
+        if self._files is None:
+            return None
         return caching.key(self._files, *what)
 
     @cached_property
-    def _files(self) -> str:
-        """A digest of the folder, its files and the program."""
-        assert self._keeper is not None
-        lines = [
-            f"{name} {state.inode} {state.size} {state.modified_ns} {state.changed_ns}"
-            for name, state in sorted(self.state.items())
-        ]
-        return caching.key(self._keeper.program, str(self._folder), lines)
+    def _files(self) -> str | None:
+        """A digest of the folder's name, its files and the program; None where nothing can be kept."""
+        if self._keeper is None:
+            return None
+        contents = self._contents(self._keeper.cache)
+        if contents is None:
+            return None
+        return caching.key(self._keeper.program, repr(self._folder.name), contents)
+
+    def _contents(self, cache: Cache) -> str | None:
+        """What the files hold: as it was found in this state, else read."""
+        # As they are printed: a file's name need not be text.
+        states = repr(sorted((name, *state) for name, state in self.state.items()))
+        key = caching.key(_CONTENTS, repr(self._folder.absolute()), states)
+        known = cache.get(key)
+        if known is not None:
+            return known.decode()
+        contents = contents_of(self._folder, self.state)
+        if contents is not None and self._settled():
+            cache.put(key, contents.encode())
+        return contents
 
     def _settled(self) -> bool:
         """Whether the files are still those of which the state was taken, and old enough to show any change."""

@@ -19,6 +19,8 @@ from sparkpub.review.summary import statistics
 
 FEWEST_FILES = 1_000
 """Files of campaigns that are not known yet from which processes are worth their start: some 200 runs."""
+_NEEDED = ("scipy.stats",)
+"""What every review imports sooner or later."""
 
 
 def review_ahead(
@@ -37,7 +39,9 @@ def review_ahead(
     if cores == 1 or len(unknown) == 1 or sum(unknown.values()) < FEWEST_FILES:
         return
     largest_first = sorted(unknown, key=lambda folder: -unknown[folder])
-    context = multiprocessing.get_context("spawn")
+    # One process imports what the others need and splits into them. It runs no thread, and knows nothing of this one.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__, *_NEEDED])
     work = partial(_review, keeper, done)
     with concurrent.futures.ProcessPoolExecutor(cores, mp_context=context) as pool:
         for _ in pool.map(work, largest_first):

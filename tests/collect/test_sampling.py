@@ -105,8 +105,12 @@ def test_processes_of_others_are_told_from_the_runs(driver: FakeNvml) -> None:
     assert sampler.row(2.0)["gpu_foreign_processes"] == 1
 
 
-def a_telemetry(**columns: tuple[float | str | None, ...]) -> Readings:
-    return Readings(Telemetry(columns))
+def a_telemetry(**columns: tuple[float | None, ...]) -> Readings:
+    texts = {
+        name: ["" if value is None else str(value) for value in values]
+        for name, values in columns.items()
+    }
+    return Readings(Telemetry(texts))
 
 
 def measured(start: float, end: float) -> Phase:

@@ -41,6 +41,23 @@ def test_an_entry_that_is_not_whole_is_no_entry(store: Cache, tmp_path: Path) ->
     assert store.get(key) == b"whole"
 
 
+def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    store = Cache(tmp_path / "file" / "cache")
+    store.put(caching.key("a"), b"x")
+    assert store.get(caching.key("a")) is None
+
+
+def test_an_entry_in_the_place_of_another_is_no_entry(
+    store: Cache, tmp_path: Path
+) -> None:
+    store.put(caching.key("a"), b"of a")
+    store.put(caching.key("b"), b"of b")
+    entry_of(tmp_path, "a").write_bytes(entry_of(tmp_path, "b").read_bytes())
+    assert store.get(caching.key("a")) is None
+    assert store.get(caching.key("b")) == b"of b"
+
+
 @pytest.mark.parametrize(
     "other", [("a", "b"), ("ab",), ("a", 1), ("a", {"b": 1}), ("a", ["b"])]
 )

@@ -2,6 +2,10 @@
 
 import json
 import os
+import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -159,14 +163,107 @@ def test_another_program_knows_nothing_of_it(
     assert len(read) == 2
 
 
-def test_another_folder_with_the_same_content_is_another_folder(
+def test_the_same_files_elsewhere_are_known(
+    data: Path, keeper: Keeper, read: list[str]
+) -> None:
+    found = review(load(data, keeper=keeper))
+    read.clear()
+    moved = data.with_name("moved")
+    shutil.copytree(data, moved)
+    dataset = load(moved, keeper=keeper)
+    assert review(dataset).findings == found.findings
+    assert read == []
+    assert {run.path.parent for run in dataset.runs} == {moved / "c"}
+    rewritten(moved / "c" / "one.log")
+    assert "checksum" in checks_of(load(moved, keeper=keeper))
+    assert "checksum" not in checks_of(load(data, keeper=keeper))
+
+
+def test_a_campaign_under_another_name_is_another_campaign(
+    data: Path, keeper: Keeper
+) -> None:
+    review(load(data, keeper=keeper))
+    (data / "c").rename(data / "d")
+    with pytest.raises(RecordError, match="'c' lies in folder 'd'"):
+        load(data, keeper=keeper)
+
+
+def test_files_with_new_dates_and_old_content_are_known(
     data: Path, keeper: Keeper, read: list[str]
 ) -> None:
     review(load(data, keeper=keeper))
     read.clear()
-    data.rename(data.with_name("moved"))
-    review(load(data.with_name("moved"), keeper=keeper))
-    assert len(read) == 2
+    for path in (data / "c").iterdir():
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+    review(load(data, keeper=keeper))
+    assert read == []
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(path.read_bytes()[:-1]),
+        lambda path: path.write_bytes(path.read_bytes()[:40] + b"?"),
+        lambda path: path.write_bytes(b"\x00" * path.stat().st_size),
+        lambda path: (path.unlink(), path.mkdir()),
+    ],
+)
+def test_no_damage_to_what_is_kept_changes_a_finding(
+    data: Path, keeper: Keeper, tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
+    """Each entry by itself, since what another still holds may hide the damage."""
+    found = review(load(data, keeper=keeper)).findings
+    figures = statistics(load(data, keeper=keeper))
+    entries = [path for path in (tmp_path / "cache").glob("*/*") if path.is_file()]
+    assert len(entries) >= 4
+    for entry in entries:
+        whole = entry.read_bytes()
+        damage(entry)
+        again = load(data, keeper=Keeper(keeper.cache, keeper.program))
+        assert review(again).findings == found
+        assert statistics(again) == figures
+        if entry.is_dir():
+            entry.rmdir()
+        entry.write_bytes(whole)
+
+
+def test_a_pipe_among_the_files_is_not_read(data: Path, keeper: Keeper) -> None:
+    """Opening one would wait for a writer for ever."""
+    os.mkfifo(data / "c" / "pipe")
+    found = review(load(data, keeper=keeper)).findings
+    assert review(load(data, keeper=keeper)).findings == found
+    assert memory.contents_of(data / "c", state_of(data / "c")) is not None
+
+
+def test_of_files_that_cannot_be_read_nothing_is_kept(
+    data: Path, keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path) -> str:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(memory, "file_sha256", refused)
+    review(load(data, keeper=keeper))
+    assert keeper.cache.empty
+
+
+def test_two_programs_at_once_find_what_one_finds(data: Path, tmp_path: Path) -> None:
+    """Three commands share an empty cache; whoever comes later finds what any of them kept."""
+    argv = [sys.executable, "-m", "sparkpub", "check", str(data), "--json"]
+    variables = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    alone = subprocess.run([*argv, "--deep"], stdout=subprocess.PIPE, check=False)
+    for path in (data / "c").iterdir():
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+    time.sleep(max(0.0, memory.SETTLED_SECONDS))
+    together = [
+        subprocess.Popen(argv, stdout=subprocess.PIPE, env=variables) for _ in range(3)
+    ]
+    for process in together:
+        with process:
+            assert process.communicate()[0] == alone.stdout
+    later = subprocess.run(argv, stdout=subprocess.PIPE, env=variables, check=False)
+    assert later.stdout == alone.stdout
+    assert json.loads(alone.stdout)["runs"] == 2
 
 
 def test_of_files_just_written_nothing_is_kept(

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record import outside
@@ -51,10 +52,11 @@ def timed_payload(name: str) -> dict[str, bytes]:
 
 def text(data: bytes) -> str:
     """Bytes as text: UTF-8 or UTF-16 by its mark, what cannot be decoded replaced, escape sequences removed."""
-    wide = data.startswith(_WIDE_MARKS)
-    return _ESCAPES.sub(
-        "", data.decode("utf-16" if wide else "utf-8-sig", errors="replace")
-    ).replace("\0", "")
+    coding = "utf-16" if data.startswith(_WIDE_MARKS) else "utf-8-sig"
+    said = data.decode(coding, errors="replace")
+    if "\x1b" in said:
+        said = _ESCAPES.sub("", said)
+    return said.replace("\0", "")
 
 
 def lines(data: bytes) -> list[str]:
@@ -68,11 +70,19 @@ def json_value(data: bytes | None) -> Any:
         return None
     said = text(data)
     try:
-        document = json.loads(said)
+        document = _loaded(said)
         outside.refuse_depth(document)
     except (ValueError, RecursionError):
         return None
     return outside.without_controls(document) if "\\u" in said else document
+
+
+def _loaded(said: str) -> Any:
+    """A JSON document; a third of the time of the standard library's reader, which takes halves of characters too."""
+    try:
+        return from_json(said)
+    except ValueError:
+        return json.loads(said)
 
 
 def json_object(data: bytes | None) -> dict[str, Any] | None:
@@ -123,11 +133,11 @@ def number(value: Any) -> float | None:
 
 def numbers(values: Any) -> list[float]:
     """The finite numbers of a list; empty for anything else."""
-    return (
-        [found for item in values if (found := number(item)) is not None]
-        if isinstance(values, list)
-        else []
-    )
+    if not isinstance(values, list):
+        return []
+    if {*map(type, values)} == {float} and all(map(math.isfinite, values)):
+        return values  # thousands of times, mostly
+    return [found for item in values if (found := number(item)) is not None]
 
 
 def positive_int(value: Any) -> int | None:

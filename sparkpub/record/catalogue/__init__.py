@@ -13,6 +13,7 @@ from typing import Literal, Self, TypeVar
 import yaml
 from pydantic import PositiveFloat, PositiveInt, model_validator
 
+from sparkpub.record.documents import LOADER
 from sparkpub.record.errors import CatalogueError
 from sparkpub.record.record import Architecture, Strict
 
@@ -130,4 +131,5 @@ def _read(kind: Kind) -> _File:
 def parse(text: str) -> _File:
     """A catalogue file from YAML text. Raises pydantic's ValidationError: what is shipped is mended by whoever edits
     it, and a test reads it."""
-    return _File.model_validate(yaml.safe_load(text), strict=False)
+    document = yaml.load(text, LOADER)  # noqa: S506 - a safe loader
+    return _File.model_validate(document, strict=False)

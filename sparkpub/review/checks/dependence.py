@@ -1,7 +1,7 @@
 """Metrics that are one measurement under two names: exact functions of each other, undeclared."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -36,6 +36,9 @@ DEPENDENCE_RUNS = Threshold(
     8,
     "Minimum number of runs for the fit.",
 )
+
+_APART = 0.99
+"""Share of the variation within cells below which no fit comes near the thresholds, whatever arithmetic rounds."""
 
 Floats = NDArray[np.float64]
 
@@ -126,11 +129,37 @@ def restated(view: View) -> list[tuple[str, str, str, Fit]]:
             ["/".join(record.cell) for record in records], return_inverse=True
         )[1]
         models = np.array([record.model for record in records])
-        for one, other in combinations(columns, 2):
+        for one, other in _alike(columns, cells):
             fit = _exact(columns[one], columns[other], cells, models)
             if fit is not None:
                 found.append((workload, one, other, fit))
     return found
+
+
+def _alike(
+    columns: Mapping[str, Floats], cells: NDArray[np.int64]
+) -> Iterator[tuple[str, str]]:
+    """The pairs that may be one measurement: correlated within cells, as they are or as logarithms.
+
+    No line explains more of the variation within cells than the square of that correlation. It is had for all pairs at
+    once, where each fit costs as much; pairs of which a run lacks a value are left to the fit.
+    """
+    if len(columns) < 2:
+        return
+    values = np.array(list(columns.values()))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        apart = _explained(values, cells) < _APART
+        apart &= ~(_explained(np.log(values), cells) >= _APART)
+    for (row, one), (column, other) in combinations(enumerate(columns), 2):
+        if not apart[row, column]:
+            yield one, other
+
+
+def _explained(values: Floats, cells: NDArray[np.int64]) -> Floats:
+    """The squared correlation within cells of each row of values with each other one."""
+    centred = [row - _cell_means(row, cells) for row in values]
+    explained: Floats = np.corrcoef(centred) ** 2
+    return explained
 
 
 def independent(view: View) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
 """What lies beside a record, read once per review: sums of files, what the parser finds, and the samples in short."""
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from statistics import fmean, median
 import numpy as np
 from pydantic import ValidationError
 
-from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.plan.workloads import WORKLOADS, reading
 from sparkpub.record import outside, telemetry
 from sparkpub.record.record import Evidence, Observed, Phase
 from sparkpub.record.store import EVIDENCE_CAP, Stored
@@ -184,10 +183,12 @@ def _reread(stored: Stored, contents: Mapping[str, bytes]) -> Reread | None:
 
 def _series(files: Mapping[str, bytes]) -> tuple[float, ...]:
     """Milliseconds per batch from the requests of `generate`, or per product from the report of `matmul`."""
-    requests = _document(files.get("requests")).get("requests")
+    told = reading.json_object(files.get("requests")) or {}
+    requests = told.get("requests")
     if isinstance(requests, list):
         return tuple(_by_batch(requests).values())
-    times = _document(files.get("report")).get("times_ms")
+    report = reading.json_object(files.get("report")) or {}
+    times = report.get("times_ms")
     if isinstance(times, list):
         return tuple(float(time) for time in times if isinstance(time, int | float))
     return ()
@@ -220,14 +221,6 @@ def _by_batch(requests: Sequence[object]) -> dict[int, float]:
         if isinstance(batch, int) and isinstance(latency, int | float):
             slowest[batch] = max(slowest.get(batch, 0.0), float(latency))
     return slowest
-
-
-def _document(content: bytes | None) -> Mapping[str, object]:
-    with suppress(ValueError):
-        document = json.loads(content or b"{}")
-        if isinstance(document, dict):
-            return document
-    return {}
 
 
 def _samples(table: Telemetry, phase: Phase | None) -> Samples:

@@ -64,21 +64,17 @@ class Drifting(NamedTuple):
 def drifting(view: View) -> list[Drifting]:
     """Every trend that is beyond chance in the campaign as a whole and large enough to matter."""
     tests = list(_varying(view))
-    adjusted = compare.holm([series.trend.p_value for _, series in tests])
+    adjusted = compare.holm([_trend_p(series) for _, series in tests])
     found = []
     for (cell, series), p in zip(tests, adjusted, strict=True):
-        change = (series.trend.slope or 0) * (len(series.values) - 1)
-        if (
-            p is not None
-            and p < DRIFT_ALPHA
-            and view.matters(series.metric, series.values, change)
-        ):
-            worth = float(describe.effective_n(series.values))
-            found.append(
-                Drifting(
-                    cell, series.metric.name, series.values, series.trend, p, worth
-                )
-            )
+        if p is None or p >= DRIFT_ALPHA:
+            continue
+        values = series.values
+        change = (series.trend.slope or 0) * (len(values) - 1)
+        if view.matters(series.metric, values, change):
+            worth = float(describe.effective_n(values))
+            name = series.metric.name
+            found.append(Drifting(cell, name, values, series.trend, p, worth))
     return found
 
 
@@ -89,6 +85,14 @@ def _varying(view: View) -> Iterator[tuple[Cell, Series]]:
             series = view.series(cell, name, ran=True)
             if series is not None and len(set(series.values)) > 1:
                 yield cell, series
+
+
+def _trend_p(series: Series) -> float | None:
+    """The p-value of a trend, 1 where it is far from significant: Holm's correction asks how many tests there are, and
+    of the others only those that are smaller."""
+    if drift.is_far_from_a_trend(series.values):
+        return 1.0
+    return series.trend.p_value
 
 
 def drifts(view: View) -> Iterator[Finding]:

@@ -23,7 +23,7 @@ from sparkpub.review.checks.view import (
     label,
     listed,
 )
-from sparkpub.review.frame import Cell, Group
+from sparkpub.review.frame import Cell
 from sparkpub.review.statistics import describe, outliers
 
 OUTLIER_ALPHA = Threshold(
@@ -144,12 +144,14 @@ def high_variation(view: View) -> Iterator[Finding]:
     for name in view.results:
         metric = view.metrics[name]
         for cell in view.counted:
-            series = view.series(cell, name)
-            found = None if series is None else series.description
-            if found is None or found.cv_percent is None or found.sd is None:
+            values = view.figures(cell, name)
+            if len(values) < 2:
                 continue
-            if found.cv_percent > HIGH_VARIATION_PERCENT and found.sd >= floor(metric):
-                by_cause[cause(metric)].append(Spread(metric, cell, found.cv_percent))
+            sd, cv_percent = describe.variation(values)
+            if cv_percent is None or sd < floor(metric):
+                continue
+            if cv_percent > HIGH_VARIATION_PERCENT:
+                by_cause[cause(metric)].append(Spread(metric, cell, cv_percent))
     for spreads in by_cause.values():
         yield _variation(view, spreads)
 
@@ -291,11 +293,7 @@ def _power(view: View, base: Cell, cell: Cell, metric: Metric) -> float | None:
         return None
     if 0.1 * abs(fmean(samples[0])) < floor(metric):
         return None
-    baseline, candidate = Group(view.frame, (base,)), Group(view.frame, (cell,))
-    found = view.frame.compared(
-        baseline, candidate, metric.name, view.campaign.margin_percent
-    )
-    return None if found is None else found.power_10_percent
+    return view.frame.power_to_detect(base, cell, metric.name)
 
 
 CHECKS = (

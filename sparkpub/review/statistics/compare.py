@@ -244,6 +244,20 @@ def compare(
     )
 
 
+def power_to_detect(
+    baseline: Sample, candidate: Sample, *, order: Declared, unit: str = ""
+) -> float | None:
+    """`power_10_percent` of `compare` alone, for those who read nothing else of it."""
+    resolution = resolution_of([*baseline.values, *candidate.values])
+    as_run = order_as_run(order, baseline, candidate)
+    runs = _runs_compared(baseline, candidate, as_run, resolution)
+    if runs.means is None or runs.analysis == "description":
+        return None
+    if _relative(runs, "neither", unit).ratio is None:
+        return None
+    return _power_to_detect(runs.means, runs.mean_baseline)
+
+
 def _sample(side: Sample | Sequence[float]) -> Sample:
     if isinstance(side, Sample):
         return side
@@ -342,15 +356,18 @@ def _tests(runs: _Runs, relative: _Relative, margin_percent: float) -> Tests:
     if relative.ratio is None:
         return Tests(p_value)
     margin = margin_percent / 100 * runs.mean_baseline
-    tenth = DETECTABLE_PERCENT / 100 * runs.mean_baseline
     fewer = min(len(runs.baseline), len(runs.candidate))
     return Tests(
         p_value=p_value,
         equivalence_p=float(means.equivalence_p(margin)),
         power=means.equivalence_power(margin),
         runs_required=means.runs_for_equivalence(margin, fewer, WANTED_POWER),
-        power_10_percent=means.detection_power(tenth),
+        power_10_percent=_power_to_detect(means, runs.mean_baseline),
     )
+
+
+def _power_to_detect(means: TwoMeans, base: float) -> float:
+    return means.detection_power(DETECTABLE_PERCENT / 100 * base)
 
 
 def overhead(ratio: float, direction: Direction, unit: str) -> float | None:

@@ -94,7 +94,7 @@ def describe(values: Sequence[float]) -> Description:
         raise ValueError("a description needs at least one value, and finite ones")
     n = len(array)
     mean = float(array.mean())
-    sd = float(array.std(ddof=1)) if n > 1 else None
+    sd, cv_percent = variation(array) if n > 1 else (None, None)
     p50, p95, p99 = np.percentile(array, (50, 95, 99)).tolist()
     worth = float(effective_n(array))
     return Description(
@@ -109,13 +109,20 @@ def describe(values: Sequence[float]) -> Description:
         p99=p99,
         p95_supported=percentile_supported(n, 0.95),
         p99_supported=percentile_supported(n, 0.99),
-        cv_percent=None if sd is None or mean == 0 else 100 * sd / abs(mean),
+        cv_percent=cv_percent,
         ci95=None
         if sd is None
         else around(mean, standard_error(array, worth), worth - 1),
         autocorrelation=autocorrelation(array),
         n_effective=worth,
     )
+
+
+def variation(values: Sequence[float] | Floats) -> tuple[float, float | None]:
+    """Standard deviation of two values or more, by n - 1, and in percent of their mean; None where that is 0."""
+    array = np.asarray(values, dtype=np.float64)
+    mean, sd = float(array.mean()), float(array.std(ddof=1))
+    return sd, None if mean == 0 else 100 * sd / abs(mean)
 
 
 def percentile_supported(n: int, q: float) -> bool:

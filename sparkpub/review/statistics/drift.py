@@ -18,6 +18,8 @@ from sparkpub.review.statistics.describe import (
 )
 
 _SLOPE_RUNS = 1000
+_FAR_FROM_SIGNIFICANT = 1.5
+"""Standard deviations from 0 within which no two-sided p of Kendall's S is below 10 %, exact or not."""
 _EXACT_BLOCKS = 8
 _GRID = 1000
 _TRUSTED_DIGITS = 9
@@ -108,6 +110,27 @@ def variance_inflation(around_trend: Floats) -> float:
     return max(1.0, 1 + 2 * total / (n * (n - 1) * (n - 2)))
 
 
+def is_far_from_a_trend(values: Sequence[float]) -> bool:
+    """Whether the p-value of a trend is above 10 %, told without working it out.
+
+    Kendall's S lies within 1.5 of its standard deviations then. False for samples that are large or too small.
+    """
+    array, n = np.array(values, dtype=np.float64), len(values)
+    if not 3 <= n <= _SLOPE_RUNS:
+        return False
+    earlier, later = np.triu_indices(n, 1)
+    score = float(np.sign(array[later] - array[earlier]).sum())
+    return abs(score) < _FAR_FROM_SIGNIFICANT * math.sqrt(_score_variance(array))
+
+
+def _score_variance(values: Floats) -> float:
+    """Variance of Kendall's S where there is no trend, with ties."""
+    n = len(values)
+    ties = np.unique(values, return_counts=True)[1].astype(np.float64)
+    tied = float((ties * (ties - 1) * (2 * ties + 5)).sum())
+    return (n * (n - 1) * (2 * n + 5) - tied) / 18
+
+
 def _corrected_p(tau: float, values: Floats, inflation: float) -> float:
     """Two-sided p of Kendall's S by its normal limit, with ties, continuity, and a variance larger by `inflation`."""
     n = len(values)
@@ -115,9 +138,7 @@ def _corrected_p(tau: float, values: Floats, inflation: float) -> float:
     pairs = n * (n - 1) / 2
     untied = pairs - float((ties * (ties - 1)).sum()) / 2
     score = abs(tau) * math.sqrt(pairs * untied)
-    variance = (
-        n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())
-    ) / 18
+    variance = _score_variance(values)
     return float(
         2 * scipy.special.ndtr(-max(0.0, score - 1) / math.sqrt(variance * inflation))
     )
@@ -224,7 +245,7 @@ def first_runs(blocks: Sequence[Sequence[float]]) -> FirstRuns:
     left out; p is 1 where none is left.
     """
     used = [block for block in blocks if len(block) >= 3]
-    ranks = tuple(float(scipy.stats.rankdata(block)[0]) for block in used)
+    ranks = tuple(_rank_of_first(block) for block in used)
     lengths = tuple(len(block) for block in used)
     observed = abs(
         sum(_eccentricity(rank, n) for rank, n in zip(ranks, lengths, strict=True))
@@ -236,6 +257,14 @@ def first_runs(blocks: Sequence[Sequence[float]]) -> FirstRuns:
         variance = sum((n + 1) / (3 * (n - 1)) for n in lengths)
         p_value = float(2 * scipy.special.ndtr(-observed / math.sqrt(variance)))
     return FirstRuns(ranks=ranks, p_value=min(1.0, p_value))
+
+
+def _rank_of_first(block: Sequence[float]) -> float:
+    """The rank of the first value in its block; of values that are equal the middle one."""
+    first = block[0]
+    lower = sum(value < first for value in block)
+    equal = sum(value == first for value in block)
+    return lower + (equal + 1) / 2
 
 
 def _exact_p(lengths: tuple[int, ...], observed: float) -> float:
