@@ -20,7 +20,7 @@ from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.statistics.compare import Comparison, compare, power_to_detect
-from sparkpub.review.statistics.describe import Description, describe
+from sparkpub.review.statistics.describe import Description, describe, variation
 from sparkpub.review.statistics.design import Declared, Sample
 from sparkpub.review.statistics.drift import Trend, trend
 from sparkpub.review.statistics.replication import describe_machines, over_machines
@@ -73,6 +73,15 @@ class Series:
         if len(self.machines) == 1:
             return describe(self.values)
         return describe_machines([part.values for part in self.by_machine.values()])
+
+    @cached_property
+    def variation(self) -> tuple[float | None, float | None]:
+        """`sd` and `cv_percent` of the description, without the rest of it where that is cheap."""
+        if len(self.values) > 1 and len(self.machines) == 1:
+            return variation(self.values)
+        if self.description is None:
+            return None, None
+        return self.description.sd, self.description.cv_percent
 
     @property
     def machines(self) -> tuple[str, ...]:
@@ -384,6 +393,10 @@ class Frame:
         other = self.series((candidate,), metric)
         if one is None or other is None or not one.values or not other.values:
             return None
+        if len({*one.machines, *other.machines}) > 1:
+            groups = Group(self, (baseline,)), Group(self, (candidate,))
+            found = self.compared(*groups, metric, self.campaign.margin_percent)
+            return None if found is None else found.power_10_percent
         return power_to_detect(
             one.sample,
             other.sample,

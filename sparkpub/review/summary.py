@@ -305,7 +305,7 @@ def _recalled(frame: Frame, include: Include, what: tuple[object, ...]) -> _Part
         [_read(ComparisonRow, values) for values in document["comparisons"]],
         _read(Criterion, document["completeness"]),
         [_read(MachineRow, values) for values in document["by_machine"]],
-        frame.machines,
+        tuple(document["machines"]),
     )
 
 
@@ -316,6 +316,7 @@ def _written(part: _Part) -> dict[str, Any]:
         "comparisons": [_values(row) for row in part.comparisons],
         "completeness": _values(part.completeness),
         "by_machine": [_values(row) for row in part.by_machine],
+        "machines": part.machines,
     }
 
 

@@ -144,11 +144,11 @@ def high_variation(view: View) -> Iterator[Finding]:
     for name in view.results:
         metric = view.metrics[name]
         for cell in view.counted:
-            values = view.figures(cell, name)
-            if len(values) < 2:
+            series = view.series(cell, name)
+            if series is None:
                 continue
-            sd, cv_percent = describe.variation(values)
-            if cv_percent is None or sd < floor(metric):
+            sd, cv_percent = series.variation
+            if sd is None or cv_percent is None or sd < floor(metric):
                 continue
             if cv_percent > HIGH_VARIATION_PERCENT:
                 by_cause[cause(metric)].append(Spread(metric, cell, cv_percent))
