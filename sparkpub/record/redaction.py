@@ -84,6 +84,7 @@ class Redactor:
         # A host may be called `spark` or `model`: only the whole name counts, not a part of `spark-single-gpu-dev`, and
         # a plain word only where a host stands.
         names = sorted(_hosts(), key=len, reverse=True)
+        self._host_names = names
         own = [name for name in names if self._is_distinctive(name)]
         known = "|".join(map(re.escape, names)) or "(?!)"
         sure = "|".join(map(re.escape, own)) or "(?!)"
@@ -103,8 +104,11 @@ class Redactor:
         for found, word in self._exact:
             text = text.replace(found, word)
         text = self._homes.sub("<home>", without_secrets(text))
-        text = self._hosts.sub(_host, text)
-        return _SERIAL.sub("<gpu>", text)
+        if any(name in text for name in self._host_names):
+            text = self._hosts.sub(_host, text)
+        if "GPU-" in text:
+            text = _SERIAL.sub("<gpu>", text)
+        return text
 
     def content(self, content: bytes) -> bytes:
         """The same for bytes, which keep whatever is no text; UTF-16 and UTF-32 stay what they are."""

@@ -5,7 +5,7 @@ not used: a log is full of digests.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 from detect_secrets.plugins.artifactory import ArtifactoryDetector
 from detect_secrets.plugins.aws import AWSKeyDetector
@@ -68,7 +68,9 @@ def is_secret_name(name: str) -> bool:
 
 # -- shapes ------------------------------------------------------------------------------------------------
 
-_DETECTORS: dict[type[RegexBasedDetector], tuple[str, ...]] = {
+_TELEGRAM = re.compile(r":[0-9A-Za-z_-]{35}")
+"""What every token of Telegram has behind its number; it is found sooner than a number."""
+_DETECTORS: dict[type[RegexBasedDetector], tuple[str | re.Pattern[str], ...]] = {
     ArtifactoryDetector: ("AKC", "AP"),
     AWSKeyDetector: ("A3T", "ABIA", "ACCA", "AKIA", "ASIA", "aws"),
     AzureStorageKeyDetector: ("AccountKey=",),
@@ -85,15 +87,27 @@ _DETECTORS: dict[type[RegexBasedDetector], tuple[str, ...]] = {
     SoftlayerDetector: ("softlayer", "SOFTLAYER", "sl_", "SL_"),
     SquareOAuthDetector: ("sq0csp-",),
     StripeDetector: ("k_live_",),
-    TelegramBotTokenDetector: (":",),
+    TelegramBotTokenDetector: (_TELEGRAM,),
     TwilioKeyDetector: ("AC", "SK"),
 }
 """A detector, and pieces of text of which every secret that it knows has one: looking for them is cheap."""
-_FOREIGN = tuple(
-    (pieces, pattern)
-    for detector, pieces in _DETECTORS.items()
-    for pattern in detector().denylist
-)
+_BY_NAME = (CloudantDetector, IbmCloudIamDetector, SoftlayerDetector)
+"""Those that also look for a key or password beside its name, which can only be in a line that tells of one."""
+
+
+def _foreign(
+    *, by_name: bool
+) -> Iterator[tuple[tuple[str | re.Pattern[str], ...], re.Pattern[str]]]:
+    """The detectors' patterns, each with its pieces: those that look beside a name, or all others."""
+    for detector, pieces in _DETECTORS.items():
+        for pattern in detector().denylist:
+            beside = detector in _BY_NAME and "pass" in pattern.pattern
+            if beside is by_name:
+                yield pieces, pattern
+
+
+_SHAPED = tuple(_foreign(by_name=False))
+_NAMED = tuple(_foreign(by_name=True))
 _OWN = re.compile(
     r"(?<![A-Za-z0-9_])(?:"
     r"hf_[A-Za-z0-9]{16,}|api_org_[A-Za-z0-9]{16,}|nvapi-[A-Za-z0-9_-]{16,}"
@@ -181,11 +195,12 @@ _USER = re.compile(
     r"(?P<before>(?<![\w-])(?:-u|--user|--proxy-user)[\"']?[\s,=]+[\"']?)"
     r"(?!\d+:\d+\b)[\w.@-]+:[^\s\"',]{8,}"
 )
-_TELLING_LINE = re.compile(
-    r"^.*(?:token|secret|pass|credential|auth|cookie|bearer|basic|key|jwt|pwd|pat\b|pat_|pw\b|pw_|sig=|:/|:\\/|@|-u|-user).*$",
-    re.IGNORECASE | re.MULTILINE,
+_TELLING = (
+    *("token", "secret", "pass", "credential", "auth", "cookie", "bearer", "basic"),
+    *("key", "jwt", "pwd", "pat_", "pw_", "sig=", ":/", ":\\/", "@", "-u"),
 )
-"""A line in which a name or a place may tell of a secret."""
+_TELLING_END = re.compile(r"(?:pat|pw)\b")
+"""What tells of a secret by its name or place, in small letters."""
 
 
 def without_secrets(text: str) -> str:
@@ -195,19 +210,45 @@ def without_secrets(text: str) -> str:
     if "PuTTY" in text:
         text = _PUTTY.sub(_kept, text)
     text = _OWN.sub(SECRET, text)
-    for pieces, pattern in _FOREIGN:
-        if any(piece in text for piece in pieces):
+    for pieces, pattern in _SHAPED:
+        if _has_any(text, pieces):
             text = pattern.sub(_shaped, text)
     text = _FLAG.sub(_flag, text)
-    return _TELLING_LINE.sub(_line, text)
+    names = _Names()
+    return "\n".join([_line(line, names) for line in text.split("\n")])
 
 
-def _line(found: re.Match[str]) -> str:
-    """A line in which something tells of a secret."""
-    text = found[0]
-    for pattern, replace in _PLACES:
-        text = pattern.sub(replace, text)
-    return _without_named(text)
+def _has_any(text: str, pieces: Iterable[str | re.Pattern[str]]) -> bool:
+    for piece in pieces:
+        if isinstance(piece, str):
+            found = piece in text
+        else:
+            found = piece.search(text) is not None
+        if found:
+            return True
+    return False
+
+
+def _line(line: str, names: "_Names") -> str:
+    """A line without the secrets of which something in it tells by a name or a place."""
+    small = line.casefold()
+    if not _has_any(small, _TELLING) and not _TELLING_END.search(small):
+        return line
+    for pieces, pattern in _NAMED:
+        if _has_any(line, pieces):
+            line = pattern.sub(_shaped, line)
+    for pieces, pattern, replace in _PLACES:
+        if not pieces or _has_any(small, pieces):
+            line = pattern.sub(replace, line)
+    return _without_named(line, names)
+
+
+class _Names(dict[str, bool]):
+    """Whether a name is a secret's, for the names of one text: logs repeat a few thousands of times."""
+
+    def __missing__(self, name: str) -> bool:
+        self[name] = is_secret_name(name)
+        return self[name]
 
 
 def _kept(found: re.Match[str]) -> str:
@@ -222,13 +263,13 @@ def _shaped(found: re.Match[str]) -> str:
     return found[0].replace(groups[-1], SECRET)
 
 
-def _without_named(text: str) -> str:
+def _without_named(text: str, names: _Names) -> str:
     """The text without the values of telling names."""
     kept, done = [], 0
     for name in _NAME.finditer(text):
         if name.start() < done or name["name"].lower() == "authorization":
             continue
-        value = is_secret_name(name["name"]) and _VALUE.match(text, name.end())
+        value = names[name["name"]] and _VALUE.match(text, name.end())
         if value and _is_secret_value(name, value):
             kept += [text[done : name.end()], value["quote"] or "", SECRET]
             done = value.end()
@@ -262,12 +303,13 @@ def _said(found: re.Match[str]) -> str:
     return _kept(found) if len(found["value"]) >= least else found[0]
 
 
-_PLACES: tuple[tuple[re.Pattern[str], str | Replace], ...] = (
-    (_ADDRESS, _kept),
-    (_LOGIN, f"{SECRET}@"),
-    (_PARAMETER, _kept),
-    (_HEADER, _kept),
-    (_BEARER, _kept),
-    (_USER, _kept),
-    (_SAID, _said),
+_PLACES: tuple[tuple[tuple[str, ...], re.Pattern[str], str | Replace], ...] = (
+    (("@",), _ADDRESS, _kept),
+    (("@",), _LOGIN, f"{SECRET}@"),
+    (("=",), _PARAMETER, _kept),
+    (("authorization", "x-", "cookie"), _HEADER, _kept),
+    (("bearer", "basic"), _BEARER, _kept),
+    (("-u",), _USER, _kept),
+    ((), _SAID, _said),
 )
+"""What to look for in a line that tells of a secret, and pieces of which the line has one then, in small letters."""
