@@ -220,11 +220,9 @@ def without_secrets(text: str) -> str:
 
 def _has_any(text: str, pieces: Iterable[str | re.Pattern[str]]) -> bool:
     for piece in pieces:
-        if isinstance(piece, str):
-            found = piece in text
-        else:
-            found = piece.search(text) is not None
-        if found:
+        if isinstance(piece, str) and piece in text:
+            return True
+        if isinstance(piece, re.Pattern) and piece.search(text):
             return True
     return False
 
