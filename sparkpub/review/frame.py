@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from statistics import fmean
 from typing import Literal
 
 from sparkpub.record.errors import ClaimError
@@ -102,9 +103,22 @@ class Series:
         }
 
     @cached_property
+    def levelled(self) -> "Series":
+        """The series with the machines brought to one level: from each value the distance of its machine's mean from
+        the mean of all is taken. What is left is what varies within machines."""
+        if len(self.machines) < 2:
+            return self
+        levels = {name: fmean(part.values) for name, part in self.by_machine.items()}
+        mean = fmean(self.values)
+        values = []
+        for record, value in zip(self.records, self.values, strict=True):
+            values.append(value - levels[machine_of(record)] + mean)
+        return Series(self.metric, self.records, tuple(values))
+
+    @cached_property
     def trend(self) -> Trend:
-        """The values against their run order."""
-        return trend(self.values)
+        """The values against their run order, within machines."""
+        return trend(self.levelled.values)
 
     @cached_property
     def sample(self) -> Sample:
@@ -226,12 +240,12 @@ class Frame:
             return self.known_doubles
         doubles: dict[str, str] = {}
         for runs in self.ran.values():
-            first: dict[int, str] = {}
+            first: dict[tuple[str, int], str] = {}
             for stored in runs:
                 record = stored.record
                 if record.repeat_of is not None:
                     continue
-                counts = first.setdefault(record.iteration, record.run_id)
+                counts = first.setdefault(self.slot(record), record.run_id)
                 if counts != record.run_id:
                     doubles[record.run_id] = counts
         return doubles
@@ -249,6 +263,18 @@ class Frame:
     def counted(self) -> Mapping[Cell, tuple[Stored, ...]]:
         """The runs that enter the figures, by cell."""
         return _without(self.ran, self.doubles)
+
+    @property
+    def replicated(self) -> bool:
+        """Whether each machine was to measure everything."""
+        matrix = self.campaign.matrix
+        return matrix is not None and matrix.machines == "replicate"
+
+    def slot(self, record: Record) -> tuple[str, int]:
+        """Which run of its cell a record is of: the machine, where each of them repeats the cell, and the iteration."""
+        if self.replicated:
+            return machine_of(record), record.iteration
+        return "", record.iteration
 
     @cached_property
     def machines(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ Trends are corrected over the primary metrics. A matrix that names its `primary`
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
@@ -64,6 +64,9 @@ MEMORY_UNIT = "GiB"
 class CellStatistic(Description, Row):
     """One metric of one cell. `runs` are run ids in order of time.
 
+    Of a cell that ran on several machines `machines` are their ids and `n_by_machine` their runs: the mean is that over
+    machines, and its interval holds for machines like these; the spread is that within machines.
+
     `trend` is None but for primary metrics and memory, `trend_p_adjusted` None outside of the primary family.
     """
 
@@ -71,6 +74,8 @@ class CellStatistic(Description, Row):
     runs: tuple[str, ...]
     trend: Trend | None
     trend_p_adjusted: float | None = None
+    machines: tuple[str, ...] = ()
+    n_by_machine: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +130,15 @@ class Statistics:
     repeats: tuple[RepeatRow, ...] = ()
     effects: tuple[EffectRow, ...] = ()
     replications: tuple[ReplicationRow, ...] = ()
+    measured: Mapping[str, Sequence[Measured]] = field(default_factory=dict)
+    """Campaign to its comparisons as its machines measured them."""
+
+    def over(
+        self, campaigns: Sequence[str]
+    ) -> tuple[list[EffectRow], list[ReplicationRow]]:
+        """What every machine of these campaigns found, and what all of them show together."""
+        measured = [one for name in campaigns for one in self.measured.get(name, ())]
+        return effects(measured), replications(measured)
 
     @cached_property
     def pooled(self) -> tuple[PooledRow, ...]:
@@ -257,6 +271,10 @@ def statistics(
         repeats=tuple(repeats),
         effects=tuple(row for group in measured for row in effects(group)),
         replications=tuple(row for group in measured for row in replications(group)),
+        measured={
+            frame.campaign.name: part.measured
+            for frame, part in zip(chosen, parts, strict=True)
+        },
     )
 
 
@@ -394,7 +412,12 @@ def _tested_trend(row: CellStatistic) -> float | None:
 
 def _cell(group: Group, series: Series) -> CellStatistic:
     figures = dict(vars(series.description))
-    figures["ci95_bootstrap"] = bootstrap_interval(series.values)
+    parts = series.by_machine
+    if len(parts) > 1:
+        figures["machines"] = tuple(parts)
+        figures["n_by_machine"] = tuple(len(part.values) for part in parts.values())
+    else:
+        figures["ci95_bootstrap"] = bootstrap_interval(series.values)
     about = _about(group, series)
     found = None
     if about["family"] == "primary" or series.metric.memory_of is not None:

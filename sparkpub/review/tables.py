@@ -127,6 +127,8 @@ def _cell(row: Any, name: str) -> str:
     value = getattr(row, name)
     if name == "trend":
         return _trend(row)
+    if name == "n":
+        return _runs(row)
     if name in {"verdicts", "campaigns"}:
         return ", ".join(value)
     if isinstance(value, tuple):
@@ -137,6 +139,15 @@ def _cell(row: Any, name: str) -> str:
     if not getattr(row, f"{name}_supported", True):
         return f"{text}*"
     return text
+
+
+def _runs(row: CellStatistic) -> str:
+    """The number of runs, with those of each machine where there are several: `16 (a: 8, b: 8)`."""
+    if not row.machines:
+        return str(row.n)
+    pairs = zip(row.machines, row.n_by_machine, strict=True)
+    each = ", ".join(f"{machine}: {n}" for machine, n in pairs)
+    return f"{row.n} ({each})"
 
 
 def _trend(row: CellStatistic) -> str:

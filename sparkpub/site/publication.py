@@ -89,6 +89,16 @@ class Publication:
         """The comparisons of a metric in a campaign."""
         return self.comparisons.get((campaign.name, metric.name), ())
 
+    def joined(self, campaign: CampaignData) -> tuple[str, ...]:
+        """The campaign and those that a claim joins with it, as measurements of the same: see `repeated_in`."""
+        names = [campaign.name]
+        for verdict in self.verdicts:
+            together = (verdict.claim.campaign, *verdict.claim.repeated_in)
+            if campaign.name in together:
+                names += together
+        known = [name for name in names if name in self.dataset.campaigns]
+        return tuple(dict.fromkeys(known))
+
     def findings_of(self, campaign: CampaignData) -> list[Finding]:
         """What the checks found in a campaign."""
         return [

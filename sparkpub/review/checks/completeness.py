@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sparkpub.plan import coverage
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
@@ -15,11 +16,11 @@ def duplicate_iteration(view: View) -> Iterator[Finding]:
     """Iterations that stand more than once in their cell. The first good record counts, see `Frame.doubles`."""
     again: list[list[Stored]] = []
     for runs in view.ran.values():
-        by_iteration: dict[int, list[Stored]] = defaultdict(list)
+        by_slot: dict[tuple[str, int], list[Stored]] = defaultdict(list)
         for stored in runs:
             if stored.record.repeat_of is None:
-                by_iteration[stored.record.iteration].append(stored)
-        again += [same for same in by_iteration.values() if len(same) > 1]
+                by_slot[view.frame.slot(stored.record)].append(stored)
+        again += [same for same in by_slot.values() if len(same) > 1]
     if not again:
         return
     first = again[0]
@@ -92,7 +93,9 @@ def unbalanced(view: View) -> Iterator[Finding]:
     most = max(good.values(), default=0)
     others: dict[int, list[Cell]] = defaultdict(list)
     for cell, number in good.items():
-        declared = most if matrix is None else matrix.iterations_of(cell[2])
+        declared = most
+        if matrix is not None:
+            declared = matrix.iterations_of(cell[2]) * _repeating(view)
         if number not in (0, declared):
             others[declared].append(cell)
     against = "other cells have" if matrix is None else "the matrix declares"
@@ -103,6 +106,13 @@ def unbalanced(view: View) -> Iterator[Finding]:
             f"{against} {declared}",
             declared,
         )
+
+
+def _repeating(view: View) -> int:
+    """How many machines measure every cell."""
+    if not view.frame.replicated:
+        return 1
+    return max(1, len(coverage.machines_of(view.campaign.records)))
 
 
 def _unbalanced(

@@ -11,6 +11,12 @@ from typing import Any
 
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
+from sparkpub.review.checks.blocks import (
+    Broken,
+    broken_blocks,
+    several_machines,
+    swept_over_machines,
+)
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.ratios import resources
@@ -74,6 +80,8 @@ class Fact:
     read: Read
     pooled: Severity | None
     compared: Severity | None
+    own: bool = False
+    """Whether every machine has one of its own, which whole blocks may differ in."""
 
 
 def _gpus(record: Record) -> str | None:
@@ -149,10 +157,11 @@ def _limits(record: Record) -> str:
     return ", ".join(limits) or "none"
 
 
+MACHINE = Fact("machine", lambda record: record.machine.id, "error", "error", own=True)
 FACTS = (
-    Fact("machine", lambda record: record.machine.id, "error", "error"),
+    MACHINE,
     Fact("GPU", _gpus, "error", "error"),
-    Fact("GPU id", _gpu_ids, "error", "error"),
+    Fact("GPU id", _gpu_ids, "error", "error", own=True),
     Fact("memory", _memory, "error", "error"),
     Fact(
         "engine version",
@@ -161,17 +170,26 @@ FACTS = (
         "warning",
     ),
     Fact("container image", _image, "error", None),
-    Fact("driver", lambda record: record.machine.driver, "warning", "warning"),
     Fact(
-        "CUDA driver", lambda record: record.machine.cuda_driver, "warning", "warning"
+        "driver", lambda record: record.machine.driver, "warning", "warning", own=True
     ),
-    Fact("firmware", _firmware, "warning", "warning"),
-    Fact("kernel", lambda record: record.machine.kernel, "warning", "warning"),
+    Fact(
+        "CUDA driver",
+        lambda record: record.machine.cuda_driver,
+        "warning",
+        "warning",
+        own=True,
+    ),
+    Fact("firmware", _firmware, "warning", "warning", own=True),
+    Fact(
+        "kernel", lambda record: record.machine.kernel, "warning", "warning", own=True
+    ),
     Fact(
         "number of processors",
         lambda record: record.machine.cpu_count,
         "warning",
         "warning",
+        own=True,
     ),
     Fact(
         "power mode",
@@ -179,7 +197,7 @@ FACTS = (
         "warning",
         "warning",
     ),
-    Fact("power limit", _power_limits, "warning", "warning"),
+    Fact("power limit", _power_limits, "warning", "warning", own=True),
     Fact(
         "locked clock",
         lambda record: record.machine.clocks_locked_mhz or "none",
@@ -204,30 +222,98 @@ _OWN_TO_A_RUN = re.compile(r"server|.*_sha256")
 
 
 def mixed_machines(view: View) -> Iterator[Finding]:
-    """Cells that pool runs of different machines or software, one finding per fact."""
+    """Cells that pool runs of different machines, but for whole blocks, or of different software; one finding per
+    fact."""
+    blocks = list(broken_blocks(view))
+    if blocks:
+        yield _broken(view, blocks)
+    broken = {cell for block in blocks for cell in block.cells}
     for fact in FACTS:
         mixed: dict[Cell, list[str]] = {}
         for cell, runs in view.counted.items():
-            values = _distinct(runs, fact.read)
-            if len(values) > 1:
-                mixed[cell] = values
-        if mixed and fact.pooled is not None:
-            cells = [label(cell) for cell in mixed]
-            values = sorted({value for own in mixed.values() for value in own})
-            text = f"Runs of {listed(cells, 'cells')} are pooled although they differ in {fact.name}: {_and(values)}."
-            concerned = [run for cell in mixed for run in ids(view.counted[cell])]
-            where: dict[str, Any] = {"cells": cells}
-            if len(mixed) == 1:
-                where = {"cell": next(iter(mixed))}
-            yield view.finding(
-                "mixed-machines",
-                fact.pooled,
-                text,
-                **where,
-                runs=concerned,
-                what=fact.name,
-                values=values,
-            )
+            parts: list[Sequence[Stored]] = [runs]
+            if fact.own and cell not in broken:
+                parts = _by_machine(runs)
+            values = [_distinct(part, fact.read) for part in parts]
+            several = [value for own in values if len(own) > 1 for value in own]
+            if several:
+                mixed[cell] = several
+        if mixed and fact.pooled is not None and fact is not MACHINE:
+            yield _mixed(view, fact, fact.pooled, mixed)
+    models = swept_over_machines(view)
+    if models:
+        yield _swept(view, models)
+
+
+def _broken(view: View, blocks: Sequence[Broken]) -> Finding:
+    """Machines that did not measure whole blocks."""
+    cells = [cell for block in blocks for cell in block.cells]
+    runs = [run for cell in cells for run in view.counted[cell]]
+    values = several_machines(runs)
+    names = listed([label(cell) for cell in cells], "cells")
+    text = f"Runs of {names} are pooled or compared although they differ in machine: {_and(values)}. {blocks[0].why}"
+    if len(blocks) > 1:
+        text += f" {len(blocks) - 1} more models or workloads are concerned."
+    where: dict[str, Any] = {"cells": [label(cell) for cell in cells]}
+    if len(cells) == 1:
+        where = {"cell": cells[0]}
+    return view.finding(
+        "mixed-machines",
+        "error",
+        text,
+        **where,
+        runs=ids(runs),
+        what=MACHINE.name,
+        values=values,
+    )
+
+
+def _by_machine(runs: Sequence[Stored]) -> list[Sequence[Stored]]:
+    """Runs by machine; those that name none together."""
+    parts: dict[str | None, list[Stored]] = defaultdict(list)
+    for run in runs:
+        parts[run.record.machine.id].append(run)
+    return list(parts.values())
+
+
+def _mixed(
+    view: View,
+    fact: Fact,
+    severity: Severity,
+    mixed: Mapping[Cell, Sequence[str]],
+) -> Finding:
+    cells = [label(cell) for cell in mixed]
+    values = sorted({value for own in mixed.values() for value in own})
+    text = f"Runs of {listed(cells, 'cells')} are pooled although they differ in {fact.name}: {_and(values)}."
+    where: dict[str, Any] = {"cells": cells}
+    if len(mixed) == 1:
+        where = {"cell": next(iter(mixed))}
+    return view.finding(
+        "mixed-machines",
+        severity,
+        text,
+        **where,
+        runs=[run for cell in mixed for run in ids(view.counted[cell])],
+        what=fact.name,
+        values=values,
+    )
+
+
+def _swept(view: View, models: Sequence[str]) -> Finding:
+    """The workloads of a model on different machines."""
+    cells = [cell for cell, runs in view.counted.items() if cell[0] in models and runs]
+    text = (
+        f"The workloads of {listed(models, 'models')} ran on different machines: what differs between them may be the "
+        "machine."
+    )
+    return view.finding(
+        "mixed-machines",
+        "warning",
+        text,
+        cells=[label(cell) for cell in cells],
+        what="machine of a workload",
+        values=several_machines([run for cell in cells for run in view.counted[cell]]),
+    )
 
 
 def unequal_environments(view: View) -> Iterator[Finding]:
@@ -507,7 +593,7 @@ CHECKS = (
         "mixed-machines",
         "meaning",
         ("error", "warning", "info"),
-        "Same machine and software in all runs of a cell?",
+        "Same software in all runs of a cell, and whole blocks on each machine?",
         mixed_machines,
         implies=frozenset({"unequal-environments"}),
     ),

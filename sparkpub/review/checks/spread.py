@@ -71,7 +71,7 @@ def outlier(view: View) -> Iterator[Finding]:
         metrics[cause(metric)].append(name)
         for index in flagged:
             detail = (
-                f"{metric.label} {metric.format(values[index])}; the other runs of {label(cell)} have "
+                f"{metric.label} {metric.format(runs[index].record.value(name))}; the other runs of {label(cell)} have "
                 f"{metric.format(rest.mean)} ± {metric.format(rest.sd)} (mean ± sample standard "
                 f"deviation, n = {rest.n})"
             )

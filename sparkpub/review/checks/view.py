@@ -147,8 +147,10 @@ class View:
         return abs(change) >= max(MATERIAL_SHARE_OF_MARGIN * margin, floor(metric))
 
     def series(self, cell: Cell, metric: str, *, ran: bool = False) -> Series | None:
-        """A metric over the runs of a cell that count; with `ran` over all that happened."""
-        return self.frame.series((cell,), metric, "ran" if ran else "counted")
+        """A metric over the runs of a cell that count, machines brought to one level; with `ran` over all that
+        happened."""
+        found = self.frame.series((cell,), metric, "ran" if ran else "counted")
+        return found and found.levelled
 
     def figures(
         self, cell: Cell, metric: str, *, ran: bool = False

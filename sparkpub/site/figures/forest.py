@@ -184,8 +184,10 @@ def draw(
     margin_percent: float,
     verdicts: tuple[str, ...],
     narrow: bool = False,
+    table: str = TABLE,
 ) -> dict[str, Any]:
-    """Rows `comparisons`, a panel for each metric, of which the first `most` rows are drawn.
+    """Rows `comparisons` or of another `table` like it, a panel for each metric, of which the first `most` rows are
+    drawn.
 
     The band is the margin within which the campaign calls two environments equivalent. What is decided is filled, the
     rest hollow. `verdicts` are those that any row has.
@@ -195,14 +197,15 @@ def draw(
     titled = []
     for group in groups:
         last = group is groups[-1]
-        rows = marks.rows(scope, TABLE, f"datum.metric === {group.metric!r}")
+        rows = marks.rows(scope, table, f"datum.metric === {group.metric!r}")
         if len(group.labels) > most:
             rows = rows.transform_window(
                 row="row_number()",
                 sort=[alt.SortField("place", order="ascending")],
             ).transform_filter(f"datum.row <= {most}")
         y = _y(group, room, above=above, alone=len(groups) == 1)
-        layers = _layers(rows, y, margin_percent, verdicts, last=last)
+        once = marks.once(table)
+        layers = _layers(rows, once, y, margin_percent, verdicts, last=last)
         if above:
             layers.append(marks.names(rows, y, "label"))
         step = ROW + panels.ABOVE if above else ROW
@@ -233,6 +236,7 @@ def _y(group: Group, room: int, *, above: bool, alone: bool) -> "alt.Y":
 
 def _layers(
     rows: "alt.Chart",
+    once: "alt.Chart",
     y: "alt.Y",
     margin_percent: float,
     verdicts: tuple[str, ...],
@@ -259,7 +263,6 @@ def _layers(
         fillOpacity=alt.condition(OPEN, alt.value(0), alt.value(1)),
         tooltip=marks.tooltip("label", "percent", "lo", "hi", "verdict", "p"),
     )
-    once = marks.once(TABLE)
     return [
         marks.margin_band(once, margin_percent),
         marks.zero_line(once),

@@ -13,7 +13,7 @@ from sparkpub.review.rows import ComparisonRow
 from sparkpub.review.statistics.compare import holm, significant
 from sparkpub.review.summary import CellStatistic
 from sparkpub.site import sentences, sweeps
-from sparkpub.site.figures import panels, pareto, sweep
+from sparkpub.site.figures import machines, panels, pareto, sweep
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.selection import Selection
 from sparkpub.site.pages import campaign_kind
@@ -105,6 +105,8 @@ def _answering(
         found.append(_result(publication, library, campaign, leading))
         comparison = _place(library, campaign, "comparison")
         found.append(Section("Is the difference real?", comparison))
+        each = _place(library, campaign, machines.NAME)
+        found.append(Section("Does it hold on other machines?", each))
     if question.ranks:
         found.append(_ranking(library, campaign, leading))
     if question.sweeps:

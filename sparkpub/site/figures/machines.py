@@ -1,0 +1,259 @@
+"""The effect on each machine, or in each session: its interval, that of all together, and the margin."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sparkpub.record.text import counted, listed, percent, significant
+from sparkpub.review.dataset import CampaignData
+from sparkpub.review.replications import EffectRow, ReplicationRow
+from sparkpub.review.statistics.describe import Interval
+from sparkpub.site.drawing.chart import Chart
+from sparkpub.site.figures import forest, panels
+from sparkpub.site.figures.figure import Figure, Table
+from sparkpub.site.figures.forest import Group
+from sparkpub.site.figures.kind import Kind, Offer
+from sparkpub.site.figures.rows import Row
+from sparkpub.site.figures.scope import Scope
+from sparkpub.site.figures.selection import Selection
+from sparkpub.site.publication import Publication
+
+NAME = "effect-per-machine"
+TABLE = "machines"
+ALL = "all together"
+SINGULAR = {
+    "replicates": "replicates",
+    "does not replicate": "does not replicate",
+    "undecided": "is undecided",
+}
+PLURAL = {
+    "replicates": "replicate",
+    "does not replicate": "do not replicate",
+    "undecided": "are undecided",
+}
+ID_LETTERS = 6
+"""Of a machine's id, enough to tell a few machines apart."""
+
+
+def offers(campaign: Selection) -> Iterator[Offer]:
+    """`effect-per-machine`, where several machines or sessions measured the same comparison."""
+    if campaign.rows(TABLE):
+        yield NAME, figure
+
+
+def rows(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
+    """One row per leading metric, comparison and machine, and then one for all machines together (`over`).
+
+    Its cell, `label, metric, place` (within the metric), `machine, measured_in, n, percent, lo, hi` (95 %), `verdict`;
+    of all together `replication` and `why`, and what differs between machines.
+    """
+    names = publication.joined(campaign)
+    found, together = publication.statistics.over(names)
+    leading = [metric.name for metric in publication.headlines(campaign)]
+    several = len({_cell(row) for row in together}) > 1
+    machines = machine_names(publication, names)
+    for metric in leading:
+        place = 0
+        for row in together:
+            if row.metric != metric or row.effect_unit != "%":
+                continue
+            cell = f"{row.model} ({row.workload}), " if several else ""
+            for one in found:
+                if _same(one, row):
+                    name = machines[one.machine]
+                    if len(names) > 1:
+                        name = f"{name}, {one.campaign}"
+                    shown = _of_machine(campaign, one, f"{cell}{name}")
+                    yield {**shown, "place": place}
+                    place += 1
+            yield {**_of_all(campaign, row, f"{cell}{ALL}"), "place": place}
+            place += 1
+
+
+def machine_names(
+    publication: Publication, campaigns: Sequence[str]
+) -> Mapping[str, str]:
+    """Id of a machine to what readers call it: its kind and the first letters of the id."""
+    names = {}
+    for campaign in campaigns:
+        for record in publication.dataset.campaign(campaign).records:
+            machine = record.machine
+            kind = machine.kind or "machine"
+            names[machine.id or ""] = (
+                f"{kind} {(machine.id or '')[:ID_LETTERS]}".strip()
+            )
+    return names
+
+
+def _cell(row: EffectRow | ReplicationRow) -> tuple[str, ...]:
+    return row.model, row.workload, row.baseline, row.candidate
+
+
+def _same(effect: EffectRow, row: ReplicationRow) -> bool:
+    return effect.metric == row.metric and _cell(effect) == _cell(row)
+
+
+def _of_machine(campaign: CampaignData, one: EffectRow, label: str) -> Row:
+    return {
+        **_about(campaign, one, label),
+        "machine": one.machine,
+        "measured_in": one.campaign,
+        "over": False,
+        "n": f"{one.n_baseline} and {one.n_candidate}",
+    }
+
+
+def _of_all(campaign: CampaignData, row: ReplicationRow, label: str) -> Row:
+    low, high = row.prediction95 or (None, None)
+    return {
+        **_about(campaign, row, label),
+        "over": True,
+        "machines": row.machines,
+        "replication": row.replication,
+        "why": row.why,
+        "between_sd": row.between_sd,
+        "i2_percent": row.i2_percent,
+        "q": row.q,
+        "heterogeneity_p": row.heterogeneity_p,
+        "prediction_lo": low,
+        "prediction_hi": high,
+    }
+
+
+def _about(campaign: CampaignData, row: EffectRow | ReplicationRow, label: str) -> Row:
+    low, high = _interval(row.ci95_effect)
+    return {
+        "campaign": campaign.name,
+        "model": row.model,
+        "environment": row.candidate,
+        "workload": row.workload,
+        "metric": row.metric,
+        "label": label,
+        "percent": row.effect,
+        "lo": low,
+        "hi": high,
+        "verdict": row.verdict,
+    }
+
+
+def _interval(found: Interval | None) -> tuple[float | None, float | None]:
+    return found or (None, None)
+
+
+def figure(selection: Selection, key: str) -> Figure:
+    """Whether the leading metrics show the same on every machine."""
+    shown = selection.rows(TABLE)
+    margin = selection.campaign.margin_percent
+    groups = _groups(selection, shown)
+    most = panels.room_for([len(group.labels) for group in groups])
+    verdicts = {row["verdict"] for row in shown}
+    ordered = tuple(word for word in forest.SHAPES if word in verdicts)
+    subject = (selection.scope, groups, most, margin, ordered)
+    titles = {group.metric: group.title for group in groups}
+    baseline = selection.campaign.baseline
+    return selection.figure(
+        key,
+        Chart(draw, subject),
+        {TABLE: shown},
+        narrow=Chart(draw, (*subject, True)),
+        title=f"Difference from {baseline} on each machine",
+        says=_sentence(shown, titles),
+        sample=_sample(margin),
+        table=Table(
+            (
+                "Metric",
+                "Machine",
+                "n",
+                "Difference",
+                "95 % interval",
+                "Verdict",
+                "Between machines",
+            ),
+            [[titles[row["metric"]], *_table_row(row)] for row in shown],
+        ),
+        rows=shown,
+    )
+
+
+def _groups(selection: Selection, shown: Sequence[Row]) -> tuple[Group, ...]:
+    labels: dict[str, list[str]] = {}
+    for row in shown:
+        labels.setdefault(row["metric"], []).append(row["label"])
+    return tuple(
+        Group(metric.name, metric.label, tuple(labels[metric.name]))
+        for metric in selection.publication.headlines(selection.campaign)
+        if metric.name in labels
+    )
+
+
+def _sentence(shown: Sequence[Row], titles: Mapping[str, str]) -> str:
+    """`Over 2 machines, 1 comparison replicates (Time per output token). 2 comparisons are undecided (…).`"""
+    together = [row for row in shown if row["over"]]
+    by_word: dict[str, list[str]] = {}
+    for row in together:
+        by_word.setdefault(row["replication"], []).append(titles[row["metric"]])
+    most = max(row["machines"] for row in together)
+    parts = []
+    for word in SINGULAR:
+        names = by_word.get(word, [])
+        if names:
+            parts.append(f"{_said(word, len(names))} ({listed(names)})")
+    sessions = {row["machine"] for row in shown if not row["over"]}
+    what = "machine" if len(sessions) == most else "session"
+    return f"Over {counted(most, what)}, {'. '.join(parts)}."
+
+
+def _said(word: str, number: int) -> str:
+    """`1 comparison replicates`, `2 comparisons do not replicate`, `3 comparisons are undecided`."""
+    verb = SINGULAR[word] if number == 1 else PLURAL[word]
+    return f"{counted(number, 'comparison')} {verb}"
+
+
+def _sample(margin: float) -> str:
+    return (
+        f"Lines are 95 % intervals; inside the band of ±{margin:g} % two environments are equivalent. "
+        f"The interval of “{ALL}” holds for machines like these."
+    )
+
+
+def _table_row(row: Row) -> list[str]:
+    interval = "none"
+    if row["lo"] is not None:
+        interval = f"{percent(row['lo'], 2)} to {percent(row['hi'], 2)}"
+    return [
+        row["label"],
+        row.get("n", ""),
+        percent(row["percent"], 2),
+        interval,
+        row["verdict"],
+        _between(row),
+    ]
+
+
+def _between(row: Row) -> str:
+    """What differs between machines, of the row for all together."""
+    if not row["over"]:
+        return ""
+    if row["q"] is None:
+        return f"{row['replication']}. {row['why']}"
+    spread = f"τ = {significant(row['between_sd'])} %, I² = {row['i2_percent']:.0f} %"
+    if row["prediction_lo"] is not None:
+        low, high = percent(row["prediction_lo"], 2), percent(row["prediction_hi"], 2)
+        spread += f", one more machine: {low} to {high}"
+    return f"{row['replication']}. {row['why']} {spread}."
+
+
+def draw(
+    scope: Scope,
+    groups: tuple[Group, ...],
+    most: int,
+    margin_percent: float,
+    verdicts: tuple[str, ...],
+    narrow: bool = False,
+) -> dict[str, Any]:
+    """Rows `machines`, drawn as comparisons are: a panel for each metric, with the margin."""
+    return forest.draw(
+        scope, groups, most, margin_percent, verdicts, narrow=narrow, table=TABLE
+    )
+
+
+KIND = Kind(of_campaign=offers, tables={TABLE: rows})

@@ -1,0 +1,76 @@
+"""Campaigns of several machines, in memory."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sparkpub.record.record import Machine, Moment
+from sparkpub.record.store import Stored
+from sparkpub.review.dataset import CampaignData
+from tests.review.statistics.campaigns import Cells, a_campaign
+
+TPUT = "output_throughput_tok_s"
+
+
+def drawn(level: float, change: float, seed: int, rounds: int = 8) -> Cells:
+    """A model on a machine of that level, whose container is `change` percent faster: noise of 0.3 %."""
+    generator = np.random.default_rng(seed)
+    sides = {"native": level, "container": level * (1 + change / 100)}
+    return {
+        ("m", name): {
+            TPUT: (own * generator.normal(1, 0.003, rounds)).round(3).tolist()
+        }
+        for name, own in sides.items()
+    }
+
+
+def a_fleet(
+    measured: Mapping[str, Cells], machines: str = "replicate", name: str = "c"
+) -> CampaignData:
+    """A campaign whose cells each machine (by id) measured as given: all of them at the same time."""
+    runs: list[Stored] = []
+    for machine, cells in measured.items():
+        own = a_campaign(name, cells, machine=Machine(id=machine, kind="dgx-spark"))
+        runs += [_at_its_time(run, machine) for run in own.runs]
+    runs.sort(key=lambda run: run.record.started.value)
+    every_cell: dict[tuple[str, str], Any] = {}
+    for cells in measured.values():
+        every_cell |= cells
+    whole = a_campaign(name, every_cell)
+    document = {**(whole.info.matrix or {}), "machines": machines}
+    info = whole.info.model_copy(update={"matrix": document})
+    return CampaignData(info, Path(name), tuple(runs))
+
+
+def _at_its_time(run: Stored, machine: str) -> Stored:
+    """The run with the machine in its name, a minute after the one before it on that machine; nobody keeps its log."""
+    position = run.record.plan.position
+    started = f"2026-11-20T{10 + position // 60:02d}:{position % 60:02d}:00Z"
+    metrics = {
+        name: value.model_copy(update={"source": "published"})
+        for name, value in run.record.metrics.items()
+    }
+    record = run.record.model_copy(
+        update={
+            "metrics": metrics,
+            "run_id": f"{run.record.run_id}-{machine}",
+            "started": Moment(value=started, zone="utc"),
+        }
+    )
+    return Stored(record, Path(f"{record.run_id}.json"))
+
+
+def moved(
+    campaign: CampaignData, machine: str, environment: str, iterations: Sequence[int]
+) -> CampaignData:
+    """The campaign with these iterations of an environment on another machine."""
+    runs = []
+    for run in campaign.runs:
+        record = run.record
+        if record.environment == environment and record.iteration in iterations:
+            elsewhere = record.machine.model_copy(update={"id": machine})
+            record = record.model_copy(update={"machine": elsewhere})
+        runs.append(Stored(record, run.path))
+    return CampaignData(campaign.info, campaign.folder, tuple(runs))

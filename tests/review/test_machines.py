@@ -1,0 +1,220 @@
+"""One campaign on several machines: what is counted, compared within machines, and told of them."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.meta_analysis import combine_effects
+
+from sparkpub.review import tables
+from sparkpub.review.frame import Frame, Group
+from sparkpub.review.statistics.compare import Comparison
+from sparkpub.review.statistics.replication import between
+from sparkpub.review.summary import Statistics, statistics
+from tests.review.machines import TPUT, a_fleet, drawn, moved
+from tests.review.statistics.campaigns import a_campaign, a_dataset
+
+NATIVE, CONTAINER = ("m", "native", "w"), ("m", "container", "w")
+
+
+def compared(frame: Frame) -> Comparison:
+    """The container against native."""
+    sides = Group(frame, (NATIVE,)), Group(frame, (CONTAINER,))
+    found = frame.compared(*sides, TPUT, 1.0)
+    assert found is not None
+    return found
+
+
+def replicated(first: float, second: float, level: float = 140) -> Frame:
+    """Two machines of different speed; on one the container differs by `first` percent, on the other by `second`."""
+    return Frame(a_fleet({"a": drawn(100, first, 8), "b": drawn(level, second, 9)}))
+
+
+def test_machines_of_different_speed_with_a_common_effect() -> None:
+    """The second machine is 40 % faster; on both the container is 5 % faster. The mean over machines, its interval
+    and Q are those of statsmodels for the percentages within either machine."""
+    frame = replicated(5, 5)
+    found = compared(frame)
+    sides = Group(frame, (NATIVE,)), Group(frame, (CONTAINER,))
+    within = frame.within(*sides, TPUT, 1.0)
+    assert list(within) == ["a", "b"]
+    percents, variances = [], []
+    for part in within.values():
+        assert part.estimate_percent is not None
+        percents.append(part.estimate_percent.value)
+        variances.append(part.estimate_percent.error**2)
+    model = combine_effects(np.array(percents), np.array(variances), method_re="dl")
+    assert found.difference_percent == pytest.approx(model.mean_effect_re)
+    half = stats.t.ppf(0.975, 1) * model.sd_eff_w_re_hksj
+    together = between(list(within.values()))
+    assert together is not None
+    assert together.between_sd**2 == pytest.approx(model.tau2)
+    assert together.q == pytest.approx(model.q)
+    assert found.difference_percent == pytest.approx(5, abs=0.5)
+    assert found.ci95_ratio is not None
+    assert 100 * (found.ci95_ratio[1] - 1) == pytest.approx(model.mean_effect_re + half)
+    assert (found.machines, found.n_baseline, found.left_out) == (2, 16, 0)
+    assert (found.analysis, found.verdict) == ("machines", "higher")
+    # Pooled without regard to machines, the levels would drown the effect.
+    assert found.mean_baseline == pytest.approx(120, rel=0.01)
+
+
+def test_every_machine_has_its_own_iterations_where_the_campaign_is_repeated() -> None:
+    frame = replicated(5, 5)
+    assert frame.replicated
+    assert frame.doubles == {}
+    assert len(frame.counted[NATIVE]) == 16
+    assert frame.machines == ("a", "b")
+
+
+def test_an_iteration_that_came_back_twice_counts_once_where_machines_share_the_plan() -> (
+    None
+):
+    """The first run of each iteration counts, whichever machine it is of."""
+    measured = {"a": drawn(100, 5, 1, 4), "b": drawn(140, 5, 2, 4)}
+    frame = Frame(a_fleet(measured, machines="split"))
+    assert not frame.replicated
+    assert len(frame.doubles) == 8
+    assert {run.record.machine.id for run in frame.counted[NATIVE]} == {"a"}
+
+
+def test_environments_on_different_machines_are_confounded_with_them() -> None:
+    apart = moved(a_fleet({"a": drawn(100, 5, 1)}), "b", "container", range(1, 9))
+    found = compared(Frame(apart))
+    assert (found.verdict, found.machines, found.p_value) == ("confounded", 2, None)
+    assert "No machine ran both environments" in found.why
+
+
+def test_only_machines_that_ran_both_environments_are_compared() -> None:
+    """Two of the eight rounds lost their container to another machine: six rounds are left, and the two that ran
+    elsewhere are not compared."""
+    torn = moved(a_fleet({"a": drawn(100, 5, 1)}), "b", "container", (7, 8))
+    found = compared(Frame(torn))
+    assert (found.machines, found.n_baseline, found.n_candidate) == (1, 6, 6)
+    assert found.left_out == 4
+    assert found.analysis == "paired"
+
+
+def test_a_machine_that_ran_one_environment_adds_nothing_to_the_difference() -> None:
+    both = {"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}
+    native = {
+        place: values
+        for place, values in drawn(500, 0, 3).items()
+        if place[1] == "native"
+    }
+    found = compared(Frame(a_fleet({**both, "c": native})))
+    assert found.machines == 2
+    assert found.left_out == 8
+    assert found.difference_percent == compared(Frame(a_fleet(both))).difference_percent
+
+
+def test_runs_without_a_machine_are_of_one() -> None:
+    frame = Frame(a_campaign("c", drawn(100, 5, 1)))
+    assert frame.machines == ("",)
+    assert compared(frame).machines == 1
+
+
+def test_a_cell_is_described_over_machines_and_varies_within_them() -> None:
+    """Levels of 100 and 140 with noise of 0.3 %: not 17 %, which the levels alone would make it."""
+    series = replicated(0, 0).series((NATIVE,), TPUT)
+    assert series is not None
+    described = series.description
+    assert described is not None
+    assert described.mean == pytest.approx(120, rel=0.01)
+    assert described.cv_percent == pytest.approx(0.3, abs=0.15)
+    assert described.ci95 is not None
+    assert (
+        described.ci95[0] < 0 < described.ci95[1]
+    )  # ± 12.7 × 20, on one degree of freedom
+    assert list(series.by_machine) == ["a", "b"]
+    levelled = series.levelled.values
+    assert np.mean(levelled) == pytest.approx(np.mean(series.values))
+    assert np.std(levelled) < 1
+    first = [
+        value
+        for value, run in zip(levelled, series.records, strict=True)
+        if run.machine.id == "a"
+    ]
+    assert np.mean(first) == pytest.approx(np.mean(levelled))
+    trend = series.trend.p_value
+    assert trend is not None
+    assert trend > 0.01
+
+
+def test_one_machine_is_level_with_itself_and_so_is_none() -> None:
+    series = Frame(a_fleet({"a": drawn(100, 5, 1)})).series((NATIVE,), TPUT)
+    assert series is not None
+    assert series.levelled is series
+    empty = replace(series, records=(), values=())
+    assert empty.levelled is empty
+    assert empty.description is None
+
+
+# -- what stats tells ----------------------------------------------------------------------------------------------
+
+
+def told(*measured: float) -> Statistics:
+    """A campaign whose machines found these differences, in percent."""
+    cells = {
+        name: drawn(100 + 20 * place, change, place)
+        for place, (name, change) in enumerate(zip("abcde", measured, strict=False))
+    }
+    return statistics(a_dataset(a_fleet(cells)))
+
+
+def test_stats_shows_each_machine_and_all_together() -> None:
+    found = told(5, 5, 5)
+    assert [effect.machine for effect in found.effects] == ["a", "b", "c"]
+    assert [effect.n_baseline for effect in found.effects] == [8, 8, 8]
+    (row,) = found.replications
+    (comparison,) = found.comparisons
+    assert row.effect == pytest.approx(comparison.difference_percent)
+    assert row.verdict == comparison.verdict == "higher"
+    assert (row.machines, row.replication) == (3, "replicates")
+    assert row.prediction95 is not None
+    assert row.prediction95[0] < 5 < row.prediction95[1]
+    assert row.campaigns == ("c",)
+    (native,) = [cell for cell in found.cells if cell.environment == "native"]
+    assert native.machines == ("a", "b", "c")
+    assert native.n_by_machine == (8, 8, 8)
+    text = tables.render(found, "text")
+    assert "Over machines" in text
+    assert "24 (a: 8, b: 8, c: 8)" in text
+
+
+def test_machines_that_decide_differently_do_not_replicate() -> None:
+    (row,) = told(5, -5).replications
+    assert row.verdicts == ("higher", "lower")
+    assert (row.verdict, row.replication) == ("undecided", "does not replicate")
+    assert row.i2_percent is not None
+    assert row.i2_percent > 99
+    assert "decide differently" in row.why
+
+
+def test_two_machines_that_agree_roughly_are_too_few() -> None:
+    """Differences of 3 % and 8 %: one degree of freedom reaches 12.7 × 2.5 % to either side."""
+    (row,) = told(3, 8).replications
+    assert row.verdicts == ("higher", "higher")
+    assert row.replication == "undecided"
+    assert "2 machines leave 1 degree of freedom" in row.why
+
+
+def test_campaigns_of_several_machines_are_kept_apart_and_joined_on_request() -> None:
+    one = a_fleet({"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}, name="one")
+    two = a_fleet({"d": drawn(100, 5, 3), "e": drawn(140, 5, 4)}, name="two")
+    data = a_dataset(one, two)
+    apart = statistics(data).replications
+    assert [(row.campaign, row.machines) for row in apart] == [("one", 2), ("two", 2)]
+    (joined,) = statistics(data, campaign="two", against="one").replications
+    assert (joined.machines, joined.campaigns) == (4, ("two", "one"))
+
+
+def test_the_document_names_machines() -> None:
+    document = json.loads(tables.render(told(5, 5), "json"))
+    assert document["comparisons"][0]["machines"] == 2
+    assert document["cells"][0]["machines"] == ["a", "b"]
+    assert document["cells"][0]["n_by_machine"] == [8, 8]
+    assert document["effects"][1]["machine"] == "b"
+    assert document["replications"][0]["replication"] == "replicates"

@@ -1,0 +1,115 @@
+"""The effect on each machine: every machine's interval, that of all together, and what is said of them."""
+
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.site.build import publish, publish_tables
+from sparkpub.site.content import SiteOptions
+from sparkpub.site.drawing.compile import compile_chart
+from sparkpub.site.figures import kinds
+from sparkpub.site.figures.library import Library
+from sparkpub.site.figures.machines import NAME
+from sparkpub.site.pages import campaign_page
+from tests.review.machines import a_fleet, drawn
+
+CLAIM = """
+- id: both
+  says: It is faster.
+  source: {document: d}
+  about: world
+  campaign: one
+  repeated_in: [two]
+  metric: output_throughput_tok_s
+  compare: container / native
+  scope: each model
+  expect: {direction: higher}
+  recorded: supported
+"""
+
+
+def a_library(options: SiteOptions, *campaigns: CampaignData) -> Library:
+    known = {campaign.name: campaign for campaign in campaigns}
+    publication = publish(Dataset(Path(), MappingProxyType(known)), options)
+    tables = kinds.tables(publication)
+    return Library(publication, tables, publish_tables(tables)[0])
+
+
+def test_a_row_for_each_machine_and_one_for_all(options: SiteOptions) -> None:
+    measured = {"abcdefgh": drawn(100, 5, 1), "12345678": drawn(140, 5, 2)}
+    figure = a_library(options, a_fleet(measured)).figure(NAME)
+    labels = [row["label"] for row in figure.rows]
+    assert labels == ["dgx-spark abcdef", "dgx-spark 123456", "all together"]
+    first, second, together = figure.rows
+    assert first["percent"] == pytest.approx(5, abs=0.5)
+    assert first["lo"] < first["percent"] < first["hi"]
+    assert min(first["percent"], second["percent"]) <= together["percent"]
+    assert together["percent"] <= max(first["percent"], second["percent"])
+    # On one degree of freedom the interval of both is wider than that of either.
+    assert together["hi"] - together["lo"] > first["hi"] - first["lo"]
+    assert (first["n"], first["verdict"]) == ("8 and 8", "higher")
+    assert (together["machines"], together["replication"]) == (2, "replicates")
+    assert (
+        figure.says == "Over 2 machines, 1 comparison replicates (Output throughput)."
+    )
+    assert "±2 %" in figure.sample
+    picture = compile_chart(figure.job)
+    for label in labels:
+        assert label in picture.svg_wide
+        assert label in picture.svg_narrow
+    head, body = figure.table.head, figure.table.rows
+    assert head[0] == "Metric"
+    assert body[0][2] == "8 and 8"
+    assert str(body[2][6]).startswith("replicates. The mean over 2 machines")
+    assert "I² = " in str(body[2][6])
+
+
+def test_three_machines_say_where_the_next_one_is_expected(
+    options: SiteOptions,
+) -> None:
+    measured = {name: drawn(100, 5, place) for place, name in enumerate("abc")}
+    figure = a_library(options, a_fleet(measured)).figure(NAME)
+    assert "one more machine: +" in str(figure.table.rows[-1][6])
+    last = figure.rows[-1]
+    assert last["prediction_lo"] < last["lo"]
+
+
+def test_machines_that_disagree_are_told_so(options: SiteOptions) -> None:
+    measured = {"a": drawn(100, 5, 1), "b": drawn(140, -5, 2)}
+    figure = a_library(options, a_fleet(measured)).figure(NAME)
+    assert figure.says == (
+        "Over 2 machines, 1 comparison does not replicate (Output throughput)."
+    )
+
+
+def test_campaigns_that_a_claim_joins_are_drawn_together(options: SiteOptions) -> None:
+    """One session of each machine: the chart stands on both pages, its own session first."""
+    (options.sources / "claims.yaml").write_text(CLAIM)
+    one = a_fleet({"a": drawn(100, 5, 1)}, name="one")
+    two = a_fleet({"b": drawn(140, 5, 2)}, name="two")
+    library = a_library(options, one, two)
+    labels = [row["label"] for row in library.figure(NAME, "two").rows]
+    assert labels == ["dgx-spark b, two", "dgx-spark a, one", "all together"]
+    for campaign in library.publication.campaigns:
+        sections = campaign_page.context(library.publication, library, campaign)
+        titles = [section.title for section in sections["answering"]]
+        assert "Does it hold on other machines?" in titles
+
+
+def test_two_sessions_of_one_machine_are_sessions(options: SiteOptions) -> None:
+    (options.sources / "claims.yaml").write_text(CLAIM)
+    one = a_fleet({"a": drawn(100, 5, 1)}, name="one")
+    two = a_fleet({"a": drawn(100, 5, 2)}, name="two")
+    figure = a_library(options, one, two).figure(NAME, "one")
+    assert figure.says.startswith("Over 2 sessions, ")
+
+
+def test_a_campaign_on_one_machine_has_no_such_figure(options: SiteOptions) -> None:
+    library = a_library(options, a_fleet({"a": drawn(100, 5, 1)}))
+    (campaign,) = library.publication.campaigns
+    assert NAME not in library.makers(campaign)
+    sections = campaign_page.context(library.publication, library, campaign)
+    titles = [section.title for section in sections["answering"]]
+    assert "Does it hold on other machines?" not in titles
