@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks import verdicts
+from benchmarks import machines, verdicts
 from sparkpub.site.pages import reference, simulation
 
 
@@ -68,3 +68,44 @@ def test_the_summary_is_of_the_same_simulation() -> None:
     assert document["rows"] == [
         vars(row) for row in verdicts.rows(simulation.results())
     ]
+
+
+# -- over several machines ---------------------------------------------------------------------------------------
+
+
+def test_every_number_of_machines_and_spread_is_shown_once() -> None:
+    shown = [tuple(row[:3]) for row in simulation.over_machines().rows]
+    assert shown == [
+        (str(number), str(rounds), f"{between:g} %")
+        for number in machines.MACHINES
+        for rounds in machines.ROUNDS
+        for between in machines.BETWEEN
+    ]
+    table = reference.of("size-machines")
+    assert table.count("\n| ") == len(shown) + 2  # the header and its rule
+
+
+def test_verdicts_over_machines_stay_within_five_per_cent() -> None:
+    """5 % and three standard errors: 0.9 % with 5,000 campaigns. A common effect replicates or is undecided, and
+    opposite effects never replicate."""
+    found = simulation.results("machines")
+    limit = 0.05 + 3 * (0.05 * 0.95 / found["campaigns"]) ** 0.5
+    for row in found["rows"]:
+        assert max(row["false_equivalent"], row["false_difference"]) <= limit, row
+        if row["between_sd_percent"] == 0:
+            assert row["does_not_replicate"] <= limit, row
+    for row in found["opposite"]:
+        assert row["replicates"] <= limit, row
+
+
+def test_the_page_says_what_was_simulated_of_machines() -> None:
+    text = reference.of("simulation-machines")
+    assert text.startswith("5,000 campaigns of each kind; the standard error")
+    assert "a run varies by 0.5 %, the speeds of machines by 5 %" in text
+    assert "an effect of 2 % and the others the opposite" in text
+
+
+def test_the_summary_of_machines_is_of_the_same_simulation() -> None:
+    document = json.loads((machines.harness.RESULTS / "machines.json").read_text())
+    made = simulation.results("machines")
+    assert document["rows"] == [vars(row) for row in machines.rows(made)]

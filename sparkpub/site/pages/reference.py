@@ -216,6 +216,12 @@ def _simulated(*, required: bool, kinds: Sequence[simulation.Kind]) -> str:
     return "\n\n".join(parts)
 
 
+def _over_machines() -> str:
+    """The table of the simulation of several machines."""
+    found = simulation.over_machines()
+    return f"Percent of campaigns:\n\n{table(found.header, found.rows)}"
+
+
 _REFERENCES: Mapping[str, Callable[[], str]] = {
     "metrics": _metrics,
     "statistics": _statistics,
@@ -231,6 +237,8 @@ _REFERENCES: Mapping[str, Callable[[], str]] = {
         required=False, kinds=("false_equivalent", "false_difference")
     ),
     "simulation": simulation.how,
+    "simulation-machines": simulation.how_over_machines,
+    "size-machines": _over_machines,
     "telemetry": _telemetry,
     "gates": _gates,
     "models": lambda: _catalogue("models"),

@@ -26,11 +26,11 @@ class Table:
     rows: Sequence[Sequence[str]]
 
 
-def results() -> dict[str, Any]:
-    """The committed results: see `benchmarks.verdicts.document`."""
+def results(name: str = "size") -> dict[str, Any]:
+    """The committed results: see `benchmarks.verdicts.document`, and for `machines` `benchmarks.machines.simulated`."""
     text = (
         files("sparkpub.review.statistics")
-        .joinpath("size.json")
+        .joinpath(f"{name}.json")
         .read_text(encoding="utf-8")
     )
     found: dict[str, Any] = json.loads(text)
@@ -80,3 +80,47 @@ def how() -> str:
         f"{spreads} %; power is for the smaller. A drifting machine changes by {found['drift_percent']:g} % from the "
         "first run to the last."
     ).replace("-", "\N{MINUS SIGN}")
+
+
+def over_machines() -> Table:
+    """Shares of campaigns on several machines in percent: a row for each number of machines and spread between them.
+
+    `replicates` is told of effects of twice the margin, and of no effect; `does not replicate` of any.
+    """
+    header = [
+        "machines",
+        "rounds",
+        "τ",
+        "`equivalent`, wrongly",
+        "a difference, wrongly",
+        "`does not replicate`",
+        "no effect: `replicates`",
+        "twice the margin: `replicates`",
+    ]
+    shares = (
+        "false_equivalent",
+        "false_difference",
+        "does_not_replicate",
+        "equivalence_replicates",
+        "difference_replicates",
+    )
+    rows = []
+    for row in results("machines")["rows"]:
+        place = [str(row["machines"]), str(row["rounds"])]
+        between = f"{row['between_sd_percent']:g} %"
+        rows.append([*place, between, *(_percent(row[share]) for share in shares)])
+    return Table(header, rows)
+
+
+def how_over_machines() -> str:
+    """What was simulated of several machines, in a sentence or two."""
+    found = results("machines")
+    error = 100 * math.sqrt(0.05 * 0.95 / found["campaigns"])
+    opposite = max(row["replicates"] for row in found["opposite"])
+    return (
+        f"{found['campaigns']:,} campaigns of each kind; the standard error of a share of 5 % is {error:.2f} %. The "
+        f"margin is {found['margin_percent']:g} %, a run varies by {found['spread_percent']:g} %, the speeds of "
+        f"machines by {found['levels_percent']:g} %, and τ is the standard deviation of the true effects between "
+        f"machines. Where half of the machines have an effect of {found['opposite_percent']:g} % and the others the "
+        f"opposite, `replicates` was said of {_percent(opposite)} % of campaigns at most."
+    )

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks import verdicts
+from benchmarks import machines, verdicts
 from benchmarks.verdicts import SCENARIOS, SPREADS, Case, Shares, draw, judge, tally
 from sparkpub.review.statistics.compare import compare
 from sparkpub.review.statistics.design import Declared, Sample
@@ -101,3 +101,26 @@ def test_noise_is_centred_and_of_unit_spread(scenario: verdicts.Scenario) -> Non
 def test_autocorrelated_noise_is() -> None:
     values = verdicts.autocorrelated(0.8)(np.random.default_rng(0), 4000, 10)
     assert np.mean(values[:, 1:] * values[:, :-1]) == pytest.approx(0.8, abs=0.05)
+
+
+@pytest.mark.parametrize("between", machines.BETWEEN)
+@pytest.mark.parametrize("number", machines.MACHINES)
+def test_at_most_five_in_a_hundred_verdicts_over_machines_are_wrong(
+    number: int, between: float
+) -> None:
+    """5 %, plus four standard errors of that share; a common effect is hardly ever said not to replicate."""
+    campaigns = 200
+    found = machines.case(number, 10, between, campaigns)
+    limit = 0.05 + 4 * math.sqrt(0.05 * 0.95 / campaigns)
+    assert found["false_equivalent"] <= limit
+    assert found["false_difference"] <= limit
+    if between == 0:
+        assert found["does_not_replicate"] <= limit
+        assert found["equivalence_replicates"] > found["does_not_replicate"]
+
+
+def test_opposite_effects_do_not_replicate() -> None:
+    """Differences of 2 % to either side, each known to 0.2 %: nearly always said, and the contrary never."""
+    found = machines.opposite(3, 10, 200)
+    assert found["replicates"] == 0
+    assert found["does_not_replicate"] > 0.8
