@@ -83,7 +83,8 @@ class PooledRow:
     """One metric over all cells of a campaign that compare the same two environments.
 
     `effect` is the difference, in the metric's unit for memory and in percent of each cell's baseline otherwise
-    (`unit`), each cell weighted by its precision; see `statistics.pooling`. Exploratory: its p is not corrected.
+    (`unit`), each cell weighted by its precision; see `statistics.pooling`. `left_out` counts the cells whose runs are
+    worth too few. Exploratory: its p is not corrected.
     """
 
     campaign: str
@@ -93,10 +94,12 @@ class PooledRow:
     baseline: str
     candidate: str
     cells: int
+    left_out: int
     effect: float
     ci95_effect: Interval
     error: float
-    z: float
+    df: float
+    t: float
     p_value: float
     q: float
     heterogeneity_p: float
@@ -528,10 +531,12 @@ def _pooled(rows: Sequence[ComparisonRow]) -> Iterator[PooledRow]:
             baseline=first.baseline,
             candidate=first.candidate,
             cells=together.cells,
+            left_out=len(group) - together.cells,
             effect=together.difference,
             ci95_effect=together.ci95,
             error=together.error,
-            z=together.z,
+            df=together.df,
+            t=together.t,
             p_value=together.p_value,
             q=together.q,
             heterogeneity_p=together.heterogeneity_p,

@@ -30,7 +30,7 @@ _COLUMNS = {
         "Comparisons (candidate against baseline)",
     ),
     "pooled": (
-        "campaign metric family candidate baseline cells effect unit ci95_effect z p_value heterogeneity_p",
+        "campaign metric family candidate baseline cells effect unit ci95_effect t p_value heterogeneity_p",
         "Pooled over cells (memory in GiB, all else in % of the baseline; exploratory)",
     ),
     "repeats": (

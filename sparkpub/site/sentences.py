@@ -121,8 +121,11 @@ def together(metric: Metric, row: PooledRow, rows: Sequence[ComparisonRow]) -> s
     shown = f"{alone} cells show"
     if alone < 2:
         shown = ("No cell shows", "One cell shows")[alone]
+    cells = f"{row.cells} cells"
+    if row.left_out:
+        cells = f"{row.cells} of {row.cells + row.left_out} cells"
     text = (
-        f"{metric.label} is {amount} {side} in {row.candidate} than in {row.baseline}, pooled over {row.cells} cells "
+        f"{metric.label} is {amount} {side} in {row.candidate} than in {row.baseline}, pooled over {cells} "
         f"(95{SPACE}% interval {ends}, exploratory). {shown} it separately."
     )
     if row.heterogeneity_p < ALPHA:

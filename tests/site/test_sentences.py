@@ -10,7 +10,9 @@ from sparkpub.review.summary import PooledRow
 from sparkpub.site import sentences
 
 
-def a_row(effect: float, unit: str, *, heterogeneity_p: float = 0.5) -> PooledRow:
+def a_row(
+    effect: float, unit: str, *, heterogeneity_p: float = 0.5, left_out: int = 0
+) -> PooledRow:
     return PooledRow(
         campaign="c",
         metric="system_peak_gib",
@@ -19,10 +21,12 @@ def a_row(effect: float, unit: str, *, heterogeneity_p: float = 0.5) -> PooledRo
         baseline="native",
         candidate="container",
         cells=5,
+        left_out=left_out,
         effect=effect,
         ci95_effect=(effect / 2, effect * 1.5),
         error=effect / 4,
-        z=4.0,
+        df=20.0,
+        t=4.0,
         p_value=1e-4,
         q=3.0,
         heterogeneity_p=heterogeneity_p,
@@ -57,6 +61,12 @@ def test_small_memory_has_its_interval_in_the_same_unit() -> None:
     """0.0625 GiB are 64 MiB: the interval from half of it to half as much again."""
     text = sentences.together(METRICS["system_peak_gib"], a_row(0.0625, "GiB"), [])
     assert "interval 32 to 96 MiB" in text
+
+
+def test_cells_worth_too_few_runs_are_said() -> None:
+    row = a_row(0.5, "GiB", left_out=2)
+    text = sentences.together(METRICS["system_peak_gib"], row, [])
+    assert "pooled over 5 of 7 cells" in text
 
 
 @pytest.mark.parametrize(

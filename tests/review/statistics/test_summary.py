@@ -559,7 +559,10 @@ def test_cells_of_a_campaign_are_pooled_in_percent_and_memory_as_it_is() -> None
     rows = {row.metric: row for row in found.pooled}
     assert (rows[TPUT].unit, rows[memory].unit) == ("%", "GiB")
     for row, effect in ((rows[TPUT], 2.0), (rows[memory], 0.5)):
-        assert row.cells == 3
+        # Noise in which neighbours happen to be alike leaves a cell with fewer than four runs' worth.
+        pairs = [pair for pair in found.comparisons if pair.metric == row.metric]
+        worth = sum(pair.n_effective >= 4 for pair in pairs)
+        assert (row.cells, row.left_out) == (worth, 3 - worth)
         assert (row.baseline, row.candidate) == ("native", "container")
         assert row.ci95_effect[0] < effect < row.ci95_effect[1]
         assert row.effect == pytest.approx(effect, abs=4 * row.error)
