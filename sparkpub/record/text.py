@@ -40,8 +40,8 @@ def with_unit(words: str, unit: str) -> str:
 
 
 def percent(value: float, decimals: int = 1) -> str:
-    """`+43.8 %`, `−0.5 %`, `+0.0 %`: a change in percent, with its sign and a space at which no line breaks."""
-    return f"{value:+z.{decimals}f}{SPACE}%".replace("-", MINUS)
+    """`+43.8 %`, `−0.5 %`, `0.0 %`: a change in percent, with its sign and a space at which no line breaks."""
+    return f"{number(value, decimals, signed=True)}{SPACE}%"
 
 
 def p_text(p: float | None) -> str:

@@ -40,7 +40,7 @@ def test_a_unit_stands_after_its_number() -> None:
 
 @pytest.mark.parametrize(
     ("value", "words"),
-    [(-43.75, f"{MINUS}43.8\u00a0%"), (0.04, "+0.0\u00a0%"), (-0.04, "+0.0\u00a0%")],
+    [(-43.75, f"{MINUS}43.8\u00a0%"), (0.04, "0.0\u00a0%"), (-0.04, "0.0\u00a0%")],
 )
 def test_a_change_in_percent(value: float, words: str) -> None:
     assert text.percent(value) == words

@@ -6,6 +6,7 @@ from typing import Any
 
 from sparkpub.plan import coverage
 from sparkpub.record.store import Stored
+from sparkpub.record.text import counted
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.view import View, capital, ids, label, listed
@@ -121,12 +122,16 @@ def _unbalanced(
     """Cells whose number of good runs is not the one that is wanted."""
     if len(good) == 1:
         ((cell, number),) = good.items()
-        text = f"{label(cell)} has {number} good runs and {against}."
+        text = f"{label(cell)} has {counted(number, 'good run')} and {against}."
         return view.finding(
             "unbalanced", "warning", text, cell=cell, good=number, declared=declared
         )
     names = [label(cell) for cell in good]
-    text = f"{listed(names, 'cells')} have {min(good.values())} to {max(good.values())} good runs and {against}."
+    fewest, most = min(good.values()), max(good.values())
+    runs = f"{fewest} to {most} good runs"
+    if fewest == most:
+        runs = f"{counted(most, 'good run')} each"
+    text = f"{listed(names, 'cells')} have {runs} and {against}."
     counts = dict(zip(names, good.values(), strict=True))
     return view.finding(
         "unbalanced", "warning", text, cells=names, good=counts, declared=declared

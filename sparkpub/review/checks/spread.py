@@ -163,8 +163,8 @@ def _variation(view: View, spreads: Sequence[Spread]) -> Finding:
     metrics = list(dict.fromkeys(spread.metric.name for spread in spreads))
     also = ""
     if len(spreads) > 1:
-        labels = [view.metrics[name].label for name in metrics]
-        also = f" The limit is also exceeded for {listed(labels, 'metrics')} in {listed(cells, 'cells')}."
+        names = [view.metrics[name].within_sentence for name in metrics]
+        also = f" In all, it is exceeded for {listed(names, 'metrics')} in {listed(cells, 'cells')}."
     text = (
         f"{worst.metric.label} of {label(worst.cell)} varies by {worst.cv_percent:.1f} % between runs (coefficient of "
         f"variation, n = {len(values)}; limit {HIGH_VARIATION_PERCENT:g} %).{also}"
@@ -266,8 +266,8 @@ def _powerless(view: View) -> Iterator[Finding]:
         metrics = list(dict.fromkeys(found.metric.name for found in weak))
         also = ""
         if len(weak) > 1:
-            labels = listed([view.metrics[name].label for name in metrics], "metrics")
-            also = f" It is below {100 * POWER:g} % for {labels} in {listed(list(cells), 'cells')}."
+            names = [view.metrics[name].within_sentence for name in metrics]
+            also = f" It is below {100 * POWER:g} % for {listed(names, 'metrics')} in {listed(list(cells), 'cells')}."
         text = (
             f"The power to detect a difference of 10 % in {worst.metric.label} between {label(worst.base)} and "
             f"{label(worst.cell)} is {100 * worst.power:.0f} % (n = {n[0]} and {n[1]}): the runs vary too much for "

@@ -525,12 +525,18 @@ def _corrected(plain: float | None, adjusted: float | None) -> str:
 def _power_text(c: Comparison) -> str:
     if c.power is None:
         return ""
+    alone = ""
+    if c.equivalence_p != c.equivalence_p_adjusted:
+        alone = " by itself, without the correction,"
+    text = f" The power to show equivalence{alone} was {c.power:.2f}"
+    if c.power >= WANTED_POWER:
+        return f"{text}."
     if c.machines > 1:
-        return f" The power to show equivalence was {c.power:.2f}; more machines would raise it."
+        return f"{text}; more machines would raise it."
     each = "rounds" if c.analysis == "paired" else "runs a side"
     needed = (
         "no number of runs would"
         if c.runs_required is None
         else f"{c.runs_required:,} {each} would"
     )
-    return f" The power to show equivalence was {c.power:.2f}; {needed} raise it to {WANTED_POWER:g}."
+    return f"{text}; {needed} raise it to {WANTED_POWER:g}."

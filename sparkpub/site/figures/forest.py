@@ -132,7 +132,7 @@ def figure(selection: Selection, key: str) -> Figure:
                 "Comparison",
                 "Difference",
                 "Deciding interval",
-                "p, adjusted",
+                "p of a difference, adjusted",
                 "Verdict",
             ),
             [[titles[row["metric"]], *_table_row(row)] for row in rows],

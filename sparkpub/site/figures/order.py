@@ -77,12 +77,13 @@ def _drift(metric: Metric, cells: Sequence[CellStatistic]) -> str:
         for cell in tested
         if cell.trend_p_adjusted is not None and cell.trend_p_adjusted < ALPHA
     ]
+    test = "Mann-Kendall over the runs in the figures, adjusted"
     if not drifting:
-        return f"{metric.label} does not drift with run order (Mann-Kendall, adjusted)."
+        return f"{metric.label} does not drift with run order ({test})."
     cells_of_all = f"{len(drifting)} of {counted(len(tested), 'cell')}"
     return (
         f"{metric.label} drifts with run order in {cells_of_all} "
-        f"(Mann-Kendall, adjusted): {'; '.join(drifting)}."
+        f"({test}): {'; '.join(drifting)}."
     )
 
 

@@ -111,9 +111,11 @@ def _farthest(shown: Sequence[Row]) -> dict[str, float]:
 
 
 def _table(scope: Scope, shown: Sequence[Row]) -> Table:
+    """The runs in the figures: those that are left out are drawn hollow and counted nowhere."""
+    in_figures = [row for row in shown if row["state"] == "counted"]
     body = []
     for cell in scope.cells:
-        shares = [row["percent"] for row in shown if row["cell"] == cell]
+        shares = [row["percent"] for row in in_figures if row["cell"] == cell]
         if shares:
             least, mean, most = min(shares), sum(shares) / len(shares), max(shares)
             body.append(

@@ -414,6 +414,13 @@ def test_an_open_verdict_says_what_was_not_shown_and_what_would_decide() -> None
     assert f"; {within.runs_required} rounds would raise it to 0.8." in within.why
     assert rate.why.endswith("would raise it to 0.8.")
     assert replace(rate, power=None).why.endswith("is shown (Welch, 4 and 4 runs).")
+    # More runs are asked for only where power was wanting; the correction for other comparisons is not in it.
+    enough = replace(rate, power=0.8)
+    assert enough.why.endswith(" The power to show equivalence was 0.80.")
+    corrected = replace(rate, power=0.884, equivalence_p_adjusted=0.6)
+    assert corrected.why.endswith(
+        " The power to show equivalence by itself, without the correction, was 0.88."
+    )
 
 
 def test_a_margin_chosen_afterwards_is_called_so() -> None:

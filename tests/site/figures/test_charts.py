@@ -354,6 +354,20 @@ def test_runs_stand_in_per_cent_of_the_mean_of_the_counted_runs_of_the_baseline(
     assert float(square[1]) == pytest.approx(float(ten), abs=1)
 
 
+def test_a_run_that_is_left_out_is_in_no_row_of_the_table() -> None:
+    """-2, +4 and, left out, +40 %: the mean of the two that count is +1 %."""
+    scope = Scope("c", ("m",), ("native",), ("w",), ("m", "k"))
+    shown = [
+        {"cell": "m", "percent": -2.0, "state": "counted"},
+        {"cell": "m", "percent": 4.0, "state": "counted"},
+        {"cell": "m", "percent": 40.0, "state": "excluded"},
+        {"cell": "k", "percent": 40.0, "state": "excluded"},
+    ]
+    space = "\N{NO-BREAK SPACE}"
+    expected = ["m", "2", f"−2.00{space}%", f"+1.00{space}%", f"+4.00{space}%"]
+    assert relative._table(scope, shown).rows == [expected]
+
+
 @pytest.mark.parametrize("kind", ["bars", "ledger"])
 def test_bars_start_at_zero(kind: str) -> None:
     found = json.loads(compiled(kind).vega_json)
