@@ -122,6 +122,7 @@ def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
             order=matrix.order,
             seed=matrix.seed,
             attempt=job.attempt,
+            analysis=matrix.analysis,
         ),
         started=started,
         argv=bench.redactor.argv(job.command.argv),

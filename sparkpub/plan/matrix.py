@@ -18,7 +18,14 @@ from sparkpub.record import documents
 from sparkpub.record.documents import Lines, suggestion
 from sparkpub.record.errors import MatrixError, field_problems
 from sparkpub.record.metrics import METRICS, slug
-from sparkpub.record.record import Architecture, Declared, Key, MetricName, Title
+from sparkpub.record.record import (
+    Analysis,
+    Architecture,
+    Declared,
+    Key,
+    MetricName,
+    Title,
+)
 from sparkpub.record.store import canonical_json
 
 Order = Literal["interleaved", "random", "blocked"]
@@ -214,6 +221,13 @@ class Matrix(Declared):
             "seed": self.seed,
         }
         return hashlib.sha256(canonical_json(cell).encode()).hexdigest()
+
+    @property
+    def analysis(self) -> Analysis:
+        """What the records of its runs say of the analysis."""
+        return Analysis(
+            primary=self.primary, margin_percent=self.equivalence_margin_percent
+        )
 
     def document(self) -> dict[str, Any]:
         """The matrix as data, for campaign.json."""

@@ -21,6 +21,7 @@ from pydantic import (
     FiniteFloat,
     NonNegativeFloat,
     NonNegativeInt,
+    PositiveFloat,
     PositiveInt,
     StringConstraints,
     model_validator,
@@ -202,6 +203,14 @@ class Observed(Strict):
     """Further settings in the engine's own words (load_format, attention backend, …)."""
 
 
+class Analysis(Strict):
+    """What the matrix declared of the analysis when the run was measured: the metrics that the campaign is about, and
+    the equivalence margin in percent of the baseline."""
+
+    primary: tuple[MetricName, ...]
+    margin_percent: PositiveFloat
+
+
 class Plan(Strict):
     """Where the run stood in the campaign."""
 
@@ -210,6 +219,8 @@ class Plan(Strict):
     order: Literal["interleaved", "random", "blocked", "as-published"]
     seed: int | None = None
     attempt: PositiveInt = 1
+    analysis: Analysis | None = None
+    """Null for imports, and for runs measured before it was recorded."""
 
 
 class Reading(Strict):

@@ -95,12 +95,16 @@ class CampaignData:
 
     @cached_property
     def margin_declared(self) -> bool:
-        """Whether the margin was declared before the first run: the collector stores the matrix before it measures;
-        what was imported got its matrix, and its margin, afterwards."""
+        """Whether the margin was declared before the first run: the collector stores the matrix before it measures, and
+        each run records its margin; what was imported got its matrix, and its margin, afterwards."""
         imported = self.info.origin is not None or any(
             record.origin is not None for record in self.records
         )
-        return self.matrix is not None and not imported
+        if self.matrix is None or imported:
+            return False
+        recorded = [record.plan.analysis for record in self.records]
+        margins = {found.margin_percent for found in recorded if found is not None}
+        return margins <= {self.margin_percent}
 
 
 @dataclass(frozen=True, eq=False)

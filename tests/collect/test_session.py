@@ -58,6 +58,23 @@ def test_resume_runs_only_what_is_missing(tmp_path: Path) -> None:
     assert run(matrix, tmp_path).measured == 0
 
 
+def test_each_run_carries_the_analysis_as_declared_when_it_began(
+    tmp_path: Path,
+) -> None:
+    """A margin that is widened half way shows in the record of the run before."""
+    run(a_matrix(equivalence_margin_percent=2, primary=["rate"]), tmp_path, max_runs=1)
+    run(a_matrix(equivalence_margin_percent=5, primary=["rate"]), tmp_path)
+    declared = [record.plan.analysis for record in records(tmp_path)]
+    assert [found and found.margin_percent for found in declared] == [2, 5]
+    assert {found and found.primary for found in declared} == {("rate",)}
+    (changed,) = [
+        finding
+        for finding in review(load(tmp_path)).findings
+        if finding.check == "not-as-requested"
+    ]
+    assert "a margin of 2 %, and 5 % now" in changed.message
+
+
 def test_resume_looks_at_records_and_not_at_file_names(tmp_path: Path) -> None:
     matrix = a_matrix()
     run(matrix, tmp_path)

@@ -11,7 +11,7 @@ from sparkpub.plan.plan import PlannedRun, plan
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.plan.workloads.base import Case as CommandCase
 from sparkpub.record.errors import WorkloadError
-from sparkpub.record.record import Declared, Record
+from sparkpub.record.record import Analysis, Declared, Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
@@ -39,13 +39,15 @@ def not_as_requested(view: View) -> Iterator[Finding]:
         return
     planned = {run.slot: run for run in plan(matrix)}
     wrong: dict[str, list[Case]] = defaultdict(list)
-    unknown = []
+    unknown, undated = [], []
     for stored in view.happened:
         record = stored.record
         for what, problem in _problems(matrix, planned, record):
             wrong[what].append((stored, problem))
         if record.plan.order == "as-published":
             unknown.append(stored)
+        elif record.plan.analysis is None:
+            undated.append(stored)
     wrong["the server"] += _foreign_servers(view.happened)
     for what, cases in wrong.items():
         if not cases:
@@ -58,9 +60,11 @@ def not_as_requested(view: View) -> Iterator[Finding]:
             f"{differs} from the matrix in {what}",
             what=what,
         )
-    yield from view.unjudged(
-        "not-as-requested", {"the command line of the tool": unknown}
-    )
+    lacking = {
+        "the command line of the tool": unknown,
+        "margin and primary metrics as declared when the run began": undated,
+    }
+    yield from view.unjudged("not-as-requested", lacking)
 
 
 def _problems(
@@ -116,6 +120,22 @@ def _declared(matrix: Matrix, record: Record) -> Iterator[tuple[str, str]]:
     known = record.reproducibility
     if known is not None and known.seeds.get("workload", matrix.seed) != matrix.seed:
         yield "the seed", f"{known.seeds['workload']} in place of {matrix.seed}"
+    yield from _analysis(matrix.analysis, record.plan.analysis)
+
+
+def _analysis(now: Analysis, then: Analysis | None) -> Iterator[tuple[str, str]]:
+    """A margin or primary metrics that were changed after a run: they may have been chosen with its figures in view."""
+    what = "the analysis that was declared when they began"
+    if then is None:
+        return
+    if then.margin_percent != now.margin_percent:
+        yield (
+            what,
+            f"a margin of {then.margin_percent:g} %, and {now.margin_percent:g} % now",
+        )
+    if then.primary != now.primary:
+        names = [", ".join(some.primary) or "none" for some in (then, now)]
+        yield what, f"the primary metrics were {names[0]}, and are {names[1]} now"
 
 
 def _differences(

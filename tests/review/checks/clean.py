@@ -18,6 +18,7 @@ import numpy as np
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.record import (
+    Analysis,
     Architecture,
     Event,
     Evidence,
@@ -66,6 +67,7 @@ WORKLOAD = {
     "max_batch_size": 8,
     "concurrency": 8,
 }
+DECLARED = Analysis(primary=(), margin_percent=1.0)
 MACHINE = Machine(
     id="m1",
     kind="dgx-spark",
@@ -99,6 +101,7 @@ class Run:
     gates: tuple[Gate, ...] = ()
     events: tuple[Event, ...] = ()
     machine: Machine = MACHINE
+    analysis: Analysis | None = DECLARED
     columns: dict[str, str] = field(default_factory=dict)
     """Telemetry column to the value that all samples get instead."""
     before: dict[str, str] = field(default_factory=dict)
@@ -250,7 +253,11 @@ class Run:
             workload="w",
             iteration=self.iteration,
             status=self.status,
-            plan=Plan(position=self.position, order="interleaved"),
+            plan=Plan(
+                position=self.position,
+                order="interleaved",
+                analysis=self.analysis,
+            ),
             started=Moment.at(self.started),
             ended=Moment.at(self.started + timedelta(seconds=self.seconds + 15)),
             phases=(

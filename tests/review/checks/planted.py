@@ -37,6 +37,12 @@ class Copy:
         paths = source.glob(PATTERNS[campaign])
         self.runs: list[Document] = [json.loads(path.read_text()) for path in paths]
         self.runs.sort(key=lambda run: str(run["started"]["value"]))
+        matrix = self.info["matrix"]
+        for run in self.runs:  # as today's collector records it
+            run["plan"]["analysis"] = {
+                "primary": matrix.get("primary", []),
+                "margin_percent": matrix.get("equivalence_margin_percent", 1.0),
+            }
         items = [item for run in self.runs for item in run["evidence"]]
         self.files = {
             item["path"]: (source / item["path"]).read_bytes() for item in items
