@@ -24,7 +24,8 @@ class Check:
 
     `severities` are those it can raise. `implies` names checks that trip with it by their nature, when a single
     fault is planted in clean data. `run` yields findings of one campaign; it reads, and changes nothing. It is
-    None for checks of kind `prose`, which read pages, and for `unjudged`, which the other checks raise.
+    None for checks of kind `prose`, which read pages, for `unjudged`, which the other checks raise, and for
+    `acknowledgement`, which reads what they found.
     """
 
     name: str

@@ -1,6 +1,7 @@
 """Every check by name. A new check is a module with `CHECKS`, and its line here."""
 
 from sparkpub.review.checks import (
+    acknowledging,
     bookkeeping,
     completeness,
     conditions,
@@ -46,6 +47,7 @@ _MODULES = (
     warmup,
     samples,
     unjudged,
+    acknowledging,
     pages,
 )
 """In the order in which a reader would ask."""

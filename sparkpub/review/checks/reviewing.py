@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from typing import TypeVar
 
 from sparkpub.record.campaign import Acknowledgement
+from sparkpub.review.checks.acknowledging import acknowledgements, covers
 from sparkpub.review.checks.check import Check, Run
 from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
 from sparkpub.review.checks.integrity import damaged
@@ -65,7 +66,7 @@ class Review:
             return None
         data = self.dataset.campaigns.get(finding.campaign)
         entries = () if data is None else data.info.acknowledged
-        return next((entry for entry in entries if _covers(entry, finding)), None)
+        return next((entry for entry in entries if covers(entry, finding)), None)
 
     @cached_property
     def unacknowledged_errors(self) -> tuple[Finding, ...]:
@@ -100,23 +101,6 @@ def _grouped(pairs: Iterable[tuple[_Key, Finding]]) -> dict[_Key, tuple[Finding,
     for key, finding in pairs:
         groups[key][id(finding)] = finding
     return {key: tuple(found.values()) for key, found in groups.items()}
-
-
-def _covers(entry: Acknowledgement, finding: Finding) -> bool:
-    if entry.check != finding.check:
-        return False
-    pattern = (entry.cell or "*/*/*").split("/")
-    if pattern == ["*", "*", "*"]:
-        return True
-    return (
-        bool(finding.cells)
-        and len(pattern) == 3
-        and all(
-            want in ("*", part)
-            for cell in finding.cells
-            for want, part in zip(pattern, cell.split("/"), strict=True)
-        )
-    )
 
 
 def review(dataset: Dataset) -> Review:
@@ -186,6 +170,7 @@ def _review_campaign(
     second = View(data, out, damage, first.evidence)
     for _, run in _checks(happened=False):
         findings += run(second)
+    findings += list(acknowledgements(second, findings))
     return findings, second.frame
 
 

@@ -617,15 +617,13 @@ UNREAD = [
     ),
     Planted(
         "a margin widened afterwards",
-        None,
+        "not-as-requested",
         margin_widened_afterwards,
-        why="campaign.json alone carries the margin; the history of the file in git shows the change",
     ),
     Planted(
         "everything acknowledged beforehand",
-        None,
+        "acknowledgement",
         blanket_acknowledgement,
-        why="an acknowledgement hides nothing: what is found stands on the page, with the reason that was given",
     ),
     Planted(
         "more power than the card may draw", "unit", power_above_what_the_card_may_draw

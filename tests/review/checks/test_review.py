@@ -6,13 +6,14 @@ import math
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from sparkpub.cli import cli
 from sparkpub.record.campaign import Acknowledgement, Quarantine
-from sparkpub.record.record import Machine, MetricValue, Requested
+from sparkpub.record.record import Analysis, Machine, MetricValue, Requested
 from sparkpub.record.store import CAMPAIGN_FILE, read_campaign, to_json
 from sparkpub.review.checks import Finding, Review, review
 from sparkpub.review.dataset import load
@@ -108,6 +109,9 @@ def test_main_memory_is_held_against_main_memory(
     )
 
 
+SUMMER = "it was summer, and the room was hot"
+
+
 def hot(tmp_path: Path, **fields: object) -> Run:
     runs = clean_runs(seed=7)
     run = faults.cell(runs)[3]
@@ -167,16 +171,53 @@ def test_an_acknowledgement_covers_its_cells_and_stays_visible(
 ) -> None:
     hot(
         tmp_path,
-        acknowledged=(
-            Acknowledgement(check="thermal-gate", cell=cell, reason="summer"),
-        ),
+        acknowledged=(Acknowledgement(check="thermal-gate", cell=cell, reason=SUMMER),),
     )
     found = reviewed(tmp_path)
     assert (found.unacknowledged("warning") == ()) is known
     done = CliRunner().invoke(cli, ["check", str(tmp_path), "--fail-on", "warning"])
     assert done.exit_code == (0 if known else 1)
-    assert ("acknowledged: summer" in done.output) is known
+    assert (f"acknowledged: {SUMMER}" in done.output) is known
     assert "started hot" in done.output
+
+
+@pytest.mark.parametrize(
+    ("reason", "severity"),
+    [("it was high summer", None), ("high summer then", "warning")],
+)
+def test_an_acknowledgement_says_why(
+    tmp_path: Path, reason: str, severity: str | None
+) -> None:
+    """Four words can say why, three cannot."""
+    hot(tmp_path, acknowledged=(Acknowledgement(check="thermal-gate", reason=reason),))
+    found = [
+        finding
+        for finding in reviewed(tmp_path).findings
+        if finding.check == "acknowledgement"
+    ]
+    assert [finding.severity for finding in found] == ([severity] if severity else [])
+    for finding in found:
+        assert f"“{reason}”" in finding.message
+        assert finding.cells == ("dense/native/w",)
+
+
+def test_an_acknowledgement_of_what_nobody_found_is_said(tmp_path: Path) -> None:
+    hot(
+        tmp_path,
+        acknowledged=(
+            Acknowledgement(check="thermal-gate", reason=SUMMER),
+            Acknowledgement(check="roofline", reason=SUMMER),
+            Acknowledgement(check="outlier", cell="dense/native/w", reason="known"),
+            Acknowledgement(check="roofline", cell="*/native/*", reason=SUMMER),
+        ),
+    )
+    (finding,) = [
+        finding
+        for finding in reviewed(tmp_path).findings
+        if finding.check == "acknowledgement"
+    ]
+    assert (finding.severity, finding.cells) == ("info", ())
+    assert "and not found: roofline, outlier. Remove these" in finding.message
 
 
 def test_an_acknowledgement_covers_several_cells_only_if_it_names_them_all(
@@ -346,6 +387,69 @@ def test_without_a_matrix_cells_are_held_against_each_other(tmp_path: Path) -> N
     finding = found["unbalanced"]
     assert finding.cell == "dense/native/w"
     assert "9 good runs and other cells have 10" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("kept", "words"),
+    [((1, 1), "have 1 good run each and"), ((4, 6), "have 4 to 6 good runs and")],
+)
+def test_cells_short_of_runs_are_told_together(
+    tmp_path: Path, kept: tuple[int, int], words: str
+) -> None:
+    runs = clean_runs(seed=7)
+    cells = [faults.cell(runs), faults.cell(runs, environment="container")]
+    for number, cell in zip(kept, cells, strict=True):
+        for run in cell[number:]:
+            runs.remove(run)
+    write(tmp_path, runs)
+    (finding,) = [
+        item for item in reviewed(tmp_path).findings if item.check == "unbalanced"
+    ]
+    assert f"dense/native/w and dense/container/w {words}" in finding.message
+
+
+def analysis_changed(tmp_path: Path, **fields: Any) -> Review:
+    """A campaign of which the first run was measured under another declaration of the analysis."""
+    runs = clean_runs(seed=7)
+    runs[0].analysis = Analysis(**({"primary": (), "margin_percent": 1.0} | fields))
+    write(tmp_path, runs)
+    return reviewed(tmp_path)
+
+
+def test_a_margin_that_changed_after_a_run_was_chosen_afterwards(
+    tmp_path: Path,
+) -> None:
+    found = analysis_changed(tmp_path, margin_percent=0.5)
+    (finding,) = [item for item in found.findings if item.check == "not-as-requested"]
+    assert finding.severity == "error"
+    assert "a margin of 0.5 %, and 1 % now" in finding.message
+    assert not found.dataset.campaigns["clean"].margin_declared
+
+
+def test_primary_metrics_that_changed_after_a_run_are_found(tmp_path: Path) -> None:
+    found = analysis_changed(tmp_path, primary=("output_throughput_tok_s",))
+    (finding,) = [item for item in found.findings if item.check == "not-as-requested"]
+    words = "primary metrics were output_throughput_tok_s, and are none now"
+    assert words in finding.message
+    assert found.dataset.campaigns["clean"].margin_declared
+
+
+def test_a_record_that_does_not_say_what_was_declared_leaves_it_open(
+    tmp_path: Path,
+) -> None:
+    runs = clean_runs(seed=7)
+    runs[3].analysis = None
+    write(tmp_path, runs)
+    found = reviewed(tmp_path)
+    assert found.dataset.campaigns["clean"].margin_declared
+    (open_question,) = [
+        finding
+        for finding in found.findings
+        if finding.evidence.get("about") == "not-as-requested"
+    ]
+    assert open_question.evidence["missing"] == [
+        "margin and primary metrics as declared when the run began"
+    ]
 
 
 def test_declared_repeats_are_not_duplicates_and_count(tmp_path: Path) -> None:
