@@ -26,6 +26,8 @@ from sparkpub.review.statistics.describe import MINIMUM_RUNS, Description, descr
 from sparkpub.review.summary import Statistics
 
 ColumnName = Literal["generation", "prompt", "ttft", "memory", "efficiency"]
+PHASE_TOLERANCE = 0.02
+"""How much longer than the requests that count a measured phase may last, relatively, for its energy to be theirs."""
 EFFICIENCY = Metric(
     "output_tokens_per_joule",
     "tok/J",
@@ -199,7 +201,8 @@ def _row(frame: Frame, cell: Cell, statistics: Statistics, review: Review) -> Ro
 def tokens_per_joule(records: Iterable[Record]) -> list[float]:
     """Generated tokens per joule of GPU energy, of each run that knows both for its measured phase.
 
-    A run without a start-up time has its energy over the whole run, which is another quantity.
+    A run without a start-up time has its energy over the whole run, and llama-bench warms up and fills its context
+    within the phase that its log shows: what that energy was spent on is not only the tokens that count.
     """
     found = []
     for record in records:
@@ -207,9 +210,18 @@ def tokens_per_joule(records: Iterable[Record]) -> list[float]:
         requests = record.observed.requests
         length = record.observed.output_tokens_mean
         of_phase = record.value("startup_seconds") is not None
-        if energy and requests and length and of_phase:
+        if energy and requests and length and of_phase and _nothing_else(record):
             found.append(requests * length / energy)
     return found
+
+
+def _nothing_else(record: Record) -> bool:
+    """Whether the measured phase lasted as long as the requests that count, so that its energy is theirs."""
+    counted = record.observed.measured_seconds
+    phase = next((phase for phase in record.phases if phase.name == "measure"), None)
+    if counted is None or phase is None:
+        return False
+    return phase.end_seconds - phase.start_seconds <= counted * (1 + PHASE_TOLERANCE)
 
 
 def _common_setup(records: Sequence[Record]) -> Setup:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sparkpub.record.record import Machine, Origin, Record
+from sparkpub.record.record import Machine, Origin, Phase, Record
 from sparkpub.review.checks import Finding
 from sparkpub.review.leaderboard import (
     EFFICIENCY,
@@ -284,15 +284,28 @@ def test_a_section_shows_the_definition_of_memory_that_most_rows_have() -> None:
 
 def test_tokens_per_joule_are_those_of_the_measured_phase() -> None:
     energy = {"gpu_energy_joule": 2048.0, "startup_seconds": 20.0}
-    seen = {"requests": 64, "output_tokens_mean": 128.0}
-    whole = runs_of("m", [1.0, 1.0], metrics=energy, observed=seen)
+    seen = {"requests": 64, "output_tokens_mean": 128.0, "measured_seconds": 10.0}
+    phases = (Phase(name="measure", start_seconds=20.0, end_seconds=30.2),)
+    whole = runs_of("m", [1.0, 1.0], metrics=energy, observed=seen, phases=phases)
     # 64 requests of 128 tokens are 8,192 tokens; 8,192 / 2,048 J = 4 tok/J.
     assert tokens_per_joule(whole) == [4.0, 4.0]
     row = the_row(ranked(*whole))
     assert row.figures[EFFICIENCY.name].mean == 4.0
-    del energy["startup_seconds"]
-    assert tokens_per_joule(runs_of("m", [1.0], metrics=energy, observed=seen)) == []
-    assert tokens_per_joule(runs_of("m", [1.0], observed=seen)) == []
+    # A fifth more time than the requests took: a warm-up was measured with them.
+    longer = (Phase(name="measure", start_seconds=20.0, end_seconds=32.0),)
+    for other in ({"phases": longer}, {"phases": ()}):
+        assert not tokens_per_joule(
+            runs_of("m", [1.0], metrics=energy, observed=seen, **other)
+        )
+    unknown = {**seen, "measured_seconds": None}
+    for metrics, sight in (
+        (energy, unknown),
+        ({"gpu_energy_joule": 2048.0}, seen),
+        ({"startup_seconds": 20.0}, seen),
+    ):
+        assert not tokens_per_joule(
+            runs_of("m", [1.0], metrics=metrics, observed=sight, phases=phases)
+        )
     assert EFFICIENCY.name not in the_row(ranked(*runs_of("m", [1.0]))).figures
 
 

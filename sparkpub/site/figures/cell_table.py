@@ -45,7 +45,7 @@ def cell_table(
     labels: Sequence[str],
     runs: Runs,
 ) -> Table:
-    """A row per cell: n, mean with interval, spread, and the runs."""
+    """A row per cell: n, mean with interval, spread, and the runs; those in no figure stand in brackets."""
     mean = f"Mean ({metric.unit})" if metric.unit else "Mean"
     head = ("Cell", "n", mean, "95 % interval", "sd", "Median", "Runs")
     statistics = {(cell.model, cell.environment, cell.workload): cell for cell in cells}
@@ -63,12 +63,22 @@ def cell_table(
         body.append([label, *_statistics(metric, cell), links])
     if runs == "left out":
         return Table(head[:-1], [row[:-1] for row in body])
+    if not all(map(_counts, rows)):
+        head = (*head[:-1], "Runs (in brackets: left out)")
     return Table(head, body)
+
+
+def _counts(row: Row) -> bool:
+    """Whether a run is in the figures."""
+    return bool(row["state"] == "counted")
 
 
 def _entry(metric: Metric, row: Row, *, linked: bool) -> Entry:
     address = row["href"] if linked else ""
-    return Entry(metric.format(row[metric.name], unit=False), address)
+    words = metric.format(row[metric.name], unit=False)
+    if not _counts(row):
+        words = f"({words})"
+    return Entry(words, address)
 
 
 def _statistics(metric: Metric, cell: CellStatistic | None) -> list[str]:

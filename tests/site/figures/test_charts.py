@@ -26,6 +26,7 @@ from sparkpub.site.drawing.converter import VEGA_LITE, converter
 from sparkpub.site.figures import (
     bars,
     box,
+    cell_table,
     coverage,
     explore,
     forest,
@@ -41,7 +42,7 @@ from sparkpub.site.figures import (
     sweep,
     telemetry,
 )
-from sparkpub.site.figures.figure import Figure, Table
+from sparkpub.site.figures.figure import Entry, Figure, Table
 from sparkpub.site.figures.forest import Group
 from sparkpub.site.figures.kind import Kind, Offer
 from sparkpub.site.figures.library import Library
@@ -352,6 +353,25 @@ def test_runs_stand_in_per_cent_of_the_mean_of_the_counted_runs_of_the_baseline(
     expected = [float(zero) + step * 100 * (value / 71.5 - 1) for value in (71, 72, 73)]
     assert circles == pytest.approx(expected, abs=1)
     assert float(square[1]) == pytest.approx(float(ten), abs=1)
+
+
+def test_runs_that_are_left_out_stand_in_brackets() -> None:
+    runs = [
+        {
+            "cell": "m",
+            "model": "m",
+            "environment": "native",
+            "workload": "w",
+            "state": state,
+            PEAK.name: value,
+        }
+        for state, value in (("counted", 70.0), ("excluded", 72.5))
+    ]
+    table = cell_table.cell_table(PEAK, [], runs, ["m"], "listed")
+    assert table.head[-1] == "Runs (in brackets: left out)"
+    assert table.rows[0][-1] == [Entry("70.00"), Entry("(72.50)")]
+    counted = cell_table.cell_table(PEAK, [], runs[:1], ["m"], "listed")
+    assert counted.head[-1] == "Runs"
 
 
 def test_a_run_that_is_left_out_is_in_no_row_of_the_table() -> None:
