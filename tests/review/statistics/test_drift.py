@@ -90,6 +90,13 @@ def test_what_is_too_short_or_long_to_tell_is_left_to_the_test() -> None:
     assert drift.is_far_from_a_trend([1.0, 2.0] * 500)
 
 
+def test_three_runs_have_a_trend_and_a_fall_is_as_good_as_a_rise() -> None:
+    rising, falling = trend([1.0, 2.0, 3.0]), trend([4.0, 3.0, 2.0, 1.0])
+    assert (rising.slope, falling.slope) == (1, -1)
+    assert rising.spearman_p == pytest.approx(2 / math.factorial(3))
+    assert falling.spearman_p == pytest.approx(2 / math.factorial(4))
+
+
 def test_no_spread_has_no_trend_and_too_few_runs_say_nothing() -> None:
     constant, pair = trend([60.0] * 8), trend([1.0, 2.0])
     assert (constant.slope, constant.p_value, constant.spearman, constant.lag1) == (
@@ -196,6 +203,42 @@ def test_dependent_runs_widen_the_variance_as_in_pymannkendall(
         (p_value, inflation), rel=0.02
     )
     assert found.slope == pytest.approx(slope, rel=1e-12)
+
+
+def by_definition(values: list[float]) -> float:
+    """Hamed and Rao's factor, sum by sum (1998, equations 8 and 9), with the 5 % limits of their section 4."""
+    n = len(values)
+    slope = stats.theilslopes(values).slope
+    around = [round(value - slope * place, 9) for place, value in enumerate(values)]
+    ranks = stats.rankdata(around)
+    apart = ranks - ranks.mean()
+    total = 0.0
+    for lag in range(1, n):
+        products = [apart[place] * apart[place + lag] for place in range(n - lag)]
+        correlation = sum(products) / sum(apart**2)
+        if abs(correlation) > stats.norm.ppf(0.975) / math.sqrt(n):
+            total += (n - lag) * (n - lag - 1) * (n - lag - 2) * correlation
+    return 1 + 2 / (n * (n - 1) * (n - 2)) * total
+
+
+@pytest.mark.parametrize(("seed", "n"), [(0, 31), (3, 25), (5, 40)])
+def test_the_factor_on_the_variance_is_that_of_its_definition(
+    seed: int, n: int
+) -> None:
+    values = dependent(seed, n)
+    assert trend(values).inflation == pytest.approx(max(1.0, by_definition(values)))
+
+
+@pytest.mark.parametrize("unit", [1e-7, 1e7])
+def test_a_trend_does_not_hang_on_the_unit(unit: float) -> None:
+    plain, scaled = (
+        trend(dependent(0)),
+        trend([unit * value for value in dependent(0)]),
+    )
+    assert plain.inflation is not None
+    assert plain.inflation > 1.5
+    assert scaled.inflation == pytest.approx(plain.inflation)
+    assert scaled.p_value == pytest.approx(plain.p_value)
 
 
 @pytest.mark.parametrize("seed", [1, 4])
@@ -335,6 +378,36 @@ def test_lines_are_scipys() -> None:
         (expected.slope, expected.intercept)
     )
     assert found.r_squared == pytest.approx(expected.rvalue**2)
+
+
+def test_a_change_that_no_random_order_equals_has_the_smallest_p() -> None:
+    """None of 9,999 random orders of 20 low and 20 high values is as clear (1 in 10¹¹ is): p = 1 / 10,000."""
+    found = change_point([float(place) for place in (*range(20), *range(50, 70))])
+    assert found is not None
+    assert (found.before, found.p_value) == (20, 1 / 10_000)
+
+
+def test_a_long_sample_has_the_slope_of_a_thousand_of_its_values() -> None:
+    """Theil and Sen's slope of 1,000 evenly spaced places, and of every place up to 1,000 values."""
+    values = np.random.default_rng(4).normal(0, 1, 1501) + 1e-3 * np.arange(1501)
+    places = np.round(np.linspace(0, 1500, 1000)).astype(int)
+    expected = stats.theilslopes(values[places], places).slope
+    assert trend(list(values)).slope == pytest.approx(expected, rel=1e-12)
+    assert expected != pytest.approx(stats.theilslopes(values).slope, rel=1e-6)
+    shorter = values[:1000]
+    slope = stats.theilslopes(shorter).slope
+    assert trend(list(shorter)).slope == pytest.approx(slope, rel=1e-12)
+
+
+@pytest.mark.parametrize("blocks", [8, 9])
+def test_up_to_eight_blocks_the_p_is_exact(blocks: int) -> None:
+    """Blocks of three that begin with their maximum: 2 of 3⁸ first ranks are as far out; nine have the normal limit,
+    in which each block adds a variance of (1 + 0 + 1) / 3."""
+    found = first_runs([[9.0, 1.0, 2.0]] * blocks)
+    expected = 2 / 3**8
+    if blocks == 9:
+        expected = 2 * stats.norm.sf(9 / math.sqrt(9 * 2 / 3))
+    assert found.p_value == pytest.approx(expected)
 
 
 def test_beyond_eight_blocks_the_sum_has_its_normal_limit() -> None:

@@ -79,6 +79,7 @@ def test_the_paired_tests_are_scipys_and_statsmodels(seed: int) -> None:
         ttost_paired(b, a, -0.8, 0.8)[0], rel=1e-9
     )
     assert found.df == 9
+    assert (found.df_baseline, found.df_candidate) == (9, 9)
     assert found.error == pytest.approx(stats.sem(b - a))
 
 
@@ -289,6 +290,49 @@ def test_the_runs_required_are_the_fewest_that_reach_the_power(
     assert needed > 4
     assert power_with(found, margin, 8, needed) >= 0.8
     assert power_with(found, margin, 8, needed - 1) < 0.8
+
+
+def fewest(found: TwoMeans, margin: float, n: int) -> int:
+    """The fewest runs from four on that reach a power of 0.8, by trying every number.
+
+    What n runs are worth grows in proportion to their number; one degree of freedom goes for each mean.
+    """
+    means = 1 if found.paired else 2
+    for runs in range(4, 3000):
+        error = float(found.error) * math.sqrt(n / runs)
+        df = (float(found.df) + means) * runs / n - means
+        if df > 0 and equivalence_power(margin / error, df) >= 0.8:
+            return runs
+    raise AssertionError("no number of runs is enough")
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_the_search_finds_what_trying_every_number_finds(paired: bool) -> None:
+    flat, a = np.full(8, 100.0), standard(6.0)
+    found = of_rounds(flat, a, FINE) if paired else of_independent(a, a, FINE)
+    for margin in np.arange(3.0, 18.0, 0.1):
+        expected = fewest(found, margin, 8)
+        assert found.runs_for_equivalence(margin, 8, 0.8) == expected
+
+
+def test_the_search_goes_on_where_runs_are_worth_little() -> None:
+    """Differences in a wave: twelve rounds are worth three or four, and more are needed than a normal would say."""
+    flat, wave = np.full(12, 100.0), np.sin(np.arange(12) / 2)
+    found = of_rounds(flat, flat + wave, FINE)
+    assert float(found.df) < 4
+    for margin in np.arange(0.8, 6.0, 0.05):
+        expected = fewest(found, margin, 12)
+        assert found.runs_for_equivalence(margin, 12, 0.8) == expected
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+def test_the_runs_required_do_not_hang_on_the_unit(unit: float) -> None:
+    """Spread, rounding and margin in another unit: the same question."""
+    a = standard(6.0)
+    plain = of_independent(a, a, 2.0).runs_for_equivalence(7.0, 8, 0.8)
+    scaled = of_independent(unit * a, unit * a, unit * 2.0)
+    assert plain is not None
+    assert scaled.runs_for_equivalence(unit * 7.0, 8, 0.8) == plain
 
 
 def test_more_runs_reduce_the_spread_and_leave_the_rounding() -> None:
