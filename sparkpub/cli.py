@@ -519,18 +519,29 @@ def _reviewed(data: Path, sources: Path | None, deep: bool) -> "Review":
 @_DIR
 @_JSON
 @click.option(
+    "--sources",
+    type=_PRESENT,
+    default=None,
+    help="Judge the claims in this folder on both sides. [default: site_src, for the default DIR]",
+)
+@click.option(
     "--markdown", is_flag=True, help="Print Markdown, for the summary of a workflow."
 )
-def changes(base: Path, data: Path, as_json: bool, markdown: bool) -> None:
+def changes(
+    base: Path, data: Path, as_json: bool, sources: Path | None, markdown: bool
+) -> None:
     """Show what DIR changes against another data folder.
 
-    BASE is that other folder. The runs, coverage, findings, cells and verdicts are compared.
+    BASE is that other folder. The runs, coverage, findings, cells, verdicts and claims are compared.
 
     Example: sparkpub changes ../main/data/comprehensive
     """
     from sparkpub.review import against_base
 
-    found = against_base.changes(base, data)
+    if sources is None and data == DEFAULT_DATA and _SITE.is_dir():
+        sources = _SITE
+    claims = None if sources is None else sources / "claims.yaml"
+    found = against_base.changes(base, data, claims)
     told = against_base.as_markdown if markdown else against_base.as_text
     _print(as_json, found.document, partial(told, found))
 

@@ -13,11 +13,12 @@ from typing import Any, Literal, TypeVar
 
 from sparkpub.plan import coverage
 from sparkpub.record import outside
-from sparkpub.record.errors import CollectError
+from sparkpub.record.errors import ClaimError, CollectError
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.store import campaign_folders
 from sparkpub.record.text import counted
 from sparkpub.review.checks import Finding, Review, review
+from sparkpub.review.claims import ledger
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.rows import ComparisonRow
 from sparkpub.review.summary import CellStatistic, Statistics, statistics
@@ -79,6 +80,16 @@ class VerdictChange:
 
 
 @dataclass(frozen=True)
+class ClaimChange:
+    """One claim whose verdict is not the same on both sides; None where a side lacks what it names."""
+
+    claim: str
+    says: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True)
 class CampaignChange:
     """One campaign with a file that is not the same on both sides. Runs are named by id.
 
@@ -106,6 +117,7 @@ class Changes:
     gone: tuple[Finding, ...]
     cells: tuple[CellChange, ...]
     verdicts: tuple[VerdictChange, ...]
+    claims: tuple[ClaimChange, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """As `sparkpub changes --json` prints it."""
@@ -117,6 +129,7 @@ class Changes:
             },
             "cells": [asdict(item) for item in self.cells],
             "verdicts": [asdict(item) for item in self.verdicts],
+            "claims": [asdict(item) for item in self.claims],
         }
 
 
@@ -128,16 +141,18 @@ class _Side:
     """The campaigns of one side that are not the same on the other, with what they show."""
 
     folder: Path
+    whole: Dataset
     dataset: Dataset
     review: Review
     figures: Statistics
 
 
-def changes(base: Path, data: Path) -> Changes:
-    """What is different in the data folder `data` from the data folder `base`.
+def changes(base: Path, data: Path, claims: Path | None = None) -> Changes:
+    """What is different in the data folder `data` from the data folder `base`; with a file of `claims`, also which of
+    them get another verdict.
 
-    Damaged records are findings. Raises UsageError where a folder is missing, and MatrixError for a campaign whose
-    matrix cannot be read.
+    Damaged records are findings. Raises UsageError where a folder is missing, MatrixError for a campaign whose matrix
+    cannot be read, and ClaimError for mistakes in the file of claims.
     """
     names = _differing(base, data)
     before, after = _side(base, names), _side(data, names)
@@ -150,6 +165,7 @@ def changes(base: Path, data: Path) -> Changes:
         verdicts=tuple(
             _verdicts(before.figures.comparisons, after.figures.comparisons)
         ),
+        claims=() if claims is None else tuple(_claims(claims, names, before, after)),
     )
 
 
@@ -175,7 +191,8 @@ def _side(folder: Path, names: Sequence[str]) -> _Side:
     campaigns = {name: data for name, data in whole.campaigns.items() if name in names}
     dataset = Dataset(folder, campaigns, whole.skipped)
     found = review(dataset)
-    return _Side(folder, dataset, found, statistics(dataset, found.frames))
+    figures = statistics(dataset, found.frames)
+    return _Side(folder, whole, dataset, found, figures)
 
 
 def _campaign(name: str, before: _Side, after: _Side) -> CampaignChange:
@@ -334,6 +351,34 @@ def _word(row: ComparisonRow | None) -> str | None:
     return None if row is None else row.verdict
 
 
+def _claims(
+    file: Path, names: Sequence[str], before: _Side, after: _Side
+) -> Iterator[ClaimChange]:
+    """The claims about a campaign that differs, as far as their verdict differs too. Both sides are asked the same."""
+    asked = [
+        claim
+        for claim in ledger.read(file)
+        if not {claim.campaign, *claim.repeated_in}.isdisjoint(names)
+    ]
+    if not asked:
+        return
+    # A claim may rest on further campaigns, which are the same on both sides.
+    reviews = review(before.whole), review(after.whole)
+    for claim in asked:
+        old, new = (_judged(claim, found) for found in reviews)
+        if old != new:
+            yield ClaimChange(claim.id, claim.sentence, old, new)
+
+
+def _judged(claim: ledger.Claim, found: Review) -> str | None:
+    """The verdict of a claim; None where the data lack what it names."""
+    try:
+        (verdict,) = ledger.judge([claim], found)
+    except ClaimError:
+        return None
+    return verdict.verdict
+
+
 Item = TypeVar("Item")
 
 
@@ -371,6 +416,8 @@ def as_text(found: Changes) -> Iterator[str]:
         yield f"{_cell_name(cell)} {cell.metric}: {_shift(cell)}"
     for row in found.verdicts:
         yield f"{_comparison_name(row)} {row.metric}: {_turn(row)}"
+    for claim in found.claims:
+        yield f"claim {claim.claim}: {_judgement(claim)}"
 
 
 def as_markdown(found: Changes) -> Iterator[str]:
@@ -405,6 +452,11 @@ def as_markdown(found: Changes) -> Iterator[str]:
         "Verdicts (primary metrics)",
         ["Comparison", "Metric", "Verdict"],
         [[_comparison_name(row), row.metric, _turn(row)] for row in verdicts],
+    )
+    yield from _titled(
+        "Claims",
+        ["Claim", "Verdict"],
+        [[claim.says, _judgement(claim)] for claim in found.claims],
     )
 
 
@@ -477,6 +529,10 @@ def _mean(figure: Figure | None, metric: Metric) -> str:
 
 def _turn(row: VerdictChange) -> str:
     return f"{row.before or 'not compared'} → {row.after or 'not compared'}"
+
+
+def _judgement(claim: ClaimChange) -> str:
+    return f"{claim.before or 'no such data'} → {claim.after or 'no such data'}"
 
 
 def _titled(

@@ -18,6 +18,7 @@ from sparkpub.review.against_base import (
     MOST_ROWS,
     CampaignCounts,
     CellChange,
+    ClaimChange,
     Figure,
     VerdictChange,
     as_markdown,
@@ -209,6 +210,57 @@ def test_coverage_is_that_of_the_matrix(tmp_path: Path) -> None:
     )
     assert "3 runs\\, 3 counted \\(2 added\\)" in row
     assert "3 of 5 planned runs" in row
+
+
+CLAIMS = """\
+- id: slower
+  says: The container is slower.
+  source: {document: d}
+  about: data
+  campaign: c
+  metric: output_throughput_tok_s
+  compare: container / native
+  expect: {direction: lower}
+  recorded: supported
+- id: elsewhere
+  says: Another campaign has {number} runs.
+  source: {document: d}
+  about: data
+  campaign: other
+  expect: {holds: "runs = 6"}
+  recorded: supported
+- id: vm
+  says: All virtual machines have {number} runs.
+  source: {document: d}
+  about: data
+  campaign: c
+  environments: [vm]
+  expect: {holds: "runs = 1"}
+  recorded: supported
+"""
+
+
+def test_claims_are_judged_on_both_sides(base: Path, head: Path) -> None:
+    for folder in (base, head):
+        a_folder(folder, {"native": NATIVE}, "other")
+    for iteration in (3, 4, 5, 6):
+        record_of(head / "c", "container", iteration).unlink()
+    claims = head.parent / "claims.yaml"
+    claims.write_text(CLAIMS)
+    found = changes(base, head, claims)
+    assert found.claims == (
+        ClaimChange("slower", "The container is slower.", "supported", "undecided"),
+    )
+    assert "claim slower: supported → undecided" in list(as_text(found))
+    assert "| The container is slower\\. | supported → undecided |" in list(
+        as_markdown(found)
+    )
+    # An environment that only one side has.
+    third = head.parent / "third"
+    a_folder(third, {**VALUES, "vm": [1.0]})
+    by_name = {item.claim: item for item in changes(base, third, claims).claims}
+    assert (by_name["vm"].before, by_name["vm"].after) == (None, "supported")
+    assert "slower" not in by_name
 
 
 def test_a_file_that_is_no_record_is_a_change_too(base: Path, head: Path) -> None:
