@@ -41,6 +41,13 @@ _SOURCES = click.option(
     show_default=True,
     help="Folder of pages, claims.yaml and facts.yaml.",
 )
+_ON = click.option(
+    "--on",
+    "address",
+    metavar="ADDRESS",
+    default=None,
+    help="Use the machines of a Ray cluster: HOST:PORT, or auto on one of its machines.",
+)
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 
 
@@ -212,9 +219,16 @@ def init(
     is_flag=True,
     help="Run each cell of the matrix once, without gates. Nothing is kept.",
 )
+@_ON
 @_JSON
-def doctor(matrix_file: Path | None, data: Path, smoke: bool, as_json: bool) -> None:
-    """Show what this machine can measure and what is missing.
+def doctor(
+    matrix_file: Path | None,
+    data: Path,
+    smoke: bool,
+    address: str | None,
+    as_json: bool,
+) -> None:
+    """Show what this machine, or each machine of a cluster, can measure and what is missing.
 
     Example: sparkpub doctor matrix/demo.yaml --smoke
     """
@@ -224,9 +238,22 @@ def doctor(matrix_file: Path | None, data: Path, smoke: bool, as_json: bool) -> 
     if smoke and matrix_file is None:
         raise click.UsageError("--smoke needs a MATRIX")
     declared = None if matrix_file is None else matrix.read(matrix_file)
+    if address is not None:
+        if smoke:
+            raise click.UsageError("--smoke runs on this machine, and --on asks others")
+        _doctor_on(declared, address, as_json)
+        return
     found = physician.examine(declared, data, smoke=smoke)
     _print(as_json, partial(physician.document, found), partial(physician.lines, found))
     sys.exit(1 if any(item.state == "missing" for item in found) else 0)
+
+
+def _doctor_on(declared: Any, address: str, as_json: bool) -> None:
+    from sparkpub.collect.fleet import doctor as physician
+
+    found = physician.examine(declared, address)
+    _print(as_json, partial(physician.document, found), partial(physician.lines, found))
+    sys.exit(1 if physician.fails(found) else 0)
 
 
 @cli.command()
@@ -271,21 +298,22 @@ def plan(matrix_file: Path, data: Path, as_json: bool) -> None:
 )
 @click.option("--no-commit", is_flag=True, help="Do not commit the records to git.")
 @click.option("--push", is_flag=True, help="Push each commit to the branch's upstream.")
+@_ON
 @_JSON
 def collect(
     matrix_file: Path,
     data: Path,
     only: tuple[str, ...],
-    max_runs: int | None,
-    retry_failed: bool,
-    no_commit: bool,
-    push: bool,
+    address: str | None,
     as_json: bool,
+    no_commit: bool,
+    **how: Any,
 ) -> None:
     """Run the benchmarks of a matrix that are not done yet.
 
     You can interrupt it and start it again. Press Ctrl-C once to stop after the current run, twice to stop at once;
-    the run is then recorded as interrupted. The exit status is 1 if a planned run has no successful record.
+    the run is then recorded as interrupted. The exit status is 1 if a planned run has no successful record.run.
+    With --on the runs are measured on the machines of a Ray cluster and recorded here.
 
     Example: sparkpub collect matrix/demo.yaml --data local --only environment=native
     """
@@ -293,19 +321,17 @@ def collect(
     from sparkpub.collect.choice import Choice, axes
     from sparkpub.plan import matrix
 
-    if push and no_commit:
+    if how["push"] and no_commit:
         raise click.UsageError("--push and --no-commit cannot be combined")
     declared = matrix.read(matrix_file)
-    choice = Choice(
-        data,
-        axes(only, declared),
-        max_runs,
-        commit=not no_commit,
-        push=push,
-        retry_failed=retry_failed,
-    )
+    choice = Choice(data, axes(only, declared), commit=not no_commit, **how)
     say = partial(click.echo, err=True) if as_json else None
-    outcome = session.collect(declared, choice, say)
+    if address is None:
+        outcome = session.collect(declared, choice, say)
+    else:
+        from sparkpub.collect.fleet import session as fleet
+
+        outcome = fleet.collect(declared, choice, address, say)
     # For people the last line of the progress has said it.
     _print(as_json, partial(asdict, outcome), list)
     sys.exit(outcome.exit_code)

@@ -80,6 +80,10 @@ def _node() -> str | None:
     )
 
 
+def _ray() -> str | None:
+    return None if importlib.util.find_spec("ray") else "Ray is not installed"
+
+
 NEEDS: dict[str, Callable[[], str | None]] = {
     "docker": _docker,
     "browser": _browser,
@@ -87,6 +91,7 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "gpu": _gpu,
     "torch": _torch,
     "node": _node,
+    "ray": _ray,
 }
 
 

@@ -66,8 +66,13 @@ class Job:
     @property
     def label(self) -> str:
         """For people."""
-        kind = " repeat" if self.repeat_of else ""
-        return f"{self.run.model}/{self.run.environment}/{self.run.workload} {self.run.iteration}{kind}"
+        return label(self.run, self.repeat_of)
+
+
+def label(run: PlannedRun, repeat_of: str | None) -> str:
+    """A run, or a repeat of one, for people."""
+    kind = " repeat" if repeat_of else ""
+    return f"{'/'.join(run.cell)} {run.iteration}{kind}"
 
 
 def prepare(

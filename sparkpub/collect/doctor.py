@@ -11,12 +11,13 @@ from typing import Any, Literal
 
 from sparkpub.collect import lock, watch
 from sparkpub.collect.bench import obstacles, unprepared
+from sparkpub.collect.books import known_records
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.environments.chroot import may_mount
 from sparkpub.collect.environments.docker import described
 from sparkpub.collect.git import GitError, Repository
 from sparkpub.collect.machine import cgroup, controls, inventory, nvml, proc
-from sparkpub.collect.session import collect, known_records
+from sparkpub.collect.session import collect
 from sparkpub.plan.matrix import Gates, Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.record.errors import CollectError
@@ -46,11 +47,22 @@ def examine(
     matrix: Matrix | None, data: Path, *, smoke: bool = False
 ) -> list[Diagnosis]:
     """Everything about the machine, and with a matrix about its cells; `smoke` runs each of them once."""
-    found = [*_gpu(), *_machine(data), *_engines(), *_rights(), *_git(data)]
+    found = [*measuring(matrix, data), *_git(data)]
     if matrix is not None:
-        found += _matrix(matrix, data)
+        done = len(known_records(data / matrix.campaign))
+        planned = len(plan(matrix))
+        detail = f"{planned} runs planned, {done} recorded"
+        found.append(Diagnosis("matrix", "ok", detail))
         if smoke and not any(item.state == "missing" for item in found):
             found += _smoke(matrix)
+    return found
+
+
+def measuring(matrix: Matrix | None, data: Path) -> list[Diagnosis]:
+    """What can be measured here, and with a matrix which of its environments and workloads."""
+    found = [*_gpu(), *_machine(data), *_engines(), *_rights()]
+    if matrix is not None:
+        found += _matrix(matrix)
     return found
 
 
@@ -220,7 +232,7 @@ def _git(data: Path) -> Iterator[Diagnosis]:
     yield Diagnosis("git", "ok", f"runs are committed; {target}")
 
 
-def _matrix(matrix: Matrix, data: Path) -> Iterator[Diagnosis]:
+def _matrix(matrix: Matrix) -> Iterator[Diagnosis]:
     runs = plan(matrix)
     standing = obstacles(matrix, runs)
     for name, item in standing:
@@ -230,8 +242,6 @@ def _matrix(matrix: Matrix, data: Path) -> Iterator[Diagnosis]:
             yield Diagnosis(f"environment {name}", "ok", "ready")
     for line in unprepared(matrix, runs):
         yield Diagnosis("workload", "missing", line)
-    done = len(known_records(data / matrix.campaign))
-    yield Diagnosis("matrix", "ok", f"{len(runs)} runs planned, {done} recorded")
 
 
 def _smoke(matrix: Matrix) -> Iterator[Diagnosis]:

@@ -5,6 +5,7 @@ it belongs to somebody else, and must never turn into a soft lock, which outlive
 """
 
 import fcntl
+import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -52,6 +53,28 @@ def locked(campaign: str, folder: Path) -> Iterator[None]:
         yield
     finally:
         os.ftruncate(handle, 0)
+        os.close(handle)
+
+
+@contextmanager
+def folder_locked(folder: Path) -> Iterator[None]:
+    """Held while a campaign's folder is written to: by a collector on this machine, or by one that has several machines
+    measure and does not measure itself."""
+    name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
+    path = place().with_name(f"sparkpub-folder-{name}.lock")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = _open(path)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise CollectError(
+            "another collector writes to this campaign",
+            where=str(folder),
+            remedy="wait for it, or stop it with Ctrl-C",
+        ) from None
+    else:
+        yield
+    finally:
         os.close(handle)
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from sparkpub.collect.books import known_records
 from sparkpub.collect.declaring import refuse_another_campaign
 from sparkpub.collect.progress import current, duration
 from sparkpub.collect.public import public
-from sparkpub.collect.session import known_records
 from sparkpub.plan import coverage
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun

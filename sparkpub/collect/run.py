@@ -100,6 +100,8 @@ def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
         now = datetime.now(UTC)
         started = Moment.at(now)
         stem = f"{run.environment}_{run.model}_{run.workload}_iter{run.iteration:02d}_{started.compact}"
+        if run.machine is not None:
+            stem += f"_{run.machine[:8]}"  # others measure the same within the second
         if not (bench.folder / f"{stem}.json").exists():
             break
         time.sleep(

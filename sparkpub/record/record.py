@@ -456,7 +456,11 @@ class Record(Strict):
 
     @property
     def stem(self) -> str:
-        """The record's file name without suffix: an address, never parsed back."""
+        """The record's file name without suffix: an address, never parsed back. It is the run's id without the
+        campaign, where the id begins with that."""
+        stem = self.run_id.removeprefix(f"{self.campaign}-")
+        if stem != self.run_id:
+            return stem
         return f"{self.environment}_{self.model}_{self.workload}_iter{self.iteration:02d}_{self.started.compact}"
 
     def value(self, metric: str) -> float | None:

@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from sparkpub.collect.books import Outcome
 from sparkpub.collect.choice import Choice
-from sparkpub.collect.session import Outcome, collect
+from sparkpub.collect.session import collect
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.record import Record

@@ -26,6 +26,7 @@ from sparkpub.collect.environments.base import (
     through_binds,
 )
 from sparkpub.collect.machine import processes
+from sparkpub.collect.machine.nvml import VISIBLE
 from sparkpub.collect.machine.processes import end
 from sparkpub.collect.machine.tree import ProcessTree
 from sparkpub.plan.environments import DockerOptions, Place
@@ -314,6 +315,10 @@ def _device_requests(options: DockerOptions) -> list[Any]:
         requests.append(
             DeviceRequest(device_ids=list(options.gpus), capabilities=[["gpu"]])
         )
+    elif options.gpus == "all" and os.environ.get(VISIBLE):
+        # The collector was given some of the machine's GPUs, and measures no other.
+        visible = os.environ[VISIBLE].split(",")
+        requests.append(DeviceRequest(device_ids=visible, capabilities=[["gpu"]]))
     elif options.gpus is not None:
         count = -1 if options.gpus == "all" else options.gpus
         requests.append(DeviceRequest(count=count, capabilities=[["gpu"]]))

@@ -18,6 +18,10 @@ from sparkpub.record.record import Gate, Gpu, Machine
 
 Converted = TypeVar("Converted")
 
+NAME_VARIABLE = "SPARKPUB_MACHINE"
+"""A name that tells machines apart which have the same `/etc/machine-id`, as clones of one disk and containers do. It
+goes into the machine's id and nowhere else."""
+
 
 def facts(gpus: Gpus | None, controlled: Sequence[Gate] = ()) -> Machine:
     """Everything the machine says about itself, null where it says nothing; `controlled` is what was set on it."""
@@ -25,7 +29,11 @@ def facts(gpus: Gpus | None, controlled: Sequence[Gate] = ()) -> Machine:
     driver = None if gpus is None else gpus.nvml
     cuda = None if driver is None else _asked(driver, "nvmlSystemGetCudaDriverVersion")
     return Machine(
-        id=_hidden(_first_line("/etc/machine-id"), *(card.id or "" for card in cards)),
+        id=_hidden(
+            _first_line("/etc/machine-id"),
+            os.environ.get(NAME_VARIABLE),
+            *(card.id or "" for card in cards),
+        ),
         kind=_kind(cards),
         arch=platform.machine() or None,
         os=_os_release(),

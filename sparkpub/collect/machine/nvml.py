@@ -6,12 +6,16 @@ On unified memory (DGX Spark) `nvmlDeviceGetMemoryInfo` is not supported: that i
 import functools
 import importlib
 import operator
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from statistics import fmean
 from typing import Any
 
 from sparkpub.record.metrics import GIB
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+"""What restricts a process, and a node of a cluster, to some GPUs of a machine."""
 
 
 def library() -> Any:
@@ -20,7 +24,8 @@ def library() -> Any:
 
 
 class Gpus:
-    """The GPUs of a run. Raises `NoGpuError` where there are none."""
+    """The GPUs of a run: those of these indices, else those that CUDA shows to this process. Raises `NoGpuError` where
+    there are none."""
 
     def __init__(self, indices: Sequence[int] | None = None) -> None:
         try:
@@ -30,16 +35,49 @@ class Gpus:
             raise NoGpuError(
                 f"no NVIDIA GPU can be read: {error or type(error).__name__}"
             ) from None
-        count = self.nvml.nvmlDeviceGetCount()
-        chosen = (
-            range(count)
-            if indices is None
-            else [index for index in indices if index < count]
-        )
-        self.handles = [self.nvml.nvmlDeviceGetHandleByIndex(index) for index in chosen]
+        listed = [
+            self.nvml.nvmlDeviceGetHandleByIndex(index)
+            for index in range(self.nvml.nvmlDeviceGetCount())
+        ]
         self.reasons: dict[str, str] = {}
-        if not self.handles:
+        if not listed:
             raise NoGpuError("NVML lists no GPU")
+        if indices is None:
+            self.handles = self._visible(listed)
+        else:
+            self.handles = [listed[index] for index in indices if index < len(listed)]
+        if not self.handles:
+            raise NoGpuError(f"{VISIBLE} names no GPU that NVML lists")
+
+    def _visible(self, listed: Sequence[Any]) -> list[Any]:
+        """The GPUs that CUDA shows to this process and to what it starts. NVML shows all of them to everybody.
+
+        `CUDA_VISIBLE_DEVICES` names them by index or by the beginning of a UUID; the first name that fits none ends
+        the list, as in CUDA. A part of a GPU (MIG) stands for itself in CUDA and has no sensors of its own: then all
+        GPUs are read.
+        """
+        named = os.environ.get(VISIBLE)
+        if named is None or "MIG-" in named:
+            return list(listed)
+        visible = []
+        for name in named.split(","):
+            handle = self._named(name.strip(), listed)
+            if handle is None:
+                break
+            visible.append(handle)
+        return visible
+
+    def _named(self, name: str, listed: Sequence[Any]) -> Any:
+        """The GPU of an index or a UUID; None where there is none."""
+        if name.isdecimal():
+            return listed[int(name)] if int(name) < len(listed) else None
+        if not name.startswith("GPU-"):
+            return None
+        for handle in listed:
+            uuid = self.nvml.nvmlDeviceGetUUID(handle)
+            if str(uuid).startswith(name):
+                return handle
+        return None
 
     def each(self, column: str, read: Callable[[Any], Any]) -> list[Any]:
         """One value per GPU; empty, with the reason kept, where the sensor gives nothing."""

@@ -83,6 +83,19 @@ def test_gpus_by_number_by_name_and_by_cdi(tmp_path: Path) -> None:
     assert found["devices"] == ["/dev/nvidia0"]
 
 
+def test_all_gpus_are_those_that_the_collector_itself_may_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    (every,) = arguments(tmp_path, gpus="all")["device_requests"]
+    assert every["Count"] == -1
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,GPU-3")
+    (visible,) = arguments(tmp_path, gpus="all")["device_requests"]
+    assert visible["DeviceIDs"] == ["1", "GPU-3"]
+    (by_number,) = arguments(tmp_path, gpus=2)["device_requests"]
+    assert by_number["Count"] == 2
+
+
 def test_network_modes_and_named_networks(tmp_path: Path) -> None:
     assert arguments(tmp_path, network="host")["network_mode"] == "host"
     assert arguments(tmp_path, network="lab")["network"] == "lab"

@@ -1,0 +1,239 @@
+"""What is known of a campaign while it is collected: its records, what is left to do, and what each run came to.
+
+Only who keeps the books writes to the campaign's folder and commits, wherever the runs are measured.
+"""
+
+import statistics
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from sparkpub.collect.cells import headline, look, outliers
+from sparkpub.collect.choice import Choice
+from sparkpub.collect.git import Committer
+from sparkpub.collect.progress import Progress, duration
+from sparkpub.collect.station import Order
+from sparkpub.plan import coverage
+from sparkpub.plan.matrix import Matrix
+from sparkpub.plan.plan import PlannedRun
+from sparkpub.plan.workloads import reading
+from sparkpub.record import store
+from sparkpub.record.record import Record
+from sparkpub.record.store import Stored
+
+_LAST_BYTES, _LAST_CHARACTERS = 1 << 14, 200
+"""How much of a log is looked at for its last line, and how much of that line is said."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a collection came to. `left` counts chosen runs that are still to do, `lacking` those that have no good
+    record: these, and those whose retries are used up."""
+
+    measured: int
+    failed: int
+    left: int
+    stopped: str | None
+    lacking: int = 0
+
+    @property
+    def exit_code(self) -> int:
+        """1 while a chosen run has no good record, and where something was interrupted or skipped."""
+        return 1 if self.lacking or self.stopped else 0
+
+    @property
+    def summary(self) -> str:
+        """One line for people."""
+        text = f"{self.measured} runs measured, {self.failed} failed, {self.left} to do"
+        given_up = self.lacking - self.left
+        if given_up:
+            text += f", {given_up} given up after their retries (try again with --retry-failed)"
+        if self.stopped:
+            text += f"; {self.stopped}"
+        return text
+
+
+def known_records(folder: Path) -> list[Record]:
+    """Records of a campaign's folder, which need not exist yet."""
+    if not folder.is_dir():
+        return []
+    return [stored.record for stored in store.read_folder(folder)]
+
+
+def missing(
+    shown: Matrix, records: Sequence[Record], runs: Sequence[PlannedRun]
+) -> list[PlannedRun]:
+    """Those of the runs that are still to do."""
+    found = states(shown, records, runs)
+    return [run for run in runs if found[run] in ("missing", "retry")]
+
+
+def states(
+    shown: Matrix, records: Sequence[Record], runs: Sequence[PlannedRun]
+) -> Mapping[PlannedRun, coverage.State]:
+    """The state of every run of the plan that these runs are of."""
+    machines = sorted({run.machine for run in runs if run.machine is not None})
+    return coverage.states(shown, records, machines=machines)
+
+
+def failed_before(
+    shown: Matrix, records: Sequence[Record], runs: Sequence[PlannedRun]
+) -> frozenset[str]:
+    """Ids of the records whose failures used up the retries of these runs."""
+    found = states(shown, records, runs)
+    given_up = [run for run in runs if found[run] == "failed"]
+    return frozenset(
+        record.run_id
+        for record in records
+        if any(attempted(record, run) for run in given_up)
+    )
+
+
+def without(records: Sequence[Record], ids: Collection[str]) -> list[Record]:
+    """The records with other ids."""
+    return [record for record in records if record.run_id not in ids]
+
+
+def attempted(record: Record, run: PlannedRun) -> bool:
+    """Whether a record is of a planned run, or of a repeat of it."""
+    here = run.machine is None or record.machine.id == run.machine
+    return here and (*record.cell, record.iteration) == run.slot
+
+
+@dataclass
+class Books:
+    """The state of one collection."""
+
+    shown: Matrix
+    """The matrix as records and campaign.json show it."""
+    folder: Path
+    choice: Choice
+    records: list[Record]
+    committer: Committer
+    progress: Progress
+    given_up: frozenset[str] = frozenset()
+    """Runs of earlier collections that failed and do not count as attempts now."""
+    measured: int = 0
+    failed: int = 0
+    refused: set[PlannedRun] = field(default_factory=set)
+
+    def full(self, under_way: int = 0) -> bool:
+        """Whether as many runs are measured, or under way, as were asked for."""
+        most = self.choice.max_runs
+        return most is not None and self.measured + under_way >= most
+
+    def is_open(self, run: PlannedRun) -> bool:
+        """Whether a run is to do, and may be tried."""
+        return run not in self.refused and self.to_do(run)
+
+    def to_do(self, run: PlannedRun) -> bool:
+        """Whether a run has neither a good record nor used up its retries."""
+        counted = without(self.records, self.given_up)
+        return coverage.state(self.shown, counted, run) in ("missing", "retry")
+
+    def order(
+        self, run: PlannedRun, machine: str | None, repeat_of: str | None = None
+    ) -> Order:
+        """The next attempt at a run, on the machine with this id."""
+        attempts = 1
+        took = []
+        for record in self.records:
+            if attempted(record, run) and record.repeat_of == repeat_of:
+                attempts += 1
+            if record.cell == run.cell and record.duration_seconds:
+                took.append(record.duration_seconds)
+        return Order(
+            run,
+            attempts,
+            repeat_of,
+            statistics.fmean(took) if took else None,
+            self._last_ended(machine),
+        )
+
+    def _last_ended(self, machine: str | None) -> datetime | None:
+        """When the machine was last at work: the end of its last run of the campaign, whichever collector ran it."""
+        ends = [
+            record.ended.value
+            for record in self.records
+            if record.ended
+            and record.ended.zone == "utc"
+            and record.machine.id in (None, machine)
+        ]
+        return datetime.fromisoformat(max(ends)) if ends else None
+
+    def keep(self, order: Order, stored: Stored) -> None:
+        """Take in a run that is written: count it, say what it came to, commit it."""
+        self.measured += 1
+        self.records.append(stored.record)
+        self._report(order.label, stored.record)
+        self.committer.add_run(stored)
+
+    def repeats(
+        self, planned: Sequence[PlannedRun], wanted: Sequence[PlannedRun]
+    ) -> Iterator[tuple[PlannedRun, Record]]:
+        """Runs that stand out in a finished cell of the wanted ones, each as often as it is still to be repeated."""
+        wish = self.shown.repeat_outliers
+        if wish is None:
+            return
+        for machine, cell in dict.fromkeys((run.machine, run.cell) for run in wanted):
+            of_cell = {
+                run.iteration: run
+                for run in planned
+                if (run.machine, run.cell) == (machine, cell)
+            }
+            if any(self.to_do(run) for run in of_cell.values()):
+                continue
+            records = [
+                record
+                for record in self.records
+                if machine is None or record.machine.id == machine
+            ]
+            for odd in outliers(records, cell, wish.metric):
+                again = sum(1 for run in records if run.repeat_of == odd.run_id)
+                for _ in range(wish.repeat - again):
+                    yield of_cell[odd.iteration], odd
+
+    def outcome(self, wanted: Sequence[PlannedRun], stopped: str | None) -> Outcome:
+        """What it came to, once nothing more is measured; says what each cell shows."""
+        for line in look(self.records):
+            self.progress.line(line)
+        counted = without(self.records, self.given_up)
+        left = len(missing(self.shown, counted, wanted))
+        found = states(self.shown, counted, wanted)
+        lacking = sum(
+            1 for run in wanted if found[run] in ("missing", "retry", "failed")
+        )
+        if stopped is None and self.refused:
+            stopped = f"{len(self.refused)} runs skipped because a gate was not met"
+        return Outcome(self.measured, self.failed, left, stopped, lacking)
+
+    def _report(self, label: str, record: Record) -> None:
+        took = duration(record.duration_seconds or 0.0)
+        name = headline([record])
+        value = record.value(name)
+        shown = ""
+        if record.status != "ok":
+            self.failed += record.status != "interrupted"
+            shown = f": {record.status_reason}{self._last_words(record)}"
+        elif value is not None:
+            shown = f", {name} {value:g}"
+        self.progress.line(f"{label}: {record.status} in {took}{shown}")
+        for event in record.events:
+            # The others were said when they were noted.
+            if event.kind == "note" and event.at_seconds is None:
+                self.progress.line(f"{label}: {event.kind}: {event.text}")
+
+    def _last_words(self, record: Record) -> str:
+        """Where the log of a run that went wrong lies, and the last line in it."""
+        evidence = record.file("log")
+        if evidence is None:
+            return ""
+        log = self.folder / evidence.path
+        with suppress(OSError):
+            lines = reading.lines(log.read_bytes()[-_LAST_BYTES:])
+            spoken = [line.strip() for line in lines if line.strip()]
+            if spoken:
+                return f"; {log} ends: {spoken[-1][-_LAST_CHARACTERS:]}"
+        return f"; see {log}"

@@ -1,0 +1,175 @@
+"""All that knows Ray: who is in the cluster, calls to its nodes, and what became of them.
+
+Ray places the calls, moves what they return, and finds out which nodes are dead. It is an optional extra and has no
+types of use to us, so that `Any` ends here.
+"""
+
+import importlib
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from sparkpub.collect.fleet import node as nodes
+from sparkpub.collect.fleet.node import Answer
+from sparkpub.collect.station import Order
+from sparkpub.record.errors import CollectError
+
+RESOURCE = "sparkpub_gpu"
+"""What a node offers that may measure: one, since a run has its machine for itself."""
+Given = TypeVar("Given")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of the cluster that offers to measure. `address` is for the operator's screen and no record."""
+
+    id: str
+    address: str
+    cpus: float
+    gpus: float
+
+
+@dataclass(frozen=True)
+class Call(Generic[Given]):
+    """Something asked of a node; its answer comes through `Cluster.answer`."""
+
+    ref: Any
+
+
+class LostError(Exception):
+    """A node, or the process that worked on it for us, is gone; the message is Ray's reason in one line."""
+
+
+class Cluster:
+    """A connection to a Ray cluster, from a machine that is part of it."""
+
+    def __init__(self, ray: Any) -> None:
+        self._ray = ray
+
+    def nodes(self) -> list[Node]:
+        """Nodes that are alive and offer to measure, by id."""
+        found = []
+        for entry in self._ray.nodes():
+            offered = entry["Resources"]
+            if entry["Alive"] and offered.get(RESOURCE, 0) >= 1:
+                found.append(
+                    Node(
+                        entry["NodeID"],
+                        entry["NodeManagerAddress"],
+                        offered.get("CPU", 0.0),
+                        offered.get("GPU", 0.0),
+                    )
+                )
+        return sorted(found, key=lambda node: node.id)
+
+    def ask(
+        self, node: Node, question: Callable[..., Given], *given: Any
+    ) -> Call[Given]:
+        """Call a function there, beside whatever runs there."""
+        remote = self._ray.remote(num_cpus=0, max_retries=0)(question)
+        return Call(remote.options(**self._on(node)).remote(*given))
+
+    def post(self, node: Node, document: Mapping[str, Any]) -> "PostOnNode":
+        """Have a machine set up for a campaign: all of it, so that no other work of the cluster runs beside ours."""
+        actor = self._ray.remote(
+            num_cpus=node.cpus,
+            num_gpus=node.gpus,
+            resources={RESOURCE: 1},
+            max_restarts=0,
+            max_task_retries=0,
+            max_concurrency=2,
+        )(nodes.Post)
+        handle = actor.options(**self._on(node)).remote(document)
+        return PostOnNode(self._ray, handle)
+
+    def _on(self, node: Node) -> dict[str, Any]:
+        strategies = importlib.import_module("ray.util.scheduling_strategies")
+        pinned = strategies.NodeAffinitySchedulingStrategy(node.id, soft=False)
+        return {"scheduling_strategy": pinned}
+
+    def answered(self, calls: Sequence[Call[Any]], timeout: float) -> list[Call[Any]]:
+        """Those of the calls whose answers, or failures, are there; waits for the first of them."""
+        by_ref = {call.ref: call for call in calls}
+        if not by_ref:
+            return []
+        done, _ = self._ray.wait(
+            list(by_ref), num_returns=1, timeout=timeout, fetch_local=False
+        )
+        return [by_ref[ref] for ref in done]
+
+    def answer(self, call: Call[Given], timeout: float = 60.0) -> Given:
+        """What a call came to. Raises LostError where nothing came back."""
+        try:
+            given: Given = self._ray.get(call.ref, timeout=timeout)
+        except self._ray.exceptions.RayError as error:
+            raise LostError(_reason(error)) from None
+        return given
+
+
+class PostOnNode:
+    """A `Post` on another machine."""
+
+    def __init__(self, ray: Any, handle: Any) -> None:
+        self._ray, self._handle = ray, handle
+
+    def open(self) -> Call[Answer]:
+        """See `Post.open`."""
+        return Call(self._handle.open.remote())
+
+    def measure(self, order: Order) -> Call[Answer]:
+        """See `Post.measure`."""
+        return Call(self._handle.measure.remote(order))
+
+    def forget(self, stem: str) -> None:
+        """See `Post.forget`. Nobody waits for it: what is not forgotten comes again and is known."""
+        self._handle.forget.remote(stem)
+
+    def stop(self, reason: str, *, now: bool) -> None:
+        """See `Post.stop`."""
+        self._handle.stop.remote(reason, now)
+
+    def close(self) -> Call[None]:
+        """See `Post.close`."""
+        return Call(self._handle.close.remote())
+
+    def kill(self) -> None:
+        """End the process, whatever it is doing."""
+        with suppress(self._ray.exceptions.RayError):
+            self._ray.kill(self._handle)
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Cluster]:
+    """A cluster by its address, `HOST:PORT` or `auto`. Raises CollectError where Ray or the cluster is missing."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        ray = importlib.import_module("ray")
+    except ImportError:
+        raise CollectError(
+            "--on needs Ray, which is not installed",
+            remedy="pip install 'sparkpub[fleet]', on every machine of the cluster",
+        ) from None
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
+    except Exception as error:  # Ray raises whatever its transport raises
+        raise CollectError(
+            f"no Ray cluster answers: {_reason(error)}",
+            where=address,
+            remedy="start one with ray start --head, and collect on a machine that is part of it",
+        ) from None
+    try:
+        yield Cluster(ray)
+    finally:
+        ray.shutdown()
+
+
+def _reason(error: BaseException) -> str:
+    """Ray's reason in one line: the last that is not empty of a remote traceback, else the first."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if not lines:
+        return type(error).__name__
+    line = lines[-1] if "Traceback" in str(error) else lines[0]
+    return line[:300]

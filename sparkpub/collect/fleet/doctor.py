@@ -1,0 +1,84 @@
+"""What each machine of a cluster can measure, before a long run: `sparkpub doctor --on`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sparkpub.collect.doctor import Diagnosis
+from sparkpub.collect.fleet import node
+from sparkpub.collect.fleet.cluster import Cluster, LostError, Node, connected
+from sparkpub.collect.fleet.session import OFFER, Accepted, survey
+from sparkpub.plan.matrix import Matrix
+
+
+@dataclass(frozen=True)
+class Examined:
+    """One node: the machine that it is, and what was looked at there."""
+
+    node: Node
+    machine: str | None
+    checks: tuple[Diagnosis, ...]
+
+
+def examine(
+    matrix: Matrix | None, address: str, timeout: float = 60.0
+) -> list[Examined]:
+    """Every node that offers to measure. Raises CollectError where the cluster cannot be reached."""
+    with connected(address) as cluster:
+        accepted = survey(cluster, matrix, timeout)
+        machines = {there: machine for machine, there in accepted.machines.items()}
+        document = None if matrix is None else matrix.document()
+        found = []
+        for there in cluster.nodes():
+            checks = (*_standing(accepted, there), *_checks(cluster, there, document))
+            found.append(Examined(there, machines.get(there), checks))
+        return found
+
+
+def _standing(accepted: Accepted, there: Node) -> Iterator[Diagnosis]:
+    """Whether a node gets runs, and why not."""
+    lines = accepted.refused.get(there, [])
+    if not lines:
+        yield Diagnosis("fleet", "ok", "gets runs")
+    for line in lines:
+        yield Diagnosis("fleet", "missing", line)
+
+
+def _checks(cluster: Cluster, there: Node, document: Any) -> Sequence[Diagnosis]:
+    try:
+        return cluster.answer(cluster.ask(there, node.examined, document))
+    except LostError:
+        return []  # its standing has the reason
+
+
+def document(found: Sequence[Examined]) -> dict[str, Any]:
+    """`{"nodes": [{node, address, machine, checks: [{name, state, detail, remedy}]}]}`."""
+    nodes = []
+    for item in found:
+        nodes.append(
+            {
+                "node": item.node.id,
+                "address": item.node.address,
+                "machine": item.machine,
+                "checks": [asdict(check) for check in item.checks],
+            }
+        )
+    return {"nodes": nodes}
+
+
+def lines(found: Sequence[Examined]) -> list[str]:
+    """The same for people."""
+    said = []
+    for item in found:
+        machine = f", machine {item.machine}" if item.machine else ""
+        said.append(f"node {item.node.address} ({item.node.id[:8]}){machine}")
+        for check in item.checks:
+            remedy = f"; {check.remedy}" if check.remedy else ""
+            said.append(f"{check.state:8}{check.name}: {check.detail}{remedy}")
+    return said or [f"missing no node of the cluster offers {OFFER}"]
+
+
+def fails(found: Sequence[Examined]) -> bool:
+    """Whether a node cannot measure, or there is none."""
+    checks = [check for item in found for check in item.checks]
+    return not found or any(check.state == "missing" for check in checks)

@@ -1,0 +1,187 @@
+"""A machine that is ready to measure: what is set up once for a campaign, and then one run after the other.
+
+A collection on this machine has one station; one that is spread over several machines has one on each of them.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from sparkpub.collect import journal
+from sparkpub.collect.bench import (
+    Bench,
+    Job,
+    gpu_indices,
+    label,
+    prepare,
+    refuse_obstacles,
+)
+from sparkpub.collect.environments import ENVIRONMENTS
+from sparkpub.collect.gates import Gatekeeper, Passed
+from sparkpub.collect.interruption import Interruption
+from sparkpub.collect.machine import controls, inventory, nvml
+from sparkpub.collect.packages import installed
+from sparkpub.collect.progress import Progress
+from sparkpub.collect.run import measure
+from sparkpub.collect.server import LiveServer, Servers, clear_server
+from sparkpub.plan.matrix import Matrix
+from sparkpub.plan.plan import PlannedRun
+from sparkpub.record.errors import CollectError
+from sparkpub.record.record import Gate
+from sparkpub.record.redaction import Redactor
+from sparkpub.record.store import Stored
+
+NotMeasured = Literal["skipped", "interrupted"]
+"""Why a run has no record: a gate was not met and the matrix says skip, or nothing new may be started any more."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """One run to measure now, and what earlier runs say about it."""
+
+    run: PlannedRun
+    attempt: int = 1
+    repeat_of: str | None = None
+    expected_seconds: float | None = None
+    """What earlier runs of the cell took, for the progress bar."""
+    last_ended: datetime | None = None
+    """When the machine's last run of the campaign ended, for the pause before the next."""
+
+    @property
+    def label(self) -> str:
+        """For people."""
+        return label(self.run, self.repeat_of)
+
+
+def tidied(folder: Path, redactor: Redactor) -> list[str]:
+    """Undo what a killed collector left on the machine (processes, mounts, containers, clocks), and record its run in
+    the campaign's folder; says what was done."""
+    said: list[str] = []
+    for environment in ENVIRONMENTS.values():
+        said += environment.reap()
+    said += controls.restore_after_crash()
+    clear_server(folder)
+    if not folder.is_dir():
+        return said
+    recovered = journal.recover(folder, redactor)
+    if recovered is not None:
+        run = recovered.record.run_id
+        said.append(f"recorded {run}, which a killed collector left, as interrupted")
+    return said
+
+
+@contextmanager
+def opened(
+    matrix: Matrix,
+    shown: Matrix,
+    folder: Path,
+    redactor: Redactor,
+    interruption: Interruption,
+    progress: Progress,
+) -> Iterator["Station"]:
+    """Set up this machine for a campaign, and put everything back. Records and evidence go into `folder`."""
+    with ExitStack() as stack:
+        gpus, why_no_gpu = stack.enter_context(nvml.opened())
+        controlled = stack.enter_context(
+            controls.applied(matrix.gates, gpus, why_no_gpu)
+        )
+        machine = inventory.facts(gpus, controlled)
+        servers = Servers(folder, interruption, progress)
+        stack.callback(servers.stop)
+        bench = Bench(matrix, shown, folder, machine, redactor, interruption, progress)
+        keeper = Gatekeeper(matrix.gates, why_no_gpu, folder.parent)
+        yield Station(bench, keeper, controlled, servers)
+
+
+@dataclass
+class Station:
+    """One machine, set up for a campaign."""
+
+    bench: Bench
+    keeper: Gatekeeper
+    controlled: tuple[Gate, ...]
+    servers: Servers
+
+    def measure(self, order: Order) -> Stored | NotMeasured:
+        """Gates, the server where the run needs one, the run, its record.
+
+        Raises CollectError where nothing can be measured here any more.
+        """
+        bench, run = self.bench, order.run
+        job = prepare(
+            bench.matrix, run, order.attempt, order.repeat_of, order.expected_seconds
+        )
+        if run.environment not in bench.packages:
+            bench.packages[run.environment] = installed(
+                job.environment, job.environment_options, bench.interruption
+            )
+        gates = self.controlled
+        server = self.servers.serving(job.serves)
+        if job.serves is not None and server is None:
+            # The idle machine's conditions first, then those of any run that a server serves.
+            passed = self._passed(job, order, None)
+            if not isinstance(passed, Passed):
+                return passed
+            gates += passed.gates
+            server = self.servers.start(job.serves, run.model, job.environment)
+            if bench.interruption.finish:
+                return "interrupted"
+        if server is None or server.problem is None:
+            passed = self._passed(job, order, server)
+            if not isinstance(passed, Passed):
+                return passed
+            gates += passed.gates
+        try:
+            stored = measure(bench, job, Passed(gates), server)
+        except CollectError as error:
+            # A reason that lasts would fail every later run: then the collection stops here, and can be resumed.
+            refuse_obstacles(bench.matrix, [run])
+            raise error from None
+        if server is not None:
+            server.served(stored.record)
+            if stored.record.status != "ok":
+                self.servers.stop()
+        return stored
+
+    def _passed(
+        self, job: Job, order: Order, server: LiveServer | None
+    ) -> Passed | NotMeasured:
+        """The gates before a run, or before its server starts; or why the run may not start."""
+        progress = self.bench.progress
+
+        def waiting(text: str) -> None:
+            progress.live(job.label, text.partition(",")[0].partition(" (")[0], text)
+
+        tree = None if server is None else server.tree
+        ended = _later(order.last_ended, None if server is None else server.ready_at)
+        with nvml.opened(gpu_indices(job.environment_options)) as (gpus, _):
+            passed = self.keeper.passed(
+                gpus, ended, self.bench.interruption, waiting, tree
+            )
+        if passed.interrupted:
+            return "interrupted"
+        return passed if self._may_run(job, passed) else "skipped"
+
+    def _may_run(self, job: Job, passed: Passed) -> bool:
+        """What the matrix says of a gate that is not known to hold: run, skip or stop."""
+        if not passed.unmet:
+            return True
+        action, why = self.bench.matrix.gates.on_unmet, passed.why_unmet
+        if action == "stop":
+            remedy = "fix the machine, or set on_unmet: run or skip"
+            raise CollectError(
+                f"stopped before {job.label}: {why}", where="gates", remedy=remedy
+            )
+        if action == "run":
+            self.bench.progress.line(f"{job.label}: {why}; running anyway (recorded)")
+            return True
+        self.bench.progress.line(f"{job.label}: skipped: {why}")
+        return False
+
+
+def _later(one: datetime | None, other: datetime | None) -> datetime | None:
+    """The later of two moments that are known."""
+    return max((moment for moment in (one, other) if moment is not None), default=None)

@@ -1,0 +1,88 @@
+"""A Ray cluster on this machine: a head that does not measure, and nodes in processes of their own, each with notes and
+a name of its own as if it were another machine. Everything listens on 127.0.0.1."""
+
+import os
+import signal
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from sparkpub.collect.machine.processes import descendants, end
+
+PATIENT: dict[str, int] = {
+    "health_check_initial_delay_ms": 0,
+    "health_check_period_ms": 1000,
+    "health_check_timeout_ms": 2000,
+    "health_check_failure_threshold": 4,
+}
+"""When Ray takes a node that does not answer for dead: in seconds and not in half a minute."""
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    "RAY_worker_niceness": "0",
+    "RAY_memory_monitor_refresh_ms": "0",
+}
+"""Ray tells nobody that it runs, and takes 127.0.0.1 for this machine's address as it does where it cannot span several
+(its only switch for that)."""
+STORE = 80 * 2**20
+
+
+class Nodes:
+    """The cluster. `add`, `kill` and `freeze` name a machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._before = {name: os.environ.get(name) for name in QUIET}
+        os.environ.update(QUIET)
+        from ray.cluster_utils import Cluster
+
+        self._nodes: dict[str, Any] = {}
+        self._cluster = Cluster(
+            initialize_head=True,
+            head_node_args={
+                "num_cpus": 0,
+                "include_dashboard": False,
+                "include_log_monitor": False,
+                "object_store_memory": STORE,
+                "_system_config": PATIENT,
+            },
+        )
+        self.address: str = self._cluster.address
+
+    def __enter__(self) -> "Nodes":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self._cluster.shutdown()
+        for name, value in self._before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+    def add(self, name: str, **variables: str) -> None:
+        """Start a machine, or start it again."""
+        own = {"SPARKPUB_STATE": str(self.state(name)), "SPARKPUB_MACHINE": name}
+        self._nodes[name] = self._cluster.add_node(
+            num_cpus=1,
+            resources={"sparkpub_gpu": 1},
+            object_store_memory=STORE,
+            env_vars=own | variables,
+        )
+
+    def state(self, name: str) -> Path:
+        """Where a machine keeps its notes and the runs that the head has not written yet."""
+        return self._folder / name
+
+    def kill(self, name: str) -> None:
+        """End a machine at once, as a power cut does."""
+        self._cluster.remove_node(self._nodes.pop(name), allow_graceful=False)
+
+    def freeze(self, name: str) -> None:
+        """Let a machine hang, with everything that runs on it."""
+        for entry in self._nodes[name].all_processes["raylet"]:
+            end(descendants(entry.process.pid), signal.SIGSTOP)

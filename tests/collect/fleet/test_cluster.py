@@ -1,0 +1,308 @@
+"""A real Ray cluster of three nodes on this machine: spread, replicated, killed, frozen, and a head that dies."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sparkpub
+from sparkpub.collect.books import Outcome
+from sparkpub.collect.choice import Choice
+from sparkpub.collect.fleet import accept, doctor
+from sparkpub.collect.fleet.session import Patience, collect
+from sparkpub.plan.matrix import Matrix
+from sparkpub.plan.plan import plan
+from sparkpub.record.errors import CollectError
+from sparkpub.record.record import Record
+from sparkpub.record.store import file_sha256
+from tests.collect.collecting import a_command, a_matrix, records
+from tests.collect.fleet.nodes import Nodes
+
+pytestmark = [
+    pytest.mark.ray,
+    # Ray leaves pipes of its processes to the garbage collector, and warns of settings that it changes itself.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning:ray"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:ray"),
+]
+NAMES = ("one", "two", "three")
+SOON = Patience(look=1.0, absent=60.0)
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
+    with Nodes(tmp_path_factory.mktemp("machines")) as nodes:
+        for name in NAMES:
+            nodes.add(name)
+        yield nodes
+
+
+def campaign(script: str = "echo rate 5; sleep 0.3", **changes: Any) -> Matrix:
+    """Three models in two environments, once: 6 runs."""
+    return a_matrix(
+        **{
+            "workloads": {"w": a_command(script)},
+            "models": {name: {"id": f"x/{name}"} for name in ("a", "b", "c")},
+            "environments": {"native": {"type": "host"}, "other": {"type": "host"}},
+            "iterations": 1,
+            "retries": 3,
+        }
+        | changes
+    )
+
+
+def spread(matrix: Matrix, nodes: Nodes, data: Path) -> Outcome:
+    return collect(
+        matrix, Choice(data, commit=False), nodes.address, lambda _: None, SOON
+    )
+
+
+def command(matrix: Matrix, nodes: Nodes, data: Path) -> list[str]:
+    """The head as a process of its own."""
+    data.mkdir(exist_ok=True)
+    declared = data / "matrix.json"
+    declared.write_text(json.dumps(matrix.document()))
+    return [
+        *(sys.executable, "-m", "sparkpub", "collect", str(declared)),
+        *("--data", str(data), "--no-commit", "--on", nodes.address),
+    ]
+
+
+def good(found: list[Record]) -> Counter[tuple[object, ...]]:
+    """How often each machine has a good run of each slot."""
+    return Counter(
+        (*record.cell, record.iteration, record.machine.id)
+        for record in found
+        if record.status == "ok"
+    )
+
+
+SURROUNDINGS = (
+    'echo rate 5; echo "omp:$OMP_NUM_THREADS preload:$LD_PRELOAD job:$RAY_JOB_ID"; '
+    "echo nice $(nice) oom $(cat /proc/self/oom_score_adj)"
+)
+
+
+def surroundings() -> list[str]:
+    """What a run prints that has the surroundings of its node, which are ours, and none that Ray makes."""
+    threads = os.environ.get("OMP_NUM_THREADS", "")
+    preload = os.environ.get("LD_PRELOAD", "")
+    last = Path("/proc/self/oom_score_adj").read_text().strip()
+    return [
+        f"omp:{threads} preload:{preload} job:",
+        f"nice {os.nice(0)} oom {last}",
+    ]
+
+
+def test_a_campaign_is_spread_over_three_machines(nodes: Nodes, tmp_path: Path) -> None:
+    matrix = campaign(SURROUNDINGS)
+    outcome = spread(matrix, nodes, tmp_path)
+    found = records(tmp_path)
+    assert (outcome.measured, outcome.lacking, outcome.exit_code) == (6, 0, 0)
+    assert Counter((*record.cell, record.iteration) for record in found) == Counter(
+        run.slot for run in plan(matrix)
+    )
+    machines = {
+        record.model: {r.machine.id for r in found if r.model == record.model}
+        for record in found
+    }
+    assert all(len(ids) == 1 for ids in machines.values())
+    assert len(set.union(*machines.values())) == 3
+    for record in found:
+        assert record.value("rate") == 5
+        assert {item.role for item in record.evidence} == {"log", "telemetry"}
+        for item in record.evidence:
+            assert file_sha256(tmp_path / "small" / item.path) == item.sha256
+        log = record.file("log")
+        assert log is not None
+        lines = (tmp_path / "small" / log.path).read_text().splitlines()
+        assert lines == ["rate 5", *surroundings()]
+    text = "".join(path.read_text() for path in (tmp_path / "small").glob("*"))
+    assert "127.0.0.1" not in text
+    assert os.uname().nodename not in text
+    left = [
+        path
+        for name in NAMES
+        for path in (nodes.state(name) / "fleet" / "small").glob("*.json")
+    ]
+    assert left == []
+    assert spread(matrix, nodes, tmp_path).measured == 0
+
+
+def test_the_doctor_says_what_each_machine_can_measure(nodes: Nodes) -> None:
+    found = doctor.examine(campaign(), nodes.address)
+    assert not doctor.fails(found)
+    document = doctor.document(found)
+    assert len({entry["machine"] for entry in document["nodes"]}) == 3
+    for entry in document["nodes"]:
+        names = {check["name"] for check in entry["checks"]}
+        assert {"fleet", "memory", "docker", "environment native"} <= names
+        assert "git" not in names
+
+
+@pytest.mark.slow
+def test_machines_that_may_not_measure_are_refused_before_they_get_a_run(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    """Work at low priority, and a second node of a machine that measures already."""
+    nodes.add("nice", RAY_worker_niceness="15")
+    nodes.add("twin", SPARKPUB_MACHINE="one")
+    try:
+        lines = doctor.lines(doctor.examine(None, nodes.address))
+    finally:
+        nodes.kill("nice")
+        nodes.kill("twin")
+    refused = sorted(line for line in lines if line.startswith("missing"))
+    assert len(refused) == 2
+    assert "is the same machine as node" in refused[0]
+    assert "RAY_worker_niceness=0" in refused[1]
+
+
+def test_machines_with_another_sparkpub_are_refused_before_they_get_a_run(
+    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accept, "source_digest", lambda: "0" * 12)
+    with pytest.raises(CollectError) as caught:
+        spread(campaign(), nodes, tmp_path)
+    lines = [line for line in caught.value.lines() if "has sparkpub" in line]
+    assert len(lines) >= 3  # nodes that were just killed are counted for a moment
+    for line in lines:
+        assert f"has sparkpub {sparkpub.__version__} (source" in line
+        assert "(source 000000000000) as here; install the same there" in line
+    assert not (tmp_path / "small").exists()
+
+
+def test_a_cluster_that_is_not_there_is_one_line() -> None:
+    with pytest.raises(CollectError, match="no Ray cluster answers"):
+        doctor.examine(None, "nonsense")
+
+
+def test_nodes_killed_at_random_instants_lose_no_run(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    killed_while_collecting(nodes, tmp_path, seed=1, kills=2, iterations=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("machines", ["split", "replicate"])
+def test_many_nodes_killed_at_random_instants_lose_no_run(
+    nodes: Nodes, tmp_path: Path, seed: int, machines: str
+) -> None:
+    killed_while_collecting(
+        nodes, tmp_path, seed=seed, kills=6, iterations=4, machines=machines
+    )
+
+
+def killed_while_collecting(
+    nodes: Nodes,
+    data: Path,
+    *,
+    seed: int,
+    kills: int,
+    iterations: int,
+    machines: str = "replicate",
+) -> None:
+    """Collect while nodes die and come back; every planned run has to be there exactly once."""
+    matrix = campaign(
+        "echo rate 5; sleep 0.5", machines=machines, iterations=iterations
+    )
+    draw = random.Random(seed)
+    head = subprocess.Popen(
+        command(matrix, nodes, data), stdout=subprocess.PIPE, text=True
+    )
+    for _ in range(kills):
+        time.sleep(draw.uniform(2.0, 6.0))
+        name = draw.choice(NAMES)
+        nodes.kill(name)
+        time.sleep(draw.uniform(0.0, 2.0))
+        nodes.add(name)
+    said, _ = head.communicate(timeout=300)
+    assert head.returncode == 0, said
+    found = records(data)
+    ids = sorted({record.machine.id or "" for record in found})
+    if machines == "replicate":
+        assert len(ids) == 3
+        wanted = Counter((*run.slot, run.machine) for run in plan(matrix, ids))
+        assert good(found) == wanted
+    else:
+        slots = Counter(
+            (*record.cell, record.iteration)
+            for record in found
+            if record.status == "ok"
+        )
+        assert slots == Counter(run.slot for run in plan(matrix))
+    assert {record.status for record in found} <= {"ok", "interrupted"}
+    assert len({record.run_id for record in found}) == len(found)
+
+
+@pytest.mark.slow
+def test_a_machine_that_hangs_is_taken_for_dead_and_comes_back(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    matrix = campaign("echo rate 5; sleep 1")
+    frozen = threading.Timer(3.0, lambda: nodes.freeze("two"))
+    frozen.start()
+    try:
+        outcome = spread(matrix, nodes, tmp_path)
+    finally:
+        frozen.join()
+        nodes.kill("two")
+        nodes.add("two")
+    assert outcome.lacking == 0
+    assert max(good(records(tmp_path)).values()) == 1
+
+
+def test_a_head_that_is_killed_is_resumed(nodes: Nodes, tmp_path: Path) -> None:
+    """The runs that were on are recorded as interrupted by the machines, and measured again."""
+    data = tmp_path / "data"
+    collecting = command(campaign("echo rate 5; sleep 2"), nodes, data)
+    head = subprocess.Popen(collecting, stdout=subprocess.PIPE, text=True)
+    assert head.stdout is not None
+    for line in head.stdout:
+        if "on machine" in line:
+            break
+    time.sleep(1.0)
+    head.send_signal(signal.SIGKILL)
+    head.wait()
+    head.stdout.close()
+    ended = subprocess.run(
+        collecting, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    found = records(data)
+    slots = Counter(record.cell for record in found if record.status == "ok")
+    assert sorted(slots.values()) == [1] * 6
+    assert {record.status for record in found} <= {"ok", "interrupted"}
+    assert [record for record in found if record.status == "interrupted"]
+
+
+def test_ctrl_c_finishes_the_current_runs_and_twice_stops_them(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    matrix = campaign("echo rate 5; sleep 60")
+    said: list[str] = []
+
+    def say(line: str) -> None:
+        said.append(line)
+        if sum("on machine" in text for text in said) == 3 and "on machine" in line:
+            threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+            threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    outcome = collect(matrix, Choice(tmp_path, commit=False), nodes.address, say, SOON)
+    found = records(tmp_path)
+    assert [record.status for record in found] == ["interrupted"] * 3
+    assert {record.status_reason for record in found} == {"stopped by Ctrl-C, twice"}
+    assert outcome.stopped == "stopped by Ctrl-C, twice"
+    assert outcome.left == 6

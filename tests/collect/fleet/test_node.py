@@ -1,0 +1,256 @@
+"""What runs on a machine, without a cluster: what it keeps until the head has it, and who may measure."""
+
+from pathlib import Path
+
+import pytest
+
+from sparkpub import __version__
+from sparkpub.collect import journal, lock
+from sparkpub.collect.fleet import accept, node
+from sparkpub.collect.fleet.accept import common, refusals
+from sparkpub.collect.fleet.node import Delivery, Post
+from sparkpub.collect.fleet.receiving import received, written
+from sparkpub.collect.station import Order, Station
+from sparkpub.plan.matrix import Matrix
+from sparkpub.plan.plan import plan
+from sparkpub.record.errors import CollectError, RecordError
+from sparkpub.record.record import Record
+from sparkpub.record.store import read_folder
+from tests.building import a_record
+from tests.collect.collecting import a_matrix
+from tests.collect.fleet.pretending import standing
+
+
+def a_post(matrix: Matrix, monkeypatch: pytest.MonkeyPatch) -> Post:
+    """A post in this process, whose surroundings stay as they are."""
+    monkeypatch.setattr(node, "as_started", lambda: None)
+    return Post(matrix.document())
+
+
+def delivered(post: Post, matrix: Matrix) -> Delivery:
+    (delivery,) = post.measure(Order(plan(matrix)[0])).deliveries
+    return delivery
+
+
+def test_a_run_stays_on_the_machine_until_the_head_has_it(
+    own_state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matrix = a_matrix()
+    post = a_post(matrix, monkeypatch)
+    assert post.open().deliveries == ()
+    delivery = delivered(post, matrix)
+    post.close()
+    again = a_post(matrix, monkeypatch)
+    assert again.open().deliveries == (delivery,)
+    record = Record.model_validate_json(delivery.record)
+    again.forget(record.stem)
+    again.forget(record.stem)
+    again.close()
+    assert list((own_state / "fleet" / "small").iterdir()) == []
+
+
+def test_a_run_that_was_on_when_its_machine_died_is_handed_over_as_interrupted(
+    own_state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matrix = a_matrix()
+    folder = own_state / "fleet" / "small"
+    folder.mkdir(parents=True)
+    draft = a_record(
+        run_id="small-native_m_w_iter01_20261120T100000Z",
+        campaign="small",
+        status="interrupted",
+        status_reason=journal.KILLED,
+        metrics={"output_throughput_tok_s": 1.0},
+    )
+    place = journal.begin(folder, draft)
+    (place / "log").write_text("half a\n")
+    post = a_post(matrix, monkeypatch)
+    answer = post.open()
+    post.close()
+    (delivery,) = answer.deliveries
+    record = received(delivery, "small")
+    assert (record.run_id, record.status) == (draft.run_id, "interrupted")
+    assert delivery.files == {f"{draft.stem}.log": b"half a\n"}
+    assert any("as interrupted" in line for line in answer.said)
+
+
+def test_a_machine_that_collects_already_is_not_taken(
+    own_state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    post = a_post(a_matrix(), monkeypatch)
+    with lock.locked("other", own_state):
+        (problem,) = post.open().problem
+    assert problem.startswith("another collector runs on this machine")
+    assert post.open().problem == ()
+    post.close()
+
+
+def test_a_machine_where_nothing_can_start_says_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def stopped(*_: object) -> None:
+        raise CollectError("the gates are not met", where="gates", remedy="wait")
+
+    matrix = a_matrix()
+    post = a_post(matrix, monkeypatch)
+    post.open()
+    monkeypatch.setattr(Station, "measure", stopped)
+    answer = post.measure(Order(plan(matrix)[0]))
+    post.close()
+    assert answer.deliveries == ()
+    assert answer.problem == ("the gates are not met, gates; wait",)
+
+
+def test_a_machine_that_is_told_to_finish_starts_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    matrix = a_matrix(gates={"cooldown": 60})
+    post = a_post(matrix, monkeypatch)
+    post.open()
+    post.stop("Ctrl-C", now=False)
+    answer = post.measure(Order(plan(matrix)[0]))
+    post.close()
+    assert (answer.why, answer.deliveries) == ("interrupted", ())
+
+
+# -- what arrives at the head ----------------------------------------------------------------------------------
+
+
+def test_what_arrives_is_written_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matrix = a_matrix()
+    post = a_post(matrix, monkeypatch)
+    post.open()
+    delivery = delivered(post, matrix)
+    post.close()
+    folder = tmp_path / "small"
+    folder.mkdir()
+    stored = written(folder, received(delivery, "small"), delivery)
+    assert stored.path.read_text() == delivery.record
+    for name, content in delivery.files.items():
+        assert (folder / name).read_bytes() == content
+    assert [found.record for found in read_folder(folder)] == [stored.record]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("damaged", "arrived damaged"),
+        ("lost", "did not arrive"),
+        ("stray", "is the name of another run's file"),
+        ("campaign", "it is of campaign small"),
+        ("torn", "a record that cannot be read"),
+    ],
+)
+def test_what_did_not_arrive_whole_is_refused(
+    change: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matrix = a_matrix()
+    post = a_post(matrix, monkeypatch)
+    post.open()
+    whole = delivered(post, matrix)
+    post.close()
+    name = next(name for name in whole.files if name.endswith(".log"))
+    changed = {
+        "damaged": Delivery(whole.record, {**whole.files, name: b"rate 6\n"}),
+        "lost": Delivery(whole.record, {}),
+        "stray": Delivery(whole.record.replace(name, f"x{name}"), whole.files),
+        "campaign": whole,
+        "torn": Delivery(whole.record[:-10], whole.files),
+    }[change]
+    with pytest.raises(RecordError, match=words):
+        received(changed, "other" if change == "campaign" else "small")
+
+
+def test_records_of_several_machines_have_several_addresses(
+    own_state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each machine repeats the same iteration, perhaps within the same second."""
+    matrix = a_matrix(machines="replicate")
+    post = a_post(matrix, monkeypatch)
+    post.open()
+    run = plan(matrix, ["0123456789abcdef"])[0]
+    (delivery,) = post.measure(Order(run)).deliveries
+    post.close()
+    record = received(delivery, "small")
+    assert record.stem.endswith("_01234567")
+    assert record.run_id == f"small-{record.stem}"
+
+
+# -- who may measure -------------------------------------------------------------------------------------------
+
+ALIKE = standing("m", driver="580.1", models={"a": "1"})
+
+
+def refused(found: object, *others: object) -> list[str]:
+    return list(refusals(found, common([ALIKE, ALIKE, *others])))  # type: ignore[arg-type,list-item]
+
+
+def test_machines_that_are_alike_may_measure() -> None:
+    assert refused(ALIKE) == []
+    assert (
+        refused(standing("n", driver="580.1")) == []
+    )  # which has no such model: its obstacles say so
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"version": "0.0.1"}, "has sparkpub 0.0.1 (source "),
+        ({"source": "f" * 12}, "(source ffffffffffff) and not"),
+        ({"driver": "570.0"}, "has GPU driver 570.0, most machines 580.1"),
+        ({"driver": None}, "has GPU driver none, most machines 580.1"),
+        ({"models": {"a": "2"}}, "has other files of model a than most machines"),
+        ({"niceness": 15}, "15 steps nicer"),
+        ({"obstacles": ("no model at /x",)}, "no model at /x"),
+    ],
+)
+def test_a_machine_that_differs_is_refused_in_one_line(
+    fields: dict[str, object], words: str
+) -> None:
+    odd = standing("n", **({"driver": "580.1", "models": {"a": "1"}} | fields))
+    (line,) = refused(odd, odd)
+    assert words in line
+
+
+def test_a_machine_without_a_name_is_refused() -> None:
+    (line,) = refused(standing(None, driver="580.1"))
+    assert "set SPARKPUB_MACHINE" in line
+
+
+def test_the_source_decides_and_not_the_version_alone() -> None:
+    found = node.source_digest()
+    assert len(found) == 12
+    assert common([]) == accept.Common(__version__, found, None, {})
+
+
+def test_a_machine_says_what_it_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(node, "as_started", lambda: None)
+    (tmp_path / "config.json").write_text('{"num_hidden_layers": 2}')
+    models = {"m": {"id": "x/m", "path": str(tmp_path)}}
+    before = node.standing(a_matrix(models=models).document())
+    (tmp_path / "config.json").write_text('{"num_hidden_layers": 3}')
+    after = node.standing(a_matrix(models=models).document())
+    assert before.obstacles == ()
+    assert before.models.keys() == {"m"}
+    assert before.models != after.models
+    gone = node.standing(
+        a_matrix(models={"m": {"id": "x/m", "path": "/nowhere"}}).document()
+    )
+    assert any("no model at /nowhere" in line for line in gone.obstacles)
+
+
+def test_the_name_of_a_machine_is_in_its_id_and_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from sparkpub.collect.machine.inventory import NAME_VARIABLE, facts
+
+    without = facts(None)
+    monkeypatch.setenv(NAME_VARIABLE, "kitchen")
+    named = facts(None)
+    monkeypatch.setenv(NAME_VARIABLE, "cellar")
+    assert len({without.id, named.id, facts(None).id}) == 3
+    assert "kitchen" not in named.model_dump_json()
