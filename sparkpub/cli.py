@@ -228,7 +228,9 @@ def doctor(
     address: str | None,
     as_json: bool,
 ) -> None:
-    """Show what this machine, or each machine of a cluster, can measure and what is missing.
+    """Show what this machine can measure and what is missing.
+
+    With --on it shows this for each machine of a Ray cluster.
 
     Example: sparkpub doctor matrix/demo.yaml --smoke
     """
@@ -312,7 +314,7 @@ def collect(
     """Run the benchmarks of a matrix that are not done yet.
 
     You can interrupt it and start it again. Press Ctrl-C once to stop after the current run, twice to stop at once;
-    the run is then recorded as interrupted. The exit status is 1 if a planned run has no successful record.run.
+    the run is then recorded as interrupted. The exit status is 1 if a planned run has no successful record.
     With --on the runs are measured on the machines of a Ray cluster and recorded here.
 
     Example: sparkpub collect matrix/demo.yaml --data local --only environment=native

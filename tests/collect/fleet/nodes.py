@@ -1,13 +1,16 @@
 """A Ray cluster on this machine: a head that does not measure, and nodes in processes of their own, each with notes and
 a name of its own as if it were another machine. Everything listens on 127.0.0.1."""
 
+import json
 import os
 import signal
+import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from sparkpub.collect.machine.processes import descendants, end
+from sparkpub.plan.matrix import Matrix
 
 PATIENT: dict[str, int] = {
     "health_check_initial_delay_ms": 0,
@@ -86,3 +89,14 @@ class Nodes:
         """Let a machine hang, with everything that runs on it."""
         for entry in self._nodes[name].all_processes["raylet"]:
             end(descendants(entry.process.pid), signal.SIGSTOP)
+
+
+def command(matrix: Matrix, nodes: Nodes, data: Path) -> list[str]:
+    """The head as a process of its own."""
+    data.mkdir(exist_ok=True)
+    declared = data / "matrix.json"
+    declared.write_text(json.dumps(matrix.document()))
+    return [
+        *(sys.executable, "-m", "sparkpub", "collect", str(declared)),
+        *("--data", str(data), "--no-commit", "--on", nodes.address),
+    ]

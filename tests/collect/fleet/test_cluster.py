@@ -1,11 +1,9 @@
 """A real Ray cluster of three nodes on this machine: spread, replicated, killed, frozen, and a head that dies."""
 
-import json
 import os
 import random
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -26,7 +24,7 @@ from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Record
 from sparkpub.record.store import file_sha256
 from tests.collect.collecting import a_command, a_matrix, records
-from tests.collect.fleet.nodes import Nodes
+from tests.collect.fleet.nodes import Nodes, command
 
 pytestmark = [
     pytest.mark.ray,
@@ -66,17 +64,6 @@ def spread(matrix: Matrix, nodes: Nodes, data: Path) -> Outcome:
     return collect(
         matrix, Choice(data, commit=False), nodes.address, lambda _: None, SOON
     )
-
-
-def command(matrix: Matrix, nodes: Nodes, data: Path) -> list[str]:
-    """The head as a process of its own."""
-    data.mkdir(exist_ok=True)
-    declared = data / "matrix.json"
-    declared.write_text(json.dumps(matrix.document()))
-    return [
-        *(sys.executable, "-m", "sparkpub", "collect", str(declared)),
-        *("--data", str(data), "--no-commit", "--on", nodes.address),
-    ]
 
 
 def good(found: list[Record]) -> Counter[tuple[object, ...]]:
