@@ -118,14 +118,20 @@ def _estimated(document: Mapping[str, Any]) -> str:
 
 def status_document(matrix: Matrix, data: Path) -> dict[str, Any]:
     """`{"cells": [{model, environment, workload, planned, done, failed, quarantined, missing}], "now": …}`; `now` is
-    what a collector on this machine does, or null."""
+    what a collector on this machine does, or null. Where each machine repeats the campaign, also
+    `"machines": [{machine, planned, done, failed, quarantined, missing}]`."""
     folder = data / matrix.campaign
-    cells = coverage.by_cell(
-        public(matrix)[0], known_records(folder), _quarantined(folder)
-    )
+    shown, _ = public(matrix)
+    known = (known_records(folder), _quarantined(folder))
+    document: dict[str, Any] = {
+        "cells": [asdict(cell) for cell in coverage.by_cell(shown, *known)]
+    }
+    if matrix.machines == "replicate":
+        machines = coverage.by_machine(shown, *known)
+        document["machines"] = [asdict(machine) for machine in machines]
     now = current()
     ours = now is not None and now.get("campaign") == matrix.campaign
-    return {"cells": [asdict(cell) for cell in cells], "now": now if ours else None}
+    return document | {"now": now if ours else None}
 
 
 def status_lines(matrix: Matrix, data: Path) -> list[str]:
@@ -136,6 +142,11 @@ def status_lines(matrix: Matrix, data: Path) -> list[str]:
         f"{cell['failed']} failed, {cell['quarantined']} quarantined, {cell['missing']} missing"
         for cell in document["cells"]
     ]
+    for machine in document.get("machines", []):
+        lines.append(
+            f"machine {machine['machine']}: {machine['done']} of {machine['planned']} done, "
+            f"{machine['failed']} failed, {machine['quarantined']} quarantined, {machine['missing']} missing"
+        )
     total = {
         name: sum(cell[name] for cell in document["cells"])
         for name in ("done", "planned", "failed", "missing")

@@ -28,6 +28,18 @@ class CellCoverage:
     missing: int
 
 
+@dataclass(frozen=True)
+class MachineCoverage:
+    """Runs of one machine that repeats the campaign: `done + failed + quarantined + missing == planned`."""
+
+    machine: str
+    planned: int
+    done: int
+    failed: int
+    quarantined: int
+    missing: int
+
+
 def machines_of(records: Iterable[Record]) -> list[str]:
     """Ids of the machines that records name, in alphabetical order."""
     return sorted({record.machine.id for record in records if record.machine.id})
@@ -114,4 +126,25 @@ def by_cell(
             missing=count["missing"],
         )
         for cell, count in counts.items()
+    ]
+
+
+def by_machine(
+    matrix: Matrix, records: Sequence[Record], quarantined: Iterable[str] = ()
+) -> list[MachineCoverage]:
+    """Coverage of every machine that has runs, where each repeats the campaign; elsewhere none."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for run, found in states(matrix, records, quarantined).items():
+        if run.machine is not None:
+            counts[run.machine]["missing" if found == "retry" else found] += 1
+    return [
+        MachineCoverage(
+            machine,
+            planned=count.total(),
+            done=count["done"],
+            failed=count["failed"],
+            quarantined=count["quarantined"],
+            missing=count["missing"],
+        )
+        for machine, count in counts.items()
     ]

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from sparkpub.plan import matrix as matrices
-from sparkpub.plan.coverage import by_cell, states
+from sparkpub.plan.coverage import by_cell, by_machine, states
 from sparkpub.plan.durations import seconds
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
@@ -446,6 +446,9 @@ def test_replication_asks_for_a_run_of_every_machine() -> None:
         if run.cell == ("a", "native", "w")
     }
     assert found == {"one": "done", "two": "missing"}
+    (one,) = by_machine(matrix, records)
+    assert (one.machine, one.planned, one.done, one.missing) == ("one", 4, 1, 3)
+    assert by_machine(a_matrix(iterations=1), records) == []
     cell = by_cell(matrix, [*records, measured_on(matrix, "two")])[0]
     assert (cell.planned, cell.done) == (2, 2)
 

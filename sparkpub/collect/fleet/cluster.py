@@ -50,9 +50,16 @@ class Cluster:
         self._ray = ray
 
     def nodes(self) -> list[Node]:
-        """Nodes that are alive and offer to measure, by id."""
+        """Nodes that are alive and offer to measure, by id. Raises CollectError where the cluster is gone."""
+        try:
+            entries = self._ray.nodes()
+        except Exception as error:  # Ray raises whatever its transport raises
+            raise CollectError(
+                f"the Ray cluster does not answer any more: {_reason(error)}",
+                remedy="start it and the same command again: finished runs wait on their machines",
+            ) from None
         found = []
-        for entry in self._ray.nodes():
+        for entry in entries:
             offered = entry["Resources"]
             if entry["Alive"] and offered.get(RESOURCE, 0) >= 1:
                 found.append(

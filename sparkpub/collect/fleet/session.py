@@ -5,6 +5,7 @@ experiment: which machine measures which model, and that no planned run is lost 
 """
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -60,6 +61,8 @@ class Patience:
 
     survey: float = 60.0
     """For machines to say what they are."""
+    newcomer: float = 20.0
+    """For a node that joins later to say what it is: the others wait meanwhile."""
     look: float = 2.0
     """Between looks for new nodes."""
     absent: float = 600.0
@@ -161,6 +164,13 @@ class Accepted:
     refused: dict[Node, list[str]] = field(default_factory=dict)
     doubles: dict[Node, str] = field(default_factory=dict)
     """Refused nodes of machines that measure through another node already."""
+    silent: Counter[Node] = field(default_factory=Counter)
+    """How often a node did not say what it is."""
+
+    def decided(self) -> set[Node]:
+        """Nodes that need not be asked again."""
+        waiting = {there for there, times in self.silent.items() if times < MOST_LOSSES}
+        return {*self.machines.values(), *self.refused} - waiting
 
     def gone(self, machine: str) -> None:
         """The node of a machine is no more: another node of it may measure now."""
@@ -194,7 +204,10 @@ def admit(accepted: Accepted, there: Node, found: Standing | str) -> str | None:
     """Let a node measure, or note why it may not. Returns the id of its machine where it may."""
     if isinstance(found, str):
         accepted.refused[there] = [found]
+        accepted.silent[there] += 1
         return None
+    accepted.silent.pop(there, None)
+    accepted.refused.pop(there, None)
     lines = list(accept.refusals(found, accepted.wanted))
     if found.machine in accepted.machines:
         other = accepted.machines[found.machine]
@@ -310,9 +323,11 @@ class Fleet:
                 self.accepted.gone(machine)
                 if machine in self.members:
                     self._lose(self.members[machine], "its node is gone")
-        known = {*self.accepted.machines.values(), *self.accepted.refused}
-        new = [there for there in present if there not in known]
-        for there, found in asked(self.cluster, new, self.matrix, self.patience.survey):
+        decided = self.accepted.decided()
+        new = [there for there in present if there not in decided]
+        for there, found in asked(
+            self.cluster, new, self.matrix, self.patience.newcomer
+        ):
             joined = admit(self.accepted, there, found)
             if joined is None:
                 for line in self.accepted.refused[there]:

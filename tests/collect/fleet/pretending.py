@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -15,7 +16,7 @@ from sparkpub.collect.choice import Choice
 from sparkpub.collect.fleet import accept
 from sparkpub.collect.fleet.cluster import Call, LostError, Node
 from sparkpub.collect.fleet.node import Answer, Delivery, Standing, source_digest
-from sparkpub.collect.fleet.session import Accepted, Fleet, Patience, admit
+from sparkpub.collect.fleet.session import Accepted, Fleet, Patience, admit, asked
 from sparkpub.collect.git import Committer
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.progress import Progress
@@ -52,6 +53,9 @@ class Pretended:
     kept: dict[str, list[Delivery]] = field(default_factory=dict)
     """What lies on each machine, not written by the head yet."""
 
+    silent: Counter[str] = field(default_factory=Counter)
+    """How often a machine will not say what it is."""
+
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
         self.shown, _ = public(self.matrix)
@@ -75,7 +79,11 @@ class Pretended:
         return sorted(self.alive.values(), key=lambda node: node.id)
 
     def ask(self, node: Node, question: Any, *given: Any) -> Call[Any]:
-        return self._call(standing(node.id.partition("-")[0]))
+        machine = node.id.partition("-")[0]
+        if self.silent[machine]:
+            self.silent[machine] -= 1
+            return self._call(LostError("no answer"))
+        return self._call(standing(machine))
 
     def post(self, node: Node, document: Mapping[str, Any]) -> "PretendedPost":
         return PretendedPost(self, node)
@@ -216,7 +224,8 @@ def collected(
     )
     accepted = Accepted(accept.common([standing("x")]))
     for node in cluster.nodes():
-        admit(accepted, node, standing(node.id.partition("-")[0]))
+        for there, found in asked(cluster, [node], cluster.matrix, 0.0):  # type: ignore[arg-type]
+            admit(accepted, there, found)
     patience = Patience(survey=0, look=0, absent=0.05)
     fleet = Fleet(cluster.matrix, cluster, books, Interruption(), patience, accepted)  # type: ignore[arg-type]
     outcome = fleet.run()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sparkpub.collect.fleet.session import MOST_LOSSES
+from sparkpub.collect.overview import status_document, status_lines
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.record.record import Record
@@ -206,6 +207,36 @@ def test_a_machine_that_is_lost_again_and_again_on_one_node_is_given_up(
     outcome, records, _ = collected(cluster, tmp_path)
     assert len(cluster.given) == MOST_LOSSES
     assert (len(records), outcome.left, outcome.exit_code) == (0, 12, 1)
+
+
+def test_a_node_that_is_slow_to_say_what_it_is_is_asked_again(tmp_path: Path) -> None:
+    cluster = Pretended(campaign(), ["one", "two"])
+    cluster.silent["two"] = 2
+    outcome, _, said = collected(cluster, tmp_path)
+    assert outcome.lacking == 0
+    assert {name for name, _ in cluster.given} == {"one", "two"}
+    assert any("does not say what it is: no answer" in line for line in said)
+
+
+def test_the_status_counts_each_machine_that_repeats_the_campaign(
+    tmp_path: Path,
+) -> None:
+    matrix = campaign(machines="replicate")
+    collected(Pretended(matrix, ["one"]), tmp_path)
+    collected(Pretended(matrix, ["two"]), tmp_path, max_runs=5)
+    document = status_document(matrix, tmp_path)
+    assert [
+        (entry["machine"], entry["done"], entry["missing"])
+        for entry in document["machines"]
+    ] == [
+        ("one", 12, 0),
+        ("two", 5, 7),
+    ]
+    assert (
+        "machine two: 5 of 12 done, 0 failed, 0 quarantined, 7 missing"
+        in status_lines(matrix, tmp_path)
+    )
+    assert "machines" not in status_document(campaign(), tmp_path)
 
 
 def test_no_more_runs_than_asked_for(tmp_path: Path) -> None:
