@@ -564,13 +564,13 @@ def changes(
 
     Example: sparkpub changes ../main/data/comprehensive
     """
-    from sparkpub.review import against_base
+    from sparkpub.review import against_base, changes_told
 
     if sources is None and data == DEFAULT_DATA and _SITE.is_dir():
         sources = _SITE
     claims = None if sources is None else sources / "claims.yaml"
     found = against_base.changes(base, data, claims)
-    told = against_base.as_markdown if markdown else against_base.as_text
+    told = changes_told.as_markdown if markdown else changes_told.as_text
     _print(as_json, found.document, partial(told, found))
 
 

@@ -5,18 +5,14 @@ A campaign whose files are the same on both sides cannot change a result, so it 
 """
 
 import filecmp
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from sparkpub.plan import coverage
-from sparkpub.record import outside
 from sparkpub.record.errors import ClaimError, CollectError
-from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.store import campaign_folders
-from sparkpub.record.text import counted
 from sparkpub.review.checks import Finding, Review, review
 from sparkpub.review.claims import ledger
 from sparkpub.review.dataset import CampaignData, Dataset
@@ -25,10 +21,6 @@ from sparkpub.review.summary import CellStatistic, Statistics, statistics
 from sparkpub.review.workers import load_known
 
 State = Literal["added", "changed", "removed", "unreadable"]
-MOST_ROWS = 50
-"""Rows of one table in Markdown: GitHub shows a summary of at most 1 MiB, and nobody reads more."""
-_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
-"""ASCII punctuation: Markdown takes each of its signs as it stands behind a backslash (CommonMark, section 2.4)."""
 
 
 @dataclass(frozen=True)
@@ -133,9 +125,6 @@ class Changes:
         }
 
 
-# -- finding out -------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class _Side:
     """The campaigns of one side that are not the same on the other, with what they show."""
@@ -165,7 +154,7 @@ def changes(base: Path, data: Path, claims: Path | None = None) -> Changes:
         verdicts=tuple(
             _verdicts(before.figures.comparisons, after.figures.comparisons)
         ),
-        claims=() if claims is None else tuple(_claims(claims, names, before, after)),
+        claims=tuple(_claims(claims, names, before, after)),
     )
 
 
@@ -212,8 +201,9 @@ def _campaign(name: str, before: _Side, after: _Side) -> CampaignChange:
 
 def _state(name: str, before: _Side, after: _Side) -> State:
     if name not in after.dataset.campaigns:
-        there = (after.folder / name).is_dir()
-        return "unreadable" if there else "removed"
+        if (after.folder / name).is_dir():
+            return "unreadable"
+        return "removed"
     if name not in before.dataset.campaigns:
         return "added"
     return "changed"
@@ -319,7 +309,9 @@ def _cell_key(row: CellStatistic) -> tuple[str, ...]:
 
 
 def _figure(row: CellStatistic | None) -> Figure | None:
-    return None if row is None else Figure(row.n, row.mean)
+    if row is None:
+        return None
+    return Figure(row.n, row.mean)
 
 
 def _verdicts(
@@ -348,13 +340,17 @@ def _comparison_key(row: ComparisonRow) -> tuple[str, ...]:
 
 
 def _word(row: ComparisonRow | None) -> str | None:
-    return None if row is None else row.verdict
+    if row is None:
+        return None
+    return row.verdict
 
 
 def _claims(
-    file: Path, names: Sequence[str], before: _Side, after: _Side
+    file: Path | None, names: Sequence[str], before: _Side, after: _Side
 ) -> Iterator[ClaimChange]:
     """The claims about a campaign that differs, as far as their verdict differs too. Both sides are asked the same."""
+    if file is None:
+        return
     asked = [
         claim
         for claim in ledger.read(file)
@@ -395,168 +391,3 @@ def _pairs(
     for name, row in old.items():
         if name not in new:
             yield row, None
-
-
-# -- saying it ---------------------------------------------------------------------------------------------
-
-
-def as_text(found: Changes) -> Iterator[str]:
-    """Lines for a terminal."""
-    if not found.campaigns:
-        yield "no campaign differs from the base"
-    for item in found.campaigns:
-        yield f"{item.campaign}: {item.state}, {_runs(item)}"
-        for entry in item.decisions:
-            yield f"  {entry}"
-    for word, findings in (("new", found.found), ("gone", found.gone)):
-        for finding in findings:
-            where = f"{finding.check} {finding.where}"
-            yield f"{word:<5}{finding.severity:<8} {where}: {finding.message}"
-    for cell in found.cells:
-        yield f"{_cell_name(cell)} {cell.metric}: {_shift(cell)}"
-    for row in found.verdicts:
-        yield f"{_comparison_name(row)} {row.metric}: {_turn(row)}"
-    for claim in found.claims:
-        yield f"claim {claim.claim}: {_judgement(claim)}"
-
-
-def as_markdown(found: Changes) -> Iterator[str]:
-    """Markdown for the summary of a GitHub workflow. Text from the data cannot become markup, a link or a mention."""
-    yield "## What this changes"
-    yield ""
-    if not found.campaigns:
-        yield "No campaign differs from the base."
-        return
-    yield from _table(
-        ["Campaign", "", "Runs", "Coverage"],
-        [_campaign_row(item) for item in found.campaigns],
-    )
-    yield from _touched(found)
-    decisions = [
-        (item.campaign, text) for item in found.campaigns for text in item.decisions
-    ]
-    yield from _titled("Decisions in campaign.json", ["Campaign", "Entry"], decisions)
-    for title, findings in (("New", found.found), ("Resolved", found.gone)):
-        rows = [_finding_row(finding) for finding in findings]
-        yield from _titled(f"{title} findings", ["", "Check", "Where", "Finding"], rows)
-    primary = [cell for cell in found.cells if cell.primary]
-    # What readers know already comes first.
-    primary.sort(key=lambda cell: cell.before is None)
-    yield from _titled(
-        "Cells (primary metrics)",
-        ["Cell", "Metric", "Mean and runs"],
-        [[_cell_name(cell), cell.metric, _shift(cell)] for cell in primary],
-    )
-    verdicts = [row for row in found.verdicts if row.primary]
-    yield from _titled(
-        "Verdicts (primary metrics)",
-        ["Comparison", "Metric", "Verdict"],
-        [[_comparison_name(row), row.metric, _turn(row)] for row in verdicts],
-    )
-    yield from _titled(
-        "Claims",
-        ["Claim", "Verdict"],
-        [[claim.says, _judgement(claim)] for claim in found.claims],
-    )
-
-
-def _touched(found: Changes) -> Iterator[str]:
-    """The records that the base has otherwise or no longer: they were published."""
-    rows = []
-    for item in found.campaigns:
-        rows += [[run, "changed in place"] for run in item.altered]
-        rows += [[run, "removed"] for run in item.removed]
-    yield from _titled("Published records touched", ["Run", ""], rows)
-
-
-def _campaign_row(item: CampaignChange) -> list[str]:
-    return [item.campaign, item.state, _runs(item), _covered(item)]
-
-
-def _runs(item: CampaignChange) -> str:
-    """`12 runs, 10 counted (2 added, 1 removed)`."""
-    here = item.after
-    told = (
-        "no run"
-        if here is None
-        else f"{counted(here.runs, 'run')}, {here.counted} counted"
-    )
-    parts = [
-        f"{len(runs)} {word}"
-        for word, runs in (
-            ("added", item.added),
-            ("removed", item.removed),
-            ("changed", item.altered),
-        )
-        if runs
-    ]
-    return f"{told} ({', '.join(parts)})" if parts else told
-
-
-def _covered(item: CampaignChange) -> str:
-    here = item.after
-    if here is None or here.planned is None:
-        return "not declared"
-    return f"{here.done} of {here.planned} planned runs"
-
-
-def _finding_row(finding: Finding) -> list[str]:
-    return [finding.severity, finding.check, finding.where, finding.message]
-
-
-def _cell_name(cell: CellChange) -> str:
-    return f"{cell.campaign} {cell.model}/{cell.environment}/{cell.workload}"
-
-
-def _comparison_name(row: VerdictChange) -> str:
-    sides = f"{row.candidate} against {row.baseline}"
-    return f"{row.campaign} {row.model}/{row.workload}, {sides}"
-
-
-def _shift(cell: CellChange) -> str:
-    """`no value → 1,508.2 tok/s (n = 3)`."""
-    metric = METRICS.get(cell.metric)
-    if metric is None:
-        metric = Metric(cell.metric, cell.unit, "neither", cell.metric, "")
-    return f"{_mean(cell.before, metric)} → {_mean(cell.after, metric)}"
-
-
-def _mean(figure: Figure | None, metric: Metric) -> str:
-    if figure is None:
-        return "no value"
-    return f"{metric.format(figure.mean)} (n = {figure.n})"
-
-
-def _turn(row: VerdictChange) -> str:
-    return f"{row.before or 'not compared'} → {row.after or 'not compared'}"
-
-
-def _judgement(claim: ClaimChange) -> str:
-    return f"{claim.before or 'no such data'} → {claim.after or 'no such data'}"
-
-
-def _titled(
-    title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]
-) -> Iterator[str]:
-    """A table below a heading with the number of its rows; nothing where there is no row."""
-    if rows:
-        yield f"### {title}: {len(rows)}"
-        yield ""
-        yield from _table(heads, rows)
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(heads)} |"
-    yield "|" + " --- |" * len(heads)
-    for row in rows[:MOST_ROWS]:
-        yield f"| {' | '.join(map(escaped, row))} |"
-    yield ""
-    if len(rows) > MOST_ROWS:
-        yield f"and {len(rows) - MOST_ROWS} more"
-        yield ""
-
-
-def escaped(text: str) -> str:
-    """Text as GitHub's Markdown shows it in one cell of a table, whatever it says."""
-    line = " ".join(outside.plain(text).split())
-    return _PUNCTUATION.sub(r"\\\g<0>", line)

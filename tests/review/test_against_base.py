@@ -15,17 +15,14 @@ from sparkpub.record.errors import UsageError
 from sparkpub.record.record import MetricValue, Moment, Plan
 from sparkpub.record.store import CAMPAIGN_FILE, to_json
 from sparkpub.review.against_base import (
-    MOST_ROWS,
     CampaignCounts,
     CellChange,
     ClaimChange,
     Figure,
     VerdictChange,
-    as_markdown,
-    as_text,
     changes,
-    escaped,
 )
+from sparkpub.review.changes_told import MOST_ROWS, as_markdown, as_text, escaped
 from tests.building import a_record
 
 TPUT = "output_throughput_tok_s"

@@ -81,13 +81,14 @@ def _source(campaign: CampaignData) -> dict[str, str]:
 def _resource(address: str, content: bytes) -> dict[str, Any]:
     """One table. Both forms hold the same rows."""
     file = address.rpartition("/")[2]
-    stem, _, form = file.partition(".")
+    form = file.rpartition(".")[2]
+    names = {"csv": "runs", "parquet": "runs-parquet"}
     fields = []
     for name in FIELDS:
         kind, meaning = COLUMNS[name]
         fields.append({"name": name, "type": kind, "description": meaning})
     resource: dict[str, Any] = {
-        "name": stem if form == "csv" else f"{stem}-{form}",
+        "name": names[form],
         "path": file,
         "type": "table",
         "format": form,
@@ -143,7 +144,9 @@ def linked_data(publication: Publication, campaign: CampaignData, answer: str) -
 
 
 def _address(options: SiteOptions) -> dict[str, str]:
-    return {"url": options.url} if options.url else {}
+    if not options.url:
+        return {}
+    return {"url": options.url}
 
 
 def _distribution(publication: Publication) -> Sequence[Mapping[str, str]]:
