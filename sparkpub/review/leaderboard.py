@@ -20,7 +20,7 @@ from sparkpub.record.record import Record
 from sparkpub.record.text import counted, listed, number
 from sparkpub.review.checks import CHECKS, Finding, Review
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import Cell, Frame
+from sparkpub.review.frame import Cell, Frame, machine_of
 from sparkpub.review.setup import Load, Setup, load_of, setup_of
 from sparkpub.review.statistics.describe import MINIMUM_RUNS, Description, describe
 from sparkpub.review.summary import Statistics
@@ -69,7 +69,9 @@ PARAMETER_TOLERANCE = 0.01
 class Caveat:
     """Something that a reader should know before believing a row. `text` is short enough to stand in it."""
 
-    kind: Literal["error", "warning", "excluded", "imported", "few", "random"]
+    kind: Literal[
+        "error", "warning", "excluded", "imported", "few", "random", "machines"
+    ]
     text: str
     why: str
 
@@ -276,6 +278,11 @@ def _caveats(
     if imported:
         why = "Imported from the results of another tool."
         yield Caveat("imported", "imported", why)
+    per_machine = Counter(machine_of(record) for record in records)
+    if len(per_machine) > 1:
+        each = listed(f"{runs} on {name}" for name, runs in per_machine.items())
+        why = f"A mean over machines, with an interval for machines like these: {each}."
+        yield Caveat("machines", f"{len(per_machine)} machines", why)
     if len(records) < MINIMUM_RUNS:
         why = f"With fewer than {MINIMUM_RUNS} runs the spread is unknown."
         yield Caveat("few", f"only {counted(len(records), 'run')}", why)

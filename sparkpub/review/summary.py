@@ -77,6 +77,14 @@ class CellStatistic(Description, Row):
     machines: tuple[str, ...] = ()
     n_by_machine: tuple[int, ...] = ()
 
+    @property
+    def n_in_words(self) -> str:
+        """`10`; of several machines with the runs of each: `24 on 3 machines (8, 8, 8)`."""
+        if not self.machines:
+            return str(self.n)
+        each = ", ".join(map(str, self.n_by_machine))
+        return f"{self.n} on {len(self.machines)} machines ({each})"
+
 
 @dataclass(frozen=True, kw_only=True)
 class PooledRow:

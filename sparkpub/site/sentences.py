@@ -50,7 +50,7 @@ def _first(metric: Metric, verdict: str, rows: Sequence[ComparisonRow]) -> str:
     if verdict == "confounded":
         return (
             f"{metric.subject} cannot be compared for {which}: "
-            f"{candidate} and {baseline} ran in separate blocks of time."
+            f"{candidate} and {baseline} ran {_apart(mine)}."
         )
     return (
         f"{metric.subject} is inconclusive for {which}: {candidate} against {baseline}."
@@ -66,9 +66,7 @@ def _further(metric: Metric, verdict: str, rows: Sequence[ComparisonRow]) -> str
     if verdict == "equivalent":
         return f"It is equivalent within {_margin(mine)} for {which}."
     if verdict == "confounded":
-        return (
-            f"It cannot be compared for {which}, which ran in separate blocks of time."
-        )
+        return f"It cannot be compared for {which}, which ran {_apart(mine)}."
     return f"It is inconclusive for {which}."
 
 
@@ -76,7 +74,28 @@ def _margin(rows: Sequence[ComparisonRow]) -> str:
     return f"±{rows[0].equivalence_margin_percent:g}{SPACE}%"
 
 
+def _apart(mine: Sequence[ComparisonRow]) -> str:
+    """Why environments cannot be compared: no machine ran both, or they ran in blocks."""
+    if all(row.analysis == "description" and row.machines > 1 for row in mine):
+        return "on different machines"
+    return "in separate blocks of time"
+
+
 def _which(mine: Sequence[ComparisonRow], rows: Sequence[ComparisonRow]) -> str:
+    """The configurations that have a verdict, and on how many machines where they were compared on several."""
+    compared = {row.machines for row in mine if row.analysis == "machines"}
+    return f"{_names(mine, rows)}{_on(compared)}"
+
+
+def _on(machines: Iterable[int]) -> str:
+    """` on 2 machines`, ` on 2 to 3 machines`; empty for none."""
+    numbers = sorted(set(machines))
+    if not numbers:
+        return ""
+    return f" on {span([str(number) for number in numbers])} machines"
+
+
+def _names(mine: Sequence[ComparisonRow], rows: Sequence[ComparisonRow]) -> str:
     """The configurations that have a verdict, of all: by name where they are few."""
     one_workload = len({row.workload for row in rows}) == 1
     noun = "model" if one_workload else "configuration"
@@ -177,7 +196,8 @@ def sample(cells: Sequence[CellStatistic], excluded: Mapping[str, str]) -> str:
         text = "n = 0."
     else:
         noun = "run" if sizes == [1] else "runs"
-        text = f"n = {span([str(n) for n in sizes])} {noun} per cell."
+        machines = {len(cell.machines) for cell in cells if cell.machines}
+        text = f"n = {span([str(n) for n in sizes])} {noun} per cell{_on(machines)}."
     if excluded:
         reasons = listed(reason.partition(":")[0] for reason in excluded.values())
         noun = "run is" if len(excluded) == 1 else "runs are"

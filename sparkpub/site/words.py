@@ -14,13 +14,14 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sparkpub.record.documents import suggestion
 from sparkpub.record.errors import ClaimError
-from sparkpub.record.text import SPACE, p_text
+from sparkpub.record.text import SPACE, counted, p_text
 from sparkpub.review.checks import Finding, Review
 from sparkpub.review.claims.facts import Fact
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import STATISTICS, Quantity, Question, ask
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.frame import Frame, Group, Include
+from sparkpub.review.replications import ReplicationRow
 from sparkpub.review.rows import ComparisonRow
 from sparkpub.review.statistics.replication import HERE
 from sparkpub.review.summary import Statistics
@@ -100,7 +101,7 @@ def _marks(name: str) -> Callable[..., str]:
     def mark(*given: object, **_: object) -> str:
         if name in _GIVE_VERDICTS:
             return JUDGED
-        if name == "compare" and given[:1] == ("verdict",):
+        if name == "compare" and given[:1] in (("verdict",), ("replication",)):
             return JUDGED
         return BOUND
 
@@ -219,12 +220,17 @@ class Words:
         self, statistic: str, metric: str, *, decimals: int | None = None, **scope: Any
     ) -> str:
         """An environment against the campaign's baseline: `compare("difference", "peak_memory_gib",
-        model="deepseek")`. `verdict` and `p_adjusted` are those of `sparkpub stats`."""
+        model="deepseek")`. `verdict`, `p_adjusted` and `why` are those of `sparkpub stats`; of a campaign on several
+        machines `machines` is their number, and `replication` whether they show one thing."""
         sides = self._sides(scope)
-        if statistic in {"verdict", "p_adjusted", "why"}:
+        if statistic == "replication":
+            return self._replication(metric, **sides).replication
+        if statistic in {"verdict", "p_adjusted", "why", "machines"}:
             found = getattr(self._row(metric, **sides), statistic)
             if statistic == "p_adjusted":
                 return p_text(found)
+            if statistic == "machines":
+                return str(counted(found, "machine"))
             return str(found)
         return self._ask(statistic, metric, **sides).text(decimals)
 
@@ -450,6 +456,19 @@ class Words:
             "baseline": baseline,
             "candidate": scope.get("candidate") or others[0],
         }
+
+    def _replication(
+        self, metric: str, *, campaign: str = "", **wanted: Any
+    ) -> ReplicationRow:
+        name = self._campaign(campaign=campaign).name
+        wanted |= {"campaign": name, "metric": metric}
+        rows = [row for row in self._statistics.replications if _matches(row, wanted)]
+        if len(rows) != 1:
+            raise ClaimError(
+                f"{len(rows)} comparisons of {metric} in {name} were made on several machines",
+                remedy="name model and workload of one, or write a claim with repeated_in:",
+            )
+        return rows[0]
 
     def _row(self, metric: str, *, campaign: str = "", **wanted: Any) -> ComparisonRow:
         wanted |= {"campaign": self._campaign(campaign=campaign).name, "metric": metric}

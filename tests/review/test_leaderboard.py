@@ -27,6 +27,8 @@ from tests.leaderboards import (
     reviewed,
     runs_of,
 )
+from tests.review.machines import a_fleet, drawn
+from tests.review.statistics.campaigns import a_dataset
 
 
 def ranked(
@@ -370,3 +372,18 @@ def test_fewer_runs_than_a_statement_needs_are_few(runs: int, few: list[str]) ->
     values = [1.0 + number / 10 for number in range(runs)]
     row = the_row(ranked(*runs_of("m", values)))
     assert [caveat.text for caveat in row.caveats] == few
+
+
+def test_a_cell_of_several_machines_says_so() -> None:
+    """Its figure is the mean over machines, and its interval that between them."""
+    fleet = a_fleet({"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)})
+    found = reviewed(a_dataset(fleet))
+    board = standings(statistics(found.dataset, found.frames), found)
+    assert len(board.rows) == 2
+    for row in board.rows:
+        (caveat,) = [item for item in row.caveats if item.kind == "machines"]
+        assert caveat.text == "2 machines"
+        assert "8 on a and 8 on b" in caveat.why
+        figure = row.figures[TPUT]
+        assert figure.ci95 is not None
+        assert figure.ci95[0] < 0 < figure.ci95[1]

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from sparkpub.record.metrics import METRICS
-from sparkpub.review.summary import PooledRow
+from sparkpub.review.summary import PooledRow, statistics
 from sparkpub.site import sentences
+from tests.review.machines import TPUT, a_fleet, drawn, moved
+from tests.review.statistics.campaigns import a_dataset
 
 
 def a_row(
@@ -102,6 +104,8 @@ def comparison(
         difference=percent,
         difference_percent=percent,
         equivalence_margin_percent=1.0,
+        analysis="paired",
+        machines=1,
     )
 
 
@@ -157,3 +161,22 @@ def test_comparisons_are_said_by_verdict(compared: list[Any], words: str) -> Non
     assert said.replace("\u00a0", " ").replace("\u202f", " ") == words
     for sentence in said.split(". "):
         assert len(sentence.split()) <= 20
+
+
+def test_comparisons_on_several_machines_say_on_how_many() -> None:
+    measured = {"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}
+    found = statistics(a_dataset(a_fleet(measured)))
+    metric = METRICS[TPUT]
+    text = sentences.differences(metric, found.comparisons)
+    assert text.endswith("higher in container than native for m on 2 machines.")
+    assert sentences.sample(found.cells, {}) == "n = 16 runs per cell on 2 machines."
+    alone = statistics(a_dataset(a_fleet({"a": drawn(100, 5, 1)})))
+    assert "machine" not in sentences.differences(metric, alone.comparisons)
+    assert sentences.sample(alone.cells, {}) == "n = 8 runs per cell."
+
+
+def test_environments_on_different_machines_are_not_called_blocks() -> None:
+    torn = moved(a_fleet({"a": drawn(100, 5, 1)}), "b", "container", range(1, 9))
+    found = statistics(a_dataset(torn))
+    text = sentences.differences(METRICS[TPUT], found.comparisons)
+    assert text.endswith("container and native ran on different machines.")

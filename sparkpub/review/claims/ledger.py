@@ -169,8 +169,9 @@ def _judge(claim: Claim, review: "Review") -> Verdict:
         text = f"These runs are no evidence for it, because of {listed(doubts)}. Their figures: {figures}."
         return Verdict(claim, "void", text, evidence)
     decided = _combined(claim.scope, [reading.verdict for reading in readings])
-    here = world and _one_session(groups)
-    return Verdict(claim, decided, f"{figures}.{_reach(groups, here)}", evidence, here)
+    here = world and not _over_sessions(readings)
+    over = len(groups) > 1 or _over_sessions(readings)
+    return Verdict(claim, decided, f"{figures}.{_reach(over, here)}", evidence, here)
 
 
 def _chosen(claim: Claim, frame: Frame) -> Group:
@@ -213,17 +214,16 @@ def _repeated(
     return together
 
 
-def _one_session(groups: Sequence[Group]) -> bool:
-    """Whether all runs are of one machine and one campaign."""
-    machines = {record.machine.id for group in groups for record in group.records}
-    return len(groups) == 1 and len(machines) == 1
+def _over_sessions(readings: Sequence[Reading]) -> bool:
+    """Whether every unit rests on several machines, or on several campaigns."""
+    return bool(readings) and all(one.quantity.sessions > 1 for one in readings)
 
 
-def _reach(groups: Sequence[Group], here: bool) -> str:
+def _reach(over: bool, here: bool) -> str:
     """Where a statement about the world holds, in a sentence of its own."""
     if here:
         return f" This holds {HERE}; how much machines and days differ is unknown."
-    if len(groups) > 1:
+    if over:
         return " The interval holds for machines and days like these."
     return ""
 

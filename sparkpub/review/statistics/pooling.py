@@ -72,7 +72,7 @@ def pooled(effects: Sequence[Estimate]) -> Pooled | None:
         t=t,
         p_value=float(2 * scipy.special.stdtr(worth, -abs(t))),
         q=q,
-        heterogeneity_p=_heterogeneity_p(q, shares, df),
+        heterogeneity_p=heterogeneity_p(q, shares, df),
     )
 
 
@@ -84,7 +84,7 @@ def _satterthwaite(shares: Floats, df: Floats) -> float:
     return 1 / doubt
 
 
-def _heterogeneity_p(q: float, shares: Floats, df: Floats) -> float:
+def heterogeneity_p(q: float, shares: Floats, df: Floats) -> float:
     """p of Welch's test that all cells have one difference; chi-square's where every error is known."""
     cells = len(shares)
     doubt = float(((1 - shares) ** 2 / df).sum())

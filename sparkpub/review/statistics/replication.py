@@ -46,6 +46,7 @@ from sparkpub.review.statistics.describe import (
 )
 from sparkpub.review.statistics.design import Order
 from sparkpub.review.statistics.means import detection_power, equivalence_power
+from sparkpub.review.statistics.pooling import heterogeneity_p
 
 HERE = "on this machine, this day"
 """What a statement from one session is about."""
@@ -109,6 +110,8 @@ def combined(effects: Sequence[Estimate]) -> Combined:
         raise ValueError("an estimate needs an error above zero")
     values = np.array([effect.value for effect in effects])
     variances = np.array([effect.error**2 for effect in effects])
+    dfs = np.array([effect.df for effect in effects])
+    shares = 1 / variances / (1 / variances).sum()
     df = len(effects) - 1
     q, _ = _q(values, variances)
     between = between_variance(values, variances)
@@ -127,7 +130,7 @@ def combined(effects: Sequence[Estimate]) -> Combined:
         between_sd=math.sqrt(between),
         i2_percent=100 * max(0.0, q - df) / max(q, df),
         q=q,
-        heterogeneity_p=_heterogeneity_p(q, 1 / variances, effects),
+        heterogeneity_p=heterogeneity_p(q, shares, dfs),
     )
 
 
@@ -152,17 +155,6 @@ def _q(values: Floats, variances: Floats) -> tuple[float, float]:
     weights = 1 / variances
     apart = values - weights @ values / weights.sum()
     return float(weights @ apart**2), float(weights**2 @ apart**2)
-
-
-def _heterogeneity_p(q: float, weights: Floats, effects: Sequence[Estimate]) -> float:
-    """p that effects of one size differ as much: Welch's F, and Cochran's chi-squared where the errors are known."""
-    k = len(effects)
-    left = 1 - weights / weights.sum()
-    uncertainty = float(sum(left**2 / np.array([effect.df for effect in effects])))
-    if uncertainty == 0:
-        return float(scipy.special.chdtrc(k - 1, q))
-    f = q / (k - 1) / (1 + 2 * (k - 2) * uncertainty / (k**2 - 1))
-    return float(scipy.special.fdtrc(k - 1, (k**2 - 1) / (3 * uncertainty), f))
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def _statistics(metric: Metric, cell: CellStatistic | None) -> list[str]:
     if cell.sd is not None:
         spread = metric.format(cell.sd, unit=False)
     return [
-        str(cell.n),
+        cell.n_in_words,
         metric.format(cell.mean, unit=False),
         interval(metric, cell),
         spread,

@@ -5,7 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sparkpub.plan import coverage
 from sparkpub.record.metrics import Metric
+from sparkpub.record.record import Record
 from sparkpub.record.text import SPACE, listed, percent, spread
 from sparkpub.review.checks import CHECKS, Finding
 from sparkpub.review.dataset import CampaignData
@@ -202,21 +204,30 @@ def card(publication: Publication, campaign: CampaignData) -> dict[str, Any]:
     ]
     severities = [finding.severity for finding in publication.findings_of(campaign)]
     times = sorted(record.started.value for record in records)
-    gpus = {gpu.name for record in records for gpu in record.machine.gpus}
-    machines = {record.machine.cpu or "unknown machine" for record in records}
     return {
         "campaign": campaign,
         "href": f"campaigns/{campaign.name}/",
         "runs": len(records),
         "counted": len(records) - len(excluded),
         "failed": sum(record.status != "ok" for record in records),
-        "hardware": sorted(gpus or machines),
+        "hardware": _hardware(records),
         "begun": times[0][:10] if times else None,
         "ended": times[-1][:10] if times else None,
         "errors": severities.count("error"),
         "warnings": severities.count("warning"),
         "answer": " ".join(answers(publication, campaign)[:2]),
     }
+
+
+def _hardware(records: Sequence[Record]) -> list[str]:
+    """The GPUs of a campaign, or the processors where there is none, and on how many machines where on several."""
+    gpus = {gpu.name for record in records for gpu in record.machine.gpus}
+    processors = {record.machine.cpu or "unknown machine" for record in records}
+    names = sorted(gpus or processors)
+    number = len(coverage.machines_of(records))
+    if number > 1:
+        names.append(f"{number} machines")
+    return names
 
 
 def answers(publication: Publication, campaign: CampaignData) -> list[str]:

@@ -11,6 +11,8 @@ from sparkpub.review.summary import statistics
 from sparkpub.site.build import known_facts
 from sparkpub.site.words import Words
 from tests.review.claims.campaigns import verdict_on
+from tests.review.machines import TPUT, a_fleet, drawn
+from tests.review.statistics.campaigns import a_dataset
 
 ROOT = Path(__file__).parents[3]
 
@@ -246,3 +248,23 @@ def test_a_changed_digit_changes_the_page(tmp_path: Path) -> None:
         )
         == "71.47 GiB"
     )
+
+
+def test_prose_can_say_on_how_many_machines_and_whether_they_agree() -> None:
+    measured = {"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}
+    data = a_dataset(a_fleet(measured), a_fleet({"a": measured["a"]}, name="alone"))
+    found = review(data)
+    several = Words(
+        data, statistics(data, found.frames), found, [], {}, lambda *_, **__: ""
+    )
+
+    def compare(statistic: str, campaign: str) -> str:
+        call = f'compare("{statistic}", "{TPUT}", campaign="{campaign}")'
+        return several.render(f"{{{{ {call} }}}}", "p.md").replace("\u00a0", " ")
+
+    assert compare("machines", "c") == "2 machines"
+    assert compare("replication", "c") == "replicates"
+    assert "over 2 machines" in compare("why", "c")
+    assert compare("machines", "alone") == "1 machine"
+    with pytest.raises(ClaimError, match="0 comparisons of output_throughput_tok_s"):
+        compare("replication", "alone")
