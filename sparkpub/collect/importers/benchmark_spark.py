@@ -214,12 +214,14 @@ def _draft(
         "iteration": iteration,
     }
     if started is None or iteration is None or not all(needed.values()):
-        return Left(
-            source,
-            f"it does not say {', '.join(name for name, value in needed.items() if not value)}",
-        )
+        missing = [name for name, value in needed.items() if not value]
+        return Left(source, f"it does not say {', '.join(missing)}")
     code = reading.number(facts.get("exit_code"))
-    status: Status = "failed" if code else "invalid" if trouble else "ok"
+    status: Status = "ok"
+    if trouble:
+        status = "invalid"
+    if code:
+        status = "failed"
     return Draft(
         source=source,
         model=given.model or as_key(str(model)),

@@ -332,20 +332,17 @@ def _observed(
     reported = bool(report) or not _OVERVIEW.isdisjoint(printed)
     heading = reading.search(lines, r"^(?:= )?(DECODING STATISTICS)")
     speculative = "decoding_stats" in report or heading is not None
-    weights, measured = (
-        memory["weights_gib"],
-        reading.number(reading.at(report, "performance.total_latency_ms")),
-    )
+    weights = memory["weights_gib"]
+    measured = reading.number(reading.at(report, "performance.total_latency_ms"))
     load_format = reading.search(lines, r"load_format=<?(?:LoadFormat\.)?['\"]?(\w+)")
+    random_weights = load_format and load_format.upper() == "DUMMY"
     return reading.observed(
         {
             "engine": "TensorRT-LLM" if reported or version else None,
             "engine_version": reading.word(reading.at(report, "engine.version"))
             or version,
             "model_path": fact("engine.model_path", "Model Path", reading.word),
-            "random_weights": None
-            if load_format is None
-            else load_format.upper() == "DUMMY",
+            "random_weights": random_weights,
             "weight_bytes": round(weights * GIB) if weights else None,
             "kv_bytes_per_token": reading.positive_int(memory["kv_bytes_per_token"]),
             "dtype": fact("engine.dtype", "Dtype", reading.word),

@@ -210,8 +210,9 @@ def dependent_metrics(view: View) -> Iterator[Finding]:
         }
         if fit.form == "linear":
             worst = float(np.abs(fit.residuals).max())
-            signs = ["" if slope >= 0 else "−", "+" if intercept >= 0 else "−"]
-            formula = f"{signs[0]}{abs(slope):.4f} × {x.label} {signs[1]} {abs(intercept):.3f} {y.unit}"
+            sign = "" if slope >= 0 else "−"
+            plus = "+" if intercept >= 0 else "−"
+            formula = f"{sign}{abs(slope):.4f} × {x.label} {plus} {abs(intercept):.3f} {y.unit}"
             note = f"no run is further than {worst:.3g} {y.unit} from it"
             evidence |= {
                 "largest_residual": worst,

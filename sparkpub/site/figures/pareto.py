@@ -200,34 +200,20 @@ def draw(
     What is on the front is filled. `names` are those of the lines, `across` what the load is.
     """
     shown = f"indexof({list(names)!r}, datum.{LINE}) >= 0"
+    cells = marks.rows(scope, TABLE, shown)
     x = alt.X("user:Q", title=both.user_title, scale=alt.Scale(zero=True, nice=True))
     title = theme.axis_title(f"{both.machine.label} of the machine", both.machine.unit)
     y = alt.Y("machine:Q", title=title, scale=alt.Scale(zero=True, nice=True))
     legend = "Line" if len(names) > 1 else None
     colour = theme.colour(LINE, names, legend)
-    user = f"datum.{both.user.name}"
-    if both.inverted:
-        user = f"{MILLISECONDS} / {user}"
-    each_run = (
-        marks.rows(
-            scope,
-            "runs",
-            marks.has(both.user.name),
-            marks.has(both.machine.name),
-            "datum.state === 'counted'",
-            shown,
-        )
-        .transform_calculate(user=user, machine=f"datum.{both.machine.name}")
-        .mark_point(size=24, filled=True, opacity=0.35)
-        .encode(
-            x=x,
-            y=y,
-            color=colour,
-            tooltip=marks.run_tooltip(both.machine.label, "machine"),
-            href=alt.Href("href:N"),
-        )
+    points = _runs(scope, both, shown).mark_point(size=24, filled=True, opacity=0.35)
+    each_run = points.encode(
+        x=x,
+        y=y,
+        color=colour,
+        tooltip=marks.run_tooltip(both.machine.label, "machine"),
+        href=alt.Href("href:N"),
     )
-    cells = marks.rows(scope, TABLE, shown)
     # A name of its own: with that of the points their symbols in the legend would be dashed.
     dashed = cells.transform_calculate(dashed=f"datum.{LINE}")
     line = dashed.mark_line().encode(
@@ -260,6 +246,17 @@ def draw(
         ),
     )
     return theme.finish(chart)
+
+
+def _runs(scope: Scope, both: Rates, shown: str) -> "alt.Chart":
+    """Every counted run, with the columns `machine` and `user`."""
+    user = f"datum.{both.user.name}"
+    if both.inverted:
+        user = f"{MILLISECONDS} / {user}"
+    measured = [marks.has(both.user.name), marks.has(both.machine.name)]
+    counted_ones = "datum.state === 'counted'"
+    runs = marks.rows(scope, "runs", *measured, counted_ones, shown)
+    return runs.transform_calculate(user=user, machine=f"datum.{both.machine.name}")
 
 
 KIND = Kind(of_campaign=offers, tables={TABLE: pareto, "runs": runs})
