@@ -185,4 +185,4 @@ def draw(height: int) -> dict[str, Any]:
         bold.encode(x=x, y=y, text=words),
         plain.encode(x=x, y=y, text=words),
     ]
-    return theme.finish(alt.layer(*layers).properties(height=height))
+    return theme.finish(theme.layered(layers, height=height))

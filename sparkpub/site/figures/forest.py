@@ -210,7 +210,7 @@ def draw(
             layers.append(marks.names(rows, y, "label"))
         step = ROW + panels.ABOVE if above else ROW
         height = max(1, min(len(group.labels), most)) * step
-        titled.append((group.title, alt.layer(*layers).properties(height=height)))
+        titled.append((group.title, theme.layered(layers, height=height)))
     return panels.stacked(titled, room, narrow=narrow, shared_x=True)
 
 

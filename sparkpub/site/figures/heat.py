@@ -130,7 +130,7 @@ def draw(scope: Scope) -> dict[str, Any]:
             href=alt.Href("href:N"),
         )
     )
-    return theme.finish(alt.layer(stretches).properties(height={"step": 13}))
+    return theme.finish(theme.layered([stretches], height={"step": 13}))
 
 
 KIND = Kind(of_campaign=offers, tables={TABLE: heat})

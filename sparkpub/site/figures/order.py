@@ -128,7 +128,7 @@ def draw(scope: Scope, metric: Metric) -> dict[str, Any]:
         _names(scope, metric, x, workload, below=place % 2 == 1)
         for place, workload in enumerate(scope.workloads)
     ]
-    return theme.finish(alt.layer(trend, points, *names).properties(height=280))
+    return theme.finish(theme.layered([trend, points, *names], height=280))
 
 
 def _names(

@@ -38,7 +38,6 @@ GAP = 24
 BY_ITERATION = "(0.2 + 0.6 * datum.iteration / (datum.iterations + 1))"
 """Where a run stands within a strip, by a column with the largest `iterations`: the first at the top."""
 
-Resolution = Literal["shared", "independent"]
 Cell = tuple[str, str, str]
 """Model, environment and workload."""
 Field = Literal["model", "environment", "pair"]
@@ -314,14 +313,14 @@ def draw(
         drawn = layers(panel)
         if panel.names_above:
             drawn.append(marks.names(panel.data(table), panel.y, layout.field))
-        chart = alt.layer(*drawn).properties(height=panel.height(step))
-        titled.append((workload, chart))
+        view = theme.layered(drawn, height=panel.height(step))
+        titled.append((workload, view))
     room = label_width(layout.names)
     return stacked(titled, room, narrow=narrow, shared_x=shared_x)
 
 
 def stacked(
-    titled: "Sequence[tuple[str, alt.LayerChart | alt.FacetChart]]",
+    titled: Sequence[tuple[str, theme.View]],
     room: int,
     *,
     narrow: bool,
@@ -335,17 +334,16 @@ def stacked(
         total = NARROW
         room = room if room <= BESIDE else 0
     panels = []
-    for words, chart in titled:
-        title = alt.TitleParams(
-            words,
-            anchor="start",
-            fontSize=13,
-            color=theme.TEXT,
+    for words, view in titled:
+        title = {
+            "text": words,
+            "anchor": "start",
+            "fontSize": 13,
+            "color": theme.TEXT,
             # On a phone a long title needs the room of the names as well.
-            frame="bounds" if narrow else "group",
-            limit=total,
-        )
-        panels.append(chart.properties(width=total - room - GAP, title=title))
-    scale: Resolution = "shared" if shared_x else "independent"
-    stack = alt.vconcat(*panels, spacing=16).resolve_scale(x=scale)
+            "frame": "bounds" if narrow else "group",
+            "limit": total,
+        }
+        panels.append({**view, "width": total - room - GAP, "title": title})
+    stack = theme.stacked(panels, spacing=16, shared_x=shared_x)
     return theme.finish(stack, narrow=narrow)

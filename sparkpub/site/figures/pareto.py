@@ -235,17 +235,15 @@ def draw(
     loads = cells.mark_text(align="left", dx=8, dy=-8, fontSize=12).encode(
         x=x, y=y, text=alt.Text("load:Q", format=",")
     )
-    chart = alt.layer(line, each_run, points, loads).properties(
-        height=300,
-        title=alt.TitleParams(
-            f"{across} beside each point",
-            anchor="start",
-            fontSize=12,
-            fontWeight="normal",
-            color=theme.FAINT,
-        ),
-    )
-    return theme.finish(chart)
+    heading = {
+        "text": f"{across} beside each point",
+        "anchor": "start",
+        "fontSize": 12,
+        "fontWeight": "normal",
+        "color": theme.FAINT,
+    }
+    layers = [line, each_run, points, loads]
+    return theme.finish(theme.layered(layers, height=300, title=heading))
 
 
 def _runs(scope: Scope, both: Rates, shown: str) -> "alt.Chart":

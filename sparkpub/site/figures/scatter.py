@@ -74,7 +74,7 @@ def draw(scope: Scope, across: Metric, up: Metric) -> dict[str, Any]:
             href=alt.Href("href:N"),
         )
     )
-    return theme.finish(alt.layer(points).properties(height=300))
+    return theme.finish(theme.layered([points], height=300))
 
 
 KIND = Kind(of_metric=offers, tables={"runs": rows.runs})

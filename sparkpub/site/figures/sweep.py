@@ -303,7 +303,7 @@ def draw(
     layers = [lines, runs]
     if knee is not None:
         layers += _knee_marks(knee)
-    return theme.finish(alt.layer(*layers).properties(height=300))
+    return theme.finish(theme.layered(layers, height=300))
 
 
 def _x(axis: Axis, across: str, values: Sequence[float]) -> "alt.X":

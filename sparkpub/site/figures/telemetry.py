@@ -132,8 +132,8 @@ def draw(
         if place == 0:
             layers.append(_phase_names(seconds))
         layers.append(_line(label, unit, seconds, first=place == 0))
-        panels.append(alt.layer(*layers).properties(width=total - MARGIN, height=PANEL))
-    return theme.finish(alt.vconcat(*panels, spacing=12).resolve_scale(x="shared"))
+        panels.append(theme.layered(layers, width=total - MARGIN, height=PANEL))
+    return theme.finish(theme.stacked(panels, spacing=12, shared_x=True))
 
 
 def _shade(seconds: "alt.Axis | None") -> "alt.Chart":
