@@ -312,6 +312,7 @@ def test_a_planned_test_without_a_run_has_a_row_without_figures(
         dataset=library.publication.dataset,
         written=frozenset(),
         lead=context,
+        pandas="",
     )
     assert ">c8<" in "".join(page.blocks.values())
 
