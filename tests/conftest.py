@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -105,6 +106,14 @@ def unmet(need: str) -> str | None:
         reason = NEEDS[need]()
         gc.collect()
     return reason
+
+
+@pytest.fixture(scope="session")
+def published_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with the campaign `phase1`: 63 runs as somebody published them. For reading only."""
+    from tests import published
+
+    return published.write(tmp_path_factory.mktemp("published") / "data")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -209,21 +209,23 @@ def test_a_status_given_to_click_is_not_lost(monkeypatch: pytest.MonkeyPatch) ->
     assert stop.value.code == 1
 
 
-def test_check_reads_pages_only_with_the_data_they_are_about(tmp_path: Path) -> None:
+def test_check_reads_pages_only_with_the_data_they_are_about(
+    tmp_path: Path, published_data: Path
+) -> None:
     """Claims of site_src are about data/comprehensive: other data get the pages that are asked for."""
     post = tmp_path / "posts" / "post.md"
     post.parent.mkdir()
     post.write_text("It took 5 GiB.\n")
-    alone = sparkpub("check", str(ROOT / "data/comprehensive"))
-    with_pages = sparkpub(
-        "check", str(ROOT / "data/comprehensive"), "--sources", str(tmp_path)
-    )
+    alone = sparkpub("check", str(published_data))
+    with_pages = sparkpub("check", str(published_data), "--sources", str(tmp_path))
     assert "unbound-number" not in alone.stdout
     assert f"{post}:1: '5 GiB' is typed into the text" in with_pages.stdout
 
 
-def test_a_partitioned_export_is_a_folder_of_parquet(tmp_path: Path) -> None:
-    data = ("export", "data/comprehensive", "--partitioned")
+def test_a_partitioned_export_is_a_folder_of_parquet(
+    tmp_path: Path, published_data: Path
+) -> None:
+    data = ("export", str(published_data), "--partitioned")
     out = str(tmp_path / "parts")
     assert "Parquet" in refused(sparkpub(*data, "-o", out))
     assert sparkpub(*data, "--format", "parquet", "-o", out).returncode == 0

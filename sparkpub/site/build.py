@@ -201,7 +201,10 @@ def _written(
         else:
             text = spoken.render(page_text(path, uri), uri)
             found[uri] = Content(text=text, source=path)
-    for uri, path in manual.pages(has_claims=bool(publication.verdicts)).items():
+    shipped = manual.pages(
+        has_claims=bool(publication.verdicts), has_runs=bool(publication.dataset.runs)
+    )
+    for uri, path in shipped.items():
         if uri not in found:
             text = spoken.render(path.read_text(encoding="utf-8"), uri)
             found[uri] = Content(text=text)

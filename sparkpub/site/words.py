@@ -12,6 +12,7 @@ from typing import Any
 from jinja2 import StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from sparkpub.record.catalogue import Kind
 from sparkpub.record.documents import suggestion
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.text import SPACE, counted, p_text
@@ -26,7 +27,7 @@ from sparkpub.review.rows import ComparisonRow
 from sparkpub.review.statistics.replication import HERE
 from sparkpub.review.summary import Statistics
 from sparkpub.site import expressions
-from sparkpub.site.pages import reference
+from sparkpub.site.pages import hardware, reference
 from sparkpub.site.pages.reference import plain
 from sparkpub.site.prose import BOUND, JUDGED, UNITS
 
@@ -57,6 +58,9 @@ _NAMES = (
     "verdicts",
     "ledger",
     "facts",
+    "hardware",
+    "catalogued",
+    "licences",
 )
 """The methods of `Words` that prose may call, besides `figure` and `reference`."""
 _SHOWN = (
@@ -335,6 +339,23 @@ class Words:
         """Every fact with its source."""
         return reference.facts(list(self._facts.values()))
 
+    def hardware(self) -> str:
+        """Each machine that has runs, as their records describe it."""
+        return hardware.machines(tuple(self._dataset.campaigns.values()), self._address)
+
+    def catalogued(self, kind: Kind) -> str:
+        """What the catalogue knows of the "models" or the "machines" that have runs."""
+        if kind not in ("models", "machines"):
+            raise ClaimError(
+                f"no part {kind!r} of the catalogue", remedy="write models or machines"
+            )
+        records = [stored.record for stored in self._dataset.runs]
+        return hardware.catalogued(kind, records)
+
+    def licences(self) -> str:
+        """Where the data of each campaign come from, and their licence."""
+        return hardware.licences(self._dataset.campaigns.values(), self._address)
+
     def values(self) -> list[tuple[str, str]]:
         """Every name an author can use with its present value."""
         self._default = ""
@@ -511,5 +532,8 @@ class Words:
     def _link(self, text: str, target: str, classes: str) -> str:
         if not self._links:
             return text
-        folder = posixpath.dirname(self._uri) or "."
-        return f"[{text}]({posixpath.relpath(target, folder)}){{ {classes} }}"
+        return f"[{text}]({self._address(target)}){{ {classes} }}"
+
+    def _address(self, target: str) -> str:
+        """The way from the page at hand to another page."""
+        return posixpath.relpath(target, posixpath.dirname(self._uri) or ".")

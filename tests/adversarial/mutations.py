@@ -16,14 +16,21 @@ from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record import telemetry
 from sparkpub.record.errors import SparkpubError
 from sparkpub.record.redaction import Redactor
-from sparkpub.record.store import CAMPAIGN_FILE, read_campaign, read_record, to_json
+from sparkpub.record.store import (
+    CAMPAIGN_FILE,
+    read_campaign,
+    read_record,
+    record_paths,
+    to_json,
+)
 from sparkpub.review.claims import facts, ledger
+from sparkpub.site import manual, starter
 from sparkpub.site.proofreading import read_page
 from sparkpub.site.sources import page_text
+from tests.published import MEASURED
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests/data"
-STUDY = ROOT / "data/comprehensive"
 _LONGEST = 200_000
 """Bytes of an input before it is damaged."""
 
@@ -256,22 +263,18 @@ def kinds() -> dict[str, Kind]:
         "campaign": Kind(
             {
                 path.parent.name: path.read_bytes()
-                for path in STUDY.glob(f"*/{CAMPAIGN_FILE}")
+                for path in MEASURED.glob(f"*/{CAMPAIGN_FILE}")
             },
             _campaign,
         ),
-        "page": Kind(_files(ROOT / "site_src", "*.md"), _page),
-        "claims": Kind(
-            {"claims.yaml": (ROOT / "site_src/claims.yaml").read_bytes()}, _claims
+        "page": Kind(
+            _files(manual.FOLDER, "*.md") | _files(starter.FILES, "*.md"), _page
         ),
-        "facts": Kind(
-            {"facts.yaml": (ROOT / "site_src/facts.yaml").read_bytes()}, _facts
-        ),
+        "claims": Kind(_files(starter.FILES / "site_src", "claims.yaml"), _claims),
+        "facts": Kind({"facts.yaml": manual.FACTS.read_bytes()}, _facts),
         "about": Kind({"about.yaml": ABOUT}, _about),
-        "telemetry": Kind(_files(STUDY, "*.telemetry.csv", most=4), _telemetry),
-        "log": Kind(
-            _files(DATA, "*.log", "*.json") | _files(STUDY, "*.log", most=6), _log
-        ),
+        "telemetry": Kind(_files(MEASURED, "*.telemetry.csv", most=4), _telemetry),
+        "log": Kind(_files(DATA, "*.log", "*.json"), _log),
         "import benchmark-spark": Kind(SPARK, _import("benchmark-spark")),
     }
     for kind in sorted(IMPORTERS):
@@ -285,16 +288,7 @@ def kinds() -> dict[str, Kind]:
 
 
 def _records() -> dict[str, bytes]:
-    found = {}
-    for campaign in sorted(STUDY.iterdir()):
-        paths = [
-            path
-            for path in sorted(campaign.glob("*.json"))
-            if path.name.count(".") == 1
-        ]
-        for path in [path for path in paths if path.name != CAMPAIGN_FILE][:3]:
-            found[path.name] = path.read_bytes()
-    return found
+    return {path.name: path.read_bytes() for path in record_paths(MEASURED / "h200")}
 
 
 def outcome(

@@ -13,8 +13,9 @@ from sparkpub.collect.public import public, published
 from sparkpub.plan import matrix as matrices
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.redaction import Redactor
-from sparkpub.record.store import DEFAULT_DATA, read_record, record_paths
+from sparkpub.record.store import read_record, record_paths
 from tests.collect.collecting import a_command, a_matrix, records, run
+from tests.published import MEASURED
 
 MATRICES = sorted(Path("matrix").glob("*.yaml"))
 WORDS = (
@@ -81,7 +82,7 @@ def test_a_matrix_keeps_its_words_and_names(
 def test_a_record_keeps_its_words_and_names(
     machine: str, user: str, password: str
 ) -> None:
-    path = next(record_paths(DEFAULT_DATA / "phase1"))
+    path = next(record_paths(MEASURED / "h200"))
     record = read_record(path).record
     with pytest.MonkeyPatch.context() as monkeypatch:
         called(monkeypatch, machine, user, password)

@@ -6,19 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.record.store import CAMPAIGN_FILE, DEFAULT_DATA
+from sparkpub.record.store import CAMPAIGN_FILE
 from sparkpub.review import export, tables
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
 from sparkpub.review.summary import statistics
+from tests.published import MEASURED
 
 AXES = ("models", "environments", "workloads")
 
 
 @pytest.mark.parametrize("axis", AXES)
 def test_a_renamed_key_stops_no_command(axis: str, tmp_path: Path) -> None:
-    folder = tmp_path / "h200-llama"
-    shutil.copytree(DEFAULT_DATA / "h200-llama", folder)
+    folder = tmp_path / "h200"
+    shutil.copytree(MEASURED / "h200", folder)
     path = folder / CAMPAIGN_FILE
     document = json.loads(path.read_text())
     matrix = document["matrix"]

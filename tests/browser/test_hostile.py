@@ -16,10 +16,11 @@ from pydantic import ValidationError
 
 from sparkpub.record.campaign import Acknowledgement, Campaign, Origin, Quarantine
 from sparkpub.record.record import Record
-from sparkpub.record.store import DEFAULT_DATA, record_paths, to_json
+from sparkpub.record.store import record_paths, to_json
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
-from tests.browser.conftest import REPOSITORY, Host, served
+from tests.browser.conftest import Host, served
+from tests.published import MEASURED
 
 HOSTILE = (
     "</title></script></textarea>--><img src=x onerror=alert(1)><script>alert(2)</script><svg onload=alert(3)>"
@@ -91,11 +92,7 @@ def hostile(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     project = tmp_path_factory.mktemp("hostile")
     folder = project / "data" / "c"
     folder.mkdir(parents=True)
-    paths = [
-        path
-        for path in record_paths(REPOSITORY / DEFAULT_DATA / "h200")
-        if "dense7b_decode_iter0" in path.name
-    ]
+    paths = list(record_paths(MEASURED / "h200"))
     for path in sorted(paths)[:4]:
         document = json.loads(path.read_text()) | {
             "campaign": "c",

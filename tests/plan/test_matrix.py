@@ -175,30 +175,6 @@ def test_the_number_of_runs_is_no_part_of_a_specification() -> None:
     )
 
 
-COMPREHENSIVE = Path(__file__).parents[2] / "data/comprehensive"
-MEASURED = sorted(path.parent.name for path in COMPREHENSIVE.glob("*/campaign.json"))
-
-
-@pytest.mark.parametrize("campaign", MEASURED)
-def test_the_committed_records_still_are_of_their_cells(campaign: str) -> None:
-    """The fingerprints that lie on disk are older than much of what reads them."""
-    folder = COMPREHENSIVE / campaign
-    document = json.loads((folder / "campaign.json").read_text())["matrix"]
-    matrix = matrices.from_document(document, campaign)
-    assert matrix.document() == document
-    found = [
-        json.loads(path.read_text()) for path in sorted(folder.glob("*_iter*.json"))
-    ]
-    records = [record for record in found if record.get("specification")]
-    for record in records:
-        cell = (record["model"], record["environment"], record["workload"])
-        assert record["specification"] == matrix.fingerprint(*cell)
-
-
-def test_there_are_committed_records_with_a_specification() -> None:
-    assert {"h200"} <= set(MEASURED)
-
-
 WRONG = """\
 campaign: Phase One
 title: t

@@ -115,10 +115,10 @@ def test_figures_come_from_the_statistics(
 
 
 def test_the_answer_on_the_published_runs_is_what_their_order_can_bear(
-    options: SiteOptions,
+    options: SiteOptions, published_data: Path
 ) -> None:
     """All native runs came before all runs in the container, so no difference can be told from a change over time."""
-    publication = publish(load(ROOT / "data" / "comprehensive"), options)
+    publication = publish(load(published_data), options)
     metric = METRICS["peak_memory_gib"]
     answer = sentences.differences(
         metric, publication.comparisons["phase1", metric.name]

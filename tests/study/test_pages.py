@@ -1,28 +1,101 @@
 """What the pages of the published study say beside its figures."""
 
+import re
 from pathlib import Path
 
 import pytest
+import yaml
 
+from sparkpub.review.checks import Review, review
+from sparkpub.review.claims.facts import read as read_facts
+from sparkpub.review.claims.ledger import judge
+from sparkpub.review.claims.ledger import read as read_claims
 from sparkpub.review.dataset import load
-from sparkpub.site.build import SiteOptions, publish
+from sparkpub.review.summary import statistics
+from sparkpub.site import manual
+from sparkpub.site.build import SiteOptions, known_facts, publish
 from sparkpub.site.pages import campaign_page
+from sparkpub.site.proofreading import unbound_number
+from sparkpub.site.prose import pages
+from sparkpub.site.words import Words
 
 ROOT = Path(__file__).parents[2]
-PHASE1 = ROOT / "data" / "comprehensive" / "phase1"
+DATA = ROOT / "data" / "comprehensive"
+SOURCES = ROOT / "site_src"
 
-pytestmark = pytest.mark.skipif(
-    not PHASE1.is_dir(), reason="the study's campaign is not here"
-)
+
+@pytest.fixture(scope="module")
+def reviewed() -> Review:
+    return review(load(DATA))
+
+
+@pytest.fixture(scope="module")
+def rendered(reviewed: Review) -> dict[str, str]:
+    words = Words(
+        reviewed.dataset,
+        statistics(reviewed.dataset, reviewed.frames),
+        reviewed,
+        judge(read_claims(SOURCES / "claims.yaml"), reviewed),
+        known_facts(SOURCES),
+        lambda *_, **__: "",
+    )
+    found = manual.pages(has_claims=True, has_runs=True)
+    found |= {path.relative_to(SOURCES).as_posix(): path for path in pages(SOURCES)}
+    return {
+        uri: words.render(path.read_text(encoding="utf-8"), uri)
+        for uri, path in found.items()
+    }
+
+
+def test_no_page_types_a_figure(reviewed: Review) -> None:
+    found = unbound_number(SOURCES, reviewed, tuple)
+    assert [f"{item.where}: {item.message}" for item in found] == []
+
+
+def test_every_claim_and_fact_has_an_anchor(rendered: dict[str, str]) -> None:
+    for uri, known in (
+        ("claims/index.md", read_claims(SOURCES / "claims.yaml")),
+        ("claims/facts.md", known_facts(SOURCES).values()),
+    ):
+        assert [
+            item.id for item in known if f"{{ #{item.id} }}" not in rendered[uri]
+        ] == []
+
+
+def test_every_fact_is_used_and_none_repeats_the_packages() -> None:
+    own = read_facts(SOURCES / "facts.yaml")
+    text = "".join(page.read_text() for page in pages(SOURCES))
+    assert [name for name in own if f'"{name}"' not in text] == []
+    assert own.keys() & read_facts(manual.FACTS).keys() == set()
 
 
 def test_a_cell_says_how_many_of_its_runs_are_in_its_figures() -> None:
     """Iteration 1 of gpt-oss-120b was recorded four times; the first one counts, so ten of thirteen runs do."""
-    publication = publish(
-        load(ROOT / "data" / "comprehensive"), SiteOptions(ROOT / "site_src")
-    )
+    publication = publish(load(DATA), SiteOptions(SOURCES))
     campaign = publication.dataset.campaign("phase1")
     rows = campaign_page.summary(publication, campaign, publication.headlines(campaign))
     runs = {(row["model"], row["environment"]): row["runs"] for row in rows}
     assert runs["gpt120b", "native"] == "10 of 13"
     assert runs["gpt120b", "container"] == "10"
+
+
+def test_the_series_is_complete_and_in_order(rendered: dict[str, str]) -> None:
+    posts = sorted(uri for uri in rendered if uri.startswith("blog/posts/"))
+    heads = [yaml.safe_load(rendered[uri].split("---\n")[1]) for uri in posts]
+    assert [f"Part {index}" for index in range(1, len(posts) + 1)] == [
+        head["title"].split(":")[0] for head in heads
+    ]
+    assert [head["date"] for head in heads] == sorted(head["date"] for head in heads)
+    assert all(
+        head["description"] and head["tags"] and head["slug"].startswith("part-")
+        for head in heads
+    )
+    assert all("<!-- more -->" in rendered[uri] for uri in posts)
+
+
+def test_posts_take_their_figures_from_the_data() -> None:
+    call = re.compile(
+        r"\{\{ (?:value|compare|interval|extent|fact|claim|verdict|predict)\("
+    )
+    for post in sorted((SOURCES / "blog" / "posts").glob("part-*.md")):
+        assert len(call.findall(post.read_text())) >= 5

@@ -1,4 +1,5 @@
-"""What every site has without writing it: the method reference, the page of claims, the list of facts.
+"""What every site has without writing it: the guide, the method reference, the machines, the page of claims, the list
+of facts, licences.
 
 A page of the same address among a site's own takes the place of one here.
 """
@@ -11,26 +12,28 @@ FOLDER = Path(__file__).parent
 FACTS = FOLDER / "facts.yaml"
 CLAIMS_PAGE = "claims/index.md"
 """Not there where a site has no claims."""
-STUDY_PAGES = frozenset({"analysis.md", "hardware.md", "sessions.md"})
-"""Pages of the study that this repository publishes: whoever removes them can leave the navigation as it is."""
+HARDWARE_PAGE = "hardware.md"
+"""Not there where a site has no runs."""
 
 
-def pages(*, has_claims: bool) -> dict[str, Path]:
-    """Address in the docs tree to the Markdown of each page."""
+def pages(*, has_claims: bool, has_runs: bool) -> dict[str, Path]:
+    """Address in the docs tree to the Markdown of each page that has something to show."""
     found = {
         path.relative_to(FOLDER).as_posix(): path
         for path in sorted(FOLDER.rglob("*.md"))
     }
     if not has_claims:
         del found[CLAIMS_PAGE]
+    if not has_runs:
+        del found[HARDWARE_PAGE]
     return found
 
 
 def navigation(entries: list[Any], there: Collection[str]) -> list[Any]:
     """The `nav` of mkdocs.yml without pages that a site may lack and that are not `there`. Any other wrong address
     stays, for the engine to warn of."""
-    may_lack = {*pages(has_claims=True), *STUDY_PAGES}
-    return _without(entries, may_lack.difference(there))
+    may_lack = pages(has_claims=True, has_runs=True).keys()
+    return _without(entries, may_lack - set(there))
 
 
 def _without(entries: list[Any], missing: Collection[str]) -> list[Any]:

@@ -187,12 +187,7 @@ def ceiling(model: str, machine: str, batch: int) -> str:
     return f"{tokens:.1f} tok/s"
 
 
-def _catalogue(kind: Kind) -> str:
-    names = catalogue.models() if kind == "models" else catalogue.machines()
-    return "\n\n".join(_entry_of_catalogue(kind, name) for name in names)
-
-
-def _entry_of_catalogue(kind: Kind, name: str) -> str:
+def entry_of_catalogue(kind: Kind, name: str) -> str:
     """A heading, and a table of what is known about a model or a machine."""
     rows = []
     for item in catalogue.facts(kind, name):
@@ -241,8 +236,6 @@ _REFERENCES: Mapping[str, Callable[[], str]] = {
     "size-machines": _over_machines,
     "telemetry": _telemetry,
     "gates": _gates,
-    "models": lambda: _catalogue("models"),
-    "machines": lambda: _catalogue("machines"),
     "workloads": lambda: _options(
         {name: workload.options for name, workload in WORKLOADS.items()}
     ),

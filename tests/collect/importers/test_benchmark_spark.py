@@ -1,6 +1,5 @@
 """The study's own layouts: one aggregated file in two shapes, and a folder of runs."""
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -13,37 +12,11 @@ from sparkpub.collect.importers import import_results
 from sparkpub.collect.importers.base import Given, read_about
 from sparkpub.plan.matrix import read as read_matrix
 from sparkpub.record.errors import ImportFormatError, UsageError
-from sparkpub.record.record import Record
-from sparkpub.record.store import read_campaign, read_folder
+from sparkpub.record.store import read_folder
+from tests import published
 
 ROOT = Path(__file__).parents[3]
-COMMITTED = ROOT / "data/comprehensive/phase1"
 LOGS = ROOT / "tests/data/logs/trtllm-bench"
-PUBLISHED = ROOT.parent / "shared/reference/phase1_runs.csv"
-
-
-def as_entry(record: Record) -> dict[str, Any]:
-    """A record as the study's file had it."""
-    return {
-        "environment": record.environment,
-        "model_name": record.model,
-        "model_id": record.requested.model_id,
-        "model_path": record.requested.model_path,
-        "iteration": record.iteration,
-        "timestamp": record.started.compact.replace("T", "_"),
-        "start_temp_celsius": record.value("gpu_temp_start_celsius"),
-        "end_temp_celsius": record.value("gpu_temp_end_celsius"),
-        "exit_code": record.exit_code,
-        "throughput": record.value("request_throughput_req_s"),
-        "output_throughput": record.value("output_throughput_tok_s"),
-        "latency": None,
-        "peak_memory": record.value("peak_memory_gib"),
-        "kv_cache": record.value("kv_cache_gib"),
-    }
-
-
-def committed() -> list[Record]:
-    return [stored.record for stored in read_folder(COMMITTED)]
 
 
 def nested(entries: list[dict[str, Any]]) -> dict[str, Any]:
@@ -78,29 +51,14 @@ def import_command(path: Path, data: Path, *more: str) -> Any:
 
 DECLARED = (
     "--matrix",
-    str(ROOT / "matrix/phase1.yaml"),
+    str(published.PUBLISHED / "matrix.yaml"),
     "--about",
-    str(ROOT / "matrix/imports/phase1.yaml"),
+    str(published.PUBLISHED / "about.yaml"),
 )
 
 
-def test_the_command_reproduces_the_committed_campaign(tmp_path: Path) -> None:
-    source = tmp_path / "all.json"
-    source.write_text(json.dumps([as_entry(record) for record in committed()]))
-    result = import_command(source, tmp_path, "--no-originals", *DECLARED)
-    assert result.output.splitlines()[-1] == "63 imported, 0 skipped, 0 refused"
-    for stored in read_folder(COMMITTED):
-        imported = json.loads((tmp_path / "phase1" / stored.path.name).read_text())
-        assert imported == json.loads(stored.path.read_text())
-    # What people decided about the campaign afterwards is theirs.
-    undecided = {"acknowledged": (), "quarantined": ()}
-    assert read_campaign(tmp_path / "phase1") == read_campaign(COMMITTED).model_copy(
-        update=undecided
-    )
-
-
 def test_the_nested_shape_holds_the_same_runs(tmp_path: Path) -> None:
-    entries = [as_entry(record) for record in committed()[::9]]
+    entries = published.entries()[::9]
     for name, document in (("list", entries), ("nested", nested(entries))):
         (tmp_path / name).mkdir()
         (tmp_path / name / "all.json").write_text(json.dumps(document))
@@ -115,29 +73,9 @@ def test_the_nested_shape_holds_the_same_runs(tmp_path: Path) -> None:
     assert one == other
 
 
-def test_the_published_figures_are_the_committed_ones(tmp_path: Path) -> None:
-    """From the table of figures to statistics: pooled means of the source documents, to two decimals."""
-    if not PUBLISHED.exists():
-        pytest.skip("the published table lies outside the project")
-    with PUBLISHED.open(newline="") as table:
-        rows = list(csv.DictReader(table))
-    names = {
-        "request_throughput_req_per_s": "throughput",
-        "output_throughput_tok_per_s": "output_throughput",
-        "peak_memory_gib": "peak_memory",
-        "kv_cache_gib": "kv_cache",
-    }
-    entries = [
-        {
-            names.get(name, name): float(text) if name in names else text
-            for name, text in row.items()
-        }
-        for row in rows
-    ]
-    source = tmp_path / "all.json"
-    source.write_text(json.dumps(entries))
-    import_command(source, tmp_path, *DECLARED)
-    records = [stored.record for stored in read_folder(tmp_path / "phase1")]
+def test_the_published_figures_have_the_published_mean(published_data: Path) -> None:
+    """From the table of figures to statistics: the pooled mean of the source documents, to two decimals."""
+    records = [stored.record for stored in read_folder(published_data / "phase1")]
     assert len(records) == 63
     peaks = [
         record.value("peak_memory_gib") or 0
@@ -150,7 +88,7 @@ def test_the_published_figures_are_the_committed_ones(tmp_path: Path) -> None:
 def test_originals_are_kept_and_a_second_import_changes_nothing(tmp_path: Path) -> None:
     source = tmp_path / "all.json"
     source.write_text(
-        json.dumps([as_entry(record) | {"comment": "x"} for record in committed()[:4]])
+        json.dumps([entry | {"comment": "x"} for entry in published.entries()[-4:]])
     )
     first = import_command(source, tmp_path)
     assert first.output.splitlines() == [
@@ -170,7 +108,7 @@ def test_originals_are_kept_and_a_second_import_changes_nothing(tmp_path: Path) 
 
 
 def test_another_figure_under_a_known_name_is_refused(tmp_path: Path) -> None:
-    entry = as_entry(committed()[0])
+    entry = published.entries()[0]
     source = tmp_path / "all.json"
     source.write_text(json.dumps([entry]))
     import_command(source, tmp_path, "--no-originals")
@@ -185,7 +123,7 @@ def test_another_figure_under_a_known_name_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_a_run_is_refused_and_said(tmp_path: Path) -> None:
-    entry = as_entry(committed()[0])
+    entry = published.entries()[0]
     entries = [
         entry | {"timestamp": "yesterday"},
         entry | {"iteration": "first"},
@@ -300,8 +238,8 @@ def test_a_file_without_runs_is_one_clear_error(content: str, tmp_path: Path) ->
 
 def test_names_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     source = tmp_path / "all.json"
-    source.write_text(json.dumps([as_entry(committed()[0]) | {"model_name": "other"}]))
-    matrix = read_matrix(ROOT / "matrix/phase1.yaml")
+    source.write_text(json.dumps([published.entries()[0] | {"model_name": "other"}]))
+    matrix = read_matrix(published.PUBLISHED / "matrix.yaml")
     outcome = import_results(
         "benchmark-spark", source, tmp_path, Given("phase1", matrix)
     )

@@ -5,11 +5,8 @@ from pathlib import Path
 import pytest
 
 from sparkpub.plan.matrix import Matrix, read
-from sparkpub.plan.plan import plan
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.plan.workloads.base import Case
-from sparkpub.plan.workloads.trtllm_bench import TrtllmBenchOptions
-from sparkpub.record.errors import WorkloadError
 
 MATRICES = Path(__file__).parents[3] / "matrix"
 SHIPPED = sorted(path.stem for path in MATRICES.glob("*.yaml"))
@@ -36,60 +33,3 @@ def test_every_cell_of_a_shipped_matrix_has_a_command(name: str) -> None:
         options = matrix.workloads[workload]
         command = WORKLOADS[options.type].command(case(matrix, model), options)
         assert command.argv
-
-
-def test_the_published_matrix_says_what_it_lacks_to_be_run() -> None:
-    """No document says how long its prompts were."""
-    matrix = read(MATRICES / "phase1.yaml")
-    with pytest.raises(WorkloadError, match="input_tokens"):
-        WORKLOADS["trtllm-bench"].command(
-            case(matrix, "deepseek"), matrix.workloads["throughput"]
-        )
-
-
-def test_the_methodology_is_its_table() -> None:
-    matrix = read(MATRICES / "methodology.yaml")
-    table = {
-        "t1": (1, 128, 32),
-        "t2": (1, 512, 128),
-        "t3": (1, 2048, 512),
-        "t4": (4, 512, 128),
-        "t5": (16, 512, 128),
-        "t6": (32, 512, 128),
-    }
-    for name, shape in table.items():
-        options = matrix.workloads[name]
-        assert isinstance(options, TrtllmBenchOptions)
-        batch = options.max_batch_size
-        assert (batch, options.input_tokens, options.output_tokens) == shape
-        assert (options.concurrency, options.warmup, options.requests) == (
-            batch,
-            10 * batch,
-            100 * batch,
-        )
-        assert options.kv_cache_tokens is not None
-        assert options.kv_cache_tokens >= batch * (shape[1] + shape[2])
-    assert matrix.gates.cooldown == 30
-
-
-def test_phase_two_changes_one_thing_at_a_time() -> None:
-    matrix = read(MATRICES / "phase2.yaml")
-    container = matrix.environments["container"].declared
-    changed = {
-        name: {
-            key
-            for key in declared.keys() | container.keys()
-            if declared.get(key) != container.get(key)
-        }
-        for name, declared in (
-            (name, options.declared) for name, options in matrix.environments.items()
-        )
-        if declared["type"] == "docker" and name != "container"
-    }
-    assert changed["no-limit"] == {"memory", "memory_swap"}
-    assert changed["root-cgroup"] == {"memory", "memory_swap", "cgroup_parent"}
-    assert matrix.environments["root-cgroup"].declared["cgroup_parent"] == "/"
-    assert changed["shm-1g"] == changed["shm-60g"] == {"ipc", "shm_size"}
-    assert changed["network-host"] == {"network"}
-    assert changed["cpus-0-9"] == {"cpuset"}
-    assert len(plan(matrix)) == 12 * 5

@@ -1,10 +1,6 @@
-"""The pages as shipped: they render, type no figure, document every name, and tell the series in order."""
-
-import re
-from pathlib import Path
+"""The pages of the package: they render, type no figure, document every name, and use every fact they bring."""
 
 import pytest
-import yaml
 
 from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.plan.workloads import WORKLOADS
@@ -12,9 +8,8 @@ from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Record
 from sparkpub.record.telemetry import COLUMNS
 from sparkpub.review import dataset
-from sparkpub.review.checks import CHECKS, review
-from sparkpub.review.claims.ledger import judge
-from sparkpub.review.claims.ledger import read as read_claims
+from sparkpub.review.checks import CHECKS, Review, review
+from sparkpub.review.claims.facts import read as read_facts
 from sparkpub.review.claims.quantities import STATISTICS
 from sparkpub.review.summary import statistics
 from sparkpub.site import manual
@@ -22,39 +17,40 @@ from sparkpub.site.build import known_facts
 from sparkpub.site.proofreading import unbound_number
 from sparkpub.site.prose import pages
 from sparkpub.site.words import Words
-
-ROOT = Path(__file__).parents[3]
-SOURCES = ROOT / "site_src"
+from tests.published import MEASURED
+from tests.review.claims.campaigns import verdict_on
 
 
 @pytest.fixture(scope="module")
-def rendered() -> dict[str, str]:
-    data = dataset.load(ROOT / "data" / "comprehensive")
-    found = review(data)
-    verdicts = judge(read_claims(SOURCES / "claims.yaml"), found)
+def reviewed() -> Review:
+    return review(dataset.load(MEASURED))
+
+
+@pytest.fixture(scope="module")
+def rendered(
+    reviewed: Review, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str]:
+    data = reviewed.dataset
+    verdict = verdict_on(
+        data, reviewed, id="two", campaign="h200", expect={"holds": "runs = 2"}
+    )
     words = Words(
         data,
-        statistics(data, found.frames),
-        found,
-        verdicts,
-        known_facts(SOURCES),
+        statistics(data, reviewed.frames),
+        reviewed,
+        [verdict],
+        known_facts(tmp_path_factory.mktemp("no-facts")),
         lambda *_, **__: "",
     )
-    found_pages = manual.pages(has_claims=True)
-    found_pages |= {
-        path.relative_to(SOURCES).as_posix(): path for path in pages(SOURCES)
-    }
+    shipped = manual.pages(has_claims=True, has_runs=True)
     return {
         uri: words.render(path.read_text(encoding="utf-8"), uri)
-        for uri, path in found_pages.items()
+        for uri, path in shipped.items()
     }
 
 
-@pytest.mark.parametrize("folder", [SOURCES, manual.FOLDER])
-def test_no_page_types_a_figure(folder: Path) -> None:
-    found = unbound_number(
-        folder, review(dataset.load(ROOT / "data" / "comprehensive")), tuple
-    )
+def test_no_page_types_a_figure(reviewed: Review) -> None:
+    found = unbound_number(manual.FOLDER, reviewed, tuple)
     assert [f"{item.where}: {item.message}" for item in found] == []
 
 
@@ -77,39 +73,21 @@ def test_every_name_is_documented(
 
 
 def test_every_claim_and_fact_has_an_anchor(rendered: dict[str, str]) -> None:
-    for uri, known in (
-        ("claims/index.md", read_claims(SOURCES / "claims.yaml")),
-        ("claims/facts.md", known_facts(SOURCES).values()),
-    ):
-        assert [
-            item.id for item in known if f"{{ #{item.id} }}" not in rendered[uri]
-        ] == []
+    assert "{ #two }" in rendered["claims/index.md"]
+    for fact in read_facts(manual.FACTS):
+        assert f"{{ #{fact} }}" in rendered["claims/facts.md"]
 
 
 def test_every_fact_is_used() -> None:
-    places = [*pages(SOURCES), *pages(manual.FOLDER)]
-    text = "".join(page.read_text() for page in places)
-    unused = [name for name in known_facts(SOURCES) if f'"{name}"' not in text]
-    assert unused == []
+    text = "".join(page.read_text() for page in pages(manual.FOLDER))
+    assert [name for name in read_facts(manual.FACTS) if f'"{name}"' not in text] == []
 
 
-def test_the_series_is_complete_and_in_order(rendered: dict[str, str]) -> None:
-    posts = sorted(uri for uri in rendered if uri.startswith("blog/posts/"))
-    heads = [yaml.safe_load(rendered[uri].split("---\n")[1]) for uri in posts]
-    assert [f"Part {index}" for index in range(1, len(posts) + 1)] == [
-        head["title"].split(":")[0] for head in heads
-    ]
-    assert [head["date"] for head in heads] == sorted(head["date"] for head in heads)
-    assert all(
-        head["description"] and head["tags"] and head["slug"].startswith("part-")
-        for head in heads
-    )
-    assert all("<!-- more -->" in rendered[uri] for uri in posts)
-
-
-def test_posts_take_their_figures_from_the_data() -> None:
-    call = re.compile(
-        r"\{\{ (?:value|compare|interval|extent|fact|claim|verdict|predict)\("
-    )
-    for post in sorted((SOURCES / "blog" / "posts").glob("part-*.md")):
-        assert len(call.findall(post.read_text())) >= 5
+def test_pages_with_nothing_to_show_are_left_out() -> None:
+    every = manual.pages(has_claims=True, has_runs=True).keys()
+    assert every - manual.pages(has_claims=False, has_runs=True).keys() == {
+        "claims/index.md"
+    }
+    assert every - manual.pages(has_claims=True, has_runs=False).keys() == {
+        "hardware.md"
+    }

@@ -7,21 +7,31 @@ import pytest
 from sparkpub.record.errors import ClaimError
 from sparkpub.review import dataset
 from sparkpub.review.checks import review
+from sparkpub.review.claims import facts
 from sparkpub.review.summary import statistics
-from sparkpub.site.build import known_facts
 from sparkpub.site.words import Words
+from tests import published
 from tests.review.claims.campaigns import verdict_on
 from tests.review.machines import TPUT, a_fleet, drawn
 from tests.review.statistics.campaigns import a_dataset
 
-ROOT = Path(__file__).parents[3]
+FACTS = """
+- id: early-native-peak
+  says: Peak memory of one early native run.
+  value: 78.31
+  decimals: 2
+  unit: GiB
+  source: {document: part 3, section: The Evidence}
+"""
 
 
 @pytest.fixture(scope="module")
-def words() -> Words:
-    data = dataset.load(ROOT / "data" / "comprehensive")
+def words(published_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Words:
+    data = dataset.load(published_data)
     found = review(data)
-    known = known_facts(ROOT / "site_src")
+    path = tmp_path_factory.mktemp("facts") / "facts.yaml"
+    path.write_text(FACTS)
+    known = facts.read(path)
     verdict = verdict_on(
         data,
         found,
@@ -231,12 +241,10 @@ def test_every_value_listed_is_a_name_that_works(words: Words) -> None:
 
 def test_a_changed_digit_changes_the_page(tmp_path: Path) -> None:
     """Deepseek native, first run: 69.28 → 79.28 GiB raises the mean of ten by one."""
-    import shutil
-
-    shutil.copytree(ROOT / "data" / "comprehensive" / "phase1", tmp_path / "phase1")
-    path = next((tmp_path / "phase1").glob("native_deepseek_*iter01_*.json"))
+    folder = published.write(tmp_path / "data")
+    path = next(folder.glob("phase1/native_deepseek_*iter01_*.json"))
     path.write_text(path.read_text().replace("69.28", "79.28"))
-    data = dataset.load(tmp_path)
+    data = dataset.load(folder)
     found = review(data)
     words = Words(
         data, statistics(data, found.frames), found, [], {}, lambda *_, **__: ""

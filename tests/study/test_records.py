@@ -1,0 +1,67 @@
+"""The committed records: as published, as imported, and of the cells that their matrices declare."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sparkpub.plan import matrix as matrices
+from sparkpub.record.store import read_campaign, read_folder
+from sparkpub.review.dataset import load
+from tests import published
+
+COMPREHENSIVE = Path(__file__).parents[2] / "data" / "comprehensive"
+MEASURED = sorted(path.parent.name for path in COMPREHENSIVE.glob("*/campaign.json"))
+
+
+def test_the_published_campaign_is_what_was_published() -> None:
+    """63 rows, 13 of them in one cell; the mean is that of the source's tables (document 000)."""
+    campaign = load(COMPREHENSIVE).campaign("phase1")
+    assert len(campaign.runs) == 63
+    repeated = ("gpt120b", "native", "throughput")
+    assert sum(record.cell == repeated for record in campaign.records) == 13
+    assert all(record.started.zone == "unknown" for record in campaign.records)
+    for record in campaign.records:
+        assert all(metric.source == "published" for metric in record.metrics.values())
+    peaks = [
+        record.value("peak_memory_gib")
+        for record in campaign.records
+        if record.cell == ("deepseek", "native", "throughput")
+    ]
+    known = [value for value in peaks if value is not None]
+    assert sum(known) / 10 == pytest.approx(70.47, abs=0.005)
+
+
+def test_the_committed_records_are_those_of_the_published_table(tmp_path: Path) -> None:
+    """The same import as then gives the same files, but for what people decided about the campaign afterwards."""
+    imported = published.write(tmp_path / "data") / "phase1"
+    committed = COMPREHENSIVE / "phase1"
+    stored = read_folder(committed)
+    assert len(stored) == 63
+    for run in stored:
+        again = json.loads((imported / run.path.name).read_text())
+        assert again == json.loads(run.path.read_text())
+    undecided = {"acknowledged": (), "quarantined": ()}
+    assert read_campaign(imported) == read_campaign(committed).model_copy(
+        update=undecided
+    )
+
+
+@pytest.mark.parametrize("campaign", MEASURED)
+def test_the_committed_records_still_are_of_their_cells(campaign: str) -> None:
+    """The fingerprints that lie on disk are older than much of what reads them."""
+    folder = COMPREHENSIVE / campaign
+    document = json.loads((folder / "campaign.json").read_text())["matrix"]
+    matrix = matrices.from_document(document, campaign)
+    assert matrix.document() == document
+    found = [
+        json.loads(path.read_text()) for path in sorted(folder.glob("*_iter*.json"))
+    ]
+    records = [record for record in found if record.get("specification")]
+    for record in records:
+        cell = (record["model"], record["environment"], record["workload"])
+        assert record["specification"] == matrix.fingerprint(*cell)
+
+
+def test_there_are_committed_records_with_a_specification() -> None:
+    assert {"h200"} <= set(MEASURED)
