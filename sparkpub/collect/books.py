@@ -22,6 +22,7 @@ from sparkpub.plan.workloads import reading
 from sparkpub.record import store
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
+from sparkpub.record.text import counted
 
 _LAST_BYTES, _LAST_CHARACTERS = 1 << 14, 200
 """How much of a log is looked at for its last line, and how much of that line is said."""
@@ -46,7 +47,8 @@ class Outcome:
     @property
     def summary(self) -> str:
         """One line for people."""
-        text = f"{self.measured} runs measured, {self.failed} failed, {self.left} to do"
+        measured = counted(self.measured, "run")
+        text = f"{measured} measured, {self.failed} failed, {self.left} to do"
         given_up = self.lacking - self.left
         if given_up:
             text += f", {given_up} given up after their retries (try again with --retry-failed)"

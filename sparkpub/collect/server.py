@@ -118,7 +118,8 @@ class LiveServer:
         shared = environment.shares_ports(self.serves.options)
         if shared and _answers(LOOPBACK, server):
             self.problem = (
-                f"something else listens on port {server.port} of this machine already"
+                f"something else listens on port {server.port} of this machine already; stop it, or give the server "
+                "another port"
             )
             return
         _clear(self._folder)

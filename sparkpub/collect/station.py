@@ -3,7 +3,7 @@
 A collection on this machine has one station; one that is spread over several machines has one on each of them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -88,12 +88,28 @@ def opened(
         controlled = stack.enter_context(
             controls.applied(matrix.gates, gpus, why_no_gpu)
         )
+        for line in _not_set(controlled):
+            progress.line(line)
         machine = inventory.facts(gpus, controlled)
         servers = Servers(folder, interruption, progress)
         stack.callback(servers.stop)
         bench = Bench(matrix, shown, folder, machine, redactor, interruption, progress)
         keeper = Gatekeeper(matrix.gates, why_no_gpu, folder.parent)
         yield Station(bench, keeper, controlled, servers)
+
+
+def _not_set(controlled: Sequence[Gate]) -> list[str]:
+    """Clocks and power modes that the matrix asks for and the machine does not have, a line each."""
+    lines = []
+    for gate in controlled:
+        wanted = gate.wanted
+        if isinstance(wanted, float):
+            wanted = f"{wanted:g}"
+        if not gate.met:
+            lines.append(
+                f"{gate.name} {wanted} was not set: {gate.reason}; running anyway (recorded)"
+            )
+    return lines
 
 
 @dataclass

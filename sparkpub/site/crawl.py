@@ -9,6 +9,8 @@ from urllib.parse import unquote, urlsplit
 
 _LINKING_TAG = re.compile(r"<(?:a|area|link|img|script|source|image|use)\b[^>]*>")
 _ADDRESS = re.compile(r'\s(?:href|src)="([^"]*)"')
+NOT_THERE = ", which does not exist"
+"""The end of each line."""
 _ANCHOR = re.compile(r'\s(?:id|name)="([^"]+)"')
 
 
@@ -29,7 +31,7 @@ def dead_links(site: Path, site_url: str) -> list[str]:
         if _exists(site, target, anchors):
             continue
         others = f" and {len(pages) - 1} more" if len(pages) > 1 else ""
-        lines.append(f"{pages[0]}{others}: links to {target}, which does not exist")
+        lines.append(f"{pages[0]}{others}: links to {target}{NOT_THERE}")
     return lines
 
 

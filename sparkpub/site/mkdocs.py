@@ -35,7 +35,7 @@ from sparkpub.site import link_preview, manual
 from sparkpub.site.browser import runtime, security
 from sparkpub.site.build import build, refuse
 from sparkpub.site.content import POSTS, Content, SiteOptions, block_key, fill
-from sparkpub.site.crawl import dead_links
+from sparkpub.site.crawl import NOT_THERE, dead_links
 from sparkpub.site.disk import page_assets
 from sparkpub.site.header_cells import EmptyHeaderCells
 from sparkpub.site.history import last_commits
@@ -47,6 +47,8 @@ THEME = Path(__file__).parent / "theme"
 """Our templates on top of Material's."""
 RESERVED_HOST = re.compile(r"(^|\.)example(\.(com|net|org))?$")
 """Names that belong to nobody (RFC 2606)."""
+DEAD_LINK = "dead link: "
+"""The beginning of a warning of a link in the finished site that leads nowhere."""
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 _IN_NAV = re.compile(r"^(index\.md|[a-z-]+/index\.md)$")
 
@@ -314,7 +316,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         if self._serving:
             return
         for line in dead_links(Path(config.site_dir), config.site_url or ""):
-            log.warning("dead link: %s", line)
+            log.warning("%s%s", DEAD_LINK, line)
 
     def on_serve(
         self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Any
@@ -363,6 +365,31 @@ class _Problems(logging.Handler):
         ]
 
 
+_NO_TARGET = re.compile(
+    r"Doc file '(?P<page>[^']+)' contains a link '(?P<link>[^']+)', but the target '.*' is not found"
+)
+
+
+def _with_remedies(lines: list[str]) -> list[str]:
+    """What MkDocs warned of as lines of ours. A dead link is said once, with its source, and not again for each page
+    that shows it."""
+    found = []
+    links = set()
+    for line in lines:
+        no_target = _NO_TARGET.match(line)
+        if no_target is not None:
+            page, link = no_target["page"], no_target["link"]
+            links.add(link.rpartition("/")[2])
+            found.append(f"a link to {link} leads nowhere, {page}; correct it")
+        elif not line.startswith(DEAD_LINK):
+            found.append(line if "; " in line else f"{line.rstrip('.')}; correct it")
+    for line in lines:
+        target = line.removesuffix(NOT_THERE).rpartition("/")[2]
+        if line.startswith(DEAD_LINK) and target not in links:
+            found.append(f"{line}; correct it")
+    return found
+
+
 def build_site(config_file: Path, site_dir: Path | None) -> Path:
     """Build strictly with MkDocs and return the site's folder. Raises SiteError with the reasons where it stops."""
     problems = _Problems()
@@ -378,7 +405,7 @@ def build_site(config_file: Path, site_dir: Path | None) -> Path:
         build_docs(config)
         config.plugins.on_shutdown()
     except (MkDocsException, SystemExit) as error:
-        first, *others = problems.lines or [str(error)]
+        first, *others = _with_remedies(problems.lines or [str(error)])
         raise SiteError(first, others=others) from None
     finally:
         engine.removeHandler(problems)

@@ -225,7 +225,7 @@ def test_somebody_elses_server_is_never_measured(tmp_path: Path, port: int) -> N
     assert record.status == "failed"
     assert (
         record.status_reason
-        == f"something else listens on port {port} of this machine already"
+        == f"something else listens on port {port} of this machine already; stop it, or give the server another port"
     )
 
 

@@ -73,6 +73,7 @@ def posts(written: Mapping[str, Content]) -> list[Post]:
         meta, body = _parts(uri, content.text or "")
         if not meta.get("draft"):
             found.append(_post(uri, meta, body))
+    _refuse_twins(found)
     found.sort(key=lambda post: (post.created, post.uri))
     return list(_one_after_another(found))
 
@@ -84,6 +85,19 @@ def _one_after_another(ordered: Iterable[Post]) -> Iterator[Post]:
         created = max(post.created, earliest)
         yield replace(post, created=created, updated=max(post.updated, created))
         earliest = created + timedelta(seconds=1)
+
+
+def _refuse_twins(found: Sequence[Post]) -> None:
+    """Raise SiteError where two posts would be published at one address, and one of them lost."""
+    files: dict[str, str] = {}
+    for post in found:
+        other = files.setdefault(post.slug, post.uri)
+        if other != post.uri:
+            raise SiteError(
+                f"{other} has the slug {post.slug!r} too",
+                where=post.uri,
+                remedy="give one of the two posts another slug",
+            )
 
 
 def _parts(uri: str, text: str) -> tuple[Mapping[str, Any], str]:

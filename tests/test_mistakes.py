@@ -1,0 +1,344 @@
+"""Mistakes that people make: each is answered by one line that says what, where and what to do, and by its exit status.
+
+They were written down before anything was tried: wrong folders and files, misspelt keys, units and columns, engines and
+models that are not there, posts with typed figures and dead links, names that are taken, a full disk.
+"""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from sparkpub.cli import main
+from sparkpub.site import starter
+
+LINE = re.compile(r"error: [^;]{8,}; \S.{6,}")
+"""What went wrong and where, a semicolon, and what to do."""
+MATRIX = """\
+campaign: small
+title: A small campaign
+models: {m: {id: x/m}}
+environments: {native: {type: host}}
+workloads:
+  w:
+    type: command
+    argv: [sh, -c, echo rate 5]
+    metrics: {rate: {regex: "rate ([0-9.]+)", unit: x/s, label: Rate, direction: higher}}
+iterations: 1
+retries: 0
+gates: {cooldown: 0, max_start_temp_celsius: null, max_gpu_temp_celsius: null, max_cpu_percent: null,
+        min_free_memory_percent: null, min_free_disk_gib: 0, exclusive_gpu: false, max_wait: 0}
+"""
+TABLE = """\
+model,where,started,tok,ttft
+a,native,2026-01-01T10:00:00Z,10.5,0.2
+a,native,2026-01-01T10:10:00Z,10.6,0.2
+a,container,2026-01-01T10:05:00Z,10.1,0.2
+a,container,2026-01-01T10:15:00Z,10.2,0.2
+"""
+MAPPING = """\
+columns: {model: model, environment: where, started: started}
+same: {workload: w}
+metrics:
+  output_throughput_tok_s: {column: tok}
+  ttft_p50_ms: {column: ttft, unit: s}
+"""
+POST = """\
+---
+title: First
+slug: first
+date: 2026-01-02
+description: What was found.
+campaign: own
+---
+
+# First
+
+"""
+CLAIM = """\
+- id: same
+  says: Throughput is the same.
+  source: {document: the plan}
+  about: data
+  campaign: own
+  metric: output_throughput_tok_s
+  compare: container / native
+  scope: each model
+  expect: {direction: lower}
+  recorded: supported
+"""
+MATRIX_FILE, POST_FILE = "matrix/m.yaml", "site_src/blog/posts/first.md"
+
+
+def nothing(_: Path) -> None:
+    """The mistake is in the command."""
+
+
+def text(name: str, content: str) -> Callable[[Path], None]:
+    """A file with this content, in place of what is there."""
+
+    def write(folder: Path) -> None:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+    return write
+
+
+def changed(name: str, before: str, after: str) -> Callable[[Path], None]:
+    """A file with one change."""
+
+    def change(folder: Path) -> None:
+        path = folder / name
+        content = path.read_text()
+        assert content.count(before) == 1
+        path.write_text(content.replace(before, after))
+
+    return change
+
+
+def post(*paragraphs: str) -> Callable[[Path], None]:
+    """The post with these paragraphs."""
+    return text(POST_FILE, POST + "\n\n".join(paragraphs) + "\n")
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """Something that somebody did, `says` being what the answer has to contain, and `code` the documented status."""
+
+    name: str
+    command: str
+    says: str
+    prepare: Callable[[Path], None] = nothing
+    code: int = 2
+    variables: dict[str, str] = field(default_factory=dict)
+
+
+Answer = Callable[[Mistake], tuple[int, str, str]]
+
+
+def declares_a_port_in_use(folder: Path) -> None:
+    server = "{type: host, server: {argv: [sleep, '60'], port: PORT, ready_timeout: 5}}"
+    server = server.replace("PORT", os.environ["PORT_IN_USE"])
+    changed(MATRIX_FILE, "{type: host}", server)(folder)
+
+
+def measured_before(folder: Path) -> None:
+    """The campaign was measured, and then its command was changed."""
+    command = [sys.executable, "-m", "sparkpub", "collect", MATRIX_FILE, "--no-commit"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    changed(MATRIX_FILE, "echo rate 5", "echo rate 6")(folder)
+
+
+def imported_under_the_name(folder: Path) -> None:
+    """The campaign's name belongs to runs of another tool."""
+    changed(MATRIX_FILE, "campaign: small", "campaign: own")(folder)
+
+
+def a_half_written_record(folder: Path) -> None:
+    path = min(folder.glob("data/comprehensive/own/*_iter*.json"))
+    path.write_text(path.read_text()[:200])
+
+
+def two_posts_of_one_slug(folder: Path) -> None:
+    text(POST_FILE, POST + "One.\n")(folder)
+    text("site_src/blog/posts/second.md", POST + "Two.\n")(folder)
+
+
+PLAN, COLLECT = f"plan {MATRIX_FILE}", f"collect {MATRIX_FILE} --no-commit"
+IMPORT = "import table runs.csv --mapping map.yaml --campaign mine"
+ELSEWHERE = "--campaign mine --environment native"
+RUN, NO_RUN = (
+    "own-native_a_w_iter01_20260101T100000Z",
+    "own-native_a_w_iter09_20260101T100000Z",
+)
+TOKEN = "hf_abcdefghijklmnopqrstuvwxyzABCDEFGH"
+
+
+def matrix(before: str, after: str) -> Callable[[Path], None]:
+    """The matrix with one change."""
+    return changed(MATRIX_FILE, before, after)
+
+
+def mapping(before: str, after: str) -> Callable[[Path], None]:
+    """The mapping with one change."""
+    return changed("map.yaml", before, after)
+
+
+def claim(before: str, after: str) -> Callable[[Path], None]:
+    """A claim with one change."""
+    return text("site_src/claims.yaml", CLAIM.replace(before, after))
+
+
+def without_settings(folder: Path) -> None:
+    (folder / "mkdocs.yml").unlink()
+
+
+def a_picture(folder: Path) -> None:
+    (folder / "icon.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0")
+
+
+USING = [
+    Mistake("a command misspelt", "colect matrix/m.yaml", "colect"),
+    Mistake("an option misspelt", "check --jsn", "--jsn"),
+    Mistake("a wrong folder", "check results", "results"),
+    Mistake("a matrix that is not there", "plan matrix/mine.yaml", "matrix/mine.yaml"),
+    Mistake("a folder in place of a matrix", "plan matrix", "matrix"),
+    Mistake("a build in the wrong folder", "build", "mkdocs.yml", without_settings),
+    Mistake("a default misspelt", "check", "dta", text("pyproject.toml", "[tool.sparkpub]\ndta = 'x'\n")),
+    Mistake("no such campaign", "stats --campaign phase9", "phase9"),
+    Mistake("a place that is not there", "export -o tables/runs.csv", "the folder tables does not exist"),
+    Mistake("a folder that is not empty", "init site_src", "not empty"),
+]  # fmt: skip
+DECLARING = [
+    Mistake("a key misspelt", PLAN, "iterations", matrix("iterations:", "iteratons:")),
+    Mistake("a kind misspelt", PLAN, "hots", matrix("type: host", "type: hots")),
+    Mistake("a tab in YAML", PLAN, "m.yaml:8", matrix("    argv:", "\targv:")),
+    Mistake("a duration in words", PLAN, "cooldown", matrix("cooldown: 0", "cooldown: five")),
+    Mistake("a key twice", PLAN, "twice", matrix("retries: 0", "iterations: 2")),
+    Mistake("a name with a space", PLAN, "campaign", matrix("campaign: small", "campaign: My Runs")),
+]  # fmt: skip
+MEASURING = [
+    Mistake("a model that is not there", COLLECT, "/no/such", matrix("{id: x/m}", "{id: x/m, path: /no/such}"), 1),
+    Mistake("no Docker engine", COLLECT, "no Docker engine", matrix("{type: host}", "{type: docker, image: x}"), 1,
+            {"DOCKER_HOST": "unix:///no/docker.sock"}),
+    Mistake("a secret in a pattern", COLLECT, "secret", matrix("rate ([", f"{TOKEN} ([")),
+    Mistake("another command under the same names", COLLECT, "another specification", measured_before, 1),
+    Mistake("a campaign's name that is taken", COLLECT, "own", imported_under_the_name, 1),
+    Mistake("an axis misspelt", f"{COLLECT} --only enviroment=native", "enviroment"),
+    Mistake("no such value", f"{COLLECT} --only model=n", "there are: m"),
+    Mistake("no runs at all", f"{COLLECT} --max-runs 0", "--max-runs"),
+    Mistake("push without commit", f"{COLLECT} --push", "--push"),
+]  # fmt: skip
+FAILING = [
+    Mistake("an engine that is not installed", COLLECT, "no-such-engine; check that the program is installed",
+            matrix("[sh, -c, echo rate 5]", "[no-such-engine]"), 1),
+    Mistake("a command that fails", COLLECT, "Z.log ends: out of luck",
+            matrix("echo rate 5", "echo out of luck && exit 3"), 1),
+    Mistake("a pattern that finds nothing", COLLECT, "rate was not found in the log; data/comprehensive/small",
+            matrix("echo rate 5", "echo speed 5"), 1),
+    Mistake("a port in use", COLLECT, "stop it, or give the server another port", declares_a_port_in_use, 1),
+    Mistake("a clock to lock without a GPU", COLLECT, "lock_clocks_mhz 1500 was not set: ",
+            matrix("max_wait: 0", "max_wait: 0, lock_clocks_mhz: 1500"), 0),
+]  # fmt: skip
+"""Known when a run starts: `collect` goes on, and the run's own line says it."""
+IMPORTING = [
+    Mistake("no such format", "import vllm runs.csv --campaign mine", "vllm"),
+    Mistake("a wrong file", f"import llama-bench map.yaml {ELSEWHERE}", "map.yaml"),
+    Mistake("a picture", f"import trtllm-bench icon.png {ELSEWHERE}", "icon.png", a_picture),
+    Mistake("no mapping", "import table runs.csv --campaign mine", "--mapping"),
+    Mistake("a wrong column", IMPORT, "'tokens'", mapping("{column: tok}", "{column: tokens}")),
+    Mistake("a unit misspelt", IMPORT, "secnds", mapping("unit: s}", "unit: secnds}")),
+    Mistake("a key of the mapping misspelt", IMPORT, "colums", mapping("columns:", "colums:")),
+    Mistake("a metric misspelt", IMPORT, "output_throughput_tok_s", mapping("output_through", "output_trough")),
+    Mistake("a file that is not there", IMPORT.replace("runs", "rnus"), "rnus.csv"),
+]  # fmt: skip
+REVIEWING = [
+    Mistake("an unknown run", f"quarantine {NO_RUN} --reason late", NO_RUN),
+    Mistake("no reason", f"quarantine {RUN}", "--reason"),
+    Mistake("a record cut short", "stats", "iter01", a_half_written_record, 1),
+]
+WRITING = [
+    Mistake("a function misspelt", "build", "first.md:11", post("It was {{ valu('mean') }}."), 1),
+    Mistake("a model that has no run", "build", "no model 'b'",
+            post('It was {{ value("mean", "output_throughput_tok_s", model="b", environment="native") }}.'), 1),
+    Mistake("a typed figure", "build", "first.md:11: '12 tok/s'", post("It was 12 tok/s."), 1),
+    Mistake("a dead link", "build", "a link to nowhere.md leads nowhere, blog/posts/first.md",
+            post("See [this](nowhere.md)."), 1),
+    Mistake("a link to no run", "build", "first.md:11", post("See [it](../../runs/own-x_iter01.md)."), 1),
+    Mistake("one slug twice", "build", "second.md; give one", two_posts_of_one_slug, 1),
+    Mistake("a date in words", "build", "first.md", text(POST_FILE, POST.replace("2026-01-02", "soon") + "One.\n"), 1),
+    Mistake("an unknown claim", "build", "no claim 'sme'", post('{{ claim("sme") }}'), 1),
+    Mistake("a verdict misspelt", "claims", "recorded: input should be 'supported'", claim("supported", "suported"), 1),
+    Mistake("a verdict that changed", "build", "recorded as refuted", claim("supported", "refuted"), 1),
+    Mistake("a fact without a source", "build", "source",
+            text("site_src/facts.yaml", "- {id: x, says: y, value: 1}\n"), 1),
+]  # fmt: skip
+MISTAKES = [*USING, *DECLARING, *MEASURING, *IMPORTING, *REVIEWING, *WRITING]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with a campaign of four imported runs, a post, and a matrix."""
+    folder = tmp_path_factory.mktemp("mistakes") / "mine"
+    starter.write(folder, "Mine")
+    (folder / "site_src/claims.yaml").unlink()
+    (folder / "runs.csv").write_text(TABLE)
+    (folder / "map.yaml").write_text(MAPPING)
+    (folder / MATRIX_FILE).write_text(MATRIX)
+    (folder / POST_FILE).write_text(POST + "Nothing yet.\n")
+    command = IMPORT.replace("mine", "own")
+    program = [sys.executable, "-m", "sparkpub", *command.split()]
+    subprocess.run(program, cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture
+def mine(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the project, the current folder meanwhile."""
+    folder = tmp_path / "mine"
+    shutil.copytree(project, folder)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("SPARKPUB_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return folder
+
+
+@pytest.fixture
+def answer(
+    mine: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Answer:
+    """Makes a mistake and gives exit status, standard output and standard error."""
+
+    def made(mistake: Mistake) -> tuple[int, str, str]:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            monkeypatch.setenv("PORT_IN_USE", str(taken.getsockname()[1]))
+            for name, value in mistake.variables.items():
+                monkeypatch.setenv(name, value)
+            mistake.prepare(mine)
+            monkeypatch.setattr(sys, "argv", ["sparkpub", *mistake.command.split()])
+            capfd.readouterr()
+            with pytest.raises(SystemExit) as ended:
+                main()
+        said = capfd.readouterr()
+        return int(ended.value.code or 0), said.out, said.err
+
+    return made
+
+
+def named(mistake: Mistake) -> str:
+    return mistake.name
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=named)
+def test_a_mistake_is_answered_by_one_line(mistake: Mistake, answer: Answer) -> None:
+    code, _, said = answer(mistake)
+    (line,) = said.splitlines()
+    assert LINE.fullmatch(line)
+    assert mistake.says in line
+    assert "unexpected" not in line
+    assert code == mistake.code
+
+
+@pytest.mark.parametrize("mistake", FAILING, ids=named)
+def test_what_shows_at_the_start_of_a_run_is_in_its_line(
+    mistake: Mistake, answer: Answer
+) -> None:
+    code, said, error = answer(mistake)
+    assert sum(mistake.says in line for line in said.splitlines()) == 1
+    assert error == ""
+    assert code == mistake.code
+
+
+def test_there_are_enough_of_them() -> None:
+    names = {mistake.name for mistake in (*MISTAKES, *FAILING)}
+    assert len(names) == len(MISTAKES) + len(FAILING) >= 30
