@@ -63,7 +63,11 @@ class Extraction(Declared):
 
 
 class CommandOptions(Options):
-    """Any program, and where its metrics stand."""
+    """Any program, and where its metrics stand.
+
+    Example: {type: command, argv: [python3, bench.py, --model, "{model_path}"], metrics: {output_throughput_tok_s:
+    {regex: 'rate: ([0-9.]+) tok/s'}}}
+    """
 
     type: Literal["command"] = "command"
     argv: Annotated[tuple[str, ...], Field(min_length=1)]

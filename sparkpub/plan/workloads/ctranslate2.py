@@ -21,6 +21,8 @@ class Ctranslate2Options(Options):
 
     The model is a `config` of type llama in the matrix. How many threads compute is the environment's:
     `OMP_NUM_THREADS` in its `env`.
+
+    Example: {type: ctranslate2, batch_size: 1, batches: 8, input_tokens: 64, output_tokens: 32, compute_type: int8}
     """
 
     type: Literal["ctranslate2"] = "ctranslate2"

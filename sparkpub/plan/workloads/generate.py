@@ -30,7 +30,10 @@ _SCRIPT, CONFIG = "generate.py", "config.json"
 
 
 class GenerateOptions(Options):
-    """A fixed amount of work: `batches` × `batch_size` requests, after `warmup` batches that do not count."""
+    """A fixed amount of work: `batches` × `batch_size` requests, after `warmup` batches that do not count.
+
+    Example: {type: generate, batch_size: 8, batches: 20, input_tokens: 512, output_tokens: 128, cuda_graph: true}
+    """
 
     type: Literal["generate"] = "generate"
     batch_size: PositiveInt = 1

@@ -61,7 +61,10 @@ _SETTINGS = (
 
 class LlamaBenchOptions(Options):
     """Prompt processing of `input_tokens` and generation of `output_tokens`, each measured by itself at batch 1, both
-    behind `depth` tokens that are in the KV cache already. The quantisation is that of the model's file."""
+    behind `depth` tokens that are in the KV cache already. The quantisation is that of the model's file.
+
+    Example: {type: llama-bench, input_tokens: 512, output_tokens: 128, depth: 4096}
+    """
 
     type: Literal["llama-bench"] = "llama-bench"
     input_tokens: NonNegativeInt = 512

@@ -21,11 +21,14 @@ _SCRIPT, _REPORT = "matmul.py", "report.json"
 
 
 class MatmulOptions(Options):
-    """A product of two `size` × `size` matrices of normal random numbers, `iterations` times."""
+    """A product of two `size` × `size` matrices of normal random numbers, `iterations` times.
+
+    Example: {type: matmul, size: 4096, iterations: 20, dtype: float32, device: cuda}
+    """
 
     type: Literal["matmul"] = "matmul"
     size: PositiveInt = 10_000
-    """Rows and columns of both matrices; 10,000 as in the methodology."""
+    """Rows and columns of both matrices."""
     iterations: PositiveInt = 10
     """Products measured within one run."""
     warmup: int = Field(default=1, ge=0)

@@ -69,6 +69,8 @@ class OpenaiEndpointOptions(Options):
     """A load of random prompts, or of a file of prompts, on a server that is already running.
 
     The client takes a key for the server from the variable `OPENAI_API_KEY` of its environment, if it needs one.
+
+    Example: {type: openai-endpoint, url: "http://127.0.0.1:8000", requests: 64, input_tokens: 512, concurrency: 8}
     """
 
     type: Literal["openai-endpoint"] = "openai-endpoint"

@@ -31,13 +31,15 @@ class TrtllmBenchOptions(Options):
     The dataset is generated: `requests` prompts of `input_tokens` random token ids from the seed of the matrix, the
     same in every iteration. `max_batch_size` and `max_num_tokens` are always passed, since the tool's own choice
     reads NVML memory, which GB10 does not offer.
+
+    Example: {type: trtllm-bench, requests: 50, input_tokens: 512, output_tokens: 128, concurrency: 8}
     """
 
     type: Literal["trtllm-bench"] = "trtllm-bench"
     mode: Literal["throughput", "latency"] = "throughput"
     """`throughput` serves `requests` as fast as it can; `latency` one after the other, at batch 1."""
     requests: PositiveInt = 50
-    """Requests measured; 50 as in the published study."""
+    """Requests measured."""
     input_tokens: PositiveInt | None = None
     """Tokens of each prompt. Required for a run; imports do not know it."""
     output_tokens: PositiveInt = 128

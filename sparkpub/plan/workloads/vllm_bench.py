@@ -41,6 +41,8 @@ class VllmBenchOptions(Options):
 
     `serve` measures a server with a client. In an environment with a `server`, which lives for several runs, a run is
     the client alone; elsewhere each run starts a server, waits until it is healthy, measures, and stops it.
+
+    Example: {type: vllm-bench, mode: serve, requests: 64, input_tokens: 512, output_tokens: 128, concurrency: 8}
     """
 
     type: Literal["vllm-bench"] = "vllm-bench"

@@ -119,10 +119,22 @@ def _fields(model: type[BaseModel]) -> str:
 
 
 def _options(kinds: Mapping[str, type[Declared]]) -> str:
-    return "\n\n".join(
-        f"### `{name}`\n\n{_first_line(options.__doc__)}\n\n{_fields(options)}"
-        for name, options in kinds.items()
-    )
+    parts = []
+    for name, options in kinds.items():
+        parts += [f"### `{name}`", _first_line(options.__doc__)]
+        shown = example(options)
+        if shown:
+            parts.append(f"```yaml\n{shown}\n```")
+        parts.append(_fields(options))
+    return "\n\n".join(parts)
+
+
+def example(options: type[Declared]) -> str:
+    """The options as somebody would write them: the last paragraph of the docstring, if it begins with "Example:"."""
+    last = (options.__doc__ or "").rpartition("\n\n")[2].strip()
+    if not last.startswith("Example: "):
+        return ""
+    return " ".join(last.removeprefix("Example: ").split())
 
 
 def _first_line(text: str | None) -> str:
