@@ -23,6 +23,7 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import Cell, Frame, machine_of
 from sparkpub.review.setup import Load, Setup, load_of, setup_of
 from sparkpub.review.statistics.describe import MINIMUM_RUNS, Description, describe
+from sparkpub.review.statistics.replication import describe_machines
 from sparkpub.review.summary import Statistics
 
 ColumnName = Literal["generation", "prompt", "ttft", "memory", "efficiency"]
@@ -183,9 +184,9 @@ def _row(frame: Frame, cell: Cell, statistics: Statistics, review: Review) -> Ro
             found = statistics.cell(campaign.name, *cell, name)
             if found is not None:
                 figures[name] = found
-    efficiency = tokens_per_joule(records)
-    if efficiency:
-        figures[EFFICIENCY.name] = describe(efficiency)
+    efficiency = _efficiency(records)
+    if efficiency is not None:
+        figures[EFFICIENCY.name] = efficiency
     setup = _common_setup(records)
     findings = review.by_cell.get((campaign.name, "/".join(cell)), ())
     return Row(
@@ -198,6 +199,20 @@ def _row(frame: Frame, cell: Cell, statistics: Statistics, review: Review) -> Ro
         caveats=tuple(_caveats(campaign, records, frame, cell, setup, findings)),
         doubts=_doubts(findings),
     )
+
+
+def _efficiency(records: Sequence[Record]) -> Description | None:
+    """Tokens per joule of a cell's runs, over machines where there are several; None where no run knows both."""
+    parts: dict[str, list[Record]] = {}
+    for record in records:
+        parts.setdefault(machine_of(record), []).append(record)
+    each = [tokens_per_joule(part) for part in parts.values()]
+    known = [values for values in each if values]
+    if not known:
+        return None
+    if len(known) == 1:
+        return describe(known[0])
+    return describe_machines(known)
 
 
 def tokens_per_joule(records: Iterable[Record]) -> list[float]:

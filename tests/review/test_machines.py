@@ -2,13 +2,17 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
 
+from sparkpub.record.store import Stored
 from sparkpub.review import tables
+from sparkpub.review.checks import review
+from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import Frame, Group
 from sparkpub.review.statistics.compare import Comparison
 from sparkpub.review.statistics.replication import between
@@ -218,3 +222,39 @@ def test_the_document_names_machines() -> None:
     assert document["cells"][0]["n_by_machine"] == [8, 8]
     assert document["effects"][1]["machine"] == "b"
     assert document["replications"][0]["replication"] == "replicates"
+
+
+# -- what the checks make of it ------------------------------------------------------------------------------------
+
+
+def test_checks_within_cells_do_not_take_machines_for_noise() -> None:
+    """Two machines 40 % apart, measured at the same time: nothing varies, drifts, steps or stands apart, no iteration
+    is there twice, and no cell has more runs than were planned."""
+    measured = {"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}
+    found = review(a_dataset(a_fleet(measured)))
+    checks = {finding.check for finding in found.findings}
+    within = {"outlier", "high-variation", "drift", "step", "order-confound"}
+    assert not checks & within
+    assert not checks & {"duplicate-iteration", "unbalanced", "missing-cell"}
+    assert not checks & {"mixed-machines", "unequal-environments"}
+
+
+def test_a_run_that_stands_apart_on_its_machine_is_found_beside_a_faster_one() -> None:
+    """One run of the slower machine reaches half the way to the faster one: unremarkable among all, and not on its
+    machine."""
+    cells = drawn(100, 5, 1)
+    values = list(cells["m", "native"][TPUT])
+    values[3] = 120.0
+    cells = {**cells, ("m", "native"): {TPUT: values}}
+    found = review(a_dataset(a_fleet({"a": cells, "b": drawn(140, 5, 2)})))
+    (finding,) = [item for item in found.findings if item.check == "outlier"]
+    assert "120" in finding.message
+
+
+def test_an_iteration_that_stands_twice_on_one_machine_is_told() -> None:
+    campaign = a_fleet({"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)})
+    first = campaign.runs[0]
+    again = first.record.model_copy(update={"run_id": f"{first.run_id}-again"})
+    twice = (*campaign.runs, Stored(again, Path("again.json")))
+    found = review(a_dataset(CampaignData(campaign.info, campaign.folder, twice)))
+    assert "duplicate-iteration" in {finding.check for finding in found.findings}

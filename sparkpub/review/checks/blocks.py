@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from sparkpub.record.store import Stored
+from sparkpub.review.checks.finding import Severity
 from sparkpub.review.checks.view import View, listed
 from sparkpub.review.frame import Cell
 
@@ -15,10 +16,15 @@ Places = Mapping[int, set[str]]
 
 @dataclass(frozen=True)
 class Broken:
-    """Cells of a model and workload whose machines did not measure the same, and how."""
+    """Cells of a model and workload whose machines did not measure the same, and how.
+
+    An error where a machine measured one side alone. Single rounds that are torn, as when a machine went away between
+    two runs, are a warning: the comparison within machines leaves them out, and the means of the cells do not.
+    """
 
     cells: tuple[Cell, ...]
     why: str
+    severity: Severity = "error"
 
 
 def several_machines(runs: Sequence[Stored]) -> list[str]:
@@ -36,14 +42,19 @@ def broken_blocks(view: View) -> Iterator[Broken]:
         machines = several_machines([run for runs in cells.values() for run in runs])
         if len(machines) > 1:
             why = _why(view, cells, machines)
+            torn = _torn([_places(runs) for runs in cells.values()])
             if why:
                 yield Broken(tuple(cells), why)
+            elif torn:
+                rounds = listed([f"round {number}" for number in torn], "rounds")
+                text = f"The environments of {rounds} ran on different machines; quarantine those runs."
+                yield Broken(tuple(cells), text, "warning")
 
 
 def _why(
     view: View, cells: Mapping[Cell, Sequence[Stored]], machines: Sequence[str]
 ) -> str:
-    """What is wrong with the blocks of one model and workload; empty where nothing is."""
+    """Why one side of a model and workload was measured alone; empty where none was."""
     if len(cells) == 1:
         if view.frame.replicated:
             return ""
@@ -52,11 +63,7 @@ def _why(
         there = [cell[1] for cell, runs in cells.items() if _ran_on(runs, machine)]
         if len(there) < len(cells):
             return f"On machine {machine} only {listed(there, 'environments')} ran."
-    torn = _torn([_places(runs) for runs in cells.values()])
-    if not torn:
-        return ""
-    rounds = listed([f"round {number}" for number in torn], "rounds")
-    return f"The environments of {rounds} ran on different machines."
+    return ""
 
 
 def _ran_on(runs: Sequence[Stored], machine: str) -> bool:

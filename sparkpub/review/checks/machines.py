@@ -18,7 +18,7 @@ from sparkpub.review.checks.blocks import (
     swept_over_machines,
 )
 from sparkpub.review.checks.check import Check
-from sparkpub.review.checks.finding import Finding, Severity
+from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
 from sparkpub.review.checks.ratios import resources
 from sparkpub.review.checks.requested import flag_values, is_path
 from sparkpub.review.checks.threshold import Threshold
@@ -225,9 +225,12 @@ def mixed_machines(view: View) -> Iterator[Finding]:
     """Cells that pool runs of different machines, but for whole blocks, or of different software; one finding per
     fact."""
     blocks = list(broken_blocks(view))
-    if blocks:
-        yield _broken(view, blocks)
-    broken = {cell for block in blocks for cell in block.cells}
+    for severity in SEVERITIES:
+        alike = [block for block in blocks if block.severity == severity]
+        if alike:
+            yield _broken(view, alike)
+    apart = [block for block in blocks if block.severity == "error"]
+    broken = {cell for block in apart for cell in block.cells}
     for fact in FACTS:
         mixed: dict[Cell, list[str]] = {}
         for cell, runs in view.counted.items():
@@ -246,7 +249,7 @@ def mixed_machines(view: View) -> Iterator[Finding]:
 
 
 def _broken(view: View, blocks: Sequence[Broken]) -> Finding:
-    """Machines that did not measure whole blocks."""
+    """Machines that did not measure whole blocks, all of one severity."""
     cells = [cell for block in blocks for cell in block.cells]
     runs = [run for cell in cells for run in view.counted[cell]]
     values = several_machines(runs)
@@ -259,7 +262,7 @@ def _broken(view: View, blocks: Sequence[Broken]) -> Finding:
         where = {"cell": cells[0]}
     return view.finding(
         "mixed-machines",
-        "error",
+        blocks[0].severity,
         text,
         **where,
         runs=ids(runs),
