@@ -254,6 +254,17 @@ def test_a_part_larger_than_any_file_is_not_read(kind: bytes, tmp_path: Path) ->
     assert "larger than any file of a campaign" in refusal(path, tmp_path / "into")
 
 
+def test_an_archive_of_too_many_files_is_refused(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has seven: three of data, and four that describe them."""
+    (tmp_path / "into").mkdir()
+    monkeypatch.setattr(archive, "MOST_FILES", 7)
+    assert archive.extract(whole, tmp_path / "into") == "c"
+    monkeypatch.setattr(archive, "MOST_FILES", 6)
+    assert "more than 6 files" in refusal(whole, tmp_path / "others")
+
+
 @pytest.mark.parametrize("content", [b"", b"x" * 600, gzip.compress(b"x")])
 def test_what_is_no_tar_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.tar"

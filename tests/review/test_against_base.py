@@ -1,6 +1,7 @@
 """What a change of the data does to the results, on folders of a few runs each."""
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -29,6 +30,20 @@ TPUT = "output_throughput_tok_s"
 NATIVE = [100.0, 101.0, 99.0, 100.0, 101.0, 99.0]
 SLOWER = [80.0, 81.0, 79.0, 80.0, 81.0, 79.0]
 VALUES = {"native": NATIVE, "container": SLOWER}
+MATRIX = {
+    "campaign": "c",
+    "title": "T",
+    "models": {"m": {"id": "x/y"}},
+    "environments": {"native": {"type": "host"}},
+    "workloads": {
+        "w": {
+            "type": "command",
+            "argv": ["true"],
+            "metrics": {TPUT: {"regex": "([0-9]+)"}},
+        }
+    },
+    "iterations": 5,
+}
 
 
 def a_folder(
@@ -70,8 +85,8 @@ def a_folder(
 
 
 def record_of(folder: Path, environment: str, iteration: int) -> Path:
-    (path,) = folder.glob(f"{environment}_*iter{iteration:02d}*.json")
-    return path
+    """The file of a run is named by its id without the campaign."""
+    return folder / f"{environment}-{iteration}.json"
 
 
 @pytest.fixture
@@ -125,7 +140,11 @@ def test_removed_runs_move_the_mean_and_the_verdict(base: Path, head: Path) -> N
 
 def test_a_record_with_another_content_is_named(base: Path, head: Path) -> None:
     path = record_of(head / "c", "native", 2)
+    before = path.stat()
     path.write_text(path.read_text().replace("101.0", "201.0"))
+    # Neither its size nor its time says so.
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_size == before.st_size
     found = changes(base, head)
     assert found.campaigns[0].altered == ("c-native-2",)
     assert found.campaigns[0].added == found.campaigns[0].removed == ()
@@ -181,22 +200,8 @@ def test_decisions_of_people_are_listed(base: Path, head: Path) -> None:
 
 
 def test_coverage_is_that_of_the_matrix(tmp_path: Path) -> None:
-    matrix = {
-        "campaign": "c",
-        "title": "T",
-        "models": {"m": {"id": "x/y"}},
-        "environments": {"native": {"type": "host"}},
-        "workloads": {
-            "w": {
-                "type": "command",
-                "argv": ["true"],
-                "metrics": {TPUT: {"regex": "([0-9]+)"}},
-            }
-        },
-        "iterations": 5,
-    }
-    a_folder(tmp_path / "base", {"native": [1.0]}, matrix=matrix)
-    a_folder(tmp_path / "head", {"native": [1.0, 2.0, 3.0]}, matrix=matrix)
+    a_folder(tmp_path / "base", {"native": [1.0]}, matrix=MATRIX)
+    a_folder(tmp_path / "head", {"native": [1.0, 2.0, 3.0]}, matrix=MATRIX)
     (campaign,) = changes(tmp_path / "base", tmp_path / "head").campaigns
     assert campaign.before == CampaignCounts(1, 1, 5, 1)
     assert campaign.after == CampaignCounts(3, 3, 5, 3)
@@ -284,6 +289,34 @@ def test_the_command_prints_each_form(base: Path, head: Path) -> None:
     assert set(document["findings"]) == {"new", "gone"}
     marked = CliRunner().invoke(cli, [*arguments, "--markdown"]).output
     assert marked.startswith("## What this changes\n")
+
+
+def test_runs_of_another_specification_are_not_called_coverage(
+    tmp_path: Path, base: Path, head: Path
+) -> None:
+    shutil.rmtree(head / "c")
+    folder = a_folder(head, {"native": [1.0, 2.0]}, matrix=MATRIX)
+    path = record_of(folder, "native", 1)
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps(document | {"specification": "0" * 64}))
+    (campaign,) = changes(base, head).campaigns
+    assert campaign.after is not None
+    assert (campaign.after.runs, campaign.after.planned, campaign.after.done) == (
+        2,
+        None,
+        None,
+    )
+
+
+def test_figures_that_readers_know_come_first(base: Path, head: Path) -> None:
+    a_folder(head, {"native": [10.0]}, "a")
+    record_of(head / "c", "native", 6).unlink()
+    lines = list(as_markdown(changes(base, head)))
+    start = next(
+        place for place, line in enumerate(lines) if line.startswith("### Cells")
+    )
+    cells = [line.split()[1] for line in lines[start + 4 : start + 6]]
+    assert cells == ["c", "a"]
 
 
 def test_long_tables_end_with_how_many_more(base: Path, head: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from sparkpub.cli import cli
+from sparkpub.record.campaign import Acknowledgement
 from sparkpub.record.errors import MatrixError
 from sparkpub.record.store import CAMPAIGN_FILE
 from sparkpub.review.checks import Finding, Review, annotations
@@ -95,7 +96,19 @@ def test_findings_have_the_level_of_their_severity(tmp_path: Path) -> None:
     levels = {properties["title"]: level for level, properties, _ in found}
     assert levels == {"thermal-gate": "warning", "unjudged": "notice"}
     (hot,) = [found for found in found if found[1]["title"] == "thermal-gate"]
-    assert hot[1]["file"].startswith(f"{tmp_path}/clean/native_dense_w_iter04_")
+    assert hot[1]["file"].startswith(f"{tmp_path}/clean/native_dense_iter04_")
+
+
+def test_what_people_acknowledged_is_a_notice(tmp_path: Path) -> None:
+    run = faults.cell(runs := clean_runs(seed=7))[3]
+    run.gates = (faults.HOT,)
+    known = Acknowledgement(check="thermal-gate", reason="summer")
+    write(tmp_path, runs, acknowledged=(known,))
+    done = CliRunner().invoke(cli, ["check", str(tmp_path), "--github"])
+    found = [as_the_runner_reads(line) for line in done.output.splitlines()]
+    assert [
+        level for level, properties, _ in found if properties["title"] == "thermal-gate"
+    ] == ["notice"]
 
 
 def test_what_stops_the_review_is_an_annotation_too(tmp_path: Path) -> None:
