@@ -5,10 +5,12 @@ sleeps, so that nodes do not take processors from one another while it is on. Th
 themselves take, one after the other on each node: what is beyond it is gates, sampler, transport and the head.
 """
 
+import os
 import resource
 import subprocess
 import sys
 import tempfile
+from datetime import datetime
 from pathlib import Path
 
 from benchmarks import harness
@@ -22,6 +24,7 @@ MODELS, ITERATIONS = 6, 3
 RUNS = MODELS * ITERATIONS
 FEW = 3
 """Models of a smaller campaign, whose difference tells what a run more costs the head."""
+INNER = "from the first start to the last end"
 NAMES = ("one", "two", "three")
 
 
@@ -39,6 +42,18 @@ def head_seconds() -> float:
     """Processor time of the heads so far."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def between(data: Path) -> float:
+    """Seconds from the first start of a run to the last end, as the records have it: whole ones."""
+    found = records(data)
+    starts = [datetime.fromisoformat(record.started.value) for record in found]
+    ends = [
+        datetime.fromisoformat(record.ended.value)
+        for record in found
+        if record.ended is not None
+    ]
+    return (max(ends) - min(starts)).total_seconds()
 
 
 def collected(collecting: list[str], data: Path, runs: int) -> tuple[float, float]:
@@ -60,6 +75,7 @@ def main() -> None:
         alone, _ = collected(local, folder / "alone", RUNS)
         ideal = RUNS * SECONDS
         rows.append(_row("without a cluster", alone, ideal))
+        rows.append(_row(INNER, between(folder / "alone"), ideal))
         heads = []
         for count, name in enumerate(NAMES, start=1):
             nodes.add(name)
@@ -67,6 +83,7 @@ def main() -> None:
             wall, used = collected(command(campaign(), nodes, data), data, RUNS)
             heads.append(used)
             rows.append(_row(f"{count} of 3 nodes", wall, ideal / count))
+            rows.append(_row(INNER, between(data), ideal / count))
         data = folder / "few"
         _, few = collected(command(campaign(FEW), nodes, data), data, FEW * ITERATIONS)
         more = (heads[-1] - few) / (RUNS - FEW * ITERATIONS)
@@ -79,7 +96,9 @@ def main() -> None:
         rows=rows,
         notes=[
             f"{MODELS} models, one environment, {ITERATIONS} iterations; a model stays on its node.",
-            "The nodes are processes of one machine, which they share. The time is that of the whole command.",
+            "The nodes are processes of one machine, which they share. The time is that of the whole command; below it "
+            "stands that between the first start of a run and the last end.",
+            f"Load of the machine when it was measured: {os.getloadavg()[1]:.1f} on {os.cpu_count()} processors.",
         ],
         packages=["ray"],
     )

@@ -1,0 +1,129 @@
+"""What Ray says, without Ray: who is in the cluster, and each of its failures in one line."""
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from sparkpub.cli import cli
+from sparkpub.collect.fleet import cluster
+from sparkpub.collect.fleet.cluster import Call, Cluster, LostError, Node
+from sparkpub.record.errors import CollectError
+from tests.collect.collecting import a_matrix
+
+
+def entry(name: str, *, alive: bool = True, **resources: float) -> dict[str, Any]:
+    """A node as `ray.nodes()` has it."""
+    return {
+        "NodeID": name,
+        "NodeManagerAddress": "10.0.0.1",
+        "Alive": alive,
+        "Resources": resources,
+    }
+
+
+def a_ray(**functions: Any) -> Any:
+    class RayError(Exception):
+        """As Ray's."""
+
+    return SimpleNamespace(exceptions=SimpleNamespace(RayError=RayError), **functions)
+
+
+def failing(error: Exception) -> Any:
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    return fail
+
+
+def test_nodes_that_are_alive_and_offer_to_measure_are_found() -> None:
+    there = [
+        entry("b", CPU=20.0, GPU=1.0, sparkpub_gpu=1.0),
+        entry("head", CPU=20.0),
+        entry("dead", alive=False, CPU=20.0, sparkpub_gpu=1.0),
+        entry("taken", sparkpub_gpu=0.0),
+        entry("a", sparkpub_gpu=2.0),
+    ]
+    found = Cluster(a_ray(nodes=lambda: there)).nodes()
+    assert found == [Node("a", "10.0.0.1", 0.0, 0.0), Node("b", "10.0.0.1", 20.0, 1.0)]
+
+
+def test_a_cluster_that_is_gone_is_one_line() -> None:
+    gone = Cluster(a_ray(nodes=failing(RuntimeError("GCS\nis gone"))))
+    with pytest.raises(CollectError) as caught:
+        gone.nodes()
+    (line,) = caught.value.lines()
+    assert line.startswith("the Ray cluster does not answer any more: GCS; start it")
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("The actor died.\nThe node was terminated.", "The actor died."),
+        (
+            "ray::Post.open()\nTraceback (most recent call last):\n  x\nKeyError: 'y'",
+            "KeyError: 'y'",
+        ),
+        ("", "RayError"),
+    ],
+)
+def test_a_lost_call_says_why_in_one_line(said: str, reason: str) -> None:
+    ray = a_ray()
+    ray.get = failing(ray.exceptions.RayError(said))
+    with pytest.raises(LostError) as caught:
+        Cluster(ray).answer(Call("ref"))
+    assert str(caught.value) == reason
+
+
+def test_an_error_of_our_own_is_not_taken_for_a_loss() -> None:
+    with pytest.raises(ZeroDivisionError):
+        Cluster(a_ray(get=failing(ZeroDivisionError()))).answer(Call("ref"))
+
+
+@pytest.mark.parametrize("command", ["collect", "doctor"])
+def test_without_ray_the_command_line_says_what_to_install(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    matrix = tmp_path / "matrix.json"
+    matrix.write_text(json.dumps(a_matrix().document()))
+    arguments = [
+        command,
+        str(matrix),
+        "--data",
+        str(tmp_path),
+        "--on",
+        "127.0.0.1:6379",
+    ]
+    found = CliRunner().invoke(cli, arguments)
+    assert isinstance(found.exception, CollectError)
+    (line,) = found.exception.lines()
+    assert line.startswith(
+        "--on needs Ray, which is not installed; pip install 'sparkpub[fleet]'"
+    )
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "state") == [
+        "matrix.json"
+    ]
+
+
+def test_an_address_where_nothing_answers_is_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ray = a_ray(init=failing(ConnectionError("nobody\nis there")))
+    monkeypatch.setattr(cluster.importlib, "import_module", lambda _: ray)
+    with pytest.raises(CollectError) as caught, cluster.connected("10.0.0.9:6379"):
+        pass
+    (line,) = caught.value.lines()
+    assert line.startswith("no Ray cluster answers: nobody, 10.0.0.9:6379; start one")
+
+
+def test_smoke_runs_are_for_this_machine() -> None:
+    found = CliRunner().invoke(
+        cli, ["doctor", "matrix/demo.yaml", "--smoke", "--on", "auto"]
+    )
+    assert found.exit_code == 2
+    assert "--smoke runs on this machine" in found.output
