@@ -222,8 +222,8 @@ def _layers(panel: Panel, parts: tuple[str, ...]) -> "list[alt.Chart]":
         tooltip=marks.tooltip("cell", "part", "gib", "run"),
         href=alt.Href("href:N"),
     )
-    numbered = panel.data(TABLE, f"datum.gib >= {LABELLED_GIB}")
-    numbers = numbered.mark_text(fontSize=11).encode(
+    # Small parts have no number but keep their place in the stack.
+    numbers = rows.mark_text(fontSize=11).encode(
         x=alt.X("gib:Q", stack="zero", bandPosition=0.5),
         y=panel.y,
         color=alt.condition(
@@ -232,7 +232,11 @@ def _layers(panel: Panel, parts: tuple[str, ...]) -> "list[alt.Chart]":
             alt.value(theme.BACKGROUND),
         ),
         order=alt.Order("rank:Q"),
-        text=alt.Text("gib:Q", format=".0f"),
+        text=alt.condition(
+            f"datum.gib >= {LABELLED_GIB}",
+            alt.Text("gib:Q", format=".0f"),
+            alt.value(""),
+        ),
         detail=alt.Detail("part:N"),
     )
     return [bars, numbers]

@@ -217,7 +217,8 @@ def _several(metric: Metric, found: Sequence[Curve]) -> str:
     """The shape that most lines have."""
     shapes = [curve.growth.shape for curve in found]
     shape = max(shapes, key=shapes.count)
-    those = [curve.growth for curve in found if curve.growth.shape == shape]
+    alike = [curve for curve in found if curve.growth.shape == shape]
+    those = [curve.growth for curve in alike]
     which = "both lines" if len(found) == 2 else f"all {len(found)} lines"
     if len(those) < len(found):
         which = f"{len(those)} of {counted(len(found), 'line')}"
@@ -229,9 +230,16 @@ def _several(metric: Metric, found: Sequence[Curve]) -> str:
         shares = sorted(abs(100 * (factor - 1)) for factor in factors)
         return f"{text}, by {spread([f'{share:.0f}' for share in shares], '%')}."
     least, most = rounded(factors[0], 2), rounded(factors[-1], 2)
-    if least == most:
-        return f"{text}, {most}-fold."
-    return f"{text}, {least}- to {most}-fold."
+    fold = f"{most}-fold"
+    if least != most:
+        fold = f"{least}- to {fold}"
+    return f"{text}, {fold}, up to {_highest(metric, alike)}."
+
+
+def _highest(metric: Metric, found: Sequence[Curve]) -> str:
+    """The largest mean at the end of a line, with the name of the line."""
+    curve = max(found, key=lambda curve: curve.last)
+    return f"{metric.rounded(curve.last)} ({curve.name})"
 
 
 # ---- Table and drawing -----------------------------------------------------------------------------------------------

@@ -67,6 +67,8 @@ CONFIG: dict[str, Any] = {
         "offset": 6,
         "labelLimit": 260,
         "columns": 4,
+        # The browser's letters may be wider than those that the build measured.
+        "columnPadding": 20,
     },
     "text": {"color": TEXT, "font": FONT},
     "point": {"strokeWidth": 1.2, "opacity": 1},

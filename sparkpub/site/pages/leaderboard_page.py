@@ -52,7 +52,7 @@ TOOLS: Mapping[str, tuple[str, str]] = {
     ),
     "openai-endpoint": ("A client of a server", _CLIENT),
     "trtllm-bench throughput": ("trtllm-bench, throughput", _CLIENT),
-    "vllm-bench serve": ("vLLM's client and a server", _CLIENT),
+    "vllm-bench serve": ("vLLM, server and client", _CLIENT),
 }
 """Title of a tool, and what its rate counts."""
 

@@ -125,7 +125,7 @@ def test_the_sentence_names_the_shape_and_the_knee(
         (
             {1: 1, 2: 2},
             {1: 1, 2: 4},
-            "grows with concurrency in both lines, 2.0- to 4.0-fold.",
+            "grows with concurrency in both lines, 2.0- to 4.0-fold, up to 4.00 tok/s (n).",
         ),
         (
             {1: 10, 2: 11},
