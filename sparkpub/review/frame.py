@@ -42,6 +42,7 @@ FIELDS = (
     "iteration",
     "position",
     "started",
+    "machine",
     "status",
     "repeat_of",
     "quarantined",
@@ -304,7 +305,13 @@ class Frame:
                 record.iteration,
                 record.plan.position,
             )
-            state = (record.started.value, record.status, record.repeat_of, quarantined)
+            state = (
+                record.started.value,
+                record.machine.id,
+                record.status,
+                record.repeat_of,
+                quarantined,
+            )
             excluded = self.excluded.get(record.run_id)
             for name, value in record.metrics.items():
                 measured = (

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from sparkpub.review.rows import ComparisonRow, Row, by_family
@@ -81,9 +82,8 @@ def key_of(row: ComparisonRow) -> Key:
 
 def effects(measured: Iterable[Measured]) -> list[EffectRow]:
     """What each machine or session found of the comparisons that several of them made."""
-    return [
-        _effect(one.machine, one.row) for group in _groups(measured) for one in group
-    ]
+    several = chain.from_iterable(_groups(measured))
+    return [_effect(one.machine, one.row) for one in several]
 
 
 def _groups(measured: Iterable[Measured]) -> list[list[Measured]]:

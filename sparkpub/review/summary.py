@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, Literal, TypeVar
 
 from sparkpub.plan import coverage
@@ -148,8 +149,9 @@ class Statistics:
         self, campaigns: Sequence[str]
     ) -> tuple[list[EffectRow], list[ReplicationRow]]:
         """What every machine of these campaigns found, and what all of them show together."""
-        measured = [one for name in campaigns for one in self.measured.get(name, ())]
-        return effects(measured), replications(measured)
+        measured = [self.measured.get(name, ()) for name in campaigns]
+        together = list(chain.from_iterable(measured))
+        return effects(together), replications(together)
 
     @cached_property
     def pooled(self) -> tuple[PooledRow, ...]:
@@ -280,8 +282,8 @@ def statistics(
         comparisons=tuple(row for part in parts for row in part.comparisons),
         against=against,
         repeats=tuple(repeats),
-        effects=tuple(row for group in measured for row in effects(group)),
-        replications=tuple(row for group in measured for row in replications(group)),
+        effects=tuple(chain.from_iterable(map(effects, measured))),
+        replications=tuple(chain.from_iterable(map(replications, measured))),
         measured={
             frame.campaign.name: part.measured
             for frame, part in zip(chosen, parts, strict=True)
@@ -469,7 +471,7 @@ def _by_machine(frame: Frame, include: Include) -> list[MachineRow]:
             rows[machine].append(
                 MachineRow(machine=machine, **sides, **about, **vars(found))
             )
-    return [row for own in rows.values() for row in by_family(own)]
+    return list(chain.from_iterable(map(by_family, rows.values())))
 
 
 def _compared(frame: Frame, include: Include) -> Iterator[tuple[Group, Group, Series]]:

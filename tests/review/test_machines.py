@@ -13,7 +13,7 @@ from sparkpub.record.store import Stored
 from sparkpub.review import tables
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import Frame, Group
+from sparkpub.review.frame import FIELDS, Frame, Group
 from sparkpub.review.statistics.compare import Comparison
 from sparkpub.review.statistics.replication import between
 from sparkpub.review.summary import Statistics, statistics
@@ -249,6 +249,14 @@ def test_a_run_that_stands_apart_on_its_machine_is_found_beside_a_faster_one() -
     found = review(a_dataset(a_fleet({"a": cells, "b": drawn(140, 5, 2)})))
     (finding,) = [item for item in found.findings if item.check == "outlier"]
     assert "120" in finding.message
+
+
+def test_the_tidy_table_names_the_machine() -> None:
+    rows = list(replicated(5, 5).rows())
+    place = FIELDS.index("machine")
+    assert {row[place] for row in rows} == {"a", "b"}
+    (unnamed,) = {row[place] for row in Frame(a_campaign("c", drawn(100, 5, 1))).rows()}
+    assert unnamed is None
 
 
 def test_an_iteration_that_stands_twice_on_one_machine_is_told() -> None:

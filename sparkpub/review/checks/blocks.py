@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.finding import Severity
@@ -39,7 +39,7 @@ def broken_blocks(view: View) -> Iterator[Broken]:
         if runs:
             groups[cell[0], cell[2]][cell] = runs
     for cells in groups.values():
-        machines = several_machines([run for runs in cells.values() for run in runs])
+        machines = several_machines(list(chain.from_iterable(cells.values())))
         if len(machines) > 1:
             why = _why(view, cells, machines)
             torn = _torn([_places(runs) for runs in cells.values()])

@@ -3,9 +3,9 @@
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from statistics import fmean, variance
 from typing import Any
 
@@ -232,15 +232,7 @@ def mixed_machines(view: View) -> Iterator[Finding]:
     apart = [block for block in blocks if block.severity == "error"]
     broken = {cell for block in apart for cell in block.cells}
     for fact in FACTS:
-        mixed: dict[Cell, list[str]] = {}
-        for cell, runs in view.counted.items():
-            parts: list[Sequence[Stored]] = [runs]
-            if fact.own and cell not in broken:
-                parts = _by_machine(runs)
-            values = [_distinct(part, fact.read) for part in parts]
-            several = [value for own in values if len(own) > 1 for value in own]
-            if several:
-                mixed[cell] = several
+        mixed = _mixed_cells(view, fact, broken)
         if mixed and fact.pooled is not None and fact is not MACHINE:
             yield _mixed(view, fact, fact.pooled, mixed)
     models = swept_over_machines(view)
@@ -248,10 +240,29 @@ def mixed_machines(view: View) -> Iterator[Finding]:
         yield _swept(view, models)
 
 
+def _mixed_cells(
+    view: View, fact: Fact, broken: Collection[Cell]
+) -> dict[Cell, list[str]]:
+    """Cells whose runs have several values of a fact; of what every machine has of its own, on one machine."""
+    mixed = {}
+    for cell, runs in view.counted.items():
+        parts: list[Sequence[Stored]] = [runs]
+        if fact.own and cell not in broken:
+            parts = _by_machine(runs)
+        several: set[str] = set()
+        for part in parts:
+            values = _distinct(part, fact.read)
+            if len(values) > 1:
+                several.update(values)
+        if several:
+            mixed[cell] = sorted(several)
+    return mixed
+
+
 def _broken(view: View, blocks: Sequence[Broken]) -> Finding:
     """Machines that did not measure whole blocks, all of one severity."""
-    cells = [cell for block in blocks for cell in block.cells]
-    runs = [run for cell in cells for run in view.counted[cell]]
+    cells = list(chain.from_iterable(block.cells for block in blocks))
+    runs = _runs_of(view, cells)
     values = several_machines(runs)
     names = listed([label(cell) for cell in cells], "cells")
     text = f"Runs of {names} are pooled or compared although they differ in machine: {_and(values)}. {blocks[0].why}"
@@ -271,6 +282,11 @@ def _broken(view: View, blocks: Sequence[Broken]) -> Finding:
     )
 
 
+def _runs_of(view: View, cells: Iterable[Cell]) -> list[Stored]:
+    """The counted runs of some cells."""
+    return list(chain.from_iterable(view.counted[cell] for cell in cells))
+
+
 def _by_machine(runs: Sequence[Stored]) -> list[Sequence[Stored]]:
     """Runs by machine; those that name none together."""
     parts: dict[str | None, list[Stored]] = defaultdict(list)
@@ -286,7 +302,7 @@ def _mixed(
     mixed: Mapping[Cell, Sequence[str]],
 ) -> Finding:
     cells = [label(cell) for cell in mixed]
-    values = sorted({value for own in mixed.values() for value in own})
+    values = sorted(set(chain.from_iterable(mixed.values())))
     text = f"Runs of {listed(cells, 'cells')} are pooled although they differ in {fact.name}: {_and(values)}."
     where: dict[str, Any] = {"cells": cells}
     if len(mixed) == 1:
@@ -296,7 +312,7 @@ def _mixed(
         severity,
         text,
         **where,
-        runs=[run for cell in mixed for run in ids(view.counted[cell])],
+        runs=ids(_runs_of(view, mixed)),
         what=fact.name,
         values=values,
     )
@@ -315,7 +331,7 @@ def _swept(view: View, models: Sequence[str]) -> Finding:
         text,
         cells=[label(cell) for cell in cells],
         what="machine of a workload",
-        values=several_machines([run for cell in cells for run in view.counted[cell]]),
+        values=several_machines(_runs_of(view, cells)),
     )
 
 

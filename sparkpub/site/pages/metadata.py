@@ -24,6 +24,7 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "iteration": ("integer", "Which repetition of its cell the run is, from 1"),
     "position": ("integer", "Place in the planned order, from 0"),
     "started": ("string", "Start as ISO 8601; in UTC where it ends in Z, else in an unknown zone"),
+    "machine": ("string", "Id of the machine; empty where it is not known"),
     "status": ("string", "ok, failed, timeout, interrupted or invalid"),
     "repeat_of": ("string", "Id of the run that this one repeats"),
     "quarantined": ("boolean", "Whether people excluded the run"),
