@@ -1,9 +1,13 @@
-"""`python -m benchmarks.load [SIZE...]`: many runs with logs, reports and telemetry, from the command line.
+"""`python -m benchmarks.load [--no-build] [SIZE...]`: many runs with logs, reports and telemetry, command by command.
 
 Every command runs in a process of its own, with a cache folder of its own: once when nothing is known, and again when
-nothing changed. Processor time is what counts: other programs on the machine stretch the time on the clock.
+nothing changed. Processor time is what counts, that of every process that a command started included: other programs
+on the machine stretch the time on the clock. Each size has a result of its own, so that one that was ended half way
+loses no other.
 """
 
+import argparse
+import ctypes
 import os
 import resource
 import shutil
@@ -11,83 +15,151 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import generated, harness
 from benchmarks.harness import Row, row
+from sparkpub.record.store import DEFAULT_DATA, campaign_folders, record_paths
+from sparkpub.site.pages.evidence import FOLDER
 
 SIZES = (1_000, 10_000)
+MOST_BYTES_OF_A_RUN = 20.0
+"""Kilobytes that a run may add to a site beyond its evidence."""
+MOST_FILES_OF_A_RUN = 3.0
+MOST_MEBIBYTES = 2048.0
+MOST_MEGABYTES = 1000.0
+"""What a site of 10,000 runs may take: memory while it is built, and room where it is published."""
 TABLE = (
     "import sys; from pathlib import Path; from sparkpub.review.checks import review;"
     " from sparkpub.review.export import table; from sparkpub.review.workers import load_known;"
     " print(len(table(review(load_known(Path(sys.argv[1]))))))"
 )
 """From records to the tidy table."""
+_SUBREAPER = 36
+"""Linux: PR_SET_CHILD_SUBREAPER of prctl."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a command cost: seconds on the clock and of processors, of itself and its processes; MiB at its peak."""
+    """What a command cost: seconds on the clock and of processors, of itself and all that it started; MiB at the peak
+    of the largest of these processes."""
 
     clock: float
     processor: float
     memory: float
 
 
-def cost(argv: Sequence[str], cache: Path) -> Cost:
+def cost(argv: Sequence[str], variables: Mapping[str, str], folder: Path) -> Cost:
     """Run a command of this program. It may find problems, but it has to end on its own."""
-    variables = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+    # A process that the command leaves behind becomes ours, so that its time is counted too.
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
     with subprocess.Popen(
-        [sys.executable, *argv], env=variables, stdout=subprocess.DEVNULL
+        [sys.executable, *argv],
+        env={**os.environ, **variables},
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
     ) as process:
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     clock = time.perf_counter() - start
+    largest = max(used.ru_maxrss, *_left_behind())
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if process.returncode not in (0, 1):
         raise RuntimeError(f"{' '.join(argv)} ended with {process.returncode}")
     user = after.ru_utime - before.ru_utime
     system = after.ru_stime - before.ru_stime
-    return Cost(clock, user + system, used.ru_maxrss / 1024)
+    return Cost(clock, user + system, largest / 1024)
 
 
-def rows(size: int, made: Path) -> list[Row]:
+def _left_behind() -> list[int]:
+    """Wait for the processes that a command left behind; the peak of each in KiB, and 0."""
+    peaks = [0]
+    while True:
+        try:
+            _, _, used = os.wait3(0)
+        except ChildProcessError:
+            return peaks
+        peaks.append(used.ru_maxrss)
+
+
+def commands(size: int, data: Path, made: Path) -> Iterator[Row]:
     """What each command costs on a data set of that size, first and again."""
-    data = made / str(size)
-    generated.write(data, size)
-    time.sleep(3)  # files that were just written are not trusted to show a change
     cache = made / "cache"
-    shutil.rmtree(cache, ignore_errors=True)
+    variables = {"XDG_CACHE_HOME": str(cache)}
     out = str(made / "rows.parquet")
     command = ["-m", "sparkpub"]
-    commands = {
+    steps = {
         "check": [*command, "check", str(data)],
-        "stats": [*command, "stats", str(data), "--json"],
-        "export": [*command, "export", str(data), "--format", "parquet", "-o", out],
         "tidy table": ["-c", TABLE, str(data)],
+        "export": [*command, "export", str(data), "--format", "parquet", "-o", out],
+        "stats": [*command, "stats", str(data), "--json"],
     }
-    found = []
-    for name, argv in commands.items():
+    for name, argv in steps.items():
         for when in ("nothing known", "nothing changed"):
-            spent = cost(argv, cache)
-            found += _rows(f"{size:,} runs: {name}, {when}", spent, when, size)
-    found.append(row(f"{size:,} runs: files", [_megabytes(data)], "MB"))
-    found.append(row(f"{size:,} runs: what is kept", [_megabytes(cache)], "MB"))
-    return found
+            spent = cost(argv, variables, harness.ROOT)
+            yield from _spent(f"{name}, {when}", spent, _goal(size, when))
+    yield row("files of the runs", [_megabytes(data)], "MB")
+    yield row("what is kept of them", [_megabytes(cache)], "MB")
 
 
-def _rows(what: str, spent: Cost, when: str, size: int) -> list[Row]:
-    goal = None
-    if size == 10_000:
-        goal = 120.0 if when == "nothing known" else 3.0
+def _goal(size: int, when: str) -> float | None:
+    """Seconds on the clock that a command may take."""
+    if size != SIZES[-1]:
+        return None
+    if when == "nothing known":
+        return 60.0
+    return 3.0
+
+
+def _spent(what: str, spent: Cost, goal: float | None = None) -> list[Row]:
     return [
-        row(f"{what}, processor", [spent.processor], "s", goal=goal),
-        row(f"{what}, clock", [spent.clock], "s"),
-        row(f"{what}, memory", [spent.memory], "MiB"),
+        row(f"{what}: processor", [spent.processor], "s"),
+        row(f"{what}: clock", [spent.clock], "s", goal=goal),
+        row(f"{what}: memory", [spent.memory], "MiB"),
+    ]
+
+
+def site(size: int, data: Path, made: Path) -> list[Row]:
+    """What the site of these runs costs to build, first and again, and how large it is."""
+    project, published = made / "project", made / "site"
+    argv = [sys.executable, "-m", "sparkpub", "init", str(project), "--title", "Load"]
+    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+    cache = made / "cache"
+    variables = {"XDG_CACHE_HOME": str(cache), "SPARKPUB_DATA": str(data)}
+    build = ["-m", "mkdocs", "build", "--quiet", "--site-dir", str(published)]
+    known = _megabytes(cache)
+    first = cost(build, variables, project)
+    drawn = _megabytes(cache) - known
+    again = cost(build, variables, project)
+    files = [path for path in published.rglob("*") if path.is_file()]
+    copies = {path for path in (published / FOLDER).rglob("*") if path.is_file()}
+    kept = {*files} - copies
+    kilobytes = sum(path.stat().st_size for path in kept) / 1e3
+    largest = MOST_MEBIBYTES if size == SIZES[-1] else None
+    room = MOST_MEGABYTES if size == SIZES[-1] else None
+    return [
+        *_spent("build, nothing drawn", first),
+        *_spent("build, nothing changed", again),
+        row("build: memory against its goal", [first.memory], "MiB", goal=largest),
+        row("drawings that are kept", [drawn], "MB"),
+        row("site", [_megabytes(published)], "MB", goal=room),
+        row("site: files", [float(len(files))], "files"),
+        row(
+            "site without evidence, per run",
+            [kilobytes / size],
+            "kB",
+            goal=MOST_BYTES_OF_A_RUN,
+        ),
+        row(
+            "files without evidence, per run",
+            [len(kept) / size],
+            "files",
+            goal=MOST_FILES_OF_A_RUN,
+        ),
     ]
 
 
@@ -97,21 +169,37 @@ def _megabytes(folder: Path) -> float:
     )
 
 
-def git_growth(runs: int, made: Path) -> list[Row]:
-    """What a run adds to a repository, packed: with telemetry as it is, and compressed beforehand."""
-    data = made / "git"
-    generated.write(data, runs)
-    plain = _packed(data)
-    for path in data.rglob("*.telemetry.csv"):
-        subprocess.run(["zstd", "-q", "-19", "--rm", str(path)], check=True)
-    return [
-        row("growth of git per run", [plain / runs / 1e3], "kB"),
-        row(
-            "the same with telemetry compressed one by one",
-            [_packed(data) / runs / 1e3],
-            "kB",
-        ),
-    ]
+def git_growth() -> None:
+    """Measure what a run of each committed campaign with telemetry adds to a repository: with telemetry as it is, and
+    each file compressed beforehand."""
+    found = []
+    for folder in campaign_folders(harness.ROOT / DEFAULT_DATA):
+        telemetry = len(list(folder.glob("*.telemetry.csv")))
+        runs = len(list(record_paths(folder)))
+        if telemetry < runs / 2:
+            continue
+        with tempfile.TemporaryDirectory() as made:
+            copied = shutil.copytree(folder, Path(made, "repository", folder.name))
+            plain = _packed(copied.parent)
+            for path in copied.glob("*.telemetry.csv"):
+                subprocess.run(["gzip", "-9", "-n", str(path)], check=True)
+            compressed = _packed(copied.parent)
+        files = 1e6 * _megabytes(folder)
+        what = f"{folder.name}, {runs} runs: growth per run"
+        as_files = ("as files", [files / runs / 1e3])
+        found.append(row(what, [plain / runs / 1e3], "kB", against=as_files))
+        what = f"{folder.name}: the same with telemetry as .csv.gz"
+        as_it_is = ("as it is", [plain / runs / 1e3])
+        found.append(row(what, [compressed / runs / 1e3], "kB", against=as_it_is))
+    harness.save(
+        "git",
+        title="Runs in git",
+        question="What does a run add to a repository, and would it pay to compress telemetry?",
+        rows=found,
+        notes=[
+            "The pack of a repository that holds the campaign in one commit, after `git gc`."
+        ],
+    )
 
 
 def _packed(folder: Path) -> int:
@@ -120,30 +208,54 @@ def _packed(folder: Path) -> int:
     identity = ["-c", "user.name=benchmark", "-c", "user.email=none@example.org"]
     for argv in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "runs"]):
         subprocess.run(["git", "-C", str(folder), *identity, *argv], check=True)
-    subprocess.run(["git", "-C", str(folder), "gc", "-q", "--aggressive"], check=True)
+    subprocess.run(["git", "-C", str(folder), "gc", "-q"], check=True)
     return sum(path.stat().st_size for path in folder.rglob("*.pack"))
 
 
-def main() -> None:
-    sizes = [int(text) for text in sys.argv[1:]] or list(SIZES)
-    found: list[Row] = []
-    with tempfile.TemporaryDirectory() as made:
-        for size in sizes:
-            found += rows(size, Path(made))
-        found += git_growth(600, Path(made))
+def measure(size: int, *, with_site: bool) -> None:
+    """Measure one size and write its result, again with every command that is through."""
+    busy = [os.getloadavg()[0]]
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder)
+        data = made / "data"
+        generated.write(data, size)
+        time.sleep(3)  # files that were just written are not trusted to show a change
+        found: list[Row] = []
+        for item in commands(size, data, made):
+            found.append(item)
+            _save(size, found, busy)
+        if with_site:
+            found += site(size, data, made)
+            _save(size, found, busy)
+
+
+def _save(size: int, found: Sequence[Row], busy: list[float]) -> None:
+    busy.append(os.getloadavg()[0])
     harness.save(
-        "load",
-        title="Many runs with evidence",
-        question="What do the commands cost on thousands of runs, the first time and when nothing changed?",
+        f"load-{size}",
+        title=f"{size:,} runs with evidence",
+        question=f"What do commands cost on {size:,} runs, the first time and when nothing changed?",
         rows=found,
         notes=[
             "Runs are drawn anew from committed ones (`generated.py`), 60 to a campaign: record, log, report, requests "
             "and telemetry, about 57 kB each.",
-            "Each command once: the first of each pair finds what the commands above it left, so that `stats` finds "
-            "the runs reviewed. The goal of 60 s on two cores is 120 s of processor time.",
+            "Each command once: the first of each pair finds what the commands above it left, so that all others find "
+            "the runs reviewed. Processor time is that of all processes together, memory that of the largest alone.",
+            f"Load average of the machine meanwhile, by which the time on the clock is stretched: "
+            f"{min(busy):.1f} to {max(busy):.1f} on {len(os.sched_getaffinity(0))} cores.",
         ],
         packages=["numpy", "scipy", "pydantic", "pyarrow"],
     )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sizes", nargs="*", type=int, default=list(SIZES))
+    parser.add_argument("--no-build", action="store_true")
+    given = parser.parse_args()
+    git_growth()
+    for size in given.sizes:
+        measure(size, with_site=not given.no_build)
 
 
 if __name__ == "__main__":
