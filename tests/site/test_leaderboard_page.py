@@ -229,6 +229,13 @@ def test_rows_in_doubt_say_so_and_why() -> None:
     )
 
 
+def test_a_load_says_how_many_rows_it_has() -> None:
+    """A browser leaves so much room for a load that it has not laid out yet."""
+    html = page(*runs_of("m", [1.0]), *runs_of("n", [2.0]))
+    (body,) = re.findall(r"<tbody [^>]*>", html)
+    assert 'data-rows="2"' in body
+
+
 def test_an_error_that_leaves_the_meaning_leaves_the_place() -> None:
     html = page(*runs_of("m", [1.0]), findings=[a_finding("checksum", "error")])
     assert "✖ 1 error" in html
