@@ -50,8 +50,6 @@ from sparkpub.review.statistics.pooling import heterogeneity_p
 
 HERE = "on this machine, this day"
 """What a statement from one session is about."""
-PREDICTING = 3
-"""Machines from which on the effect on another one can be predicted."""
 _STEPS = 100
 """More than Newton's method needs: it doubles the correct digits with every step."""
 _CLOSE = 1e-12
@@ -118,15 +116,13 @@ def combined(effects: Sequence[Estimate]) -> Combined:
     weights = 1 / (variances + between)
     mean = float(weights @ values / weights.sum())
     error = math.sqrt(1 / float(weights.sum()))
-    prediction = None
-    if len(effects) >= PREDICTING:
-        prediction = around(mean, math.sqrt(between + error**2), df - 1)
     return Combined(
         machines=len(effects),
         estimate=mean,
         error=error,
         ci95=around(mean, error, df),
-        prediction95=prediction,
+        # Two machines leave no degree of freedom for it, and so no interval.
+        prediction95=around(mean, math.sqrt(between + error**2), df - 1),
         between_sd=math.sqrt(between),
         i2_percent=100 * max(0.0, q - df) / max(q, df),
         q=q,
@@ -341,7 +337,7 @@ def replication(
     It replicates where the mean over machines decides and no machine decides otherwise. It does not where two machines
     decide differently and Q shows that they differ. All else is open.
     """
-    if together is None or overall == "confounded":
+    if together is None:
         return "undecided"
     decided = {verdict for verdict in verdicts if verdict != "undecided"}
     if len(decided) > 1 and significant(together.heterogeneity_p):

@@ -14,6 +14,7 @@ from statsmodels.stats.oneway import anova_oneway
 
 from sparkpub.review.statistics.compare import Comparison, Verdict, compare
 from sparkpub.review.statistics.describe import Estimate, describe
+from sparkpub.review.statistics.means import equivalence_power
 from sparkpub.review.statistics.replication import (
     Combined,
     between,
@@ -254,6 +255,37 @@ def test_the_figures_of_a_comparison_over_machines_agree_with_each_other() -> No
     assert "within each machine, then over 3 machines" in found.why
 
 
+def test_the_power_of_a_comparison_over_machines() -> None:
+    """Of the test of a difference of 10 % by the noncentral t (SciPy), with one degree of freedom."""
+    within = [machine(100, 3, 1), machine(140, 12, 2)]
+    found = over_machines(within, direction="higher", unit="tok/s")
+    together = between(within)
+    assert together is not None
+    shift, critical = 10 / together.error, stats.t.ppf(0.975, 1)
+    power = stats.nct.sf(critical, 1, shift) + stats.nct.cdf(-critical, 1, shift)
+    assert found.power_10_percent == pytest.approx(power)
+    assert found.power_10_percent is not None
+    assert 0.05 < found.power_10_percent < 0.5
+    assert found.power is not None
+    assert found.power < 0.01  # the interval is far wider than the margin
+    assert found.power == pytest.approx(equivalence_power(1 / together.error, 1))
+    assert (found.runs_required, found.effect_size) == (None, None)
+    assert "more machines would raise it" in found.why
+
+
+def test_what_is_declared_and_left_out_is_that_of_the_machines() -> None:
+    within = [
+        replace(machine(100, 3, 1), left_out=2, margin_declared=False),
+        replace(machine(140, 3, 2), left_out=1, margin_declared=False),
+    ]
+    found = over_machines(within, direction="higher", unit="tok/s")
+    assert (found.left_out, found.margin_declared) == (3, False)
+    assert (found.equivalence_margin_percent, found.order) == (1, "interleaved")
+    drawn = replace(within[1], order="random")
+    mixed = over_machines([within[0], drawn], direction="higher", unit="tok/s")
+    assert (mixed.order, mixed.verdict) == ("mixed", found.verdict)
+
+
 def test_one_machine_with_few_rounds_leaves_the_whole_open() -> None:
     within = [machine(100, 9, 1), machine(100, 9, 2), machine(100, 9, 3, rounds=3)]
     found = over_machines(within, direction="higher", unit="tok/s")
@@ -273,6 +305,15 @@ def test_one_machine_in_blocks_confounds_the_whole() -> None:
     )
     shares = [part.difference_percent for part in within]
     assert found.difference_percent == pytest.approx(np.mean(shares))  # type: ignore[arg-type]
+    two_more = [*within, machine(120, 3, 3)]
+    assert between(two_more) is None
+
+
+def test_a_machine_with_a_single_round_has_no_effect_to_combine() -> None:
+    within = [machine(100, 3, 1), machine(100, 3, 2, rounds=1)]
+    assert between(within) is None
+    found = over_machines(within, direction="higher", unit="tok/s")
+    assert (found.verdict, found.ci95_ratio, found.machines) == ("undecided", None, 2)
 
 
 def test_temperatures_over_machines_are_combined_in_degrees() -> None:
@@ -306,6 +347,15 @@ def test_a_cell_with_one_run_on_each_machine_has_no_interval() -> None:
     found = describe_machines([[100.0], [110.0]])
     assert (found.mean, found.sd, found.ci95) == (105.0, None, None)
     assert (found.cv_percent, found.estimate) == (None, None)
+
+
+def test_a_cell_with_an_interval_on_one_machine_alone_has_none() -> None:
+    """Three runs of one machine and one of another: the mean of all four, and the spread of the three."""
+    found = describe_machines([[100.0, 101.0, 102.0], [113.0]])
+    assert (found.mean, found.ci95, found.sd) == (104.0, None, 1.0)
+    assert (found.n, found.autocorrelation) == (4, None)
+    more = describe_machines([[100.0, 101.0, 102.0], [113.0], [120.0, 121.0, 122.0]])
+    assert more.ci95 is None
 
 
 # -- whether it replicates ---------------------------------------------------------------------------------------
