@@ -266,6 +266,8 @@ class Fleet:
     members: dict[str, Member] = field(default_factory=dict)
     losses: dict[str, int] = field(default_factory=dict)
     """Node to how often something was lost on it."""
+    leaving: set[str] = field(default_factory=set)
+    """Ids of nodes that are being drained."""
     looked: float = 0.0
     seen: float = 0.0
     """When something was last under way, on the monotonic clock."""
@@ -317,6 +319,7 @@ class Fleet:
         if now - self.looked < self.patience.look or self.interruption.finish:
             return
         self.looked = now
+        self._let_go()
         present = self.cluster.nodes()
         for machine, there in list(self.accepted.machines.items()):
             if there not in present:
@@ -324,7 +327,11 @@ class Fleet:
                 if machine in self.members:
                     self._lose(self.members[machine], "its node is gone")
         decided = self.accepted.decided()
-        new = [there for there in present if there not in decided]
+        new = [
+            there
+            for there in present
+            if there not in decided and there.id not in self.leaving
+        ]
         for there, found in asked(
             self.cluster, new, self.matrix, self.patience.newcomer
         ):
@@ -339,6 +346,17 @@ class Fleet:
         for machine, there in self.accepted.machines.items():
             if machine not in self.members and there in present:
                 self._enlist(machine, there)
+
+    def _let_go(self) -> None:
+        """Release machines that are being drained, once their run is over."""
+        self.leaving = self.cluster.leaving()
+        for member in list(self.members.values()):
+            if member.node.id in self.leaving and member.call is None:
+                self._say(f"{member.name} is being drained and gets no more runs")
+                self._put_back(member)
+                member.post.kill()
+                del self.members[member.id]
+                self.accepted.gone(member.id)
 
     def _lose(self, member: Member, why: str) -> None:
         """A machine is gone, or of no use: what it was at is to do again."""
@@ -362,7 +380,8 @@ class Fleet:
     def _assign(self, member: Member) -> None:
         """Give an idle machine its next run, if there is one for it."""
         under_way = sum(1 for other in self.members.values() if other.order)
-        if self.interruption.finish or self.books.full(under_way):
+        stays = member.node.id not in self.leaving
+        if self.interruption.finish or self.books.full(under_way) or not stays:
             return
         order = self._next_run(member) or self._next_repeat(member)
         if order is None:

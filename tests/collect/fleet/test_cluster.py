@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -251,6 +251,36 @@ def test_a_machine_that_hangs_is_taken_for_dead_and_comes_back(
     assert max(good(records(tmp_path)).values()) == 1
 
 
+@pytest.mark.slow
+def test_a_machine_that_is_drained_ends_its_run_and_gets_no_more(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    matrix = campaign("echo rate 5; sleep 4", iterations=2)
+    argv = command(matrix, nodes, tmp_path)
+    head = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    wait_for_a_run(nodes, ["two"])
+    nodes.drain("two")
+    said, _ = head.communicate(timeout=300)
+    nodes.kill("two")
+    nodes.add("two")
+    assert head.returncode == 0, said
+    assert "is being drained and gets no more runs" in said
+    found = records(tmp_path)
+    assert {record.status for record in found} == {"ok"}
+    assert Counter((*record.cell, record.iteration) for record in found) == Counter(
+        run.slot for run in plan(matrix)
+    )
+
+
+def wait_for_a_run(nodes: Nodes, names: Sequence[str]) -> None:
+    """Until one of these machines has a run that prints."""
+    logs = [nodes.state(name) / "fleet" / "small" / ".run" / "log" for name in names]
+    deadline = time.monotonic() + 60
+    while not any(log.is_file() and log.stat().st_size for log in logs):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_a_head_that_is_killed_is_resumed(nodes: Nodes, tmp_path: Path) -> None:
     """The runs that were on are recorded as interrupted by the machines, and measured again."""
     data = tmp_path / "data"
@@ -258,11 +288,7 @@ def test_a_head_that_is_killed_is_resumed(nodes: Nodes, tmp_path: Path) -> None:
     matrix = campaign("echo rate 5; sleep 3", environments=native)
     collecting = command(matrix, nodes, data)
     head = subprocess.Popen(collecting, stdout=subprocess.DEVNULL)
-    logs = [nodes.state(name) / "fleet" / "small" / ".run" / "log" for name in NAMES]
-    deadline = time.monotonic() + 60
-    while not any(log.is_file() and log.stat().st_size for log in logs):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for_a_run(nodes, NAMES)
     head.send_signal(signal.SIGKILL)
     head.wait()
     ended = subprocess.run(

@@ -209,6 +209,25 @@ def test_a_machine_that_is_lost_again_and_again_on_one_node_is_given_up(
     assert (len(records), outcome.left, outcome.exit_code) == (0, 12, 1)
 
 
+def test_a_machine_that_is_drained_finishes_its_run_and_gets_no_more(
+    tmp_path: Path,
+) -> None:
+    cluster = Pretended(campaign(), ["one", "two"])
+    measured = cluster.measured
+
+    def then_drained(machine: str, order: Any, **fields: Any) -> Any:
+        if machine == "one":
+            cluster.drained.add("one-0")
+        return measured(machine, order, **fields)
+
+    cluster.measured = then_drained  # type: ignore[method-assign]
+    outcome, records, said = collected(cluster, tmp_path)
+    assert [name for name, _ in cluster.given].count("one") == 1
+    assert {record.machine.id for record in records} == {"one", "two"}
+    assert (len(records), outcome.lacking) == (12, 0)
+    assert "machine one is being drained and gets no more runs" in said
+
+
 def test_a_node_that_is_slow_to_say_what_it_is_is_asked_again(tmp_path: Path) -> None:
     cluster = Pretended(campaign(), ["one", "two"])
     cluster.silent["two"] = 2
