@@ -59,8 +59,8 @@ def acknowledgements(view: View, findings: Sequence[Finding]) -> Iterator[Findin
     if idle:
         checks = list(dict.fromkeys(entry.check for entry in idle))
         text = (
-            f"Acknowledged in campaign.json, and not found: {', '.join(checks)}. Remove these entries: they would "
-            "answer what nobody has seen yet."
+            f"Acknowledged in campaign.json, but not found in these cells: {', '.join(checks)}. Correct the cell of "
+            "these entries (model/environment/workload), or remove them: they would answer what nobody has seen yet."
         )
         yield view.finding("acknowledgement", "info", text, checks=checks)
 

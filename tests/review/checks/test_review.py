@@ -217,7 +217,7 @@ def test_an_acknowledgement_of_what_nobody_found_is_said(tmp_path: Path) -> None
         if finding.check == "acknowledgement"
     ]
     assert (finding.severity, finding.cells) == ("info", ())
-    assert "and not found: roofline, outlier. Remove these" in finding.message
+    assert "not found in these cells: roofline, outlier. Correct" in finding.message
 
 
 def test_an_acknowledgement_covers_several_cells_only_if_it_names_them_all(
