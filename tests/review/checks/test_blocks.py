@@ -87,6 +87,42 @@ def test_a_round_that_a_machine_left_half_done_is_a_warning() -> None:
     assert text in finding.message
 
 
+def test_a_run_that_failed_on_one_machine_tears_no_round() -> None:
+    """Each machine ran the third round natively, and only one of them in the container."""
+    campaign = a_fleet(BOTH)
+    runs = [
+        run
+        for run in campaign.runs
+        if (run.record.machine.id, run.record.environment, run.record.iteration)
+        != ("b", "container", 3)
+    ]
+    less = CampaignData(campaign.info, campaign.folder, tuple(runs))
+    assert found(less) == []
+
+
+def test_a_repeat_on_another_machine_tears_no_round() -> None:
+    """Whole rounds from the fifth on are of the second machine; it also repeated a run of the first one's."""
+    campaign = one_machine()
+    for environment in ("native", "container"):
+        campaign = moved(campaign, "b", environment, range(5, 9))
+    first, *_, last = campaign.runs
+    update = {
+        "machine": last.record.machine,
+        "iteration": 1,
+        "run_id": "again",
+        "repeat_of": first.run_id,
+        "environment": "native",
+    }
+    again = Stored(last.record.model_copy(update=update), last.path)
+    native = [
+        run
+        for run in campaign.runs
+        if (run.record.environment, run.record.iteration) != ("native", 1)
+    ]
+    more = CampaignData(campaign.info, campaign.folder, (*native, again))
+    assert found(more) == []
+
+
 def test_a_cell_alone_is_pooled_over_machines_only_where_it_was_to_be_repeated() -> (
     None
 ):
