@@ -1,14 +1,46 @@
 """The page about speed says what the results say."""
 
+import json
 from pathlib import Path
 
+import pytest
+
 from benchmarks import harness, house, report
+from sparkpub.review.claims import facts
+from sparkpub.site import manual
 
 
 def test_the_page_is_made_from_the_results() -> None:
     assert report.README.read_text() == report.readme(), (
         "run python -m benchmarks.report"
     )
+
+
+@pytest.mark.parametrize(
+    ("fact", "result", "what"),
+    [
+        ("load-check-first", "load-1000", "check, nothing known: processor"),
+        ("load-check-again", "load-1000", "check, nothing changed: processor"),
+        ("load-stats-first", "load-1000", "stats, nothing known: processor"),
+        ("load-stats-again", "load-1000", "stats, nothing changed: processor"),
+        ("load-table-again", "load-1000", "tidy table, nothing changed: processor"),
+        ("load-10k-check-first", "load-10000", "check, nothing known: processor"),
+        ("load-10k-check-again", "load-10000", "check, nothing changed: processor"),
+        ("load-memory", "load-1000", "export, nothing known: memory"),
+        ("load-10k-memory", "load-10000", "tidy table, nothing known: memory"),
+        (
+            "load-10k-table-again",
+            "load-10000",
+            "tidy table, nothing changed: processor",
+        ),
+    ],
+)
+def test_the_guide_gives_the_figures_that_were_measured(
+    fact: str, result: str, what: str
+) -> None:
+    rows = json.loads((harness.RESULTS / f"{result}.json").read_text())["rows"]
+    measured = {row["what"]: row["value"] for row in rows}
+    assert facts.read(manual.FACTS)[fact].value == measured[what]
 
 
 def test_a_row_holds_median_spread_ratio_and_goal() -> None:
