@@ -3,6 +3,7 @@
 A sentence has at most twenty words: the finding first, then exceptions; of more than `MOST_NAMES` names their number.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from sparkpub.record.metrics import Metric
@@ -20,13 +21,14 @@ from sparkpub.review.statistics.describe import ALPHA
 from sparkpub.review.summary import CellStatistic, PooledRow
 
 MOST_NAMES = 3
+MOST_WORDS = 20
+"""Words of a chart's headline."""
 
 
 def differences(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
     """All comparisons of a metric, a sentence for each verdict; empty where there is nothing to compare."""
     sentences = []
-    for pair in dict.fromkeys((row.candidate, row.baseline) for row in rows):
-        same = [row for row in rows if (row.candidate, row.baseline) == pair]
+    for same in _by_pair(rows).values():
         verdicts = [row.verdict for row in same]
         # What most comparisons have comes first.
         ordered = sorted(dict.fromkeys(verdicts), key=verdicts.count, reverse=True)
@@ -34,6 +36,35 @@ def differences(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
         for verdict in ordered[1:]:
             sentences.append(_further(metric, verdict, same))
     return " ".join(sentences)
+
+
+def headline(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
+    """All comparisons of a metric in at most `MOST_WORDS` words: how many have which verdict, where naming them takes
+    more."""
+    text = differences(metric, rows)
+    if len(text.split()) <= MOST_WORDS:
+        return text
+    return " ".join(_counts(metric, same) for same in _by_pair(rows).values())
+
+
+def _by_pair(
+    rows: Sequence[ComparisonRow],
+) -> Mapping[tuple[str, str], Sequence[ComparisonRow]]:
+    """Candidate and baseline to their comparisons."""
+    found: dict[tuple[str, str], list[ComparisonRow]] = {}
+    for row in rows:
+        found.setdefault((row.candidate, row.baseline), []).append(row)
+    return found
+
+
+def _counts(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
+    """`Output throughput, container against native: 3 equivalent within ±1 %, 1 inconclusive.`"""
+    words = {"undecided": "inconclusive", "confounded": "not comparable"}
+    words["equivalent"] = f"equivalent within {_margin(rows)}"
+    numbers = Counter(row.verdict for row in rows).most_common()
+    counts = [f"{number} {words.get(verdict, verdict)}" for verdict, number in numbers]
+    sides = f"{rows[0].candidate} against {rows[0].baseline}"
+    return f"{metric.subject}, {sides}: {', '.join(counts)}."
 
 
 def _first(metric: Metric, verdict: str, rows: Sequence[ComparisonRow]) -> str:

@@ -180,3 +180,28 @@ def test_environments_on_different_machines_are_not_called_blocks() -> None:
     found = statistics(a_dataset(torn))
     text = sentences.differences(METRICS[TPUT], found.comparisons)
     assert text.endswith("container and native ran on different machines.")
+
+
+def test_a_headline_counts_what_it_has_no_room_to_name() -> None:
+    metric = METRICS["ttft_p95_ms"]
+    compared = [
+        comparison("a", "undecided"),
+        comparison("b", "undecided"),
+        comparison("c", "equivalent"),
+        comparison("a", "higher", workload="x"),
+        comparison("b", "confounded", workload="x"),
+    ]
+    said = sentences.headline(metric, compared).replace("\u00a0", " ")
+    assert said == (
+        "P95 time to first token, container against native: "
+        "2 inconclusive, 1 equivalent within ±1 %, 1 higher, 1 not comparable."
+    )
+    assert len(said.split()) <= 20
+
+
+def test_a_headline_names_what_it_can() -> None:
+    metric = METRICS["ttft_p95_ms"]
+    compared = [comparison("a", "equivalent")]
+    assert sentences.headline(metric, compared) == sentences.differences(
+        metric, compared
+    )

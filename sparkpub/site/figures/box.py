@@ -31,7 +31,7 @@ def offers(_campaign: Selection, metric: Metric) -> Iterator[Offer]:
 def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     """The spread of the cells; where no cell has one, what differs."""
     cells = selection.cells(metric)
-    differences = sentences.differences(metric, selection.comparisons(metric))
+    differences = sentences.headline(metric, selection.comparisons(metric))
     made = panels.charts(draw, selection, metric)
     return selection.figure(
         key,

@@ -57,7 +57,7 @@ def trends(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
 def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     """The cells that drift; where none was tested, what differs."""
     cells = selection.cells(metric)
-    differences = sentences.differences(metric, selection.comparisons(metric))
+    differences = sentences.headline(metric, selection.comparisons(metric))
     return selection.figure(
         key,
         Chart(draw, (selection.scope, metric)),

@@ -29,7 +29,7 @@ def offers(_campaign: Selection, metric: Metric) -> Iterator[Offer]:
 def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     """The figure that leads: what differs, or else the best and the worst."""
     cells = selection.cells(metric)
-    differences = sentences.differences(metric, selection.comparisons(metric))
+    differences = sentences.headline(metric, selection.comparisons(metric))
     made = panels.charts(draw, selection, metric)
     return selection.figure(
         key,
