@@ -6,8 +6,8 @@ from typing import Any
 
 from sparkpub.collect.doctor import Diagnosis
 from sparkpub.collect.fleet import node
+from sparkpub.collect.fleet.accept import OFFER, Accepted, survey
 from sparkpub.collect.fleet.cluster import Cluster, LostError, Node, connected
-from sparkpub.collect.fleet.session import OFFER, Accepted, survey
 from sparkpub.plan.matrix import Matrix
 
 

@@ -5,7 +5,6 @@ experiment: which machine measures which model, and that no planned run is lost 
 """
 
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -23,9 +22,15 @@ from sparkpub.collect.books import (
 )
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.declaring import declare, refuse_another_campaign
-from sparkpub.collect.fleet import accept, node
+from sparkpub.collect.fleet.accept import (
+    MOST_LOSSES,
+    Accepted,
+    admit,
+    asked,
+    refuse_nobody,
+    survey,
+)
 from sparkpub.collect.fleet.cluster import (
-    RESOURCE,
     Call,
     Cluster,
     LostError,
@@ -33,7 +38,7 @@ from sparkpub.collect.fleet.cluster import (
     PostOnNode,
     connected,
 )
-from sparkpub.collect.fleet.node import Answer, Delivery, Standing
+from sparkpub.collect.fleet.node import Answer, Delivery
 from sparkpub.collect.fleet.receiving import received, written
 from sparkpub.collect.gates import Say
 from sparkpub.collect.git import Committer
@@ -49,8 +54,6 @@ from sparkpub.record.errors import CollectError, RecordError
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 
-MOST_LOSSES = 3
-"""How often a node may lose its process or its run before it gets no more work."""
 GRACE = 120.0
 """Seconds that a machine may answer late before it is taken for hung."""
 
@@ -140,117 +143,12 @@ def collect(
         return outcome
 
 
-OFFER = f"--resources='{{\"{RESOURCE}\": 1}}'"
-"""What a node has to offer, as it is written for `ray start`."""
-
-
 def plan_of(
-    matrix: Matrix, accepted: "Accepted", records: Sequence[Record]
+    matrix: Matrix, accepted: Accepted, records: Sequence[Record]
 ) -> tuple[PlannedRun, ...]:
     """The plan for every machine that was here, or has measured before."""
     machines = accepted.seen | {*coverage.machines_of(records)}
     return plan(matrix, sorted(machines))
-
-
-@dataclass
-class Accepted:
-    """Nodes that were asked what they are: those that may measure, and why others may not."""
-
-    wanted: accept.Common
-    machines: dict[str, Node] = field(default_factory=dict)
-    """Id of a machine to the node that it is now."""
-    seen: set[str] = field(default_factory=set)
-    """Machines that may measure and were here, whether or not they still are."""
-    refused: dict[Node, list[str]] = field(default_factory=dict)
-    doubles: dict[Node, str] = field(default_factory=dict)
-    """Refused nodes of machines that measure through another node already."""
-    silent: Counter[Node] = field(default_factory=Counter)
-    """How often a node did not say what it is."""
-
-    def decided(self) -> set[Node]:
-        """Nodes that need not be asked again."""
-        waiting = {there for there, times in self.silent.items() if times < MOST_LOSSES}
-        return {*self.machines.values(), *self.refused} - waiting
-
-    def gone(self, machine: str) -> None:
-        """The node of a machine is no more: another node of it may measure now."""
-        del self.machines[machine]
-        twins = [one for one, twin in self.doubles.items() if twin == machine]
-        for there in twins:
-            del self.doubles[there]
-            del self.refused[there]
-
-    def lines(self) -> list[str]:
-        """Each refusal in a line."""
-        return [
-            f"node {there.address} ({there.id[:8]}) {line}"
-            for there, lines in self.refused.items()
-            for line in lines
-        ]
-
-
-def survey(cluster: Cluster, matrix: Matrix | None, timeout: float) -> Accepted:
-    """Ask every node what it is, and decide who may measure."""
-    offering = cluster.nodes()
-    standings = asked(cluster, offering, matrix, timeout)
-    known = {there: found for there, found in standings if isinstance(found, Standing)}
-    accepted = Accepted(accept.common(list(known.values())))
-    for there, found in standings:
-        admit(accepted, there, found)
-    return accepted
-
-
-def admit(accepted: Accepted, there: Node, found: Standing | str) -> str | None:
-    """Let a node measure, or note why it may not. Returns the id of its machine where it may."""
-    if isinstance(found, str):
-        accepted.refused[there] = [found]
-        accepted.silent[there] += 1
-        return None
-    accepted.silent.pop(there, None)
-    accepted.refused.pop(there, None)
-    lines = list(accept.refusals(found, accepted.wanted))
-    if found.machine in accepted.machines:
-        other = accepted.machines[found.machine]
-        lines.append(
-            f"is the same machine as node {other.address} ({other.id[:8]}): two runs at once would measure each other"
-        )
-        accepted.doubles[there] = str(found.machine)
-    if lines or found.machine is None:
-        accepted.refused[there] = lines
-        return None
-    accepted.machines[found.machine] = there
-    accepted.seen.add(found.machine)
-    return found.machine
-
-
-def asked(
-    cluster: Cluster, offering: Sequence[Node], matrix: Matrix | None, timeout: float
-) -> list[tuple[Node, Standing | str]]:
-    """Each node with what it is, or with why it does not say."""
-    document = None if matrix is None else matrix.document()
-    calls = {there: cluster.ask(there, node.standing, document) for there in offering}
-    end = time.monotonic() + timeout
-    found: list[tuple[Node, Standing | str]] = []
-    for there, call in calls.items():
-        try:
-            left = max(1.0, end - time.monotonic())
-            found.append((there, cluster.answer(call, left)))
-        except LostError as error:
-            found.append((there, f"does not say what it is: {error}"))
-    return found
-
-
-def refuse_nobody(accepted: Accepted, address: str) -> None:
-    """Raise CollectError where no machine may measure, with the reason of each node."""
-    if accepted.machines:
-        return
-    lines = accepted.lines() or [f"no node of the cluster offers {OFFER}"]
-    raise CollectError(
-        lines[0],
-        where=f"cluster {address}",
-        remedy="see sparkpub doctor --on",
-        others=lines[1:],
-    )
 
 
 @dataclass

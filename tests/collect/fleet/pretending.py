@@ -14,9 +14,10 @@ from sparkpub import __version__
 from sparkpub.collect.books import Books, Outcome
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.fleet import accept
+from sparkpub.collect.fleet.accept import Accepted, admit, asked
 from sparkpub.collect.fleet.cluster import Call, LostError, Node
 from sparkpub.collect.fleet.node import Answer, Delivery, Standing, source_digest
-from sparkpub.collect.fleet.session import Accepted, Fleet, Patience, admit, asked
+from sparkpub.collect.fleet.session import Fleet, Patience
 from sparkpub.collect.git import Committer
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.progress import Progress

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sparkpub.collect.fleet.session import MOST_LOSSES
+from sparkpub.collect.fleet.accept import MOST_LOSSES
 from sparkpub.collect.overview import status_document, status_lines
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
