@@ -306,15 +306,18 @@ def test_ctrl_c_finishes_the_current_runs_and_twice_stops_them(
     nodes: Nodes, tmp_path: Path
 ) -> None:
     matrix = campaign("echo rate 5; sleep 60")
-    said: list[str] = []
 
-    def say(line: str) -> None:
-        said.append(line)
-        if sum("on machine" in text for text in said) == 3 and "on machine" in line:
-            threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
-            threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    def twice() -> None:
+        for name in NAMES:
+            wait_for_a_run(nodes, [name])
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1.0)
+        os.kill(os.getpid(), signal.SIGINT)
 
-    outcome = collect(matrix, Choice(tmp_path, commit=False), nodes.address, say, SOON)
+    operator = threading.Thread(target=twice)
+    operator.start()
+    outcome = spread(matrix, nodes, tmp_path)
+    operator.join()
     found = records(tmp_path)
     assert [record.status for record in found] == ["interrupted"] * 3
     assert {record.status_reason for record in found} == {"stopped by Ctrl-C, twice"}
