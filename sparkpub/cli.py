@@ -609,7 +609,7 @@ def values(filter_text: str, data: Path, sources: Path, as_json: bool) -> None:
 
     FILTER selects the lines that contain all of its words.
 
-    Example: sparkpub values "mean peak_memory deepseek"
+    Example: sparkpub values "mean peak_memory small"
     """
     from sparkpub.review.workers import load_known
     from sparkpub.site.build import SiteOptions, names, publish
@@ -678,7 +678,7 @@ def stats(
 
     The success criteria of each campaign are shown too.
 
-    Example: sparkpub stats --campaign phase1 --include all --markdown
+    Example: sparkpub stats --campaign demo --include all --markdown
     """
     from sparkpub.review import tables
     from sparkpub.review.checks import review
@@ -763,7 +763,7 @@ def archive_(campaign: str, data: Path, output: Path, as_json: bool) -> None:
 
     The same data give the same bytes.
 
-    Example: sparkpub archive phase1 -o phase1.tar
+    Example: sparkpub archive demo -o demo.tar
     """
     from sparkpub.record import archive
     from sparkpub.record.store import CAMPAIGN_FILE, file_sha256
@@ -797,7 +797,7 @@ def unpack(file: Path, data: Path, as_json: bool) -> None:
 
     The checksums are verified first.
 
-    Example: sparkpub unpack phase1.tar --data others
+    Example: sparkpub unpack demo.tar --data others
     """
     from sparkpub.record import archive
 

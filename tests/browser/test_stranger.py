@@ -27,7 +27,11 @@ def test_a_strangers_path_from_the_wheel(tmp_path: Path, chromium: Any) -> None:
     installed = run(python, "-m", "pip", "install", *options, cwd=tmp_path)
     assert installed.returncode == 0, installed.stderr
     program = str(place / "bin/sparkpub")
-    clean = {"PYTHONPATH": "", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    clean = {
+        "PYTHONPATH": "",
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "SPARKPUB_STATE": str(tmp_path / "state"),
+    }
 
     def passes(*argv: str, cwd: Path) -> None:
         done = run(*argv, cwd=cwd, **clean)
@@ -43,7 +47,9 @@ def test_a_strangers_path_from_the_wheel(tmp_path: Path, chromium: Any) -> None:
     post.write_text(f"{whole}\n{TYPED}\n")
     refused = run(program, "build", cwd=mine, **clean)
     assert refused.returncode == 1
-    (line,) = refused.stderr.splitlines()
+    notice, line = refused.stderr.splitlines()
+    assert "site_url in mkdocs.yml" in notice
+    assert line.startswith("error: ")
     number = len(whole.splitlines()) + 2
     assert f"first.md:{number}: '12 GFLOP/s' is typed into the text" in line
     assert not (mine / "site").exists()
@@ -71,10 +77,11 @@ def look_at(chromium: Any, site: Path) -> None:
     chart.scroll_into_view_if_needed()
     chart.dispatch_event("pointerenter")
     chart.locator(".sp-wide > div > svg").wait_for()
-    page.locator(".sp-mark").first.focus()
+    page.locator("#demo-matmul .sp-mark").focus()
+    page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     page.wait_for_url("**/runs/demo-*/")
-    assert "demo" in page.locator("h1").inner_text()
+    assert page.locator(f"a[href*='{page.url.split('/')[-2]}']").count() > 0
     assert visit.errors == visit.elsewhere == []
 
     problems = {}
