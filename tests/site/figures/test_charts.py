@@ -171,7 +171,7 @@ CHARTS = {
     "relative": Chart(relative.draw, (CUT, PEAK, ROOM, "native", 1.0)),
     "forest": Chart(forest.draw, (CUT, GROUPS, 24, 1.0, ("higher",))),
     "ledger": Chart(ledger.draw, (CUT, ("KV cache", "free"), PAIRS)),
-    "coverage": Chart(coverage.draw, (CUT, PAIRS)),
+    "coverage": Chart(coverage.draw, (CUT, PAIRS, ("one", "two"))),
     "heat": Chart(heat.draw, (CUT,)),
     "telemetry": Chart(telemetry.draw, ((("GPU power", "W"),),)),
 }

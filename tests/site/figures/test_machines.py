@@ -113,3 +113,16 @@ def test_a_campaign_on_one_machine_has_no_such_figure(options: SiteOptions) -> N
     sections = campaign_page.context(library.publication, library, campaign)
     titles = [section.title for section in sections["answering"]]
     assert "Does it hold on other machines?" not in titles
+
+
+def test_coverage_counts_the_runs_of_every_machine(options: SiteOptions) -> None:
+    """Two environments, 8 rounds, 2 machines: 32 planned runs, none of which repeats another."""
+    measured = {"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}
+    figure = a_library(options, a_fleet(measured)).figure("coverage")
+    assert figure.says == "Of 32 runs of campaign c: 32 done."
+    assert {row["machine"] for row in figure.rows} == {"dgx-spark a", "dgx-spark b"}
+    assert figure.table.head == ("Cell", "Machine", "Iterations")
+    assert len(figure.table.rows) == 4
+    assert "+" not in compile_chart(figure.job).svg_wide
+    once = a_library(options, a_fleet({"a": drawn(100, 5, 1)}, machines="split"))
+    assert once.figure("coverage").table.head == ("Cell", "Iterations")
