@@ -150,6 +150,9 @@ COMMAND, SERVER = "command", "server"
 class Log:
     """A run's log: takes chunks as they come, redacts whole lines, keeps the beginning and the end.
 
+    What may be cut is redacted only where it is kept: a command that prints faster than text can be redacted would
+    have to wait for its own log.
+
     `began` is when the first text of the command that the regular expression `begins` matches was printed, `ended`
     when the last line of it that `ends` matches was, on the monotonic clock. Several threads may write.
     """
@@ -239,19 +242,40 @@ class Log:
     def _keep(self, source: str, lines: bytes) -> None:
         if not lines:
             return  # nothing was held back; it would push the last words out
-        content = self._redactor.content(lines)
-        if source == COMMAND and self._ends is not None and self._ends.search(content):
+        if source == COMMAND and self._ends is not None and self._ends.search(lines):
             self.ended = time.monotonic()
-        if self._written + len(content) <= self._head and not self._tail:
-            self._append(content)
-            self._written += len(content)
-            return
-        self._tail.append(content)
-        self._tail_bytes += len(content)
+        if not self._tail:
+            content = self._redactor.content(lines)
+            if self._written + len(content) <= self._head:
+                self._append(content)
+                self._written += len(content)
+                return
+        self._tail.append(lines)
+        self._tail_bytes += len(lines)
         while self._tail_bytes > self._tail_cap and len(self._tail) > 1:
-            gone = len(self._tail.popleft())
-            self._tail_bytes -= gone
-            self._cut += gone
+            self._drop()
+
+    def _drop(self) -> None:
+        """Leave out the oldest lines of the end."""
+        gone = len(self._tail.popleft())
+        self._tail_bytes -= gone
+        self._cut += gone
+
+    def _kept_end(self) -> bytes:
+        """The lines of the end, redacted. A placeholder can be longer than what it stands for, so that the oldest
+        may not fit any more."""
+        kept: deque[bytes] = deque()
+        size = 0
+        while self._tail:
+            content = self._redactor.content(self._tail[-1])
+            size += len(content)
+            if kept and size > self._tail_cap:
+                break
+            kept.appendleft(content)
+            self._tail.pop()
+        while self._tail:
+            self._drop()
+        return b"".join(kept)
 
     def close(self) -> None:
         """Write what was held back; a cut is marked where it is. Safe to call twice."""
@@ -261,12 +285,12 @@ class Log:
             if served := self._rest.pop(SERVER, b""):
                 self._keep(SERVER, served + b"\n")
             self._keep(COMMAND, self._rest.pop(COMMAND, b""))
+            end = self._kept_end()
             if self._cut:
                 self._append(
                     b"\n[sparkpub: %d bytes cut here: logs are capped]\n" % self._cut
                 )
-            self._append(b"".join(self._tail))
-            self._tail.clear()
+            self._append(end)
             with suppress(OSError):
                 self._file.close()
 

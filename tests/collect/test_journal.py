@@ -346,6 +346,46 @@ def test_the_last_words_stay_even_where_they_are_longer_than_the_end_may_be(
     assert (tmp_path / "log").read_text().endswith("the last words\n")
 
 
+class _Counting(Redactor):
+    """A redactor that counts the bytes that it was given."""
+
+    seen = 0
+
+    def content(self, data: bytes) -> bytes:
+        self.seen += len(data)
+        return super().content(data)
+
+
+def test_what_is_cut_costs_no_redaction(tmp_path: Path) -> None:
+    """10,000 lines of 10 bytes into a log of 1,000: about its own length is redacted, and its end is."""
+    redactor = _Counting()
+    log = journal.Log(tmp_path / "log", redactor, cap=1000)
+    for _ in range(10_000):
+        log.write(b"123456789\n")
+    log.write(b"api_key=7f3d9a1c5b8e2046\n")
+    log.close()
+    assert redactor.seen < 1100
+    text = (tmp_path / "log").read_text()
+    assert "bytes cut here" in text
+    assert "7f3d9a1c5b8e2046" not in text
+    assert len(text) <= 1000
+
+
+def test_an_end_that_redaction_lengthens_still_fits(tmp_path: Path) -> None:
+    secret = b"password: ab12\n"
+    assert len(Redactor().content(secret)) > len(secret)
+    log = journal.Log(tmp_path / "log", Redactor(), cap=1000)
+    log.write(b"x" * 748 + b"\n")
+    for _ in range(100):
+        log.write(secret)
+    log.write(b"the last words\n")
+    log.close()
+    text = (tmp_path / "log").read_text()
+    assert text.endswith("the last words\n")
+    assert "ab12" not in text
+    assert len(text) <= 1000
+
+
 class _FullOnce:
     """A file on a disk that is full for one write."""
 
