@@ -73,7 +73,7 @@ class SiteOptions:
     commits: Mapping[str, str] = field(default_factory=dict)
     repository: Path = field(default_factory=Path.cwd)
     templates: Path | None = None
-    max_run_pages: int = 300
+    max_run_pages: int = 500
     evidence_on_site: bool = True
 
 

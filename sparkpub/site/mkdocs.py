@@ -61,7 +61,7 @@ class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a
     cache = option.Type(str, default=str(user_folder()))
     """Folder for drawings, so that they are made once."""
     templates = option.Optional(option.Dir(exists=True))
-    max_run_pages = option.Type(int, default=300)
+    max_run_pages = option.Type(int, default=500)
     evidence = option.Choice(("site", "repository"), default="site")
     """Where records, logs and telemetry are published: as files of the site, or in the repository of `repo_url`."""
 

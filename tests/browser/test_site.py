@@ -72,6 +72,9 @@ def violations(page: Any, **options: Any) -> list[str]:
 
 
 def darken(page: Any) -> None:
+    # Colours that are on their way from light to dark have no contrast of their own, and without a window to be drawn
+    # in some stay on their way.
+    page.add_style_tag(content="* { transition: none !important; }")
     page.emulate_media(color_scheme="dark")
     page.wait_for_selector("body[data-md-color-scheme=slate]")
 

@@ -80,7 +80,8 @@ def test_a_cell_says_how_many_of_its_runs_are_in_its_figures() -> None:
 
 
 def test_the_series_is_complete_and_in_order(rendered: dict[str, str]) -> None:
-    posts = sorted(uri for uri in rendered if uri.startswith("blog/posts/"))
+    posts = [uri for uri in rendered if uri.startswith("blog/posts/")]
+    posts.sort(key=lambda uri: int(uri.removesuffix(".md").rpartition("-")[2]))
     heads = [yaml.safe_load(rendered[uri].split("---\n")[1]) for uri in posts]
     assert [f"Part {index}" for index in range(1, len(posts) + 1)] == [
         head["title"].split(":")[0] for head in heads

@@ -30,7 +30,9 @@ def machines(campaigns: Sequence[CampaignData], address: Address) -> str:
             *_count_of_machines(of_machine),
             *_recorded(of_machine),
         ]
-        parts.append(f"## {plain(name)}\n\n{reference.table(('', ''), rows)}")
+        parts.append(
+            f"## {plain(name)}\n\n{reference.table(('what', 'as recorded'), rows)}"
+        )
         missing = _not_recorded(of_machine)
         if missing:
             parts.append(f"Not recorded: {', '.join(missing)}.")

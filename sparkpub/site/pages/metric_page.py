@@ -14,6 +14,9 @@ EVERY_RUN = ("",)
 SWEEPS = tuple(f"-{suffix}" for suffix in sweep.SUFFIXES.values())
 LEADING = (*EVERY_RUN, "-relative", "-bars", "-box", "-order")
 """The kinds of figures of a metric that leads in a campaign that sweeps nothing."""
+LEADING_OF_MANY = (*EVERY_RUN, "-relative")
+"""The same on the page of a metric that more than `MANY` campaigns have: their own pages have the rest."""
+MANY = 6
 LEADING_SWEPT = (*EVERY_RUN, "-relative", *SWEEPS)
 """The same where a campaign sweeps something: lines in place of bars, boxes and order, which its own page has."""
 
@@ -48,6 +51,11 @@ def context(
     }
 
 
+def _having(publication: Publication, metric: Metric) -> int:
+    """How many campaigns have a metric."""
+    return sum(metric in publication.metrics(one) for one in publication.campaigns)
+
+
 def _kinds(
     publication: Publication, campaign: CampaignData, metric: Metric
 ) -> Sequence[str]:
@@ -55,5 +63,7 @@ def _kinds(
     swept = sweeps.has_a_shape(sweeps.lines(campaign))
     leads = metric in publication.headlines(campaign)
     if leads and publication.cells_of(campaign, metric):
-        return LEADING_SWEPT if swept else LEADING
+        if swept:
+            return LEADING_SWEPT
+        return LEADING if _having(publication, metric) <= MANY else LEADING_OF_MANY
     return SWEEPS if swept else EVERY_RUN

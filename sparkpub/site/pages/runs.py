@@ -25,7 +25,7 @@ from sparkpub.site.pages.evidence import Published
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication, cell_label, one_of_each_check
 
-LOG_LINES, LOG_CHARACTERS = 200, 3_500
+LOG_LINES, LOG_CHARACTERS = 200, 3_400
 VIEW = "runs/view.md"
 """The page in which the browser shows a run that has none."""
 PART = "/page.packed"

@@ -24,6 +24,9 @@ from sparkpub.site.pages.blog import Post
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication, batch_size, one_of_each_check, slug
 
+MOST_LISTED = 40
+"""Runs of a campaign in the plain list of all runs, which readers without scripting see: the page stays small."""
+
 
 @dataclass(frozen=True)
 class Pages:
@@ -162,7 +165,8 @@ class Pages:
         return {
             "campaign": campaign,
             "metrics": self.publication.headlines(campaign),
-            "runs": [self._run(run) for run in campaign.runs],
+            "runs": [self._run(run) for run in campaign.runs[:MOST_LISTED]],
+            "more": max(0, len(campaign.runs) - MOST_LISTED),
         }
 
     def _run(self, stored: Stored) -> dict[str, Any]:
