@@ -148,6 +148,14 @@ def _post(name: str, date: str) -> tuple[str, Content]:
                 "c": "2026-01-01T00:00:02+00:00",
             },
         ),
+        # Numbers are read as numbers.
+        (
+            {"part-10": "2026-01-01", "part-9": "2026-01-01"},
+            {
+                "part-9": "2026-01-01T00:00:00+00:00",
+                "part-10": "2026-01-01T00:00:01+00:00",
+            },
+        ),
         # A time decides, and one without a zone is UTC.
         (
             {"a": "2026-01-01 18:00:00", "b": "2026-01-01"},

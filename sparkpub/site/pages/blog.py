@@ -62,7 +62,7 @@ class Post:
 
 
 def posts(written: Mapping[str, Content]) -> list[Post]:
-    """The posts in order of their dates, without drafts; those of one date in order of their files.
+    """The posts in order of their dates, without drafts; those of one date in order of their files, 9 before 10.
 
     Raises SiteError naming the file and the field.
     """
@@ -74,8 +74,14 @@ def posts(written: Mapping[str, Content]) -> list[Post]:
         if not meta.get("draft"):
             found.append(_post(uri, meta, body))
     _refuse_twins(found)
-    found.sort(key=lambda post: (post.created, post.uri))
+    found.sort(key=lambda post: (post.created, _numbered(post.uri)))
     return list(_one_after_another(found))
+
+
+def _numbered(uri: str) -> list[tuple[str, int]]:
+    """A file's name to sort by: part 10 comes after part 9."""
+    pieces = re.findall(r"(\D*)(\d*)", uri)
+    return [(text, int(digits or 0)) for text, digits in pieces]
 
 
 def _one_after_another(ordered: Iterable[Post]) -> Iterator[Post]:
