@@ -155,17 +155,18 @@ def prompts(chosen: argparse.Namespace, vocabulary: int) -> list[list[list[str]]
 def metrics(
     chosen: argparse.Namespace, batches: list[dict[str, Any]], weight_bytes: int
 ) -> dict[str, float]:
-    """Rates over the measured batches, which follow each other."""
+    """Rates over the measured batches, which follow each other.
+
+    All are of one size: the rate of a user is the throughput divided by it, and no measurement of its own.
+    """
     seconds = sum(item["latency_ms"] for item in batches) / 1e3
     requests = chosen.batches * chosen.batch_size
     generated = sum(len(output) for item in batches for output in item["outputs"])
-    per_user = [1e3 * chosen.output_tokens / item["latency_ms"] for item in batches]
     return {
         "output_throughput_tok_s": generated / seconds,
         "total_throughput_tok_s": (generated + requests * chosen.input_tokens)
         / seconds,
         "request_throughput_req_s": requests / seconds,
-        "output_throughput_per_user_tok_s": sum(per_user) / len(per_user),
         "measured_time_ms": 1e3 * seconds,
         "weights_gib": weight_bytes / GIB,
     }
