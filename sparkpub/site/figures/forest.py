@@ -111,7 +111,7 @@ def figure(selection: Selection, key: str) -> Figure:
             remedy="ask for the environment that is compared, or for the whole campaign",
         )
     margin = selection.campaign.margin_percent
-    groups = _groups(selection, rows)
+    groups = groups_of(selection, rows)
     most = panels.room_for([len(group.labels) for group in groups])
     found = {row["verdict"] for row in rows}
     verdicts = tuple(word for word in SHAPES if word in found)
@@ -141,7 +141,8 @@ def figure(selection: Selection, key: str) -> Figure:
     )
 
 
-def _groups(selection: Selection, rows: Sequence[Row]) -> tuple[Group, ...]:
+def groups_of(selection: Selection, rows: Sequence[Row]) -> tuple[Group, ...]:
+    """The rows by metric, metrics that lead first; rows have `metric` and `label`."""
     labels: dict[str, list[str]] = {}
     for row in rows:
         labels.setdefault(row["metric"], []).append(row["label"])

@@ -143,7 +143,7 @@ def figure(selection: Selection, key: str) -> Figure:
     """Whether the leading metrics show the same on every machine."""
     shown = selection.rows(TABLE)
     margin = selection.campaign.margin_percent
-    groups = _groups(selection, shown)
+    groups = forest.groups_of(selection, shown)
     most = panels.room_for([len(group.labels) for group in groups])
     verdicts = {row["verdict"] for row in shown}
     ordered = tuple(word for word in forest.SHAPES if word in verdicts)
@@ -171,17 +171,6 @@ def figure(selection: Selection, key: str) -> Figure:
             [[titles[row["metric"]], *_table_row(row)] for row in shown],
         ),
         rows=shown,
-    )
-
-
-def _groups(selection: Selection, shown: Sequence[Row]) -> tuple[Group, ...]:
-    labels: dict[str, list[str]] = {}
-    for row in shown:
-        labels.setdefault(row["metric"], []).append(row["label"])
-    return tuple(
-        Group(metric.name, metric.label, tuple(labels[metric.name]))
-        for metric in selection.publication.headlines(selection.campaign)
-        if metric.name in labels
     )
 
 
