@@ -88,6 +88,8 @@ class Row:
     figures: Mapping[str, Description]
     runs: tuple[str, ...]
     caveats: tuple[Caveat, ...]
+    machines: frozenset[str] = frozenset()
+    """Ids of the machines of its runs, as far as they are known."""
     doubts: tuple[str, ...] = ()
     """Checks whose errors change what the figures mean: such a row has no place."""
     places: tuple[int, int] | None = None
@@ -197,6 +199,7 @@ def _row(frame: Frame, cell: Cell, statistics: Statistics, review: Review) -> Ro
         figures=figures,
         runs=tuple(record.run_id for record in records),
         caveats=tuple(_caveats(campaign, records, frame, cell, setup, findings)),
+        machines=frozenset(filter(None, map(machine_of, records))),
         doubts=_doubts(findings),
     )
 
@@ -315,10 +318,34 @@ def _section(tool: str, rows: Sequence[Row]) -> Section:
         parts.setdefault((row.load, lead, _apart(row, ambiguous)), []).append(row)
     groups = []
     for (load, lead, apart), members in parts.items():
-        ordered = _ranked(members, METRICS[lead])
+        told = _with_other_machines(members)
+        ordered = _ranked(told, METRICS[lead])
         groups.append(Group(load, METRICS[lead], tuple(ordered), apart))
     groups.sort(key=_place_of_group)
     return Section(tool, _columns(rows), tuple(groups))
+
+
+def _with_other_machines(rows: Sequence[Row]) -> list[Row]:
+    """The rows of a group, with a caveat on those of one machine that are ranked against another one of its kind.
+
+    Between machines of different kinds the table itself shows the difference. Within a kind the intervals show how
+    much runs differ, and not how much machines do.
+    """
+    of_kind: dict[str | None, set[str]] = {}
+    for row in rows:
+        of_kind.setdefault(row.setup.machine, set()).update(row.machines)
+    told = []
+    for row in rows:
+        number = len(of_kind[row.setup.machine])
+        caveats = list(row.caveats)
+        if len(row.machines) == 1 and number > 1:
+            why = (
+                f"Rows of this group ran on {number} machines of this kind. "
+                "The interval does not include the difference between machines."
+            )
+            caveats.append(Caveat("machines", f"1 of {number} machines", why))
+        told.append(replace(row, caveats=tuple(caveats)))
+    return told
 
 
 def _place_of_group(group: Group) -> tuple[object, ...]:

@@ -65,8 +65,9 @@ MEMORY_UNIT = "GiB"
 class CellStatistic(Description, Row):
     """One metric of one cell. `runs` are run ids in order of time.
 
-    Of a cell that ran on several machines `machines` are their ids and `n_by_machine` their runs: the mean is that over
-    machines, and its interval holds for machines like these; the spread is that within machines.
+    Of a campaign that ran on several machines `machines` are the ids of those of the cell, and `n_by_machine` their
+    runs. The mean of a cell with several machines is that over machines, and its interval holds for machines like
+    these; the spread is that within machines.
 
     `trend` is None but for primary metrics and memory, `trend_p_adjusted` None outside of the primary family.
     """
@@ -81,7 +82,7 @@ class CellStatistic(Description, Row):
     @property
     def n_in_words(self) -> str:
         """`10`; of several machines with the runs of each: `24 on 3 machines (8, 8, 8)`."""
-        if not self.machines:
+        if len(self.machines) < 2:
             return str(self.n)
         each = ", ".join(map(str, self.n_by_machine))
         return f"{self.n} on {len(self.machines)} machines ({each})"
@@ -426,10 +427,10 @@ def _tested_trend(row: CellStatistic) -> float | None:
 def _cell(group: Group, series: Series) -> CellStatistic:
     figures = dict(vars(series.description))
     parts = series.by_machine
-    if len(parts) > 1:
+    if len(group.frame.machines) > 1:
         figures["machines"] = tuple(parts)
         figures["n_by_machine"] = tuple(len(part.values) for part in parts.values())
-    else:
+    if len(parts) == 1:
         figures["ci95_bootstrap"] = bootstrap_interval(series.values)
     about = _about(group, series)
     found = None

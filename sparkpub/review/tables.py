@@ -142,7 +142,7 @@ def _cell(row: Any, name: str) -> str:
 
 
 def _runs(row: CellStatistic) -> str:
-    """The number of runs, with those of each machine where there are several: `16 (a: 8, b: 8)`."""
+    """The number of runs, with those of each machine where the campaign has several: `16 (a: 8, b: 8)`."""
     if not row.machines:
         return str(row.n)
     pairs = zip(row.machines, row.n_by_machine, strict=True)

@@ -198,8 +198,16 @@ def means(metric: Metric, cells: Sequence[CellStatistic]) -> str:
     names = distinct_names(ordered)
     return (
         f"{metric.subject} is {extremes[0]} for {names[_key(first)]} ({metric.rounded(first.mean)}) "
-        f"and {extremes[1]} for {names[_key(last)]} ({metric.rounded(last.mean, unit=False)})."
+        f"and {extremes[1]} for {names[_key(last)]} ({metric.rounded(last.mean, unit=False)})"
+        f"{_elsewhere(first, last)}."
     )
+
+
+def _elsewhere(one: CellStatistic, other: CellStatistic) -> str:
+    """What a reader has to know where two means that are named together are of different machines."""
+    if set(one.machines) == set(other.machines):
+        return ""
+    return ", on different machines"
 
 
 def distinct_names(
@@ -227,8 +235,8 @@ def sample(cells: Sequence[CellStatistic], excluded: Mapping[str, str]) -> str:
         text = "n = 0."
     else:
         noun = "run" if sizes == [1] else "runs"
-        machines = {len(cell.machines) for cell in cells if cell.machines}
-        text = f"n = {span([str(n) for n in sizes])} {noun} per cell{_on(machines)}."
+        several = {len(cell.machines) for cell in cells if len(cell.machines) > 1}
+        text = f"n = {span([str(n) for n in sizes])} {noun} per cell{_on(several)}."
     if excluded:
         reasons = listed(reason.partition(":")[0] for reason in excluded.values())
         noun = "run is" if len(excluded) == 1 else "runs are"

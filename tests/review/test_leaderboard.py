@@ -387,3 +387,58 @@ def test_a_cell_of_several_machines_says_so() -> None:
         figure = row.figures[TPUT]
         assert figure.ci95 is not None
         assert figure.ci95[0] < 0 < figure.ci95[1]
+
+
+def on(machine: str | None, kind: str = "dgx-spark") -> dict[str, Any]:
+    """Fields of runs of that machine."""
+    return {"machine": Machine(id=machine, kind=kind)}
+
+
+def flagged(found: Standings) -> dict[str, list[str]]:
+    """Model to what its row says of machines."""
+    return {
+        row.setup.model: [item.text for item in row.caveats if item.kind == "machines"]
+        for row in found.rows
+    }
+
+
+def test_rows_of_different_machines_of_one_kind_say_so() -> None:
+    rates = [100.0, 101.0, 102.0, 103.0]
+    found = ranked(*runs_of("m", rates, **on("a")), *runs_of("n", rates, **on("b")))
+    assert flagged(found) == {"m": ["1 of 2 machines"], "n": ["1 of 2 machines"]}
+    (group,) = found.sections[0].groups
+    (caveat,) = group.rows[0].caveats
+    assert "does not include the difference between machines" in caveat.why
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "load"),
+    [
+        (on("a"), on("a"), LOAD),
+        (on("a"), on("b", "gb200"), LOAD),
+        (on("a"), on("b"), {**LOAD, "concurrency": 16}),
+        (on("a"), on(None), LOAD),
+    ],
+    ids=["one machine", "another kind", "another group", "a machine without a name"],
+)
+def test_rows_that_the_table_tells_apart_say_nothing_of_machines(
+    one: dict[str, Any], other: dict[str, Any], load: dict[str, Any]
+) -> None:
+    rates = [100.0, 101.0, 102.0, 103.0]
+    found = ranked(
+        *runs_of("m", rates, **one), *runs_of("n", rates, load=load, **other)
+    )
+    assert flagged(found) == {"m": [], "n": []}
+
+
+def test_a_row_of_one_machine_says_so_beside_one_of_several() -> None:
+    """Three machines of one kind: the model `m` ran on two of them, `n` on the third."""
+    rates = [100.0, 101.0, 102.0, 103.0]
+    moved = [
+        record.model_copy(update={"machine": Machine(id="b", kind="dgx-spark")})
+        if record.iteration > 2
+        else record
+        for record in runs_of("m", rates, **on("a"))
+    ]
+    found = ranked(*moved, *runs_of("n", rates, **on("c")))
+    assert flagged(found) == {"m": ["2 machines"], "n": ["1 of 3 machines"]}

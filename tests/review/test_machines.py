@@ -202,6 +202,21 @@ def test_stats_shows_each_machine_and_all_together() -> None:
     assert "24 (a: 8, b: 8, c: 8)" in text
 
 
+def test_a_cell_of_one_machine_names_it_where_the_campaign_has_several() -> None:
+    """Each model on a machine of its own; a campaign of a single machine names none."""
+    sides = {"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}
+    renamed = {("n", place[1]): values for place, values in sides["b"].items()}
+    fleet = a_fleet({"a": sides["a"], "b": renamed}, machines="split")
+    cells = statistics(a_dataset(fleet)).cells
+    assert {(cell.model, cell.machines, cell.n_by_machine) for cell in cells} == {
+        ("m", ("a",), (8,)),
+        ("n", ("b",), (8,)),
+    }
+    assert [cell.n_in_words for cell in cells] == ["8"] * 4
+    alone = statistics(a_dataset(a_fleet({"a": sides["a"]}, machines="split"))).cells
+    assert {cell.machines for cell in alone} == {()}
+
+
 def test_machines_that_decide_differently_do_not_replicate() -> None:
     (row,) = told(5, -5).replications
     assert row.verdicts == ("higher", "lower")

@@ -205,3 +205,27 @@ def test_a_headline_names_what_it_can() -> None:
     assert sentences.headline(metric, compared) == sentences.differences(
         metric, compared
     )
+
+
+def a_mean(model: str, mean: float, *machines: str) -> Any:
+    return SimpleNamespace(
+        model=model, environment="native", workload="w", mean=mean, machines=machines
+    )
+
+
+@pytest.mark.parametrize(
+    ("machines", "end"),
+    [
+        (((), ()), "lowest for n (90.0)."),
+        ((("a",), ("a",)), "lowest for n (90.0)."),
+        ((("a",), ("b",)), "lowest for n (90.0), on different machines."),
+        ((("a", "b"), ("b", "a")), "lowest for n (90.0)."),
+        ((("a", "b"), ("a",)), "lowest for n (90.0), on different machines."),
+    ],
+)
+def test_a_ranking_over_machines_says_so(
+    machines: tuple[tuple[str, ...], tuple[str, ...]], end: str
+) -> None:
+    best, worst = machines
+    cells = [a_mean("m", 100, *best), a_mean("n", 90, *worst)]
+    assert sentences.means(METRICS[TPUT], cells).endswith(end)

@@ -103,3 +103,23 @@ def swept_over_machines(view: View) -> list[str]:
         if any(one != each[0] for one in each):
             found.append(model)
     return found
+
+
+def ranked_over_machines(view: View) -> dict[str, list[str]]:
+    """Models to their machines, where models are all that can be set side by side and not all ran on the same ones.
+
+    A campaign of several environments compares those, within each machine.
+    """
+    machines: dict[str, list[str]] = {}
+    environments = set()
+    for model in dict.fromkeys(model for model, _, _ in view.counted):
+        of_model = [runs for cell, runs in view.counted.items() if cell[0] == model]
+        known = several_machines(list(chain.from_iterable(of_model)))
+        if known:
+            machines[model] = known
+    for (_, environment, _), runs in view.counted.items():
+        if runs:
+            environments.add(environment)
+    if len(environments) > 1 or len(set(map(tuple, machines.values()))) < 2:
+        return {}
+    return machines

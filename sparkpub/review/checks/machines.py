@@ -14,6 +14,7 @@ from sparkpub.record.store import Stored
 from sparkpub.review.checks.blocks import (
     Broken,
     broken_blocks,
+    ranked_over_machines,
     several_machines,
     swept_over_machines,
 )
@@ -63,11 +64,12 @@ ABSENT = "not given"
 @dataclass(frozen=True)
 class NamedFacts:
     """Facts that come by name, such as packages with their versions. A name that one side lacks is a difference only
-    where `absence_counts`."""
+    where `absence_counts`. `pooled` is that of a `Fact`; a name that only some runs of a cell have is a note."""
 
     what: str
     read: Callable[[Record], Mapping[str, str]]
     absence_counts: bool = False
+    pooled: Severity | None = None
 
 
 @dataclass(frozen=True)
@@ -223,21 +225,30 @@ _OWN_TO_A_RUN = re.compile(r"server|.*_sha256")
 
 def mixed_machines(view: View) -> Iterator[Finding]:
     """Cells that pool runs of different machines, but for whole blocks, or of different software; one finding per
-    fact."""
+    fact. And models that are ranked, or workloads of a model, on different machines."""
     blocks = list(broken_blocks(view))
     for severity in SEVERITIES:
         alike = [block for block in blocks if block.severity == severity]
         if alike:
             yield _broken(view, alike)
-    apart = [block for block in blocks if block.severity == "error"]
-    broken = {cell for block in apart for cell in block.cells}
+    errors = [block for block in blocks if block.severity == "error"]
+    broken = {cell for block in errors for cell in block.cells}
     for fact in FACTS:
         mixed = _mixed_cells(view, fact, broken)
         if mixed and fact.pooled is not None and fact is not MACHINE:
-            yield _mixed(view, fact, fact.pooled, mixed)
+            values = sorted(set(chain.from_iterable(mixed.values())))
+            yield _mixed(
+                view, fact.name, fact.pooled, list(mixed), _and(values), values
+            )
+    for facts in NAMED:
+        if facts.pooled is not None:
+            yield from _mixed_names(view, facts, facts.pooled)
     models = swept_over_machines(view)
     if models:
         yield _swept(view, models)
+    apart = ranked_over_machines(view)
+    if apart:
+        yield _ranked(view, apart)
 
 
 def _mixed_cells(
@@ -257,6 +268,54 @@ def _mixed_cells(
         if several:
             mixed[cell] = sorted(several)
     return mixed
+
+
+def _mixed_names(
+    view: View, facts: NamedFacts, severity: Severity
+) -> Iterator[Finding]:
+    """Facts by name in which runs of a cell differ, one finding for values and one for names that some runs lack.
+    Runs of which nothing is known are left out."""
+    values: dict[Cell, dict[str, set[str]]] = {}
+    absences: dict[Cell, dict[str, set[str]]] = {}
+    for cell, runs in view.counted.items():
+        every = [facts.read(run.record) for run in runs]
+        differing = _several_values([one for one in every if one])
+        lacking = {name for name, found in differing.items() if ABSENT in found}
+        if lacking:
+            absences[cell] = {name: differing[name] for name in lacking}
+        if differing.keys() - lacking:
+            known = differing.keys() - lacking
+            values[cell] = {name: differing[name] for name in known}
+    if values:
+        yield _mixed_by_name(view, facts.what, severity, values)
+    if absences:
+        yield _mixed_by_name(view, facts.what, "info", absences)
+
+
+def _several_values(runs: Sequence[Mapping[str, str]]) -> dict[str, set[str]]:
+    """Names that have several values in these runs; one that a run lacks has `ABSENT` among them."""
+    names = {name for one in runs for name in one}
+    found = {name: {one.get(name, ABSENT) for one in runs} for name in names}
+    return {name: values for name, values in found.items() if len(values) > 1}
+
+
+def _mixed_by_name(
+    view: View,
+    what: str,
+    severity: Severity,
+    mixed: Mapping[Cell, Mapping[str, set[str]]],
+) -> Finding:
+    together: dict[str, set[str]] = defaultdict(set)
+    for of_cell in mixed.values():
+        for name, values in of_cell.items():
+            together[name] |= values
+    sides = [
+        f"{name} {_and(sorted(values))}" for name, values in sorted(together.items())
+    ]
+    words = sides[0]
+    if len(sides) > 1:
+        words += f", and {len(sides) - 1} more differ"
+    return _mixed(view, what, severity, list(mixed), words, sides)
 
 
 def _broken(view: View, blocks: Sequence[Broken]) -> Finding:
@@ -297,24 +356,25 @@ def _by_machine(runs: Sequence[Stored]) -> list[Sequence[Stored]]:
 
 def _mixed(
     view: View,
-    fact: Fact,
+    what: str,
     severity: Severity,
-    mixed: Mapping[Cell, Sequence[str]],
+    cells: Sequence[Cell],
+    words: str,
+    values: Sequence[str],
 ) -> Finding:
-    cells = [label(cell) for cell in mixed]
-    values = sorted(set(chain.from_iterable(mixed.values())))
-    text = f"Runs of {listed(cells, 'cells')} are pooled although they differ in {fact.name}: {_and(values)}."
-    where: dict[str, Any] = {"cells": cells}
-    if len(mixed) == 1:
-        where = {"cell": next(iter(mixed))}
+    names = [label(cell) for cell in cells]
+    text = f"Runs of {listed(names, 'cells')} are pooled although they differ in {what}: {words}."
+    where: dict[str, Any] = {"cells": names}
+    if len(cells) == 1:
+        where = {"cell": cells[0]}
     return view.finding(
         "mixed-machines",
         severity,
         text,
         **where,
-        runs=ids(_runs_of(view, mixed)),
-        what=fact.name,
-        values=values,
+        runs=ids(_runs_of(view, cells)),
+        what=what,
+        values=list(values),
     )
 
 
@@ -332,6 +392,24 @@ def _swept(view: View, models: Sequence[str]) -> Finding:
         cells=[label(cell) for cell in cells],
         what="machine of a workload",
         values=several_machines(_runs_of(view, cells)),
+    )
+
+
+def _ranked(view: View, machines: Mapping[str, Sequence[str]]) -> Finding:
+    """Models that only a ranking sets side by side, each on a machine of its own."""
+    cells = [cell for cell, runs in view.counted.items() if runs]
+    names = listed(list(machines), "models")
+    text = (
+        f"The models {names} ran on different machines: a ranking of them includes the difference between the "
+        "machines. To rank models, measure each of them on every machine (machines: replicate)."
+    )
+    return view.finding(
+        "mixed-machines",
+        "warning",
+        text,
+        cells=[label(cell) for cell in cells],
+        what="machine of a model",
+        values=sorted(set(chain.from_iterable(machines.values()))),
     )
 
 
@@ -446,8 +524,13 @@ def _one_value(facts: Sequence[Mapping[str, str]], name: str) -> str | None:
 
 
 def _packages(record: Record) -> Mapping[str, str]:
+    """Packages but for sparkpub itself, whose version is a fact of its own: see `_collector`."""
     known = record.reproducibility
-    return {} if known is None else known.packages
+    if known is None:
+        return {}
+    return {
+        name: version for name, version in known.packages.items() if name != "sparkpub"
+    }
 
 
 def _variables(record: Record) -> Mapping[str, str]:
@@ -481,7 +564,7 @@ def _flags(record: Record) -> Mapping[str, str]:
 
 
 NAMED = (
-    NamedFacts("software", _packages),
+    NamedFacts("software", _packages, pooled="warning"),
     NamedFacts("command line", _flags, absence_counts=True),
     NamedFacts("engine setting", _settings),
     NamedFacts("environment variable", _variables),

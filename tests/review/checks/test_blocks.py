@@ -1,16 +1,22 @@
 """Which runs of several machines may be pooled: whole blocks, of one software."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 
-from sparkpub.record.record import Gpu, Machine, Observed
+from sparkpub.record.record import (
+    Container,
+    Gpu,
+    Machine,
+    Observed,
+    Reproducibility,
+)
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.machines import mixed_machines, unequal_environments
 from sparkpub.review.checks.view import View
 from sparkpub.review.dataset import CampaignData
-from tests.review.machines import a_fleet, drawn, moved
+from tests.review.machines import TPUT, a_fleet, drawn, moved
 from tests.review.statistics.campaigns import Cells
 
 ROUNDS = range(1, 9)
@@ -167,6 +173,115 @@ def test_machines_may_have_drivers_of_their_own_but_not_engines() -> None:
     assert found(changed(a_fleet(BOTH), with_driver)) == []
     (finding,) = found(changed(a_fleet(BOTH), with_engine))
     assert (finding.severity, finding.evidence["what"]) == ("error", "engine version")
+
+
+def with_image(run: Stored) -> Stored:
+    """The image of one name is another one on the second machine."""
+    digit = {"a": "1", "b": "2"}[run.record.machine.id or ""]
+    image = Container(engine="docker", image="e:1", image_id=f"sha256:{digit * 64}")
+    return Stored(run.record.model_copy(update={"container": image}), run.path)
+
+
+def test_machines_with_different_images_under_one_name_are_not_pooled() -> None:
+    (finding,) = found(changed(a_fleet(BOTH), with_image))
+    assert (finding.severity, finding.evidence["what"]) == ("error", "container image")
+    assert len(finding.evidence["values"]) == 2
+
+
+def with_packages(**by_machine: Mapping[str, str]) -> Callable[[Stored], Stored]:
+    """Runs with the packages of their machine."""
+
+    def with_own(run: Stored) -> Stored:
+        packages = dict(by_machine[run.record.machine.id or ""])
+        known = Reproducibility(sparkpub_version="1", packages=packages)
+        update = {"reproducibility": known}
+        return Stored(run.record.model_copy(update=update), run.path)
+
+    return with_own
+
+
+def test_machines_with_other_versions_of_a_package_are_told() -> None:
+    """The environments of each machine are alike, so nothing but their pooling is wrong."""
+    fleet = changed(
+        a_fleet(BOTH),
+        with_packages(
+            a={"torch": "2.9.1", "vllm": "0.11", "numpy": "2.0"},
+            b={"torch": "2.10.0", "vllm": "0.12", "numpy": "2.0"},
+        ),
+    )
+    (finding,) = found(fleet)
+    assert (finding.severity, finding.evidence["what"]) == ("warning", "software")
+    assert finding.message.endswith(
+        "differ in software: torch 2.10.0 and 2.9.1, and 1 more differ."
+    )
+    assert finding.evidence["values"] == [
+        "torch 2.10.0 and 2.9.1",
+        "vllm 0.11 and 0.12",
+    ]
+    assert finding.cells == ("m/native/w", "m/container/w")
+    assert list(unequal_environments(View(fleet))) == []
+
+
+def test_a_package_that_one_machine_lacks_is_a_note() -> None:
+    own = with_packages(a={"torch": "2.9.1", "flash-attn": "2.8"}, b={"torch": "2.9.1"})
+    (finding,) = found(changed(a_fleet(BOTH), own))
+    assert (finding.severity, finding.evidence["what"]) == ("info", "software")
+    assert finding.evidence["values"] == ["flash-attn 2.8 and not given"]
+
+
+def test_packages_that_nobody_knows_differ_from_none() -> None:
+    """The second machine could not be asked; and sparkpub's own version is a fact of its own."""
+    unknown = with_packages(a={"torch": "2.9.1"}, b={})
+    assert found(changed(a_fleet(BOTH), unknown)) == []
+    own = with_packages(a={"sparkpub": "1.0"}, b={"sparkpub": "1.1"})
+    assert found(changed(a_fleet(BOTH), own)) == []
+
+
+def test_a_package_that_was_upgraded_on_one_machine_is_told() -> None:
+    def upgraded(run: Stored) -> Stored:
+        version = "2.9.1" if run.record.iteration < 5 else "2.10.0"
+        return with_packages(a={"torch": version})(run)
+
+    (finding,) = found(changed(one_machine(), upgraded))
+    assert (finding.severity, finding.evidence["what"]) == ("warning", "software")
+
+
+def models_apart(environments: tuple[str, ...], machines: str) -> CampaignData:
+    """Two models in these environments; where machines are not to repeat anything, each on a machine of its own."""
+    level = {
+        (model, name): {TPUT: [value] * 8}
+        for model, value in (("m", 100.0), ("n", 90.0))
+        for name in environments
+    }
+    if machines == "replicate":
+        return a_fleet({"a": level, "b": level})
+    cells = {
+        machine: {place: figures for place, figures in level.items() if place[0] == key}
+        for machine, key in (("a", "m"), ("b", "n"))
+    }
+    return a_fleet(cells, machines="split")
+
+
+def test_models_that_are_ranked_over_machines_are_told() -> None:
+    (finding,) = found(models_apart(("native",), "split"))
+    assert (finding.severity, finding.evidence["what"]) == (
+        "warning",
+        "machine of a model",
+    )
+    assert finding.message.startswith("The models m and n ran on different machines")
+    assert finding.evidence["values"] == ["a", "b"]
+    assert finding.cells == ("m/native/w", "n/native/w")
+
+
+@pytest.mark.parametrize(
+    ("environments", "machines"),
+    [(("native",), "replicate"), (("native", "container"), "split")],
+    ids=["each model on each machine", "environments are compared, not models"],
+)
+def test_what_ranks_no_models_over_machines_is_not_told(
+    environments: tuple[str, ...], machines: str
+) -> None:
+    assert found(models_apart(environments, machines)) == []
 
 
 def test_machines_of_another_kind_are_not_pooled() -> None:
