@@ -680,14 +680,19 @@ def stats(
 
     Example: sparkpub stats --campaign demo --include all --markdown
     """
-    from sparkpub.review import tables
+    from sparkpub.review import statistics_json, tables
     from sparkpub.review.checks import review
     from sparkpub.review.summary import statistics
     from sparkpub.review.workers import load_known
 
     dataset = load_known(data, figures=True)
-    found = statistics(dataset, review(dataset).frames, **asked)
-    click.echo(tables.render(found, form or "text"), nl=False)
+    frames = review(dataset).frames
+    if form == "json":
+        for piece in statistics_json.document(dataset, frames, **asked):
+            click.echo(piece, nl=False)
+    else:
+        found = statistics(dataset, frames, **asked)
+        click.echo(tables.render(found, form or "text"), nl=False)
 
 
 # -- publishing: export, archive, unpack, render, build ----------------------------------------------------

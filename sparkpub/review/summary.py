@@ -19,7 +19,7 @@ from sparkpub.plan import coverage
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.metrics import Metric
 from sparkpub.review.dataset import CampaignData, Dataset
-from sparkpub.review.frame import Frame, Group, Series
+from sparkpub.review.frame import Frame, Group, Series, machine_of
 from sparkpub.review.replications import (
     EffectRow,
     Measured,
@@ -175,21 +175,25 @@ class Statistics:
     @cached_property
     def criteria(self) -> tuple[Criterion, ...]:
         """The success criteria of the methodology, applied."""
-        return tuple(_criteria(self))
+        return tuple(chain.from_iterable(self.criteria_by_kind))
+
+    @property
+    def criteria_by_kind(self) -> tuple[list[Criterion], ...]:
+        """The same in the order of `criteria`: variation, power, repeatability and completeness."""
+        return (
+            [
+                _variation(row)
+                for row in self.cells
+                if row.family == "primary" and row.unit != "°C"
+            ],
+            [_power(pair) for pair in self.comparisons if pair.family == "primary"],
+            _repeatabilities(self),
+            list(self.completeness),
+        )
 
     def document(self) -> dict[str, Any]:
         """As `sparkpub stats --json` prints it: JSON values, figures with 12 significant digits."""
-        method = {
-            "confidence": 1 - ALPHA,
-            "minimum_runs": MINIMUM_RUNS,
-            "bootstrap": {
-                "resamples": RESAMPLES,
-                "seed": SEED,
-                "interval": "bootstrap-t",
-            },
-        }
-        out = [{"run": run, "reason": reason} for run, reason in self.excluded.items()]
-        return {"include": self.include, "excluded": out, "method": method} | {
+        return heading(self.include, self.excluded) | {
             name: [row_document(row) for row in getattr(self, name)] for name in TABLES
         }
 
@@ -203,6 +207,18 @@ TABLES = (
     "replications",
     "criteria",
 )
+
+
+def heading(include: Include, excluded: Mapping[str, str]) -> dict[str, Any]:
+    """What stands before the tables of `sparkpub stats --json`."""
+    out = [{"run": run, "reason": reason} for run, reason in excluded.items()]
+    bootstrap = {"resamples": RESAMPLES, "seed": SEED, "interval": "bootstrap-t"}
+    method = {
+        "confidence": 1 - ALPHA,
+        "minimum_runs": MINIMUM_RUNS,
+        "bootstrap": bootstrap,
+    }
+    return {"include": include, "excluded": out, "method": method}
 
 
 def row_document(row: Any) -> dict[str, Any]:
@@ -248,20 +264,8 @@ def statistics(
     `against` names a campaign that repeats `campaign`. Raises UsageError for a campaign that is not there, and where
     `against` leaves open what is compared.
     """
-    for name in (campaign, against):
-        if name is not None and name not in dataset.campaigns:
-            raise UsageError(
-                f"no campaign {name!r}",
-                remedy=f"there are: {', '.join(dataset.campaigns) or 'none'}",
-            )
     known = frames or {name: Frame(data) for name, data in dataset.campaigns.items()}
-    wanted = [campaign] if campaign else [name for name in known if name != against]
-    chosen = [known[name] for name in wanted]
-    if against is not None and (len(chosen) != 1 or campaign == against):
-        raise UsageError(
-            "--against compares one campaign with another",
-            remedy="name the first with --campaign",
-        )
+    chosen = chosen_frames(dataset, known, campaign, against)
     parts = [_part(frame, include) for frame in chosen]
     used = list(chosen)
     measured = [part.measured for part in parts]
@@ -292,6 +296,45 @@ def statistics(
     )
 
 
+def chosen_frames(
+    dataset: Dataset,
+    frames: Mapping[str, Frame],
+    campaign: str | None,
+    against: str | None,
+) -> list[Frame]:
+    """The campaigns that are asked for, that of `against` apart. Raises UsageError as `statistics` does."""
+    for name in (campaign, against):
+        if name is not None and name not in dataset.campaigns:
+            raise UsageError(
+                f"no campaign {name!r}",
+                remedy=f"there are: {', '.join(dataset.campaigns) or 'none'}",
+            )
+    wanted = [campaign] if campaign else [name for name in frames if name != against]
+    if against is not None and (len(wanted) != 1 or campaign == against):
+        raise UsageError(
+            "--against compares one campaign with another",
+            remedy="name the first with --campaign",
+        )
+    return [frames[name] for name in wanted]
+
+
+def statistics_of(frame: Frame, include: Include = "counted") -> Statistics:
+    """The statistics of one campaign, which this process does not hold on to: of many campaigns they are large."""
+    part = _recalled(frame, include)
+    excluded = {} if include == "all" else frame.excluded
+    measured = part.measured
+    return Statistics(
+        include=include,
+        excluded=excluded,
+        completeness=(part.completeness,),
+        cells=tuple(part.cells),
+        comparisons=tuple(part.comparisons),
+        effects=tuple(effects(measured)),
+        replications=tuple(replications(measured)),
+        measured={frame.campaign.name: measured},
+    )
+
+
 @dataclass(frozen=True)
 class _Part:
     """The statistics of one campaign."""
@@ -313,14 +356,15 @@ class _Part:
 
 
 def _part(frame: Frame, include: Include) -> _Part:
+    """The statistics of one campaign, worked out or recalled once in this process."""
+    what = ("statistics", include, *sorted(frame.out.items()))
+    return frame.campaign.memory.once(what, lambda: _recalled(frame, include))
+
+
+def _recalled(frame: Frame, include: Include) -> _Part:
     """The statistics of one campaign, from its memory where they are known."""
     memory = frame.campaign.memory
     what = ("statistics", include, *sorted(frame.out.items()))
-    return memory.once(what, lambda: _recalled(frame, include, what))
-
-
-def _recalled(frame: Frame, include: Include, what: tuple[object, ...]) -> _Part:
-    memory = frame.campaign.memory
     document = memory.document(what)
     if document is None:
         part = _Part(
@@ -328,7 +372,7 @@ def _recalled(frame: Frame, include: Include, what: tuple[object, ...]) -> _Part
             _comparisons(frame, include),
             _completeness(frame.campaign),
             _by_machine(frame, include),
-            frame.machines,
+            _machines(frame, include),
         )
         memory.keep(what, _written(part))
         return part
@@ -460,10 +504,11 @@ def _comparisons(frame: Frame, include: Include) -> list[ComparisonRow]:
 
 def _by_machine(frame: Frame, include: Include) -> list[MachineRow]:
     """The comparisons within each machine of a campaign that ran on several: each machine is a family of its own."""
-    if len(frame.machines) == 1:
+    machines = _machines(frame, include)
+    if len(machines) == 1:
         return []
     margin = frame.campaign.margin_percent
-    rows: dict[str, list[MachineRow]] = {machine: [] for machine in frame.machines}
+    rows: dict[str, list[MachineRow]] = {machine: [] for machine in machines}
     for base, group, series in _compared(frame, include):
         within = frame.within(base, group, series.metric.name, margin)
         for machine, found in within.items():
@@ -473,6 +518,13 @@ def _by_machine(frame: Frame, include: Include) -> list[MachineRow]:
                 MachineRow(machine=machine, **sides, **about, **vars(found))
             )
     return list(chain.from_iterable(map(by_family, rows.values())))
+
+
+def _machines(frame: Frame, include: Include) -> tuple[str, ...]:
+    """The machines of the runs that are asked for, the first one used first."""
+    if include == "all":
+        return tuple(dict.fromkeys(map(machine_of, frame.campaign.records)))
+    return frame.machines
 
 
 def _compared(frame: Frame, include: Include) -> Iterator[tuple[Group, Group, Series]]:
@@ -554,33 +606,25 @@ def _pooled(rows: Sequence[ComparisonRow]) -> Iterator[PooledRow]:
         )
 
 
-def _criteria(found: Statistics) -> Iterator[Criterion]:
-    """Variation, power and repeatability of every primary metric, and completeness of every campaign."""
-    for row in found.cells:
-        if row.family == "primary" and row.unit != "°C":
-            yield _variation(row)
-    for pair in found.comparisons:
-        if pair.family == "primary":
-            yield _power(pair)
-    for again in found.repeats:
-        if again.family == "primary":
-            yield _repeatability(again)
-    if not found.repeats:
-        why = "no repeat was compared (--against)"
-        if found.against:
-            why = f"no cell in common with {found.against}"
-        for complete in found.completeness:
-            yield Criterion(
-                complete.campaign,
-                "repeatability",
-                None,
-                None,
-                None,
-                REPEAT_PERCENT,
-                None,
-                why,
-            )
-    yield from found.completeness
+def _repeatabilities(found: Statistics) -> list[Criterion]:
+    """Whether the primary metrics were the same in another campaign, or for each campaign why nobody knows."""
+    if found.repeats:
+        primary = [row for row in found.repeats if row.family == "primary"]
+        return [_repeatability(row) for row in primary]
+    why = "no repeat was compared (--against)"
+    if found.against:
+        why = f"no cell in common with {found.against}"
+    return [
+        replace(
+            complete,
+            criterion="repeatability",
+            value=None,
+            threshold=REPEAT_PERCENT,
+            met=None,
+            why=why,
+        )
+        for complete in found.completeness
+    ]
 
 
 def _variation(row: CellStatistic) -> Criterion:

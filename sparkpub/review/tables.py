@@ -2,12 +2,12 @@
 
 import csv
 import io
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.text import p_text, significant
+from sparkpub.review import statistics_json
 from sparkpub.review.summary import (
     TABLES,
     CellStatistic,
@@ -87,9 +87,7 @@ _SIGNED = frozenset(
 def render(found: Statistics, form: Form) -> str:
     """The statistics in one of the forms, with a newline at the end."""
     if form == "json":
-        document = found.document()
-        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-        return f"{text}\n"
+        return "".join(statistics_json.of_statistics(found))
     rows = {name: getattr(found, name) for name in TABLES}
     if form == "csv":
         return _csv(rows)
