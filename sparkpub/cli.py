@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem
 
 from sparkpub import __version__
 from sparkpub.record import outside
-from sparkpub.record.errors import SparkpubError, UsageError
+from sparkpub.record.errors import SparkpubError, UsageError, said_by_system
 from sparkpub.record.settings import tool_table
 from sparkpub.record.store import DEFAULT_DATA, write_atomic
 
@@ -30,7 +30,6 @@ _DATA = click.option(
     "--data",
     type=_FOLDER,
     default=DEFAULT_DATA,
-    show_default=True,
     help="Folder of the campaigns.",
 )
 _SITE = Path("site_src")
@@ -38,14 +37,12 @@ _SOURCES = click.option(
     "--sources",
     type=_PRESENT,
     default=_SITE,
-    show_default=True,
     help="Folder of pages, claims.yaml and facts.yaml.",
 )
 _ON = click.option(
     "--on",
     "address",
     metavar="ADDRESS",
-    default=None,
     help="Use the machines of a Ray cluster: HOST:PORT, or auto on one of its machines.",
 )
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
@@ -64,12 +61,16 @@ def _DIR(command: Callable[..., None]) -> Callable[..., None]:  # noqa: N802 - a
 
 
 def _print(
-    as_json: bool, document: Callable[[], Any], lines: Callable[[], Iterable[str]]
+    as_json: bool,
+    document: Callable[..., Any],
+    lines: Callable[..., Iterable[str]],
+    *about: Any,
 ) -> None:
+    """What there is to say of something: its document as JSON, or its lines."""
     if as_json:
-        click.echo(json.dumps(document(), indent=1))
+        click.echo(json.dumps(document(*about), indent=1))
         return
-    for line in lines():
+    for line in lines(*about):
         click.echo(_coloured(line))
 
 
@@ -89,6 +90,7 @@ def _coloured(line: str) -> str:
     context_settings={
         "help_option_names": ["-h", "--help"],
         "max_content_width": 100,
+        "show_default": True,
         "auto_envvar_prefix": "SPARKPUB",
     }
 )
@@ -146,9 +148,7 @@ def _parameter(command: click.Command, key: str) -> str | None:
 
 @cli.command()
 @click.argument("folder", metavar="DIR", type=_FOLDER)
-@click.option(
-    "--title", default="Benchmarks", show_default=True, help="Name of the site."
-)
+@click.option("--title", default="Benchmarks", help="Name of the site.")
 @click.option(
     "--from",
     "source",
@@ -159,7 +159,6 @@ def _parameter(command: click.Command, key: str) -> str | None:
 @click.option(
     "--campaign",
     default="imported",
-    show_default=True,
     help="With --from: name of the campaign.",
 )
 @click.option("--model", help="With --from: key of the model.")
@@ -246,7 +245,7 @@ def doctor(
         _doctor_on(declared, address, as_json)
         return
     found = physician.examine(declared, data, smoke=smoke)
-    _print(as_json, partial(physician.document, found), partial(physician.lines, found))
+    _print(as_json, physician.document, physician.lines, found)
     sys.exit(1 if any(item.state == "missing" for item in found) else 0)
 
 
@@ -254,7 +253,7 @@ def _doctor_on(declared: Any, address: str, as_json: bool) -> None:
     from sparkpub.collect.fleet import doctor as physician
 
     found = physician.examine(declared, address)
-    _print(as_json, partial(physician.document, found), partial(physician.lines, found))
+    _print(as_json, physician.document, physician.lines, found)
     sys.exit(1 if physician.fails(found) else 0)
 
 
@@ -271,11 +270,7 @@ def plan(matrix_file: Path, data: Path, as_json: bool) -> None:
     from sparkpub.plan import matrix
 
     declared = matrix.read(matrix_file)
-    _print(
-        as_json,
-        partial(overview.plan_document, declared, data),
-        partial(overview.plan_lines, declared, data),
-    )
+    _print(as_json, overview.plan_document, overview.plan_lines, declared, data)
 
 
 @cli.command()
@@ -290,7 +285,6 @@ def plan(matrix_file: Path, data: Path, as_json: bool) -> None:
 @click.option(
     "--max-runs",
     type=click.IntRange(min=1),
-    default=None,
     help="Stop after this many runs.",
 )
 @click.option(
@@ -354,11 +348,7 @@ def status(matrix_file: Path, data: Path, as_json: bool) -> None:
     from sparkpub.plan import matrix
 
     declared = matrix.read(matrix_file)
-    _print(
-        as_json,
-        partial(overview.status_document, declared, data),
-        partial(overview.status_lines, declared, data),
-    )
+    _print(as_json, overview.status_document, overview.status_lines, declared, data)
 
 
 # -- importing: import -------------------------------------------------------------------------------------
@@ -479,13 +469,11 @@ def import_(
     "--fail-on",
     type=click.Choice(["error", "warning"]),
     default="error",
-    show_default=True,
     help="Lowest severity for exit status 1. Findings acknowledged in campaign.json do not count.",
 )
 @click.option(
     "--sources",
     type=_PRESENT,
-    default=None,
     help="Also check the pages and claims in this folder. [default: site_src, with the default DIR]",
 )
 @click.option(
@@ -508,8 +496,7 @@ def check(
     from sparkpub.record import archive
     from sparkpub.review.checks import annotations, reviewing
 
-    if sources is None and data == DEFAULT_DATA and _SITE.is_dir():
-        sources = _SITE
+    sources = _beside(data, sources)
     try:
         with archive.as_folder(data) as folder:
             found = _reviewed(folder, sources, deep)
@@ -525,6 +512,13 @@ def check(
             _print(False, list, partial(annotations.of_error, error))
         raise
     sys.exit(1 if failed else 0)
+
+
+def _beside(data: Path, sources: Path | None) -> Path | None:
+    """The folder of pages and claims: as given, else that of the study where the data are."""
+    if sources is None and data == DEFAULT_DATA and _SITE.is_dir():
+        return _SITE
+    return sources
 
 
 def _reviewed(data: Path, sources: Path | None, deep: bool) -> "Review":
@@ -549,7 +543,6 @@ def _reviewed(data: Path, sources: Path | None, deep: bool) -> "Review":
 @click.option(
     "--sources",
     type=_PRESENT,
-    default=None,
     help="Judge the claims in this folder on both sides. [default: site_src, for the default DIR]",
 )
 @click.option(
@@ -566,8 +559,7 @@ def changes(
     """
     from sparkpub.review import against_base, changes_told
 
-    if sources is None and data == DEFAULT_DATA and _SITE.is_dir():
-        sources = _SITE
+    sources = _beside(data, sources)
     claims = None if sources is None else sources / "claims.yaml"
     found = against_base.changes(base, data, claims)
     told = changes_told.as_markdown if markdown else changes_told.as_text
@@ -621,7 +613,7 @@ def values(filter_text: str, data: Path, sources: Path, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("run_id")
-@click.option("--reason", default=None, help="Why the run is excluded; shown publicly.")
+@click.option("--reason", help="Why the run is excluded; shown publicly.")
 @click.option("--undo", is_flag=True, help="Restore the run.")
 @_DATA
 @_JSON
@@ -658,7 +650,6 @@ def quarantine(
     "--include",
     type=click.Choice(["counted", "all"]),
     default="counted",
-    show_default=True,
     help="Which runs: without excluded ones, or all as recorded.",
 )
 @click.option(
@@ -705,7 +696,6 @@ def stats(
     "form",
     type=click.Choice(["csv", "parquet", "json"]),
     default="csv",
-    show_default=True,
     help="Format of the file.",
 )
 @click.option(
@@ -829,18 +819,16 @@ def unpack(file: Path, data: Path, as_json: bool) -> None:
 @click.option(
     "--templates",
     type=click.Path(path_type=Path, exists=True),
-    default=None,
     help="Folder of your own page templates.",
 )
-@click.option("--name", default="sparkpub", show_default=True, help="Name of the site.")
+@click.option("--name", default="sparkpub", help="Name of the site.")
 @click.option(
     "--url",
     default="",
+    show_default=False,
     help="Address of the site, ending in a slash, for feed and citations.",
 )
-@click.option(
-    "--repo-url", default=None, help="Address of the repository, for links to evidence."
-)
+@click.option("--repo-url", help="Address of the repository, for links to evidence.")
 @_JSON
 def render(
     folder: tuple[Path, ...],
@@ -881,10 +869,9 @@ def render(
     "--config",
     type=click.Path(path_type=Path, exists=True),
     default=Path("mkdocs.yml"),
-    show_default=True,
     help="Configuration of MkDocs.",
 )
-@click.option("--site-dir", type=_FOLDER, default=None, help="Folder to write.")
+@click.option("--site-dir", type=_FOLDER, help="Folder to write.")
 @_JSON
 def build(config: Path, site_dir: Path | None, as_json: bool) -> None:
     """Check runs and claims, then build the site.
@@ -928,10 +915,7 @@ def _explained(error: Exception) -> tuple[list[str], int]:
             " ".join(error.format_message().split()).rstrip(".") + "; see --help"
         ], 2
     if isinstance(error, OSError):
-        where = f", {error.filename}" if error.filename else ""
-        return [
-            f"{error.strerror or error}{where}; check that it exists and is accessible"
-        ], 2
+        return [f"{said_by_system(error)}; check that it exists and is accessible"], 2
     place = traceback.extract_tb(error.__traceback__)[-1]
     text = " ".join(f"unexpected {type(error).__name__}: {error}".split())
     return [f"{text}, {Path(place.filename).name}:{place.lineno}; please report it"], 1

@@ -17,9 +17,7 @@ from sparkpub.plan.plan import PlannedRun
 from sparkpub.plan.workloads import WORKLOADS, WorkloadOptions
 from sparkpub.plan.workloads.base import Case, Command, Workload
 from sparkpub.record.errors import CollectError, WorkloadError
-from sparkpub.record.record import (
-    Machine,
-)
+from sparkpub.record.record import Machine
 from sparkpub.record.redaction import Redactor
 
 
@@ -88,12 +86,13 @@ def prepare(
     options = matrix.environments[run.environment]
     workload = WORKLOADS[workload_options.type]
     environment = ENVIRONMENTS[options.type]
+    path = model.path
+    if path is not None:
+        path = environment.visible(path, options)
     case = Case(
         model_key=run.model,
         model_id=model.id,
-        model_path=None
-        if model.path is None
-        else environment.visible(model.path, options),
+        model_path=path,
         model_config=model.config,
         random_weights=model.random_weights or model.config is not None,
         iteration=run.iteration,
@@ -103,6 +102,9 @@ def prepare(
         server=options.server,
     )
     command = workload.command(case, workload_options)
+    server = None
+    if options.server is not None:
+        server = serving.command(case, options.server)
     return Job(
         run,
         attempt,
@@ -113,20 +115,15 @@ def prepare(
         options,
         command,
         expected_seconds,
-        server=None
-        if options.server is None
-        else serving.command(case, options.server),
+        server,
     )
 
 
 def gpu_indices(options: Any) -> list[int] | None:
     """The GPUs that a run may use where its options name them by index; None for all."""
-    gpus = getattr(options, "gpus", None)
-    named = (
-        gpus
-        if isinstance(gpus, tuple)
-        else options.env.get("CUDA_VISIBLE_DEVICES", "").split(",")
-    )
+    named = getattr(options, "gpus", None)
+    if not isinstance(named, tuple):
+        named = options.env.get("CUDA_VISIBLE_DEVICES", "").split(",")
     return [int(name) for name in named if name.strip().isdigit()] or None
 
 
@@ -144,13 +141,18 @@ def obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[tuple[str, Obs
     return found
 
 
-def refuse_obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> None:
-    """Raise CollectError with everything that stands in the way: before the night, not in it."""
+def in_the_way(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[str]:
+    """Everything that stands in the way of these runs, one line each."""
     lines = [
         f"{item.what}, environment {name}; {item.remedy}"
         for name, item in obstacles(matrix, runs)
     ]
-    lines += unprepared(matrix, runs)
+    return lines + unprepared(matrix, runs)
+
+
+def refuse_obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> None:
+    """Raise CollectError with everything that stands in the way: before the night, not in it."""
+    lines = in_the_way(matrix, runs)
     if lines:
         raise CollectError(lines[0], others=lines[1:])
 

@@ -42,6 +42,12 @@ class Diagnosis:
     detail: str
     remedy: str = ""
 
+    @property
+    def line(self) -> str:
+        """For people."""
+        remedy = f"; {self.remedy}" if self.remedy else ""
+        return f"{self.state:8}{self.name}: {self.detail}{remedy}"
+
 
 def examine(
     matrix: Matrix | None, data: Path, *, smoke: bool = False
@@ -73,10 +79,7 @@ def document(found: Sequence[Diagnosis]) -> dict[str, Any]:
 
 def lines(found: Sequence[Diagnosis]) -> list[str]:
     """The same for people."""
-    return [
-        f"{item.state:8}{item.name}: {item.detail}{'; ' + item.remedy if item.remedy else ''}"
-        for item in found
-    ]
+    return [item.line for item in found]
 
 
 def _gpu() -> Iterator[Diagnosis]:

@@ -270,11 +270,7 @@ class Committer:
             )
         for path in store.record_paths(self._folder):
             stored = store.read_record(path)
-            files = [
-                path,
-                *(stored.evidence_path(item) for item in stored.record.evidence),
-            ]
-            if any(file.resolve() in loose for file in files):
+            if any(file.resolve() in loose for file in stored.files):
                 self.add_run(stored)
 
     def _declared_anew(self, repository: Repository, loose: Collection[Path]) -> bool:
@@ -313,14 +309,10 @@ class Committer:
 
     def add_run(self, stored: Stored) -> None:
         """Commit a run: its record and its evidence."""
-        paths = [
-            stored.path,
-            *(stored.evidence_path(item) for item in stored.record.evidence),
-        ]
         record = stored.record
         again = f", repeat of {record.repeat_of}" if record.repeat_of else ""
         self.add(
-            paths,
+            stored.files,
             f"Measure {'/'.join(record.cell)}, iteration {record.iteration}{again}: {record.status}",
         )
 

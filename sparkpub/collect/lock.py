@@ -17,6 +17,7 @@ from sparkpub.record.errors import CollectError
 
 _PLACES = ("/run/lock", "/var/tmp")  # noqa: S108 - a lock must lie where every user of the machine finds it
 NAME = "sparkpub-collector.lock"
+_REMEDY = "wait for it, or stop it with Ctrl-C"
 
 
 def place() -> Path:
@@ -33,27 +34,22 @@ def place() -> Path:
 def locked(campaign: str, folder: Path) -> Iterator[None]:
     """Held while collecting; the kernel frees it when the collector dies, however it dies."""
     path = place()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle = _open(path)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        owner = holder() or {}
-        raise CollectError(
-            f"another collector runs on this machine: process {owner.get('pid', 'unknown')}, "
-            f"campaign {owner.get('campaign', 'unknown')}",
-            where=str(path),
-            remedy="wait for it, or stop it with Ctrl-C",
-        ) from None
     owner = {"pid": os.getpid(), "campaign": campaign, "folder": str(folder.resolve())}
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, json.dumps(owner).encode(), 0)
-    try:
-        yield
-    finally:
+    with _held(path) as handle:
+        if handle is None:
+            other = holder() or {}
+            raise CollectError(
+                f"another collector runs on this machine: process {other.get('pid', 'unknown')}, "
+                f"campaign {other.get('campaign', 'unknown')}",
+                where=str(path),
+                remedy=_REMEDY,
+            )
         os.ftruncate(handle, 0)
-        os.close(handle)
+        os.pwrite(handle, json.dumps(owner).encode(), 0)
+        try:
+            yield
+        finally:
+            os.ftruncate(handle, 0)
 
 
 @contextmanager
@@ -61,19 +57,25 @@ def folder_locked(folder: Path) -> Iterator[None]:
     """Held while a campaign's folder is written to: by a collector on this machine, or by one that has several machines
     measure and does not measure itself."""
     name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
-    path = place().with_name(f"sparkpub-folder-{name}.lock")
+    with _held(place().with_name(f"sparkpub-folder-{name}.lock")) as handle:
+        if handle is None:
+            what = "another collector writes to this campaign"
+            raise CollectError(what, where=str(folder), remedy=_REMEDY)
+        yield
+
+
+@contextmanager
+def _held(path: Path) -> Iterator[int | None]:
+    """The file of a lock, locked meanwhile; None where somebody else has it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = _open(path)
+    held: int | None = handle
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise CollectError(
-            "another collector writes to this campaign",
-            where=str(folder),
-            remedy="wait for it, or stop it with Ctrl-C",
-        ) from None
-    else:
-        yield
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            held = None
+        yield held
     finally:
         os.close(handle)
 

@@ -117,15 +117,8 @@ def by_cell(
     for run, found in states(matrix, records, quarantined).items():
         counts[run.cell]["missing" if found == "retry" else found] += 1
     return [
-        CellCoverage(
-            *cell,
-            planned=count.total(),
-            done=count["done"],
-            failed=count["failed"],
-            quarantined=count["quarantined"],
-            missing=count["missing"],
-        )
-        for cell, count in counts.items()
+        CellCoverage(model, environment, workload, **_fields(count))
+        for (model, environment, workload), count in counts.items()
     ]
 
 
@@ -138,13 +131,11 @@ def by_machine(
         if run.machine is not None:
             counts[run.machine]["missing" if found == "retry" else found] += 1
     return [
-        MachineCoverage(
-            machine,
-            planned=count.total(),
-            done=count["done"],
-            failed=count["failed"],
-            quarantined=count["quarantined"],
-            missing=count["missing"],
-        )
-        for machine, count in counts.items()
+        MachineCoverage(machine, **_fields(count)) for machine, count in counts.items()
     ]
+
+
+def _fields(count: Counter[str]) -> dict[str, int]:
+    """Runs counted by state, as a coverage has them."""
+    names = ("done", "failed", "quarantined", "missing")
+    return {"planned": count.total()} | {name: count[name] for name in names}

@@ -9,12 +9,11 @@ compressors write differs between their versions; archives of other people canno
 
 import hashlib
 import io
-import os
 import re
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -27,6 +26,7 @@ from sparkpub.record.store import (
     EVIDENCE_CAP,
     read_campaign,
     read_folder,
+    replacing,
 )
 
 DECLARATION = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
@@ -63,15 +63,8 @@ def write(folder: Path, output: Path) -> Written:
 
     Raises RecordError where a record is damaged or its evidence is not what it says.
     """
-    temporary = output.with_name(f".{output.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            written = write_to(folder, file)
-        temporary.replace(output)
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-    return written
+    with replacing(output) as file:
+        return write_to(folder, file)
 
 
 def write_to(folder: Path, file: IO[bytes]) -> Written:
@@ -124,9 +117,8 @@ def _content(path: Path, evidence: Evidence | None) -> bytes:
 
 
 def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
-    member = tarfile.TarInfo(
-        name
-    )  # nobody's, of 1970: nothing in it depends on who writes it, or when
+    # Nobody's, of 1970: nothing in it depends on who writes it, or when.
+    member = tarfile.TarInfo(name)
     member.size = len(content)
     tar.addfile(member, io.BytesIO(content))
 

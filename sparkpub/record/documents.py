@@ -54,16 +54,11 @@ class Lines:
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
                 child = (*path, str(key.value))
+                line = key.start_mark.line + 1
                 if child in self._lines:
-                    self.duplicates.append(
-                        self.problem(
-                            child,
-                            f"{'.'.join(child)} stands twice",
-                            "keep one",
-                            key.start_mark.line + 1,
-                        )
-                    )
-                self._lines[child] = key.start_mark.line + 1
+                    what = f"{'.'.join(child)} stands twice"
+                    self.duplicates.append(self.problem(child, what, "keep one", line))
+                self._lines[child] = line
                 self._walk(value, child)
         elif isinstance(node, yaml.SequenceNode):
             for index, value in enumerate(node.value):
@@ -97,42 +92,29 @@ class Lines:
         for item in error.errors(include_url=False)[:MOST_PROBLEMS]:
             loc = [part for part in item["loc"] if part != "[key]"]
             inside, part = _located(model, loc)
-            path = (*prefix, *inside)
+            path: tuple[str, ...] = (*prefix, *inside)
             name = ".".join(path) or document
             context = item.get("ctx", {})
             if item["type"] == "extra_forbidden":
-                near = suggestion(path[-1], list(part.model_fields))
-                texts.append(self.problem(path, f"unknown key {name}", near))
+                what = f"unknown key {name}"
+                remedy = suggestion(path[-1], list(part.model_fields))
             elif item["type"] == "missing":
-                texts.append(
-                    self.problem(path[:-1], f"{name} is missing", f"add {path[-1]}:")
-                )
+                what, remedy = f"{name} is missing", f"add {path[-1]}:"
+                path = path[:-1]
             elif item["type"] == "union_tag_not_found":
                 tag = _unquoted(context["discriminator"])[0]
-                known = " | ".join(_tags(model, loc))
-                texts.append(
-                    self.problem(
-                        path, f"{name}.{tag} is missing", f"add {tag}: {known}"
-                    )
-                )
+                what = f"{name}.{tag} is missing"
+                remedy = f"add {tag}: {' | '.join(_tags(model, loc))}"
             elif item["type"] == "union_tag_invalid":
                 tag = _unquoted(context["discriminator"])[0]
-                near = suggestion(context["tag"], _unquoted(context["expected_tags"]))
-                texts.append(
-                    self.problem(
-                        (*path, tag),
-                        f"unknown {tag} {context['tag']!r} of {name}",
-                        near,
-                    )
-                )
+                what = f"unknown {tag} {context['tag']!r} of {name}"
+                remedy = suggestion(context["tag"], _unquoted(context["expected_tags"]))
+                path = (*path, tag)
             else:
                 message = worded(item)
                 what = f"{name}: {message[:1].lower()}{message[1:]}"
-                texts.append(
-                    self.problem(
-                        path, what, f"correct {path[-1] if path else document}"
-                    )
-                )
+                remedy = f"correct {path[-1] if path else document}"
+            texts.append(self.problem(path, what, remedy))
         return texts
 
 
@@ -174,11 +156,8 @@ def _tags(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
     """The tags of the members of the union at `loc`."""
     for key in loc:
         field = model.model_fields.get(str(key))
-        found = (
-            [tag for member in _models_in(field.annotation) if (tag := _tag(member))]
-            if field
-            else []
-        )
+        members = _models_in(field.annotation) if field else []
+        found = [tag for tag in map(_tag, members) if tag is not None]
         if found:
             return found
     return []

@@ -40,6 +40,12 @@ class SparkpubError(Exception):
         return [" ".join(line.split()) for line in (first, *self.others)]
 
 
+def said_by_system(error: OSError) -> str:
+    """The operating system's reason, and the file that it is about."""
+    where = f", {error.filename}" if error.filename else ""
+    return f"{error.strerror or error}{where}"
+
+
 def field_problems(error: ValidationError) -> list[str]:
     """What pydantic found, one `field.part: message` each."""
     found = []

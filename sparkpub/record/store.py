@@ -10,11 +10,11 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -57,6 +57,11 @@ class Stored:
         """Where a piece of evidence lies."""
         return self.path.parent / item.path
 
+    @property
+    def files(self) -> list[Path]:
+        """The record's file, and then its evidence."""
+        return [self.path, *map(self.evidence_path, self.record.evidence)]
+
 
 def file_sha256(path: Path) -> str:
     """SHA-256 of a file, as 64 hexadecimal digits."""
@@ -86,29 +91,33 @@ def to_json(model: Record | Campaign) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file that takes the place of the one at `path` once it is written: a reader sees the whole of either."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as handle:
+            yield handle
+        temporary.replace(path)
+    except OSError as error:
+        if str(error.filename) == str(temporary):
+            error.filename = str(path)  # the file that somebody asked for
+        raise
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
 def write_atomic(path: Path, content: str | bytes, *, durable: bool = True) -> None:
     """Write so that a reader sees the whole new file or none of it, even after a power cut.
 
     Without `durable` a power cut may leave an empty file: enough for a cache, and without the wait for the disk.
     """
-    data = content.encode() if isinstance(content, str) else content
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as handle:
-            handle.write(data)
-            if durable:
-                handle.flush()
-                os.fsync(handle.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        if error.filename is not None:
-            error.filename = str(path)  # the file that somebody asked for
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with replacing(path) as handle:
+        handle.write(content.encode() if isinstance(content, str) else content)
+        if durable:
+            handle.flush()
+            os.fsync(handle.fileno())
     if durable:  # the rename too
         folder = os.open(path.parent, os.O_RDONLY)
         try:

@@ -72,9 +72,7 @@ def lines(found: Sequence[Examined]) -> list[str]:
     for item in found:
         machine = f", machine {item.machine}" if item.machine else ""
         said.append(f"node {item.node.address} ({item.node.id[:8]}){machine}")
-        for check in item.checks:
-            remedy = f"; {check.remedy}" if check.remedy else ""
-            said.append(f"{check.state:8}{check.name}: {check.detail}{remedy}")
+        said += [check.line for check in item.checks]
     return said or [f"missing no node of the cluster offers {OFFER}"]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import sparkpub
 from sparkpub.collect import lock, state, station
-from sparkpub.collect.bench import obstacles, unprepared
+from sparkpub.collect.bench import in_the_way
 from sparkpub.collect.doctor import Diagnosis, measuring
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.machine import inventory, nvml
@@ -25,7 +25,7 @@ from sparkpub.collect.station import NotMeasured, Order, Station
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.record import store
-from sparkpub.record.errors import SparkpubError
+from sparkpub.record.errors import SparkpubError, said_by_system
 from sparkpub.record.store import Stored, canonical_json
 
 FOLDER = "fleet"
@@ -94,7 +94,7 @@ def standing(document: Mapping[str, Any] | None) -> Standing:
         facts.driver,
         tuple(card.name for card in facts.gpus),
         {} if matrix is None else _models(matrix),
-        () if matrix is None else _obstacles(matrix),
+        () if matrix is None else tuple(in_the_way(matrix, plan(matrix))),
         os.nice(0) - os.getpriority(os.PRIO_PROCESS, os.getppid()),
     )
 
@@ -108,15 +108,6 @@ def _models(matrix: Matrix) -> dict[str, str]:
             content = canonical_json(facts.model_dump(mode="json"))
             found[key] = hashlib.sha256(content.encode()).hexdigest()[:12]
     return found
-
-
-def _obstacles(matrix: Matrix) -> tuple[str, ...]:
-    runs = plan(matrix)
-    lines = [
-        f"{item.what}, environment {name}; {item.remedy}"
-        for name, item in obstacles(matrix, runs)
-    ]
-    return (*lines, *unprepared(matrix, runs))
 
 
 def examined(document: Mapping[str, Any] | None) -> list[Diagnosis]:
@@ -206,10 +197,8 @@ class Post:
         path = self._folder / f"{stem}.json"
         if not path.is_file():
             return
-        stored = store.read_record(path)
-        for item in stored.record.evidence:
-            stored.evidence_path(item).unlink(missing_ok=True)
-        path.unlink()
+        for file in reversed(store.read_record(path).files):
+            file.unlink(missing_ok=True)
 
     def stop(self, reason: str, now: bool) -> None:
         """Start nothing any more, and end the current run where it has to be now."""
@@ -238,5 +227,4 @@ def _delivery(stored: Stored) -> Delivery:
 def _lines(error: SparkpubError | OSError) -> tuple[str, ...]:
     if isinstance(error, SparkpubError):
         return tuple(error.lines())
-    where = f", {error.filename}" if error.filename else ""
-    return (f"{error.strerror or error}{where}",)
+    return (said_by_system(error),)

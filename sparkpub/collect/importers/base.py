@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record import documents
-from sparkpub.record.errors import ImportFormatError, field_problems
+from sparkpub.record.errors import ImportFormatError, UsageError, field_problems
 from sparkpub.record.record import (
     Declared,
     Machine,
@@ -77,13 +77,15 @@ class Given:
         only = list(self.matrix.workloads) if self.matrix else []
         return only[0] if len(only) == 1 else "throughput"
 
-    @property
-    def environment_type(self) -> str:
-        """Of the environment that the command line names: as the matrix declares it, else unknown."""
-        if self.matrix is None or self.environment not in self.matrix.environments:
-            return "unknown"
-        kind: str = self.matrix.environments[self.environment].type
-        return kind
+    def environment_of(self, tool: str) -> str:
+        """The environment, for a tool that does not say it. Raises UsageError where the command line does not."""
+        if self.environment is None:
+            raise UsageError(
+                f"{tool} does not say where it ran",
+                where="--environment",
+                remedy="name the environment",
+            )
+        return self.environment
 
     def model_key(self, name: str) -> str | None:
         """The matrix's key of the model with that id or path; None where it declares none."""
@@ -108,11 +110,12 @@ class Draft:
     model: str
     model_id: str | None
     environment: str
-    environment_type: str
     iteration: int | None
     started: Moment
     metrics: Mapping[str, MetricValue]
     asked: Mapping[str, Any]
+    environment_type: str = "unknown"
+    """Kind of the environment as the source shows it; what a matrix declares counts before that."""
     fits: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     workload: str | None = None
     """Key of the workload, as the results show it; None: as the command line says."""

@@ -24,7 +24,6 @@ from sparkpub.collect.importers.files import (
     result_files,
 )
 from sparkpub.plan.workloads import WORKLOADS, reading
-from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Moment
 
 Row = dict[str, Any]
@@ -91,12 +90,7 @@ class _Run:
 
 def read(path: Path, given: Given) -> Iterator[Draft | Left]:
     """Runs of every file. Raises UsageError without the environment, of which the tool says nothing."""
-    if given.environment is None:
-        raise UsageError(
-            "llama-bench does not say where it ran",
-            where="--environment",
-            remedy="name the environment",
-        )
+    given.environment_of("llama-bench")
     named: dict[str, str] = {}
     for file in result_files(path, given):
         if isinstance(file, Left):
@@ -221,7 +215,6 @@ def _draft(
             *notes,
             "the Markdown table gives figures of two decimals, and no repetitions",
         )
-    assert given.environment is not None
     return Draft(
         source=file.source,
         model=_model_key(filename, given),
@@ -229,8 +222,7 @@ def _draft(
         if filename is None
         else filename.replace("\\", "/").rpartition("/")[2],
         model_path=filename,
-        environment=given.environment,
-        environment_type=given.environment_type,
+        environment=given.environment_of("llama-bench"),
         iteration=None,
         started=started,
         metrics=answer.metrics,

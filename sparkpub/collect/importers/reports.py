@@ -27,7 +27,6 @@ from sparkpub.collect.sampling import Readings
 from sparkpub.collect.sampling import metrics as sampler_metrics
 from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.base import Answer
-from sparkpub.record.errors import UsageError
 from sparkpub.record.record import MetricValue, Moment, Phase, Status
 from sparkpub.record.telemetry import parse
 
@@ -77,9 +76,7 @@ class Tool:
 
 def read_reports(tool: Tool, path: Path, given: Given) -> Iterator[Draft | Left]:
     """The runs of every file. Raises UsageError without the environment, of which no client says anything."""
-    if given.environment is None:
-        what = f"{tool.name} does not say where it ran"
-        raise UsageError(what, where="--environment", remedy="name the environment")
+    given.environment_of(tool.name)
     cells: dict[tuple[str, str], Report] = {}
     for file in result_files(path, given):
         if isinstance(file, Left):
@@ -125,7 +122,7 @@ def _runs(
         reports += 1
         reason = _refusal(report, given, cells)
         if reason is None:
-            yield _draft(source, file, report, content, beside, given)
+            yield _draft(tool, source, file, report, content, beside, given)
         else:
             yield Left(source, reason)
     if reports == 0:
@@ -160,6 +157,7 @@ def _refusal(
 
 
 def _draft(
+    tool: Tool,
     source: str,
     file: ResultFile,
     report: Report,
@@ -189,13 +187,11 @@ def _draft(
         notes = ()
     if beside.notes:
         notes += (f"noted beside the report: {_words(beside.notes)}",)
-    assert given.environment is not None
     return Draft(
         source=source,
         model=_model(report, given),
         model_id=report.model,
-        environment=given.environment,
-        environment_type=given.environment_type,
+        environment=given.environment_of(tool.name),
         iteration=None,
         started=report.started or file.modified,
         metrics=dict(answer.metrics) | _sampled(report, telemetry.content),

@@ -162,7 +162,6 @@ class _Reader:
             model=model,
             model_id=self._model_id(first),
             environment=environment,
-            environment_type=self._environment_type(environment),
             iteration=iteration,
             started=self._started(first),
             metrics=metrics,
@@ -230,13 +229,6 @@ class _Reader:
         """The model's name on Hugging Face, where a column or the name itself says it."""
         name = self._cell(row, "model") or ""
         return self._cell(row, "model_id") or (name if "/" in name else None)
-
-    def _environment_type(self, key: str) -> str:
-        matrix = self.given.matrix
-        if matrix is None or key not in matrix.environments:
-            return "unknown"
-        kind: str = matrix.environments[key].type
-        return kind
 
     def _asked(self, row: Row) -> dict[str, Any]:
         """What was asked for, by option; whole numbers as such."""

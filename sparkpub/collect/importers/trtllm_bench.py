@@ -20,7 +20,7 @@ from sparkpub.collect.importers.base import Draft, Given, Left, as_key
 from sparkpub.collect.importers.files import ResultFile, result_files
 from sparkpub.plan.workloads import WORKLOADS, reading, trtllm_answer
 from sparkpub.plan.workloads.base import Answer
-from sparkpub.record.errors import ImportFormatError, UsageError
+from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.record import Moment
 
 _ROLE = re.compile(r"[._-](?:report|requests?|request_json|report_json)$")
@@ -42,12 +42,7 @@ _FLAGS = {
 
 def read(path: Path, given: Given) -> Iterator[Draft | Left]:
     """Runs of a folder, or one file as a run."""
-    if given.environment is None:
-        raise UsageError(
-            "trtllm-bench does not say where it ran",
-            where="--environment",
-            remedy="name the environment",
-        )
+    given.environment_of("trtllm-bench")
     groups: dict[str, dict[str, ResultFile]] = defaultdict(dict)
     for file in result_files(path, given):
         if isinstance(file, Left):
@@ -132,14 +127,12 @@ class _Run:
             workload = f"{given.workload_key}-column-{column}"
             originals = ((self.log, ".log"),)
             notes += (f"column {column} of a table of several results",)
-        assert given.environment is not None
         return Draft(
             source=source,
             model=model,
             model_id=label,
             model_path=self.command.model_path,
-            environment=given.environment,
-            environment_type=given.environment_type,
+            environment=given.environment_of("trtllm-bench"),
             iteration=self._iteration(),
             started=started,
             metrics=answer.metrics,

@@ -278,6 +278,7 @@ def _record(
     stem = f"{draft.environment}_{draft.model}_{workload}_iter{iteration:02d}_{draft.started.compact}"
     evidence, files, notes = _evidence(draft, stem, redactor, originals)
     said = (*draft.notes, *notes)
+    requested = _requested(draft, given)
     record = Record(
         run_id=f"{given.campaign}-{stem}",
         campaign=given.campaign,
@@ -290,7 +291,7 @@ def _record(
         plan=plan,
         started=draft.started,
         exit_code=draft.exit_code,
-        requested=_requested(draft, given),
+        requested=requested,
         observed=draft.observed,
         metrics=dict(draft.metrics),
         samples=dict(draft.samples),
@@ -298,7 +299,7 @@ def _record(
         events=tuple(Event(at_seconds=None, kind="note", text=text) for text in said),
         machine=about.machine,
         evidence=evidence,
-        unavailable=_unavailable(draft, about, {item.role for item in evidence}),
+        unavailable=_unavailable(draft, about, requested, evidence),
         origin=about.origin,
     )
     return published(record, redactor), files
@@ -326,19 +327,21 @@ def _requested(draft: Draft, given: Given) -> Requested:
     )
 
 
-def _unavailable(draft: Draft, about: About, kept: set[str]) -> dict[str, str]:
+def _unavailable(
+    draft: Draft, about: About, requested: Requested, evidence: Iterable[Evidence]
+) -> dict[str, str]:
     """Why something is not there: as people know, else as the importer saw, else because the source is silent."""
     reasons = dict.fromkeys(_UNSAID, "the source does not say") | dict(
         draft.unavailable
     )
-    reasons |= {
-        name: text
-        for name, text in about.unavailable.items()
-        if name not in draft.metrics
-    }
-    if draft.environment_type not in ("docker", "unknown"):
+    for name, text in about.unavailable.items():
+        if name not in draft.metrics:
+            reasons[name] = text
+    if requested.environment["type"] not in ("docker", "unknown"):
         reasons["container"] = "not a container"
-    return {name: text for name, text in reasons.items() if name not in kept}
+    for item in evidence:
+        reasons.pop(item.role, None)
+    return reasons
 
 
 def _evidence(
