@@ -144,6 +144,11 @@ class Answer:
     """Metric to its repeated measurements within the run, in the order they were made, in the metric's unit."""
 
 
+def no_answer(problem: str, observed: Observed | None = None) -> Answer:
+    """What is said of a tool that ended without its result."""
+    return Answer({}, observed or Observed(), complete=False, problems=(problem,))
+
+
 AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from sparkpub.plan.workloads import reading
-from sparkpub.plan.workloads.base import Answer, Case, Command, Options
+from sparkpub.plan.workloads.base import Answer, Case, Command, Options, no_answer
 from sparkpub.record import patterns
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Declared, MetricName, MetricValue, Title, Unit
@@ -127,11 +127,7 @@ def parse(
 ) -> Answer:
     """Every metric declared; one that cannot be found makes the answer incomplete unless it is optional."""
     if options is None:
-        return Answer(
-            {},
-            complete=False,
-            problems=("without its matrix nothing says what the command printed",),
-        )
+        return no_answer("without its matrix nothing says what the command printed")
     metrics, problems = {}, []
     for name, item in options.metrics.items():
         value = _value(log, files, item)

@@ -21,6 +21,7 @@ from sparkpub.plan.workloads.base import (
     Command,
     Options,
     flags,
+    no_answer,
 )
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.metrics import METRICS
@@ -101,9 +102,7 @@ def parse(log: bytes, files: Mapping[str, bytes], options: Options | None) -> An
     """Metrics and identity from the report, times from the requests."""
     report = reading.json_object(files.get("report"))
     if report is None:
-        return Answer(
-            {}, complete=False, problems=("no report: the generation did not finish",)
-        )
+        return no_answer("no report: the generation did not finish")
     metrics = (
         _measured(report)
         | _unavailable(report)

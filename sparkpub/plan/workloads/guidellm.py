@@ -47,9 +47,7 @@ def metrics(report: Mapping[str, Any]) -> dict[str, MetricValue]:
     found |= _distribution(report, "request_latency", "request_latency", scale=1e3)
     for stem, theirs in _MILLISECONDS.items():
         found |= _distribution(report, stem, theirs)
-    return found | reading.metrics_at(
-        report, {"measured_time_ms": "duration"}, "report", scale=1e3
-    )
+    return found | reading.measured_time(report, "duration")
 
 
 def _distribution(

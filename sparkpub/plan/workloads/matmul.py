@@ -15,6 +15,7 @@ from sparkpub.plan.workloads.base import (
     Command,
     Options,
     flags,
+    no_answer,
 )
 
 _SCRIPT, _REPORT = "matmul.py", "report.json"
@@ -70,11 +71,7 @@ def parse(
     """Rate and time from the report."""
     report = reading.json_object(files.get("report"))
     if report is None:
-        return Answer(
-            {},
-            complete=False,
-            problems=("no report: the multiplication did not finish",),
-        )
+        return no_answer("no report: the multiplication did not finish")
     problems = []
     if report.get("correct") is not True:
         problems.append(

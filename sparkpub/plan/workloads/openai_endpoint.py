@@ -29,6 +29,7 @@ from sparkpub.plan.workloads.base import (
     Command,
     Options,
     flags,
+    no_answer,
 )
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import MetricValue, Observed
@@ -200,13 +201,8 @@ def _vllm(
             "--request-rate": options.request_rate,
             "--temperature": options.temperature,
             "--seed": case.prompt_seed,
-            "--ignore-eos": True,
-            "--percentile-metrics": "ttft,tpot,itl,e2el",
-            "--metric-percentiles": "50,90,95,99",
-            "--save-result": True,
-            "--result-dir": WORKDIR,
-            "--result-filename": _REPORT,
         }
+        | dict(vllm_bench.REPORTED)
     )
     return ["vllm", "bench", "serve", *argv, *options.extra_args]
 
@@ -267,12 +263,7 @@ def parse(
         loaded | said | {"settings": loaded.get("settings", {}) | said["settings"]}
     )
     if report is None:
-        return Answer(
-            {},
-            reading.observed(identity),
-            complete=False,
-            problems=("no report from the client",),
-        )
+        return no_answer("no report from the client", reading.observed(identity))
     if aiperf.is_report(report):
         metrics = aiperf.metrics(report)
         load = aiperf.load(report)

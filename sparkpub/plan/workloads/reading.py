@@ -93,11 +93,9 @@ def json_object(data: bytes | None) -> dict[str, Any] | None:
 
 def objects(document: Any) -> list[dict[str, Any]]:
     """The objects of a list; empty for anything else."""
-    return (
-        [item for item in document if isinstance(item, dict)]
-        if isinstance(document, list)
-        else []
-    )
+    if not isinstance(document, list):
+        return []
+    return [item for item in document if isinstance(item, dict)]
 
 
 def at(document: Any, path: str) -> Any:
@@ -143,18 +141,15 @@ def numbers(values: Any) -> list[float]:
 def positive_int(value: Any) -> int | None:
     """A whole number above zero, or None."""
     found = number(value)
-    return (
-        int(found) if found is not None and found >= 1 and found == int(found) else None
-    )
+    if found is None or found < 1 or found != int(found):
+        return None
+    return int(found)
 
 
 def word(value: Any) -> str | None:
     """Text that says something; None for null, for nothing, and for the text "None" that some tools write."""
-    return (
-        value.strip()
-        if isinstance(value, str) and value.strip() not in ("", "None", "N/A")
-        else None
-    )
+    said = value.strip() if isinstance(value, str) else ""
+    return None if said in ("", "None", "N/A") else said
 
 
 def metric(
@@ -163,23 +158,13 @@ def metric(
     """A known metric. `scale` converts to its unit; what is no number, or beyond what is physically possible,
     becomes null with a reason."""
     known, found = METRICS[name], number(value)
-    if found is None:
-        why = reason or f"the {source} gives {_shown(value)}"
-        return MetricValue(value=None, unit=known.unit, source=source, reason=why)
-    found *= scale
-    if not math.isfinite(found) or not known.minimum <= found <= known.maximum:
-        return MetricValue(
-            value=None,
-            unit=known.unit,
-            source=source,
-            reason=f"the {source} gives {_shown(value)}",
-        )
-    return MetricValue(value=found, unit=known.unit, source=source)
-
-
-def _shown(value: Any) -> str:
-    """What a report gives where a number belongs, as short as a reason may be."""
-    return repr(value)[:_LONGEST_REASON]
+    if found is not None:
+        found *= scale
+        if math.isfinite(found) and known.minimum <= found <= known.maximum:
+            return MetricValue(value=found, unit=known.unit, source=source)
+        reason = ""  # it is for a value that is not there
+    why = reason or f"the {source} gives {repr(value)[:_LONGEST_REASON]}"
+    return MetricValue(value=None, unit=known.unit, source=source, reason=why)
 
 
 def known(metrics: Mapping[str, MetricValue], name: str) -> bool:
@@ -197,6 +182,11 @@ def metrics_at(
         for name, value in found.items()
         if value is not None
     }
+
+
+def measured_time(document: Any, path: str) -> dict[str, MetricValue]:
+    """How long was measured, of a report that gives it in seconds."""
+    return metrics_at(document, {"measured_time_ms": path}, "report", scale=1e3)
 
 
 def durations(values: Iterable[float]) -> list[float]:
@@ -251,11 +241,9 @@ def phases(document: Any) -> tuple[Phase, ...]:
 
 def words(document: Any) -> dict[str, str]:
     """A mapping of words, such as name to version; empty for anything else."""
-    return (
-        {str(name): str(value) for name, value in document.items()}
-        if isinstance(document, dict)
-        else {}
-    )
+    if not isinstance(document, dict):
+        return {}
+    return {str(name): str(value) for name, value in document.items()}
 
 
 def observed(document: Any) -> Observed:

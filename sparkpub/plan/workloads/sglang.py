@@ -46,9 +46,7 @@ def metrics(report: Mapping[str, Any]) -> dict[str, MetricValue]:
             for key, statistic in _STATISTICS.items()
         }
     found = reading.metrics_at(report, paths, "report")
-    return found | reading.metrics_at(
-        report, {"measured_time_ms": "duration"}, "report", scale=1e3
-    )
+    return found | reading.measured_time(report, "duration")
 
 
 def load(report: Mapping[str, Any]) -> dict[str, Any]:

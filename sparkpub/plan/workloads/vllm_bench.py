@@ -21,12 +21,22 @@ from sparkpub.plan.workloads.base import (
     Command,
     Options,
     flags,
+    no_answer,
 )
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.metrics import GIB
 from sparkpub.record.record import MetricValue, Observed
 
-_REPORT, _DRIVER = "report.json", "vllm_serve.py"
+REPORT, _DRIVER = "report.json", "vllm_serve.py"
+REPORTED: Mapping[str, object] = {
+    "--ignore-eos": True,
+    "--percentile-metrics": "ttft,tpot,itl,e2el",
+    "--metric-percentiles": "50,90,95,99",
+    "--save-result": True,
+    "--result-dir": WORKDIR,
+    "--result-filename": REPORT,
+}
+"""Flags of the client: outputs of the length asked for, and what is reported of them."""
 _NUMBER = r"([\d.,]+)"
 _SAID_AT_ONCE = {"PYTHONUNBUFFERED": "1"}
 """Without it the line that begins the measurement would come when it is over."""
@@ -100,11 +110,9 @@ class VllmBenchOptions(Options):
 def command(case: Case, options: VllmBenchOptions) -> Command:
     """One command; in mode serve the client of a server. Raises WorkloadError where the options make none."""
     if options.mode == "serve":
-        return (
-            _client_of_environment(case, options)
-            if case.server
-            else _server_and_client(case, options)
-        )
+        if case.server:
+            return _client_of_environment(case, options)
+        return _server_and_client(case, options)
     model = case.folder("vllm-bench")
     if options.mode == "throughput":
         begins = "Processed prompts"
@@ -125,12 +133,12 @@ def command(case: Case, options: VllmBenchOptions) -> Command:
             "--batch-size": options.batch_size,
             "--num-iters-warmup": options.warmup,
         }
-    argv = flags({"--model": model} | load | {"--output-json": f"{WORKDIR}/{_REPORT}"})
+    argv = flags({"--model": model} | load | {"--output-json": f"{WORKDIR}/{REPORT}"})
     return Command(
         (options.executable, "bench", options.mode, *argv, *_engine(case, options)),
         _SAID_AT_ONCE,
         {},
-        {"report": _REPORT},
+        {"report": REPORT},
         begins,
     )
 
@@ -158,7 +166,7 @@ def _client_of_environment(case: Case, options: VllmBenchOptions) -> Command:
         (*argv, *options.extra_args),
         _SAID_AT_ONCE,
         {},
-        {"report": _REPORT},
+        {"report": REPORT},
         CLIENT_BEGINS,
     )
 
@@ -189,7 +197,7 @@ def _server_and_client(case: Case, options: VllmBenchOptions) -> Command:
         (*driver, "--", *server, "--", *measuring),
         _SAID_AT_ONCE,
         {_DRIVER: reading.payload(_DRIVER)},
-        {"report": _REPORT},
+        {"report": REPORT},
         CLIENT_BEGINS,
     )
 
@@ -211,13 +219,8 @@ def client(
             "--request-rate": options.request_rate,
             "--num-warmups": options.warmup,
             "--temperature": options.temperature,
-            "--ignore-eos": True,
-            "--percentile-metrics": "ttft,tpot,itl,e2el",
-            "--metric-percentiles": "50,90,95,99",
-            "--save-result": True,
-            "--result-dir": WORKDIR,
-            "--result-filename": _REPORT,
         }
+        | dict(REPORTED)
     )
     return (options.executable, "bench", "serve", *argv)
 
@@ -228,23 +231,13 @@ def parse(
     """The kind of report shows in its keys, so that an import needs no options."""
     printed = reading.lines(log)
     report = reading.json_object(files.get("report"))
+    observed = _observed(report or {}, printed, options)
     if report is None:
-        return Answer(
-            {},
-            _observed({}, printed, options),
-            complete=False,
-            problems=("no report from vllm bench",),
-        )
+        return no_answer("no report from vllm bench", observed)
     if _kind(report) == "serve" and reading.number(report.get("completed")) == 0:
         # The client ends with exit code 0 then, and reports zeros.
-        return Answer(
-            {},
-            _observed(report, printed, options),
-            complete=False,
-            problems=("no request succeeded",),
-        )
+        return no_answer("no request succeeded", observed)
     metrics = _metrics(report, printed, options) | memory(printed)
-    observed = _observed(report, printed, options)
     problems = []
     if failed := reading.number(report.get("failed")):
         problems.append(f"{failed:g} requests failed")
@@ -323,9 +316,7 @@ def _metrics(
         paths[f"{stem}_p50_ms"] = f"median_{theirs}_ms"
         paths |= {f"{stem}_p{q}_ms": f"p{q}_{theirs}_ms" for q in (90, 95, 99)}
     found = reading.metrics_at(report, paths, "report")
-    return found | reading.metrics_at(
-        report, {"measured_time_ms": "duration"}, "report", scale=1e3
-    )
+    return found | reading.measured_time(report, "duration")
 
 
 def _throughput(
@@ -343,9 +334,7 @@ def _throughput(
         "request_throughput_req_s": "requests_per_second",
     }
     found |= reading.metrics_at(report, rates, "report")
-    return found | reading.metrics_at(
-        report, {"measured_time_ms": "elapsed_time"}, "report", scale=1e3
-    )
+    return found | reading.measured_time(report, "elapsed_time")
 
 
 def printed(log: bytes) -> dict[str, tuple[float, float]]:
