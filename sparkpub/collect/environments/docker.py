@@ -79,6 +79,16 @@ class Docker(Environment):
             )
         return found
 
+    def image_id(self, options: DockerOptions) -> str | None:
+        """None for an image that is missing, or an engine that does not answer: `obstacles` has the reason."""
+        try:
+            with closing(_client()) as client:
+                return str(_image(client, options.image).id)
+        except CollectError:
+            return None
+        except _failures():
+            return None
+
     def visible(self, path: str, options: DockerOptions) -> str:
         """Through the longest bind that covers the path; unchanged where none does, as for a path in the image."""
         return through_binds(path, options.binds)

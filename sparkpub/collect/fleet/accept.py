@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import sparkpub
@@ -21,27 +21,35 @@ MOST_LOSSES = 3
 
 @dataclass(frozen=True)
 class Common:
-    """What every machine of a collection has to have: sparkpub as it is here, and driver and models as most have."""
+    """What every machine of a collection has to have: sparkpub as it is here, and driver, models and images as most
+    have."""
 
     version: str
     source: str
     driver: str | None
     models: Mapping[str, str]
+    images: Mapping[str, str]
 
 
 def common(standings: Sequence[Standing]) -> Common:
-    """What these machines are held to. Where two drivers or models are equally frequent, the first counts."""
-    models: dict[str, Counter[str]] = {}
-    for standing in standings:
-        for key, digest in standing.models.items():
-            models.setdefault(key, Counter())[digest] += 1
+    """What these machines are held to. Of what is equally frequent, the first counts."""
     drivers = Counter(standing.driver for standing in standings)
     return Common(
         sparkpub.__version__,
         source_digest(),
         drivers.most_common(1)[0][0] if drivers else None,
-        {key: counts.most_common(1)[0][0] for key, counts in models.items()},
+        most_frequent(standing.models for standing in standings),
+        most_frequent(standing.images for standing in standings),
     )
+
+
+def most_frequent(machines: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Each key with the value that most machines have for it."""
+    counts: dict[str, Counter[str]] = {}
+    for machine in machines:
+        for key, value in machine.items():
+            counts.setdefault(key, Counter())[value] += 1
+    return {key: values.most_common(1)[0][0] for key, values in counts.items()}
 
 
 def refusals(standing: Standing, wanted: Common) -> Iterator[str]:
@@ -62,12 +70,24 @@ def refusals(standing: Standing, wanted: Common) -> Iterator[str]:
     for key, digest in standing.models.items():
         if digest != wanted.models.get(key, digest):
             yield f"has other files of model {key} than most machines; copy the model there again"
+    for name, image in standing.images.items():
+        most = wanted.images.get(name, image)
+        if image != most:
+            yield (
+                f"has another image for environment {name} ({_short(image)}) than most machines ({_short(most)}); "
+                "pull it by its digest there, or docker save and docker load it"
+            )
     if standing.niceness > 0:
         yield (
             f"runs its work {standing.niceness} steps nicer than its node, so that whatever else there is comes first; "
             "start its node with RAY_worker_niceness=0"
         )
     yield from standing.obstacles
+
+
+def _short(image: str) -> str:
+    """`sha256:0123456789ab`."""
+    return image[: len("sha256:") + 12]
 
 
 @dataclass
@@ -156,6 +176,17 @@ def asked(
         except LostError as error:
             found.append((there, f"does not say what it is: {error}"))
     return found
+
+
+def apart(matrix: Matrix, accepted: Accepted) -> list[str]:
+    """What a reader of the results would have to know of the way in which machines share the work, in lines."""
+    ranks = len(matrix.models) > 1 and len(matrix.environments) == 1
+    if matrix.machines == "replicate" or not ranks or len(accepted.machines) < 2:
+        return []
+    return [
+        "models are measured on different machines: a ranking of them includes the difference between machines; "
+        "machines: replicate measures each model on every machine"
+    ]
 
 
 def refuse_nobody(accepted: Accepted, address: str) -> None:

@@ -1,14 +1,27 @@
 """What each machine of a cluster can measure, before a long run: `sparkpub doctor --on`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from sparkpub.collect.doctor import Diagnosis
 from sparkpub.collect.fleet import node
-from sparkpub.collect.fleet.accept import OFFER, Accepted, survey
+from sparkpub.collect.fleet.accept import (
+    OFFER,
+    Accepted,
+    apart,
+    most_frequent,
+    survey,
+)
 from sparkpub.collect.fleet.cluster import Cluster, LostError, Node, connected
+from sparkpub.collect.packages import PATIENCE
 from sparkpub.plan.matrix import Matrix
+
+Packages = dict[str, dict[str, str]]
+"""Environment to its packages, by name."""
+OWN, ABSENT = "sparkpub", "not installed"
+SLACK = 30.0
+"""Seconds for a node to start a process that asks environments for their packages."""
 
 
 @dataclass(frozen=True)
@@ -20,19 +33,90 @@ class Examined:
     checks: tuple[Diagnosis, ...]
 
 
-def examine(
-    matrix: Matrix | None, address: str, timeout: float = 60.0
-) -> list[Examined]:
+@dataclass(frozen=True)
+class Examination:
+    """The nodes of a cluster, and what is to be said of all of them together."""
+
+    nodes: tuple[Examined, ...]
+    together: tuple[Diagnosis, ...] = ()
+
+
+def examine(matrix: Matrix | None, address: str, timeout: float = 60.0) -> Examination:
     """Every node that offers to measure. Raises CollectError where the cluster cannot be reached."""
     with connected(address) as cluster:
         accepted = survey(cluster, matrix, timeout)
         machines = {there: machine for machine, there in accepted.machines.items()}
         document = None if matrix is None else matrix.document()
+        packages: Mapping[Node, Packages] = {}
+        together: tuple[Diagnosis, ...] = ()
+        if matrix is not None:
+            packages = _packages(cluster, accepted, matrix)
+            lines = apart(matrix, accepted)
+            together = tuple(Diagnosis("matrix", "warning", line) for line in lines)
         found = []
         for there in cluster.nodes():
-            checks = (*_standing(accepted, there), *_checks(cluster, there, document))
+            checks = (
+                *_standing(accepted, there),
+                *_checks(cluster, there, document),
+                *unlike(there, packages),
+            )
             found.append(Examined(there, machines.get(there), checks))
-        return found
+        return Examination(tuple(found), together)
+
+
+def _packages(
+    cluster: Cluster, accepted: Accepted, matrix: Matrix
+) -> dict[Node, Packages]:
+    """The packages of every machine that may measure; without those that do not say."""
+    document = matrix.document()
+    calls = {
+        there: cluster.ask(there, node.packages, document)
+        for there in accepted.machines.values()
+    }
+    patience = SLACK + PATIENCE * len(matrix.environments)
+    found: dict[Node, Packages] = {}
+    for there, call in calls.items():
+        try:
+            found[there] = cluster.answer(call, patience)
+        except LostError:
+            continue  # its other answers have the reason
+    return found
+
+
+def unlike(there: Node, packages: Mapping[Node, Packages]) -> Iterator[Diagnosis]:
+    """Environments of a node whose packages differ from those of most nodes; sparkpub's own version is looked at
+    before: see `accept.refusals`."""
+    for environment in packages.get(there, {}):
+        machines = _completed(
+            {
+                one: known[environment]
+                for one, known in packages.items()
+                if environment in known
+            }
+        )
+        most = most_frequent(machines.values())
+        differing = [
+            f"{name} is {version} (most machines: {most[name]})"
+            for name, version in machines[there].items()
+            if version != most[name]
+        ]
+        if differing:
+            detail = f"environment {environment}: {differing[0]}"
+            if len(differing) > 1:
+                detail += f", and {len(differing) - 1} more differ"
+            remedy = "install the same versions on every machine"
+            yield Diagnosis("packages", "warning", detail, remedy)
+
+
+def _completed(
+    machines: Mapping[Node, Mapping[str, str]],
+) -> dict[Node, dict[str, str]]:
+    """Every package of any machine for each of them, in alphabetical order."""
+    names = sorted({name for known in machines.values() for name in known} - {OWN})
+    return {
+        there: {name: known.get(name, ABSENT) for name in names}
+        for there, known in machines.items()
+    }
 
 
 def _standing(accepted: Accepted, there: Node) -> Iterator[Diagnosis]:
@@ -51,10 +135,10 @@ def _checks(cluster: Cluster, there: Node, document: Any) -> Sequence[Diagnosis]
         return []  # its standing has the reason
 
 
-def document(found: Sequence[Examined]) -> dict[str, Any]:
-    """`{"nodes": [{node, address, machine, checks: [{name, state, detail, remedy}]}]}`."""
+def document(found: Examination) -> dict[str, Any]:
+    """`{"nodes": [{node, address, machine, checks: [{name, state, detail, remedy}]}], "checks": [...]}`."""
     nodes = []
-    for item in found:
+    for item in found.nodes:
         nodes.append(
             {
                 "node": item.node.id,
@@ -63,20 +147,24 @@ def document(found: Sequence[Examined]) -> dict[str, Any]:
                 "checks": [asdict(check) for check in item.checks],
             }
         )
-    return {"nodes": nodes}
+    return {"nodes": nodes, "checks": [asdict(check) for check in found.together]}
 
 
-def lines(found: Sequence[Examined]) -> list[str]:
+def lines(found: Examination) -> list[str]:
     """The same for people."""
+    if not found.nodes:
+        return [f"missing no node of the cluster offers {OFFER}"]
     said = []
-    for item in found:
+    for item in found.nodes:
         machine = f", machine {item.machine}" if item.machine else ""
         said.append(f"node {item.node.address} ({item.node.id[:8]}){machine}")
         said += [check.line for check in item.checks]
-    return said or [f"missing no node of the cluster offers {OFFER}"]
+    if found.together:
+        said += ["all machines", *(check.line for check in found.together)]
+    return said
 
 
-def fails(found: Sequence[Examined]) -> bool:
+def fails(found: Examination) -> bool:
     """Whether a node cannot measure, or there is none."""
-    checks = [check for item in found for check in item.checks]
-    return not found or any(check.state == "missing" for check in checks)
+    checks = [check for item in found.nodes for check in item.checks]
+    return not found.nodes or any(check.state == "missing" for check in checks)

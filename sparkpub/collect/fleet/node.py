@@ -16,8 +16,10 @@ import sparkpub
 from sparkpub.collect import lock, state, station
 from sparkpub.collect.bench import in_the_way
 from sparkpub.collect.doctor import Diagnosis, measuring
+from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.machine import inventory, nvml
+from sparkpub.collect.packages import installed
 from sparkpub.collect.progress import Progress
 from sparkpub.collect.public import public
 from sparkpub.collect.run import declared_architecture
@@ -47,6 +49,8 @@ class Standing:
     gpus: tuple[str, ...] = ()
     models: Mapping[str, str] = field(default_factory=dict)
     """Key of a model to a digest of what its folder says; a model without a folder has none."""
+    images: Mapping[str, str] = field(default_factory=dict)
+    """Environment to the id of its container image; an environment without an image has none."""
     obstacles: tuple[str, ...] = ()
     """Why runs of the matrix cannot be measured here, one line each."""
     niceness: int = 0
@@ -94,6 +98,7 @@ def standing(document: Mapping[str, Any] | None) -> Standing:
         facts.driver,
         tuple(card.name for card in facts.gpus),
         {} if matrix is None else _models(matrix),
+        {} if matrix is None else _images(matrix),
         () if matrix is None else tuple(in_the_way(matrix, plan(matrix))),
         os.nice(0) - os.getpriority(os.PRIO_PROCESS, os.getppid()),
     )
@@ -107,6 +112,29 @@ def _models(matrix: Matrix) -> dict[str, str]:
         if model.path is not None and facts is not None:
             content = canonical_json(facts.model_dump(mode="json"))
             found[key] = hashlib.sha256(content.encode()).hexdigest()[:12]
+    return found
+
+
+def _images(matrix: Matrix) -> dict[str, str]:
+    """The image that each environment would run here."""
+    found = {}
+    for name, options in matrix.environments.items():
+        image = ENVIRONMENTS[options.type].image_id(options)
+        if image is not None:
+            found[name] = image
+    return found
+
+
+def packages(document: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Environment to the packages of its Python on this machine; without those that have none, or do not say."""
+    as_started()
+    matrix = Matrix.model_validate(document)
+    found = {}
+    for name, options in matrix.environments.items():
+        environment = ENVIRONMENTS[options.type]
+        asked = installed(environment, options, Interruption())
+        if isinstance(asked, dict):
+            found[name] = asked
     return found
 
 

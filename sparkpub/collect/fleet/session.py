@@ -26,6 +26,7 @@ from sparkpub.collect.fleet.accept import (
     MOST_LOSSES,
     Accepted,
     admit,
+    apart,
     asked,
     refuse_nobody,
     survey,
@@ -131,7 +132,8 @@ def collect(
 
         progress = Progress(matrix.campaign, len(wanted), len(wanted) - len(to_do), say)
         stack.callback(progress.close)
-        for line in (*accepted.lines(), *declare(folder, shown)):
+        told = (*accepted.lines(), *apart(matrix, accepted))
+        for line in (*told, *declare(folder, shown)):
             progress.line(line)
         committer = Committer(folder, choice.commit, choice.push, progress)
         committer.catch_up()

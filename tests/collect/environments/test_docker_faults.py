@@ -78,6 +78,31 @@ def test_an_engine_that_may_be_elsewhere_is_an_obstacle(
     ]
 
 
+def test_the_image_that_would_run_has_the_engines_id(
+    monkeypatch: pytest.MonkeyPatch, a_socket: Path
+) -> None:
+    """None where there is no engine; the engine's word, else."""
+    assert Docker().image_id(options()) is None
+    engine = AnEngine()
+    engine.images.get = lambda name: SimpleNamespace(id=f"sha256:{name}")
+    monkeypatch.setattr(docker, "_client", lambda: engine)
+    assert Docker().image_id(options()) == "sha256:an-image:1"
+
+
+def test_an_image_that_is_missing_has_no_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    from docker.errors import DockerException, ImageNotFound
+
+    engine = AnEngine()
+    monkeypatch.setattr(docker, "_client", lambda: engine)
+    for error in (ImageNotFound("no such image"), DockerException("refused")):
+
+        def refuse(_name: str, error: Exception = error) -> None:
+            raise error
+
+        engine.images.get = refuse
+        assert Docker().image_id(options()) is None
+
+
 PODMAN = {"Components": [{"Name": "Podman Engine", "Version": "5.2"}]}
 
 

@@ -6,8 +6,10 @@ import pytest
 
 from sparkpub import __version__
 from sparkpub.collect import journal, lock
-from sparkpub.collect.fleet import accept, node
+from sparkpub.collect.environments.docker import Docker
+from sparkpub.collect.fleet import accept, doctor, node
 from sparkpub.collect.fleet.accept import common, refusals
+from sparkpub.collect.fleet.cluster import Node
 from sparkpub.collect.fleet.node import Delivery, Post
 from sparkpub.collect.fleet.receiving import received, written
 from sparkpub.collect.station import Order, Station
@@ -180,7 +182,8 @@ def test_records_of_several_machines_have_several_addresses(
 
 # -- who may measure -------------------------------------------------------------------------------------------
 
-ALIKE = standing("m", driver="580.1", models={"a": "1"})
+IMAGE = f"sha256:{'1' * 64}"
+ALIKE = standing("m", driver="580.1", models={"a": "1"}, images={"box": IMAGE})
 
 
 def refused(found: object, *others: object) -> list[str]:
@@ -202,6 +205,10 @@ def test_machines_that_are_alike_may_measure() -> None:
         ({"driver": "570.0"}, "has GPU driver 570.0, most machines 580.1"),
         ({"driver": None}, "has GPU driver none, most machines 580.1"),
         ({"models": {"a": "2"}}, "has other files of model a than most machines"),
+        (
+            {"images": {"box": f"sha256:{'2' * 64}"}},
+            "has another image for environment box (sha256:222222222222) than most machines (sha256:111111111111)",
+        ),
         ({"niceness": 15}, "15 steps nicer"),
         ({"obstacles": ("no model at /x",)}, "no model at /x"),
     ],
@@ -209,7 +216,8 @@ def test_machines_that_are_alike_may_measure() -> None:
 def test_a_machine_that_differs_is_refused_in_one_line(
     fields: dict[str, object], words: str
 ) -> None:
-    odd = standing("n", **({"driver": "580.1", "models": {"a": "1"}} | fields))
+    alike = {"driver": "580.1", "models": {"a": "1"}, "images": {"box": IMAGE}}
+    odd = standing("n", **(alike | fields))
     (line,) = refused(odd, odd)
     assert words in line
 
@@ -222,7 +230,7 @@ def test_a_machine_without_a_name_is_refused() -> None:
 def test_the_source_decides_and_not_the_version_alone() -> None:
     found = node.source_digest()
     assert len(found) == 12
-    assert common([]) == accept.Common(__version__, found, None, {})
+    assert common([]) == accept.Common(__version__, found, None, {}, {})
 
 
 def test_a_machine_says_what_it_is(
@@ -254,3 +262,102 @@ def test_the_name_of_a_machine_is_in_its_id_and_nowhere_else(
     monkeypatch.setenv(NAME_VARIABLE, "cellar")
     assert len({without.id, named.id, facts(None).id}) == 3
     assert "kitchen" not in named.model_dump_json()
+
+
+@pytest.mark.parametrize(
+    ("axes", "machines", "told"),
+    [
+        ({"models": 2, "environments": 1, "there": 2}, "split", 1),
+        ({"models": 2, "environments": 1, "there": 2}, "replicate", 0),
+        ({"models": 2, "environments": 2, "there": 2}, "split", 0),
+        ({"models": 1, "environments": 1, "there": 2}, "split", 0),
+        ({"models": 2, "environments": 1, "there": 1}, "split", 0),
+    ],
+)
+def test_a_ranking_over_machines_is_told_before_it_is_measured(
+    axes: dict[str, int], machines: str, told: int
+) -> None:
+    matrix = a_matrix(
+        models={f"m{number}": {"id": "x/m"} for number in range(axes["models"])},
+        environments={
+            f"e{number}": {"type": "host"} for number in range(axes["environments"])
+        },
+        baseline="e0",
+        machines=machines,
+    )
+    accepted = accept.Accepted(common([ALIKE]))
+    for number in range(axes["there"]):
+        there = Node(f"node{number}", "127.0.0.1", 1, 0)
+        accept.admit(accepted, there, standing(f"m{number}", driver="580.1"))
+    lines = accept.apart(matrix, accepted)
+    assert len(lines) == told
+    assert all("machines: replicate" in line for line in lines)
+
+
+# -- what differs between them ---------------------------------------------------------------------------------
+
+
+def there(name: str) -> Node:
+    return Node(name, "127.0.0.1", 1, 0)
+
+
+def differences(name: str, **packages: dict[str, str]) -> list[str]:
+    known = {there(node): {"native": own} for node, own in packages.items()}
+    return [item.detail for item in doctor.unlike(there(name), known)]
+
+
+def test_a_node_with_other_packages_than_most_is_told() -> None:
+    alike = {"torch": "2.10.0", "numpy": "2.0", "triton": "3.5"}
+    nodes = {"a": alike, "b": alike, "c": {"torch": "2.9.1", "numpy": "2.0"}}
+    assert differences("a", **nodes) == []
+    assert differences("c", **nodes) == [
+        "environment native: torch is 2.9.1 (most machines: 2.10.0), and 1 more differ"
+    ]
+
+
+def test_a_package_that_one_node_alone_has_is_told_there() -> None:
+    nodes = {"a": {"x": "1"}, "b": {"x": "1"}, "c": {"x": "1", "extra": "7"}}
+    assert differences("a", **nodes) == []
+    (line,) = differences("c", **nodes)
+    assert line == "environment native: extra is 7 (most machines: not installed)"
+
+
+def test_a_node_that_does_not_say_its_packages_differs_from_none() -> None:
+    nodes = {"a": {"x": "1", "sparkpub": "1.0"}, "b": {"x": "1", "sparkpub": "1.1"}}
+    assert differences("a", **nodes) == differences("b", **nodes) == []
+    assert differences("c", **nodes) == []
+
+
+def test_a_machine_says_which_images_it_would_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(node, "as_started", lambda: None)
+    monkeypatch.setattr(Docker, "image_id", lambda _, options: f"of {options.image}")
+    environments = {
+        "native": {"type": "host"},
+        "box": {"type": "docker", "image": "e:1"},
+    }
+    matrix = a_matrix(environments=environments, baseline="native")
+    assert node.standing(matrix.document()).images == {"box": "of e:1"}
+    assert node.standing(None).images == {}
+
+
+def test_machines_are_held_to_what_most_have() -> None:
+    odd = standing("n", driver="570", models={"a": "2"}, images={"box": "sha256:x"})
+    wanted = common([odd, ALIKE, ALIKE])
+    assert (wanted.driver, wanted.models) == ("580.1", {"a": "1"})
+    assert wanted.images == {"box": IMAGE}
+
+
+def test_a_machine_says_its_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the Python that runs these tests; one that cannot be asked is left out."""
+    monkeypatch.setattr(node, "as_started", lambda: None)
+    environments = {
+        "native": {"type": "host"},
+        "gone": {"type": "host", "python": "/nowhere/python"},
+    }
+    found = node.packages(
+        a_matrix(environments=environments, baseline="native").document()
+    )
+    assert found.keys() == {"native"}
+    assert found["native"]["pytest"] == pytest.__version__
