@@ -1,5 +1,6 @@
 """The command line: every command body is a call or two; only `main` turns errors into text and exit codes."""
 
+import errno
 import json
 import os
 import shlex
@@ -72,6 +73,21 @@ def _print(
         return
     for line in lines(*about):
         click.echo(_coloured(line))
+
+
+def _refuse_output(output: Path, *, folder: bool = False) -> None:
+    """Raise UsageError where `output` cannot become a file, or a folder. A device or pipe would be replaced by one."""
+    if not output.absolute().parent.is_dir():
+        raise click.UsageError(f"the folder {output.parent} does not exist")
+    if not output.exists():
+        return
+    if output.is_dir() and not folder:
+        raise click.UsageError(f"{output} is a folder; choose another name")
+    if output.is_file() and folder:
+        raise click.UsageError(f"{output} is a file; choose another name")
+    if not output.is_dir() and not output.is_file():
+        what = f"{output} is a device or a pipe and not a file"
+        raise click.UsageError(f"{what}; use -o - for standard output")
 
 
 _COLOURS = {"error": "red", "missing": "red", "warning": "yellow"}
@@ -608,6 +624,8 @@ def values(filter_text: str, data: Path, sources: Path, as_json: bool) -> None:
 
     publication = publish(load_known(data, figures=True), SiteOptions(sources))
     found = list(names(publication, filter_text))
+    if not found and filter_text:
+        click.echo(f"no expression contains {filter_text!r}", err=True)
     _print(as_json, lambda: {"values": found}, lambda: found)
 
 
@@ -721,16 +739,15 @@ def export(data: Path, form: str, output: Path, partitioned: bool) -> None:
     from sparkpub.review.export import FORMATS, table, write_partitioned
     from sparkpub.review.workers import load_known
 
+    to_stdout = str(output) == "-"
     if partitioned and form != "parquet":
         raise click.UsageError("--partitioned writes Parquet: add --format parquet")
-    if output.is_dir() is not partitioned and output.exists():
-        what = "a file" if partitioned else "a folder"
-        raise click.UsageError(f"{output} is {what}; choose another name")
-    to_stdout = str(output) == "-"
     if partitioned and to_stdout:
         raise click.UsageError("--partitioned needs a folder; name one with -o")
-    if not to_stdout and not output.absolute().parent.is_dir():
-        raise click.UsageError(f"the folder {output.parent} does not exist")
+    if partitioned and output.resolve() == data.resolve():
+        raise click.UsageError(f"{output} holds the records; choose another folder")
+    if not to_stdout:
+        _refuse_output(output, folder=partitioned)
     found = review(load_known(data))
     if partitioned:
         write_partitioned(found, output)
@@ -771,6 +788,7 @@ def archive_(campaign: str, data: Path, output: Path, as_json: bool) -> None:
     if str(output) == "-":
         archive.write_to(folder, sys.stdout.buffer)
         return
+    _refuse_output(output)
     written = archive.write(folder, output)
     digest = file_sha256(output)
     _print(
@@ -867,7 +885,7 @@ def render(
 @cli.command()
 @click.option(
     "--config",
-    type=click.Path(path_type=Path, exists=True),
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
     default=Path("mkdocs.yml"),
     help="Configuration of MkDocs.",
 )
@@ -904,6 +922,17 @@ def main() -> None:
         sys.exit(code)
 
 
+_REMEDIES = {
+    errno.EACCES: "check its permissions",
+    errno.ENOSPC: "make room",
+    errno.EDQUOT: "make room",
+    errno.EROFS: "choose a place that can be written",
+    errno.EISDIR: "give a file",
+    errno.ENOTDIR: "give a folder",
+}
+"""What to do about an error of the system, where it is not to look for the file."""
+
+
 def _explained(error: Exception) -> tuple[list[str], int]:
     """What went wrong, one line per problem, and the exit status."""
     if isinstance(error, SparkpubError):
@@ -915,7 +944,10 @@ def _explained(error: Exception) -> tuple[list[str], int]:
             " ".join(error.format_message().split()).rstrip(".") + "; see --help"
         ], 2
     if isinstance(error, OSError):
-        return [f"{said_by_system(error)}; check that it exists and is accessible"], 2
+        remedy = _REMEDIES.get(
+            error.errno or 0, "check that it exists and is accessible"
+        )
+        return [f"{said_by_system(error)}; {remedy}"], 2
     place = traceback.extract_tb(error.__traceback__)[-1]
     text = " ".join(f"unexpected {type(error).__name__}: {error}".split())
     return [f"{text}, {Path(place.filename).name}:{place.lineno}; please report it"], 1

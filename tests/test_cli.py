@@ -172,7 +172,17 @@ def test_a_reader_that_goes_away_causes_no_traceback() -> None:
         (
             PermissionError(13, "Permission denied", "x.json"),
             2,
-            "error: Permission denied, x.json; check that it exists",
+            "error: Permission denied, x.json; check its permissions",
+        ),
+        (
+            FileNotFoundError(2, "No such file or directory", "x.json"),
+            2,
+            "error: No such file or directory, x.json; check that it exists",
+        ),
+        (
+            OSError(28, "No space left on device"),
+            2,
+            "error: No space left on device; make room",
         ),
         (KeyError("a\nb"), 1, "error: unexpected KeyError: 'a\\nb', test_cli.py:"),
     ],
@@ -220,6 +230,13 @@ def test_check_reads_pages_only_with_the_data_they_are_about(
     with_pages = sparkpub("check", str(published_data), "--sources", str(tmp_path))
     assert "unbound-number" not in alone.stdout
     assert f"{post}:1: '5 GiB' is typed into the text" in with_pages.stdout
+
+
+def test_a_filter_that_finds_nothing_says_so(published_data: Path) -> None:
+    done = sparkpub("values", "no-such-word", "--data", str(published_data))
+    assert done.returncode == 0
+    assert done.stdout == ""
+    assert done.stderr == "no expression contains 'no-such-word'\n"
 
 
 def test_a_partitioned_export_is_a_folder_of_parquet(

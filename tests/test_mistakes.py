@@ -181,10 +181,16 @@ def without_settings(folder: Path) -> None:
     (folder / "mkdocs.yml").unlink()
 
 
+def a_pipe(folder: Path) -> None:
+    """Something that a file must not take the place of."""
+    os.mkfifo(folder / "pipe")
+
+
 def a_picture(folder: Path) -> None:
     (folder / "icon.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0")
 
 
+PARTS = "export --format parquet --partitioned -o"
 USING = [
     Mistake("a command misspelt", "colect matrix/m.yaml", "colect"),
     Mistake("an option misspelt", "check --jsn", "--jsn"),
@@ -195,6 +201,11 @@ USING = [
     Mistake("a default misspelt", "check", "dta", text("pyproject.toml", "[tool.sparkpub]\ndta = 'x'\n")),
     Mistake("no such campaign", "stats --campaign phase9", "phase9"),
     Mistake("a place that is not there", "export -o tables/runs.csv", "the folder tables does not exist"),
+    Mistake("an archive for no place", "archive own -o tars/own.tar", "the folder tars does not exist"),
+    Mistake("a folder for a file", "export -o site_src", "site_src is a folder"),
+    Mistake("a file for a folder", f"{PARTS} mkdocs.yml", "mkdocs.yml is a file"),
+    Mistake("the records' own folder", f"{PARTS} data/comprehensive", "holds the records"),
+    Mistake("a pipe for a file", "export -o pipe", "pipe is a device or a pipe", a_pipe),
     Mistake("a folder that is not empty", "init site_src", "not empty"),
 ]  # fmt: skip
 DECLARING = [

@@ -134,6 +134,15 @@ def test_evidence_that_is_not_what_its_record_says_is_not_archived(
 # -- reading -----------------------------------------------------------------------------------------------
 
 
+def test_a_place_that_cannot_be_written_is_named_as_it_was_given(
+    folder: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "nowhere" / "own.tar"
+    with pytest.raises(FileNotFoundError) as caught:
+        archive.write(folder, output)
+    assert caught.value.filename == str(output)
+
+
 def test_it_comes_back_as_it_was(whole: Path, folder: Path, tmp_path: Path) -> None:
     assert archive.unpack(whole, tmp_path / "others") == "c"
     for path in (tmp_path / "others/c").iterdir():
