@@ -287,51 +287,43 @@ def _identity(finding: Finding) -> tuple[str | None, ...]:
 def _cells(
     before: Iterable[CellStatistic], after: Iterable[CellStatistic]
 ) -> Iterator[CellChange]:
-    for old, new in _pairs(before, after, _cell_key):
-        sides = _figure(old), _figure(new)
-        row = new or old
-        if row is not None and sides[0] != sides[1]:
-            yield CellChange(
-                campaign=row.campaign,
-                model=row.model,
-                environment=row.environment,
-                workload=row.workload,
-                metric=row.metric,
-                unit=row.unit,
-                primary=row.family == "primary",
-                before=sides[0],
-                after=sides[1],
-            )
+    for row, old, new in _changed(before, after, _cell_key, _figure):
+        yield CellChange(
+            campaign=row.campaign,
+            model=row.model,
+            environment=row.environment,
+            workload=row.workload,
+            metric=row.metric,
+            unit=row.unit,
+            primary=row.family == "primary",
+            before=old,
+            after=new,
+        )
 
 
 def _cell_key(row: CellStatistic) -> tuple[str, ...]:
     return row.campaign, row.model, row.environment, row.workload, row.metric
 
 
-def _figure(row: CellStatistic | None) -> Figure | None:
-    if row is None:
-        return None
+def _figure(row: CellStatistic) -> Figure:
     return Figure(row.n, row.mean)
 
 
 def _verdicts(
     before: Iterable[ComparisonRow], after: Iterable[ComparisonRow]
 ) -> Iterator[VerdictChange]:
-    for old, new in _pairs(before, after, _comparison_key):
-        words = _word(old), _word(new)
-        row = new or old
-        if row is not None and words[0] != words[1]:
-            yield VerdictChange(
-                campaign=row.campaign,
-                model=row.model,
-                workload=row.workload,
-                metric=row.metric,
-                baseline=row.baseline,
-                candidate=row.candidate,
-                primary=row.family == "primary",
-                before=words[0],
-                after=words[1],
-            )
+    for row, old, new in _changed(before, after, _comparison_key, _verdict):
+        yield VerdictChange(
+            campaign=row.campaign,
+            model=row.model,
+            workload=row.workload,
+            metric=row.metric,
+            baseline=row.baseline,
+            candidate=row.candidate,
+            primary=row.family == "primary",
+            before=old,
+            after=new,
+        )
 
 
 def _comparison_key(row: ComparisonRow) -> tuple[str, ...]:
@@ -339,9 +331,7 @@ def _comparison_key(row: ComparisonRow) -> tuple[str, ...]:
     return row.campaign, row.model, row.workload, row.metric, *sides
 
 
-def _word(row: ComparisonRow | None) -> str | None:
-    if row is None:
-        return None
+def _verdict(row: ComparisonRow) -> str:
     return row.verdict
 
 
@@ -376,18 +366,22 @@ def _judged(claim: ledger.Claim, found: Review) -> str | None:
 
 
 Item = TypeVar("Item")
+Told = TypeVar("Told")
 
 
-def _pairs(
+def _changed(
     before: Iterable[Item],
     after: Iterable[Item],
     key: Callable[[Item], tuple[str, ...]],
-) -> Iterator[tuple[Item | None, Item | None]]:
-    """Rows of both sides that are about the same, in the order of `after`; then those that only `before` has."""
+    told: Callable[[Item], Told],
+) -> Iterator[tuple[Item, Told | None, Told | None]]:
+    """Rows of which the sides do not tell the same, with what each tells, None where it has no such row: in the order
+    of `after`, then those that only `before` has."""
     old = {key(row): row for row in before}
     new = {key(row): row for row in after}
-    for name, row in new.items():
-        yield old.get(name), row
-    for name, row in old.items():
-        if name not in new:
-            yield row, None
+    for name, row in (
+        new | {name: old[name] for name in old if name not in new}
+    ).items():
+        sides = [told(side[name]) if name in side else None for side in (old, new)]
+        if sides[0] != sides[1]:
+            yield row, sides[0], sides[1]

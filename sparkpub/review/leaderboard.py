@@ -21,6 +21,7 @@ from sparkpub.record.text import counted, listed, number
 from sparkpub.review.checks import CHECKS, Finding, Review
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import Cell, Frame, machine_of
+from sparkpub.review.grouping import grouped
 from sparkpub.review.setup import Load, Setup, load_of, setup_of
 from sparkpub.review.statistics.describe import MINIMUM_RUNS, Description, describe
 from sparkpub.review.statistics.replication import describe_machines
@@ -206,9 +207,7 @@ def _row(frame: Frame, cell: Cell, statistics: Statistics, review: Review) -> Ro
 
 def _efficiency(records: Sequence[Record]) -> Description | None:
     """Tokens per joule of a cell's runs, over machines where there are several; None where no run knows both."""
-    parts: dict[str, list[Record]] = {}
-    for record in records:
-        parts.setdefault(machine_of(record), []).append(record)
+    parts = grouped(records, machine_of)
     each = [tokens_per_joule(part) for part in parts.values()]
     known = [values for values in each if values]
     if not known:

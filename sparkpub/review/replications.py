@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from sparkpub.review.grouping import grouped
 from sparkpub.review.rows import ComparisonRow, Row, by_family
 from sparkpub.review.statistics.compare import Verdict
 from sparkpub.review.statistics.describe import Interval
@@ -88,9 +89,7 @@ def effects(measured: Iterable[Measured]) -> list[EffectRow]:
 
 def _groups(measured: Iterable[Measured]) -> list[list[Measured]]:
     """The same comparison by several machines or sessions, in the order first met."""
-    groups: dict[Key, list[Measured]] = {}
-    for one in measured:
-        groups.setdefault(key_of(one.row), []).append(one)
+    groups = grouped(measured, lambda one: key_of(one.row))
     return [group for group in groups.values() if len(group) > 1]
 
 
@@ -100,7 +99,7 @@ def _effect(machine: str, row: ComparisonRow) -> EffectRow:
         effect, unit = row.difference_percent, "%"
         interval = _in_percent(row)
     return EffectRow(
-        **_about(row),
+        **row.about,
         baseline=row.baseline,
         candidate=row.candidate,
         machine=machine,
@@ -121,17 +120,6 @@ def _in_percent(row: ComparisonRow) -> Interval | None:
     return 100 * low / abs(row.mean_baseline), 100 * high / abs(row.mean_baseline)
 
 
-def _about(row: ComparisonRow) -> dict[str, Any]:
-    return {
-        "campaign": row.campaign,
-        "model": row.model,
-        "workload": row.workload,
-        "metric": row.metric,
-        "unit": row.unit,
-        "family": row.family,
-    }
-
-
 def replications(measured: Iterable[Measured]) -> list[ReplicationRow]:
     """Every comparison that two machines or sessions made at least, together, in the order first met."""
     several = _groups(measured)
@@ -149,7 +137,7 @@ def _over(group: Sequence[Measured]) -> ComparisonRow:
         [one.row for one in group], direction="neither", unit=first.unit
     )
     return ComparisonRow(
-        **_about(first),
+        **first.about,
         baseline=first.baseline,
         candidate=first.candidate,
         **vars(found),
@@ -162,7 +150,7 @@ def _replication(group: Sequence[Measured], row: ComparisonRow) -> ReplicationRo
     together = between([one.row for one in group])
     what = "machine" if len({one.machine for one in group}) == len(group) else "session"
     return ReplicationRow(
-        **_about(row),
+        **row.about,
         campaigns=tuple(dict.fromkeys(one.row.campaign for one in group)),
         baseline=row.baseline,
         candidate=row.candidate,

@@ -1,7 +1,7 @@
 """What every row of the statistics is about, and the comparison of two environments as a row."""
 
-from dataclasses import dataclass
-from typing import Literal, TypeVar
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeVar
 
 from sparkpub.review.statistics.compare import Comparison, adjust
 
@@ -18,6 +18,11 @@ class Row:
     metric: str
     unit: str
     family: Family
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """These fields by name, for another row about the same."""
+        return {item.name: getattr(self, item.name) for item in fields(Row)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,6 @@ Trends are corrected over the primary metrics. A matrix that names its `primary`
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
@@ -20,6 +19,7 @@ from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.metrics import Metric
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.frame import Frame, Group, Series, machine_of
+from sparkpub.review.grouping import grouped
 from sparkpub.review.replications import (
     EffectRow,
     Measured,
@@ -575,9 +575,9 @@ def _repeats(frame: Frame, against: Frame, include: Include) -> list[RepeatRow]:
 
 def _pooled(rows: Sequence[ComparisonRow]) -> Iterator[PooledRow]:
     """Every metric over the cells of a campaign, where there are several cells to pool."""
-    groups: dict[tuple[str, ...], list[ComparisonRow]] = defaultdict(list)
-    for row in rows:
-        groups[row.campaign, row.metric, row.baseline, row.candidate].append(row)
+    groups = grouped(
+        rows, lambda row: (row.campaign, row.metric, row.baseline, row.candidate)
+    )
     for group in groups.values():
         first = group[0]
         absolute = first.unit == MEMORY_UNIT

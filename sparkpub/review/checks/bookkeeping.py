@@ -9,7 +9,7 @@ from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.values import memory_gib
-from sparkpub.review.checks.view import Case, View
+from sparkpub.review.checks.view import View
 
 MEMORY_TOLERANCE = Threshold(
     "memory tolerance",
@@ -38,14 +38,12 @@ _SAMPLED_SLACK_GIB = 1.0
 
 def memory_bookkeeping(view: View) -> Iterator[Finding]:
     """Runs whose figures of memory cannot all be true."""
-    wrong: list[Case] = []
-    for stored in view.happened:
-        problems = list(_problems(stored.record))
-        if problems:
-            wrong.append((stored, "; ".join(problems)))
-    has = "has memory figures" if len(wrong) == 1 else "have memory figures"
-    yield from view.cases(
-        "memory-bookkeeping", "error", wrong, f"{has} that do not add up"
+    yield from view.faulty(
+        "memory-bookkeeping",
+        "error",
+        lambda stored: _problems(stored.record),
+        "has memory figures that do not add up",
+        "have memory figures that do not add up",
     )
 
 

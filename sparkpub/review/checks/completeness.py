@@ -2,14 +2,20 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from sparkpub.plan import coverage
 from sparkpub.record.store import Stored
 from sparkpub.record.text import counted
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
-from sparkpub.review.checks.view import View, capital, ids, label, listed
+from sparkpub.review.checks.view import (
+    View,
+    about_cells,
+    capital,
+    ids,
+    label,
+    listed,
+)
 from sparkpub.review.frame import Cell
 
 
@@ -33,14 +39,11 @@ def duplicate_iteration(view: View) -> Iterator[Finding]:
         "counts; later records are excluded, so that results cannot be picked."
     )
     cells = dict.fromkeys(same[0].record.cell for same in again)
-    about: dict[str, Any] = {"cell": first[0].record.cell}
-    if len(cells) > 1:
-        about = {"cells": [label(cell) for cell in cells]}
     yield view.finding(
         "duplicate-iteration",
         "error",
         text,
-        **about,
+        **about_cells(cells),
         runs=[run for same in again for run in ids(same)],
         counted=[ids(same)[0] for same in again],
         excluded=[run for same in again for run in ids(same)[1:]],
@@ -66,14 +69,11 @@ def missing_cell(view: View) -> Iterator[Finding]:
     if failed:
         ends.append(f"{failed} recorded runs ended without a result")
     text = f"{listed(cells, 'cells')} {are} declared in the matrix and have no good run: {' and '.join(ends)}."
-    where: dict[str, Any] = {"cells": cells}
-    if len(missing) == 1:
-        where = {"cell": next(iter(missing))}
     yield view.finding(
         "missing-cell",
         "warning",
         capital(text),
-        **where,
+        **about_cells(missing),
         recorded=dict(zip(cells, missing.values(), strict=True)),
     )
 

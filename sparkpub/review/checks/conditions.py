@@ -78,20 +78,17 @@ def _read_otherwise(gate: Gate) -> bool:
 
 def thermal_gate(view: View) -> Iterator[Finding]:
     """Runs that started hot."""
-    hot: list[Case] = []
-    for stored in view.happened:
-        problems, start = (
-            _unmet(stored, "temp"),
-            stored.record.value("gpu_temp_start_celsius"),
-        )
-        gated = any("temp" in gate.name for gate in stored.record.gates)
-        if not gated and start is not None and start > START_TEMPERATURE_CELSIUS:
-            problems = [
-                f"the GPU had {start:.0f} °C, and {START_TEMPERATURE_CELSIUS:g} °C is the limit"
-            ]
-        if problems:
-            hot.append((stored, "; ".join(problems)))
-    yield from view.cases("thermal-gate", "warning", hot, "started hot")
+    yield from view.faulty("thermal-gate", "warning", _heat, "started hot")
+
+
+def _heat(stored: Stored) -> Iterator[str]:
+    """What the gate let pass; without a gate, a temperature above the methodology's limit."""
+    if any("temp" in gate.name for gate in stored.record.gates):
+        yield from _unmet(stored, "temp")
+        return
+    start = stored.record.value("gpu_temp_start_celsius")
+    if start is not None and start > START_TEMPERATURE_CELSIUS:
+        yield f"the GPU had {start:.0f} °C, and {START_TEMPERATURE_CELSIUS:g} °C is the limit"
 
 
 def throttled(view: View) -> Iterator[Finding]:
@@ -171,48 +168,44 @@ def slow_clock(view: View) -> Iterator[Finding]:
 
 def foreign_load(view: View) -> Iterator[Finding]:
     """Runs that shared the GPU, the CPU or the memory with somebody else."""
-    shared: list[Case] = []
-    for stored in view.happened:
-        conditions = view.evidence.of(stored).samples
-        problems = _unmet(stored, "exclusive", "cpu", "memory") + _events(
-            stored, "foreign-process"
-        )
-        if conditions is not None and conditions.foreign_processes:
-            problems.append(
-                f"up to {conditions.foreign_processes} other processes were on the GPU"
-            )
-        if problems:
-            shared.append((stored, "; ".join(problems)))
-    yield from view.cases("foreign-load", "warning", shared, "shared the machine")
+
+    def company(stored: Stored) -> Iterator[str]:
+        yield from _unmet(stored, "exclusive", "cpu", "memory")
+        yield from _events(stored, "foreign-process")
+        samples = view.evidence.of(stored).samples
+        if samples is not None and samples.foreign_processes:
+            yield f"up to {samples.foreign_processes} other processes were on the GPU"
+
+    yield from view.faulty("foreign-load", "warning", company, "shared the machine")
 
 
 def leak(view: View) -> Iterator[Finding]:
     """Runs whose memory kept growing while they were measured, or did not come back after them."""
-    found = [
-        (stored, "; ".join(events))
-        for stored in view.happened
-        if (events := _events(stored, "leak"))
-    ]
-    yield from view.cases("leak", "warning", found, "leaked memory")
+    yield from view.faulty(
+        "leak", "warning", lambda stored: _events(stored, "leak"), "leaked memory"
+    )
 
 
 def kernel_warning(view: View) -> Iterator[Finding]:
     """Runs during which kernel or driver complained."""
-    complained: list[Case] = []
-    for stored in view.happened:
-        events = _events(stored, "xid", "oom", "kernel", "memory-floor")
-        container = stored.record.container
-        if container is not None and container.oom_killed:
-            events.append("the engine reports that it was killed for lack of memory")
-        if events:
-            times = f"{len(events)} messages, the first: " if len(events) > 1 else ""
-            complained.append((stored, f"{times}{events[0]}"))
-    yield from view.cases(
+    yield from view.faulty(
         "kernel-warning",
         "warning",
-        complained,
+        _complaints,
         "ran while the kernel or the driver reported problems",
     )
+
+
+def _complaints(stored: Stored) -> Iterator[str]:
+    """The first message of kernel, driver or container engine, and how many there are."""
+    events = _events(stored, "xid", "oom", "kernel", "memory-floor")
+    container = stored.record.container
+    if container is not None and container.oom_killed:
+        events.append("the engine reports that it was killed for lack of memory")
+    if len(events) > 1:
+        yield f"{len(events)} messages, the first: {events[0]}"
+    else:
+        yield from events
 
 
 def telemetry_gap(view: View) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from sparkpub.plan.workloads import WORKLOADS
@@ -26,6 +26,8 @@ RELATIVE_TOLERANCE = Threshold(
     "Allowed relative difference between a recorded figure and its evidence, due to printing and parsing numbers.",
 )
 
+_DIFFERS = "differs from its own evidence in"
+_DIFFER = "differ from their own evidence in"
 _NO_RUN = frozenset({"unbalanced", "missing-cell"})
 """A run that did not happen is missing from its cell."""
 _UNIT_DAMAGE = re.compile(r"metrics\.\w+\.(?:unit|value)")
@@ -212,20 +214,16 @@ def _mismatched_figures(
         for name in names:
             for case in figures[name]:
                 runs.setdefault(case[0].record.run_id, case)
-        labels = [view.metrics[name].label for name in names]
+        labels = listed([view.metrics[name].label for name in names], "metrics")
         about = about_metrics(names) | {"unit": view.metrics[names[0]].unit}
         yield from view.cases(
             "metric-mismatch",
             "error",
             list(runs.values()),
-            _differ(runs, listed(labels, "metrics")),
+            f"{_DIFFERS} {labels}",
+            f"{_DIFFER} {labels}",
             **about,
         )
-
-
-def _differ(runs: Collection[object], what: str) -> str:
-    own = "differs from its own" if len(runs) == 1 else "differ from their own"
-    return f"{own} evidence in {what}"
 
 
 def _contradictions(record: Record, answer: Reread) -> Iterator[tuple[str, str]]:
@@ -261,8 +259,14 @@ def fact_mismatch(view: View) -> Iterator[Finding]:
         for name, problem in _observed_otherwise(stored.record, answer.observed):
             wrong[name].append((stored, problem))
     for name, cases in wrong.items():
-        happened = _differ(cases, name)
-        yield from view.cases("fact-mismatch", "error", cases, happened, what=name)
+        yield from view.cases(
+            "fact-mismatch",
+            "error",
+            cases,
+            f"{_DIFFERS} {name}",
+            f"{_DIFFER} {name}",
+            what=name,
+        )
 
 
 def _observed_otherwise(record: Record, again: Observed) -> Iterator[tuple[str, str]]:

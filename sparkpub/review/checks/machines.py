@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from itertools import chain, combinations
 from statistics import fmean, variance
-from typing import Any
 
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
@@ -24,8 +23,9 @@ from sparkpub.review.checks.ratios import resources
 from sparkpub.review.checks.requested import flag_values, is_path
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.values import memory_gib
-from sparkpub.review.checks.view import View, ids, label, listed
+from sparkpub.review.checks.view import View, about_cells, ids, label, listed
 from sparkpub.review.frame import Cell
+from sparkpub.review.grouping import grouped
 
 START_DIFFERENCE_CELSIUS = Threshold(
     "start difference celsius",
@@ -327,14 +327,11 @@ def _broken(view: View, blocks: Sequence[Broken]) -> Finding:
     text = f"Runs of {names} are pooled or compared although they differ in machine: {_and(values)}. {blocks[0].why}"
     if len(blocks) > 1:
         text += f" {len(blocks) - 1} more models or workloads are concerned."
-    where: dict[str, Any] = {"cells": [label(cell) for cell in cells]}
-    if len(cells) == 1:
-        where = {"cell": cells[0]}
     return view.finding(
         "mixed-machines",
         blocks[0].severity,
         text,
-        **where,
+        **about_cells(cells),
         runs=ids(runs),
         what=MACHINE.name,
         values=values,
@@ -348,10 +345,7 @@ def _runs_of(view: View, cells: Iterable[Cell]) -> list[Stored]:
 
 def _by_machine(runs: Sequence[Stored]) -> list[Sequence[Stored]]:
     """Runs by machine; those that name none together."""
-    parts: dict[str | None, list[Stored]] = defaultdict(list)
-    for run in runs:
-        parts[run.record.machine.id].append(run)
-    return list(parts.values())
+    return list(grouped(runs, lambda run: run.record.machine.id).values())
 
 
 def _mixed(
@@ -364,14 +358,11 @@ def _mixed(
 ) -> Finding:
     names = [label(cell) for cell in cells]
     text = f"Runs of {listed(names, 'cells')} are pooled although they differ in {what}: {words}."
-    where: dict[str, Any] = {"cells": names}
-    if len(cells) == 1:
-        where = {"cell": cells[0]}
     return view.finding(
         "mixed-machines",
         severity,
         text,
-        **where,
+        **about_cells(cells),
         runs=ids(_runs_of(view, cells)),
         what=what,
         values=list(values),

@@ -3,9 +3,9 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sparkpub.record.metrics import Metric
 from sparkpub.review.checks.check import Check
@@ -15,11 +15,13 @@ from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import (
     MATERIAL_SHARE_OF_MARGIN,
     View,
+    about_cells,
     ids,
     label,
     listed,
 )
 from sparkpub.review.frame import Cell, Series
+from sparkpub.review.grouping import grouped
 from sparkpub.review.statistics import compare, describe, drift
 
 DRIFT_ALPHA = Threshold(
@@ -97,9 +99,7 @@ def _trend_p(series: Series) -> float | None:
 
 def drifts(view: View) -> Iterator[Finding]:
     """Trends within cells, then transients across them."""
-    by_metric: dict[str, list[Drifting]] = defaultdict(list)
-    for item in view.once(drifting):
-        by_metric[item.metric].append(item)
+    by_metric = grouped(view.once(drifting), lambda item: item.metric)
     for name, items in by_metric.items():
         yield _drift(view, view.metrics[name], items)
     yield from _transients(view)
@@ -111,22 +111,21 @@ def _drift(view: View, metric: Metric, items: Sequence[Drifting]) -> Finding:
     change = (worst.trend.slope or 0) * (len(worst.values) - 1)
     cells = [label(item.cell) for item in items]
     direction = "rises" if change > 0 else "falls"
-    also = "" if len(items) == 1 else f" It drifts in {listed(cells, 'cells')}."
+    also = ""
+    if len(items) > 1:
+        also = f" It drifts in {listed(cells, 'cells')}."
     text = (
         f"{metric.label} of {label(worst.cell)} {direction} with run order: by about {metric.format(abs(change))} from "
         f"the first of {len(worst.values)} runs to the last (Spearman {worst.trend.spearman:.2f}, Mann-Kendall "
         f"p = {worst.trend.p_value:.2g}, {worst.p_adjusted:.2g} after correction).{also} The mean depends on how long "
         "one measures."
     )
-    about: dict[str, Any] = (
-        {"cell": worst.cell} if len(items) == 1 else {"cells": cells}
-    )
     runs = [run for item in items for run in ids(view.ran[item.cell])]
     return view.finding(
         "drift",
         "warning",
         text,
-        **about,
+        **about_cells(item.cell for item in items),
         metric=metric.name,
         values=list(worst.values),
         runs=runs,
@@ -213,11 +212,9 @@ def order_confound(view: View) -> Iterator[Finding]:
         )
         first = max(apart, key=lambda item: item.share)
         model, _, workload = first.earlier
-        others = (
-            ""
-            if len(apart) == 1
-            else f" The same holds for {len(apart) - 1} more comparisons."
-        )
+        others = ""
+        if len(apart) > 1:
+            others = f" The same holds for {len(apart) - 1} more comparisons."
         if first.share == 1:
             when = f"all runs of {first.earlier[1]} began before the first of {first.later[1]}"
         else:
@@ -245,28 +242,20 @@ def order_confound(view: View) -> Iterator[Finding]:
 
 
 def _apart(view: View) -> Iterator[Apart]:
-    groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
-    for cell, runs in view.counted.items():
-        if len(runs) >= CONFOUND_RUNS:
-            groups[cell[0], cell[2]].append(cell)
     times = {
         cell: [run.record.started.value for run in runs]
         for cell, runs in view.counted.items()
+        if len(runs) >= CONFOUND_RUNS
     }
-    for cells in groups.values():
-        for one, other in combinations(
-            sorted(cells, key=lambda cell: times[cell][0]), 2
-        ):
-            pairs = len(times[one]) * len(times[other])
+    for cells in grouped(times, lambda cell: (cell[0], cell[2])).values():
+        in_time = sorted(cells, key=lambda cell: times[cell][0])
+        for one, other in combinations(in_time, 2):
             earlier = sum(
                 (first < then) + 0.5 * (first == then)
-                for first in times[one]
-                for then in times[other]
+                for first, then in product(times[one], times[other])
             )
-            share, p_value = (
-                earlier / pairs,
-                _imbalance(earlier, len(times[one]), len(times[other])),
-            )
+            share = earlier / (len(times[one]) * len(times[other]))
+            p_value = _imbalance(earlier, len(times[one]), len(times[other]))
             uneven = max(share, 1 - share) >= CONFOUND_SHARE and not _by_lot(view, one)
             if uneven or p_value < CONFOUND_ALPHA:
                 ordered = (one, other) if share >= 0.5 else (other, one)

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sparkpub.record import catalogue
 from sparkpub.record import identity as identities
@@ -16,7 +16,7 @@ from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.values import memory_gib
-from sparkpub.review.checks.view import View, ids, label, listed
+from sparkpub.review.checks.view import View, about_cells, ids, label, listed
 from sparkpub.review.frame import Cell
 from sparkpub.review.statistics import compare, physics
 from sparkpub.review.statistics.describe import ALPHA
@@ -155,14 +155,11 @@ def does_not_fit(view: View) -> Iterator[Finding]:
             f"{model} cannot have run here: its weights take {weights / GIB:.1f} GiB{beside}, and the machine has "
             f"{memory / GIB:.1f} GiB."
         )
-        about: dict[str, Any] = {"cells": [label(cell) for cell in cells]}
-        if len(cells) == 1:
-            about = {"cell": next(iter(cells))}
         yield view.finding(
             "does-not-fit",
             "error",
             text,
-            **about,
+            **about_cells(cells),
             weight_bytes=weights,
             kv_bytes=kv,
             memory_bytes=memory,
@@ -299,14 +296,11 @@ def _overload(view: View, severity: Severity, cells: Mapping[Cell, Load]) -> Fin
         f"The throughput of {label(worst)} would need {share * load.limit / 1e9:,.0f} GB/s of memory traffic, "
         f"{100 * share:,.0f} % of the {load.limit / 1e9:,.0f} GB/s that the machine has. {end}.{also}"
     )
-    about: dict[str, Any] = {"cell": worst}
-    if len(cells) > 1:
-        about = {"cells": [label(cell) for cell in cells]}
     return view.finding(
         "roofline",
         severity,
         text,
-        **about,
+        **about_cells(cells),
         n=load.n,
         batch=batch_of(view.counted[worst][0].record),
         bytes_per_second_at_least=load.at_least,

@@ -6,10 +6,11 @@ from itertools import pairwise
 
 from sparkpub.record.metrics import DISTRIBUTIONS, METRICS
 from sparkpub.record.record import Record
+from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import Case, View
+from sparkpub.review.checks.view import View
 
 REPORT_TOLERANCE = Threshold(
     "report tolerance",
@@ -23,39 +24,41 @@ _RISING = ("min", "p50", "p90", "p95", "p99", "max")
 
 def inconsistent_report(view: View) -> Iterator[Finding]:
     """Reports whose figures cannot all be true; and, as a note, P99 that is only the maximum."""
-    few = []
-    wrong: list[Case] = []
-    for stored in view.happened:
-        record = stored.record
-        answer = view.evidence.of(stored).answer
-        told = answer.problems if answer is not None and answer.complete else ()
-        problems = [*_identities(record), *_percentiles(record), *told]
-        if problems:
-            wrong.append((stored, "; ".join(problems)))
-        ends = [
-            (record.value(f"{stem}_p99_ms"), record.value(f"{stem}_max_ms"))
-            for stem in DISTRIBUTIONS
-        ]
-        asked = record.requested.workload.get("requests")
-        requests = record.observed.requests or (asked if isinstance(asked, int) else 0)
-        if requests <= 100 and any(
-            p99 is not None and p99 == largest for p99, largest in ends
-        ):
-            few.append(stored)
-    has = (
-        "has figures that contradict each other"
-        if len(wrong) == 1
-        else "have figures that contradict each other"
+    yield from view.faulty(
+        "inconsistent-report",
+        "error",
+        lambda stored: _contradictions(view, stored),
+        "has figures that contradict each other",
+        "have figures that contradict each other",
     )
-    yield from view.cases("inconsistent-report", "error", wrong, has)
     yield from view.together(
         "inconsistent-report",
         "info",
-        few,
+        [run for run in view.happened if _has_few_requests(run.record)],
         lambda runs: (
             f"P99 is the maximum in {runs}, because they have 100 requests or fewer."
         ),
     )
+
+
+def _contradictions(view: View, stored: Stored) -> Iterator[str]:
+    """What cannot be true in the figures of a run, and what its parser noticed."""
+    yield from _identities(stored.record)
+    yield from _percentiles(stored.record)
+    answer = view.evidence.of(stored).answer
+    if answer is not None and answer.complete:
+        yield from answer.problems
+
+
+def _has_few_requests(record: Record) -> bool:
+    """Whether a P99 of the run is the maximum of so few requests that it has to be."""
+    asked = record.requested.workload.get("requests")
+    requests = record.observed.requests or (asked if isinstance(asked, int) else 0)
+    for stem in DISTRIBUTIONS:
+        p99 = record.value(f"{stem}_p99_ms")
+        if p99 is not None and p99 == record.value(f"{stem}_max_ms"):
+            return requests <= 100
+    return False
 
 
 def _identities(record: Record) -> Iterator[str]:

@@ -50,14 +50,12 @@ def not_as_requested(view: View) -> Iterator[Finding]:
             undated.append(stored)
     wrong["the server"] += _foreign_servers(view.happened)
     for what, cases in wrong.items():
-        if not cases:
-            continue
-        differs = "differs" if len(cases) == 1 else "differ"
         yield from view.cases(
             "not-as-requested",
             "error",
             cases,
-            f"{differs} from the matrix in {what}",
+            f"differs from the matrix in {what}",
+            f"differ from the matrix in {what}",
             what=what,
         )
     lacking = {

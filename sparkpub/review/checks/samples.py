@@ -1,16 +1,14 @@
 """Whether telemetry is that of its run: its clock, its counters, its levels, and what the record took from it."""
 
 import math
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from sparkpub.record.record import Phase, Record
-from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.evidence import Samples
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import Case, View
+from sparkpub.review.checks.view import Case, View, by_gpu
 
 SAMPLER_TOLERANCE = Threshold(
     "sampler tolerance",
@@ -42,9 +40,12 @@ def foreign_telemetry(view: View) -> Iterator[Finding]:
             foreign.append((stored, problem))
         elif not stored.record.phases:
             unphased.append(stored)
-    is_foreign = "has telemetry that" if len(foreign) == 1 else "have telemetry that"
     yield from view.cases(
-        "foreign-telemetry", "error", foreign, f"{is_foreign} cannot belong to the run"
+        "foreign-telemetry",
+        "error",
+        foreign,
+        "has telemetry that cannot belong to the run",
+        "have telemetry that cannot belong to the run",
     )
     yield from view.cases(
         "foreign-telemetry",
@@ -107,33 +108,19 @@ def _levels(record: Record, samples: Samples) -> str | None:
 def _turned_back(view: View) -> list[Case]:
     """Runs whose energy counter begins below the end of a run before them: it only ever grows until the driver is
     loaded again."""
-    by_gpu: dict[Mapping[str, str] | tuple[object, ...], list[Stored]] = defaultdict(
-        list
-    )
-    for stored in view.happened:
-        machine = stored.record.machine
-        samples = view.evidence.of(stored).samples
-        if (
-            machine.id is not None
-            and samples is not None
-            and samples.energy_start_joule is not None
-        ):
-            by_gpu[machine.id, *(gpu.id for gpu in machine.gpus)].append(stored)
     cases = []
-    for runs in by_gpu.values():
+    for runs in by_gpu(view.happened):
         runs.sort(key=lambda run: run.record.started.value)
-        reached, before = 0.0, None
+        reached, before = 0.0, ""
         for stored in runs:
             samples = view.evidence.of(stored).samples
-            assert samples is not None
-            start, end = (
-                samples.energy_start_joule or 0.0,
-                samples.energy_end_joule or 0.0,
-            )
-            if start < reached and before is not None:
-                detail = f"it begins at {start:.0f} J, and {before.record.run_id} had reached {reached:.0f} J"
+            if samples is None or samples.energy_start_joule is None:
+                continue
+            start = samples.energy_start_joule
+            if start < reached:
+                detail = f"it begins at {start:.0f} J, and {before} had reached {reached:.0f} J"
                 cases.append((stored, detail))
-            reached, before = end, stored
+            reached, before = samples.energy_end_joule or 0.0, stored.run_id
     return cases
 
 

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.store import Stored
@@ -15,6 +15,7 @@ from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import (
     MATERIAL_SHARE_OF_MARGIN,
     View,
+    about_cells,
     about_metrics,
     capital,
     cause,
@@ -81,9 +82,15 @@ def outlier(view: View) -> Iterator[Finding]:
             )
     for about, found in apart.items():
         cases = [(run, "; ".join(details)) for run, details in found.values()]
-        what = "is an outlier" if len(cases) == 1 else "are outliers"
         names = list(dict.fromkeys(metrics[about]))
-        yield from view.cases("outlier", "warning", cases, what, **about_metrics(names))
+        yield from view.cases(
+            "outlier",
+            "warning",
+            cases,
+            "is an outlier",
+            "are outliers",
+            **about_metrics(names),
+        )
 
 
 def outlying(view: View) -> dict[tuple[Cell, str], tuple[int, ...]]:
@@ -159,7 +166,8 @@ def high_variation(view: View) -> Iterator[Finding]:
 def _variation(view: View, spreads: Sequence[Spread]) -> Finding:
     worst = max(spreads, key=lambda spread: spread.cv_percent)
     values = view.figures(worst.cell, worst.metric.name)
-    cells = list(dict.fromkeys(label(spread.cell) for spread in spreads))
+    places = dict.fromkeys(spread.cell for spread in spreads)
+    cells = [label(cell) for cell in places]
     metrics = list(dict.fromkeys(spread.metric.name for spread in spreads))
     also = ""
     if len(spreads) > 1:
@@ -168,9 +176,6 @@ def _variation(view: View, spreads: Sequence[Spread]) -> Finding:
     text = (
         f"{worst.metric.label} of {label(worst.cell)} varies by {worst.cv_percent:.1f} % between runs (coefficient of "
         f"variation, n = {len(values)}; limit {HIGH_VARIATION_PERCENT:g} %).{also}"
-    )
-    about: dict[str, Any] = (
-        {"cell": worst.cell} if len(cells) == 1 else {"cells": cells}
     )
     highest: dict[str, float] = {}
     for spread in spreads:
@@ -181,7 +186,7 @@ def _variation(view: View, spreads: Sequence[Spread]) -> Finding:
         "high-variation",
         "warning",
         text,
-        **about,
+        **about_cells(places),
         **about_metrics(metrics),
         cv_percent=worst.cv_percent,
         cv_percent_by_cell=highest,
@@ -204,12 +209,13 @@ def small_sample(view: View) -> Iterator[Finding]:
             f"{capital(who)} fewer than {EFFECTIVE_RUNS:g} runs (the smallest number is {fewest}): nothing can be said "
             "of the spread."
         )
-        about: dict[str, Any] = (
-            {"cell": next(iter(small))} if len(cells) == 1 else {"cells": cells}
-        )
-        runs = [run for some in small.values() for run in ids(some)]
         yield view.finding(
-            "small-sample", "warning", text, **about, n=fewest, runs=runs
+            "small-sample",
+            "warning",
+            text,
+            **about_cells(small),
+            n=fewest,
+            runs=[run for some in small.values() for run in ids(some)],
         )
     for item in view.once(drifting):
         if item.n_effective < EFFECTIVE_RUNS:

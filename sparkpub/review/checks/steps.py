@@ -4,7 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -17,6 +17,7 @@ from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import (
     MATERIAL_SHARE_OF_MARGIN,
     View,
+    about_cells,
     ids,
     label,
     listed,
@@ -81,24 +82,19 @@ def _finding(view: View, name: str, steps: Sequence[Step]) -> Finding:
     metric = view.metrics[name]
     cells = [label(found.cell) for found in steps]
     also = "" if len(cells) == 1 else f" The level changes in {listed(cells, 'cells')}."
-    before, after = (
-        fmean(clearest.values[: clearest.at]),
-        fmean(clearest.values[clearest.at :]),
-    )
+    before = fmean(clearest.values[: clearest.at])
+    after = fmean(clearest.values[clearest.at :])
     text = (
         f"{metric.label} of {label(clearest.cell)} changes its level: {metric.format(before)} on average in the first "
         f"{clearest.at} runs, {metric.format(after)} in the {len(clearest.values) - clearest.at} after them (corrected "
         f"p = {clearest.p_value:.2g}).{also} Something changed in between, and the mean mixes both levels."
-    )
-    about: dict[str, Any] = (
-        {"cells": cells} if len(cells) > 1 else {"cell": clearest.cell}
     )
     runs = [run for found in steps for run in ids(view.ran[found.cell])]
     return view.finding(
         "step",
         "warning",
         text,
-        **about,
+        **about_cells(found.cell for found in steps),
         metric=name,
         runs=runs,
         p_value=clearest.p_value,

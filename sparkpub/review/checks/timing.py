@@ -1,7 +1,6 @@
 """Whether the times of runs can be: order of start and end, duration, overlap, clocks that disagree, gaps."""
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -11,7 +10,7 @@ from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import Case, View, ids, label
+from sparkpub.review.checks.view import Case, View, by_gpu, ids, label
 
 CLOCK_SECONDS = Threshold(
     "clock seconds",
@@ -36,8 +35,13 @@ def time_consistency(view: View) -> Iterator[Finding]:
         for run in view.happened
         if (problem := _problem(view, run)) is not None
     ]
-    has = "has impossible times" if len(impossible) == 1 else "have impossible times"
-    yield from view.cases("time-consistency", "error", impossible, has)
+    yield from view.cases(
+        "time-consistency",
+        "error",
+        impossible,
+        "has impossible times",
+        "have impossible times",
+    )
     yield from view.cases(
         "time-consistency",
         "error",
@@ -116,26 +120,23 @@ def _ago(span: timedelta) -> str:
 
 def _overlapping(view: View) -> list[Case]:
     """Runs that began before the one before them on the same GPU was over."""
-    by_gpu: dict[tuple[object, ...], list[Stored]] = defaultdict(list)
-    for stored in view.happened:
-        machine = stored.record.machine
-        if machine.id is not None and _end(stored.record) is not None:
-            by_gpu[machine.id, *(gpu.id for gpu in machine.gpus)].append(stored)
+    ended = [run for run in view.happened if _end(run.record) is not None]
     cases = []
-    for runs in by_gpu.values():
+    for runs in by_gpu(ended):
         runs.sort(key=lambda run: _start(run.record))
         for before, after in pairwise(runs):
             end = _end(before.record)
             assert end is not None
             early = (end - _start(after.record)).total_seconds()
             if early > CLOCK_SECONDS:
-                cases.append(
-                    (
-                        after,
-                        f"it started {early:.0f} s before {before.record.run_id} was over",
-                    )
-                )
+                detail = f"it started {early:.0f} s before {before.run_id} was over"
+                cases.append((after, detail))
     return cases
+
+
+def _slot(record: Record) -> tuple[object, ...]:
+    """What the attempts of a run have in common."""
+    return *record.cell, record.iteration, record.repeat_of
 
 
 def _zones(view: View) -> Iterator[Finding]:
@@ -153,26 +154,15 @@ def _zones(view: View) -> Iterator[Finding]:
 
 def _gone(view: View) -> Iterator[Finding]:
     """Attempts that follow one without a record, and without a matrix, positions that are missing."""
-    attempts: dict[tuple[object, ...], set[int]] = defaultdict(set)
-    for stored in view.runs:
-        record = stored.record
-        attempts[*record.cell, record.iteration, record.repeat_of].add(
-            record.plan.attempt
-        )
+    attempts = {(*_slot(run.record), run.record.plan.attempt) for run in view.runs}
     gone: list[Case] = []
     for stored in view.runs:
-        record = stored.record
-        earlier = (
-            set(range(1, record.plan.attempt))
-            - attempts[*record.cell, record.iteration, record.repeat_of]
-        )
-        if earlier:
-            gone.append(
-                (
-                    stored,
-                    f"it is attempt {record.plan.attempt}, and attempt {min(earlier)} is missing",
-                )
-            )
+        own = stored.record.plan.attempt
+        for attempt in range(1, own):
+            if (*_slot(stored.record), attempt) not in attempts:
+                detail = f"it is attempt {own}, and attempt {attempt} is missing"
+                gone.append((stored, detail))
+                break
     yield from view.cases(
         "time-consistency",
         "error",

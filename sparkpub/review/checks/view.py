@@ -4,16 +4,19 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from statistics import fmean
 from typing import Any, TypeVar
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.store import Stored
+from sparkpub.record.text import listed as every_one_of
 from sparkpub.review.checks.evidence import EvidenceReader
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import Cell, Frame, Series
+from sparkpub.review.grouping import grouped
 
 MATERIAL_SHARE_OF_MARGIN = Threshold(
     "material share of margin",
@@ -194,12 +197,10 @@ class View:
         about: dict[str, Any] = {}
         if len(runs) == 1:
             about["run"] = runs[0]
-        elif len(cells) == 1:
-            about |= {"cell": cells[0], "runs": ids(runs)}
-        elif len(runs) == len(self.runs):
-            about["runs"] = ids(runs)
         else:
-            about |= {"cells": [label(cell) for cell in cells], "runs": ids(runs)}
+            if len(cells) == 1 or len(runs) < len(self.runs):
+                about = about_cells(cells)
+            about["runs"] = ids(runs)
         yield self.finding(check, severity, capital(say(words)), **about, **evidence)
 
     def where(self, runs: Sequence[Stored]) -> tuple[str, list[Cell]]:
@@ -224,9 +225,13 @@ class View:
         severity: Severity,
         cases: Sequence[Case],
         happened: str,
+        several: str = "",
         **evidence: Any,
     ) -> Iterator[Finding]:
-        """One finding for runs with the same fault, each with a detail of its own: `… started hot: 51 °C.`"""
+        """One finding for runs with the same fault, each with a detail of its own: `… started hot: 51 °C.`
+
+        `several` is what is said of more than one run, where it differs from what `happened` to one.
+        """
         runs = [stored for stored, _ in cases]
         details = {stored.record.run_id: detail for stored, detail in cases}
 
@@ -234,11 +239,27 @@ class View:
             if len(cases) == 1:
                 return f"{words} {happened}: {cases[0][1]}."
             first = self.where(runs[:1])[0]
-            return f"{words} {happened}. For example {first}: {cases[0][1]}."
+            return f"{words} {several or happened}. For example {first}: {cases[0][1]}."
 
         yield from self.together(
             check, severity, runs, say, details=details, **evidence
         )
+
+    def faulty(
+        self,
+        check: str,
+        severity: Severity,
+        problems: Callable[[Stored], Iterable[str]],
+        happened: str,
+        several: str = "",
+    ) -> Iterator[Finding]:
+        """One finding for the runs in which `problems` finds any, as of `cases`."""
+        cases: list[Case] = []
+        for stored in self.happened:
+            found = list(problems(stored))
+            if found:
+                cases.append((stored, "; ".join(found)))
+        yield from self.cases(check, severity, cases, happened, several)
 
     def unjudged(
         self, check: str, missing: Mapping[str, Sequence[Stored]]
@@ -249,13 +270,7 @@ class View:
             parts = [
                 f"{fact} ({self.where(runs)[0]})" for fact, runs in lacking.items()
             ]
-            runs = list(
-                {
-                    stored.record.run_id: stored
-                    for some in lacking.values()
-                    for stored in some
-                }.values()
-            )
+            runs = chain.from_iterable(lacking.values())
             cells = dict.fromkeys(label(stored.record.cell) for stored in runs)
             text = f"The check {check} lacks data. Missing: {'; '.join(parts)}."
             yield self.finding(
@@ -272,14 +287,20 @@ def listed(names: Sequence[str], what: str) -> str:
     """Up to three names, else their number: `a, b and c`, `12 cells`."""
     if len(names) > LISTED_NAMES:
         return f"{len(names)} {what}"
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} and {names[-1]}"
+    return every_one_of(names)
 
 
 def capital(text: str) -> str:
     """The text with a capital letter first."""
     return text[:1].upper() + text[1:]
+
+
+def about_cells(cells: Iterable[Cell]) -> dict[str, Any]:
+    """Where a finding belongs: `cell` for one, `cells` in the evidence for several."""
+    places = list(cells)
+    if len(places) == 1:
+        return {"cell": places[0]}
+    return {"cells": [label(cell) for cell in places]}
 
 
 def about_metrics(names: Sequence[str]) -> dict[str, Any]:
@@ -296,6 +317,19 @@ def cause(metric: Metric) -> str:
 def floor(metric: Metric) -> float:
     """The smallest change of a metric that can matter, in its unit: near zero every relative change is large."""
     return float(FLOORS.get(metric.unit, 0.0))
+
+
+def by_gpu(runs: Iterable[Stored]) -> list[list[Stored]]:
+    """The runs that a known machine ran, in a list for each set of GPUs."""
+    known = [run for run in runs if run.record.machine.id is not None]
+    groups = grouped(
+        known,
+        lambda run: (
+            run.record.machine.id,
+            *(gpu.id for gpu in run.record.machine.gpus),
+        ),
+    )
+    return list(groups.values())
 
 
 def ids(runs: Iterable[Stored]) -> list[str]:

@@ -119,6 +119,13 @@ class Asked:
     chances: int = 1
     """How many units could each make the claim true by chance: all of them where one is enough."""
 
+    def answers(self, statistic: str) -> list[tuple[str, Quantity]]:
+        """The name of each unit, and a statistic of it."""
+        return [
+            (question.group.label, ask(statistic, question))
+            for question in self.questions
+        ]
+
     def read(self) -> list["Reading"]:
         """What each unit says. Raises ClaimError for a unit or statistic that is not there."""
         return _READERS.get(self.expect.form, _read_interval)(self)
@@ -173,13 +180,11 @@ def _with_interval(quantity: Quantity) -> str:
 def _read_equivalence(asked: Asked) -> list[Reading]:
     margin, readings = asked.expect.equivalent_within_percent or 0.0, []
     for question in asked.questions:
-        quantity, test = (
-            ask("difference_percent", question),
-            ask("equivalence_p", question),
-        )
-        shown = _with_interval(quantity) + (
-            f", TOST {test.text()}" if test.value is not None else ""
-        )
+        quantity = ask("difference_percent", question)
+        test = ask("equivalence_p", question)
+        shown = _with_interval(quantity)
+        if test.value is not None:
+            shown += f", TOST {test.text()}"
         verdict = _equivalent(quantity, test, margin, asked.chances)
         readings.append(Reading(question.group.label, quantity, verdict, shown))
     return readings
@@ -204,39 +209,32 @@ def _read_interval(asked: Asked) -> list[Reading]:
     name = asked.expect.form
     if name == "direction":
         name = "difference"
-        low, high = (
-            (0.0, math.inf) if asked.expect.direction == "higher" else (-math.inf, 0.0)
-        )
+        low, high = 0.0, math.inf
+        if asked.expect.direction == "lower":
+            low, high = -math.inf, 0.0
     else:
         low, high = getattr(asked.expect, name)
     readings = []
-    for question in asked.questions:
-        found = ask(name, question)
+    for unit, found in asked.answers(name):
         verdict = _inside(found, low, high, asked.chances)
-        readings.append(
-            Reading(question.group.label, found, verdict, _with_interval(found))
-        )
+        readings.append(Reading(unit, found, verdict, _with_interval(found)))
     return readings
 
 
 def _read_condition(asked: Asked) -> list[Reading]:
     name, sign, number = asked.expect.condition
-    quantities = [ask(name, question) for question in asked.questions]
+    answers = asked.answers(name)
     if name == "trend_p":
-        adjusted = holm([quantity.value for quantity in quantities])
-        quantities = [
-            replace(quantity, value=p)
-            for quantity, p in zip(quantities, adjusted, strict=True)
+        adjusted = holm([found.value for _, found in answers])
+        answers = [
+            (unit, replace(found, value=p))
+            for (unit, found), p in zip(answers, adjusted, strict=True)
         ]
-    return [
-        Reading(
-            question.group.label,
-            found,
-            _condition(found, sign, number, asked),
-            _with_interval(found),
-        )
-        for question, found in zip(asked.questions, quantities, strict=True)
-    ]
+    readings = []
+    for unit, found in answers:
+        verdict = _condition(found, sign, number, asked)
+        readings.append(Reading(unit, found, verdict, _with_interval(found)))
+    return readings
 
 
 def _condition(quantity: Quantity, sign: str, number: str, asked: Asked) -> Decided:
@@ -269,10 +267,8 @@ def _agrees(quantity: Quantity, published: float, decimals: int) -> bool | None:
 
 
 def _read_published(asked: Asked) -> list[Reading]:
-    published, units = (
-        asked.expect.published or {},
-        {question.group.label: question for question in asked.questions},
-    )
+    published = asked.expect.published or {}
+    units = {question.group.label: question for question in asked.questions}
     unknown = [unit for unit in published if unit not in units]
     if unknown:
         raise ClaimError(
@@ -286,14 +282,12 @@ def _read_published(asked: Asked) -> list[Reading]:
 
 def _read_span(asked: Asked) -> list[Reading]:
     low, high = asked.expect.spans or (0.0, 0.0)
-    found = [
-        (ask(asked.statistic, question), question.group.label)
-        for question in asked.questions
+    known = [
+        (found.value, unit, found)
+        for unit, found in asked.answers(asked.statistic)
+        if found.value is not None
     ]
-    known = sorted(
-        ((one.value, unit, one) for one, unit in found if one.value is not None),
-        key=lambda item: item[0],
-    )
+    known.sort(key=lambda item: item[0])
     if not known:
         return []
     ends = (("smallest", known[0], low), ("largest", known[-1], high))
@@ -311,41 +305,30 @@ def _against(unit: str, found: Quantity, published: float, asked: Asked) -> Read
 
 def _read_extreme(asked: Asked) -> list[Reading]:
     """Whether one unit lies beyond every other: supported or refuted only where 95 % intervals do not overlap."""
-    name, sign = (
-        (asked.expect.highest, 1)
-        if asked.expect.highest is not None
-        else (asked.expect.lowest, -1)
-    )
-    units = {
-        question.group.label: ask(asked.statistic, question)
-        for question in asked.questions
-    }
+    name = getattr(asked.expect, asked.expect.form)
+    units = dict(asked.answers(asked.statistic))
     if name not in units:
         raise ClaimError(
             f"{asked.expect.form}: no unit {name!r}",
             remedy=f"there are {', '.join(units)}",
         )
-    own, readings = units[name], []
+    own = units.pop(name)
+    highest = asked.expect.form == "highest"
+    readings = []
     for unit, found in units.items():
-        if unit != name:
-            readings.append(
-                Reading(
-                    f"{name} against {unit}",
-                    found,
-                    _beyond(own, found, sign),
-                    f"{_with_interval(own)} against {_with_interval(found)}",
-                )
-            )
+        verdict = _beyond(own, found, highest=highest)
+        shown = f"{_with_interval(own)} against {_with_interval(found)}"
+        readings.append(Reading(f"{name} against {unit}", found, verdict, shown))
     return readings
 
 
-def _beyond(one: Quantity, other: Quantity, sign: int) -> Decided:
+def _beyond(one: Quantity, other: Quantity, *, highest: bool) -> Decided:
     if one.ci95 is None or other.ci95 is None:
         return "undecided"
     if one.ci95[0] > other.ci95[1]:
-        return _word(sign > 0)
+        return _word(highest)
     if one.ci95[1] < other.ci95[0]:
-        return _word(sign < 0)
+        return _word(not highest)
     return "undecided"
 
 

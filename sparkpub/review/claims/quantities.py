@@ -503,13 +503,11 @@ def _basis(statistic: Statistic, question: Question) -> tuple[tuple[int, ...], s
 
 def _over_sessions(found: Quantity, question: Question) -> Quantity:
     """An answer over several sessions: each counts once, and the interval holds what differs between them."""
-    name = found.statistic.name
-    if name == "equivalence_p":
-        together = over_sessions("difference_percent", question)
-    else:
-        together = over_sessions(name, question)
+    is_test = found.statistic.name == "equivalence_p"
+    name = "difference_percent" if is_test else found.statistic.name
+    together = over_sessions(name, question)
     value, ci95 = None, None
-    if together is not None and name == "equivalence_p":
+    if together is not None and is_test:
         value = together.equivalence_p(question.margin_percent)
     elif together is not None:
         value, ci95 = together.estimate, together.ci95
