@@ -302,7 +302,7 @@ def _cells(
 
 
 def _cell_key(row: CellStatistic) -> tuple[str, ...]:
-    return row.campaign, row.model, row.environment, row.workload, row.metric
+    return row.campaign, *row.cell, row.metric
 
 
 def _figure(row: CellStatistic) -> Figure:

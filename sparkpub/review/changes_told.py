@@ -14,7 +14,6 @@ from sparkpub.review.against_base import (
     Figure,
     VerdictChange,
 )
-from sparkpub.review.checks import Finding
 
 MOST_ROWS = 50
 """Rows of one table in Markdown: GitHub shows a summary of at most 1 MiB, and nobody reads more."""
@@ -51,7 +50,10 @@ def as_markdown(found: Changes) -> Iterator[str]:
         return
     yield from _table(
         ["Campaign", "", "Runs", "Coverage"],
-        [_campaign_row(item) for item in found.campaigns],
+        [
+            [item.campaign, item.state, _runs(item), _covered(item)]
+            for item in found.campaigns
+        ],
     )
     yield from _touched(found)
     decisions = [
@@ -59,7 +61,10 @@ def as_markdown(found: Changes) -> Iterator[str]:
     ]
     yield from _titled("Decisions in campaign.json", ["Campaign", "Entry"], decisions)
     for title, findings in (("New", found.found), ("Resolved", found.gone)):
-        rows = [_finding_row(finding) for finding in findings]
+        rows = [
+            [finding.severity, finding.check, finding.where, finding.message]
+            for finding in findings
+        ]
         yield from _titled(f"{title} findings", ["", "Check", "Where", "Finding"], rows)
     primary = [cell for cell in found.cells if cell.primary]
     # What readers know already comes first.
@@ -91,10 +96,6 @@ def _touched(found: Changes) -> Iterator[str]:
     yield from _titled("Published records touched", ["Run", ""], rows)
 
 
-def _campaign_row(item: CampaignChange) -> list[str]:
-    return [item.campaign, item.state, _runs(item), _covered(item)]
-
-
 def _runs(item: CampaignChange) -> str:
     """`12 runs, 10 counted (2 added, 1 removed)`."""
     here = item.after
@@ -113,10 +114,6 @@ def _covered(item: CampaignChange) -> str:
     if here is None or here.planned is None:
         return "not declared"
     return f"{here.done} of {here.planned} planned runs"
-
-
-def _finding_row(finding: Finding) -> list[str]:
-    return [finding.severity, finding.check, finding.where, finding.message]
 
 
 def _cell_name(cell: CellChange) -> str:

@@ -80,6 +80,11 @@ class CellStatistic(Description, Row):
     n_by_machine: tuple[int, ...] = ()
 
     @property
+    def cell(self) -> tuple[str, str, str]:
+        """(model, environment, workload)."""
+        return self.model, self.environment, self.workload
+
+    @property
     def n_in_words(self) -> str:
         """`10`; of several machines with the runs of each: `24 on 3 machines (8, 8, 8)`."""
         if len(self.machines) < 2:
@@ -161,10 +166,7 @@ class Statistics:
 
     @cached_property
     def _cells(self) -> Mapping[tuple[str, ...], CellStatistic]:
-        return {
-            (row.campaign, row.model, row.environment, row.workload, row.metric): row
-            for row in self.cells
-        }
+        return {(row.campaign, *row.cell, row.metric): row for row in self.cells}
 
     def cell(
         self, campaign: str, model: str, environment: str, workload: str, metric: str

@@ -15,7 +15,7 @@ from sparkpub.review.claims import ledger
 from sparkpub.review.dataset import Dataset
 from sparkpub.site import prose
 from sparkpub.site.prose import Passage, Typed
-from sparkpub.site.sources import bounded, page_text
+from sparkpub.site.sources import FRONT, bounded
 from sparkpub.site.words import proof
 
 CLAIMS_FILE = "claims.yaml"
@@ -23,7 +23,6 @@ _BRACES = re.compile(r"\{[^{}]*\}")
 _LINK = re.compile(r"\]\(\s*<?([^)\s>]+)|\bhref=[\"']([^\"']+)")
 _RUN = re.compile(r"(?:^|/)runs/([A-Za-z0-9][\w.-]*?)(?:\.md|/|$)")
 _EVIDENCE = re.compile(r"(?:^|/)evidence/([a-z0-9][a-z0-9.-]*)/([A-Za-z0-9][\w.-]*)$")
-_FRONT = re.compile(r"\A---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
 _TITLE = re.compile(r"^(?:title|description|summary):\s*(.+)$", re.MULTILINE)
 _ABOUT_RESULTS = re.compile(r"^campaign:", re.MULTILINE)
 
@@ -46,10 +45,9 @@ def with_prose(review: Review, sources: Path, names: Names = tuple) -> Review:
 
 def unbound_number(sources: Path, _review: Review, names: Names) -> Iterator[Finding]:
     """Figures and verdicts that somebody typed: they go stale in silence."""
-    for page in prose.pages(sources):
-        source = page_text(page, page.relative_to(sources).as_posix())
+    for page, uri, source in prose.pages(sources):
         strict = about_results(page.relative_to(sources), source)
-        for passage in read_page(source, page.relative_to(sources).as_posix()):
+        for passage in read_page(source, uri):
             for said in prose.typed(passage, strict=strict):
                 text = f"{said.text!r} is typed into the text; {_advice(said, names)}."
                 yield _finding(
@@ -67,7 +65,7 @@ def unbound_number(sources: Path, _review: Review, names: Names) -> Iterator[Fin
 
 def about_results(page: Path, source: str) -> bool:
     """Whether a page speaks of results: a post, or a page that names its campaign."""
-    front = _FRONT.match(source)
+    front = FRONT.match(source)
     return "posts" in page.parts or (
         front is not None and _ABOUT_RESULTS.search(front[1]) is not None
     )
@@ -75,7 +73,7 @@ def about_results(page: Path, source: str) -> bool:
 
 def read_page(source: str, uri: str) -> list[Passage]:
     """What a reader sees of a page, title and description included. Raises ClaimError with file and line."""
-    front = _FRONT.match(source)
+    front = FRONT.match(source)
     filled = proof(source, uri)
     head = "" if front is None else filled[: filled.index("\n---\n", 3) + 5]
     titles = [Passage(found[1]) for found in _TITLE.finditer(head)]
@@ -151,8 +149,7 @@ def claim(sources: Path, review: Review, _names: Names) -> Iterator[Finding]:
 
 def dead_evidence(sources: Path, review: Review, _names: Names) -> Iterator[Finding]:
     """Links to runs that are not among the data, and to files that do not exist."""
-    for page in prose.pages(sources):
-        text = page_text(page, page.relative_to(sources).as_posix())
+    for page, _, text in prose.pages(sources):
         for found in _LINK.finditer(text):
             target = (found[1] or found[2]).split("#")[0].split("?")[0]
             if "://" not in target and _dead(target, review.dataset):

@@ -484,9 +484,11 @@ def _without_code_blocks(text: str) -> str:
     return "\n".join(kept)
 
 
-def pages(sources: Path) -> Iterator[Path]:
-    """Every Markdown file under `sources`, by name."""
-    return iter(sorted(sources.rglob("*.md")))
+def pages(sources: Path) -> Iterator[tuple[Path, str, str]]:
+    """Every Markdown file under `sources`, by name: file, address below `sources`, text."""
+    for path in sorted(sources.rglob("*.md")):
+        uri = path.relative_to(sources).as_posix()
+        yield path, uri, page_text(path, uri)
 
 
 def uses(sources: Path, claim: str) -> list[str]:
@@ -495,9 +497,8 @@ def uses(sources: Path, claim: str) -> list[str]:
         rf"""\b(?:claim|verdict|evidence|says)\(\s*(["']){re.escape(claim)}\1"""
     )
     places: list[str] = []
-    for page in pages(sources):
-        text = page_text(page, page.relative_to(sources).as_posix())
+    for _, uri, text in pages(sources):
         for found in name.finditer(text):
             line = text.count("\n", 0, found.start()) + 1
-            places.append(f"{page.relative_to(sources)}:{line}")
+            places.append(f"{uri}:{line}")
     return list(dict.fromkeys(places))

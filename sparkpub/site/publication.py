@@ -4,7 +4,6 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 from sparkpub.record import metrics as registry
 from sparkpub.record.metrics import METRICS, Metric, ranked
@@ -13,6 +12,7 @@ from sparkpub.record.store import Stored
 from sparkpub.review.checks import Finding, Review
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.grouping import grouped
 from sparkpub.review.rows import ComparisonRow
 from sparkpub.review.summary import CellStatistic, Statistics
 from sparkpub.site.content import SiteOptions
@@ -66,14 +66,12 @@ class Publication:
     @cached_property
     def cells(self) -> Mapping[tuple[str, str], Sequence[CellStatistic]]:
         """(campaign, metric) to the statistics of its cells."""
-        return _grouped(
-            self.statistics.cells, lambda cell: (cell.campaign, cell.metric)
-        )
+        return grouped(self.statistics.cells, lambda cell: (cell.campaign, cell.metric))
 
     @cached_property
     def comparisons(self) -> Mapping[tuple[str, str], Sequence[ComparisonRow]]:
         """(campaign, metric) to its comparisons."""
-        return _grouped(
+        return grouped(
             self.statistics.comparisons, lambda row: (row.campaign, row.metric)
         )
 
@@ -174,13 +172,6 @@ def _measured(campaign: CampaignData) -> Iterable[Metric]:
             if value.value is not None and name not in found:
                 found[name] = metric_of(name, value)
     return found.values()
-
-
-def _grouped(items: Iterable[Any], key: Any) -> Mapping[Any, Sequence[Any]]:
-    groups: dict[Any, list[Any]] = {}
-    for item in items:
-        groups.setdefault(key(item), []).append(item)
-    return groups
 
 
 def cell_keys(campaign: CampaignData) -> tuple[tuple[str, str, str], ...]:

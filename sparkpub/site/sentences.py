@@ -16,6 +16,7 @@ from sparkpub.record.text import (
     spread,
     with_unit,
 )
+from sparkpub.review.grouping import grouped
 from sparkpub.review.rows import ComparisonRow
 from sparkpub.review.statistics.describe import ALPHA
 from sparkpub.review.summary import CellStatistic, PooledRow
@@ -28,7 +29,7 @@ MOST_WORDS = 20
 def differences(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
     """All comparisons of a metric, a sentence for each verdict; empty where there is nothing to compare."""
     sentences = []
-    for same in _by_pair(rows).values():
+    for same in _by_pair(rows):
         verdicts = [row.verdict for row in same]
         # What most comparisons have comes first.
         ordered = sorted(dict.fromkeys(verdicts), key=verdicts.count, reverse=True)
@@ -44,17 +45,12 @@ def headline(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
     text = differences(metric, rows)
     if len(text.split()) <= MOST_WORDS:
         return text
-    return " ".join(_counts(metric, same) for same in _by_pair(rows).values())
+    return " ".join(_counts(metric, same) for same in _by_pair(rows))
 
 
-def _by_pair(
-    rows: Sequence[ComparisonRow],
-) -> Mapping[tuple[str, str], Sequence[ComparisonRow]]:
-    """Candidate and baseline to their comparisons."""
-    found: dict[tuple[str, str], list[ComparisonRow]] = {}
-    for row in rows:
-        found.setdefault((row.candidate, row.baseline), []).append(row)
-    return found
+def _by_pair(rows: Sequence[ComparisonRow]) -> Iterable[Sequence[ComparisonRow]]:
+    """The comparisons of each candidate and baseline."""
+    return grouped(rows, lambda row: (row.candidate, row.baseline)).values()
 
 
 def _counts(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
@@ -197,8 +193,8 @@ def means(metric: Metric, cells: Sequence[CellStatistic]) -> str:
         extremes = "lowest", "highest"
     names = distinct_names(ordered)
     return (
-        f"{metric.subject} is {extremes[0]} for {names[_key(first)]} ({metric.rounded(first.mean)}) "
-        f"and {extremes[1]} for {names[_key(last)]} ({metric.rounded(last.mean, unit=False)})"
+        f"{metric.subject} is {extremes[0]} for {names[first.cell]} ({metric.rounded(first.mean)}) "
+        f"and {extremes[1]} for {names[last.cell]} ({metric.rounded(last.mean, unit=False)})"
         f"{_elsewhere(first, last)}."
     )
 
@@ -214,18 +210,9 @@ def distinct_names(
     cells: Iterable[CellStatistic],
 ) -> dict[tuple[str, str, str], str]:
     """Cell to the parts of its name that not all of the cells share: `deepseek, native`."""
-    keys = [_key(cell) for cell in cells]
+    keys = [cell.cell for cell in cells]
     varied = [place for place in range(3) if len({key[place] for key in keys}) > 1]
     return {key: ", ".join(key[place] for place in varied or (0,)) for key in keys}
-
-
-def _key(cell: CellStatistic) -> tuple[str, str, str]:
-    return cell.model, cell.environment, cell.workload
-
-
-def cell_name(cell: CellStatistic) -> str:
-    """`deepseek, native`."""
-    return f"{cell.model}, {cell.environment}"
 
 
 def sample(cells: Sequence[CellStatistic], excluded: Mapping[str, str]) -> str:

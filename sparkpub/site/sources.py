@@ -13,7 +13,8 @@ from sparkpub.record.errors import SiteError
 
 LONGEST_SECONDS = 20.0
 """Reading a page takes a hundredth of it; Markdown made of nothing but `[` takes for ever."""
-_FRONT = re.compile(r"\A---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
+FRONT = re.compile(r"\A---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
+"""The front matter of a page, and the text in it."""
 
 
 def page_text(path: Path, uri: str) -> str:
@@ -31,7 +32,7 @@ def page_text(path: Path, uri: str) -> str:
             where=f"{uri}:{line}",
             remedy="remove it",
         )
-    front = _FRONT.match(text)
+    front = FRONT.match(text)
     if front is not None:
         # An expression in front matter may hold quotes as YAML does not know them.
         head = re.sub(r"\{\{.*?\}\}|\{%.*?%\}", "x", front[1])

@@ -30,10 +30,10 @@ from sparkpub.site import expressions
 from sparkpub.site.pages import hardware, reference
 from sparkpub.site.pages.reference import plain
 from sparkpub.site.prose import BOUND, JUDGED, UNITS
+from sparkpub.site.sources import FRONT
 
 LEDGER, FACTS = "claims/index.md", "claims/facts.md"
 """The pages on which every claim and every fact has an anchor of its own."""
-_FRONT = re.compile(r"\A---\n.*?^---\n", re.DOTALL | re.MULTILINE)
 _BEFORE_UNIT = re.compile(
     rf"(?<=\d) (?=(?:{'|'.join(map(re.escape, UNITS))})(?![\w/]))"
 )
@@ -163,7 +163,7 @@ class Words:
 
     def render(self, text: str, uri: str) -> str:
         """The Markdown of the page `uri` with every figure in place. Raises ClaimError with file and line."""
-        found = _FRONT.match(text)
+        found = FRONT.match(text)
         front = found[0] if found else ""
         body = text[len(front) :]
         campaign = _CAMPAIGN.search(front)

@@ -208,9 +208,7 @@ def test_a_headline_names_what_it_can() -> None:
 
 
 def a_mean(model: str, mean: float, *machines: str) -> Any:
-    return SimpleNamespace(
-        model=model, environment="native", workload="w", mean=mean, machines=machines
-    )
+    return SimpleNamespace(cell=(model, "native", "w"), mean=mean, machines=machines)
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def cell_table(
     """A row per cell: n, mean with interval, spread, and the runs; those in no figure stand in brackets."""
     mean = f"Mean ({metric.unit})" if metric.unit else "Mean"
     head = ("Cell", "n", mean, "95 % interval", "sd", "Median", "Runs")
-    statistics = {(cell.model, cell.environment, cell.workload): cell for cell in cells}
+    statistics = {cell.cell: cell for cell in cells}
     by_cell: dict[str, list[Row]] = {}
     for row in rows:
         by_cell.setdefault(row["cell"], []).append(row)

@@ -17,6 +17,7 @@ from functools import cached_property
 
 from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.grouping import grouped
 from sparkpub.site.content import placeholder
 from sparkpub.site.drawing.drawings import Drawings
 from sparkpub.site.figures import diagram, kinds
@@ -146,9 +147,7 @@ class Library:
     @cached_property
     def _rows_by_campaign(self) -> Mapping[str, Mapping[str, list[Row]]]:
         """Name of a table to name of a campaign to its rows."""
-        found: dict[str, dict[str, list[Row]]] = {}
-        for name, rows in self.tables.items():
-            found[name] = {}
-            for row in rows:
-                found[name].setdefault(row["campaign"], []).append(row)
-        return found
+        return {
+            name: grouped(rows, lambda row: str(row["campaign"]))
+            for name, rows in self.tables.items()
+        }

@@ -44,9 +44,7 @@ def trends(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
             middle = (cell.n - 1) / 2
             for end, index in (("first", 0), ("last", cell.n - 1)):
                 yield {
-                    **rows.cell_fields(
-                        campaign, (cell.model, cell.environment, cell.workload)
-                    ),
+                    **rows.cell_fields(campaign, cell.cell),
                     "metric": metric.name,
                     "end": end,
                     "order": places[cell.runs[index]],
@@ -73,7 +71,7 @@ def _drift(metric: Metric, cells: Sequence[CellStatistic]) -> str:
     if not tested:
         return ""
     drifting = [
-        f"{sentences.cell_name(cell)}, {cell.workload}"
+        ", ".join(cell.cell)
         for cell in tested
         if cell.trend_p_adjusted is not None and cell.trend_p_adjusted < ALPHA
     ]

@@ -256,10 +256,7 @@ def charts(
 
     It is given scope, metric, layout, `more`, and whether it is for a phone.
     """
-    means = {
-        (cell.model, cell.environment, cell.workload): cell.mean
-        for cell in selection.cells(metric)
-    }
+    means = {cell.cell: cell.mean for cell in selection.cells(metric)}
     if cells is not None:
         means = {cell: mean for cell, mean in means.items() if cell in cells}
     rows = of_cells(selection, means, highest_first=metric.direction != "lower")

@@ -104,11 +104,7 @@ def _means(
     cells: Sequence[CellStatistic],
 ) -> dict[tuple[str, str, str], CellStatistic]:
     """Cell to its statistics, those above zero: a rate of zero has no inverse."""
-    return {
-        (cell.model, cell.environment, cell.workload): cell
-        for cell in cells
-        if cell.mean > 0
-    }
+    return {cell.cell: cell for cell in cells if cell.mean > 0}
 
 
 def _beats(other: Row, row: Row) -> bool:

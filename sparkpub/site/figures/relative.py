@@ -39,11 +39,7 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     runs = selection.rows_about("runs", metric)
     shown = _in_percent(selection, metric, pair.baseline)
     compared = {(row["model"], row["environment"], row["workload"]) for row in shown}
-    cells = [
-        cell
-        for cell in selection.cells(metric)
-        if (cell.model, cell.environment, cell.workload) in compared
-    ]
+    cells = [cell for cell in selection.cells(metric) if cell.cell in compared]
     sample = sentences.sample(cells, selection.excluded(shown))
     made = panels.charts(draw, selection, metric, pair.baseline, margin, cells=compared)
     return selection.figure(

@@ -71,10 +71,9 @@ def cells(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     swept = sweeps.columns(campaign)
     for metric in publication.metrics(campaign):
         for cell in publication.cells_of(campaign, metric):
-            key = (cell.model, cell.environment, cell.workload)
             low, high = cell.ci95 or (None, None)
             yield {
-                **cell_fields(campaign, key),
+                **cell_fields(campaign, cell.cell),
                 "metric": metric.name,
                 "n": cell.n,
                 "mean": cell.mean,
@@ -82,5 +81,5 @@ def cells(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
                 "hi": high,
                 "sd": cell.sd,
                 "p50": cell.p50,
-                **swept.get(key, {}),
+                **swept.get(cell.cell, {}),
             }

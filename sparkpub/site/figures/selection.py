@@ -97,11 +97,7 @@ class Selection:
     def cells(self, metric: Metric) -> list[CellStatistic]:
         """The statistics of a metric, a cell each."""
         known = self.publication.cells_of(self.campaign, metric)
-        return [
-            cell
-            for cell in known
-            if self.scope.holds(cell.model, cell.environment, cell.workload)
-        ]
+        return [cell for cell in known if self.scope.holds(*cell.cell)]
 
     def comparisons(self, metric: Metric) -> list[ComparisonRow]:
         """The comparisons of a metric of which both sides are in this part."""

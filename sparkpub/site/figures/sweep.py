@@ -75,10 +75,7 @@ def curves(selection: Selection, axis: Axis, metric: Metric) -> list[Curve]:
     lines = [line for line in selection.lines if line.axis is axis]
     if not lines:
         return []
-    statistics = {
-        (cell.model, cell.environment, cell.workload): cell
-        for cell in selection.cells(metric)
-    }
+    statistics = {cell.cell: cell for cell in selection.cells(metric)}
     found = []
     for line, name in sweeps.names(lines).items():
         cells = tuple(

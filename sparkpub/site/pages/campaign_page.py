@@ -9,8 +9,9 @@ from sparkpub.plan import coverage
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
 from sparkpub.record.text import SPACE, listed, percent, spread
-from sparkpub.review.checks import CHECKS, Finding
+from sparkpub.review.checks import CHECKS
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.grouping import grouped
 from sparkpub.review.rows import ComparisonRow
 from sparkpub.review.statistics.compare import holm, significant
 from sparkpub.review.summary import CellStatistic
@@ -285,7 +286,12 @@ def tests(campaign: CampaignData, question: Asked) -> Tests:
         _product(*values)
         for values in zip(*(columns[head] for head in TOTALLED), strict=True)
     ]
-    shown = {head: column for head, column in columns.items() if _says(column)}
+    # What some workload does not say is not shown.
+    shown = {
+        head: column
+        for head, column in columns.items()
+        if column and None not in column
+    }
     rows = dict(zip(asked, zip(*shown.values(), strict=True), strict=False))
     return Tests(tuple(shown), rows)
 
@@ -299,11 +305,6 @@ def _product(load: float | None, put: float | None, got: float | None) -> float 
     if load is None or put is None or got is None:
         return None
     return load * (put + got)
-
-
-def _says(column: Sequence[float | None]) -> bool:
-    """Whether a column has a value in every row."""
-    return bool(column) and None not in column
 
 
 def together(publication: Publication, campaign: CampaignData) -> list[str]:
@@ -345,7 +346,7 @@ def value_box(
         return None
     choose = min if metric.direction == "lower" else max
     best = choose(cells, key=lambda cell: cell.mean)
-    where = cell_label(campaign, (best.model, best.environment, best.workload))
+    where = cell_label(campaign, best.cell)
     return {
         "metric": metric,
         "href": href,
@@ -375,15 +376,16 @@ def _change(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
 
 def problems(publication: Publication, campaign: CampaignData) -> list[dict[str, Any]]:
     """Findings by check, the severest first: each with its first message and how often it trips."""
-    groups: dict[str, list[Finding]] = {}
-    for finding in publication.findings_of(campaign):
-        if finding.severity != "info":
-            groups.setdefault(finding.check, []).append(finding)
+    found = [
+        finding
+        for finding in publication.findings_of(campaign)
+        if finding.severity != "info"
+    ]
+    groups = grouped(found, lambda finding: finding.check)
 
     def place(check: str) -> tuple[bool, int]:
-        return groups[check][0].severity != "error", CHECK_KINDS.index(
-            CHECKS[check].kind
-        )
+        kind = CHECKS[check].kind
+        return groups[check][0].severity != "error", CHECK_KINDS.index(kind)
 
     return [
         {
@@ -404,7 +406,7 @@ def summary(
     rivals: dict[tuple[str, ...], ComparisonRow] = {}
     for metric in metrics:
         for cell in publication.cells_of(campaign, metric):
-            cells[metric.name, cell.model, cell.environment, cell.workload] = cell
+            cells[metric.name, *cell.cell] = cell
         for row in publication.comparisons_of(campaign, metric):
             rivals.setdefault(
                 (metric.name, row.model, row.candidate, row.workload), row
@@ -427,6 +429,9 @@ def summary(
         ]
         findings = publication.review.by_cell.get((campaign.name, "/".join(key)), ())
         model, environment, workload = key
+        span_of_runs = str(recorded[key])
+        if counted[key] != recorded[key]:
+            span_of_runs = f"{counted[key]} of {recorded[key]}"
         rows.append(
             {
                 "label": cell_label(campaign, key),
@@ -434,18 +439,13 @@ def summary(
                 "environment": environment,
                 "workload": workload,
                 "values": values,
-                "runs": _runs(counted[key], recorded[key]),
+                "runs": span_of_runs,
                 "flags": one_of_each_check(
                     finding for finding in findings if finding.severity != "info"
                 ),
             }
         )
     return rows
-
-
-def _runs(counted: int, recorded: int) -> str:
-    """How many runs are in the figures of a cell, and of how many where some are not: `10`, `10 of 13`."""
-    return str(counted) if counted == recorded else f"{counted} of {recorded}"
 
 
 def anchor(campaign: str, check: str) -> str:

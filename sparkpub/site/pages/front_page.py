@@ -1,7 +1,7 @@
 """What the first page of the site shows: what it is, how fast models run, what is known, what is open, what is new."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import Any
 from urllib.parse import urlencode
@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 from sparkpub.record.text import counted, listed
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Group, Row, Section, Standings
-from sparkpub.review.rows import ComparisonRow
 from sparkpub.site import sentences
 from sparkpub.site.pages import campaign_page, leaderboard_page
 from sparkpub.site.pages.blog import Post
@@ -175,33 +175,39 @@ def known_statements(
     publication: Publication, campaigns: Sequence[CampaignData], written: frozenset[str]
 ) -> list[Statement]:
     """Claims that the data decide, campaign by campaign in turn, and comparisons of campaigns without claims."""
-    verdicts = [item for item in publication.verdicts if item.verdict in KNOWN_VERDICTS]
-    by_campaign = []
-    for campaign in campaigns:
-        found = _claims_of(campaign, verdicts, written)
-        if not found:
-            found = _comparisons_of(publication, campaign, decided=True)
-        by_campaign.append(found)
-    return in_turn(by_campaign)
+    return in_turn(_statements(publication, campaigns, written, decided=True))
 
 
 def open_statements(
     publication: Publication, campaigns: Sequence[CampaignData], written: frozenset[str]
 ) -> list[Statement]:
     """Claims that nothing decides yet, comparisons without a verdict, and campaigns with runs still to do."""
-    verdicts = [
-        item for item in publication.verdicts if item.verdict not in KNOWN_VERDICTS
-    ]
     unfinished = _unfinished(publication)
-    by_campaign = []
-    for campaign in campaigns:
-        found = _claims_of(campaign, verdicts, written)
-        if not found:
-            found = _comparisons_of(publication, campaign, decided=False)
+    by_campaign = _statements(publication, campaigns, written, decided=False)
+    for campaign, found in zip(campaigns, by_campaign, strict=True):
         if campaign.name in unfinished:
             found.append(unfinished[campaign.name])
-        by_campaign.append(found)
     return in_turn(by_campaign)
+
+
+def _statements(
+    publication: Publication,
+    campaigns: Sequence[CampaignData],
+    written: frozenset[str],
+    *,
+    decided: bool,
+) -> list[list[Statement]]:
+    """Of each campaign its claims that are decided, or those that are open; without any, its comparisons."""
+    verdicts = [
+        item
+        for item in publication.verdicts
+        if (item.verdict in KNOWN_VERDICTS) == decided
+    ]
+    return [
+        _claims_of(campaign, verdicts, written)
+        or _comparisons_of(publication, campaign, decided=decided)
+        for campaign in campaigns
+    ]
 
 
 def in_turn(lists: Iterable[Sequence[Statement]]) -> list[Statement]:
@@ -256,16 +262,9 @@ def _comparisons_of(
                     "about": campaign.info.title,
                     "here": False,
                 }
-                for verdict, same in _by_verdict(wanted).items()
+                for verdict, same in grouped(wanted, lambda row: row.verdict).items()
             ]
     return []
-
-
-def _by_verdict(rows: Iterable[ComparisonRow]) -> Mapping[str, list[ComparisonRow]]:
-    found: dict[str, list[ComparisonRow]] = {}
-    for row in rows:
-        found.setdefault(row.verdict, []).append(row)
-    return found
 
 
 def _unfinished(publication: Publication) -> dict[str, Statement]:

@@ -141,7 +141,13 @@ def row_view(row: Row, section: Section, *, names_workload: bool) -> dict[str, A
     """A row as the templates print it. `fields` are what it can be filtered by."""
     setup = row.setup
     model, environment, workload = row.cell
-    engine = setup.engine or NOT_STATED
+    fields = {
+        "model": setup.model,
+        "weights": setup.quantization or NOT_STATED,
+        "engine": setup.engine or NOT_STATED,
+        "machine": setup.machine or NOT_STATED,
+        "environment": environment,
+    }
     note = row.campaign
     if names_workload:
         note = f"{row.campaign}, {workload}"
@@ -151,15 +157,11 @@ def row_view(row: Row, section: Section, *, names_workload: bool) -> dict[str, A
             _value(row.figures.get(column.metric.name), column.metric, column.name)
         )
     return {
+        **fields,
         "place": place_text(row),
         "is_doubted": bool(row.doubts),
-        "model": setup.model,
         "model_href": f"models/{model}/",
-        "weights": setup.quantization or NOT_STATED,
-        "engine": engine,
         "version": setup.engine_version,
-        "machine": setup.machine or NOT_STATED,
-        "environment": environment,
         "note": note,
         "campaign": row.campaign,
         "values": values,
@@ -167,13 +169,7 @@ def row_view(row: Row, section: Section, *, names_workload: bool) -> dict[str, A
         "caveats": [_caveat(row, caveat) for caveat in row.caveats],
         "runs": counted(len(row.runs), "run"),
         "runs_href": _runs_href(row),
-        "fields": {
-            "model": setup.model,
-            "weights": setup.quantization or NOT_STATED,
-            "engine": engine,
-            "machine": setup.machine or NOT_STATED,
-            "environment": environment,
-        },
+        "fields": fields,
     }
 
 

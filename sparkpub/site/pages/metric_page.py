@@ -51,11 +51,6 @@ def context(
     }
 
 
-def _having(publication: Publication, metric: Metric) -> int:
-    """How many campaigns have a metric."""
-    return sum(metric in publication.metrics(one) for one in publication.campaigns)
-
-
 def _kinds(
     publication: Publication, campaign: CampaignData, metric: Metric
 ) -> Sequence[str]:
@@ -65,5 +60,8 @@ def _kinds(
     if leads and publication.cells_of(campaign, metric):
         if swept:
             return LEADING_SWEPT
-        return LEADING if _having(publication, metric) <= MANY else LEADING_OF_MANY
+        campaigns = publication.campaigns
+        if sum(metric in publication.metrics(one) for one in campaigns) > MANY:
+            return LEADING_OF_MANY
+        return LEADING
     return SWEEPS if swept else EVERY_RUN
