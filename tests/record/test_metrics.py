@@ -4,7 +4,14 @@ import math
 
 import pytest
 
-from sparkpub.record.metrics import DISTRIBUTIONS, METRICS, Metric, declared, ranked
+from sparkpub.record.metrics import (
+    DISTRIBUTIONS,
+    GIB,
+    METRICS,
+    Metric,
+    declared,
+    ranked,
+)
 
 PEAK = METRICS["peak_memory_gib"]
 
@@ -26,6 +33,8 @@ def test_a_distribution_is_seven_metrics_of_which_median_and_p99_are_primary() -
     ]
     assert {metric.role for metric in ttft} == {"primary", "secondary"}
     assert [metric.summary for metric in ttft if metric.headline is not None] == ["p50"]
+    tpot = [metric for metric in METRICS.values() if metric.distribution == "tpot"]
+    assert [metric.summary for metric in tpot if metric.rate_of == "user"] == ["p50"]
     assert METRICS["ttft_p90_ms"].label == "Time to first token, P90"
     assert DISTRIBUTIONS == ("request_latency", "ttft", "tpot", "itl")
 
@@ -52,6 +61,10 @@ def test_every_metric_in_gib_says_whose_memory_it_counts() -> None:
         "system_peak_gib",
         "cgroup_peak_gib",
     ]
+
+
+def test_a_gib_is_a_power_of_two() -> None:
+    assert GIB == 1024**3
 
 
 def test_no_two_metrics_have_the_same_rank() -> None:

@@ -23,6 +23,22 @@ def test_a_file_is_read_up_to_its_bound(tmp_path: Path) -> None:
         outside.content(path, 9)
 
 
+def test_a_file_of_unknown_size_is_read_up_to_its_bound() -> None:
+    """The kernel says 0 bytes of its own files; a file may also grow while it is read."""
+    path = Path("/proc/version")
+    version = path.read_bytes()
+    assert path.stat().st_size == 0
+    assert outside.content(path, len(version)) == version
+    with pytest.raises(UnfitError, match="larger than"):
+        outside.content(path, len(version) - 1)
+
+
+def test_what_is_not_compressed_is_read_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(b"{}")
+    assert outside.unpacked(path) == b"{}"
+
+
 def test_what_is_compressed_is_bounded_after_decompression(tmp_path: Path) -> None:
     path = tmp_path / "a.json.gz"
     path.write_bytes(gzip.compress(b"x" * 4096))
@@ -84,7 +100,7 @@ def test_a_socket_cannot_be_opened(tmp_path: Path) -> None:
         ('{"a": -1e999}', "-1e999 is larger than any number here"),
         ('{"a": ' + "9" * 41 + "}", "a number with 41 digits"),
         ('{"a": ' + "9" * 5000 + "}", "a number with 5000 digits"),
-        ("[" * 52 + "]" * 52, "nested deeper than 50 levels"),
+        ("[" * 51 + "1" + "]" * 51, "nested deeper than 50 levels"),
         ("[" * 100_000 + "]" * 100_000, "nested deeper than 50 levels"),
         ('{"a":' * 60 + "1" + "}" * 60, "nested deeper than 50 levels"),
         (json.dumps(dict.fromkeys(map(str, range(10_001)))), "10,001 keys"),
@@ -103,7 +119,7 @@ def test_json_is_refused_beyond_its_bounds(text: str, said: str) -> None:
 
 def test_json_within_its_bounds_is_what_the_standard_says() -> None:
     document: Any = {"a": [1, -2.5, 10**39, None, True, "ä\n\t\u202f–"], "": {}}
-    for _ in range(40):
+    for _ in range(48):  # and two levels of its own
         document = [document]
     for text in (json.dumps(document), json.dumps(document, ensure_ascii=False)):
         assert outside.json_document(text.encode()) == document

@@ -30,6 +30,7 @@ def test_a_pattern_is_searched_like_one_of_the_standard_library() -> None:
         "2",
     ]
     assert patterns.compiled(b"a.c").search(b"\xff abc")
+    assert patterns.compiled("a" * 1000).search("a" * 1000)
 
 
 def test_no_pattern_of_a_matrix_keeps_a_reader_busy() -> None:

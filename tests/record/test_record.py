@@ -77,6 +77,8 @@ def test_a_record_survives_the_disk() -> None:
         ({"status": "failed"}, "status_reason"),
         ({"exit_code": 3}, "status ok"),
         ({"model": "../../etc"}, "pattern"),
+        ({"model": "index"}, "index is the name of a page"),
+        ({"samples": {"ttft_mean_ms": [1.0]}}, "samples.ttft_mean_ms: not a metric"),
         ({"iteration": 0}, "greater than 0"),
         (
             {"started": {"value": "2025-11-08T19:51:54Z", "zone": "unknown"}},

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.record import store
+from sparkpub.record import record, store
 from sparkpub.record.campaign import Campaign, Quarantine
 from sparkpub.record.errors import RecordError
 from sparkpub.review.dataset import load
@@ -49,6 +49,66 @@ def test_damage_names_file_field_and_place(tmp_path: Path) -> None:
     path.write_text('{"schema_version": 1, "duration_seconds": NaN}')
     with pytest.raises(RecordError, match="NaN is not JSON"):
         load(tmp_path)
+
+
+def test_a_file_that_cannot_be_written_is_named_as_it_was_asked_for(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "nowhere" / "x.json"
+    with pytest.raises(FileNotFoundError) as refused:
+        store.write_atomic(path, "new")
+    assert refused.value.filename == str(path)
+
+
+def test_a_record_lies_in_the_folder_of_its_campaign(tmp_path: Path) -> None:
+    path = tmp_path / "elsewhere" / "run.json"
+    path.parent.mkdir()
+    path.write_text(store.to_json(a_record()))
+    with pytest.raises(RecordError) as refused:
+        store.read_record(path)
+    said = f"campaign: 'c' lies in folder 'elsewhere', {path}; move the file to the folder of its campaign"
+    assert refused.value.lines() == [said]
+
+
+def test_a_record_of_an_older_form_is_read_in_the_newest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = a_folder(tmp_path) / "old.json"
+    document = json.loads(store.to_json(a_record()))
+    document["round"] = document.pop("iteration") + 6
+    path.write_text(json.dumps(document | {"schema_version": 0}))
+
+    def newer(old: dict[str, object]) -> dict[str, object]:
+        return {key: value for key, value in old.items() if key != "round"} | {
+            "schema_version": 1,
+            "iteration": old["round"],
+        }
+
+    monkeypatch.setitem(record.MIGRATIONS, 0, newer)
+    assert store.read_record(path).record.iteration == 7
+    path.write_text(json.dumps(document | {"schema_version": 9}))
+    with pytest.raises(RecordError) as refused:
+        store.read_record(path)
+    said = f"schema_version: 9 is not known here (newest is 1), {path}; update sparkpub, or restore the file"
+    assert refused.value.lines() == [said]
+
+
+def test_only_what_is_to_last_waits_for_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file and the folder that names it; a cache may be lost with the power."""
+    waited: list[str] = []
+    monkeypatch.setattr(
+        os,
+        "fsync",
+        lambda handle: waited.append(Path(f"/proc/self/fd/{handle}").readlink().name),
+    )
+    store.write_atomic(tmp_path / "x.json", "new")
+    file, folder = waited
+    assert file.startswith(".x.json.")
+    assert folder == tmp_path.name
+    store.write_atomic(tmp_path / "y.json", "new", durable=False)
+    assert len(waited) == 2
 
 
 def test_a_preview_skips_damage_and_says_so(tmp_path: Path) -> None:

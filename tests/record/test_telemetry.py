@@ -1,6 +1,8 @@
 """Telemetry: an empty cell is no zero, and a torn line is no sample."""
 
-from sparkpub.record.telemetry import parse
+import pytest
+
+from sparkpub.record.telemetry import THROTTLES, clock_is_stuck, parse
 
 
 def test_missing_is_not_zero_and_the_reason_is_kept() -> None:
@@ -23,3 +25,29 @@ def test_nothing_is_nothing() -> None:
 
 def test_a_field_that_no_sensor_gives_is_no_telemetry() -> None:
     assert parse("elapsed_seconds,x\n1," + "9" * 200_000).columns == {}
+
+
+def test_what_is_no_number_is_none_and_the_others_stay() -> None:
+    telemetry = parse("elapsed_seconds,cpu_percent\n0.0,1.5\n1.0,n/a\n2.0,")
+    assert telemetry.numbers("cpu_percent") == (1.5, None, None)
+
+
+@pytest.mark.parametrize(
+    ("clock", "limit", "stuck"),
+    [
+        (850.0, 2400.0, True),
+        (1199.0, 2400.0, True),
+        (1200.0, 2400.0, False),
+        (None, 2400.0, False),
+        (850.0, None, False),
+    ],
+)
+def test_a_clock_below_half_of_what_is_possible_is_stuck(
+    clock: float | None, limit: float | None, stuck: bool
+) -> None:
+    assert clock_is_stuck(clock, limit) is stuck
+
+
+def test_the_reasons_for_throttling_are_those_of_nvml() -> None:
+    """nvml.h: SwPowerCap, HwSlowdown, SwThermalSlowdown, HwThermalSlowdown and HwPowerBrakeSlowdown."""
+    assert list(THROTTLES) == [0x4, 0x8, 0x20, 0x40, 0x80]

@@ -33,6 +33,21 @@ def test_significant_digits(value: float, words: str) -> None:
     assert text.significant(value) == words
 
 
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (1508.17, "1,508"),
+        (208.4, "208"),
+        (4.739, "4.74"),
+        (0.012345, "0.0123"),
+        (-99.96, f"{MINUS}100.0"),
+        (0.0, "0"),
+    ],
+)
+def test_all_digits_before_the_point_stay(value: float, words: str) -> None:
+    assert text.rounded(value) == words
+
+
 def test_a_unit_stands_after_its_number() -> None:
     assert text.with_unit("70.47", "GiB") == "70.47 GiB"
     assert text.with_unit("3", "") == "3"

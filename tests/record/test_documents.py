@@ -1,0 +1,181 @@
+"""YAML that people write: each mistake with its line, its place in the document, and what to do."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import Field, ValidationError
+
+from sparkpub.record import documents
+from sparkpub.record.documents import Lines, Part, parse, read_parts, refuse, suggestion
+from sparkpub.record.errors import MatrixError
+from sparkpub.record.record import Declared
+
+
+class Host(Declared):
+    type: Literal["host"] = "host"
+    python: str | None = None
+
+
+class Docker(Declared):
+    type: Literal["docker"] = "docker"
+    image: str
+
+
+class Inner(Declared):
+    rate: int
+
+
+class Document(Declared):
+    title: str = ""
+    inner: Inner | None = None
+    places: dict[str, Annotated[Host | Docker, Field(discriminator="type")]] = Field(
+        default_factory=dict
+    )
+    parts: tuple[Inner, ...] = ()
+    counts: dict[str, int] = Field(default_factory=dict)
+
+
+def lines_of(text: str) -> Lines:
+    return parse(text, "m.yaml", MatrixError)[1]
+
+
+def mistakes(text: str, *prefix: str) -> list[str]:
+    document, lines = parse(text, "m.yaml", MatrixError)
+    with pytest.raises(ValidationError) as found:
+        Document.model_validate(document)
+    return lines.described(found.value, prefix, Document, "document")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "\ntitel: x",
+            "unknown key titel, m.yaml:2; did you mean title?",
+        ),
+        (
+            "x: 1",
+            "unknown key x, m.yaml:1; known are counts, inner, parts, places, title",
+        ),
+        (
+            "inner:\n  rate: 1\n  rat: 2",
+            "unknown key inner.rat, m.yaml:3; did you mean rate?",
+        ),
+        (
+            "parts:\n- rate: 1\n- rate: 2\n  rat: 2",
+            "unknown key parts.1.rat, m.yaml:4; did you mean rate?",
+        ),
+        (
+            "places:\n  a:\n    type: host\n    pyton: x",
+            "unknown key places.a.pyton, m.yaml:4; did you mean python?",
+        ),
+        ("title: x\ninner: {}", "inner.rate is missing, m.yaml:2; add rate:"),
+        # A place that is called as a kind of places is.
+        (
+            "places:\n\n  host: {type: docker}",
+            "places.host.image is missing, m.yaml:3; add image:",
+        ),
+        (
+            "places:\n  a:\n    image: x",
+            "places.a.type is missing, m.yaml:2; add type: host | docker",
+        ),
+        (
+            "places:\n  a:\n    image: x\n    type: dokcer",
+            "unknown type 'dokcer' of places.a, m.yaml:4; did you mean docker?",
+        ),
+        (
+            "counts:\n  a: 1\n  b: x",
+            "counts.b: input should be a valid integer, unable to parse string as an integer, m.yaml:3; correct b",
+        ),
+        (
+            "- 1",
+            "document: input should be a valid dictionary or instance of Document, m.yaml:1; correct document",
+        ),
+    ],
+)
+def test_a_mistake_is_told_with_its_line(text: str, said: str) -> None:
+    assert mistakes(text) == [said]
+
+
+def test_a_part_of_a_document_is_told_by_its_place_in_the_whole() -> None:
+    document, lines = parse("more:\n  inner: {}", "m.yaml", MatrixError)
+    with pytest.raises(ValidationError) as found:
+        Document.model_validate(document["more"])
+    (said,) = lines.described(found.value, ("more",), Document, "document")
+    assert said == "more.inner.rate is missing, m.yaml:2; add rate:"
+
+
+def test_no_more_mistakes_are_told_than_somebody_reads() -> None:
+    text = "\n".join(f"unknown{number}: 1" for number in range(101))
+    assert len(mistakes(text)) == documents.MOST_PROBLEMS == 100
+
+
+def test_a_key_that_stands_twice_is_told_where_it_stands_again() -> None:
+    lines = lines_of("a: 1\nb:\n  c: 1\n  c: 2\ne: [{f: 1,\n  f: 2}]")
+    assert lines.duplicates == [
+        "b.c stands twice, m.yaml:4; keep one",
+        "e.0.f stands twice, m.yaml:6; keep one",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ((), 1),
+        (("a",), 2),
+        (("a", "b"), 3),
+        (("a", "b", "missing", "too"), 3),
+        (("c", "1"), 6),
+        (("nowhere",), 1),
+    ],
+)
+def test_the_line_of_a_key_or_of_the_nearest_part_around_it(
+    path: tuple[str, ...], line: int
+) -> None:
+    lines = lines_of("\na:\n  b: 1\nc:\n- x\n- y\n")
+    assert lines.where(path) == f"m.yaml:{line}"
+    assert lines.where(path, 9) == "m.yaml:9"
+
+
+def test_an_empty_document_has_one_line() -> None:
+    document, lines = parse("", "m.yaml", MatrixError)
+    assert document is None
+    assert lines.where(("a",)) == "m.yaml:1"
+
+
+def test_mistakes_come_by_line_each_once() -> None:
+    told = ["c, m.yaml:12; r", "b, m.yaml:3; r", "a; r", "b, m.yaml:3; r"]
+    with pytest.raises(MatrixError) as refused:
+        refuse(told, MatrixError)
+    assert refused.value.lines() == ["a; r", "b, m.yaml:3; r", "c, m.yaml:12; r"]
+    refuse([], MatrixError)
+
+
+def test_where_no_name_is_near_all_are_named() -> None:
+    assert suggestion("xyz", ["b", "a"]) == "known are a, b"
+
+
+class Claim(Part):
+    says: str
+
+
+def test_parts_of_a_file_have_names_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "claims.yaml"
+    assert read_parts(path, Claim, MatrixError) == []
+    path.write_text("")
+    assert read_parts(path, Claim, MatrixError) == []
+    path.write_text("- {id: a, says: x}\n- {id: b, says: y}\n")
+    assert [item.says for item in read_parts(path, Claim, MatrixError)] == ["x", "y"]
+    path.write_text("- {id: a, says: x}\n- {id: b, says: y}\n- {id: a, says: z}\n")
+    with pytest.raises(MatrixError) as refused:
+        read_parts(path, Claim, MatrixError)
+    twice = f"id 'a' stands twice, {path}:3; give each its own"
+    assert refused.value.lines() == [twice]
+    path.write_text("- {id: a}\n- {id: b, says: y, says: z}\n")
+    with pytest.raises(MatrixError) as refused:
+        read_parts(path, Claim, MatrixError)
+    assert refused.value.lines() == [
+        f"0.says is missing, {path}:1; add says:",
+        f"1.says stands twice, {path}:2; keep one",
+    ]
