@@ -50,7 +50,7 @@ def measure(
     draft = _draft(bench, job, passed)
     place = journal.begin(bench.folder, draft)
     try:
-        for path, content in job.command.files.items():
+        for path, content in job.command.files().items():
             target = place / journal.WORK / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)

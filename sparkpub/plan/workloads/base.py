@@ -97,12 +97,13 @@ class Case:
 
 @dataclass(frozen=True)
 class Command:
-    """What to start. `files` are written into the run's folder first; `outputs` (evidence role to file name)
-    are read from it afterwards."""
+    """What to start. `files` makes the files that are written into the run's folder first; `outputs` (evidence role to
+    file name) are read from it afterwards."""
 
     argv: tuple[str, ...]
     variables: Mapping[str, str] = field(default_factory=dict)
-    files: Mapping[str, bytes] = field(default_factory=dict)
+    files: Callable[[], Mapping[str, bytes]] = dict
+    """Name to content. Who asks for the arguments alone, as a check does, does not pay for a data set of prompts."""
     outputs: Mapping[str, str] = field(default_factory=dict)
     measured_from: str | None = None
     """Regular expression of the line with which the tool says that loading and warming up are over."""

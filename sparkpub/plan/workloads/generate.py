@@ -92,7 +92,7 @@ def payload_command(
     return Command(
         (PYTHON, f"{WORKDIR}/{script}", *argv),
         variables,
-        {**reading.timed_payload(script), **files},
+        lambda: {**reading.timed_payload(script), **files},
         outputs,
         MEASURING,
     )

@@ -55,11 +55,10 @@ def command(case: Case, options: MatmulOptions) -> Command:
     argv = flags(
         options.flags() | {"--seed": case.seed, "--report": f"{WORKDIR}/{_REPORT}"}
     )
-    files = reading.timed_payload(_SCRIPT)
     return Command(
         (PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv),
         {},
-        files,
+        lambda: reading.timed_payload(_SCRIPT),
         {"report": _REPORT},
         MEASURING,
     )

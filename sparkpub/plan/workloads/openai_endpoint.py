@@ -161,11 +161,13 @@ def command(case: Case, options: OpenaiEndpointOptions) -> Command:
             if options.client in (None, name)
         ],
     }
-    files = {_DRIVER: reading.payload(_DRIVER), _WANTED: json.dumps(wanted).encode()}
     return Command(
         (PYTHON, f"{WORKDIR}/{_DRIVER}"),
         {"PYTHONUNBUFFERED": "1"},
-        files,
+        lambda: {
+            _DRIVER: reading.payload(_DRIVER),
+            _WANTED: json.dumps(wanted).encode(),
+        },
         {"report": _REPORT, "output": _SERVER},
         _BEGINS,
         _ENDS,

@@ -6,6 +6,7 @@ Formats and their history: NVIDIA/TensorRT-LLM, `tensorrt_llm/bench` and `tensor
 import json
 import random
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Literal, Self
 
 import yaml
@@ -101,9 +102,6 @@ def command(case: Case, options: TrtllmBenchOptions) -> Command:
         )
     throughput = options.mode == "throughput"
     api = llm_api_options(case, options)
-    files = {_DATASET: dataset(options, options.input_tokens, case.seed)}
-    if api:
-        files[_API] = yaml.safe_dump(api, sort_keys=True).encode()
     outputs = {"report": _REPORT} | ({"requests": _REQUESTS} if throughput else {})
     argv = flags(
         {
@@ -130,9 +128,21 @@ def command(case: Case, options: TrtllmBenchOptions) -> Command:
         if options.warmup
         else r"\bRequest submission complete\."
     )
+    prompts = partial(dataset, options, options.input_tokens, case.seed)
     return Command(
-        (options.executable, *model, options.mode, *argv), {}, files, outputs, begins
+        (options.executable, *model, options.mode, *argv),
+        {},
+        lambda: {_DATASET: prompts()} | _as_file(api),
+        outputs,
+        begins,
     )
+
+
+def _as_file(api: Mapping[str, Any]) -> dict[str, bytes]:
+    """The YAML of these options; no file where there are none."""
+    if not api:
+        return {}
+    return {_API: yaml.safe_dump(dict(api), sort_keys=True).encode()}
 
 
 def parse(

@@ -137,7 +137,7 @@ def command(case: Case, options: VllmBenchOptions) -> Command:
     return Command(
         (options.executable, "bench", options.mode, *argv, *_engine(case, options)),
         _SAID_AT_ONCE,
-        {},
+        dict,
         {"report": REPORT},
         begins,
     )
@@ -165,7 +165,7 @@ def _client_of_environment(case: Case, options: VllmBenchOptions) -> Command:
     return Command(
         (*argv, *options.extra_args),
         _SAID_AT_ONCE,
-        {},
+        dict,
         {"report": REPORT},
         CLIENT_BEGINS,
     )
@@ -196,7 +196,7 @@ def _server_and_client(case: Case, options: VllmBenchOptions) -> Command:
     return Command(
         (*driver, "--", *server, "--", *measuring),
         _SAID_AT_ONCE,
-        {_DRIVER: reading.payload(_DRIVER)},
+        lambda: {_DRIVER: reading.payload(_DRIVER)},
         {"report": REPORT},
         CLIENT_BEGINS,
     )

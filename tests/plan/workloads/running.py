@@ -9,7 +9,7 @@ from sparkpub.plan.workloads.base import PYTHON, WORKDIR, Command
 
 def run(command: Command, folder: Path) -> tuple[int, bytes, dict[str, bytes]]:
     """Exit code, merged standard output and error, and outputs by role."""
-    for name, content in command.files.items():
+    for name, content in command.files().items():
         (folder / name).write_bytes(content)
     argv = [
         part.replace(WORKDIR, str(folder)).replace(PYTHON, sys.executable)

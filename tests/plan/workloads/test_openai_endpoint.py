@@ -251,7 +251,7 @@ def test_failures_of_aiperf_are_said() -> None:
 
 def wanted(case: Case, options: OpenaiEndpointOptions) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(
-        openai_endpoint.command(case, options).files["endpoint.json"]
+        openai_endpoint.command(case, options).files()["endpoint.json"]
     )
     return document
 

@@ -94,7 +94,7 @@ def test_the_command_names_model_and_limits() -> None:
     assert given["--max_batch_size"] == "8"
     assert given["--max_num_tokens"] == "8192"
     assert "--streaming" in argv
-    lines = [json.loads(line) for line in command.files["dataset.jsonl"].splitlines()]
+    lines = [json.loads(line) for line in command.files()["dataset.jsonl"].splitlines()]
     assert [line["task_id"] for line in lines] == [0, 1, 2, 3, 4]
     assert {(len(line["input_ids"]), line["output_tokens"]) for line in lines} == {
         (16, 7)
@@ -105,11 +105,18 @@ def test_the_command_names_model_and_limits() -> None:
 def test_the_dataset_depends_on_the_seed_and_not_on_the_iteration() -> None:
     options = TrtllmBenchOptions(input_tokens=16)
     one, again, other = (
-        trtllm_bench.command(case(iteration=iteration, seed=seed), options).files
+        trtllm_bench.command(case(iteration=iteration, seed=seed), options).files()
         for iteration, seed in ((1, 42), (2, 42), (1, 43))
     )
     assert one == again
     assert one != other
+
+
+def test_the_arguments_alone_cost_no_prompts() -> None:
+    """A trillion requests, which no machine could draw."""
+    options = TrtllmBenchOptions(input_tokens=16, requests=10**12)
+    given = flags(trtllm_bench.command(case(), options).argv)
+    assert given["--num_requests"] == "1000000000000"
 
 
 def test_pinned_cache_and_random_weights_go_into_the_yaml() -> None:
@@ -120,9 +127,9 @@ def test_pinned_cache_and_random_weights_go_into_the_yaml() -> None:
         config_flag="--config",
     )
     command = trtllm_bench.command(case(random_weights=True), options)
-    (name,) = (name for name in command.files if name.endswith(".yaml"))
+    (name,) = (name for name in command.files() if name.endswith(".yaml"))
     assert flags(command.argv)["--config"] == "{workdir}/" + str(name)
-    assert yaml.safe_load(command.files[name]) == {
+    assert yaml.safe_load(command.files()[name]) == {
         "kv_cache_config": {
             "max_tokens": 400_000,
             "free_gpu_memory_fraction": 0.9,

@@ -338,7 +338,7 @@ def test_a_server_of_its_own() -> None:
     options = VllmBenchOptions(mode="serve", concurrency=4, request_rate=2.5, warmup=16)
     serve = vllm_bench.command(case(random_weights=True), options)
     assert serve.argv[:2] == ("{python}", "{workdir}/vllm_serve.py")
-    assert [str(name) for name in serve.files] == ["vllm_serve.py"]
+    assert [str(name) for name in serve.files()] == ["vllm_serve.py"]
     server, client = " ".join(serve.argv).split(" -- ")[1:]
     assert server == (
         "vllm serve /models/tiny --host 127.0.0.1 --port 8137 --max-num-seqs 8 --seed 42 --load-format dummy"
@@ -373,7 +373,7 @@ def test_the_server_of_the_environment() -> None:
         client.argv[client.argv.index("--seed") + 1] == str(served.prompt_seed) != "42"
     )
     assert client.argv[-2:] == ("--burstiness", "2")
-    assert client.files == {}
+    assert client.files() == {}
     with pytest.raises(WorkloadError, match="batch_size is said by the arguments"):
         vllm_bench.command(served, VllmBenchOptions(mode="serve", batch_size=4))
 
