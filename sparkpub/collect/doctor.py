@@ -94,11 +94,9 @@ def _gpu() -> Iterator[Diagnosis]:
             return
         facts = inventory.facts(gpus)
         for card in facts.gpus:
-            size = (
-                "unified memory"
-                if card.memory_total_gib is None
-                else f"{card.memory_total_gib:.1f} GiB"
-            )
+            size = "unified memory"
+            if card.memory_total_gib is not None:
+                size = f"{card.memory_total_gib:.1f} GiB"
             yield Diagnosis(
                 "gpu",
                 "ok",
@@ -133,12 +131,11 @@ def _machine(data: Path) -> Iterator[Diagnosis]:
         path for path in (data.resolve(), *data.resolve().parents) if path.exists()
     )
     free = shutil.disk_usage(place).free / GIB
-    yield Diagnosis(
-        "disk",
-        "ok" if free >= 5 else "warning",
-        f"{free:.1f} GiB free",
-        "" if free >= 5 else "make room",
-    )
+    detail = f"{free:.1f} GiB free"
+    if free >= 5:
+        yield Diagnosis("disk", "ok", detail)
+    else:
+        yield Diagnosis("disk", "warning", detail, "make room")
     if not os.access(place, os.W_OK):
         yield Diagnosis(
             "disk",
@@ -175,19 +172,17 @@ def _machine(data: Path) -> Iterator[Diagnosis]:
 
 def _engines() -> Iterator[Diagnosis]:
     for tool, workload in TOOLS.items():
-        there = shutil.which(tool) is not None
-        detail = (
-            "on PATH" if there else f"not on PATH: {workload} cannot run on the host"
-        )
-        yield Diagnosis(tool, "ok" if there else "warning", detail)
+        if shutil.which(tool) is not None:
+            yield Diagnosis(tool, "ok", "on PATH")
+        else:
+            detail = f"not on PATH: {workload} cannot run on the host"
+            yield Diagnosis(tool, "warning", detail)
     for name in PACKAGES:
-        there = importlib.util.find_spec(name) is not None
-        detail = (
-            "installed beside sparkpub"
-            if there
-            else "not installed beside sparkpub: generate needs it"
-        )
-        yield Diagnosis(name, "ok" if there else "warning", detail)
+        if importlib.util.find_spec(name) is not None:
+            yield Diagnosis(name, "ok", "installed beside sparkpub")
+        else:
+            detail = "not installed beside sparkpub: generate needs it"
+            yield Diagnosis(name, "warning", detail)
     try:
         yield Diagnosis("docker", "ok", described())
     except CollectError as error:
@@ -209,11 +204,10 @@ def _rights() -> Iterator[Diagnosis]:
         ),
     }
     for name, (permitted, otherwise) in rights.items():
-        yield (
-            Diagnosis(name, "ok", "permitted")
-            if permitted
-            else Diagnosis(name, "warning", otherwise, root)
-        )
+        if permitted:
+            yield Diagnosis(name, "ok", "permitted")
+        else:
+            yield Diagnosis(name, "warning", otherwise, root)
     mode = controls.power_mode()
     yield Diagnosis(
         "power mode", "ok", mode or "power modes are not supported on this machine"

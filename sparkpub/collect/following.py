@@ -209,11 +209,9 @@ class _Run:
             stopped = self._must_stop(elapsed)
             if stopped is not None:
                 return running.stop(), stopped
-            share = (
-                elapsed / self.job.expected_seconds
-                if self.job.expected_seconds
-                else None
-            )
+            share = None
+            if self.job.expected_seconds:
+                share = elapsed / self.job.expected_seconds
             progress.live(
                 self.job.label, "running", f"{duration(elapsed)} {temperature}", share
             )

@@ -49,11 +49,9 @@ class Condition:
     def take(self, at: float) -> None:
         """One reading, and what it means."""
         value, reason = self.read()
-        self.met = (
-            None
-            if value is None
-            else self.wanted is None or self.compare(value, self.wanted)
-        )
+        self.met = None
+        if value is not None:
+            self.met = self.wanted is None or self.compare(value, self.wanted)
         self.reason = reason or None
         if len(self.readings) >= KEPT:
             self.readings = self.readings[::2]
@@ -168,29 +166,32 @@ class Gatekeeper:
     ) -> Gate:
         """Time since the last run of the campaign ended, whichever collector ran it."""
         wanted = self._gates.cooldown
-        since = (
-            None
-            if last_ended is None
-            else max(0.0, (datetime.now(UTC) - last_ended).total_seconds())
-        )
-        left = 0.0 if since is None else max(0.0, wanted - since)
+        if last_ended is None:
+            return Gate(
+                name="cooldown",
+                wanted=wanted,
+                unit="s",
+                met=True,
+                waited_seconds=0.0,
+                reason="no earlier run to cool down from",
+            )
+        since = max(0.0, (datetime.now(UTC) - last_ended).total_seconds())
+        left = max(0.0, wanted - since)
         began = time.monotonic()
         while (rest := left - (time.monotonic() - began)) > 0:
             say(f"cooling down, {rest:.0f} s left")
             if interruption.wait(min(1.0, rest)):
                 break
         waited = time.monotonic() - began if left else 0.0
-        passed = None if since is None else since + waited
+        passed = since + waited
+        reading = Reading(at_seconds=round(waited, 3), value=round(passed, 3))
         return Gate(
             name="cooldown",
             wanted=wanted,
             unit="s",
-            met=passed is None or passed >= wanted,
+            met=passed >= wanted,
             waited_seconds=round(waited, 3),
-            readings=()
-            if passed is None
-            else (Reading(at_seconds=round(waited, 3), value=round(passed, 3)),),
-            reason="no earlier run to cool down from" if since is None else None,
+            readings=(reading,),
         )
 
     def _conditions(self) -> list[Condition]:

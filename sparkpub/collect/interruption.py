@@ -40,11 +40,9 @@ class Interruption:
             self.finish, self.reason = True, "Ctrl-C"
         else:
             self.finish = self.stop = True
-            self.reason = (
-                "Ctrl-C, twice"
-                if number == signal.SIGINT
-                else signal.Signals(number).name
-            )
+            self.reason = signal.Signals(number).name
+            if number == signal.SIGINT:
+                self.reason = "Ctrl-C, twice"
 
     def wait(self, seconds: float) -> bool:
         """Sleep; True, and within a moment, where nothing new may be started any more."""

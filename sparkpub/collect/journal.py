@@ -107,9 +107,8 @@ def recover(folder: Path, redactor: Redactor, reason: str = KILLED) -> Stored | 
 
     A run that has its record keeps it.
     """
-    for torn in folder.glob(
-        ".*.tmp"
-    ):  # files that were being written; the machine's lock says nobody writes now
+    # Files that were being written; the machine's lock says that nobody writes now.
+    for torn in folder.glob(".*.tmp"):
         torn.unlink()
     draft = _unfinished(folder)
     if draft is None:
@@ -355,22 +354,20 @@ def seal(
     for role, name in outputs.items():
         output = _output(run_folder / WORK, name, redactor)
         target = folder / f"{stem}.{role}.json"
-        if (
-            output is None and target.is_file()
-        ):  # sealed already, by a collector that was killed right after
+        if output is None and target.is_file():
+            # Sealed already, by a collector that was killed right after.
             output = Output(redactor.content(target.read_bytes()))
         if output is None:
             sealed.unavailable[role] = "the command did not write it"
             continue
-        content = output.content
-        write_atomic(target, content)
+        write_atomic(target, output.content)
         sealed.add(role, target, truncated=output.cut > 0)
         if output.cut:
             sealed.unavailable[f"{role}_content"] = (
                 f"{output.cut} bytes in its middle were cut: files are capped"
             )
         else:
-            sealed.content[role] = content
+            sealed.content[role] = output.content
     return sealed
 
 

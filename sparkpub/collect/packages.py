@@ -46,11 +46,9 @@ def installed(
         found: Mapping[str, str] = json.loads(
             said.getvalue().decode(errors="replace").strip().splitlines()[-1]
         )
-        return (
-            dict(sorted(found.items()))
-            if ended.code == 0
-            else f"Python ended with status {ended.code}"
-        )
+        if ended.code != 0:
+            return f"Python ended with status {ended.code}"
+        return dict(sorted(found.items()))
     except CollectError as error:
         return f"Python could not be asked: {error.what}"
     except (ValueError, IndexError, AttributeError):

@@ -44,9 +44,7 @@ class Progress:
 
     def line(self, text: str) -> None:
         """A line that stays."""
-        text = plain(
-            text
-        )  # of the engine, the kernel or a container, and for a terminal
+        text = plain(text)  # it may be an engine's, and goes to a terminal
         if self._say is not None:
             self._say(text)
             return

@@ -104,9 +104,8 @@ def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
             stem += f"_{run.machine[:8]}"  # others measure the same within the second
         if not (bench.folder / f"{stem}.json").exists():
             break
-        time.sleep(
-            1.05 - now.microsecond / 1e6
-        )  # a retry within the second: the address must be new
+        # A retry within the second: the address must be new.
+        time.sleep(1.05 - now.microsecond / 1e6)
     model = matrix.models[run.model]
     draft = Record(
         run_id=f"{matrix.campaign}-{stem}",

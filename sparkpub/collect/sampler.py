@@ -171,13 +171,9 @@ class Table:
 
 
 def _cell(value: Any) -> str:
-    return (
-        ""
-        if value is None
-        else f"{value:.6g}"
-        if isinstance(value, float)
-        else str(value)
-    )
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def main() -> None:

@@ -219,11 +219,9 @@ def _of_run(readings: Readings, duration: float) -> dict[str, MetricValue]:
     """Peaks, temperatures and energy from the launch to the end."""
     available = readings.during("mem_available_gib")
     baseline = readings.before("mem_available_gib")
-    drop = (
-        max(0.0, baseline - min(available))
-        if available and baseline is not None
-        else None
-    )
+    drop = None
+    if available and baseline is not None:
+        drop = max(0.0, baseline - min(available))
     charged = readings.during("cgroup_peak_gib") or readings.during(
         "cgroup_current_gib"
     )

@@ -127,20 +127,20 @@ class Watch:
                 continue
             text = entry.partition(";")[2].partition("\n")[0]
             if _KERNEL.search(text):
-                kind = (
-                    "xid"
-                    if _XID.search(text)
-                    else "oom"
-                    if _OOM.search(text)
-                    else "kernel"
-                )
-                self.note(kind, self._redactor.text(text)[:500], at)
+                self.note(_kind(text), self._redactor.text(text)[:500], at)
 
     def close(self) -> None:
         """Let go of the kernel's log."""
         if self._kernel is not None:
             os.close(self._kernel)
             self._kernel = None
+
+
+def _kind(message: str) -> str:
+    """The kind of event that a kernel message is."""
+    if _XID.search(message):
+        return "xid"
+    return "oom" if _OOM.search(message) else "kernel"
 
 
 def _number(text: str) -> float | None:

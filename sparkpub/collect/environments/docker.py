@@ -446,11 +446,9 @@ def _toolkit_version() -> str | None:
     said = subprocess.run(
         [tool, "--version"], capture_output=True, text=True, check=False, timeout=10
     )
-    return (
-        said.stdout.splitlines()[0].rpartition(" ")[2]
-        if said.returncode == 0 and said.stdout
-        else None
-    )
+    if said.returncode != 0 or not said.stdout:
+        return None
+    return said.stdout.splitlines()[0].rpartition(" ")[2]
 
 
 def _pump(stream: Any, log: Callable[[bytes], object]) -> None:

@@ -124,12 +124,10 @@ class HostProcess:
             code = self._process.wait()
             self._end_rest()
             self._pump.join(10)
-            self._exit = Exit(
-                code,
-                f"ended by {_signal_name(-code)}"
-                if code < 0
-                else self._meanings.get(code),
-            )
+            reason = self._meanings.get(code)
+            if code < 0:
+                reason = f"ended by {_signal_name(-code)}"
+            self._exit = Exit(code, reason)
         return self._exit
 
     def _ended(self, timeout: float) -> bool:

@@ -157,11 +157,9 @@ def _run(path: Path, log: Path | None, given: Given) -> Draft | Left:
     entry = reading.json_object(content)
     named = _NAME.match(path.name)
     facts = (named.groupdict() if named else {}) | (entry or {})
-    notes = (
-        []
-        if entry is not None
-        else ["the metadata are damaged; the file's name says which run it was"]
-    )
+    notes = []
+    if entry is None:
+        notes.append("the metadata are damaged; the file's name says which run it was")
     temperatures = {
         _PUBLISHED[key]: _figure(_PUBLISHED[key], facts[key])
         for key in _TEMPERATURES

@@ -215,12 +215,13 @@ def _draft(
             *notes,
             "the Markdown table gives figures of two decimals, and no repetitions",
         )
+    model_id = None
+    if filename is not None:
+        model_id = filename.replace("\\", "/").rpartition("/")[2]
     return Draft(
         source=file.source,
         model=_model_key(filename, given),
-        model_id=None
-        if filename is None
-        else filename.replace("\\", "/").rpartition("/")[2],
+        model_id=model_id,
         model_path=filename,
         environment=given.environment_of("llama-bench"),
         iteration=None,

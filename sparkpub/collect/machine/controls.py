@@ -104,11 +104,9 @@ def power_mode() -> str | None:
 def _switch(mode: str) -> str | None:
     """Set a power mode; None when done, else the reason why not."""
     if not _PROFILE.exists():
-        return (
-            None
-            if _said("powerprofilesctl", "set", mode) is not None
-            else f"powerprofilesctl refuses {mode}"
-        )
+        if _said("powerprofilesctl", "set", mode) is None:
+            return f"powerprofilesctl refuses {mode}"
+        return None
     try:
         _PROFILE.write_text(mode)
     except OSError as error:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeVar
 
 from sparkpub.record.metrics import GIB
 
@@ -100,28 +100,23 @@ class Gpus:
         reasons = self.each(
             "gpu_throttle_reasons", nvml.nvmlDeviceGetCurrentClocksThrottleReasons
         )
-        used = self.memory_used()
         return {
-            "gpu_utilization_percent": fmean(item.gpu for item in usage)
-            if usage
-            else None,
-            "gpu_memory_utilization_percent": fmean(item.memory for item in usage)
-            if usage
-            else None,
-            "gpu_memory_used_gib": used,
+            "gpu_utilization_percent": _over(fmean, [item.gpu for item in usage]),
+            "gpu_memory_utilization_percent": _over(
+                fmean, [item.memory for item in usage]
+            ),
+            "gpu_memory_used_gib": self.memory_used(),
             "gpu_temp_celsius": self.temperature(),
-            "gpu_power_watt": sum(powers) / 1000 if powers else None,
-            "gpu_energy_joule": sum(energies) / 1000 if energies else None,
+            "gpu_power_watt": _over(_thousandths, powers),
+            "gpu_energy_joule": _over(_thousandths, energies),
             "gpu_clock_sm_mhz": min(
                 self._clocks("gpu_clock_sm_mhz", nvml.NVML_CLOCK_SM), default=None
             ),
             "gpu_clock_mem_mhz": min(
                 self._clocks("gpu_clock_mem_mhz", nvml.NVML_CLOCK_MEM), default=None
             ),
-            "gpu_performance_state": f"P{max(states)}" if states else None,
-            "gpu_throttle_reasons": f"0x{functools.reduce(operator.or_, reasons):x}"
-            if reasons
-            else None,
+            "gpu_performance_state": _over(lambda read: f"P{max(read)}", states),
+            "gpu_throttle_reasons": _over(_all_bits, reasons),
         }
 
     def temperature(self) -> float | None:
@@ -177,6 +172,22 @@ class Gpus:
         """Let go of the driver."""
         with suppress(self.nvml.NVMLError):
             self.nvml.nvmlShutdown()
+
+
+Combined = TypeVar("Combined")
+
+
+def _over(combine: Callable[[list[Any]], Combined], read: list[Any]) -> Combined | None:
+    """One value of what the GPUs gave; None where they gave nothing."""
+    return combine(read) if read else None
+
+
+def _thousandths(values: list[float]) -> float:
+    return sum(values) / 1000
+
+
+def _all_bits(masks: list[int]) -> str:
+    return f"0x{functools.reduce(operator.or_, masks):x}"
 
 
 class NoGpuError(Exception):

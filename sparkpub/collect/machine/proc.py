@@ -90,11 +90,8 @@ def pss(pids: Iterable[int], proc: Path = _PROC) -> float | None:
     for pid in pids:
         with suppress(OSError):
             text = (proc / str(pid) / "smaps_rollup").read_text()
-            sizes.append(
-                int(text.partition("\nPss:")[2].split(None, 1)[0])
-                if "\nPss:" in text
-                else 0
-            )
+            size = text.partition("\nPss:")[2].split(None, 1)
+            sizes.append(int(size[0]) if size else 0)
     return sum(sizes) * _KIB if sizes else None
 
 
@@ -108,11 +105,9 @@ class CpuLoad:
         """Since the last look; None where no processor time passed."""
         busy, total = _cpu_times()
         before, self._busy, self._total = (self._busy, self._total), busy, total
-        return (
-            100.0 * (busy - before[0]) / (total - before[1])
-            if total > before[1]
-            else None
-        )
+        if total <= before[1]:
+            return None
+        return 100.0 * (busy - before[0]) / (total - before[1])
 
 
 def _cpu_times() -> tuple[int, int]:

@@ -133,6 +133,9 @@ def command(case: Case, options: LlamaBenchOptions) -> Command:
     if case.model_path is None:
         what = "llama-bench needs a GGUF file"
         raise WorkloadError(what, where=f"models.{case.model_key}", remedy="add path:")
+    flash_attention: int | None = options.flash_attention
+    if flash_attention is not None:
+        flash_attention = int(flash_attention)  # a flag with a value
     argv = flags(
         {
             "--model": case.model_path,
@@ -142,9 +145,7 @@ def command(case: Case, options: LlamaBenchOptions) -> Command:
             "--repetitions": options.repetitions + options.warmup,
             "--batch-size": options.n_batch,
             "--ubatch-size": options.n_ubatch,
-            "--flash-attn": None
-            if options.flash_attention is None
-            else int(options.flash_attention),
+            "--flash-attn": flash_attention,
             "--cache-type-k": options.cache_type_k,
             "--cache-type-v": options.cache_type_v,
             "--n-gpu-layers": options.gpu_layers,

@@ -123,11 +123,9 @@ def command(case: Case, options: TrtllmBenchOptions) -> Command:
     )
     model = ("--model", case.model_id, "--model_path", case.folder("trtllm-bench"))
     # Said once after the warm-up and once after the measurement; without a warm-up the measurement is all there is.
-    begins = (
-        r"\bBenchmark complete\."
-        if options.warmup
-        else r"\bRequest submission complete\."
-    )
+    begins = r"\bRequest submission complete\."
+    if options.warmup:
+        begins = r"\bBenchmark complete\."
     prompts = partial(dataset, options, options.input_tokens, case.seed)
     return Command(
         (options.executable, *model, options.mode, *argv),

@@ -493,8 +493,6 @@ def _batch_size(printed: list[str], options: VllmBenchOptions | None) -> int | N
     said = reading.positive_int(reading.search(printed, r"'max_num_seqs': (\d+)"))
     if said is not None or options is None:
         return said
-    return (
-        options.batch_size
-        if options.mode != "serve" or "batch_size" in options.model_fields_set
-        else None
-    )
+    if options.mode == "serve" and "batch_size" not in options.model_fields_set:
+        return None
+    return options.batch_size
