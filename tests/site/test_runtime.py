@@ -24,6 +24,30 @@ def test_without_node_the_converter_serves_and_the_log_says_so(
     )
 
 
+def test_the_converters_bundle_is_made_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = Cache(tmp_path)
+    first = runtime.runtime(cache, node=False)
+    monkeypatch.setattr(runtime, "converter", lambda: pytest.fail("made again"))
+    assert runtime.runtime(cache, node=False) == first
+
+
+def test_a_newer_converter_makes_a_bundle_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Newer:
+        def javascript_bundle(self, snippet: str, *, vl_version: str) -> str:
+            return f"// {snippet} {vl_version}"
+
+    cache = Cache(tmp_path)
+    runtime.runtime(cache, node=False)
+    monkeypatch.setattr(runtime, "VERSION", "99.0")
+    monkeypatch.setattr(runtime, "converter", Newer)
+    found = runtime.runtime(cache, node=False)
+    assert found.code.startswith(b"// window.sparkpubEmbed = vegaEmbed; ")
+
+
 def test_a_bundle_that_fails_falls_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

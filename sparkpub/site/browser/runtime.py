@@ -25,7 +25,7 @@ from pydantic_core import from_json, to_json
 from sparkpub.review import cache as caching
 from sparkpub.review.cache import Cache
 from sparkpub.site.drawing.colours import STYLESHEET
-from sparkpub.site.drawing.converter import VEGA_LITE, converter
+from sparkpub.site.drawing.converter import VEGA_LITE, VERSION, converter
 
 log = logging.getLogger("mkdocs.plugins.sparkpub")
 ASSETS = Path(__file__).parent / "assets"
@@ -127,7 +127,7 @@ def runtime(cache: Cache, *, node: bool = True) -> Runtime:
     slim = (
         _slim(cache) if node and shutil.which("node") and shutil.which("npm") else None
     )
-    return slim or _from_converter()
+    return slim or _from_converter(cache)
 
 
 def _slim(cache: Cache) -> Runtime | None:
@@ -172,16 +172,21 @@ def _bundled(sources: Mapping[str, str]) -> tuple[str, str]:
         ).read_text(encoding="utf-8")
 
 
-def _from_converter() -> Runtime:
+def _from_converter(cache: Cache) -> Runtime:
+    """The converter's own bundle: kept, since making it anew takes longer than the pages of a small site."""
     log.info(
         "the chart runtime is the converter's copy of Vega, twice as large; with Node and npm it is bundled anew"
     )
-    bundle = converter().javascript_bundle(
-        "window.sparkpubEmbed = vegaEmbed;", vl_version=VEGA_LITE
-    )
-    return Runtime(f"{bundle}\n{_MAKE_VIEW}".encode(), "vl-convert", _CONVERTER_LICENCE)
+    key = caching.key("converter's bundle", _EMBED, VERSION, VEGA_LITE)
+    bundle = cache.get(key)
+    if bundle is None:
+        bundle = converter().javascript_bundle(_EMBED, vl_version=VEGA_LITE).encode()
+        cache.put(key, bundle)
+    code = bundle + b"\n" + _MAKE_VIEW.encode()
+    return Runtime(code, "vl-convert", _CONVERTER_LICENCE)
 
 
+_EMBED = "window.sparkpubEmbed = vegaEmbed;"
 _CONVERTER_LICENCE = "Vega, Vega-Lite, vega-embed, vega-tooltip, vega-interpreter, D3: BSD-3-Clause and ISC\n"
 _MAKE_VIEW = """
 export const makeView = async (specification, place, loader) => {
