@@ -221,7 +221,7 @@ class Log:
             cut = waiting.start()
         for begins, ends in _BLOCKS:
             begun = rest.rfind(begins, 0, cut)
-            open_still = begun >= 0 and rest.find(ends, begun) < 0
+            open_still = begun >= 0 and rest.find(ends, begun, cut) < 0
             if open_still and len(rest) - begun < _LINE:
                 cut = begun
         if cut or len(rest) <= _LINE:

@@ -84,6 +84,62 @@ def test_a_line_without_end_is_written_all_the_same(tmp_path: Path) -> None:
     assert content == b"x" * 70_000 + b"y"
 
 
+def test_a_long_line_of_words_is_written_up_to_a_word(tmp_path: Path) -> None:
+    """The secret lies where the line is cut that has no word: 32 KiB before its end."""
+    secret = b"hf_" + b"a" * 30
+    begin, end = b"x " * 20_000, b"y " * (2**14 - 8)
+    log = Log(tmp_path / "log", Redactor())
+    log.write(begin + secret + b" " + end + b"z")
+    assert (tmp_path / "log").read_bytes() == begin + b"<secret> " + end
+    log.close()
+    assert (tmp_path / "log").read_bytes() == begin + b"<secret> " + end + b"z"
+
+
+KEY = b"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nc2VjcmV0\n-----END PRIVATE KEY-----\n"
+
+
+@pytest.mark.parametrize("place", range(1, len(KEY), 7))
+def test_a_private_key_that_comes_in_two_pieces_is_one_secret(
+    tmp_path: Path, place: int
+) -> None:
+    chunks = [b"before\n", KEY[:place], KEY[place:], b"after\n"]
+    content, _ = written(tmp_path, chunks)
+    assert content == b"before\n<secret>\nafter\n"
+
+
+def test_a_private_key_holds_nothing_back_but_itself(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    log = Log(path, Redactor())
+    log.write(b"before\n" + KEY + b"between\n" + KEY[:60])
+    assert path.read_bytes() == b"before\n<secret>\nbetween\n"
+    log.write(KEY[60:] + b"after\n")
+    assert path.read_bytes() == b"before\n<secret>\nbetween\n<secret>\nafter\n"
+    log.close()
+
+
+def test_a_private_key_without_end_does_not_hold_the_log_back_for_ever(
+    tmp_path: Path,
+) -> None:
+    log = Log(tmp_path / "log", Redactor())
+    log.write(b"-----BEGIN PRIVATE KEY-----\n" + b"no key at all\n" * 5_000)
+    assert (tmp_path / "log").read_bytes().endswith(b"no key at all\n")
+    log.close()
+
+
+@pytest.mark.parametrize("before", [b"", b"--verbose\n", b"x" * 300 + b"\n"])
+def test_the_value_of_a_flag_may_come_with_the_next_line(
+    tmp_path: Path, before: bytes
+) -> None:
+    """As an argument list is printed, one word a line."""
+    path = tmp_path / "log"
+    log = Log(path, Redactor())
+    log.write(before + b"--api-key\n")
+    assert path.read_bytes() == before
+    log.write(b"abcdefgh1x\n")
+    log.close()
+    assert path.read_bytes() == before + b"--api-key\n<secret>\n"
+
+
 @pytest.fixture
 def redactor(monkeypatch: pytest.MonkeyPatch) -> Redactor:
     monkeypatch.setenv("HOME", "/srv/people/khan")
