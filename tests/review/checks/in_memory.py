@@ -1,0 +1,144 @@
+"""Runs and what lies beside them in memory, to hold a check against its limits."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from sparkpub.record.campaign import Campaign
+from sparkpub.record.record import MetricValue, Moment, Observed, Plan, Requested
+from sparkpub.record.store import Stored
+from sparkpub.review.checks.evidence import EvidenceReader, Examined, Reread, Samples
+from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.view import View
+from sparkpub.review.dataset import CampaignData
+from tests.building import a_record
+
+QUIET = Samples(
+    samples=100,
+    start=-5.0,
+    end=95.0,
+    times=tuple(float(time) for time in range(-5, 96)),
+    widest_gap=1.0,
+    widest_gap_at=3.0,
+    interval=1.0,
+    slowed_share=0.0,
+    capped_share=0.0,
+    clock_under_load_mhz=None,
+    foreign_processes=0,
+    gpu_used_before_gib=None,
+    available_before_gib=None,
+    load_before_percent=0.0,
+    load_measured_percent=90.0,
+    cpu_percent=None,
+    swap_used_gib=None,
+    energy_start_joule=None,
+    energy_end_joule=None,
+    metrics={},
+    trace=None,
+)
+"""Samples in which nothing stands out."""
+ANSWER = Reread(
+    values={},
+    complete=True,
+    problems=(),
+    truncated=False,
+    epoch=None,
+    said_at=None,
+    series=(),
+    printed={},
+    observed=Observed(),
+)
+"""What a parser says of a log in which there is nothing."""
+
+
+@dataclass
+class Beside(EvidenceReader):
+    """Evidence by run id; runs without an entry have none."""
+
+    samples: dict[str, Samples] = field(default_factory=dict)
+    answers: dict[str, Reread] = field(default_factory=dict)
+
+    def of(self, stored: Stored) -> Examined:
+        run = stored.run_id
+        return Examined({}, self.answers.get(run), self.samples.get(run))
+
+
+def a_run(
+    metrics: Mapping[str, float] | None = None,
+    *,
+    iteration: int = 1,
+    environment: str = "native",
+    model: str = "m",
+    minute: int | None = None,
+    workload: Mapping[str, Any] | None = None,
+    asked_of: Mapping[str, Any] | None = None,
+    **fields: Any,
+) -> Stored:
+    """One run of campaign `c`; it starts in its `minute`, its iteration where none is given."""
+    started = iteration if minute is None else minute
+    usual: dict[str, Any] = {
+        "run_id": f"c-{environment}_{model}_{iteration}_{started}",
+        "plan": Plan(position=started, order="interleaved"),
+        "started": Moment(value=f"2026-11-20T10:{started:02d}:00Z", zone="utc"),
+        "requested": Requested(
+            model_id="x/y",
+            workload={"type": "command", **(workload or {})},
+            environment={"type": "host", **(asked_of or {})},
+        ),
+    }
+    record = a_record(
+        metrics,
+        iteration=iteration,
+        environment=environment,
+        model=model,
+        **(usual | fields),
+    )
+    return Stored(record, Path(f"{record.run_id}.json"))
+
+
+def sampled(
+    name: str, value: float | None, unit: str, **fields: Any
+) -> dict[str, MetricValue]:
+    """A metric that the sampler gave."""
+    given: dict[str, Any] = {"source": "sampler"} | fields
+    return {name: MetricValue(value=value, unit=unit, **given)}
+
+
+def with_metrics(metrics: Mapping[str, MetricValue], **fields: Any) -> Stored:
+    """A run with these values and no other."""
+    run = a_run(**fields)
+    record = run.record.model_copy(update={"metrics": dict(metrics)})
+    return Stored(record, run.path)
+
+
+def a_view(
+    *runs: Stored,
+    samples: Samples | None = None,
+    answer: Reread | None = None,
+    matrix: dict[str, Any] | None = None,
+) -> View:
+    """The runs as a campaign; each of them has these samples and this answer of the parser."""
+    info = Campaign(campaign="c", title="c", matrix=matrix)
+    beside = Beside()
+    for run in runs:
+        if samples is not None:
+            beside.samples[run.run_id] = samples
+        if answer is not None:
+            beside.answers[run.run_id] = answer
+    return View(CampaignData(info, Path("c"), runs), evidence=beside)
+
+
+def quiet(**changes: Any) -> Samples:
+    """Quiet samples, but for these."""
+    return replace(QUIET, **changes)
+
+
+def answered(**changes: Any) -> Reread:
+    """An empty answer, but for this."""
+    return replace(ANSWER, **changes)
+
+
+def told(check: Callable[[View], Iterable[Finding]], view: View) -> list[str]:
+    """Severity and message of what a check finds."""
+    return [f"{found.severity}: {found.message}" for found in check(view)]

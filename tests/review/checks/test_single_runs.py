@@ -1,0 +1,765 @@
+"""Checks of single runs at their limits: what just passes, what does not, and which runs are spared."""
+
+from typing import Any
+
+import pytest
+
+from sparkpub.record import telemetry
+from sparkpub.record.record import (
+    Container,
+    Event,
+    Gate,
+    Gpu,
+    Machine,
+    Memory,
+    MemoryLedger,
+    MetricValue,
+    Moment,
+    Observed,
+    Phase,
+    Plan,
+    Reading,
+)
+from sparkpub.review.checks.bookkeeping import memory_bookkeeping
+from sparkpub.review.checks.conditions import (
+    foreign_load,
+    kernel_warning,
+    slow_clock,
+    telemetry_gap,
+    thermal_gate,
+    throttled,
+)
+from sparkpub.review.checks.evidence import POWER_CAP
+from sparkpub.review.checks.reports import inconsistent_report
+from sparkpub.review.checks.samples import foreign_telemetry
+from sparkpub.review.checks.tenants import foreign_tenant
+from sparkpub.review.checks.timing import time_consistency
+from sparkpub.review.checks.values import memory_gib, null_metric, unit
+from sparkpub.review.checks.view import View
+from tests.review.checks.in_memory import (
+    a_run,
+    a_view,
+    answered,
+    quiet,
+    sampled,
+    told,
+    with_metrics,
+)
+
+TPUT = "output_throughput_tok_s"
+GPU = Gpu(name="GPU", clock_max_sm_mhz=1000.0)
+WITH_GPU = Machine(gpus=(GPU,))
+LOCKED = Machine(gpus=(GPU,), clocks_locked_mhz=600.0)
+
+
+def gate(name: str, wanted: Any, *, met: bool | None, read: Any = None) -> Gate:
+    readings = () if read is None else (Reading(at_seconds=0.0, value=read),)
+    return Gate(
+        name=name, wanted=wanted, met=met, waited_seconds=0.0, readings=readings
+    )
+
+
+def event(kind: Any, text: str) -> Event:
+    return Event(at_seconds=1.0, kind=kind, text=text)
+
+
+def said(check: Any, view: View, words: str | None) -> None:
+    """The check says `words` of the run, or nothing where they are None."""
+    found = told(check, view)
+    if words is None:
+        assert found == []
+    else:
+        assert len(found) == 1
+        assert words in found[0]
+
+
+@pytest.mark.parametrize(
+    ("start", "gates", "words"),
+    [
+        (45.0, (), None),
+        (45.5, (), "the GPU had 46 °C, and 45 °C is the limit"),
+        (60.0, (gate("max_start_temp_celsius", 70.0, met=True, read=60.0),), None),
+        (20.0, (gate("max_start_temp_celsius", 45.0, met=True, read=45.0),), None),
+        (
+            20.0,
+            (gate("max_start_temp_celsius", 45.0, met=True, read=45.1),),
+            "max start temp celsius wanted 45.0 and read 45.1",
+        ),
+        (
+            20.0,
+            (gate("max_start_temp_celsius", 45.0, met=False),),
+            "max start temp celsius wanted 45.0.",
+        ),
+        (20.0, (gate("max_start_temp_celsius", 45.0, met=None, read=50.0),), None),
+        (20.0, (gate("max_start_temp_celsius", 45.0, met=True),), None),
+        (20.0, (gate("max_start_temp_celsius", 45.0, met=True, read="hot"),), None),
+        (20.0, (gate("max_cpu_percent", 10.0, met=False, read=99.0),), None),
+    ],
+)
+def test_a_run_starts_hot_beyond_its_gate_or_45_degrees(
+    start: float, gates: tuple[Gate, ...], words: str | None
+) -> None:
+    metrics = sampled("gpu_temp_start_celsius", start, "°C")
+    said(thermal_gate, a_view(with_metrics(metrics, gates=gates)), words)
+
+
+@pytest.mark.parametrize(
+    ("changes", "events", "words"),
+    [
+        ({"slowed_share": 0.01}, (), None),
+        ({"slowed_share": 0.02}, (), "2 % of the samples under load"),
+        ({"slowed_share": None}, (), None),
+        ({}, (event("throttle", "hot"),), "0 % of the samples under load: hot"),
+        ({}, (event("throttle", telemetry.THROTTLES[POWER_CAP]),), None),
+        ({"capped_share": 0.1}, (), None),
+        ({"capped_share": 0.11}, (), "info: The GPU was at its power limit"),
+        ({"capped_share": None}, (), None),
+    ],
+)
+def test_heat_slows_from_1_percent_of_the_samples_and_a_cap_is_noted_from_10(
+    changes: dict[str, Any], events: tuple[Event, ...], words: str | None
+) -> None:
+    run = a_run(machine=WITH_GPU, events=events)
+    said(throttled, a_view(run, samples=quiet(**changes)), words)
+
+
+def test_without_samples_throttling_is_open_where_there_is_a_gpu() -> None:
+    said(throttled, a_view(a_run(machine=WITH_GPU)), "lacks data")
+    said(throttled, a_view(a_run()), None)
+    published = {TPUT: MetricValue(value=1.0, unit="tok/s", source="published")}
+    run = with_metrics(published, machine=WITH_GPU)
+    said(throttled, a_view(run), None)
+
+
+@pytest.mark.parametrize(
+    ("clock", "machine", "events", "words"),
+    [
+        (500.0, WITH_GPU, (), None),
+        (499.0, WITH_GPU, (), "499 MHz under load, of 1000 MHz"),
+        (300.0, LOCKED, (), None),
+        (299.0, LOCKED, (), "299 MHz under load, of 600 MHz"),
+        (
+            499.0,
+            Machine(gpus=(GPU, Gpu(name="small", clock_max_sm_mhz=10.0))),
+            (),
+            "1000",
+        ),
+        (None, Machine(), (), None),
+        (499.0, Machine(), (), "lacks data"),
+        (900.0, WITH_GPU, (event("slow-clock", "stuck at 611"),), "stuck at 611"),
+    ],
+)
+def test_a_clock_is_stuck_below_half_of_what_it_could_be(
+    clock: float | None, machine: Machine, events: tuple[Event, ...], words: str | None
+) -> None:
+    run = a_run(machine=machine, events=events)
+    said(slow_clock, a_view(run, samples=quiet(clock_under_load_mhz=clock)), words)
+
+
+def test_without_samples_the_recorded_mean_clock_counts() -> None:
+    slow = a_run({"gpu_clock_sm_mean_mhz": 499.0}, machine=WITH_GPU)
+    said(slow_clock, a_view(slow), "499 MHz under load")
+    fast = a_run({"gpu_clock_sm_mean_mhz": 500.0}, machine=WITH_GPU)
+    said(slow_clock, a_view(fast), None)
+
+
+@pytest.mark.parametrize(
+    ("gates", "events", "processes", "words"),
+    [
+        ((), (), 0, None),
+        ((), (), None, None),
+        ((), (), 1, "up to 1 other processes were on the GPU"),
+        ((gate("exclusive_gpu", True, met=False),), (), 0, "exclusive gpu wanted"),
+        ((gate("max_cpu_percent", 10.0, met=False),), (), 0, "max cpu percent"),
+        ((gate("min_free_memory_percent", 90.0, met=True, read=90.0),), (), 0, None),
+        (
+            (gate("min_free_memory_percent", 90.0, met=True, read=89.9),),
+            (),
+            0,
+            "min free memory percent wanted 90.0 and read 89.9",
+        ),
+        ((gate("exclusive_gpu", 1.0, met=True, read=0.0),), (), 0, None),
+        ((gate("max_start_temp_celsius", 45.0, met=False),), (), 0, None),
+        ((), (event("foreign-process", "a game"),), 2, "a game; up to 2 other"),
+    ],
+)
+def test_a_run_has_company(
+    gates: tuple[Gate, ...],
+    events: tuple[Event, ...],
+    processes: int | None,
+    words: str | None,
+) -> None:
+    run = a_run(gates=gates, events=events)
+    said(foreign_load, a_view(run, samples=quiet(foreign_processes=processes)), words)
+
+
+@pytest.mark.parametrize(
+    ("events", "killed", "words"),
+    [
+        ((), None, None),
+        ((), False, None),
+        ((), True, "problems: the engine reports that it was killed for lack"),
+        ((event("xid", "Xid 13"),), None, "reported problems: Xid 13."),
+        (
+            (event("oom", "one"), event("kernel", "two")),
+            None,
+            ": 2 messages, the first: one.",
+        ),
+        ((event("memory-floor", "low"),), True, "2 messages, the first: low"),
+        ((event("throttle", "hot"),), None, None),
+    ],
+)
+def test_kernel_and_driver_complain(
+    events: tuple[Event, ...], killed: bool | None, words: str | None
+) -> None:
+    container = Container(engine="e", image="i", image_id="d", oom_killed=killed)
+    said(kernel_warning, a_view(a_run(events=events, container=container)), words)
+
+
+@pytest.mark.parametrize(
+    ("changes", "lasted", "words"),
+    [
+        ({"widest_gap": 5.0}, 95.0, None),
+        (
+            {"widest_gap": 5.1},
+            95.0,
+            "5.1 s from second 3 on, with one sample every 1 s",
+        ),
+        ({"widest_gap": 2.0, "interval": 0.1}, 95.0, None),
+        ({"widest_gap": 2.1, "interval": 0.1}, 95.0, "2.1 s from second 3 on"),
+        ({}, 100.0, None),
+        ({}, 100.5, "5.5 s from second 95 on"),
+        ({"widest_gap": 7.0}, 101.0, "7.0 s from second 3 on"),
+        ({}, None, None),
+    ],
+)
+def test_a_gap_is_longer_than_five_intervals_and_two_seconds(
+    changes: dict[str, Any], lasted: float | None, words: str | None
+) -> None:
+    run = a_run(duration_seconds=lasted)
+    said(telemetry_gap, a_view(run, samples=quiet(**changes)), words)
+
+
+def test_figures_of_the_sampler_need_its_samples() -> None:
+    there = sampled("gpu_power_mean_watt", 100.0, "W")
+    said(telemetry_gap, a_view(with_metrics(there)), "samples were not kept")
+    absent = sampled("gpu_power_mean_watt", None, "W", reason="no sensor")
+    said(telemetry_gap, a_view(with_metrics(absent)), None)
+    said(telemetry_gap, a_view(a_run()), None)
+
+
+CARD = Machine(gpus=(Gpu(name="G", power_limit_watt=100.0, memory_total_gib=80.0),))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "unit_of", "machine", "words"),
+    [
+        (TPUT, 0.0, "tok/s", Machine(), "a value above zero"),
+        (TPUT, 0.5, "tok/s", Machine(), None),
+        ("gpu_power_mean_watt", 110.0, "W", CARD, None),
+        ("gpu_power_mean_watt", 110.5, "W", CARD, "the limit of the GPU is 100 W"),
+        ("gpu_power_mean_watt", 500.0, "W", WITH_GPU, None),
+        ("gpu_clock_sm_mean_mhz", 1100.0, "MHz", WITH_GPU, None),
+        ("gpu_clock_sm_mean_mhz", 1101.0, "MHz", WITH_GPU, "is 1000 MHz"),
+        ("gpu_memory_peak_gib", 80.0, "GiB", CARD, None),
+        ("gpu_memory_peak_gib", 80.1, "GiB", CARD, "the machine has 80.00 GiB"),
+        ("gpu_memory_peak_gib", 80.1, "GiB", Machine(), None),
+        ("startup_seconds", 9e9, "s", CARD, None),
+    ],
+)
+def test_figures_are_physically_possible(
+    name: str, value: float, unit_of: str, machine: Machine, words: str | None
+) -> None:
+    metrics = {name: MetricValue(value=value, unit=unit_of, source="log")}
+    said(unit, a_view(with_metrics(metrics, machine=machine)), words)
+
+
+def test_the_memory_of_a_gpu_is_known_from_the_run_then_from_the_machine() -> None:
+    two = Machine(
+        memory_total_gib=200.0,
+        gpus=(
+            Gpu(name="a", memory_total_gib=80.0),
+            Gpu(name="b", memory_total_gib=40.0),
+            Gpu(name="c"),
+        ),
+    )
+    one = two.model_copy(update={"unified_memory": True})
+    assert memory_gib(a_run(machine=two).record) == 120.0
+    assert memory_gib(a_run(machine=one).record) == 200.0
+    cpu = Observed(device="cpu")
+    assert memory_gib(a_run(machine=two, observed=cpu).record) == 200.0
+    seen = Observed(device_total_gib=79.0)
+    assert memory_gib(a_run(machine=one, observed=seen).record) == 79.0
+    assert memory_gib(a_run(machine=Machine(memory_total_gib=9.0)).record) is None
+
+
+def test_a_metric_that_no_run_has_is_told_with_its_reason() -> None:
+    absent = sampled("gpu_power_mean_watt", None, "W", reason="no sensor")
+    lost = sampled("startup_seconds", None, "s", source="log", reason="not printed")
+    had = sampled("gpu_power_mean_watt", 9.0, "W")
+    one = with_metrics(absent | lost, iteration=1)
+    other = with_metrics(lost, iteration=2)
+    found = told(null_metric, a_view(one, other))
+    assert [text.partition(":")[0] for text in found] == ["info", "warning"]
+    assert "in any of 1 runs" in found[0]
+    assert "in any of 2 runs" in found[1]
+    assert "not printed" in found[1]
+    assert (
+        told(null_metric, a_view(with_metrics(had), with_metrics(absent, iteration=2)))
+        == []
+    )
+
+
+def ledger(gpu_used: float | None) -> MemoryLedger:
+    memory = Memory(
+        total_gib=9.0,
+        free_gib=9.0,
+        available_gib=9.0,
+        cached_gib=0.0,
+        shmem_gib=0.0,
+        swap_used_gib=0.0,
+        gpu_used_gib=gpu_used,
+    )
+    return MemoryLedger(baseline=memory, peak=memory)
+
+
+def tenants(*used: float, **fields: Any) -> list[str]:
+    """What is found of runs before which so much memory was in use, on a GPU of 80 GiB."""
+    runs = [
+        a_run(
+            {"device_used_before_gib": gib},
+            iteration=place,
+            **({"machine": CARD} | fields),
+        )
+        for place, gib in enumerate(used, 1)
+    ]
+    return told(foreign_tenant, a_view(*runs))
+
+
+def test_memory_was_in_use_beyond_the_usual_of_a_campaign() -> None:
+    assert tenants(1.0, 1.0, 1.0, 1.25) == []
+    (found,) = tenants(1.0, 1.0, 1.0, 1.26)
+    assert "Iteration 4" in found
+    assert "1.26 GiB were in use before it, and 1.00 GiB usually are" in found
+    unified = CARD.model_copy(update={"unified_memory": True})
+    assert tenants(1.0, 1.0, 1.0, 9.0, machine=unified) == []
+
+
+def test_memory_was_in_use_before_every_run() -> None:
+    assert tenants(4.0, 4.0) == []
+    (found,) = tenants(4.1, 4.1)
+    assert "4.10 of 80 GiB were in use before it" in found
+    assert tenants(4.1, 4.1, machine=Machine(gpus=(GPU,))) == []
+
+
+@pytest.mark.parametrize(
+    ("load", "words"), [(9.9, None), (10.0, "the GPU was 10 % busy before it")]
+)
+def test_the_gpu_was_busy_before_a_run(load: float, words: str | None) -> None:
+    samples = quiet(load_before_percent=load, gpu_used_before_gib=0.0)
+    said(foreign_tenant, a_view(a_run(machine=CARD), samples=samples), words)
+
+
+def test_memory_before_a_run_is_read_from_samples_then_ledger_then_tool() -> None:
+    fields = {"machine": CARD, "memory": ledger(6.0)}
+    run = a_run({"device_used_before_gib": 7.0}, **fields)
+    said(
+        foreign_tenant,
+        a_view(run, samples=quiet(gpu_used_before_gib=5.0)),
+        "5.00 of 80",
+    )
+    said(foreign_tenant, a_view(run, samples=quiet()), "6.00 of 80")
+    bare = a_run({"device_used_before_gib": 7.0}, machine=CARD, memory=ledger(None))
+    said(foreign_tenant, a_view(bare), "7.00 of 80")
+
+
+def test_the_runs_of_a_server_are_no_strangers_to_it() -> None:
+    settings = Observed(settings={"server": "1"})
+    assert tenants(50.0, 50.0, observed=settings) == []
+
+
+def test_nobody_knows_what_was_before_a_run_without_samples() -> None:
+    said(foreign_tenant, a_view(a_run(machine=CARD)), "lacks data")
+    said(foreign_tenant, a_view(a_run()), None)
+    published = Plan(position=0, order="as-published")
+    said(foreign_tenant, a_view(a_run(machine=CARD, plan=published)), None)
+    known = quiet(load_before_percent=0.0)
+    said(foreign_tenant, a_view(a_run(machine=CARD), samples=known), None)
+
+
+def at(second: str) -> Moment:
+    return Moment(value=f"2026-11-20T10:{second}Z", zone="utc")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"ended": at("01:00")}, None),
+        ({"ended": at("00:59")}, "it ended 1 s before it started"),
+        ({"ended": at("02:44"), "duration_seconds": 100.0}, None),
+        (
+            {"ended": at("02:45"), "duration_seconds": 100.0},
+            "100.0 s by the monotonic clock but 105 s",
+        ),
+        ({"ended": at("02:36"), "duration_seconds": 100.0}, None),
+        (
+            {"ended": at("02:35"), "duration_seconds": 100.0},
+            "but 95 s from start to end",
+        ),
+        ({"duration_seconds": 10.0, "observed": Observed(measured_seconds=13.0)}, None),
+        (
+            {"duration_seconds": 10.0, "observed": Observed(measured_seconds=13.1)},
+            "it lasted 10.0 s but measured for 13.1 s",
+        ),
+        (
+            {
+                "duration_seconds": 10.0,
+                "phases": (Phase(name="measure", start_seconds=1, end_seconds=14),),
+            },
+            "measured for 14.0 s",
+        ),
+        ({"run_id": "c_20261120T100100Z"}, None),
+        ({"run_id": "c_20261120T100100"}, None),
+        (
+            {"run_id": "c_20261120T100101Z"},
+            "it started at 20261120T100101Z according to its id",
+        ),
+    ],
+)
+def test_the_times_of_a_run_agree(fields: dict[str, Any], words: str | None) -> None:
+    run = a_run(minute=0, **({"started": at("01:00")} | fields))
+    said(time_consistency, a_view(run), words)
+
+
+def test_hours_are_told_as_hours() -> None:
+    run = a_run(minute=0, ended=Moment(value="2026-11-20T09:00:00Z", zone="utc"))
+    said(time_consistency, a_view(run), "it ended 1.0 h before it started")
+
+
+EPOCH = 1_795_168_800.0
+"""2026-11-20T10:00:00Z."""
+
+
+@pytest.mark.parametrize(
+    ("late", "words"),
+    [
+        (-3.0, None),
+        (-4.0, "4 s off its start"),
+        (13.0, None),
+        (14.0, "its report was begun at 2026-11-20T10:00:14Z, 14 s off its start"),
+    ],
+)
+def test_the_tool_ran_within_three_seconds_of_its_run(
+    late: float, words: str | None
+) -> None:
+    run = a_run(minute=0, duration_seconds=10.0)
+    answer = answered(epoch=EPOCH + late)
+    said(time_consistency, a_view(run, answer=answer), words)
+    unknown = Moment(value="2026-11-20T10:00:00", zone="unknown")
+    elsewhere = a_run(minute=0, duration_seconds=10.0, started=unknown)
+    assert told(time_consistency, a_view(elsewhere, answer=answer)) == []
+
+
+def on_gpu(minute: int, lasted: float | None, gpu: str = "g", **fields: Any) -> Any:
+    machine = Machine(id="m1", gpus=(Gpu(name="G", id=gpu),))
+    given = {"machine": machine, "duration_seconds": lasted} | fields
+    return a_run(iteration=minute + 1, minute=minute, **given)
+
+
+def test_runs_on_one_gpu_do_not_overlap() -> None:
+    first = on_gpu(0, 63.0)
+    assert told(time_consistency, a_view(first, on_gpu(1, 9.0))) == []
+    first = on_gpu(0, 64.0)
+    said(
+        time_consistency,
+        a_view(first, on_gpu(1, 9.0)),
+        "it started 4 s before c-native_m_1_0 was over",
+    )
+    assert told(time_consistency, a_view(first, on_gpu(1, 9.0, "h"))) == []
+    assert (
+        told(time_consistency, a_view(first, on_gpu(1, 9.0, machine=Machine()))) == []
+    )
+    unended = on_gpu(1, None)
+    assert told(time_consistency, a_view(first, unended, on_gpu(2, 9.0))) == []
+
+
+def test_zones_that_are_known_for_some_runs_leave_their_order_open() -> None:
+    unknown = {"started": Moment(value="2026-11-20T10:01:00", zone="unknown")}
+    one, other = a_run(minute=0), a_run(iteration=2, minute=1, **unknown)
+    said(time_consistency, a_view(one, other), "warning: The time zone of iteration 2")
+    alone = a_run(minute=0, started=unknown["started"])
+    assert told(time_consistency, a_view(alone)) == []
+
+
+def attempt(number: int, **fields: Any) -> Any:
+    plan = Plan(position=0, order="interleaved", attempt=number)
+    return a_run(minute=number, plan=plan, **fields)
+
+
+def test_an_attempt_follows_the_ones_before_it() -> None:
+    assert told(time_consistency, a_view(attempt(1), attempt(2))) == []
+    said(
+        time_consistency,
+        a_view(attempt(1), attempt(3)),
+        "it is attempt 3, and attempt 2 is missing",
+    )
+    other_cell = attempt(1, environment="container")
+    said(time_consistency, a_view(other_cell, attempt(2)), "attempt 1 is missing")
+
+
+def test_places_in_the_order_without_a_record_are_missing() -> None:
+    said(
+        time_consistency,
+        a_view(a_run(minute=0), a_run(iteration=2, minute=2)),
+        "1 of 3 places in the order of runs have no record, the first of them number 1",
+    )
+    assert (
+        told(time_consistency, a_view(a_run(minute=0), a_run(iteration=2, minute=1)))
+        == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("metrics", "words"),
+    [
+        ({"weights_gib": 10.05, "allocated_peak_gib": 10.0}, None),
+        (
+            {"weights_gib": 10.1, "allocated_peak_gib": 10.0},
+            "weights_gib is 10.10 GiB, more than allocated_peak_gib",
+        ),
+        ({"device_used_peak_gib": 11.0, "gpu_memory_peak_gib": 10.0}, None),
+        (
+            {"device_used_peak_gib": 11.1, "gpu_memory_peak_gib": 10.0},
+            "more than gpu_memory_peak_gib",
+        ),
+        ({"allocated_peak_gib": 80.0}, None),
+        ({"allocated_peak_gib": 80.1}, "allocated_peak_gib is 80.10 GiB of 80.00 GiB"),
+        ({"weights_gib": 6.0, "kv_cache_gib": 4.04, "allocated_peak_gib": 10.0}, None),
+        (
+            {"weights_gib": 6.0, "kv_cache_gib": 4.06, "allocated_peak_gib": 10.0},
+            "weights of 6.00 GiB and a KV cache of 4.06 GiB",
+        ),
+        (
+            {
+                "kv_cache_gib": 10.0,
+                "kv_cache_tokens": 1_084_587,
+                "kv_bytes_per_token": 10_000,
+            },
+            None,
+        ),
+        (
+            {
+                "kv_cache_gib": 10.0,
+                "kv_cache_tokens": 1_000_000,
+                "kv_bytes_per_token": 10_000,
+            },
+            "tokens × bytes per token are 9.31 GiB (GB was taken for GiB)",
+        ),
+        (
+            {
+                "kv_cache_gib": 10.0,
+                "kv_cache_tokens": 500_000,
+                "kv_bytes_per_token": 10_000,
+            },
+            "are 4.66 GiB.",
+        ),
+    ],
+)
+def test_figures_of_memory_add_up(metrics: dict[str, float], words: str | None) -> None:
+    said(memory_bookkeeping, a_view(a_run(metrics, machine=CARD)), words)
+
+
+REQUESTS = "request_throughput_req_s"
+
+
+@pytest.mark.parametrize(
+    ("metrics", "observed", "asked", "words"),
+    [
+        ({TPUT: 128.0, REQUESTS: 1.0}, {"output_tokens_mean": 128.0}, {}, None),
+        ({TPUT: 129.2, REQUESTS: 1.0}, {"output_tokens_mean": 128.0}, {}, None),
+        (
+            {TPUT: 130.0, REQUESTS: 1.0},
+            {"output_tokens_mean": 128.0},
+            {},
+            "output throughput is 130, and request throughput × output tokens is 128",
+        ),
+        (
+            {TPUT: 130.0, REQUESTS: 1.0},
+            {},
+            {"output_tokens": 128},
+            "× output tokens is 128",
+        ),
+        ({REQUESTS: 2.0, "measured_time_ms": 5000.0}, {"requests": 10}, {}, None),
+        (
+            {REQUESTS: 2.0, "measured_time_ms": 6000.0},
+            {"requests": 10},
+            {},
+            "requests is 10, and request throughput × measured time is 12",
+        ),
+        (
+            {REQUESTS: 2.0, "request_latency_mean_ms": 4000.0},
+            {"concurrency_mean": 8.0},
+            {},
+            None,
+        ),
+        (
+            {REQUESTS: 2.0, "request_latency_mean_ms": 5000.0},
+            {"concurrency_mean": 8.0},
+            {},
+            "× mean latency is 10",
+        ),
+        ({TPUT: 10.0, "total_throughput_tok_s": 10.0}, {}, {}, None),
+        (
+            {TPUT: 10.0, "total_throughput_tok_s": 9.9},
+            {},
+            {},
+            "total throughput 9.9 tok/s is less than the output throughput 10",
+        ),
+        ({"ttft_p50_ms": 5.0, "ttft_p90_ms": 5.0}, {}, {}, None),
+        (
+            {"ttft_p50_ms": 5.1, "ttft_p90_ms": 5.0},
+            {},
+            {},
+            "p50 5.1 ms is above p90 5 ms",
+        ),
+        ({"ttft_min_ms": 5.0, "ttft_mean_ms": 5.0, "ttft_max_ms": 5.0}, {}, {}, None),
+        (
+            {"ttft_min_ms": 5.0, "ttft_mean_ms": 4.9},
+            {},
+            {},
+            "the mean 4.9 ms lies outside",
+        ),
+        (
+            {"ttft_mean_ms": 5.1, "ttft_max_ms": 5.0},
+            {},
+            {},
+            "the mean 5.1 ms lies outside",
+        ),
+        (
+            {"ttft_p99_ms": 5.0, "ttft_max_ms": 5.0},
+            {"requests": 100},
+            {},
+            "info: P99 is the maximum",
+        ),
+        ({"ttft_p99_ms": 5.0, "ttft_max_ms": 5.0}, {"requests": 101}, {}, None),
+        ({"ttft_p99_ms": 5.0, "ttft_max_ms": 5.0}, {}, {"requests": 101}, None),
+        ({"ttft_p99_ms": 5.0, "ttft_max_ms": 6.0}, {"requests": 100}, {}, None),
+    ],
+)
+def test_figures_of_one_report_agree_within_a_percent(
+    metrics: dict[str, float],
+    observed: dict[str, Any],
+    asked: dict[str, Any],
+    words: str | None,
+) -> None:
+    run = a_run(metrics, observed=Observed(**observed), workload=asked)
+    said(inconsistent_report, a_view(run), words)
+
+
+def test_what_the_parser_noticed_counts_where_the_report_is_whole() -> None:
+    answer = answered(problems=("two tables",))
+    said(inconsistent_report, a_view(a_run(), answer=answer), "two tables")
+    torn = answered(problems=("two tables",), complete=False)
+    said(inconsistent_report, a_view(a_run(), answer=torn), None)
+
+
+MEASURED = (Phase(name="measure", start_seconds=10.0, end_seconds=20.0),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "fields", "words"),
+    [
+        ({}, {"duration_seconds": 95.0}, None),
+        ({"end": 215.0}, {"duration_seconds": 95.0}, None),
+        (
+            {"end": 216.0},
+            {"duration_seconds": 95.0},
+            "it continues to second 216, and the run was over after 95 s",
+        ),
+        ({"times": (9.9, 20.1)}, {}, "no sample lies within the measured phase"),
+        ({"times": (10.0,)}, {}, None),
+        ({"times": (20.0,)}, {}, None),
+        ({"times": (9.9, 20.1), "interval": 5.0}, {}, None),
+        ({"times": (9.9, 20.1), "interval": 4.9}, {}, "no sample lies within"),
+        (
+            {"load_measured_percent": 0.0},
+            {},
+            "the GPU was at rest throughout the measured phase",
+        ),
+        ({"load_measured_percent": None}, {}, None),
+        ({"samples": 0, "load_measured_percent": 0.0}, {}, None),
+        ({"available_before_gib": 9.0}, {"memory": ledger(None)}, None),
+        (
+            {"available_before_gib": 9.1},
+            {"memory": ledger(None)},
+            "9.00 GiB were available before the run, and the samples begin with 9.10",
+        ),
+    ],
+)
+def test_samples_are_those_of_their_run(
+    changes: dict[str, Any], fields: dict[str, Any], words: str | None
+) -> None:
+    run = a_run(phases=MEASURED, **fields)
+    said(foreign_telemetry, a_view(run, samples=quiet(**changes)), words)
+
+
+def test_recorded_figures_of_the_sampler_are_in_its_samples() -> None:
+    metrics = sampled("gpu_power_mean_watt", 100.0, "W")
+    run = with_metrics(metrics, phases=MEASURED)
+    for given, words in (
+        ((100.1,), None),
+        (
+            (100.2,),
+            "the record has gpu_power_mean_watt = 100, but the samples give 100.2",
+        ),
+        ((50.0, 100.0), None),
+    ):
+        samples = quiet(metrics={"gpu_power_mean_watt": given})
+        said(foreign_telemetry, a_view(run, samples=samples), words)
+    printed = sampled("gpu_power_mean_watt", 100.0, "W", source="log")
+    run = with_metrics(printed, phases=MEASURED)
+    samples = quiet(metrics={"gpu_power_mean_watt": (7.0,)})
+    said(foreign_telemetry, a_view(run, samples=samples), None)
+
+
+@pytest.mark.parametrize(
+    ("held", "words"),
+    [
+        (10.5, None),
+        (10.6, "the run held 10.60 GiB of GPU memory, and the samples show 10.00"),
+    ],
+)
+def test_a_run_holds_no_more_memory_than_its_samples_show(
+    held: float, words: str | None
+) -> None:
+    run = a_run({"allocated_peak_gib": held}, phases=MEASURED)
+    samples = quiet(metrics={"gpu_memory_peak_gib": (10.0,)})
+    said(foreign_telemetry, a_view(run, samples=samples), words)
+
+
+def test_without_a_measured_phase_samples_are_not_judged_by_it() -> None:
+    said(foreign_telemetry, a_view(a_run(), samples=quiet()), "lacks data")
+
+
+def counted(*joule: tuple[float, float], ids: str = "gg") -> View:
+    """Runs one after another with an energy counter at start and end, on GPUs of these ids."""
+    runs = [
+        on_gpu(place, 9.0, gpu, phases=MEASURED)
+        for place, gpu in zip(range(len(joule)), ids, strict=False)
+    ]
+    view = a_view(*runs)
+    for run, (start, end) in zip(runs, joule, strict=True):
+        view.evidence.samples[run.run_id] = quiet(  # type: ignore[attr-defined]
+            energy_start_joule=start, energy_end_joule=end
+        )
+    return view
+
+
+def test_an_energy_counter_does_not_fall_between_runs_of_a_gpu() -> None:
+    said(foreign_telemetry, counted((10.0, 20.0), (20.0, 30.0)), None)
+    said(
+        foreign_telemetry,
+        counted((10.0, 20.0), (19.0, 30.0)),
+        "it begins at 19 J, and c-native_m_1_0 had reached 20 J",
+    )
+    said(foreign_telemetry, counted((10.0, 20.0), (19.0, 30.0), ids="gh"), None)
