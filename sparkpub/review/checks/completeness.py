@@ -61,14 +61,16 @@ def missing_cell(view: View) -> Iterator[Finding]:
     cells = [label(cell) for cell in missing]
     never = [cell for cell, recorded in missing.items() if not recorded]
     failed = sum(missing.values())
-    are = "is" if len(cells) == 1 else "are"
+    are, have = "are", "have"
+    if len(cells) == 1:
+        are, have = "is", "has"
     ends = []
     if never:
         how_many = "" if len(never) == len(cells) else f"{len(never)} of them "
         ends.append(f"{how_many}{'was' if len(never) == 1 else 'were'} never run")
     if failed:
         ends.append(f"{failed} recorded runs ended without a result")
-    text = f"{listed(cells, 'cells')} {are} declared in the matrix and have no good run: {' and '.join(ends)}."
+    text = f"{listed(cells, 'cells')} {are} declared in the matrix and {have} no good run: {' and '.join(ends)}."
     yield view.finding(
         "missing-cell",
         "warning",

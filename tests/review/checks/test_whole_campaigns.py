@@ -1,0 +1,1024 @@
+"""Checks of cells and campaigns at their limits, and how findings are worded."""
+
+from typing import Any
+
+import pytest
+
+from sparkpub.plan.matrix import from_document
+from sparkpub.record.record import (
+    Analysis,
+    Architecture,
+    Container,
+    Evidence,
+    Gpu,
+    Machine,
+    MetricValue,
+    Observed,
+    Plan,
+    Reproducibility,
+    Requested,
+)
+from sparkpub.record.store import Stored
+from sparkpub.review.checks.completeness import (
+    duplicate_iteration,
+    missing_cell,
+    unbalanced,
+)
+from sparkpub.review.checks.copies import copied_evidence
+from sparkpub.review.checks.integrity import (
+    fact_mismatch,
+    metric_mismatch,
+    missing_log,
+    missing_report,
+)
+from sparkpub.review.checks.machines import unequal_environments
+from sparkpub.review.checks.order import order_confound
+from sparkpub.review.checks.proofs import (
+    bandwidth,
+    batch_of,
+    does_not_fit,
+    identity,
+    roofline,
+    same_numbers,
+)
+from sparkpub.review.checks.ratios import implausible_ratio
+from sparkpub.review.checks.requested import flag_values, is_path, not_as_requested
+from sparkpub.review.checks.spread import high_variation, small_sample
+from sparkpub.review.checks.steps import step
+from sparkpub.review.checks.view import View, about_metrics, listed
+from sparkpub.review.checks.warmup import warmed_up
+from tests.review.checks.in_memory import a_run, a_view, answered, quiet, told
+
+TPUT = "output_throughput_tok_s"
+SERVED: dict[str, Any] = {
+    "type": "trtllm-bench",
+    "requests": 128,
+    "input_tokens": 512,
+    "output_tokens": 128,
+    "max_batch_size": 8,
+    "concurrency": 8,
+}
+MATRIX: dict[str, Any] = {
+    "campaign": "c",
+    "title": "c",
+    "models": {"m": {"id": "x/y"}},
+    "environments": {
+        "native": {"type": "host", "env": {"MODE": "fast", "HOME": "/root"}},
+        "container": {"type": "docker", "image": "i:1"},
+    },
+    "workloads": {"w": SERVED},
+    "iterations": 2,
+    "seed": 7,
+    "equivalence_margin_percent": 2,
+}
+DECLARED = Analysis(primary=(), margin_percent=2.0)
+PLACES = {("native", 1): 0, ("container", 1): 1, ("container", 2): 2, ("native", 2): 3}
+"""Environments take turns, and their order is reversed in every second round."""
+
+
+def planned(environment: str = "native", iteration: int = 1, **fields: Any) -> Stored:
+    """A run as the matrix declares it, but for `fields`."""
+    position = PLACES.get((environment, iteration), 9)
+    usual: dict[str, Any] = {
+        "plan": Plan(position=position, order="interleaved", seed=7, analysis=DECLARED),
+        "requested": Requested(
+            model_id="x/y",
+            model_path="/m",
+            workload=SERVED,
+            environment=MATRIX["environments"][environment],
+        ),
+        "specification": from_document(MATRIX, "c").fingerprint("m", environment, "w"),
+    }
+    if environment == "container":
+        usual["container"] = Container(engine="docker", image="i:1", image_id="d")
+    given = {"environment": environment, "iteration": iteration, "minute": position}
+    return a_run(**(given | usual | fields))
+
+
+def requested(
+    asked: dict[str, Any], environment: dict[str, Any] | None = None, **fields: Any
+) -> Requested:
+    where = MATRIX["environments"]["native"] | (environment or {})
+    return Requested(
+        model_id="x/y", workload=SERVED | asked, environment=where, **fields
+    )
+
+
+def departures(run: Stored) -> list[str]:
+    """In what a run departs from the matrix."""
+    found = not_as_requested(a_view(run, matrix=MATRIX))
+    return [str(finding.evidence.get("what", finding.check)) for finding in found]
+
+
+@pytest.mark.parametrize("place", list(PLACES))
+def test_runs_as_the_matrix_declares_them_pass(place: tuple[str, int]) -> None:
+    assert departures(planned(*place)) == []
+
+
+def seeds(**own: int) -> Reproducibility:
+    return Reproducibility(sparkpub_version="1", seeds=own)
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        ({"model": "other"}, "its cell"),
+        ({"requested": requested({"requests": 64})}, "the workload"),
+        ({"requested": requested({}, {"env": {}})}, "the environment"),
+        (
+            {"requested": requested({}).model_copy(update={"model_id": "x/z"})},
+            "the model",
+        ),
+        ({"specification": "0" * 64}, "the specification"),
+        ({"reproducibility": seeds(workload=8)}, "the seed"),
+        (
+            {"plan": Plan(position=0, order="random", seed=7, analysis=DECLARED)},
+            "the order",
+        ),
+        (
+            {"plan": Plan(position=0, order="interleaved", seed=8, analysis=DECLARED)},
+            "the seed of the order",
+        ),
+        (
+            {"plan": Plan(position=1, order="interleaved", seed=7, analysis=DECLARED)},
+            "the place in the plan",
+        ),
+        ({"plan": Plan(position=0, order="interleaved", seed=7)}, "unjudged"),
+        (
+            {
+                "plan": Plan(
+                    position=0,
+                    order="interleaved",
+                    analysis=Analysis(primary=(), margin_percent=1.0),
+                )
+            },
+            "the analysis that was declared when they began",
+        ),
+        (
+            {
+                "plan": Plan(
+                    position=0,
+                    order="interleaved",
+                    analysis=Analysis(primary=(TPUT,), margin_percent=2.0),
+                )
+            },
+            "the analysis that was declared when they began",
+        ),
+        ({"iteration": 3}, "the number of iterations"),
+        ({"observed": Observed(requests=64)}, "the requests"),
+        ({"observed": Observed(batch_size=4)}, "the batch size"),
+        ({"observed": Observed(input_tokens_mean=523.0)}, "the input tokens"),
+        ({"observed": Observed(output_tokens_mean=131.0)}, "the output tokens"),
+        (
+            {
+                "reproducibility": Reproducibility(
+                    sparkpub_version="1", variables={"MODE": "slow"}
+                )
+            },
+            "an environment variable",
+        ),
+        ({"argv": ("trtllm-bench", "--max_batch_size", "9")}, "the command line"),
+    ],
+)
+def test_a_run_departs_from_its_matrix(fields: dict[str, Any], what: str) -> None:
+    assert departures(planned(**fields)) == [what]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"reproducibility": seeds(workload=7)},
+        {"specification": None},
+        {"plan": Plan(position=0, order="interleaved", analysis=DECLARED)},
+        {"observed": Observed(requests=128, batch_size=8)},
+        {"observed": Observed(input_tokens_mean=522.0, output_tokens_mean=126.0)},
+        {
+            "observed": Observed(requests=64),
+            "requested": requested({}, disputed={"requests": "said twice"}),
+        },
+        {
+            "observed": Observed(batch_size=4),
+            "requested": requested({}, disputed={"max_batch_size": "said twice"}),
+        },
+        {
+            "observed": Observed(output_tokens_mean=1.0),
+            "requested": requested({}, disputed={"output_tokens": "said twice"}),
+        },
+        {"observed": Observed(dtype="float32"), "requested": requested({})},
+        {
+            "reproducibility": Reproducibility(
+                sparkpub_version="1", variables={"MODE": "fast", "HOME": "/home/me"}
+            )
+        },
+        {"argv": ("trtllm-bench", "--max_batch_size", "8")},
+        {"repeat_of": "another", "iteration": 3},
+        {
+            "repeat_of": "another",
+            "plan": Plan(position=5, order="interleaved", seed=7, analysis=DECLARED),
+        },
+    ],
+)
+def test_a_run_does_not_depart_from_its_matrix(fields: dict[str, Any]) -> None:
+    assert departures(planned(**fields)) == []
+
+
+def test_imports_are_asked_for_their_work_alone() -> None:
+    published = {
+        "plan": Plan(position=5, order="as-published"),
+        "specification": "0" * 64,
+    }
+    assert departures(planned(**published)) == ["unjudged"]
+    wrong = planned(**published, observed=Observed(requests=64))
+    assert departures(wrong) == ["the requests", "unjudged"]
+
+
+def test_a_container_is_of_the_image_that_was_asked_for() -> None:
+    other = Container(engine="docker", image="i:2", image_id="d")
+    assert departures(planned("container", container=other)) == ["the container image"]
+    assert departures(planned("container", container=None)) == ["the container"]
+    explained = {"container": "the engine was gone"}
+    assert departures(planned("container", container=None, unavailable=explained)) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "seen", "found"),
+    [
+        ({"batches": 4, "batch_size": 8}, 32, []),
+        ({"batches": 4, "batch_size": 8}, 12, ["the requests"]),
+        ({"batches": 4}, 12, []),
+        ({"repetitions": 5}, 5, []),
+        ({"repetitions": 5}, 4, ["the requests"]),
+    ],
+)
+def test_requests_are_asked_for_as_a_number_or_as_batches(
+    asked: dict[str, Any], seen: int, found: list[str]
+) -> None:
+    workload = {"type": "generate"} | asked
+    wanted = Requested(model_id="x/y", workload=workload, environment={"type": "host"})
+    published = Plan(position=5, order="as-published")
+    run = planned(requested=wanted, plan=published, observed=Observed(requests=seen))
+    assert departures(run) == [*found, "unjudged"]
+
+
+def test_a_payload_of_ours_names_its_number_format_as_the_matrix_does() -> None:
+    wanted = Requested(
+        model_id="x/y",
+        workload={"type": "generate", "dtype": "float16"},
+        environment={"type": "host"},
+    )
+    plan = Plan(position=5, order="as-published")
+    for seen, found in (("float16", []), ("float32", ["the number format"])):
+        run = planned(requested=wanted, plan=plan, observed=Observed(dtype=seen))
+        assert departures(run) == [*found, "unjudged"]
+
+
+def test_a_server_answers_the_runs_of_one_cell() -> None:
+    settings = Observed(settings={"server": "s1"})
+    one, again = planned(observed=settings), planned(iteration=2, observed=settings)
+    other = planned("container", observed=settings)
+    assert list(not_as_requested(a_view(one, again, matrix=MATRIX))) == []
+    (found,) = not_as_requested(a_view(one, other, matrix=MATRIX))
+    assert found.evidence["what"] == "the server"
+    assert "that of m/native in place of its own" in found.message
+
+
+def test_words_of_a_command_line_follow_their_flags() -> None:
+    argv = ["tool", "--a", "1", "--b", "--c", "x", "y"]
+    assert flag_values(argv) == {"--a": "1", "--b": "", "--c": "x"}
+    assert [is_path(word) for word in ("/a", "{model}", "<home>", "a/b")] == [
+        True,
+        True,
+        True,
+        False,
+    ]
+
+
+# -- what a matrix declares to be there ------------------------------------------------------------------------
+
+
+def test_an_iteration_counts_once() -> None:
+    again = a_run(minute=5)
+    (found,) = duplicate_iteration(a_view(a_run(), a_run(iteration=2), again))
+    assert found.cell == "m/native/w"
+    assert found.evidence["excluded"] == [again.run_id]
+    assert found.message.startswith(
+        "Iteration 1 of m/native/w was recorded 2 times. The"
+    )
+    other = [a_run(environment="container", minute=minute) for minute in (6, 7)]
+    (found,) = duplicate_iteration(a_view(a_run(), again, *other))
+    assert found.cells == ("m/native/w", "m/container/w")
+    assert "1 more iterations were recorded repeatedly too" in found.message
+    repeat = a_run(minute=5, repeat_of=a_run().run_id)
+    assert list(duplicate_iteration(a_view(a_run(), repeat))) == []
+
+
+def test_declared_cells_without_a_good_run_are_missing() -> None:
+    good = planned()
+    failed = planned("container", status="failed", status_reason="killed")
+    (found,) = missing_cell(a_view(good, failed, matrix=MATRIX))
+    assert found.message.endswith(
+        "has no good run: 1 recorded runs ended without a result."
+    )
+    (found,) = missing_cell(a_view(good, matrix=MATRIX))
+    assert found.message.endswith("has no good run: was never run.")
+    assert found.cell == "m/container/w"
+    (found,) = missing_cell(a_view(failed, matrix=MATRIX))
+    assert found.message.endswith(
+        "1 of them was never run and 1 recorded runs ended without a result."
+    )
+    assert found.evidence["recorded"] == {"m/native/w": 0, "m/container/w": 1}
+    assert list(missing_cell(a_view(good, planned("container"), matrix=MATRIX))) == []
+
+
+def test_cells_have_as_many_runs_as_declared() -> None:
+    native = [planned(iteration=number) for number in (1, 2)]
+    assert list(unbalanced(a_view(*native, matrix=MATRIX))) == []
+    short = planned("container")
+    (found,) = unbalanced(a_view(*native, short, matrix=MATRIX))
+    assert found.message == "m/container/w has 1 good run and the matrix declares 2."
+    assert (found.cell, found.evidence["good"]) == ("m/container/w", 1)
+    repeat = planned("container", iteration=2, repeat_of=short.run_id)
+    failed = planned("container", iteration=2, status="failed", status_reason="x")
+    for more in (repeat, failed):
+        assert len(list(unbalanced(a_view(*native, short, more, matrix=MATRIX)))) == 1
+    (found,) = unbalanced(a_view(native[0], short, matrix=MATRIX))
+    assert found.message.endswith("have 1 good run each and the matrix declares 2.")
+
+
+# -- evidence --------------------------------------------------------------------------------------------------
+
+
+def filed(role: Any, sha256: str, size: int = 4096) -> Evidence:
+    return Evidence(
+        role=role, path=f"{role}-{sha256[:4]}.txt", sha256=sha256 * 64, bytes=size
+    )
+
+
+@pytest.mark.parametrize(
+    ("role", "size", "is_found"),
+    [
+        ("log", 2048, True),
+        ("log", 2047, False),
+        ("report", 1, True),
+        ("output", 9999, False),
+    ],
+)
+def test_runs_do_not_share_a_file(role: str, size: int, is_found: bool) -> None:
+    runs = [
+        a_run(iteration=number, evidence=(filed(role, "a", size),)) for number in (1, 2)
+    ]
+    assert len(list(copied_evidence(a_view(*runs)))) == is_found
+    published = {"plan": Plan(position=0, order="as-published")}
+    imports = [
+        a_run(iteration=number, evidence=(filed(role, "a", size),), **published)
+        for number in (1, 2)
+    ]
+    assert list(copied_evidence(a_view(*imports))) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_found"),
+    [
+        (123.456789, 123.456789, True),
+        (123.45678, 123.45678, False),
+        (123.456789, 123.456788, False),
+        (0.00123456789, 0.00123456789, True),
+    ],
+)
+def test_runs_do_not_share_a_time_of_nine_digits(
+    one: float, other: float, is_found: bool
+) -> None:
+    runs = [
+        a_run({TPUT: value}, iteration=place)
+        for place, value in enumerate((one, other), 1)
+    ]
+    assert len(list(copied_evidence(a_view(*runs)))) == is_found
+
+
+TIMES = {
+    "ttft_p50_ms": 11.2345678,
+    "ttft_p90_ms": 21.3456789,
+    "ttft_p95_ms": 31.4567891,
+    "ttft_p99_ms": 41.5678912,
+    "ttft_max_ms": 51.6789123,
+}
+
+
+@pytest.mark.parametrize(("kept", "is_found"), [(5, True), (4, False)])
+def test_a_run_is_no_multiple_of_another(kept: int, is_found: bool) -> None:
+    times = dict(list(TIMES.items())[:kept])
+    double = {name: round(1.37 * value, 9) for name, value in times.items()}
+    runs = [a_run(times), a_run(double, iteration=2)]
+    assert len(list(copied_evidence(a_view(*runs)))) == is_found
+
+
+def test_copies_are_told_by_the_first_thing_they_share() -> None:
+    runs = [
+        a_run({TPUT: 123.456789}, iteration=number, evidence=(filed("report", "a"),))
+        for number in (1, 2, 3)
+    ]
+    (found,) = copied_evidence(a_view(*runs))
+    assert found.evidence["shared"] == "their report"
+    assert found.message.endswith("3 runs share it with another.")
+    same = a_view(
+        *[a_run(iteration=number) for number in (1, 2)], samples=quiet(trace="t")
+    )
+    (found,) = copied_evidence(same)
+    assert found.evidence["shared"] == "the power drawn, sample by sample"
+
+
+def test_a_log_is_missing_more_or_less() -> None:
+    def severities(run: Stored) -> list[str]:
+        return [found.severity for found in missing_log(a_view(run))]
+
+    assert severities(a_run()) == ["error"]
+    assert severities(a_run(evidence=(filed("log", "a"),))) == []
+    published = a_run().record.model_copy(
+        update={
+            "metrics": {TPUT: MetricValue(value=1.0, unit="tok/s", source="published")}
+        }
+    )
+    assert severities(Stored(published, a_run().path)) == ["warning"]
+    plan = Plan(position=0, order="as-published")
+    assert severities(a_run(plan=plan, evidence=(filed("report", "a"),))) == ["warning"]
+    assert severities(a_run(plan=plan)) == ["error"]
+    assert severities(a_run(status="failed", status_reason="x")) == []
+
+
+def test_a_result_is_missing() -> None:
+    def words(run: Stored, **answer: Any) -> list[str]:
+        given = answered(**answer) if answer else None
+        return told(missing_report, a_view(run, answer=given))
+
+    absent = MetricValue(value=None, unit="tok/s", source="log", reason="x")
+    reported = MetricValue(value=1.0, unit="tok/s", source="report")
+    bare = a_run()
+    assert words(bare) == []
+    nothing = Stored(
+        bare.record.model_copy(update={"metrics": {TPUT: absent}}), bare.path
+    )
+    assert "exit code 0 but has no figures" in words(nothing)[0]
+    gone = Stored(
+        bare.record.model_copy(update={"metrics": {TPUT: reported}}), bare.path
+    )
+    assert "coming from a report, but there is none" in words(gone)[0]
+    assert "the report is incomplete" in words(bare, complete=False)[0]
+    assert "half a table" in words(bare, complete=False, problems=("half a table",))[0]
+    assert words(bare, complete=False, truncated=True) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_found"),
+    [
+        ({"values": {TPUT: 100.0}}, False),
+        ({"values": {TPUT: 100.0 * (1 + 0.9e-6)}}, False),
+        ({"values": {TPUT: 100.0 * (1 + 1.2e-6)}}, True),
+        ({"values": {}}, True),
+        ({"values": {}, "truncated": True}, False),
+        ({"values": {TPUT: 101.0}, "truncated": True}, True),
+        ({"values": {TPUT: 101.0}, "complete": False}, False),
+        ({"values": {TPUT: 101.0}, "complete": False, "truncated": True}, True),
+        ({"values": {TPUT: 100.0}, "printed": {TPUT: (100.5, 0.5)}}, False),
+        ({"values": {TPUT: 100.0}, "printed": {TPUT: (100.6, 0.5)}}, True),
+    ],
+)
+def test_a_figure_is_that_of_its_log(answer: dict[str, Any], is_found: bool) -> None:
+    view = a_view(a_run(), answer=answered(**answer))
+    assert len(list(metric_mismatch(view))) == is_found
+
+
+def test_a_log_that_no_parser_knows_is_told() -> None:
+    run = a_run(workload={"type": "unheard-of"}, evidence=(filed("log", "a"),))
+    (found,) = metric_mismatch(a_view(run))
+    assert found.check == "unjudged"
+    known = a_run(evidence=(filed("log", "a"),))
+    assert list(metric_mismatch(a_view(known))) == []
+    assert list(metric_mismatch(a_view(a_run(workload={"type": "unheard-of"})))) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "found", "what"),
+    [
+        ({"engine": "a"}, {"engine": "a"}, None),
+        ({"engine": "a"}, {"engine": "b"}, "engine"),
+        ({"engine": "a"}, {}, None),
+        ({}, {"engine": "b"}, None),
+        ({"batch_size": 8}, {"batch_size": 9}, "batch size"),
+        ({"settings": {"x": "1"}}, {"settings": {"x": "2"}}, "x"),
+        ({"settings": {"x": "1"}}, {"settings": {"x": "1"}}, None),
+        ({}, {"device": "NVIDIA GB10"}, None),
+        ({}, {"device": "NVIDIA H100"}, "GPU"),
+        ({}, {"device": "cpu"}, None),
+    ],
+)
+def test_facts_are_those_of_the_log(
+    said: dict[str, Any], found: dict[str, Any], what: str | None
+) -> None:
+    machine = Machine(gpus=(Gpu(name="NVIDIA GB10"),))
+    run = a_run(observed=Observed(**said), machine=machine)
+    answer = answered(observed=Observed(**found))
+    findings = list(fact_mismatch(a_view(run, answer=answer)))
+    assert [item.evidence["what"] for item in findings] == (
+        [] if what is None else [what]
+    )
+    cut = answered(observed=Observed(**found), truncated=True)
+    assert list(fact_mismatch(a_view(run, answer=cut))) == []
+
+
+# -- what the machine can do -----------------------------------------------------------------------------------
+
+SPARK = Machine(kind="dgx-spark", memory_total_gib=100.0, unified_memory=True)
+"""273 GB/s of memory bandwidth by the catalogue."""
+GIB = 2**30
+
+
+def modelled(
+    tput: float,
+    step: int = 1_000_000_000,
+    weights: int = 2_000_000_000,
+    model: str = "m",
+    asked: dict[str, Any] | None = None,
+    **fields: Any,
+) -> Stored:
+    """A run of a dense model that reads `step` bytes of weights with every token of its one sequence."""
+    facts = Architecture(
+        source="matrix",
+        weight_bytes=weights,
+        dense_bytes_per_step=step,
+        expert_bytes=0,
+        kv_bytes_per_token=1,
+    )
+    wanted = Requested(
+        model_id=f"x/{model}",
+        architecture=facts,
+        workload={"type": "command", "batch_size": 1} | (asked or {}),
+        environment={"type": "host"},
+    )
+    given: dict[str, Any] = {
+        "machine": SPARK,
+        "requested": wanted,
+        "model": model,
+    } | fields
+    return a_run({TPUT: tput, **given.pop("metrics", {})}, **given)
+
+
+def test_the_bandwidth_of_a_machine_is_the_catalogue_s() -> None:
+    assert bandwidth(modelled(1.0).record) == 273e9
+    unknown = Machine(kind="toaster")
+    assert bandwidth(modelled(1.0, machine=unknown).record) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "seen", "batch"),
+    [
+        ({"batch_size": 8}, None, 8),
+        ({"batch_size": 8, "concurrency": 4}, None, 4),
+        ({"max_batch_size": 16, "batch_size": None}, None, 16),
+        ({"batch_size": 8}, 2, 2),
+        ({"batch_size": None}, None, None),
+        ({"batch_size": None, "concurrency": 3}, None, 3),
+    ],
+)
+def test_a_batch_is_the_least_of_its_bounds(
+    asked: dict[str, Any], seen: int | None, batch: int | None
+) -> None:
+    run = modelled(1.0, asked=asked, observed=Observed(batch_size=seen))
+    assert batch_of(run.record) == batch
+
+
+@pytest.mark.parametrize(
+    ("tput", "severity"),
+    [(232.0, None), (232.1, "warning"), (273.0, "warning"), (273.5, "error")],
+)
+def test_a_rate_needs_no_more_than_the_bandwidth(
+    tput: float, severity: str | None
+) -> None:
+    """1 GB a step: 232.05 steps a second are 85 % of 273 GB/s."""
+    found = list(roofline(a_view(modelled(tput))))
+    assert [item.severity for item in found] == ([] if severity is None else [severity])
+
+
+@pytest.mark.parametrize(
+    ("fields", "fact"),
+    [
+        ({"machine": Machine()}, "the memory bandwidth of the machine"),
+        (
+            {"observed": Observed(speculative_decoding=True)},
+            "the number of decode steps",
+        ),
+        ({"asked": {"batch_size": None}}, "the batch size"),
+        ({"step": None}, "the bytes that the model reads per step"),
+    ],
+)
+def test_a_rate_is_not_judged_without_the_facts(
+    fields: dict[str, Any], fact: str
+) -> None:
+    (found,) = roofline(a_view(modelled(1e6, **fields)))
+    assert found.check == "unjudged"
+    assert fact in found.message
+
+
+def test_the_last_wave_of_requests_counts_whole() -> None:
+    """9 requests in batches of 8 take two waves: 2 steps give 9 tokens, so 1,000 tok/s are 222.2 steps a second."""
+    waves = modelled(
+        1000.0, asked={"batch_size": 8, "requests": 9, "output_tokens": 10}
+    )
+    assert list(roofline(a_view(waves))) == []
+    more = modelled(1100.0, asked={"batch_size": 8, "requests": 9, "output_tokens": 10})
+    (found,) = roofline(a_view(more))
+    assert found.severity == "warning"  # 244.4 GB/s of 273
+    unknown = modelled(1100.0, asked={"batch_size": 8, "requests": 9})
+    assert list(roofline(a_view(unknown))) == []  # at least 137.5 GB/s
+
+
+@pytest.mark.parametrize(
+    ("weights", "cache", "words"),
+    [
+        (100 * GIB, 0.0, None),
+        (
+            100 * GIB + 1,
+            0.0,
+            "its weights take 100.0 GiB, and the machine has 100.0 GiB",
+        ),
+        (90 * GIB, 10.0, None),
+        (90 * GIB, 11.0, "its weights take 90.0 GiB with a KV cache of 11.0 GiB, and"),
+    ],
+)
+def test_weights_and_cache_fit_into_memory(
+    weights: int, cache: float, words: str | None
+) -> None:
+    metrics = {"kv_cache_gib": cache} if cache else {}
+    found = told(does_not_fit, a_view(modelled(1.0, weights=weights, metrics=metrics)))
+    assert len(found) == (words is not None)
+    assert words is None or words in found[0]
+
+
+def test_a_language_model_shows_itself() -> None:
+    (silent,) = identity(a_view(modelled(1.0)))
+    assert silent.severity == "warning"
+    shown = Observed(weight_bytes=2_000_000_000)
+    assert list(identity(a_view(modelled(1.0, observed=shown)))) == []
+    other = Observed(weight_bytes=3_000_000_000)
+    (found,) = identity(a_view(modelled(1.0, observed=other)))
+    assert found.severity == "error"
+    assert list(identity(a_view(a_run({"startup_seconds": 1.0})))) == []
+
+
+def sized(small: int, large: int, rates: tuple[float, float] = (80.0, 80.0)) -> View:
+    """Two models of these bytes per step, with three runs each at these rates."""
+    runs = []
+    for place, noise in enumerate((0.0, 0.1, -0.1), 1):
+        runs.append(modelled(rates[0] + noise, small, model="small", iteration=place))
+        runs.append(modelled(rates[1] - noise, large, model="large", iteration=place))
+    return a_view(*runs)
+
+
+GB = 10**9
+
+
+def test_models_of_unlike_size_do_not_run_alike() -> None:
+    assert list(same_numbers(sized(2 * GB, 3 * GB))) == []
+    (found,) = same_numbers(sized(GB, 1_501_000_000))
+    assert found.severity == "warning"  # 120 GB/s of 273: something else may limit both
+    assert found.evidence["mean_tok_s"] == pytest.approx({"large": 80.0, "small": 80.0})
+    (found,) = same_numbers(sized(GB, 2 * GB))
+    assert found.severity == "error"  # 160 GB/s are more than half of 273
+    assert list(same_numbers(sized(GB, 2 * GB, (80.0, 84.0)))) == []
+
+
+# -- spread, order and differences -----------------------------------------------------------------------------
+
+
+def sides(
+    native: list[float],
+    container: list[float] | None = None,
+    metric: str = TPUT,
+    **fields: Any,
+) -> View:
+    """Runs of two environments that take turns."""
+    runs = []
+    for place, values in enumerate(zip(native, container or native, strict=True)):
+        for side, value in enumerate(values[: 1 + (container is not None)]):
+            name = ("native", "container")[side]
+            given = {
+                "environment": name,
+                "iteration": place + 1,
+                "minute": 2 * place + side,
+            }
+            runs.append(a_run({metric: value}, **(given | fields)))
+    return a_view(*runs)
+
+
+@pytest.mark.parametrize(
+    ("values", "is_found"),
+    [
+        # sd of 100 ± d, twice each, is d · √(4/3): 4.99 and 5.01 % of the mean
+        ([104.32, 95.68, 104.32, 95.68], False),
+        ([104.34, 95.66, 104.34, 95.66], True),
+    ],
+)
+def test_runs_vary_by_at_most_five_percent(values: list[float], is_found: bool) -> None:
+    assert len(list(high_variation(sides(values)))) == is_found
+
+
+def test_variation_is_told_once_for_all_that_vary() -> None:
+    (found,) = high_variation(
+        sides([110.0, 90.0, 100.0, 100.0], [115.0, 85.0, 100.0, 100.0])
+    )
+    assert found.evidence["cells"] == ["m/native/w", "m/container/w"]
+    assert "of m/container/w varies by 12.2 %" in found.message
+    assert found.message.endswith("in m/native/w and m/container/w.")
+
+
+@pytest.mark.parametrize(("n", "is_found"), [(3, True), (4, False)])
+def test_four_runs_are_enough(n: int, is_found: bool) -> None:
+    values = [100.0, 101.0, 99.0, 100.5][:n]
+    assert len(list(small_sample(sides(values)))) == is_found
+
+
+@pytest.mark.parametrize(
+    ("apart", "is_found"),
+    [(2.0, False), (12.0, True)],
+)
+def test_a_difference_of_a_tenth_would_be_seen(apart: float, is_found: bool) -> None:
+    values = [100 + apart * side for side in (1, -1, 0.5, -0.5, 0, 1, -1, 0)]
+    found = list(small_sample(sides(values, values[::-1])))
+    assert len(found) == is_found
+    if is_found:
+        assert found[0].evidence["n"] == [8, 8]
+        assert found[0].evidence["power_10_percent"] < 0.8
+
+
+@pytest.mark.parametrize(
+    ("minutes", "severity"),
+    [
+        ([(0, 3), (1, 4), (2, 5)], "error"),
+        ([(0, 1), (3, 2), (4, 5)], None),
+        ([(3, 0), (4, 1), (5, 2)], "error"),
+        ([(0, 2), (1, 3)], None),
+    ],
+)
+def test_environments_that_ran_in_blocks_are_confounded(
+    minutes: list[tuple[int, int]], severity: str | None
+) -> None:
+    runs = []
+    for iteration, (native, container) in enumerate(minutes, 1):
+        runs.append(a_run(iteration=iteration, minute=native))
+        runs.append(
+            a_run(iteration=iteration, minute=container, environment="container")
+        )
+    runs.sort(key=lambda run: run.record.started.value)
+    found = list(order_confound(a_view(*runs)))
+    assert [item.severity for item in found] == ([] if severity is None else [severity])
+    if found:
+        first = min(minutes)[0] == 0
+        assert found[0].evidence["comparisons"][0]["earlier"] == (
+            "m/native/w" if first else "m/container/w"
+        )
+        assert found[0].evidence["comparisons"][0]["share"] == 1
+
+
+def test_runs_begin_in_the_order_of_the_plan() -> None:
+    def placed(position: int, minute: int, attempt: int = 1, **fields: Any) -> Stored:
+        plan = Plan(position=position, order="interleaved", attempt=attempt)
+        return a_run(iteration=position + 1, minute=minute, plan=plan, **fields)
+
+    assert list(order_confound(a_view(placed(0, 0), placed(1, 1)))) == []
+    (found,) = order_confound(a_view(placed(2, 0), placed(0, 1), placed(1, 2)))
+    assert "1 of 3 runs began before runs that the plan puts earlier" in found.message
+    assert len(found.evidence["runs"]) == 1
+    retried = placed(0, 2, attempt=2)
+    assert list(order_confound(a_view(placed(1, 1), retried))) == []
+    repeat = placed(0, 2, repeat_of="another")
+    assert list(order_confound(a_view(placed(1, 1), repeat))) == []
+    assert list(order_confound(a_view(placed(1, 1), placed(0, 1)))) == []
+
+
+@pytest.mark.parametrize(
+    ("high", "is_found"),
+    [(124.9, False), (125.1, True)],
+)
+def test_environments_differ_by_less_than_a_quarter(
+    high: float, is_found: bool
+) -> None:
+    native, container = [100.0, 100.1, 99.9], [high, high + 0.1, high - 0.1]
+    assert len(list(implausible_ratio(sides(native, container)))) == is_found
+    assert len(list(implausible_ratio(sides(container, native)))) == is_found
+
+
+def test_a_ratio_of_units_is_told_as_one() -> None:
+    (found,) = implausible_ratio(sides([1.0, 1.0], [1000.0, 1000.0]))
+    assert "a factor of 1000.00" in found.message
+    assert "the ratio of seconds and milliseconds: check the units" in found.message
+    gigabytes = 100 * 2**30 / 1e9  # 107.37: below a quarter, and still told
+    (found,) = implausible_ratio(sides([100.0, 100.0], [gigabytes, gigabytes]))
+    assert "the ratio of GB and GiB" in found.message
+    scattered = sides([100.0, 100.9], [gigabytes, gigabytes])
+    assert list(implausible_ratio(scattered)) == []
+
+
+def test_a_ratio_within_the_scatter_of_runs_is_none() -> None:
+    assert list(implausible_ratio(sides([100.0, 160.0], [130.0, 200.0]))) == []
+    assert len(list(implausible_ratio(sides([100.0], [130.0])))) == 1
+
+
+def test_memory_near_zero_has_no_ratio() -> None:
+    """0.1 GiB is the least change of memory that counts, and ten times that is near zero."""
+    metric = "peak_memory_gib"
+    assert list(implausible_ratio(sides([0.5], [0.99], metric))) == []
+    assert len(list(implausible_ratio(sides([0.5], [1.0], metric)))) == 1
+    assert list(implausible_ratio(sides([0.0], [5.0], metric))) == []
+
+
+def test_a_level_changes_at_one_point() -> None:
+    low = [100.0, 100.2, 99.9, 100.1, 100.05]
+    steps = list(step(sides([*low, *[value + 5 for value in low]])))
+    assert len(steps) == 1
+    assert steps[0].evidence["at"] == {"m/native/w": 5}
+    assert steps[0].cell == "m/native/w"
+    small = [
+        value + 0.3 for value in low
+    ]  # a third of a percent, and the margin is 1 %
+    assert list(step(sides([*low, *small]))) == []
+    assert list(step(sides([*low, *low]))) == []
+
+
+def batches(
+    first: float, runs: int = 1, rest: tuple[float, ...] = (10.0, 10.0, 10.0)
+) -> list[str]:
+    """What is found of runs whose first batch takes `first` milliseconds, and the others `rest`."""
+    view = a_view(
+        *[a_run(iteration=n + 1) for n in range(runs)],
+        answer=answered(series=(first, *rest)),
+    )
+    return told(warmed_up, view)
+
+
+def test_a_first_batch_is_a_cold_start() -> None:
+    assert batches(15.0) == []
+    (found,) = batches(15.1)
+    assert "15.1 ms, while the others take 10.0 ms" in found
+    assert batches(50.0, rest=(10.0,)) == []
+
+
+def test_first_batches_of_many_runs_stand_apart() -> None:
+    assert batches(11.0, runs=4) == []  # p = 2/4^4: too few runs to tell
+    (found,) = batches(11.0, runs=10, rest=(10.0, 10.1, 9.9))
+    assert "10.0 % slower than the rest of its run on average" in found
+    (found,) = batches(9.0, runs=10, rest=(10.0, 10.1, 9.9))
+    assert "10.0 % faster" in found
+    assert (
+        batches(10.15, runs=10, rest=(10.0, 10.1, 9.9)) == []
+    )  # 0.4 % of the mean of a run
+
+
+# -- like for like ---------------------------------------------------------------------------------------------
+
+
+def conditioned(name: str, native: list[float], container: list[float]) -> list[str]:
+    """What is found of environments whose samples differ in one thing."""
+    runs = {
+        side: [
+            a_run(
+                environment=side, iteration=n + 1, minute=2 * n + (side == "container")
+            )
+            for n in range(len(values))
+        ]
+        for side, values in (("native", native), ("container", container))
+    }
+    view = a_view(*runs["native"], *runs["container"])
+    for side, values in (("native", native), ("container", container)):
+        for run, value in zip(runs[side], values, strict=True):
+            view.evidence.samples[run.run_id] = quiet(**{name: value})  # type: ignore[attr-defined]
+    return told(unequal_environments, view)
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "passes", "fails", "what"),
+    [
+        ("clock_under_load_mhz", 1000.0, 19.0, 21.0, "SM clock under load"),
+        ("cpu_percent", 20.0, 24.0, 26.0, "processor load"),
+        ("swap_used_gib", 1.0, 0.4, 0.6, "swap in use"),
+    ],
+)
+def test_environments_ran_under_like_conditions(
+    name: str, level: float, passes: float, fails: float, what: str
+) -> None:
+    base = [level, level + 0.01, level - 0.01]
+    assert conditioned(name, base, [value + passes for value in base]) == []
+    (found,) = conditioned(name, base, [value + fails for value in base])
+    assert what in found
+    assert conditioned(name, base[:2], [value + fails for value in base[:2]]) == []
+    wide = [level - fails, level, level + fails]
+    assert conditioned(name, wide, [value + fails for value in wide]) == []
+
+
+def test_environments_start_at_like_temperatures() -> None:
+    def found(apart: float) -> list[str]:
+        metric = "gpu_temp_start_celsius"
+        base = [40.0, 40.1, 39.9]
+        return told(
+            unequal_environments, sides(base, [value + apart for value in base], metric)
+        )
+
+    assert found(4.9) == []
+    assert len(found(5.1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("native", "container", "severity"),
+    [
+        ({"machine": Machine(driver="1")}, {"machine": Machine(driver="2")}, "warning"),
+        ({"machine": Machine(driver="1")}, {"machine": Machine()}, None),
+        ({"observed": Observed(dtype="a")}, {"observed": Observed(dtype="b")}, "error"),
+        (
+            {"observed": Observed(engine="e")},
+            {"observed": Observed(engine="e", quantization="q")},
+            "error",
+        ),
+        (
+            {"observed": Observed()},
+            {"observed": Observed(engine="e", quantization="q")},
+            None,
+        ),
+        ({"machine": Machine(power_mode="a")}, {"machine": Machine()}, "warning"),
+        (
+            {"machine": Machine(clocks_locked_mhz=1.0)},
+            {"machine": Machine()},
+            "warning",
+        ),
+        ({"asked_of": {"memory": "4g"}}, {}, "warning"),
+        ({"asked_of": {"memory": "unlimited"}}, {}, None),
+        ({"argv": ("t", "--x", "1")}, {"argv": ("t", "--x", "2")}, "warning"),
+        ({"argv": ("t", "--x", "1")}, {"argv": ("t",)}, "warning"),
+        ({"argv": ("t", "--x", "/a")}, {"argv": ("t", "--x", "/b")}, None),
+        (
+            {"observed": Observed(settings={"s": "1"})},
+            {"observed": Observed(settings={"s": "2"})},
+            "warning",
+        ),
+        ({"observed": Observed(settings={"s": "1"})}, {"observed": Observed()}, None),
+        (
+            {"observed": Observed(settings={"a_sha256": "1"})},
+            {"observed": Observed(settings={"a_sha256": "2"})},
+            None,
+        ),
+    ],
+)
+def test_environments_differ_in_nothing_else(
+    native: dict[str, Any], container: dict[str, Any], severity: str | None
+) -> None:
+    view = a_view(
+        a_run(**native), a_run(environment="container", minute=2, **container)
+    )
+    found = list(unequal_environments(view))
+    assert [item.severity for item in found] == ([] if severity is None else [severity])
+
+
+# -- words -----------------------------------------------------------------------------------------------------
+
+
+def test_names_are_listed_up_to_three() -> None:
+    assert listed([], "cells") == ""
+    assert listed(["a"], "cells") == "a"
+    assert listed(["a", "b", "c"], "cells") == "a, b and c"
+    assert listed(["a", "b", "c", "d"], "cells") == "4 cells"
+
+
+def test_one_metric_is_named_and_several_are_listed() -> None:
+    assert about_metrics(["a"]) == {"metric": "a"}
+    assert about_metrics(["a", "b"]) == {"metrics": ["a", "b"]}
+
+
+def test_runs_are_told_by_what_they_have_in_common() -> None:
+    native = [a_run(iteration=number) for number in (1, 2, 3)]
+    other = a_run(environment="container", minute=9)
+    view = a_view(*native, other)
+    assert view.where(native[:1])[0] == "iteration 1 of m/native/w"
+    assert view.where(native[:2])[0] == "2 of 3 runs of m/native/w"
+    assert view.where(native)[0] == "all 3 runs of m/native/w"
+    assert view.where([native[0], other])[0] == "2 runs of m/native/w and m/container/w"
+    assert view.where([*native, other])[0] == "all 4 runs of the campaign"
+
+
+def test_a_finding_on_several_runs_names_the_smallest_thing_that_holds_them() -> None:
+    native = [a_run(iteration=number) for number in (1, 2, 3)]
+    other = a_run(environment="container", minute=9)
+    view = a_view(*native, other)
+
+    def about(runs: list[Stored]) -> tuple[Any, ...]:
+        (found,) = view.together("drift", "info", runs, lambda words: f"{words}.")
+        return (
+            found.run,
+            found.cell,
+            found.evidence.get("cells"),
+            found.evidence.get("runs"),
+        )
+
+    assert about(native[:1]) == (native[0].run_id, "m/native/w", None, None)
+    ids = [run.run_id for run in native]
+    assert about(native[:2]) == (None, "m/native/w", None, ids[:2])
+    places = ["m/native/w", "m/container/w"]
+    assert about([native[0], other]) == (None, None, places, [ids[0], other.run_id])
+    assert about([*native, other]) == (None, None, None, [*ids, other.run_id])
+    assert list(view.together("drift", "info", [], str)) == []
