@@ -82,6 +82,11 @@ def packed(data: bytes) -> bytes:
     return gzip.compress(data, mtime=0)
 
 
+def unpacked(data: bytes) -> bytes:
+    """What `packed` packed."""
+    return gzip.decompress(data)
+
+
 def block_key(html: str) -> str:
     """The name of a piece of HTML: the first 16 digits of its SHA-256."""
     return hashlib.sha256(html.encode()).hexdigest()[:16]

@@ -21,6 +21,11 @@ from sparkpub.site.pages.evidence import Published, published
 
 LEADING = 6
 """Metrics that lead the page of a campaign, at most."""
+RUN_FILE = "run.packed"
+"""See `run_file`."""
+SHOWN_IN_FULL = 12
+"""Campaigns with charts and tables on the page of a metric or a model. A page with more of them is long to load, and
+charts would grow in number with each campaign times its metrics: the pages of the campaigns have them all."""
 
 
 slug = registry.slug
@@ -228,9 +233,37 @@ def run_address(run: Stored) -> str:
     return f"runs/{run.run_id}/"
 
 
+def run_file(run: Stored) -> str:
+    """What the browser fetches of a run, from the root of the site: the samples of its chart and, where it has no page
+    of its own, what the page would hold."""
+    return f"runs/{run.run_id}/{RUN_FILE}"
+
+
 def samples_address(run: Stored) -> str:
-    """The run's telemetry as its chart draws it, from the root of the site: a file, and the member of its document."""
-    return f"runs/{run.run_id}/samples.packed#samples"
+    """The run's telemetry as its chart draws it: a file, and the member of its document."""
+    return f"{run_file(run)}#samples"
+
+
+def newest_first(campaigns: Iterable[CampaignData]) -> list[CampaignData]:
+    """Campaigns by their last run, the newest first; campaigns without a run last."""
+
+    def last_run(campaign: CampaignData) -> str:
+        return max((record.started.value for record in campaign.records), default="")
+
+    return sorted(campaigns, key=last_run, reverse=True)
+
+
+def most_recent(
+    campaigns: Sequence[CampaignData],
+) -> tuple[Sequence[CampaignData], Sequence[CampaignData]]:
+    """The campaigns that a page which gathers campaigns shows in full, and those that it only lists, both in the order
+    given."""
+    if len(campaigns) <= SHOWN_IN_FULL:
+        return campaigns, ()
+    newest = {campaign.name for campaign in newest_first(campaigns)[:SHOWN_IN_FULL]}
+    shown = [campaign for campaign in campaigns if campaign.name in newest]
+    listed = [campaign for campaign in campaigns if campaign.name not in newest]
+    return shown, listed
 
 
 def one_of_each_check(findings: Iterable[Finding]) -> list[Finding]:

@@ -318,7 +318,13 @@ def test_a_typed_figure_and_an_unanswered_error_are_refused(
     assert any("unbound-number" in line for line in caught.value.lines())
 
 
-def test_beyond_the_limit_a_run_is_three_small_files(
+def page_of(tree: Mapping[str, Content], run: str) -> str:
+    """The HTML of a run that has no page of its own."""
+    document = json.loads(gzip.decompress(tree[f"runs/{run}/run.packed"].data or b""))
+    return str(document["page"])
+
+
+def test_beyond_the_limit_a_run_is_two_small_files(
     data: Path, options: SiteOptions, whole: Whole
 ) -> None:
     drawn = build(load(data), options)
@@ -326,15 +332,15 @@ def test_beyond_the_limit_a_run_is_three_small_files(
     folder = f"runs/{RUN}"
     assert {uri for uri in drawn if uri.startswith(folder)} == {
         f"{folder}.md",
-        f"{folder}/samples.packed",
+        f"{folder}/run.packed",
     }
     files = {uri for uri in tree if uri.startswith(folder)}
-    names = ("index.html", "page.packed", "samples.packed")
+    names = ("index.html", "run.packed")
     assert files == {f"{folder}/{name}" for name in names}
     assert sum(len(tree[uri].inlined(uri)) for uri in files) < 20_000
     assert not [uri for uri in tree if "telemetry-" in uri]
     before = whole(drawn, f"{folder}.md")
-    after = gzip.decompress(tree[f"{folder}/page.packed"].data or b"").decode()
+    after = page_of(tree, RUN)
     headings = re.findall("^##? (.*)", before, re.MULTILINE)
     assert re.findall("<h[12][^>]*>(.*?)</h[12]>", after) == headings
     assert (before.count("data-sp-now"), after.count("data-sp-now")) == (0, 1)
@@ -342,19 +348,19 @@ def test_beyond_the_limit_a_run_is_three_small_files(
     for page, text in (("drawn", before), ("short", after)):
         found = re.findall('data-sp-data="([^"]*)"', text)[0]
         addresses = json.loads(html.unescape(found))
-        place = f"../../{folder}/samples.packed"
+        place = f"../../{folder}/run.packed"
         assert addresses == {
             "samples": f"{place}#samples",
             "phases": f"{place}#phases",
         }, page
-    samples = json.loads(gzip.decompress(tree[f"{folder}/samples.packed"].data or b""))
+    samples = json.loads(gzip.decompress(tree[f"{folder}/run.packed"].data or b""))
     heat = [row["value"] for row in samples["samples"] if "temp" in row["signal"]]
     assert heat[:3] == [40.0, 40.1, 40.2]
     assert samples["phases"] == [{"name": "measure", "start": 5.0, "end": 50.0}]
     specification = re.findall('data-sp-chart="../../([^"]*)"', after)[0]
     assert tree[f"{specification}.vega.json"] == drawn[f"{specification}.vega.json"]
     assert 'id="L2"' in whole(drawn, f"runs/{FAILED}.md")
-    failed = gzip.decompress(tree[f"runs/{FAILED}/page.packed"].data or b"").decode()
+    failed = page_of(tree, FAILED)
     assert 'id="L2"' not in failed
     assert "data-sp-log" in failed
     assert "runs/view.md" in tree
@@ -397,6 +403,68 @@ def test_beyond_the_limit_what_every_run_makes_longer_is_packed(
     assert "charts/c-output-throughput.png" in tree
 
 
+def test_pages_that_gather_campaigns_list_the_earlier_ones(
+    data: Path, options: SiteOptions, whole: Whole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Charts of the earlier campaign are on its own page, and its runs are linked in the coverage."""
+    later = data / "later"
+    shutil.copytree(data / "c", later)
+    for path in later.glob("*.json"):
+        text = path.read_text(encoding="utf-8")
+        text = text.replace('"c"', '"later"').replace('"c-', '"later-')
+        text = text.replace("2026-01-01T", "2026-01-02T")
+        path.write_text(text, encoding="utf-8")
+    everything = build(load(data), options)
+    monkeypatch.setattr("sparkpub.site.publication.SHOWN_IN_FULL", 1)
+    tree = build(load(data), options)
+    link = 'href="../../campaigns/c/"'
+    for page in ("metrics/output-throughput.md", "models/m.md"):
+        assert "## Earlier campaigns" in whole(tree, page)
+        assert link in whole(tree, page)
+        assert "## Earlier campaigns" not in whole(everything, page)
+        for campaign, shown in (("c", False), ("later", True)):
+            figure = f'id="{campaign}-output-throughput'
+            assert (figure in whole(tree, page)) is shown
+            assert figure in whole(everything, page)
+    assert "charts/c-output-throughput.svg" in tree
+    _, _, runs = whole(tree, "runs/index.md").partition("data-sp-static")
+    assert f"runs/{RUN.replace('c-', 'later-', 1)}/" in runs
+    assert f"runs/{RUN}/" not in runs
+    assert "13 runs of this campaign are linked" in runs
+    _, _, runs = whole(everything, "runs/index.md").partition("data-sp-static")
+    assert f"runs/{RUN}/" in runs
+
+
+def test_more_comparisons_than_a_page_bears_are_left_to_the_downloads(
+    data: Path, options: SiteOptions, whole: Whole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two models with three metrics each: six comparisons."""
+    monkeypatch.setattr("sparkpub.site.pages.programs.MOST_LISTED", 4)
+    page = whole(build(load(data), options), "compare/index.md")
+    assert page.count("container vs native") == 4
+    assert "2 more comparisons" in page
+    monkeypatch.setattr("sparkpub.site.pages.programs.MOST_LISTED", 6)
+    page = whole(build(load(data), options), "compare/index.md")
+    assert page.count("container vs native") == 6
+    assert "more comparisons" not in page
+
+
+def test_long_documents_are_compressed(
+    data: Path, options: SiteOptions, whole: Whole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = build(load(data), options)
+    name = "data/statistics.json"
+    text = plain[name].data or b""
+    monkeypatch.setattr("sparkpub.site.pages.downloads.MOST_BYTES", len(text))
+    assert build(load(data), options)[name].data == text
+    monkeypatch.setattr("sparkpub.site.pages.downloads.MOST_BYTES", len(text) - 1)
+    tree = build(load(data), options)
+    assert name not in tree
+    assert gzip.decompress(tree[f"{name}.gz"].data or b"") == text
+    assert "data/claims.json" in tree
+    assert "statistics.json.gz" in whole(tree, "data/index.md")
+
+
 def test_the_short_page_of_a_run_needs_no_script(
     data: Path, options: SiteOptions
 ) -> None:
@@ -427,7 +495,7 @@ def test_evidence_can_stay_in_the_repository(data: Path, options: SiteOptions) -
     )
     tree = build(load(data), there)
     blob = "https://example.org/repo/blob/" + "0" * 40
-    text = gzip.decompress(tree[f"runs/{FAILED}/page.packed"].data or b"").decode()
+    text = page_of(tree, FAILED)
     stub = (tree[f"runs/{FAILED}/index.html"].data or b"").decode()
     for name in names:
         assert f'href="{blob}/data/c/{name}"' in text

@@ -19,7 +19,7 @@ from sparkpub.site.content import Content, SiteOptions
 from sparkpub.site.pages import blog, front_page
 from sparkpub.site.pages.blog import Post
 from sparkpub.site.pages.templating import Templates
-from sparkpub.site.publication import Publication
+from sparkpub.site.publication import Publication, newest_first
 from tests.leaderboards import LOAD, a_finding, dataset_of, reviewed, runs_of
 
 SPARK, H200 = Machine(kind="dgx-spark"), Machine(kind="h200")
@@ -148,7 +148,7 @@ def test_a_campaign_that_has_not_run_yet_is_open() -> None:
 
 def test_the_newest_campaign_is_the_one_that_ran_last() -> None:
     publication = published(*campaign(3), *campaign(30), *campaign(7))
-    newest = front_page.newest_first(publication.campaigns)
+    newest = newest_first(publication.campaigns)
     assert [item.name for item in newest] == ["c30", "c7", "c3"]
 
 

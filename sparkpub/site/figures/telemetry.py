@@ -13,6 +13,7 @@ from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.rows import Row
 from sparkpub.site.figures.samples import Point
+from sparkpub.site.publication import run_file
 
 KEY = "telemetry-"
 """With which the keys of these figures begin; the id of the run follows."""
@@ -92,7 +93,7 @@ def figure(stored: Stored, *, drawn: bool) -> Figure | None:
     if found.phases:
         says += f"; shaded: {', '.join(phase['name'] for phase in found.phases)}"
     rows = {"samples": found.samples, "phases": found.phases}
-    file = f"runs/{stored.run_id}/samples.packed"
+    file = run_file(stored)
     return Figure(
         key=f"{KEY}{stored.record.run_id}",
         title="Telemetry",

@@ -7,11 +7,15 @@ from pydantic_core import to_json
 
 from sparkpub.record.record import json_schema
 from sparkpub.review import export
-from sparkpub.site.content import Content
+from sparkpub.site.content import Content, packed
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import badge, metadata
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication
+
+MOST_BYTES = 5_000_000
+"""Of a JSON document as it is; a longer one is compressed. The statistics of 10,000 runs would be 100 MB: as much as
+the usual hosts take in one file."""
 
 
 def contents(
@@ -38,7 +42,11 @@ def contents(
     files[metadata.PACKAGE] = metadata.data_package(publication, files)
     indent = None if publication.large else 1
     for name, document in documents.items():
-        files[f"data/{name}.json"] = to_json(document, indent=indent) + b"\n"
+        text = to_json(document, indent=indent) + b"\n"
+        if len(text) > MOST_BYTES:
+            files[f"data/{name}.json.gz"] = packed(text)
+        else:
+            files[f"data/{name}.json"] = text
     proofs = [item for files in publication.evidence.values() for item in files]
     files["data/SHA256SUMS"] = "".join(
         f"{item.sha256}  {item.address}\n" for item in proofs if item.address

@@ -14,7 +14,7 @@ from sparkpub.review.leaderboard import Group, Row, Section, Standings
 from sparkpub.site import sentences
 from sparkpub.site.pages import campaign_page, leaderboard_page
 from sparkpub.site.pages.blog import Post
-from sparkpub.site.publication import Publication
+from sparkpub.site.publication import Publication, newest_first
 
 MACHINES = 3
 """Machines with a ranking of their own."""
@@ -58,15 +58,6 @@ def context(
         "posts": list(reversed(posts))[:NEWEST],
         "posts_more": len(posts) - NEWEST,
     }
-
-
-def newest_first(campaigns: Iterable[CampaignData]) -> list[CampaignData]:
-    """Campaigns by their last run, the newest first; campaigns without a run last."""
-
-    def last_run(campaign: CampaignData) -> str:
-        return max((record.started.value for record in campaign.records), default="")
-
-    return sorted(campaigns, key=last_run, reverse=True)
 
 
 def heading(standings: Standings) -> str:

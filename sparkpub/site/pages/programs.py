@@ -12,6 +12,8 @@ from sparkpub.site.publication import Publication
 
 COMPARED = "compared"
 """The table of comparisons that the page of compare reads."""
+MOST_LISTED = 2_000
+"""Comparisons in the plain table, which readers without scripting see: a megabyte."""
 FIELDS = ("campaign", "model", "environment", "workload", "state")
 """By which the explorer filters, where runs differ in them."""
 
@@ -105,6 +107,7 @@ def compare(publication: Publication, library: Library) -> dict[str, Any] | None
     known = metrics(publication)
     if not known:
         return None
+    listed = publication.statistics.comparisons[:MOST_LISTED]
     figure = overlay.figure(
         [run for campaign in publication.campaigns for run in campaign.runs]
     )
@@ -116,9 +119,8 @@ def compare(publication: Publication, library: Library) -> dict[str, Any] | None
             "metrics": _described(known),
         },
         "figure": None if figure is None else library.add(figure),
-        "comparisons": [
-            (row, METRICS.get(row.metric)) for row in publication.statistics.comparisons
-        ],
+        "comparisons": [(row, METRICS.get(row.metric)) for row in listed],
+        "more": len(publication.statistics.comparisons) - len(listed),
     }
 
 

@@ -1,9 +1,9 @@
 """The page of one run: a page of the site, or a file from which the browser puts it together.
 
-Pages cost: each has the theme around it and drawings in two widths. So runs beyond a limit have three small files: a
-short page that stands at the address of the run, leads on and works without scripting; what the page would hold; and
-the samples that its chart shows, as every run has them. The last two are compressed, since hosts count files as they
-lie on the disk. Their suffix is one that no host takes for an encoding.
+Pages cost: each has the theme around it and drawings in two widths. So runs beyond a limit have two small files: a
+short page that stands at the address of the run, leads on and works without scripting; and one with what the page would
+hold beside the samples that its chart shows, as every run has them. It is compressed, since hosts count files as they
+lie on the disk. Its suffix is one that no host takes for an encoding.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import markdown
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record, metric_of
@@ -19,17 +19,24 @@ from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.summary import CellStatistic
 from sparkpub.site.browser import runtime
-from sparkpub.site.content import Content, fill, packed, way_to_root
+from sparkpub.site.content import Content, fill, packed, unpacked, way_to_root
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.pages.evidence import Published
 from sparkpub.site.pages.templating import Templates
-from sparkpub.site.publication import Publication, cell_label, one_of_each_check
+from sparkpub.site.publication import (
+    RUN_FILE,
+    Publication,
+    cell_label,
+    one_of_each_check,
+)
 
 LOG_LINES, LOG_CHARACTERS = 200, 3_400
 VIEW = "runs/view.md"
 """The page in which the browser shows a run that has none."""
-PART = "/page.packed"
-"""With what the address of such a run's content ends."""
+PAGE = "page"
+"""The member of a run's file that holds the HTML of its page."""
+_PART = "/page.part"
+"""With what the address of such a page ends until its figure is there: then it goes into the run's file."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +104,8 @@ class RunPages:
     def short(
         self, campaign: CampaignData, index: int, figure: str
     ) -> Iterator[tuple[str, Content]]:
-        """(address, file) of a run without a page: the short page at its address, and what a page would hold, which is
-        compressed when its figure is there."""
+        """(address, file) of a run without a page: the short page at its address, and what a page would hold. That goes
+        into the run's file when its figure is there."""
         stored = campaign.runs[index]
         label = cell_label(campaign, stored.record.cell)
         stub = self.templates.text(
@@ -110,7 +117,7 @@ class RunPages:
         )
         folder = f"runs/{stored.run_id}"
         yield f"{folder}/index.html", Content(data=stub.encode())
-        yield f"{folder}{PART}", self.page(campaign, index, figure, drawn=False)
+        yield f"{folder}{_PART}", self.page(campaign, index, figure, drawn=False)
 
     def _standings(self, stored: Stored) -> Iterator[Standing]:
         record = stored.record
@@ -201,12 +208,20 @@ def samples(figure: Figure) -> Iterator[tuple[str, Content]]:
 
 
 def packed_pages(tree: Mapping[str, Content]) -> dict[str, Content]:
-    """The tree with the content of runs without a page as compressed HTML, seen from the page that shows it."""
+    """The tree with the content of runs without a page in the files of these runs, as HTML seen from the page that
+    shows it."""
     found = dict(tree)
     for uri, content in tree.items():
-        if uri.endswith(PART) and content.text is not None:
-            _, _, text = content.text.partition("\n---\n")
-            html = markdown.markdown(text, extensions=["toc"])
-            whole = fill(html, content.blocks, way_to_root(VIEW))
-            found[uri] = Content(data=packed(whole.encode()))
+        if not uri.endswith(_PART):
+            continue
+        del found[uri]
+        _, _, text = (content.text or "").partition("\n---\n")
+        html = markdown.markdown(text, extensions=["toc"])
+        whole = fill(html, content.blocks, way_to_root(VIEW))
+        address = f"{uri.removesuffix(_PART)}/{RUN_FILE}"
+        samples = found.get(address)
+        document: dict[str, Any] = {}
+        if samples is not None and samples.data is not None:
+            document = from_json(unpacked(samples.data))
+        found[address] = Content(data=packed(to_json({PAGE: whole, **document})))
     return found

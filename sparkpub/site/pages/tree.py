@@ -22,7 +22,14 @@ from sparkpub.site.pages import (
 )
 from sparkpub.site.pages.blog import Post
 from sparkpub.site.pages.templating import Templates
-from sparkpub.site.publication import Publication, batch_size, one_of_each_check, slug
+from sparkpub.site.publication import (
+    Publication,
+    batch_size,
+    most_recent,
+    newest_first,
+    one_of_each_check,
+    slug,
+)
 
 MOST_LISTED = 40
 """Runs of a campaign in the plain list of all runs, which readers without scripting see: the page stays small."""
@@ -54,7 +61,8 @@ class Pages:
         yield from self._metrics()
         campaigns = self.publication.campaigns
         explorer = programs.explorer(self.publication, self.library)
-        runs = [self._runs(campaign) for campaign in campaigns]
+        shown, _ = most_recent(campaigns)
+        runs = [self._runs(campaign, campaign in shown) for campaign in campaigns]
         yield "runs/index.md", self._page("runs", explorer=explorer, campaigns=runs)
         yield (
             "compare/index.md",
@@ -97,7 +105,7 @@ class Pages:
         found = front_page.context(
             self.publication, standings, self.posts, self.written
         )
-        newest = front_page.newest_first(self.publication.campaigns)[:1]
+        newest = newest_first(self.publication.campaigns)[:1]
         images = [f"cards/{campaign.name}.png" for campaign in newest]
         return self._page("index", front_page=found, image=next(iter(images), None))
 
@@ -132,14 +140,20 @@ class Pages:
         """The list of all models or environments, and the page of each."""
         yield f"{kind}s/index.md", self._page("list", kind=kind, parts=parts)
         for part in parts:
+            shown, earlier = most_recent(part.campaigns)
             contexts = [
                 part_page.context(
                     self.publication, self.library, campaign, kind, part.name
                 )
-                for campaign in part.campaigns
+                for campaign in shown
             ]
             page = self._page(
-                "part", kind=kind, name=part.name, parts=contexts, subtitle=part.note
+                "part",
+                kind=kind,
+                name=part.name,
+                parts=contexts,
+                earlier=earlier,
+                subtitle=part.note,
             )
             yield part.uri, page
 
@@ -152,21 +166,21 @@ class Pages:
         ]
         yield "metrics/index.md", self._page("metrics", metrics=metrics)
         for name, (metric, campaigns) in found.items():
+            shown, earlier = most_recent(campaigns)
             parts = [
                 metric_page.context(self.publication, self.library, campaign, metric)
-                for campaign in campaigns
+                for campaign in shown
             ]
-            yield (
-                f"metrics/{slug(name)}.md",
-                self._page("metric", metric=metric, parts=parts),
-            )
+            page = self._page("metric", metric=metric, parts=parts, earlier=earlier)
+            yield f"metrics/{slug(name)}.md", page
 
-    def _runs(self, campaign: CampaignData) -> dict[str, Any]:
+    def _runs(self, campaign: CampaignData, in_full: bool) -> dict[str, Any]:
+        listed = campaign.runs[:MOST_LISTED] if in_full else ()
         return {
             "campaign": campaign,
             "metrics": self.publication.headlines(campaign),
-            "runs": [self._run(run) for run in campaign.runs[:MOST_LISTED]],
-            "more": max(0, len(campaign.runs) - MOST_LISTED),
+            "runs": [self._run(run) for run in listed],
+            "more": len(campaign.runs) - len(listed),
         }
 
     def _run(self, stored: Stored) -> dict[str, Any]:

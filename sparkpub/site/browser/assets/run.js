@@ -1,12 +1,12 @@
 // The page of a run that has none of its own: what the page would hold lies in a packed file, which the address names.
-import {unpacked} from './live.js';
+import {json} from './live.js';
 
 export async function start(element) {
   const run = new URLSearchParams(location.search).get('run') ?? '';
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(run)) throw new Error('no run');
-  const text = await (await unpacked(new URL(`../${run}/page.packed`, location))).text();
+  const {page} = await json(new URL(`../${run}/run.packed`, location).href);
   // Scripts in a parsed document do not run, and the policy of the page allows none.
-  const parsed = new DOMParser().parseFromString(text, 'text/html');
+  const parsed = new DOMParser().parseFromString(page, 'text/html');
   element.closest('article')?.querySelector('h1')?.remove();
   element.replaceWith(...parsed.body.childNodes);
   document.title = document.querySelector('h1')?.textContent ?? run;
