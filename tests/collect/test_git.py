@@ -94,13 +94,15 @@ def test_a_failing_commit_stops_nothing_and_is_made_up_for(repository: Path) -> 
     assert sum(subject.startswith("Measure") for subject in commits(repository)) == 3
 
 
-def test_a_commit_that_fails_once_is_retried_with_the_next_run(
-    repository: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("refused", [1, 2])
+def test_a_commit_that_fails_once_is_retried_with_the_next_run_or_at_the_end(
+    repository: Path, capsys: pytest.CaptureFixture[str], refused: int
 ) -> None:
+    """Commit 0 is campaign.json's, 1 the first run's, and 2 the last run's."""
     hook = repository / ".git" / "hooks" / "pre-commit"
-    # Refuses exactly the second commit: the first run's.
     hook.write_text(
-        '#!/bin/sh\nn=$(cat .git/count 2>/dev/null || echo 0); echo $((n+1)) > .git/count; [ "$n" != 1 ]\n'
+        "#!/bin/sh\nn=$(cat .git/count 2>/dev/null || echo 0); echo $((n+1)) > .git/count; "
+        f'[ "$n" != {refused} ]\n'
     )
     hook.chmod(0o755)
     run(a_matrix(), repository / "data", commit=True)

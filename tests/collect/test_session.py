@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from sparkpub.collect import journal, state
 from sparkpub.collect.cells import headline
-from sparkpub.collect.choice import axes
+from sparkpub.collect.choice import Choice, axes
 from sparkpub.collect.overview import plan_document, status_document
+from sparkpub.collect.progress import NOTE
+from sparkpub.collect.session import collect
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.store import file_sha256, read_campaign, to_json
@@ -224,6 +227,40 @@ def test_a_replicated_campaign_is_measured_here_whatever_another_machine_has(
     assert [record.plan.attempt for record in records(tmp_path)] == [1, 1]
 
 
+def test_a_machine_without_a_name_measures_a_replicated_campaign_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sparkpub.collect.machine.inventory.machine_id", lambda: None)
+    outcome = run(a_matrix(machines="replicate", iterations=1), tmp_path)
+    assert (outcome.measured, outcome.lacking) == (1, 0)
+
+
+def test_a_collection_says_what_was_left_what_changed_and_how_far_it_is(
+    tmp_path: Path,
+) -> None:
+    script = "echo rate 5; sleep 0.6"
+    run(a_matrix(script), tmp_path, max_runs=1)
+    folder = tmp_path / "small"
+    left = a_record(
+        campaign="small",
+        iteration=2,
+        status="interrupted",
+        status_reason=journal.KILLED,
+    )
+    journal.begin(folder, left)
+    said: list[str] = []
+    choice = Choice(tmp_path, commit=False)
+    outcome = collect(a_matrix(script, iterations=3), choice, said.append)
+    assert said[:2] == [
+        f"recorded {left.run_id}, which a killed collector left, as interrupted",
+        f"{folder / 'campaign.json'} declares the changed matrix from now on",
+    ]
+    begun = [line.partition(":")[0] for line in said if ": running" in line]
+    assert begun == ["[1/3] m/native/w 2", "[2/3] m/native/w 3"]
+    assert said[-1] == outcome.summary == "2 runs measured, 0 failed, 0 to do"
+    assert state.read(NOTE) is None
+
+
 def test_a_run_left_for_later_is_no_success(tmp_path: Path) -> None:
     assert run(a_matrix(), tmp_path, max_runs=1).exit_code == 1
     assert (
@@ -411,7 +448,8 @@ def test_outliers_are_repeated_and_both_are_kept(tmp_path: Path) -> None:
     matrix = a_matrix(
         workloads={"w": workload}, iterations=10, repeat_outliers={"metric": "rate"}
     )
-    assert run(matrix, tmp_path).measured == 11
+    assert run(matrix, tmp_path, max_runs=10).measured == 10  # a repeat is one more
+    assert run(matrix, tmp_path).measured == 1
     found = records(tmp_path)
     repeat = next(record for record in found if record.repeat_of is not None)
     original = next(record for record in found if record.run_id == repeat.repeat_of)
