@@ -320,7 +320,7 @@ def test_a_log_that_cannot_be_written_does_not_block_the_command(
     for _ in range(3):
         log.write(b"rate 5\n" * 1000)
     log.close()
-    assert log.problem == said
+    assert log.problem == "No space left on device"
     assert log.began is not None
 
 
