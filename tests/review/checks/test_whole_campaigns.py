@@ -1,7 +1,9 @@
 """Checks of cells and campaigns at their limits, and how findings are worded."""
 
+from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sparkpub.plan.matrix import from_document
@@ -32,7 +34,7 @@ from sparkpub.review.checks.integrity import (
     missing_report,
 )
 from sparkpub.review.checks.machines import unequal_environments
-from sparkpub.review.checks.order import order_confound
+from sparkpub.review.checks.order import drifts, order_confound
 from sparkpub.review.checks.proofs import (
     bandwidth,
     batch_of,
@@ -465,6 +467,8 @@ def test_a_result_is_missing() -> None:
     assert "the report is incomplete" in words(bare, complete=False)[0]
     assert "half a table" in words(bare, complete=False, problems=("half a table",))[0]
     assert words(bare, complete=False, truncated=True) == []
+    failed = nothing.record.model_copy(update={"status": "failed"})
+    assert words(Stored(failed, bare.path)) == []
 
 
 @pytest.mark.parametrize(
@@ -588,7 +592,12 @@ def test_a_batch_is_the_least_of_its_bounds(
 
 @pytest.mark.parametrize(
     ("tput", "severity"),
-    [(232.0, None), (232.1, "warning"), (273.0, "warning"), (273.5, "error")],
+    [
+        (232.0, None),
+        (232.05, "warning"),
+        (273.0, "warning"),
+        (273.5, "error"),
+    ],
 )
 def test_a_rate_needs_no_more_than_the_bandwidth(
     tput: float, severity: str | None
@@ -651,6 +660,19 @@ def test_weights_and_cache_fit_into_memory(
     found = told(does_not_fit, a_view(modelled(1.0, weights=weights, metrics=metrics)))
     assert len(found) == (words is not None)
     assert words is None or words in found[0]
+
+
+def test_the_memory_of_a_known_machine_is_the_catalogue_s() -> None:
+    """A DGX Spark has 119.7 GiB for programs."""
+    known = Machine(kind="dgx-spark")
+    (found,) = does_not_fit(a_view(modelled(1.0, weights=130 * GIB, machine=known)))
+    assert found.check == "does-not-fit"
+    assert (
+        list(does_not_fit(a_view(modelled(1.0, weights=110 * GIB, machine=known))))
+        == []
+    )
+    (found,) = does_not_fit(a_view(modelled(1.0, machine=Machine())))
+    assert found.check == "unjudged"
 
 
 def test_a_language_model_shows_itself() -> None:
@@ -778,6 +800,25 @@ def test_environments_that_ran_in_blocks_are_confounded(
         assert found[0].evidence["comparisons"][0]["share"] == 1
 
 
+def test_first_runs_that_stand_out_in_every_cell_are_a_cold_start() -> None:
+    draw = np.random.default_rng(5)
+    runs = []
+    for iteration in range(1, 11):
+        for place, (model, side) in enumerate(product("ab", ("native", "container"))):
+            warm = 50 + draw.normal(0, 0.05)
+            value = warm + (5 if iteration == 1 else 0)
+            given = {"model": model, "environment": side, "iteration": iteration}
+            minute = 4 * iteration + place
+            runs.append(a_run({"peak_memory_gib": value}, minute=minute, **given))
+    found = [item for item in drifts(a_view(*runs)) if "first run" in item.message]
+    (everywhere,) = [item for item in found if "in 4 cells:" in item.message]
+    assert everywhere.evidence["runs"] == [run.run_id for run in runs[:4]]
+    assert everywhere.evidence["ranks"] == [10.0, 10.0, 10.0, 10.0]
+    # All four first runs are the largest of ten, or all are the smallest: 2 of 10^4.
+    assert everywhere.evidence["p_value"] == pytest.approx(2e-4)
+    assert "above that of the others" in everywhere.message
+
+
 def test_runs_begin_in_the_order_of_the_plan() -> None:
     def placed(position: int, minute: int, attempt: int = 1, **fields: Any) -> Stored:
         plan = Plan(position=position, order="interleaved", attempt=attempt)
@@ -813,6 +854,7 @@ def test_a_ratio_of_units_is_told_as_one() -> None:
     gigabytes = 100 * 2**30 / 1e9  # 107.37: below a quarter, and still told
     (found,) = implausible_ratio(sides([100.0, 100.0], [gigabytes, gigabytes]))
     assert "the ratio of GB and GiB" in found.message
+    assert "The same holds" not in found.message
     scattered = sides([100.0, 100.9], [gigabytes, gigabytes])
     assert list(implausible_ratio(scattered)) == []
 
@@ -836,6 +878,9 @@ def test_a_level_changes_at_one_point() -> None:
     assert len(steps) == 1
     assert steps[0].evidence["at"] == {"m/native/w": 5}
     assert steps[0].cell == "m/native/w"
+    # Five places leave three runs on either side: Bonferroni's factor on the p of the largest t.
+    p = scipy.stats.ttest_ind(low, [value + 5 for value in low]).pvalue
+    assert steps[0].evidence["p_value"] == pytest.approx(5 * p)
     small = [
         value + 0.3 for value in low
     ]  # a third of a percent, and the margin is 1 %
@@ -973,6 +1018,17 @@ def test_environments_differ_in_nothing_else(
     )
     found = list(unequal_environments(view))
     assert [item.severity for item in found] == ([] if severity is None else [severity])
+
+
+def test_without_samples_clocks_are_those_of_the_records() -> None:
+    def found(apart: float) -> list[str]:
+        metric = "gpu_clock_sm_mean_mhz"
+        base = [1000.0, 1000.1, 999.9]
+        other = [value + apart for value in base]
+        return told(unequal_environments, sides(base, other, metric))
+
+    assert found(19.0) == []
+    assert len(found(21.0)) == 1
 
 
 # -- words -----------------------------------------------------------------------------------------------------
