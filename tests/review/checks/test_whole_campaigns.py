@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 
 from sparkpub.plan.matrix import from_document
 from sparkpub.record.record import (
