@@ -115,10 +115,10 @@ class Load:
         parts = []
         for tokens, where in ((self.input_tokens, "in"), (self.output_tokens, "out")):
             if tokens is None:
-                parts.append(f"unknown number of tokens {where}")
+                parts.append(f"an unknown number of tokens {where}")
             elif tokens:
                 parts.append(f"{counted(tokens, 'token')} {where}")
-        parts.append(self._flow or "unknown number at once")
+        parts.append(self._flow or "an unknown number at once")
         if self.depth:
             parts.append(f"{self.depth:,} in context")
         if self.named:

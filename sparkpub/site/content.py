@@ -28,14 +28,26 @@ _PLACEHOLDER = re.compile(r'<div data-sp-block="([0-9a-f]{16})"></div>')
 POSTS = "blog/posts/"
 
 
+SITE_CARD = "cards/-site.png"
+"""The preview picture of pages that have none of their own; no campaign's name and no slug begins like this."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """The preview picture of a page: its address from the root of the site, and what it shows in words."""
+
+    address: str
+    words: str
+
+
 @dataclass(frozen=True)
 class Content:
     """One file of the docs tree: exactly one of `text`, `data` and `copy_of` is set.
 
     `blocks` holds the HTML of a page's placeholders, by key. Charts and tables stand in the page as placeholders,
     since passing them through Markdown and the search index would cost most of the build. `source` is the file
-    behind the page, for a "view source" link; `image` the address of its preview picture; `linked_data` JSON about
-    it for search engines.
+    behind the page, for a "view source" link; `image` its preview picture; `linked_data` JSON about it for search
+    engines.
     """
 
     text: str | None = None
@@ -43,7 +55,7 @@ class Content:
     copy_of: Path | None = None
     blocks: Mapping[str, str] = field(default_factory=dict)
     source: Path | None = None
-    image: str | None = None
+    image: Picture | None = None
     linked_data: str | None = None
 
     def inlined(self, uri: str) -> bytes:

@@ -6,6 +6,8 @@ import textwrap
 
 from mkdocs.structure.pages import Page
 
+from sparkpub.site.content import Picture
+
 DESCRIPTION_LENGTH = 300
 """Characters: search engines and chat programs cut what is longer."""
 _PARAGRAPH = re.compile(r"<p>(.+?)</p>", re.DOTALL)
@@ -28,11 +30,11 @@ def _first_paragraph(content: str) -> str:
 
 
 def open_graph(
-    page: Page, *, site_name: str, of_site: str, image: str | None
+    page: Page, *, site_name: str, of_site: str, image: Picture | None
 ) -> list[tuple[str, str]]:
     """Properties of a page with their values, as plain text.
 
-    `image` is the full address of the preview picture. Without an address of the site there is neither it nor `og:url`.
+    `image` has its full address. Without an address of the site there is neither it nor `og:url`.
     """
     title = html.unescape(str(page.meta.get("title") or page.title or site_name))
     found = [
@@ -44,6 +46,6 @@ def open_graph(
     if page.canonical_url:
         found.append(("og:url", page.canonical_url))
     if image is not None:
-        found.append(("og:image", image))
-        found.append(("og:image:alt", title))
+        found.append(("og:image", image.address))
+        found.append(("og:image:alt", image.words))
     return found

@@ -5,7 +5,7 @@ import logging
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -34,7 +34,15 @@ from sparkpub.review.memory import Keeper
 from sparkpub.site import link_preview, manual
 from sparkpub.site.browser import runtime, security
 from sparkpub.site.build import build, refuse
-from sparkpub.site.content import POSTS, Content, SiteOptions, block_key, fill
+from sparkpub.site.content import (
+    POSTS,
+    SITE_CARD,
+    Content,
+    Picture,
+    SiteOptions,
+    block_key,
+    fill,
+)
 from sparkpub.site.crawl import NOT_THERE, dead_links
 from sparkpub.site.disk import page_assets
 from sparkpub.site.header_cells import EmptyHeaderCells
@@ -277,8 +285,11 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             return []
         content = self._tree.get(page.file.src_uri)
         image = None
-        if content is not None and content.image and config.site_url:
-            image = config.site_url + content.image
+        if config.site_url:
+            image = Picture(SITE_CARD, config.site_name)
+            if content is not None and content.image is not None:
+                image = content.image
+            image = replace(image, address=config.site_url + image.address)
         return link_preview.open_graph(
             page,
             site_name=config.site_name,

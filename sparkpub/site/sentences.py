@@ -70,7 +70,7 @@ def _first(metric: Metric, verdict: str, rows: Sequence[ComparisonRow]) -> str:
     candidate, baseline = mine[0].candidate, mine[0].baseline
     if verdict in ("higher", "lower"):
         amount = _amount(metric, mine)
-        return f"{metric.subject} is {amount} {verdict} in {candidate} than {baseline} for {which}."
+        return f"{metric.subject} is {amount} {verdict} in {candidate} than in {baseline} for {which}."
     if verdict == "equivalent":
         margin = _margin(mine)
         return f"{metric.subject} is equivalent within {margin} in {candidate} and {baseline} for {which}."

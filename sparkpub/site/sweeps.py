@@ -102,6 +102,8 @@ AXES = (
         summed=True,
     ),
 )
+SWITCHED = {"True": "on", "False": "off"}
+"""A switch to its word in a sentence."""
 RATIO = "ratio"
 """In place of options that go up together: how they stand to each other."""
 REST = ""
@@ -149,8 +151,8 @@ class Line:
     @property
     def held(self) -> str:
         """What does not vary, for a reader: `input tokens 512, output tokens 128`."""
-        parts = [" ".join(option).strip() for option in self.fixed if option[1]]
-        return ", ".join(parts).replace("_", " ")
+        parts = [_in_words(*option) for option in self.fixed if option[1]]
+        return ", ".join(parts)
 
 
 def lines(campaign: CampaignData) -> tuple[Line, ...]:
@@ -206,7 +208,14 @@ def _differing(line: Line, found: Sequence[Line]) -> Iterator[str]:
         if option != REST and any(
             (option, value) not in other.fixed for other in beside
         ):
-            yield f"{option} {value}".replace("_", " ")
+            yield _in_words(option, value)
+
+
+def _in_words(option: str, value: str) -> str:
+    """An option for a reader: `input tokens 512`, `CUDA graph on`."""
+    words = SWITCHED.get(value, value)
+    name = option.replace("_", " ").replace("cuda", "CUDA")
+    return f"{name} {words}".strip()
 
 
 def columns(campaign: CampaignData) -> dict[Cell, dict[str, float | str]]:

@@ -218,12 +218,12 @@ def test_the_load_is_what_was_asked_else_the_observed_means() -> None:
 def test_a_load_that_nothing_says_is_not_known() -> None:
     load = load_of(run({"output_tokens": 128, "concurrency": 8}))
     assert not load.is_known
-    assert load.label == "unknown number of tokens in, 128 tokens out, 8 at once"
+    assert load.label == "an unknown number of tokens in, 128 tokens out, 8 at once"
     assert load.lengths == "? → 128"
     load = load_of(run({"input_tokens": 1, "output_tokens": 128}))
     assert not load.is_known
     assert load.flow == "not recorded"
-    assert load.label == "1 token in, 128 tokens out, unknown number at once"
+    assert load.label == "1 token in, 128 tokens out, an unknown number at once"
 
 
 def test_a_prompt_alone_and_a_generation_alone_say_so() -> None:

@@ -23,7 +23,7 @@ from sparkpub.record.store import to_json
 from sparkpub.review.dataset import load
 from sparkpub.site import sentences
 from sparkpub.site.build import build, publish, refuse
-from sparkpub.site.content import Content, SiteOptions, placeholders
+from sparkpub.site.content import SITE_CARD, Content, SiteOptions, placeholders
 from tests.site.conftest import run_of, write_run
 
 ROOT = Path(__file__).parents[2]
@@ -50,6 +50,7 @@ def test_every_kind_of_page_is_there(data: Path, options: SiteOptions) -> None:
         "feed.xml",
         "blog/posts/first.md",
         "cards/c.png",
+        SITE_CARD,
         "charts/c-peak-memory.svg",
         "charts/c-peak-memory.csv",
         "charts/c-output-throughput.png",

@@ -333,7 +333,9 @@ def test_comparisons_are_known_or_open_by_their_verdict() -> None:
     (known,) = front_page.known_statements(publication, campaigns, frozenset())
     assert known["verdict"] == "lower"
     text = known["text"].replace("\N{NO-BREAK SPACE}", " ")
-    assert text.startswith("Output throughput is 10.0 % lower in container than native")
+    assert text.startswith(
+        "Output throughput is 10.0 % lower in container than in native"
+    )
     assert known["href"] == "campaigns/c1/"
     assert front_page.open_statements(publication, campaigns, frozenset()) == []
     few = published(*[record for record in campaign(1) if record.iteration < 3])

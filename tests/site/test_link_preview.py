@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from sparkpub.site import link_preview
+from sparkpub.site.content import Picture
 
 
 def page(**fields: Any) -> Any:
@@ -49,7 +50,7 @@ def test_properties_of_a_page() -> None:
         ),
         site_name="S",
         of_site="",
-        image="https://site.test/card.png",
+        image=Picture("https://site.test/card.png", "A card"),
     )
     assert found == [
         ("og:type", "website"),
@@ -58,7 +59,7 @@ def test_properties_of_a_page() -> None:
         ("og:description", "D"),
         ("og:url", "https://site.test/a/"),
         ("og:image", "https://site.test/card.png"),
-        ("og:image:alt", "A <B>"),
+        ("og:image:alt", "A card"),
     ]
 
 

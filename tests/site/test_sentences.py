@@ -130,7 +130,7 @@ def comparison(
                 comparison("a", "lower", percent=-4),
                 comparison("b", "lower", percent=-2),
             ],
-            "Output throughput is 2.0 to 4.0 % lower in container than native for a and b.",
+            "Output throughput is 2.0 to 4.0 % lower in container than in native for a and b.",
         ),
         # What most have comes first, and both sides are named once.
         (
@@ -168,7 +168,7 @@ def test_comparisons_on_several_machines_say_on_how_many() -> None:
     found = statistics(a_dataset(a_fleet(measured)))
     metric = METRICS[TPUT]
     text = sentences.differences(metric, found.comparisons)
-    assert text.endswith("higher in container than native for m on 2 machines.")
+    assert text.endswith("higher in container than in native for m on 2 machines.")
     assert sentences.sample(found.cells, {}) == "n = 16 runs per cell on 2 machines."
     alone = statistics(a_dataset(a_fleet({"a": drawn(100, 5, 1)})))
     assert "machine" not in sentences.differences(metric, alone.comparisons)

@@ -83,6 +83,8 @@ def test_what_every_page_has(pages: dict[str, str]) -> None:
         found = properties(page)
         assert found["og:description"], uri
         assert found["og:url"].startswith("https://site.test/x/"), uri
+        assert found["og:image"].startswith("https://site.test/x/cards/"), uri
+        assert found["og:image:alt"], uri
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -100,6 +102,12 @@ def test_pages_of_their_own_kind(pages: dict[str, str]) -> None:
     post = pages["blog/first/index.html"]
     assert properties(post)["og:type"] == "article"
     assert properties(post)["og:image"] == "https://site.test/x/cards/first.png"
+    run = properties(pages["runs/c-native_m_w_iter01_20260101T101000Z/index.html"])
+    assert run["og:image"] == "https://site.test/x/cards/c.png"
+    assert run["og:image:alt"] != run["og:title"]
+    front = properties(pages["index.html"])
+    assert front["og:image"] == "https://site.test/x/cards/-site.png"
+    assert front["og:image:alt"] == front["og:site_name"]
     for uri in ("blog/first/index.html", "blog/index.html"):
         assert "by A. Writer" in pages[uri], uri
         assert re.search(r'href="[^"]*category/notes/"[^>]*>Notes', pages[uri]), uri

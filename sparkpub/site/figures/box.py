@@ -21,6 +21,8 @@ BOX = 18
 """Height of the strip of an environment within a row."""
 LEAST = 30
 """Height of a row at least."""
+EQUAL = 0.01
+"""Standard deviation in per cent of the mean below which runs count as equal in a headline."""
 
 
 def offers(_campaign: Selection, metric: Metric) -> Iterator[Offer]:
@@ -50,7 +52,11 @@ def _spread(cells: Sequence[CellStatistic]) -> str:
     ]
     if not shares:
         return ""
-    texts = [f"{share:.2g}" for share in sorted(shares)]
+    if max(shares) < EQUAL:
+        return f"The standard deviation within a cell is below {EQUAL} % of the mean."
+    texts = []
+    for share in sorted(shares):
+        texts.append("0" if share < EQUAL else f"{share:.2g}")
     return f"The standard deviation within a cell is {spread(texts, '%')} of the mean."
 
 

@@ -24,6 +24,8 @@ GAP = 24
 """Between two rows: room for an arrow."""
 MARGIN = 0.15
 """Between two boxes of a row, in columns."""
+ON_A_PHONE = (11, 10)
+"""Sizes of a name and of a line of text there, in pixels: the boxes are half as wide."""
 HEAD = 5
 """Height of an arrow's head."""
 FILLS = {
@@ -59,6 +61,7 @@ def figure(name: str) -> Figure:
         says=told["says"],
         sample=told["sample"],
         chart=Chart(draw, (height,)),
+        narrow=Chart(draw, (height, *ON_A_PHONE)),
         data={
             "boxes": boxes,
             "lines": list(_lines(told["box"], boxes)),
@@ -141,7 +144,7 @@ def _arrows(boxes: Sequence[Mapping[str, Any]], placed: Sequence[Row]) -> Iterat
             }
 
 
-def draw(height: int) -> dict[str, Any]:
+def draw(height: int, name_size: int = 13, line_size: int = 12) -> dict[str, Any]:
     """Rows `boxes`, `lines` and `arrows`, in columns across and pixels down."""
     across = alt.Scale(domain=[0, COLUMNS], nice=False, zero=False)
     down = alt.Scale(domain=[0, height], nice=False, zero=False, reverse=True)
@@ -174,9 +177,9 @@ def draw(height: int) -> dict[str, Any]:
     )
     texts = alt.Chart(alt.NamedData("lines"))
     bold = texts.transform_filter("datum.name").mark_text(
-        fontSize=13, fontWeight="bold"
+        fontSize=name_size, fontWeight="bold"
     )
-    plain = texts.transform_filter("!datum.name").mark_text(fontSize=12)
+    plain = texts.transform_filter("!datum.name").mark_text(fontSize=line_size)
     words = alt.Text("text:N")
     layers = [
         boxes,

@@ -6,7 +6,7 @@ from typing import Any
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.figures import marks, samples, theme
+from sparkpub.site.figures import marks, panels, samples, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.figure import Entry, Figure, Table
 from sparkpub.site.figures.kind import Kind, Offer
@@ -83,13 +83,14 @@ def figure(selection: Selection, key: str) -> Figure:
     runs: dict[str, list[Row]] = {}
     for row in rows:
         runs.setdefault(row["run"], []).append(row)
+    names = panels.label_width([row["label"] for row in rows])
     total = len(selection.campaign.runs)
     which = ", all that have telemetry."
     if total > MOST_RUNS:
         which = ": the first iteration of each cell."
     return selection.figure(
         key,
-        Chart(draw, (selection.scope,)),
+        Chart(draw, (selection.scope, names)),
         {TABLE: rows},
         title="GPU utilisation over time",
         says="One row per run, from launch to exit: the darker, the busier the GPU.",
@@ -111,8 +112,9 @@ def _table_row(run: str, stretches: list[Row]) -> list[Entry | str]:
     ]
 
 
-def draw(scope: Scope) -> dict[str, Any]:
-    """Rows `heat`: a rectangle per stretch, in a row per run."""
+def draw(scope: Scope, names: int) -> dict[str, Any]:
+    """Rows `heat`: a rectangle per stretch, in a row per run; `names` is the room for their names, in pixels."""
+    axis = alt.Axis(labelFontSize=10, minExtent=names, maxExtent=names)
     shades = alt.Scale(type="threshold", domain=list(LIMITS), range=list(theme.RAMP))
     stretches = (
         marks.rows(scope, TABLE)
@@ -124,7 +126,7 @@ def draw(scope: Scope) -> dict[str, Any]:
                 scale=alt.Scale(nice=False, zero=False),
             ),
             x2=alt.X2("end:Q"),
-            y=alt.Y("label:N", sort=None, title=None, axis=alt.Axis(labelFontSize=10)),
+            y=alt.Y("label:N", sort=None, title=None, axis=axis),
             color=alt.Color("percent:Q", title="GPU utilisation (%)", scale=shades),
             tooltip=marks.tooltip("run", "start", "percent"),
             href=alt.Href("href:N"),

@@ -150,13 +150,15 @@ def figure(selection: Selection, key: str) -> Figure:
     subject = (selection.scope, groups, most, margin, ordered)
     titles = {group.metric: group.title for group in groups}
     baseline = selection.campaign.baseline
+    metrics = selection.publication.metrics(selection.campaign)
+    names = {metric.name: metric.within_sentence for metric in metrics}
     return selection.figure(
         key,
         Chart(draw, subject),
         {TABLE: shown},
         narrow=Chart(draw, (*subject, True)),
         title=f"Difference from {baseline} on each machine",
-        says=_sentence(shown, titles),
+        says=_sentence(shown, names),
         sample=_sample(margin),
         table=Table(
             (
@@ -174,18 +176,21 @@ def figure(selection: Selection, key: str) -> Figure:
     )
 
 
-def _sentence(shown: Sequence[Row], titles: Mapping[str, str]) -> str:
-    """`Over 2 machines, 1 comparison replicates (Time per output token). 2 comparisons are undecided (…).`"""
+def _sentence(shown: Sequence[Row], names: Mapping[str, str]) -> str:
+    """`Over 2 machines, 1 comparison replicates (median time per output token). 2 comparisons are undecided (…).`
+
+    `names` has each metric as it stands within a sentence.
+    """
     together = [row for row in shown if row["over"]]
     by_word: dict[str, list[str]] = {}
     for row in together:
-        by_word.setdefault(row["replication"], []).append(titles[row["metric"]])
+        by_word.setdefault(row["replication"], []).append(names[row["metric"]])
     most = max(row["machines"] for row in together)
     parts = []
     for word in SINGULAR:
-        names = by_word.get(word, [])
-        if names:
-            parts.append(f"{_said(word, len(names))} ({listed(names)})")
+        mine = by_word.get(word, [])
+        if mine:
+            parts.append(f"{_said(word, len(mine))} ({listed(mine)})")
     sessions = {row["machine"] for row in shown if not row["over"]}
     what = "machine" if len(sessions) == most else "session"
     return f"Over {counted(most, what)}, {'. '.join(parts)}."

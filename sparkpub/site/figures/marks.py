@@ -9,6 +9,10 @@ from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.scope import Scope
 
 STATES = ("counted", "excluded")
+FEWEST_STEPS = 6
+"""Of a metric's last digit that an axis spans at least."""
+Span = tuple[float, float]
+"""Least and largest value."""
 
 
 def rows(scope: Scope, name: str, *more: str) -> "alt.Chart":
@@ -26,12 +30,47 @@ def has(name: str) -> str:
     return f"isValid(datum.{name})"
 
 
-def x(column: str, title: str | None, *, zero: bool, labels: bool = True) -> "alt.X":
-    """The values of a column along the bottom."""
+def least_axis(metric: Metric, values: Sequence[float]) -> Span | None:
+    """What an axis has to show at least, in the metric's unit, where all values are equal or nearly so.
+
+    Without it the axis would spread the rounding errors of the values over its whole length, and number them with
+    digits that nobody measured. None where the values spread far enough by themselves.
+    """
+    if not values:
+        return None
+    step = 10.0**-metric.decimals
+    low, high = min(values), max(values)
+    if high - low >= FEWEST_STEPS * step:
+        return None
+    reach = FEWEST_STEPS // 2 * step
+    middle = (low + high) / 2
+    return (
+        round(max(middle - reach, metric.minimum), metric.decimals),
+        round(middle + reach, metric.decimals),
+    )
+
+
+def scale(shown: Span | None, *, zero: bool = False) -> "alt.Scale":
+    """A scale of round ends that has room for all values and for what `least_axis` found."""
+    found: alt.Scale = alt.Scale(zero=zero, nice=True)
+    if shown is not None:
+        found.domain = alt.DomainUnionWith(unionWith=list(shown))
+    return found
+
+
+def x(
+    column: str,
+    title: str | None,
+    *,
+    zero: bool,
+    labels: bool = True,
+    shown: Span | None = None,
+) -> "alt.X":
+    """The values of a column along the bottom; the axis has room for `shown` as well."""
     return alt.X(
         f"{column}:Q",
         title=title,
-        scale=alt.Scale(zero=zero, nice=True),
+        scale=scale(shown, zero=zero),
         axis=alt.Axis(labelOverlap="greedy", labelSeparation=8, labels=labels),
     )
 

@@ -56,9 +56,11 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     """The cells that drift; where none was tested, what differs."""
     cells = selection.cells(metric)
     differences = sentences.headline(metric, selection.comparisons(metric))
+    values = [row[metric.name] for row in selection.runs_with(metric)]
+    shown = marks.least_axis(metric, values)
     return selection.figure(
         key,
-        Chart(draw, (selection.scope, metric)),
+        Chart(draw, (selection.scope, metric, shown)),
         {name: selection.rows_about(name, metric) for name in ("runs", "trends")},
         title=f"{metric.label} in run order",
         says=_drift(metric, cells) or differences or sentences.means(metric, cells),
@@ -85,8 +87,13 @@ def _drift(metric: Metric, cells: Sequence[CellStatistic]) -> str:
     )
 
 
-def draw(scope: Scope, metric: Metric) -> dict[str, Any]:
-    """Rows `runs` against their place in the campaign, and `trends`, the line of each cell."""
+def draw(
+    scope: Scope, metric: Metric, shown: marks.Span | None = None
+) -> dict[str, Any]:
+    """Rows `runs` against their place in the campaign, and `trends`, the line of each cell.
+
+    `shown` is what the axis of the metric shows at least.
+    """
     title = theme.axis_title(metric.label, metric.unit)
     x = alt.X(
         "order:Q",
@@ -97,9 +104,7 @@ def draw(scope: Scope, metric: Metric) -> dict[str, Any]:
         scope,
         marks.rows(scope, "runs", marks.has(metric.name)),
         x=x,
-        y=alt.Y(
-            f"{metric.name}:Q", title=title, scale=alt.Scale(zero=False, nice=True)
-        ),
+        y=alt.Y(f"{metric.name}:Q", title=title, scale=marks.scale(shown)),
         tooltip=[
             *marks.run_tooltip(metric.label, metric.name),
             alt.Tooltip("order:Q", title="place"),

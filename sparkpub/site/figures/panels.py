@@ -5,7 +5,7 @@ reader who filters the page sees the first rows of what is left.
 """
 
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from sparkpub.record.metrics import Metric
@@ -49,12 +49,14 @@ Draw = Callable[["Panel"], "list[alt.Chart]"]
 @dataclass(frozen=True)
 class Layout:
     """Which rows a chart has. `rows` maps each workload to the names of its rows, the first ones drawn; `most` is how
-    many of them. `environments` share a row, where rows are models."""
+    many of them. `environments` share a row, where rows are models. `shown` has the workloads whose values are nearly
+    equal, with what their axes show at least."""
 
     field: Field
     rows: tuple[tuple[str, tuple[str, ...]], ...]
     most: int
     environments: tuple[str, ...]
+    shown: tuple[tuple[str, marks.Span], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -149,14 +151,21 @@ class Panel:
 
     def x(self, metric: Metric, column: str, *, zero: bool) -> "alt.X":
         """A metric's values along the bottom."""
-        return self.across(
-            column, theme.axis_title(metric.label, metric.unit), zero=zero
-        )
+        title = theme.axis_title(metric.label, metric.unit)
+        shown = dict(self.layout.shown).get(self.workload)
+        return self.across(column, title, zero=zero, shown=shown)
 
-    def across(self, column: str, title: str, *, zero: bool = False) -> "alt.X":
+    def across(
+        self,
+        column: str,
+        title: str,
+        *,
+        zero: bool = False,
+        shown: marks.Span | None = None,
+    ) -> "alt.X":
         """The values of a column along the bottom, with numbers and title where the panel has them."""
-        shown = title if self.titled else None
-        return marks.x(column, shown, zero=zero, labels=self.numbered)
+        said = title if self.titled else None
+        return marks.x(column, said, zero=zero, labels=self.numbered, shown=shown)
 
     @property
     def offset(self) -> "alt.YOffset":
@@ -260,9 +269,23 @@ def charts(
     if cells is not None:
         means = {cell: mean for cell, mean in means.items() if cell in cells}
     rows = of_cells(selection, means, highest_first=metric.direction != "lower")
+    rows = replace(rows, shown=_shown(selection, metric))
     subject = (selection.scope, metric, rows, *more)
     note = rows.note(means)
     return Charts(Chart(draw, subject), Chart(draw, (*subject, True)), note)
+
+
+def _shown(selection: Selection, metric: Metric) -> tuple[tuple[str, marks.Span], ...]:
+    """The workloads in which all runs of a metric are nearly equal, with what an axis shows at least."""
+    values: dict[str, list[float]] = {}
+    for row in selection.runs_with(metric):
+        values.setdefault(row["workload"], []).append(row[metric.name])
+    found = []
+    for workload, all_runs in values.items():
+        span = marks.least_axis(metric, all_runs)
+        if span is not None:
+            found.append((workload, span))
+    return tuple(found)
 
 
 def without_room(campaign: CampaignData) -> list[str]:

@@ -22,6 +22,9 @@ STRIP = 20
 LEAST = 34
 """Height of a row at least."""
 
+CLOSE = 0.1
+"""In per cent: runs that all lie nearer to the mean than this are not told apart in a headline."""
+
 
 def offers(campaign: Selection, metric: Metric) -> Iterator[Offer]:
     """`peak-memory-relative`, where the campaign compares the metric on a scale with a true zero."""
@@ -62,9 +65,9 @@ def _sentence(shown: Sequence[Row], baseline: str) -> str:
     if not farthest:
         return f"None of these runs is compared with {baseline}."
     part = max(farthest, key=farthest.__getitem__)
-    far = percent(farthest[part]).lstrip("+")
+    far = percent(max(farthest[part], CLOSE)).lstrip("+")
     text = f"Every run is within {far} of the mean in {baseline}"
-    if len(farthest) > 1:
+    if len(farthest) > 1 and farthest[part] > CLOSE:
         text += f"; {part} is farthest from it"
     return f"{text}."
 
@@ -164,7 +167,7 @@ def _layers(
         panel.scope,
         panel.strips(runs, panels.BY_ITERATION),
         title=panel.legend,
-        x=panel.across("percent", f"{metric.label}, in % from the mean of {baseline}"),
+        x=panel.across("percent", f"% from the mean of {baseline}"),
         y=panel.y,
         yOffset=panel.offset,
         tooltip=marks.run_tooltip(metric.label, name, [share]),

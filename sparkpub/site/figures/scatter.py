@@ -40,9 +40,13 @@ def figure(across: Metric, up: Metric, selection: Selection, key: str) -> Figure
                 up.format(row[up.name]),
             ]
         )
+    shown = [
+        marks.least_axis(metric, [row[metric.name] for row in runs])
+        for metric in (across, up)
+    ]
     return selection.figure(
         key,
-        Chart(draw, (selection.scope, across, up)),
+        Chart(draw, (selection.scope, across, up, *shown)),
         {"runs": selection.rows_about("runs", across, up)},
         title=f"{up.label} against {across.within_sentence}",
         says=says,
@@ -52,19 +56,28 @@ def figure(across: Metric, up: Metric, selection: Selection, key: str) -> Figure
     )
 
 
-def draw(scope: Scope, across: Metric, up: Metric) -> dict[str, Any]:
-    """Rows `runs`, those with both metrics."""
+def draw(
+    scope: Scope,
+    across: Metric,
+    up: Metric,
+    across_shown: marks.Span | None = None,
+    up_shown: marks.Span | None = None,
+) -> dict[str, Any]:
+    """Rows `runs`, those with both metrics; the axes show at least what `least_axis` found."""
     points = (
         marks.rows(scope, "runs", marks.has(across.name), marks.has(up.name))
         .mark_point(size=50, filled=True, opacity=0.75)
         .encode(
             x=marks.x(
-                across.name, theme.axis_title(across.label, across.unit), zero=False
+                across.name,
+                theme.axis_title(across.label, across.unit),
+                zero=False,
+                shown=across_shown,
             ),
             y=alt.Y(
                 f"{up.name}:Q",
                 title=theme.axis_title(up.label, up.unit),
-                scale=alt.Scale(zero=False),
+                scale=marks.scale(up_shown),
             ),
             color=marks.environment_colour(scope),
             shape=marks.environment_shape(scope),

@@ -23,6 +23,8 @@ MARGIN = 52
 """Room for the axis beside each panel, in pixels."""
 PANEL = 84
 """Height of a panel, in pixels."""
+TICKS = 3
+"""About so many numbers beside a panel, whose axis ends at the outer ones: no line runs along its edge."""
 SIGNALS = {
     "gpu_utilization_percent": "GPU utilisation",
     "gpu_temp_celsius": "GPU temperature",
@@ -169,7 +171,7 @@ def _line(
         titleAlign="left",
         titleX=-40,
         titleY=-22 if first else -8,
-        tickCount=3,
+        tickCount=TICKS,
     )
     line: alt.Chart = (
         alt.Chart(alt.NamedData("samples"))
@@ -177,7 +179,9 @@ def _line(
         .mark_line(color=theme.SERIES[0], interpolate="step-after", clip=True)
         .encode(
             x=alt.X("t:Q", axis=seconds, scale=alt.Scale(nice=False, zero=False)),
-            y=alt.Y("value:Q", scale=alt.Scale(zero=unit == "%"), axis=axis),
+            y=alt.Y(
+                "value:Q", scale=alt.Scale(zero=unit == "%", nice=TICKS), axis=axis
+            ),
             tooltip=[
                 alt.Tooltip("t:Q", title="seconds"),
                 alt.Tooltip("value:Q", title=label),

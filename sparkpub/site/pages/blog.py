@@ -12,9 +12,9 @@ import yaml
 from sparkpub.record.errors import SiteError
 from sparkpub.review.cache import Cache
 from sparkpub.review.dataset import CampaignData
-from sparkpub.site.content import POSTS, Content
+from sparkpub.site.content import POSTS, SITE_CARD, Content, Picture
 from sparkpub.site.figures.figure import as_png
-from sparkpub.site.pages.campaign_page import value_box
+from sparkpub.site.pages.campaign_page import preview, value_box
 from sparkpub.site.pages.citation import Work, bibtex
 from sparkpub.site.pages.templating import Templates, front_matter
 from sparkpub.site.publication import Publication
@@ -222,7 +222,7 @@ def with_series(
         found[post.uri] = Content(
             text=f"{_front(post)}\n{post.body.rstrip()}\n\n{end}",
             source=written[post.uri].source,
-            image=post.card,
+            image=Picture(post.card, post.title),
         )
     return found
 
@@ -253,12 +253,12 @@ def _front(post: Post) -> str:
 def previews(
     publication: Publication, series: Sequence[Post], templates: Templates, cache: Cache
 ) -> Mapping[str, Content]:
-    """A picture for each campaign and each post."""
+    """A picture for each campaign and each post, and one of the site for all other pages."""
     name = publication.options.name
-    found = {}
+    found = {SITE_CARD: _card(templates, name, _totals(publication), name, cache)}
     for campaign in publication.campaigns:
         boxes = _boxes(publication, campaign)
-        found[f"cards/{campaign.name}.png"] = _card(
+        found[preview(campaign).address] = _card(
             templates, campaign.info.title, boxes, name, cache
         )
     for post in series:
@@ -267,6 +267,25 @@ def previews(
             boxes += _boxes(publication, campaign)
         found[post.card] = _card(templates, post.title, boxes, name, cache)
     return found
+
+
+def _totals(publication: Publication) -> list[Mapping[str, Any]]:
+    """How much the site holds."""
+    runs = publication.dataset.runs
+    numbers = {
+        "Runs": len(runs),
+        "Models": len({run.record.model for run in runs}),
+        "Campaigns": len(publication.campaigns),
+    }
+    return [
+        {
+            "metric": {"label": label},
+            "value": f"{number:,}",
+            "verdict": "",
+            "note": "",
+        }
+        for label, number in numbers.items()
+    ]
 
 
 def _boxes(publication: Publication, campaign: CampaignData) -> list[Mapping[str, Any]]:

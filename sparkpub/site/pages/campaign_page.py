@@ -16,6 +16,7 @@ from sparkpub.review.rows import ComparisonRow
 from sparkpub.review.statistics.compare import holm, significant
 from sparkpub.review.summary import CellStatistic
 from sparkpub.site import sentences, sweeps
+from sparkpub.site.content import Picture
 from sparkpub.site.figures import machines, panels, pareto, sweep
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.selection import Selection
@@ -78,6 +79,7 @@ def context(
     return {
         "campaign": campaign,
         "kind": question.kind,
+        "compares": question.compares,
         "card": card(publication, campaign),
         "answers": answers(publication, campaign),
         "together": together(publication, campaign),
@@ -195,6 +197,11 @@ def _asking(
 def _place(library: Library, campaign: CampaignData, *names: str) -> list[str]:
     """Placeholders of those of these figures that the campaign has."""
     return library.place_known(campaign, names)
+
+
+def preview(campaign: CampaignData) -> Picture:
+    """The preview picture of a campaign, for its page and those of its runs."""
+    return Picture(f"cards/{campaign.name}.png", campaign.info.title)
 
 
 def card(publication: Publication, campaign: CampaignData) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from sparkpub.review.summary import CellStatistic
 from sparkpub.site.browser import runtime
 from sparkpub.site.content import Content, fill, packed, unpacked, way_to_root
 from sparkpub.site.figures.figure import Figure
+from sparkpub.site.pages.campaign_page import preview
 from sparkpub.site.pages.evidence import Published
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import (
@@ -53,8 +54,8 @@ class Standing:
 
     @property
     def against_mean(self) -> float | None:
-        """Deviation from the mean of the cell in per cent."""
-        if self.value is None or not self.mean:
+        """Deviation from the mean of the cell in per cent; None on a scale without a true zero."""
+        if self.value is None or not self.mean or self.metric.unit == "°C":
             return None
         return 100 * (self.value - self.mean) / self.mean
 
@@ -99,7 +100,12 @@ class RunPages:
             previous=around[0],
             next=around[1],
         )
-        return Content(text=page.text, blocks=page.blocks, source=stored.path)
+        return Content(
+            text=page.text,
+            blocks=page.blocks,
+            source=stored.path,
+            image=preview(campaign),
+        )
 
     def short(
         self, campaign: CampaignData, index: int, figure: str

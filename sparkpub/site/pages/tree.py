@@ -9,7 +9,7 @@ from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.finding import SEVERITIES
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.leaderboard import Standings
-from sparkpub.site.content import Content
+from sparkpub.site.content import Content, Picture
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
     campaign_page,
@@ -79,7 +79,7 @@ class Pages:
         self,
         template: str,
         *,
-        image: str | None = None,
+        image: Picture | None = None,
         source: Any = None,
         linked_data: str | None = None,
         **context: Any,
@@ -101,32 +101,28 @@ class Pages:
         )
 
     def _front(self, standings: Standings) -> Content:
-        """What is known over all campaigns. Its preview picture is that of the newest."""
+        """What is known over all campaigns."""
         found = front_page.context(
             self.publication, standings, self.posts, self.written
         )
-        newest = newest_first(self.publication.campaigns)[:1]
-        images = [f"cards/{campaign.name}.png" for campaign in newest]
-        return self._page("index", front_page=found, image=next(iter(images), None))
+        return self._page("index", front_page=found)
 
     def _campaigns(self) -> Iterator[tuple[str, Content]]:
         """The list of all campaigns, and the page of each."""
         campaigns = self.publication.campaigns
         cards = [
-            campaign_page.card(self.publication, campaign) for campaign in campaigns
+            campaign_page.card(self.publication, campaign)
+            for campaign in newest_first(campaigns)
         ]
         yield "campaigns/index.md", self._page("campaigns", campaigns=cards)
         for campaign in campaigns:
             lead = campaign_page.context(self.publication, self.library, campaign)
-            image, source = (
-                f"cards/{campaign.name}.png",
-                campaign.folder / CAMPAIGN_FILE,
-            )
+            source = campaign.folder / CAMPAIGN_FILE
             page = self._page(
                 "campaign",
                 lead=lead,
                 pandas=metadata.pandas_line(self.publication, campaign),
-                image=image,
+                image=campaign_page.preview(campaign),
                 source=source,
                 linked_data=metadata.linked_data(
                     self.publication, campaign, lead["card"]["answer"]
@@ -149,6 +145,7 @@ class Pages:
             ]
             page = self._page(
                 "part",
+                image=_preview(part.campaigns),
                 kind=kind,
                 name=part.name,
                 parts=contexts,
@@ -231,3 +228,10 @@ class Pages:
             ],
             "quarantined": campaign.quarantined,
         }
+
+
+def _preview(campaigns: Sequence[CampaignData]) -> Picture | None:
+    """The picture of the only campaign that a page is about; that of the site stands for several."""
+    if len(campaigns) == 1:
+        return campaign_page.preview(campaigns[0])
+    return None

@@ -172,7 +172,7 @@ CHARTS = {
     "forest": Chart(forest.draw, (CUT, GROUPS, 24, 1.0, ("higher",))),
     "ledger": Chart(ledger.draw, (CUT, ("KV cache", "free"), PAIRS)),
     "coverage": Chart(coverage.draw, (CUT, PAIRS, ("one", "two"))),
-    "heat": Chart(heat.draw, (CUT,)),
+    "heat": Chart(heat.draw, (CUT, 90)),
     "telemetry": Chart(telemetry.draw, ((("GPU power", "W"),),)),
 }
 MARKS = {

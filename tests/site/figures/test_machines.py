@@ -52,7 +52,7 @@ def test_a_row_for_each_machine_and_one_for_all(options: SiteOptions) -> None:
     assert (first["n"], first["verdict"]) == ("8 and 8", "higher")
     assert (together["machines"], together["replication"]) == (2, "replicates")
     assert (
-        figure.says == "Over 2 machines, 1 comparison replicates (Output throughput)."
+        figure.says == "Over 2 machines, 1 comparison replicates (output throughput)."
     )
     assert "±2 %" in figure.sample
     picture = compile_chart(figure.job)
@@ -80,7 +80,7 @@ def test_machines_that_disagree_are_told_so(options: SiteOptions) -> None:
     measured = {"a": drawn(100, 5, 1), "b": drawn(140, -5, 2)}
     figure = a_library(options, a_fleet(measured)).figure(NAME)
     assert figure.says == (
-        "Over 2 machines, 1 comparison does not replicate (Output throughput)."
+        "Over 2 machines, 1 comparison does not replicate (output throughput)."
     )
 
 

@@ -1,5 +1,5 @@
 // Any two cells, runs or campaigns side by side: the address says which. Means and verdicts are those of the build.
-import {json, view} from './live.js';
+import {json, number, view} from './live.js';
 
 const make = (tag, properties = {}, ...children) => {
   const element = Object.assign(document.createElement(tag), properties);
@@ -8,10 +8,9 @@ const make = (tag, properties = {}, ...children) => {
 };
 
 const cellOf = (row) => [row.model, row.environment, row.workload].join('/');
-const minus = (text) => text.replace('-', '\u2212');
 const signed = (value, digits) => {
-  const text = (Number(value.toFixed(digits)) || 0).toFixed(digits);
-  return minus((Number(text) > 0 ? '+' : '') + text);
+  const rounded = Number(value.toFixed(digits)) || 0;
+  return (rounded > 0 ? '+' : '') + number(rounded, digits);
 };
 
 const decided = ({known}) => known?.verdict === 'higher' || known?.verdict === 'lower';
@@ -119,7 +118,7 @@ class Compare {
     const digits = metric.decimals;
     const verdict = known?.verdict ?? 'none';
     const value = (index) =>
-      make('td', {className: 'sp-num'}, make('strong', {textContent: minus(sides[index].value.toFixed(digits))}), make('small', {textContent: `n = ${sides[index].n}`}));
+      make('td', {className: 'sp-num'}, make('strong', {textContent: number(sides[index].value, digits)}), make('small', {textContent: `n = ${sides[index].n}`}));
     const share = known && known.percent !== null ? `${signed(known.percent, 2)} %` : '';
     const shares = known?.interval_percent ? `${known.interval_percent.map((end) => signed(end, 1)).join(' to ')} %` : '';
     const word = known

@@ -1,7 +1,7 @@
 // All runs of all campaigns: search, filter, sort, choose columns, brush the chart, select, export. The address holds
 // the whole view.
 import {chosen, passes, remember, rememberForm, restore} from './filters.js';
-import {json} from './live.js';
+import {json, number} from './live.js';
 
 const LIMIT = 500;
 const FIELDS = ['campaign', 'model', 'environment', 'workload', 'iteration', 'state'];
@@ -159,7 +159,7 @@ class Explorer {
       if (value === undefined || value === null || value === '') {
         return make('td', {}, make('span', {className: 'sp-none', textContent: metric ? 'not available' : ''}));
       }
-      const cell = make('td', {textContent: metric ? value.toFixed(metric.decimals) : value});
+      const cell = make('td', {textContent: metric ? number(value, metric.decimals) : value});
       if (name === 'flags') cell.className = 'sp-wide-cell';
       if (metric) cell.dataset.value = value;
       return cell;

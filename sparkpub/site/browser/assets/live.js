@@ -11,6 +11,13 @@ export async function unpacked(url) {
   return new Response(answer.body.pipeThrough(new DecompressionStream('gzip')));
 }
 
+/** A number for a reader, as the build writes it: `1,508.17`, with a true minus. */
+export function number(value, decimals) {
+  const rounded = Number(value.toFixed(decimals)) || 0;
+  const digits = {minimumFractionDigits: decimals, maximumFractionDigits: decimals};
+  return rounded.toLocaleString('en-US', digits).replace('-', '\u2212');
+}
+
 /** JSON by address, fetched once; `#member` picks a member of the document. */
 export function json(address) {
   const [url, member] = address.split('#');
