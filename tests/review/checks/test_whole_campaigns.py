@@ -709,6 +709,38 @@ def test_models_of_unlike_size_do_not_run_alike() -> None:
     assert list(same_numbers(sized(GB, 2 * GB, (80.0, 84.0)))) == []
 
 
+def test_models_that_run_alike_in_two_environments_are_told_once() -> None:
+    one = sized(GB, 2 * GB).runs
+    elsewhere = []
+    for run in one:
+        minute = run.record.iteration + 10
+        made = modelled(80.0, GB, model=run.record.model, minute=minute)
+        record = run.record.model_copy(
+            update={
+                "environment": "container",
+                "run_id": f"{run.run_id}-elsewhere",
+                "started": made.record.started,
+            }
+        )
+        elsewhere.append(Stored(record, run.path))
+    (found,) = same_numbers(a_view(*one, *elsewhere))
+    assert found.message.count("in native/w") == 1
+    assert " The same holds in 4 cells." in found.message
+    (alone,) = same_numbers(a_view(*one))
+    assert "The same holds" not in alone.message
+
+
+def test_a_finding_says_where_it_belongs() -> None:
+    run = a_run()
+    view = a_view(run)
+    (of_run,) = view.together("drift", "info", [run], str)
+    assert of_run.where == f"c m/native/w {run.run_id}"
+    assert view.finding("drift", "info", "x.", cell=("a", "b", "w")).where == "c a/b/w"
+    assert view.finding("drift", "info", "x.").where == "c"
+    on_page = view.finding("claim", "info", "x.", file="a.md", line=3)
+    assert on_page.where == "a.md:3"
+
+
 # -- spread, order and differences -----------------------------------------------------------------------------
 
 
@@ -799,6 +831,8 @@ def test_environments_that_ran_in_blocks_are_confounded(
             "m/native/w" if first else "m/container/w"
         )
         assert found[0].evidence["comparisons"][0]["share"] == 1
+        # Both complete separations, of the 20 orders of three and three.
+        assert found[0].evidence["comparisons"][0]["p_value"] == pytest.approx(2 / 20)
 
 
 def test_first_runs_that_stand_out_in_every_cell_are_a_cold_start() -> None:
@@ -863,6 +897,20 @@ def test_a_ratio_of_units_is_told_as_one() -> None:
 def test_a_ratio_within_the_scatter_of_runs_is_none() -> None:
     assert list(implausible_ratio(sides([100.0, 160.0], [130.0, 200.0]))) == []
     assert len(list(implausible_ratio(sides([100.0], [130.0])))) == 1
+
+
+def test_ratios_of_one_cause_are_told_together() -> None:
+    """Rates and times tell of speed: both lie apart by half, and one finding says so."""
+    runs = []
+    for place, (side, rate, time) in enumerate(
+        (("native", 100.0, 10.0), ("container", 150.0, 20.0))
+    ):
+        metrics = {TPUT: rate, "ttft_p50_ms": time}
+        runs.append(a_run(metrics, environment=side, minute=place))
+    (found,) = implausible_ratio(a_view(*runs))
+    assert found.evidence["ratio"] == 2.0
+    assert found.evidence["metrics"] == [TPUT, "ttft_p50_ms"]
+    assert "The same holds for Output throughput and " in found.message
 
 
 def test_memory_near_zero_has_no_ratio() -> None:
