@@ -74,6 +74,20 @@ def test_a_draft_becomes_a_record_with_all_that_was_written(folder: Path) -> Non
     assert journal.recover(folder, Redactor()) is None
 
 
+def test_the_record_and_its_evidence_belong_to_whoever_called_the_collector(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[str] = []
+    monkeypatch.setattr(
+        "sparkpub.collect.invoker.give", lambda path: given.append(path.name)
+    )
+    place = journal.begin(folder, a_draft())
+    (place / "log").write_text("half a lo")
+    stored = journal.recover(folder, Redactor())
+    assert stored is not None
+    assert given == [f"{stored.record.stem}.log", stored.path.name]
+
+
 @pytest.mark.parametrize(
     "content", [None, "", '{"run_id": "tor', '{"schema_version": 99}']
 )
