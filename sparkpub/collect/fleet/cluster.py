@@ -7,6 +7,8 @@ types of use to us, so that `Any` ends here.
 import importlib
 import logging
 import os
+import re
+import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,6 +22,14 @@ from sparkpub.record.errors import CollectError
 RESOURCE = "sparkpub_gpu"
 """What a node offers that may measure: one, since a run has its machine for itself."""
 Given = TypeVar("Given")
+KNOCK_SECONDS = 5.0
+"""How long an address may take to answer: Ray itself tries one where nobody is for minutes."""
+_ADDRESS = re.compile(r"(?P<host>[^\s/:\[\]]+|\[[0-9A-Fa-f:.]+\]):(?P<port>[0-9]{1,5})")
+_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+"""What a gRPC client says first (RFC 9113, 3.4): the preface of HTTP/2, and a frame of settings without any."""
+_FRAME, _SETTINGS = 9, 4
+"""Bytes before the content of a frame; and the kind of frame that every server answers with."""
+_REMEDY = "start one with ray start --head, and collect on a machine that is part of it"
 
 
 @dataclass(frozen=True)
@@ -169,24 +179,53 @@ def connected(address: str) -> Iterator[Cluster]:
             "--on needs Ray, which is not installed",
             remedy="pip install 'sparkpub[fleet]', on every machine of the cluster",
         ) from None
+    if address != "auto":
+        _knock(address)
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
     except Exception as error:  # Ray raises whatever its transport raises
-        raise CollectError(
-            f"no Ray cluster answers: {_reason(error)}",
-            where=address,
-            remedy="start one with ray start --head, and collect on a machine that is part of it",
-        ) from None
+        what = f"no Ray cluster answers: {_reason(error)}"
+        raise CollectError(what, where=address, remedy=_REMEDY) from None
     try:
         yield Cluster(ray)
     finally:
         ray.shutdown()
 
 
+def _knock(address: str) -> None:
+    """Raise CollectError where an address is none, or where no gRPC server, such as a head's, answers at it."""
+    found = _ADDRESS.fullmatch(address)
+    if found is None or not 0 < int(found["port"]) < 2**16:
+        remedy = "give HOST:PORT, as in ray start --address=HOST:PORT, or auto"
+        raise CollectError(
+            f"--on {address!r} is no address of a cluster", remedy=remedy
+        )
+    place = found["host"].strip("[]"), int(found["port"])
+    answer = b""
+    try:
+        with socket.create_connection(place, KNOCK_SECONDS) as knocking:
+            if os.environ.get("RAY_USE_TLS") == "1":
+                return  # Ray's own certificates are needed to say more
+            knocking.sendall(_GREETING)
+            while len(answer) < _FRAME and (more := knocking.recv(_FRAME)):
+                answer += more
+    except OSError as error:
+        what = f"no Ray cluster answers: {error.strerror or error}"
+        raise CollectError(what, where=address, remedy=_REMEDY) from None
+    if len(answer) < _FRAME or answer[3] != _SETTINGS:
+        what = "no Ray cluster answers: something else listens there"
+        raise CollectError(what, where=address, remedy=_REMEDY)
+
+
 def _reason(error: BaseException) -> str:
-    """Ray's reason in one line: the last that is not empty of a remote traceback, else the first."""
+    """Ray's reason in one line: the last that is not empty of a remote traceback, else the first; all of them where
+    that only begins a list, as of the versions that do not match."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if not lines:
         return type(error).__name__
-    line = lines[-1] if "Traceback" in str(error) else lines[0]
+    line = lines[0]
+    if "Traceback" in str(error):
+        line = lines[-1]
+    elif line.endswith(":"):
+        line = " ".join(lines)
     return line[:300]

@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -171,8 +172,11 @@ def test_machines_with_another_sparkpub_are_refused_before_they_get_a_run(
 
 
 def test_a_cluster_that_is_not_there_is_one_line() -> None:
-    with pytest.raises(CollectError, match="no Ray cluster answers"):
-        doctor.examine(None, "nonsense")
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{bound.getsockname()[1]}"
+        with pytest.raises(CollectError, match="no Ray cluster answers"):
+            doctor.examine(None, address)
 
 
 def test_nodes_killed_at_random_instants_lose_no_run(

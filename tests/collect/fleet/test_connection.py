@@ -1,7 +1,11 @@
 """What Ray says, without Ray: who is in the cluster, and each of its failures in one line."""
 
 import json
+import socket
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -68,6 +72,12 @@ def test_a_cluster_that_is_gone_is_one_line() -> None:
             "ray::Post.open()\nTraceback (most recent call last):\n  x\nKeyError: 'y'",
             "KeyError: 'y'",
         ),
+        (
+            "Version mismatch: The cluster was started with:\n    Ray: 2.60.0\n"
+            "This process was started with:\n    Ray: 2.50.0\n",
+            "Version mismatch: The cluster was started with: Ray: 2.60.0 "
+            "This process was started with: Ray: 2.50.0",
+        ),
         ("", "RayError"),
     ],
 )
@@ -114,11 +124,111 @@ def test_an_address_where_nothing_answers_is_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ray = a_ray(init=failing(ConnectionError("nobody\nis there")))
+    assert refusal(ray, "auto", monkeypatch).startswith(
+        "no Ray cluster answers: nobody, auto; start one"
+    )
+
+
+def refusal(ray: Any, address: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Why there is no cluster at an address, in a line."""
     monkeypatch.setattr(cluster.importlib, "import_module", lambda _: ray)
-    with pytest.raises(CollectError) as caught, cluster.connected("10.0.0.9:6379"):
+    with pytest.raises(CollectError) as caught, cluster.connected(address):
         pass
     (line,) = caught.value.lines()
-    assert line.startswith("no Ray cluster answers: nobody, 10.0.0.9:6379; start one")
+    return line
+
+
+def never(*_: Any, **__: Any) -> None:
+    """Ray would try for minutes, and is not to be asked."""
+    raise AssertionError
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["nonsense", "", "127.0.0.1", "127.0.0.1:99999", "127.0.0.1:0", "ray://h:10001"],
+)
+def test_what_is_no_address_is_said_at_once(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = refusal(a_ray(init=never), address, monkeypatch)
+    assert line.startswith(f"--on {address!r} is no address of a cluster; give HOST")
+
+
+def test_a_port_where_nobody_listens_is_said_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))  # and does not listen
+        address = f"127.0.0.1:{bound.getsockname()[1]}"
+        line = refusal(a_ray(init=never), address, monkeypatch)
+    assert line.startswith(f"no Ray cluster answers: Connection refused, {address};")
+
+
+@contextmanager
+def answering(*answers: bytes) -> Iterator[str]:
+    """The address of a program that says this to whoever connects, and hangs up."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            there, _ = server.accept()
+            with there:
+                there.recv(64)
+                for part in answers:
+                    there.sendall(part)
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        thread.join()
+
+
+SETTINGS = bytes([0, 0, 6, 4, 0, 0, 0, 0, 0])
+"""The head of the frame with which a server of gRPC begins: six bytes of settings follow."""
+
+
+@pytest.mark.parametrize(
+    "said", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-x\r\n", SETTINGS[:4], b""]
+)
+def test_a_port_of_something_else_is_said_at_once(
+    said: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with answering(said) as address:
+        line = refusal(a_ray(init=never), address, monkeypatch)
+    assert line.startswith(
+        f"no Ray cluster answers: something else listens there, {address}; start one"
+    )
+
+
+def test_a_port_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "KNOCK_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        line = refusal(a_ray(init=never), address, monkeypatch)
+    assert line.startswith(f"no Ray cluster answers: timed out, {address};")
+
+
+def test_a_port_that_answers_as_a_head_does_is_left_to_ray(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+    ray = a_ray(init=lambda **given: asked.append(given["address"]), shutdown=list)
+    monkeypatch.setattr(cluster.importlib, "import_module", lambda _: ray)
+    with (
+        answering(SETTINGS[:4], SETTINGS[4:]) as address,
+        cluster.connected(address),
+    ):
+        assert asked == [address]
+
+
+def test_a_cluster_with_certificates_is_left_to_ray(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RAY_USE_TLS", "1")
+    ray = a_ray(init=failing(ConnectionError("no certificate")))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        line = refusal(ray, address, monkeypatch)
+    assert line.startswith("no Ray cluster answers: no certificate")
 
 
 def test_smoke_runs_are_for_this_machine() -> None:
