@@ -313,7 +313,7 @@ class Sealed:
     content: dict[str, bytes] = field(default_factory=dict)
     unavailable: dict[str, str] = field(default_factory=dict)
 
-    def add(self, role: Any, path: Path, truncated: bool = False) -> None:
+    def add(self, role: Any, path: Path, truncated: bool) -> None:
         """One file more, as it lies there now."""
         size, sha256 = path.stat().st_size, file_sha256(path)
         self.evidence += (
