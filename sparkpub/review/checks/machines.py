@@ -668,6 +668,52 @@ def _lie_apart(one: Sequence[float], other: Sequence[float], least: float) -> bo
     return difference > least and difference > CONDITION_SD * error
 
 
+def differences(sessions: Sequence[Sequence[Record]]) -> list[str]:
+    """The names of what several campaigns that repeat one another do not share, environment by environment: facts that
+    would be an error within one of them, and versions of packages. What a campaign does not know is left out."""
+    environments = {record.environment for runs in sessions for record in runs}
+    found: dict[str, None] = {}
+    for environment in sorted(environments):
+        parts = [
+            [record for record in runs if record.environment == environment]
+            for runs in sessions
+        ]
+        for fact in FACTS:
+            each = [_known(runs, fact.read) for runs in parts]
+            if fact.pooled == "error" and not fact.own and not _alike(each):
+                found[fact.name] = None
+        for facts in NAMED:
+            shared = _shared_names([_pairs(runs, facts) for runs in parts])
+            if facts.pooled is not None and not _alike(shared):
+                found[facts.what] = None
+    return list(found)
+
+
+def _known(runs: Sequence[Record], read: Read) -> set[str]:
+    values = {read(record) for record in runs}
+    return {str(value) for value in values if value is not None}
+
+
+def _pairs(runs: Sequence[Record], facts: NamedFacts) -> set[tuple[str, str]]:
+    return {pair for record in runs for pair in facts.read(record).items()}
+
+
+def _shared_names(sessions: Sequence[set[tuple[str, str]]]) -> list[set[str]]:
+    """What each session has of the names that all of them have."""
+    names = [{name for name, _ in pairs} for pairs in sessions if pairs]
+    shared = set.intersection(*names) if names else set()
+    return [
+        {f"{name} {value}" for name, value in pairs if name in shared}
+        for pairs in sessions
+    ]
+
+
+def _alike(sessions: Sequence[set[str]]) -> bool:
+    """Whether those that know something know the same."""
+    known = [values for values in sessions if values]
+    return all(values == known[0] for values in known)
+
+
 def _distinct(runs: Sequence[Stored], read: Read) -> list[str]:
     return sorted(
         {str(value) for stored in runs if (value := read(stored.record)) is not None}

@@ -19,6 +19,7 @@ from sparkpub.record import documents
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.record import Key, MetricName
 from sparkpub.record.text import listed
+from sparkpub.review.checks.machines import differences
 from sparkpub.review.claims.expectations import Asked, Decided, Expect, Reading
 from sparkpub.review.claims.facts import FactSource
 from sparkpub.review.claims.quantities import Question
@@ -171,7 +172,12 @@ def _judge(claim: Claim, review: "Review") -> Verdict:
     decided = _combined(claim.scope, [reading.verdict for reading in readings])
     here = world and not _over_sessions(readings)
     over = len(groups) > 1 or _over_sessions(readings)
-    return Verdict(claim, decided, f"{figures}.{_reach(over, here)}", evidence, here)
+    text = f"{figures}.{_reach(over, here)}"
+    apart = differences([group.records for group in groups])
+    if apart:
+        evidence["differences"] = apart
+        text += f" The campaigns differ in {listed(apart)}."
+    return Verdict(claim, decided, text, evidence, here)
 
 
 def _chosen(claim: Claim, frame: Frame) -> Group:
