@@ -8,6 +8,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from sparkpub.record.store import DEFAULT_DATA, campaign_folders, record_paths
@@ -67,7 +68,9 @@ def hand_written(folder: Path) -> list[str]:
 def violations(page: Any, **options: Any) -> list[str]:
     from axe_playwright_python.sync_playwright import Axe
 
-    found = Axe().run(page, options={"runOnly": AXE, **options}).response["violations"]
+    # Of what passed axe would describe every element as well, which takes as long as looking for violations.
+    wanted = {"runOnly": AXE, "resultTypes": ["violations"], **options}
+    found = Axe().run(page, options=wanted).response["violations"]
     return [f"{item['id']}: {item['nodes'][0]['html'][:150]}" for item in found]
 
 
@@ -331,15 +334,16 @@ def test_the_page_does_not_shift(site: Host) -> None:
 
 def test_nothing_sticks_out_of_a_small_screen(site: Host) -> None:
     wide = {}
+    page = site.open("", viewport={"width": 390, "height": 844}).page
     for uri in PAGES + hand_written(site.folder):
-        page = site.open(uri, viewport={"width": 390, "height": 844}).page
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.goto(site.address + uri)
         settle(page)
         for width in (390, 768):
             page.set_viewport_size({"width": width, "height": 844})
             extent = page.evaluate("document.documentElement.scrollWidth")
             if extent > width:
                 wide[uri, width] = extent
-        page.context.close()
     assert wide == {}
 
 
@@ -650,3 +654,25 @@ def test_log_is_searched_as_a_whole_and_a_line_has_an_address(site: Host) -> Non
     page = site.open(f"{RUN}#L12").page
     page.wait_for_selector("#L12")
     assert visit.errors == []
+
+
+# ---- Data that others can use --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["phase1", NAME])
+def test_a_campaign_says_what_it_is_and_how_to_load_it(site: Host, name: str) -> None:
+    visit = site.open(f"campaigns/{name}/")
+    visit.page.wait_for_load_state("networkidle")
+    assert visit.errors == [], "the policy forbids a block of data"
+    block = visit.page.locator('script[type="application/ld+json"]')
+    dataset = json.loads(block.text_content())
+    assert dataset["@type"] == "Dataset"
+    assert dataset["url"] == f"{site.address}campaigns/{name}/"
+    lines = visit.page.locator("#use-these-data ~ .sp-cite").first.text_content()
+    names: dict[str, Any] = {}
+    exec(lines, names)
+    rows = names["rows"]
+    everything = pd.read_parquet(dataset["distribution"][1]["contentUrl"])
+    expected = everything[everything["campaign"] == name]
+    assert len(rows) == len(expected) > 0
+    assert set(rows["campaign"]) == {name}

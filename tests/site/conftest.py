@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -151,8 +152,12 @@ def sources(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for all tests, as a preview has one for all rebuilds."""
-    return tmp_path_factory.mktemp("cache")
+    """One cache for all tests, as a preview has one for all rebuilds; processes beside each other share it."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    (folder / "cache-of-sites").mkdir(exist_ok=True)
+    return folder / "cache-of-sites"
 
 
 @pytest.fixture

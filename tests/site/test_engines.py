@@ -37,6 +37,12 @@ def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_MKDOCS_2_WARNING", "1")
 
 
+@pytest.fixture(autouse=True)
+def _drawn_once(tmp_path: Path, cache: Path) -> None:
+    """What the sites here draw is drawn once for all tests."""
+    (tmp_path / "cache").symlink_to(cache)
+
+
 def config_file(folder: Path, docs: str, *, plugin: bool) -> Path:
     path = folder / ("with.yml" if plugin else "without.yml")
     path.write_text(

@@ -149,7 +149,10 @@ def test_the_navigation_loses_what_is_not_there_and_keeps_mistakes() -> None:
 
 
 def test_a_site_of_imported_results_builds_and_says_nothing_of_the_study(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Without claims: their page is gone, from the navigation too, and the strict build finds no dead link."""
     (tmp_path / "runs.csv").write_text(TABLE)
@@ -163,10 +166,8 @@ def test_a_site_of_imported_results_builds_and_says_nothing_of_the_study(
     assert len(list(data.glob("*_iter0?_*Z.json"))) == 4
     assert not (folder / "matrix/demo.yaml").exists()
 
-    cache = str(tmp_path / "cache")
-    built = run(
-        *(sys.executable, "-m", "sparkpub", "build"), cwd=folder, XDG_CACHE_HOME=cache
-    )
+    argv = [sys.executable, "-m", "sparkpub", "build"]
+    built = run(*argv, cwd=folder, XDG_CACHE_HOME=str(cache))
     assert built.returncode == 0, built.stderr
     site = folder / "site"
     assert dead_links(site, "") == []
