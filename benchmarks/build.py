@@ -5,15 +5,11 @@ MkDocs with the same theme, the same number of pages and nothing of ours.
 """
 
 import json
-import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +18,7 @@ from mkdocs.utils.yaml import yaml_load
 
 from benchmarks import harness
 from benchmarks.harness import Row, row
+from benchmarks.serving import served, wait_for, with_cache_in
 from sparkpub.record.store import (
     CAMPAIGN_FILE,
     DEFAULT_DATA,
@@ -30,6 +27,7 @@ from sparkpub.record.store import (
 )
 
 REPEATS = 5
+RELOAD_SECONDS = 120
 ONE = "h200"
 """A campaign whose runs have telemetry."""
 WORDS = (
@@ -115,11 +113,6 @@ def builder(project: Path) -> Callable[[], object]:
     )
 
 
-def with_cache_in(project: Path) -> dict[str, str]:
-    """Variables under which drawings are kept below the project, not with those of other builds."""
-    return {**os.environ, "XDG_CACHE_HOME": str(project / ".cache")}
-
-
 def cold(project: Path, build: Callable[[], object]) -> Callable[[], object]:
     """A build that finds no cache."""
 
@@ -140,60 +133,21 @@ def edit_to_page(project: Path, *options: str) -> list[float]:
     )
     text = path.read_text()
     document = json.loads(text)
-    port = free_port()
-    argv = [
-        sys.executable,
-        "-m",
-        "mkdocs",
-        "serve",
-        *options,
-        "--quiet",
-        "--dev-addr",
-        f"127.0.0.1:{port}",
-    ]
-    page = f"http://127.0.0.1:{port}/runs/{document['run_id']}/"
     times = []
-    with subprocess.Popen(
-        argv,
-        cwd=project,
-        env=with_cache_in(project),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as process:
+    with served(project, *options) as address:
+        page = f"{address}runs/{document['run_id']}/"
+        wait_for(page, document["run_id"], RELOAD_SECONDS)
         try:
-            _wait(page, document["run_id"], 300)
             for number in range(REPEATS):
                 value = 123.01 + number
                 document["metrics"]["output_throughput_tok_s"]["value"] = value
                 start = time.perf_counter()
                 path.write_text(json.dumps(document, indent=1))
-                _wait(page, f"{value:.2f}", 60)
+                wait_for(page, f"{value:.2f}", RELOAD_SECONDS)
                 times.append(time.perf_counter() - start)
         finally:
-            process.terminate()
             path.write_text(text)
     return times
-
-
-def free_port() -> int:
-    """A port of this machine that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
-
-
-def _wait(address: str, text: str, limit: float) -> None:
-    end = time.monotonic() + limit
-    while time.monotonic() < end:
-        try:
-            with urllib.request.urlopen(address, timeout=limit) as answer:
-                if text in answer.read().decode():
-                    return
-        except (urllib.error.URLError, ConnectionError):
-            pass
-        time.sleep(0.02)
-    raise TimeoutError(f"{address} never said {text}")
 
 
 def rows(project: Path, scratch: Path, what: str) -> list[Row]:
