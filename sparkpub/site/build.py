@@ -56,7 +56,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
         }
         addresses, shared = publish_tables(tables, compressed=publication.large)
         library = Library(publication, tables, addresses, drawings)
-        templates = Templates(options.templates)
+        templates = Templates(options.templates, options.compiled)
 
         # What people wrote comes first, since pages of theirs take the place of generated ones.
         written, posts = _written(publication, library, templates)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from jinja2 import BytecodeCache
+
 from sparkpub.review.cache import user_folder
 
 ROOT = "\ue000/"
@@ -87,6 +89,8 @@ class SiteOptions:
     templates: Path | None = None
     max_run_pages: int = 500
     evidence_on_site: bool = True
+    compiled: BytecodeCache | None = field(default=None, compare=False)
+    """The code of templates, kept by who builds more than once."""
 
 
 def packed(data: bytes) -> bytes:

@@ -48,6 +48,7 @@ from sparkpub.site.disk import page_assets
 from sparkpub.site.header_cells import EmptyHeaderCells
 from sparkpub.site.history import last_commits
 from sparkpub.site.pages.templating import SHIPPED as SHIPPED_TEMPLATES
+from sparkpub.site.pages.templating import KeptCode
 
 log = logging.getLogger("mkdocs.plugins.sparkpub")
 notices = logging.getLogger("sparkpub")
@@ -117,6 +118,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         self._whole: Dataset | None = None
         self._tree: Mapping[str, Content] = {}
         self._blocks: dict[str, str] = {}
+        self._our_templates, self._templates_of_theme = KeptCode(), KeptCode()
 
     def on_startup(
         self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool
@@ -201,6 +203,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             templates=Path(self.config.templates) if self.config.templates else None,
             max_run_pages=self.config.max_run_pages,
             evidence_on_site=self.config.evidence == "site",
+            compiled=self._our_templates,
         )
         try:
             refuse(dataset, options)
@@ -265,6 +268,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     ) -> Environment:
         """Give the templates what they ask for."""
         env.auto_reload = False  # every build has an environment of its own
+        env.bytecode_cache = self._templates_of_theme
         # The blank lines and indents of templates are a fortieth of a page as it travels.
         env.trim_blocks = True
         env.add_extension(WithoutIndents)

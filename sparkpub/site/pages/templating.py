@@ -13,6 +13,7 @@ from jinja2 import (
     StrictUndefined,
     TemplateError,
 )
+from jinja2.bccache import Bucket, BytecodeCache
 from markupsafe import Markup
 
 from sparkpub.record.errors import SiteError
@@ -52,10 +53,27 @@ def front_matter(**meta: Any) -> Markup:
     return Markup("\n".join(["---", *lines, "---"]))  # noqa: S704 - JSON strings cannot leave their line
 
 
+class KeptCode(BytecodeCache):
+    """Compiled templates in memory, for who builds again and again. One whose source changed is compiled anew."""
+
+    def __init__(self) -> None:
+        self._code: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        known = self._code.get(bucket.key)
+        if known is not None:
+            bucket.bytecode_from_string(known)  # refused by the digest of its source
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._code[bucket.key] = bucket.bytecode_to_string()
+
+
 class Templates:
     """The page templates. Files in `override` win over the shipped ones of the same name."""
 
-    def __init__(self, override: Path | None = None) -> None:
+    def __init__(
+        self, override: Path | None = None, compiled: BytecodeCache | None = None
+    ) -> None:
         folders = [folder for folder in (override, SHIPPED) if folder is not None]
         self._environment = Environment(
             loader=ChoiceLoader([FileSystemLoader(folder) for folder in folders]),
@@ -65,6 +83,7 @@ class Templates:
             lstrip_blocks=True,
             keep_trailing_newline=True,
             auto_reload=False,  # a build has an environment of its own
+            bytecode_cache=compiled,
         )
         self._environment.filters |= {"md": markdown_text, "size": file_size}
         self._environment.globals |= {
