@@ -290,8 +290,13 @@ def _during(
     table: Telemetry, column: str, summary: Callable[[Sequence[float]], float]
 ) -> float | None:
     """A column from the launch on, in one figure."""
-    values = [value for time, value in _timed(table, column) if time >= 0]
+    values = _from_launch(table, column)
     return summary(values) if values else None
+
+
+def _from_launch(table: Telemetry, column: str) -> list[float]:
+    """The values of a column from the launch on."""
+    return [value for time, value in _timed(table, column) if time >= 0]
 
 
 def _highest_during(table: Telemetry, phase: Phase | None) -> float | None:
@@ -323,13 +328,13 @@ def _sampled_metrics(
         ("gpu_memory_peak_gib", "gpu_memory_used_gib"),
         ("gpu_temp_max_celsius", "gpu_temp_celsius"),
     ):
-        during = [value for time, value in _timed(table, column) if time >= 0]
-        if during:
-            yield name, (max(during),)
+        highest = _during(table, column, max)
+        if highest is not None:
+            yield name, (highest,)
     start = _before(_timed(table, "gpu_temp_celsius"))
     if start is not None:
         yield "gpu_temp_start_celsius", (start,)
-    power = [value for time, value in _timed(table, "gpu_power_watt") if time >= 0]
+    power = _from_launch(table, "gpu_power_watt")
     energy = _timed(table, "gpu_energy_joule")
     if not power or len(energy) < 2:
         return
@@ -349,8 +354,7 @@ def _sampled_metrics(
 
 def _trace(table: Telemetry) -> str | None:
     power = [value for value in table.numbers("gpu_power_watt") if value is not None]
-    distinct = len(set(power))
-    if distinct < 20:
+    if len(set(power)) < 20:
         return None  # an idle or coarse sensor may well repeat itself
     return hashlib.sha256(repr(power).encode()).hexdigest()
 

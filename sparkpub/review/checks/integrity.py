@@ -53,35 +53,25 @@ def checksum(view: View) -> Iterator[Finding]:
     for stored in view.runs:
         for item in stored.record.evidence:
             lies = view.evidence.of(stored).sums[item.path]
-            size, sha256 = lies.size, lies.sha256
-            if size is None:
-                yield view.finding(
-                    "checksum",
-                    "error",
-                    f"The {item.role} {item.path} of this run is missing.",
-                    run=stored,
-                    file=item.path,
-                    expected=item.sha256,
-                    found=None,
-                )
-            elif not lies.is_of(item):
-                same = size == item.bytes
-                how = (
-                    "other content of the same size"
-                    if same
-                    else f"{size:,} bytes instead of {item.bytes:,}"
-                )
-                text = f"The {item.role} {item.path} differs from the recorded file: {how}."
-                yield view.finding(
-                    "checksum",
-                    "error",
-                    text,
-                    run=stored,
-                    file=item.path,
-                    expected=item.sha256,
-                    found=sha256,
-                    bytes=size,
-                )
+            if lies.is_of(item):
+                continue
+            how = "of this run is missing"
+            sizes: dict[str, Any] = {}
+            if lies.size is not None:
+                how = f"differs from the recorded file: {lies.size:,} bytes instead of {item.bytes:,}"
+                sizes = {"bytes": lies.size}
+            if lies.size == item.bytes:
+                how = "differs from the recorded file: other content of the same size"
+            yield view.finding(
+                "checksum",
+                "error",
+                f"The {item.role} {item.path} {how}.",
+                run=stored,
+                file=item.path,
+                expected=item.sha256,
+                found=lies.sha256,
+                **sizes,
+            )
 
 
 def exit_status(view: View) -> Iterator[Finding]:

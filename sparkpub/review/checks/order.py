@@ -144,10 +144,11 @@ def _transients(view: View) -> Iterator[Finding]:
     for cell in view.ran:
         for name in view.once(independent):
             values = view.figures(cell, name, ran=True)
-            for where in (
-                ("*", cell[1])[: len(environments)] if len(values) >= 3 else ()
-            ):
-                groups[where, name][cell] = values
+            if len(values) < 3:
+                continue
+            groups["*", name][cell] = values
+            if len(environments) > 1:
+                groups[cell[1], name][cell] = values
     tests = {
         group: drift.first_runs(list(blocks.values()))
         for group, blocks in groups.items()
@@ -155,9 +156,7 @@ def _transients(view: View) -> Iterator[Finding]:
     adjusted = compare.holm([test.p_value for test in tests.values()])
     for ((where, name), test), p in zip(tests.items(), adjusted, strict=True):
         if p is not None and p < TRANSIENT_ALPHA:
-            yield from _transient(
-                view, where, name, groups[where, name], test.ranks, test.p_value, p
-            )
+            yield from _transient(view, where, name, groups[where, name], test, p)
 
 
 def _transient(
@@ -165,8 +164,7 @@ def _transient(
     where: str,
     name: str,
     blocks: dict[Cell, tuple[float, ...]],
-    ranks: tuple[float, ...],
-    p_value: float,
+    test: drift.FirstRuns,
     p_adjusted: float,
 ) -> Iterator[Finding]:
     apart = fmean(values[0] - fmean(values[1:]) for values in blocks.values())
@@ -177,7 +175,7 @@ def _transient(
         side = f"{metric.format(abs(apart))} {'above' if apart > 0 else 'below'}"
         text = (
             f"The first run stands out in {len(blocks)} cells{'' if where == '*' else f' of {where}'}: its "
-            f"{metric.label} is on average {side} that of the others (permutation p = {p_value:.2g}, "
+            f"{metric.label} is on average {side} that of the others (permutation p = {test.p_value:.2g}, "
             f"{p_adjusted:.2g} after correction). The figures include a cold start."
         )
         yield view.finding(
@@ -187,8 +185,8 @@ def _transient(
             cells=[label(cell) for cell in blocks],
             metric=name,
             runs=[view.ran[cell][0].record.run_id for cell in blocks],
-            ranks=list(ranks),
-            p_value=p_value,
+            ranks=list(test.ranks),
+            p_value=test.p_value,
             p_adjusted=p_adjusted,
         )
 

@@ -131,25 +131,21 @@ def _strangers(view: View) -> Iterator[Finding]:
 
 def does_not_fit(view: View) -> Iterator[Finding]:
     """Models whose weights and KV cache exceed the memory of the machine."""
-    too_large: dict[str, dict[Cell, tuple[float, float, float]]] = defaultdict(dict)
+    too_large: dict[str, dict[Cell, Need]] = defaultdict(dict)
     unknown = []
     for cell, runs in view.counted.items():
-        needs = [need for run in runs if (need := _memory_need(run.record)) is not None]
-        unknown += [
-            run
-            for run in runs
-            if run.record.value(THROUGHPUT) is not None
-            and _memory_need(run.record) is None
-        ]
-        weights, kv, memory = max(
-            needs, key=lambda need: need[0] + need[1] - need[2], default=(0.0, 0.0, 0.0)
-        )
-        if weights + kv > memory:
-            too_large[runs[0].record.requested.model_id][cell] = (weights, kv, memory)
+        needs = []
+        for run in runs:
+            need = _memory_need(run.record)
+            if need is not None:
+                needs.append(need)
+            elif run.record.value(THROUGHPUT) is not None:
+                unknown.append(run)
+        if needs and Need.beyond(max(needs, key=Need.beyond)) > 0:
+            model = runs[0].record.requested.model_id
+            too_large[model][cell] = max(needs, key=Need.beyond)
     for model, cells in too_large.items():
-        weights, kv, memory = max(
-            cells.values(), key=lambda need: need[0] + need[1] - need[2]
-        )
+        weights, kv, memory = max(cells.values(), key=Need.beyond)
         beside = f" with a KV cache of {kv / GIB:.1f} GiB" if weights <= memory else ""
         text = (
             f"{model} cannot have run here: its weights take {weights / GIB:.1f} GiB{beside}, and the machine has "
@@ -171,11 +167,21 @@ def does_not_fit(view: View) -> Iterator[Finding]:
     )
 
 
-def _memory_need(record: Record) -> tuple[float, float, float] | None:
+class Need(NamedTuple):
     """Bytes of weights and of KV cache, with nothing left for activations, and of the memory there is."""
+
+    weights: float
+    cache: float
+    memory: float
+
+    def beyond(self) -> float:
+        """By how much they exceed the memory."""
+        return self.weights + self.cache - self.memory
+
+
+def _memory_need(record: Record) -> Need | None:
     known, memory = expected(record.requested), memory_gib(record)
-    seen = identities.shown(record.observed, record.metrics).get("weight_bytes")
-    weights = seen
+    weights = identities.shown(record.observed, record.metrics).get("weight_bytes")
     if not weights and known is not None:
         weights = known.weight_bytes
     facts = catalogue.machines().get(record.machine.kind or "")
@@ -183,7 +189,7 @@ def _memory_need(record: Record) -> tuple[float, float, float] | None:
         memory = facts.memory_total_gib
     if weights is None or memory is None:
         return None
-    return weights, (record.value("kv_cache_gib") or 0.0) * GIB, memory * GIB
+    return Need(weights, (record.value("kv_cache_gib") or 0.0) * GIB, memory * GIB)
 
 
 def bandwidth(record: Record) -> float | None:

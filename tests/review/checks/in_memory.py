@@ -8,7 +8,13 @@ from typing import Any
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.record import MetricValue, Moment, Observed, Plan, Requested
 from sparkpub.record.store import Stored
-from sparkpub.review.checks.evidence import EvidenceReader, Examined, Reread, Samples
+from sparkpub.review.checks.evidence import (
+    EvidenceReader,
+    Examined,
+    FileSum,
+    Reread,
+    Samples,
+)
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.view import View
 from sparkpub.review.dataset import CampaignData
@@ -58,10 +64,11 @@ class Beside(EvidenceReader):
 
     samples: dict[str, Samples] = field(default_factory=dict)
     answers: dict[str, Reread] = field(default_factory=dict)
+    sums: dict[str, FileSum] = field(default_factory=dict)
 
     def of(self, stored: Stored) -> Examined:
         run = stored.run_id
-        return Examined({}, self.answers.get(run), self.samples.get(run))
+        return Examined(self.sums, self.answers.get(run), self.samples.get(run))
 
 
 def a_run(

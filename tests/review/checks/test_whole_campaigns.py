@@ -28,7 +28,9 @@ from sparkpub.review.checks.completeness import (
     unbalanced,
 )
 from sparkpub.review.checks.copies import copied_evidence
+from sparkpub.review.checks.evidence import FileSum
 from sparkpub.review.checks.integrity import (
+    checksum,
     fact_mismatch,
     metric_mismatch,
     missing_log,
@@ -1127,3 +1129,20 @@ def test_a_finding_on_several_runs_names_the_smallest_thing_that_holds_them() ->
     assert about([native[0], other]) == (None, None, places, [ids[0], other.run_id])
     assert about([*native, other]) == (None, None, None, [*ids, other.run_id])
     assert list(view.together("drift", "info", [], str)) == []
+
+
+def test_evidence_that_is_gone_or_changed_is_told_with_its_size() -> None:
+    run = a_run(evidence=(filed("log", "a", 4096),))
+    name = run.record.evidence[0].path
+
+    def words(size: int | None, sha256: str | None) -> list[str]:
+        view = a_view(run)
+        view.evidence.sums[name] = FileSum(size, sha256)  # type: ignore[attr-defined]
+        return told(checksum, view)
+
+    assert words(4096, "a" * 64) == []
+    assert words(None, None) == [f"error: The log {name} of this run is missing."]
+    (other,) = words(4096, "b" * 64)
+    assert other.endswith("recorded file: other content of the same size.")
+    (cut,) = words(1024, "b" * 64)
+    assert cut.endswith("recorded file: 1,024 bytes instead of 4,096.")
