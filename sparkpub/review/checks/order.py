@@ -263,7 +263,7 @@ def _apart(view: View) -> Iterator[Apart]:
 def _imbalance(earlier: float, one: int, other: int) -> float:
     """Two-sided p of Mann and Whitney's U (1947): exact without a block of runs, by its normal limit otherwise."""
     pairs = one * other
-    if earlier in (0, pairs):
+    if earlier == pairs:
         return min(1.0, 2 / math.comb(one + other, one))
     sd = math.sqrt(pairs * (one + other + 1) / 12)
     z = max(0.0, abs(earlier - pairs / 2) - 0.5) / sd

@@ -136,6 +136,8 @@ def test_energy_needs_two_readings_and_power(tmp_path: Path) -> None:
     header = "gpu_power_watt,gpu_energy_joule"
     assert samples(tmp_path, header, "0,9,100").metrics == {}
     late = samples(tmp_path, header, "1,9,100", "2,9,150")
+    at_launch = samples(tmp_path, header, "0,9,100", "2,11,150")
+    assert at_launch.metrics["gpu_power_mean_watt"] == (10.0,)
     assert late.metrics["gpu_energy_joule"] == (50.0,)  # none before the launch
     assert samples(tmp_path, "gpu_energy_joule", "0,1", "1,2").metrics == {}
 

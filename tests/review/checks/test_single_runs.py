@@ -445,6 +445,7 @@ EPOCH = 1_795_168_800.0
     [
         (-3.0, None),
         (-4.0, "4 s off its start"),
+        (3.5, None),
         (13.0, None),
         (14.0, "its report was begun at 2026-11-20T10:00:14Z, 14 s off its start"),
     ],
@@ -455,6 +456,9 @@ def test_the_tool_ran_within_three_seconds_of_its_run(
     run = a_run(minute=0, duration_seconds=10.0)
     answer = answered(epoch=EPOCH + late)
     said(time_consistency, a_view(run, answer=answer), words)
+    endless = a_run(minute=0)
+    found = told(time_consistency, a_view(endless, answer=answer))
+    assert len(found) == (abs(late) > 3)
     unknown = Moment(value="2026-11-20T10:00:00", zone="unknown")
     elsewhere = a_run(minute=0, duration_seconds=10.0, started=unknown)
     assert told(time_consistency, a_view(elsewhere, answer=answer)) == []
