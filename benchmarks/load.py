@@ -300,7 +300,8 @@ def _save(size: int, found: Sequence[Row], busy: list[float]) -> None:
             "Runs are drawn anew from committed ones (`generated.py`), 60 to a campaign: record, log, report, requests "
             "and telemetry, about 57 kB each.",
             "Each command once: the first of each pair finds what the commands above it left, so that all others find "
-            "the runs reviewed. Processor time is that of all processes together, memory that of the largest alone.",
+            "the runs reviewed. Processor time is that of all processes together, memory that of the largest alone; "
+            "memory together is what all processes of a build have for themselves.",
             f"Load average of the machine meanwhile, by which the time on the clock is stretched: "
             f"{min(busy):.1f} to {max(busy):.1f} on {len(os.sched_getaffinity(0))} cores.",
         ],
