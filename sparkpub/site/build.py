@@ -16,7 +16,7 @@ from sparkpub.record.errors import SiteError
 from sparkpub.review.cache import Cache
 from sparkpub.review.checks import Review, review
 from sparkpub.review.claims import facts, ledger
-from sparkpub.review.dataset import Dataset
+from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.summary import statistics
 from sparkpub.site import manual, proofreading
 from sparkpub.site.browser import runtime
@@ -29,7 +29,7 @@ from sparkpub.site.pages import blog, downloads, feed, placing, programs, runs
 from sparkpub.site.pages.runs import RunPages
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.pages.tree import Pages
-from sparkpub.site.publication import Publication
+from sparkpub.site.publication import Publication, run_file
 from sparkpub.site.sources import page_text
 from sparkpub.site.words import Words
 
@@ -73,10 +73,9 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
         atom = feed.feed(publication, posts, library, templates)
         _add(tree, {feed.ADDRESS: Content(data=atom)})
 
-        tree = placing.with_figures(
-            tree, library, templates, drawings.finished(), cache
-        )
-        tree = runs.packed_pages(tree)
+        placed = placing.Placing(library, templates, drawings.finished())
+        tree = placed.tree(tree, cache)
+        _put_short_pages(tree, publication, templates, placed)
         _add(
             tree,
             {
@@ -215,25 +214,53 @@ def _written(
 def _run_pages(
     publication: Publication, library: Library, templates: Templates
 ) -> Iterator[tuple[str, Content]]:
-    """(address, file) of every run: its page, or beyond the limit what the browser makes one of; and its samples."""
+    """(address, file) of every run: its samples, and its page or beyond the limit the short one."""
     pages = RunPages(publication, templates)
+    for campaign, index, drawn in _in_order(publication):
+        stored = campaign.runs[index]
+        figure = telemetry.figure(stored, drawn=drawn)
+        place = ""
+        if figure is not None:
+            yield from runs.samples(figure)
+            place = library.add(figure if drawn else figure.without_rows)
+        if drawn:
+            page = pages.page(campaign, index, place, drawn=True)
+            yield f"runs/{stored.run_id}.md", page
+        else:
+            yield f"runs/{stored.run_id}/index.html", pages.short(campaign, index)
+    if publication.large:
+        yield runs.VIEW, templates.page("view")
+
+
+def _in_order(publication: Publication) -> Iterator[tuple[CampaignData, int, bool]]:
+    """Every run as its campaign, its place there, and whether it has a page of its own."""
     left = publication.options.max_run_pages
     for campaign in publication.campaigns:
-        for index, stored in enumerate(campaign.runs):
-            drawn = left > 0
+        for index in range(len(campaign.runs)):
+            yield campaign, index, left > 0
             left -= 1
-            figure = telemetry.figure(stored, drawn=drawn)
-            place = ""
-            if figure is not None:
-                yield from runs.samples(figure)
-                place = library.add(figure if drawn else figure.without_rows)
-            if drawn:
-                page = pages.page(campaign, index, place, drawn=True)
-                yield f"runs/{stored.run_id}.md", page
-            else:
-                yield from pages.short(campaign, index, place)
-    if left < 0:
-        yield runs.VIEW, templates.page("view")
+
+
+def _put_short_pages(
+    tree: dict[str, Content],
+    publication: Publication,
+    templates: Templates,
+    placed: placing.Placing,
+) -> None:
+    """Put what the page of a run beyond the limit would hold into the run's file.
+
+    One after the other, when all figures are there: thousands of such pages at once take more memory than the rest of
+    the site.
+    """
+    pages = RunPages(publication, templates)
+    for campaign, index, drawn in _in_order(publication):
+        if drawn:
+            continue
+        stored = campaign.runs[index]
+        figure = placed.placeholder(f"{telemetry.KEY}{stored.run_id}")
+        page = placed.page(pages.page(campaign, index, figure, drawn=False))
+        address = run_file(stored)
+        tree[address] = runs.with_page(tree.get(address), page)
 
 
 def _evidence(publication: Publication) -> Iterator[tuple[str, Content]]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from sparkpub.review.cache import Cache
-from sparkpub.site.content import Content, block_key, placeholders
+from sparkpub.site.content import Content, block_key, placeholder, placeholders
 from sparkpub.site.drawing.compile import Compiled
 from sparkpub.site.drawing.output import image
 from sparkpub.site.figures.figure import Figure, specification
@@ -15,36 +15,39 @@ INLINE = 2
 """Figures drawn within a page; those further down are images, which cost nothing until a reader comes near."""
 
 
-def with_figures(
-    tree: Mapping[str, Content],
-    library: Library,
-    templates: Templates,
-    compiled: Mapping[str, Compiled],
-    cache: Cache,
-) -> dict[str, Content]:
-    """The tree with every figure that its pages ask for, drawn, and with the figures' own files."""
-    placing = _Placing(library, templates, compiled)
-    whole = {uri: placing.page(content) for uri, content in tree.items()}
-    whole |= placing.images
-    for figure in library.wanted.values():
-        picture = figure.key in library.pictures
-        whole |= figure.files(compiled[figure.job.key], cache, picture=picture)
-    return whole
-
-
-class _Placing:
-    """Writes the HTML of each figure once. `images` are the files that pages came to name."""
+class Placing:
+    """Puts figures into pages: writes the HTML of each once."""
 
     def __init__(
-        self, library: Library, templates: Templates, compiled: Mapping[str, Compiled]
+        self,
+        library: Library,
+        templates: Templates,
+        compiled: Mapping[str, Compiled],
     ) -> None:
-        self.images: dict[str, Content] = {}
+        self._images: dict[str, Content] = {}
+        """The files that pages came to name."""
+        self._library = library
         self._figures = {figure.block: figure for figure in library.wanted.values()}
         self._pictures = library.pictures
         self._templates = templates
         self._compiled = compiled
         self._inline: dict[str, str] = {}
         self._named: dict[str, str] = {}
+
+    def tree(self, tree: Mapping[str, Content], cache: Cache) -> dict[str, Content]:
+        """The tree with every figure that its pages ask for, drawn, and with the figures' own files."""
+        whole = {uri: self.page(content) for uri, content in tree.items()}
+        whole |= self._images
+        for figure in self._library.wanted.values():
+            picture = figure.key in self._pictures
+            compiled = self._compiled[figure.job.key]
+            whole |= figure.files(compiled, cache, picture=picture)
+        return whole
+
+    def placeholder(self, key: str) -> str:
+        """What stands for a figure in a page; empty where nobody asked for the figure."""
+        figure = self._library.wanted.get(key)
+        return "" if figure is None else placeholder(figure.block)
 
     def page(self, content: Content) -> Content:
         """The content with its figures: those within tables and the first ones drawn, the others named as images."""
@@ -79,7 +82,7 @@ class _Placing:
                 figure.address("narrow.svg"): chart.svg_narrow,
             }
             for address, svg in drawings.items():
-                self.images[address] = Content(data=image(svg).encode())
+                self._images[address] = Content(data=image(svg).encode())
             self._named[key] = self._html(figure, drawings)
         return self._named[key]
 

@@ -6,7 +6,7 @@ hold beside the samples that its chart shows, as every run has them. It is compr
 lie on the disk. Its suffix is one that no host takes for an encoding.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,6 @@ from sparkpub.site.pages.campaign_page import preview
 from sparkpub.site.pages.evidence import Published
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import (
-    RUN_FILE,
     Publication,
     cell_label,
     one_of_each_check,
@@ -36,8 +35,6 @@ VIEW = "runs/view.md"
 """The page in which the browser shows a run that has none."""
 PAGE = "page"
 """The member of a run's file that holds the HTML of its page."""
-_PART = "/page.part"
-"""With what the address of such a page ends until its figure is there: then it goes into the run's file."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +104,8 @@ class RunPages:
             image=preview(campaign),
         )
 
-    def short(
-        self, campaign: CampaignData, index: int, figure: str
-    ) -> Iterator[tuple[str, Content]]:
-        """(address, file) of a run without a page: the short page at its address, and what a page would hold. That goes
-        into the run's file when its figure is there."""
+    def short(self, campaign: CampaignData, index: int) -> Content:
+        """The short page that stands at the address of a run without a page of its own."""
         stored = campaign.runs[index]
         label = cell_label(campaign, stored.record.cell)
         stub = self.templates.text(
@@ -121,9 +115,7 @@ class RunPages:
             files=self.publication.evidence[stored.run_id],
             script=runtime.script(runtime.OPEN)[0],
         )
-        folder = f"runs/{stored.run_id}"
-        yield f"{folder}/index.html", Content(data=stub.encode())
-        yield f"{folder}{_PART}", self.page(campaign, index, figure, drawn=False)
+        return Content(data=stub.encode())
 
     def _standings(self, stored: Stored) -> Iterator[Standing]:
         record = stored.record
@@ -213,21 +205,11 @@ def samples(figure: Figure) -> Iterator[tuple[str, Content]]:
         yield address, Content(data=packed(to_json(figure.data)))
 
 
-def packed_pages(tree: Mapping[str, Content]) -> dict[str, Content]:
-    """The tree with the content of runs without a page in the files of these runs, as HTML seen from the page that
-    shows it."""
-    found = dict(tree)
-    for uri, content in tree.items():
-        if not uri.endswith(_PART):
-            continue
-        del found[uri]
-        _, _, text = (content.text or "").partition("\n---\n")
-        html = markdown.markdown(text, extensions=["toc"])
-        whole = fill(html, content.blocks, way_to_root(VIEW))
-        address = f"{uri.removesuffix(_PART)}/{RUN_FILE}"
-        samples = found.get(address)
-        document: dict[str, Any] = {}
-        if samples is not None and samples.data is not None:
-            document = from_json(unpacked(samples.data))
-        found[address] = Content(data=packed(to_json({PAGE: whole, **document})))
-    return found
+def with_page(samples: Content | None, page: Content) -> Content:
+    """A run's file: its samples, where it has any, and its page as HTML, seen from the page that shows it."""
+    _, _, text = (page.text or "").partition("\n---\n")
+    html = markdown.markdown(text, extensions=["toc"])
+    document = {PAGE: fill(html, page.blocks, way_to_root(VIEW))}
+    if samples is not None and samples.data is not None:
+        document |= from_json(unpacked(samples.data))
+    return Content(data=packed(to_json(document)))
