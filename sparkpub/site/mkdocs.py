@@ -50,6 +50,9 @@ from sparkpub.site.history import last_commits
 from sparkpub.site.pages.templating import SHIPPED as SHIPPED_TEMPLATES
 from sparkpub.site.pages.templating import KeptCode
 
+INSTANT = "navigation.instant"
+"""Features of the theme that pages here go without. They cost the first page that a reader opens a tenth of its
+processor time, and charts start only with a page that is loaded as a whole."""
 log = logging.getLogger("mkdocs.plugins.sparkpub")
 notices = logging.getLogger("sparkpub")
 THEME = Path(__file__).parent / "theme"
@@ -132,6 +135,10 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         config.theme.dirs.insert(behind_project, str(THEME))
         config.markdown_extensions.append(EmptyHeaderCells())
         config.site_url = published_address(config.site_url)
+        features = config.theme.get("features", [])
+        config.theme["features"] = [
+            name for name in features if not name.startswith(INSTANT)
+        ]
         return config
 
     @event_priority(50)

@@ -31,7 +31,7 @@ HOSTILE = (
 SITE = """
 site_name: hostile
 docs_dir: docs
-theme: {name: material, font: false, features: [navigation.instant, search.suggest, search.highlight]}
+theme: {name: material, font: false, features: [search.suggest, search.highlight]}
 plugins: [search, {sparkpub: {folders: data}}, blog, tags]
 markdown_extensions: [attr_list, md_in_html, tables, toc]
 """

@@ -187,3 +187,14 @@ def test_only_an_empty_header_becomes_a_plain_cell() -> None:
     assert head.count("<td></td>") == 1
     assert head.count("<th>") == 3
     assert body.count("<th") == 0
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_pages_load_as_pages_whatever_a_project_asks_of_the_theme(
+    data: Path, sources: Path, tmp_path: Path
+) -> None:
+    """Settings of an earlier version name instant navigation, after which no chart would start."""
+    asked = ", features: [navigation.instant, navigation.instant.prefetch, toc.follow]"
+    page = (build(tmp_path, custom=asked) / "index.html").read_text(encoding="utf-8")
+    assert "toc.follow" in page
+    assert "navigation.instant" not in page

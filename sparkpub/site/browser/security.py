@@ -5,8 +5,8 @@ of this site and the inline scripts in the theme's own templates. It is made fro
 finished page: what text from outside brings into a page is not in it.
 
 Trusted Types (`require-trusted-types-for 'script'`) were tried with Material 9.8 in Chromium and are left out. The
-theme's script assigns plain text to `innerHTML`, to `src` of a script and to a worker's address, so search and instant
-navigation stop. A default policy that lets that text through would protect from nothing that the rules here do not.
+theme's script assigns plain text to `innerHTML`, to `src` of a script and to a worker's address, so search stops. A
+default policy that lets that text through would protect from nothing that the rules here do not.
 """
 
 import base64

@@ -63,7 +63,10 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
         Chart(draw, (selection.scope, metric, shown)),
         {name: selection.rows_about(name, metric) for name in ("runs", "trends")},
         title=f"{metric.label} in run order",
-        says=_drift(metric, cells) or differences or sentences.means(metric, cells),
+        says=_drift(metric, cells)
+        or _too_few(metric, cells)
+        or differences
+        or sentences.means(metric, cells),
         **cell_table.details(selection, metric, runs="listed"),
     )
 
@@ -84,6 +87,16 @@ def _drift(metric: Metric, cells: Sequence[CellStatistic]) -> str:
     return (
         f"{metric.label} drifts with run order in {cells_of_all} "
         f"({test}): {'; '.join(drifting)}."
+    )
+
+
+def _too_few(metric: Metric, cells: Sequence[CellStatistic]) -> str:
+    """What a reader can learn of order where no cell has a line; empty where one has."""
+    if any(cell.n >= MINIMUM_RUNS for cell in cells):
+        return ""
+    return (
+        f"No cell has enough runs to tell whether {metric.within_sentence} "
+        "drifts with run order."
     )
 
 

@@ -59,9 +59,8 @@ export async function start(element, link, pass) {
   const place = document.createElement('div');
   const made = await view(specification, kept(), place);
   const drawing = element.querySelector(narrow ? '.sp-narrow' : '.sp-wide');
-  const before = [...drawing.childNodes];
   // The browser's fonts may differ by a pixel from those of the build; the page must not move.
-  const [width, height] = ['width', 'height'].map((name) => before[0].getAttribute(name));
+  const [width, height] = ['width', 'height'].map((name) => drawing.firstChild.getAttribute(name));
   Object.assign(place.style, {aspectRatio: `${width} / ${height}`, minHeight: 0});
   drawing.replaceChildren(place);
   const tip = tips(made, element, link);
@@ -73,11 +72,6 @@ export async function start(element, link, pass) {
       for (const [name, rows] of Object.entries(kept())) made.data(name, rows);
       tip.hide();
       await made.runAsync();
-    },
-    end() {
-      tip.hide();
-      made.finalize();
-      drawing.replaceChildren(...before);
     },
   };
   element.dispatchEvent(new CustomEvent('sp-live', {detail: live}));

@@ -22,10 +22,8 @@
       super();
       window.Worker = Real;
       worker = this;
-      // Instant navigation moves the address against which a late start would be read.
-      const url = new URL(address, location);
       this.start = () => {
-        this.real ??= new Real(url);
+        this.real ??= new Real(address);
         this.real.onmessage = ({data}) => this.dispatchEvent(new MessageEvent('message', {data}));
       };
     }

@@ -1,17 +1,6 @@
 // What every page loads. Charts stay drawings until a reader points at, touches, focuses or filters one.
 import {chosen, passes, rememberForm, restore} from './filters.js';
 
-const forget = [];
-
-const onPage = (start) => {
-  const run = () => {
-    while (forget.length) forget.pop()();
-    start();
-  };
-  if (window.document$) window.document$.subscribe(run);
-  else run();
-};
-
 // ---- Filters: one form, all charts and tables of the page, and the address -------------------------------------
 
 function filterTables(pass) {
@@ -87,7 +76,6 @@ function chartsOf(pass) {
         if (event.pointerType === 'touch') event.preventDefault();
       });
     }
-    forget.push(() => chart.view?.then((view) => view?.end()));
     return chart;
   });
 }
@@ -203,6 +191,6 @@ function begin() {
   }
 }
 
-onPage(begin);
+begin();
 // A page whose content came later begins again with it.
 document.addEventListener('sp-content', begin);
