@@ -28,7 +28,7 @@ def test_the_page_is_made_from_the_results() -> None:
         ("load-10k-check-again", "load-10000", "check, nothing changed: processor"),
         ("load-10k-stats-first", "load-10000", "stats, nothing known: processor"),
         ("load-10k-stats-again", "load-10000", "stats, nothing changed: processor"),
-        ("load-memory", "load-1000", "export, nothing known: memory"),
+        ("load-memory", "load-1000", "tidy table, nothing known: memory"),
         ("load-10k-memory", "load-10000", "stats, nothing known: memory"),
         (
             "load-10k-table-again",
