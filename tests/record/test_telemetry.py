@@ -51,3 +51,9 @@ def test_a_clock_below_half_of_what_is_possible_is_stuck(
 def test_the_reasons_for_throttling_are_those_of_nvml() -> None:
     """nvml.h: SwPowerCap, HwSlowdown, SwThermalSlowdown, HwThermalSlowdown and HwPowerBrakeSlowdown."""
     assert list(THROTTLES) == [0x4, 0x8, 0x20, 0x40, 0x80]
+
+
+def test_a_column_of_words_or_of_somebody_elses_has_no_numbers() -> None:
+    telemetry = parse("gpu_performance_state,fan_percent\nP0,40\nP8,41")
+    assert telemetry.numbers("gpu_performance_state") == (None, None)
+    assert telemetry.numbers("fan_percent") == (None, None)
