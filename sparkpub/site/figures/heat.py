@@ -93,7 +93,7 @@ def figure(selection: Selection, key: str) -> Figure:
         Chart(draw, (selection.scope, names)),
         {TABLE: rows},
         title="GPU utilisation over time",
-        says="One row per run, from launch to exit: the darker, the busier the GPU.",
+        says="One row per run, from launch to exit: the more a stretch stands out, the busier the GPU.",
         sample=f"{len(runs)} of {total} runs of campaign {selection.campaign.name}{which}",
         table=Table(
             ("Run", "Seconds", "Mean utilisation"),
