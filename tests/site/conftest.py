@@ -14,6 +14,7 @@ from sparkpub.record.record import Evidence, Gate, Phase, Reading, Record
 from sparkpub.record.store import to_json
 from sparkpub.site.browser import runtime
 from sparkpub.site.content import Content, SiteOptions
+from sparkpub.site.pages.templating import KeptCode
 from tests.building import a_record
 
 POST = """---
@@ -160,8 +161,16 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "cache-of-sites"
 
 
+@pytest.fixture(scope="session")
+def compiled() -> KeptCode:
+    """Our templates, compiled once for all tests."""
+    return KeptCode()
+
+
 @pytest.fixture
-def options(sources: Path, tmp_path: Path, cache: Path) -> SiteOptions:
+def options(
+    sources: Path, tmp_path: Path, cache: Path, compiled: KeptCode
+) -> SiteOptions:
     """Options of a site below the test's own folder."""
     return SiteOptions(
         sources=sources,
@@ -169,6 +178,7 @@ def options(sources: Path, tmp_path: Path, cache: Path) -> SiteOptions:
         repository=tmp_path,
         name="test",
         url="https://site.test/x/",
+        compiled=compiled,
     )
 
 
