@@ -94,8 +94,9 @@ def test_ctrl_c_once_finishes_the_run_in_hand(tmp_path: Path) -> None:
     with a_collector(tmp_path, a_matrix("echo rate 5; sleep 1")) as collector:
         until(lambda: running(tmp_path))
         collector.send_signal(signal.SIGINT)
-        collector.communicate(timeout=30)
+        said, _ = collector.communicate(timeout=30)
     assert collector.returncode == 1
+    assert "1 run measured, 0 failed, 1 to do; stopped by Ctrl-C\n" in said
     assert [record.status for record in records(tmp_path)] == ["ok"]
 
 
@@ -151,7 +152,9 @@ def test_a_signal_while_a_gate_waits_stops_at_once(
             said = collector.stdout.readline()
             assert said, "the collector ended"
         collector.send_signal(number)
-        collector.communicate(timeout=10)
+        said, wrong = collector.communicate(timeout=10)
+    assert (collector.returncode, wrong) == (1, "")
+    assert "0 runs measured, 0 failed, 1 to do; stopped by" in said
     assert len(records(tmp_path)) == 1
     assert not (tmp_path / "small" / ".run").exists()
 
