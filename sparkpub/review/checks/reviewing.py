@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from typing import TypeVar
 
 from sparkpub.record.campaign import Acknowledgement
+from sparkpub.record.text import counted
 from sparkpub.review.checks.acknowledging import acknowledgements, covers
 from sparkpub.review.checks.check import Check, Run
 from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
@@ -18,9 +19,9 @@ from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.frame import Frame
 
 _NAMES: dict[Severity, str] = {
-    "error": "errors",
-    "warning": "warnings",
-    "info": "notes",
+    "error": "error",
+    "warning": "warning",
+    "info": "note",
 }
 _TO_BE_MENDED = frozenset({"schema", "checksum"})
 
@@ -220,6 +221,7 @@ def as_text(review: Review) -> Iterator[str]:
             yield f"{'':<8}{'':<20} acknowledged: {known.reason}"
     severities = [finding.severity for finding in review.findings]
     counts = ", ".join(
-        f"{severities.count(severity)} {name}" for severity, name in _NAMES.items()
+        counted(severities.count(severity), name) for severity, name in _NAMES.items()
     )
-    yield f"{len(review.dataset.runs)} runs, {len(review.excluded)} excluded: {counts}"
+    runs = counted(len(review.dataset.runs), "run")
+    yield f"{runs}, {len(review.excluded)} excluded: {counts}"

@@ -87,7 +87,7 @@ def test_the_clean_campaign_passes_at_every_threshold(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["check", str(tmp_path), "--fail-on", "warning"])
     assert (done.exit_code, done.output.splitlines()[-1] + "\n") == (
         0,
-        "40 runs, 0 excluded: 0 errors, 0 warnings, 1 notes\n",
+        "40 runs, 0 excluded: 0 errors, 0 warnings, 1 note\n",
     )
 
 
