@@ -40,7 +40,7 @@ def rendered(reviewed: Review) -> dict[str, str]:
         lambda *_, **__: "",
     )
     found = manual.pages(has_claims=True, has_runs=True)
-    found |= {path.relative_to(SOURCES).as_posix(): path for path in pages(SOURCES)}
+    found |= {uri: path for path, uri, _ in pages(SOURCES)}
     return {
         uri: words.render(path.read_text(encoding="utf-8"), uri)
         for uri, path in found.items()
@@ -64,7 +64,7 @@ def test_every_claim_and_fact_has_an_anchor(rendered: dict[str, str]) -> None:
 
 def test_every_fact_is_used_and_none_repeats_the_packages() -> None:
     own = read_facts(SOURCES / "facts.yaml")
-    text = "".join(page.read_text() for page in pages(SOURCES))
+    text = "".join(text for _, _, text in pages(SOURCES))
     assert [name for name in own if f'"{name}"' not in text] == []
     assert own.keys() & read_facts(manual.FACTS).keys() == set()
 
