@@ -48,32 +48,34 @@ def contradictions(
             f"weights are {words[not requested.random_weights]} instead of {words[requested.random_weights]}"
         )
     known = expected(requested)
-    for name, got in shown(observed, metrics).items() if known is not None else ():
-        want = getattr(known, name)
-        if (
-            known is not None
-            and want is not None
-            and not _agrees(name, want, got, known, observed)
-        ):
+    if known is None:
+        return problems
+    for name, got in shown(observed, metrics).items():
+        want = _in_format_of_run(name, known, observed)
+        if want is not None and not _agrees(name, want, got):
             problems.append(
                 f"{name.replace('_', ' ')} is {_number(got)} and that model has {_number(want)}"
             )
     return problems
 
 
-def _agrees(
-    name: str, want: Any, got: Any, known: Architecture, seen: Observed
-) -> bool:
-    """Whether a fact observed is the one expected, in the number format that the run used."""
-    if not isinstance(want, int) or name == "layers":
-        return bool(want == got)
+def _in_format_of_run(name: str, known: Architecture, seen: Observed) -> Any:
+    """A fact of the architecture, a size in the number format that the run used. None where it decides nothing."""
+    want = getattr(known, name)
+    if want is None or name not in ("kv_bytes_per_token", "weight_bytes"):
+        return want
     if name == "weight_bytes" and seen.quantization is not None:
-        return True
-    kind = _bits(seen.kv_cache_dtype) if name == "kv_bytes_per_token" else None
-    if name in ("kv_bytes_per_token", "weight_bytes"):
-        want *= (kind or _bits(seen.dtype) or _bits(known.dtype) or 16) / (
-            _bits(known.dtype) or 16
-        )
+        return None
+    own = _bits(seen.kv_cache_dtype) if name == "kv_bytes_per_token" else None
+    stated = _bits(known.dtype) or 16
+    used = own or _bits(seen.dtype) or stated
+    return want * used / stated
+
+
+def _agrees(name: str, want: Any, got: Any) -> bool:
+    """Whether a fact observed is the one expected; counts of layers and words exactly, sizes roughly."""
+    if not isinstance(want, int | float) or name == "layers":
+        return bool(want == got)
     slack = WEIGHTS_TOLERANCE if name == "weight_bytes" else TOLERANCE
     return bool(abs(got - want) <= slack * want)
 

@@ -55,7 +55,7 @@ def a_metric(name: str, value: float | None) -> dict[str, MetricValue]:
         ({"kv_bytes_per_token": 50, "kv_cache_dtype": "fp8"}, []),
         (
             {"kv_bytes_per_token": 100, "kv_cache_dtype": "fp8"},
-            ["kv bytes per token is 100 and that model has 100"],
+            ["kv bytes per token is 100 and that model has 50"],
         ),
         ({"kv_bytes_per_token": 100, "kv_cache_dtype": "auto"}, []),
         ({"weight_bytes": 2000, "dtype": "float32"}, []),
