@@ -16,8 +16,8 @@ from benchmarks import generated, harness
 from benchmarks.harness import row
 from benchmarks.load import Cost, cost
 
-BEFORE = "f2423e6"
-"""The last commit that read every file for every command."""
+BEFORE = "c981cc4"
+"""The last commit before the package was moved into rooms; it read every file for every command."""
 RUNS = 2_000
 REPEATS = 3
 FASTER = 3.0
