@@ -220,6 +220,13 @@ def _audit(reports: list[dict[str, Any]], name: str, scale: float = 1.0) -> list
     return [report["audits"][name]["numericValue"] * scale for report in reports]
 
 
+def blocked_row(page: str, reports: list[dict[str, Any]]) -> Row:
+    """Lighthouse's total blocking time of a page; the goal is for the first page and the leaderboard."""
+    goal = None if page == "a campaign" else LONG_TASK_MS
+    blocked_ms = _audit(reports, "total-blocking-time")
+    return row(f"{page}: blocked, simulated mobile", blocked_ms, "ms", goal=goal)
+
+
 def time_rows(mobile: list[dict[str, Any]], desktop: list[dict[str, Any]]) -> list[Row]:
     first, bytes_ = "first-contentful-paint", "total-byte-weight"
     peer: dict[str, Any] = {"source": PEER_SOURCE}
@@ -237,12 +244,6 @@ def time_rows(mobile: list[dict[str, Any]], desktop: list[dict[str, Any]]) -> li
             _audit(desktop, first, 1e-3),
             "s",
             goal=0.5,
-        ),
-        row(
-            "blocked main thread, simulated mobile",
-            _audit(mobile, "total-blocking-time"),
-            "ms",
-            goal=50,
         ),
         row(
             "layout shift, mobile",
@@ -331,6 +332,7 @@ def main() -> None:
             *scores,
             *score_rows("first page", desktop, desktop=True),
             *time_rows(first, desktop),
+            *(blocked_row(name, reports) for name, reports in mobile.items()),
             *threads,
             chosen,
         ],
