@@ -391,7 +391,7 @@ def _ranked(view: View, machines: Mapping[str, Sequence[str]]) -> Finding:
     cells = [cell for cell, runs in view.counted.items() if runs]
     names = listed(list(machines), "models")
     text = (
-        f"The models {names} ran on different machines: a ranking of them includes the difference between the "
+        f"Models ran on different machines ({names}): a ranking of them includes the difference between the "
         "machines. To rank models, measure each of them on every machine (machines: replicate)."
     )
     return view.finding(

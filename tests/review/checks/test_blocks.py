@@ -268,7 +268,7 @@ def test_models_that_are_ranked_over_machines_are_told() -> None:
         "warning",
         "machine of a model",
     )
-    assert finding.message.startswith("The models m and n ran on different machines")
+    assert finding.message.startswith("Models ran on different machines (m and n):")
     assert finding.evidence["values"] == ["a", "b"]
     assert finding.cells == ("m/native/w", "n/native/w")
 
