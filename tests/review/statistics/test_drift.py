@@ -229,6 +229,15 @@ def test_the_factor_on_the_variance_is_that_of_its_definition(
     assert trend(values).inflation == pytest.approx(max(1.0, by_definition(values)))
 
 
+@pytest.mark.parametrize(("beyond", "is_equal"), [(4e-10, True), (4e-9, False)])
+def test_digits_beyond_the_ninth_order_no_values(beyond: float, is_equal: bool) -> None:
+    """Ten values of -1 before ten of 1: half of each are moved by `beyond`, which nine digits hold or do not."""
+    equal = np.repeat([-1.0, 1.0], 10)
+    moved = equal + beyond * np.tile([0.0, -1.0], 10) * equal
+    found = variance_inflation(moved) == variance_inflation(equal)
+    assert found is is_equal
+
+
 @pytest.mark.parametrize("unit", [1e-7, 1e7])
 def test_a_trend_does_not_hang_on_the_unit(unit: float) -> None:
     plain, scaled = (

@@ -14,6 +14,11 @@ def test_the_slope_of_a_power_law_is_its_power(power: float) -> None:
     assert found.factor == pytest.approx(8**power)
 
 
+def test_the_slope_of_a_bent_line_is_that_between_its_ends() -> None:
+    """From (1, 1) by (2, 2) to (4, 2): ln 2 / ln 4, where the first half has 1 and the second 0."""
+    assert growth([(1, 1), (2, 2), (4, 2)]).slope == pytest.approx(0.5)
+
+
 @pytest.mark.parametrize(
     ("first", "last"),
     [((0, 1), (2, 2)), ((1, 0), (2, 2)), ((1, 1), (2, 0)), ((1, 1), (2, -1))],
@@ -48,6 +53,26 @@ def test_a_change_of_slope_is_a_knee_from_the_threshold_on(
     assert found.knee == knee
 
 
+def test_without_a_knee_what_comes_before_it_is_the_whole_line() -> None:
+    found = growth([(1, 100), (2, 102), (4, 200)])
+    assert found.knee is not None
+    assert found.shape_before_knee == "level"
+    straight = growth([(1, 100), (2, 104), (4, 108)])
+    assert straight.knee is None
+    assert straight.shape_before_knee == straight.shape == "grows"
+
+
+@pytest.mark.parametrize(
+    "values", [(0, 1, 2, 4), (1, 2, 4, 0)], ids=["at the start", "at the end"]
+)
+def test_beside_a_point_without_a_logarithm_there_is_no_knee(
+    values: tuple[float, ...],
+) -> None:
+    """What is left is in proportion."""
+    found = growth(list(zip((1.0, 2.0, 4.0, 8.0), values, strict=True)))
+    assert found.knee is None
+
+
 def test_of_two_bends_the_larger_one_is_the_knee() -> None:
     """Slopes 1, 0.5 and −1 between 1, 2, 4 and 8: changes of 0.5 at 2 and of 1.5 at 4."""
     found = growth([(1, 1), (2, 2), (4, 2 * 2**0.5), (8, 2**0.5)])
@@ -60,7 +85,12 @@ def test_points_are_taken_in_order_of_x() -> None:
 
 @pytest.mark.parametrize(
     ("last", "shape"),
-    [(104.9, "level"), (95.1, "level"), (105.1, "grows"), (94.9, "falls")],
+    [
+        (104.99, "level"),
+        (95.01, "level"),
+        (105, "grows"),
+        (95, "falls"),
+    ],
 )
 def test_a_change_below_five_percent_is_level(last: float, shape: str) -> None:
     assert growth([(1, 100), (2, last)]).shape == shape

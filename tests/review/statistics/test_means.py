@@ -1,10 +1,11 @@
 """Tests, intervals and power of two means against SciPy, statsmodels, definitions and simulation."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, optimize, stats
 from statsmodels.stats.power import TTestIndPower, TTestPower
 from statsmodels.stats.weightstats import (
     CompareMeans,
@@ -16,6 +17,7 @@ from statsmodels.stats.weightstats import (
 from sparkpub.review.statistics.describe import effective_n
 from sparkpub.review.statistics.means import (
     TwoMeans,
+    detection_power,
     equivalence_power,
     of_independent,
     of_rounds,
@@ -102,9 +104,17 @@ def test_many_samples_at_once_are_each_judged_alone() -> None:
         assert together.equivalence_p(1.0) == pytest.approx(
             [float(one.equivalence_p(1.0)) for one in alone]
         )
-        assert together.n_effective == pytest.approx(
-            [float(one.n_effective) for one in alone]
-        )
+        for part in (
+            "n_effective",
+            "baseline",
+            "candidate",
+            "variance_baseline",
+            "variance_candidate",
+            "covariance",
+            "variance_difference",
+        ):
+            expected = [float(getattr(one, part)) for one in alone]
+            assert getattr(together, part) == pytest.approx(expected), part
 
 
 def test_runs_that_are_alike_widen_the_error_and_take_degrees_of_freedom() -> None:
@@ -240,6 +250,36 @@ def test_the_power_to_detect_the_obvious_is_one() -> None:
     assert of_independent(a, a, FINE).detection_power(50) == 1
 
 
+@pytest.mark.parametrize("shift", [4.9, 5.1, 6.0, 8.0])
+def test_the_power_to_detect_in_few_runs_is_that_of_the_noncentral_t(
+    shift: float,
+) -> None:
+    """Three degrees of freedom: a difference of six errors is found in 95 of 100 campaigns only."""
+    critical = stats.t.ppf(0.975, 3)
+    expected = stats.nct.sf(critical, 3, shift) + stats.nct.cdf(-critical, 3, shift)
+    assert 0.8 < expected < 0.999
+    assert detection_power(shift, 3) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("margin", "df"), [(2.0, 4), (3.0, 9), (4.0, 9), (2.5, 18), (3.0, 3)]
+)
+def test_the_power_of_equivalence_is_its_integral_to_a_thousandth(
+    margin: float, df: int
+) -> None:
+    """Over the observed error, chi on df degrees of freedom divided by √df: the chance that a normal lies within
+    margin - t × error of zero."""
+    critical = stats.t.ppf(0.95, df)
+
+    def chance(error: float) -> float:
+        density = stats.chi.pdf(error * math.sqrt(df), df) * math.sqrt(df)
+        within = 2 * stats.norm.cdf(margin - critical * error) - 1
+        return float(density * within)
+
+    expected, _ = integrate.quad(chance, 0, margin / critical)
+    assert equivalence_power(margin, df) == pytest.approx(expected, abs=5e-4)
+
+
 @pytest.mark.parametrize(
     ("margin", "df"), [(2.0, 4), (3.0, 9), (4.0, 9), (2.5, 18), (1.5, 9)]
 )
@@ -369,3 +409,25 @@ def test_no_number_of_runs_reduces_rounding() -> None:
         )
         == 4
     )
+
+
+@pytest.mark.parametrize(("share", "needed"), [(1 + 1e-6, 100_000), (1 - 1e-6, None)])
+def test_beyond_a_hundred_thousand_runs_nothing_is_called_decidable(
+    share: float, needed: int | None
+) -> None:
+    """A margin that 100,000 runs just reach, or just do not. One run more changes it by 5 parts in a million."""
+    found = of_independent(standard(6.0), standard(6.0), FINE)
+
+    def lacking(margin: float) -> float:
+        return power_with(found, margin, 8, 100_000) - 0.8
+
+    margin = share * optimize.brentq(lacking, 0.05, 0.2, xtol=1e-12)
+    assert found.runs_for_equivalence(margin, 8, 0.8) == needed
+
+
+def test_a_margin_that_rounding_alone_uses_up_is_never_reached() -> None:
+    """With a power of 0.8 the error has to be the margin over z(0.9) + z(0.95); here that is what rounding leaves."""
+    found = of_independent(standard(6.0), standard(6.0), FINE)
+    error = 5.0 / (stats.norm.ppf(0.9) + stats.norm.ppf(0.95))
+    rounded = replace(found, floor=error**2)
+    assert rounded.runs_for_equivalence(5.0, 8, 0.8) is None

@@ -23,8 +23,17 @@ def test_steps_run_in_waves_and_the_last_one_counts_whole() -> None:
     """50 requests at batch 8 are 7 waves of 128 steps."""
     assert physics.steps(50, 8, 128) == 7 * 128
     assert physics.steps(48, 8, 128) == 6 * 128
+    assert physics.steps(1, 1, 0.5) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("requests", "batch", "output_tokens"), [(0, 8, 128), (50, 0, 128), (50, 8, 0)]
+)
+def test_there_are_no_steps_without_requests_batch_or_tokens(
+    requests: int, batch: int, output_tokens: float
+) -> None:
     with pytest.raises(ValueError, match="at least one request"):
-        physics.steps(0, 8, 128)
+        physics.steps(requests, batch, output_tokens)
 
 
 def test_published_throughput_is_right_for_7b_and_impossible_for_72b() -> None:
@@ -98,16 +107,17 @@ def test_a_mixture_reads_at_least_its_chosen_experts() -> None:
     assert alone.at_least == pytest.approx(alone.expected)
 
 
-def test_missing_facts_bound_nothing() -> None:
-    assert (
-        physics.bytes_per_step(Architecture(source="log", weight_bytes=10), 8) is None
-    )
-    assert (
-        physics.bytes_per_step(
-            Architecture(source="log", dense_bytes_per_step=10, expert_bytes=5), 8
-        )
-        is None
-    )
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"weight_bytes": 10},
+        {"dense_bytes_per_step": 10, "expert_bytes": 5},
+        {"dense_bytes_per_step": 10, "expert_bytes": 5, "experts": 8},
+        {"dense_bytes_per_step": 10, "expert_bytes": 5, "experts_per_token": 2},
+    ],
+)
+def test_missing_facts_bound_nothing(facts: dict[str, int]) -> None:
+    assert physics.bytes_per_step(Architecture(source="log", **facts), 8) is None
 
 
 def test_72_billion_parameters_do_not_fit_where_7_do() -> None:

@@ -329,6 +329,43 @@ def test_temperatures_over_machines_are_combined_in_degrees() -> None:
     assert together.error == pytest.approx(part.estimate.error / math.sqrt(2))
 
 
+@pytest.mark.parametrize(
+    ("sides", "unit"),
+    [
+        ([([60.0], [63.0]), ([58.0], [63.0])], "°C"),
+        ([([50.0], [53.0]), ([0.0], [5.0])], "tok/s"),
+    ],
+    ids=["no true zero", "one baseline of zero"],
+)
+def test_without_a_share_of_every_baseline_differences_are_averaged_in_the_unit(
+    sides: list[tuple[list[float], list[float]]], unit: str
+) -> None:
+    """One run on each side carries no error: 3 and 5 are 4 on average."""
+    within = [
+        compare(*side, order="random", margin_percent=1, unit=unit) for side in sides
+    ]
+    assert between(within) is None
+    found = over_machines(within, direction="neither", unit=unit)
+    assert (found.difference, found.difference_percent) == (4.0, None)
+
+
+def test_a_cell_over_machines_weighs_each_by_its_error() -> None:
+    """Eight runs of one machine and four of another, which vary more: not the mean of all twelve."""
+    one = apart(np.random.default_rng(1).normal(100, 1, 8))
+    other = apart(np.random.default_rng(2).normal(110, 4, 4))
+    effects = [
+        Estimate(float(side.mean()), float(stats.sem(side))) for side in (one, other)
+    ]
+    found = describe_machines([one.tolist(), other.tolist()])
+    assert found.mean == pytest.approx(reference(effects).mean_effect_re)
+    assert found.mean != pytest.approx(np.mean([*one, *other]), rel=1e-3)
+
+
+def test_a_cell_over_machines_around_zero_has_no_relative_spread() -> None:
+    found = describe_machines([[-1.0, 1.0], [-1.0, 1.0]])
+    assert (found.mean, found.sd, found.cv_percent) == (0.0, math.sqrt(2), None)
+
+
 def test_a_cell_over_machines() -> None:
     """Means 100 and 110 with equal errors: 105, on one degree of freedom; the spread is that within machines."""
     one = apart(np.random.default_rng(1).normal(100, 1, 8))
