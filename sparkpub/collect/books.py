@@ -193,6 +193,8 @@ class Books:
                 if machine is None or record.machine.id == machine
             ]
             for odd in outliers(records, cell, wish.metric):
+                if odd.iteration not in of_cell:  # the matrix asks for fewer by now
+                    continue
                 again = sum(1 for run in records if run.repeat_of == odd.run_id)
                 for _ in range(wish.repeat - again):
                     yield of_cell[odd.iteration], odd
@@ -201,14 +203,15 @@ class Books:
         """What it came to, once nothing more is measured; says what each cell shows."""
         for line in look(self.records):
             self.progress.line(line)
-        counted = without(self.records, self.given_up)
-        left = len(missing(self.shown, counted, wanted))
-        found = states(self.shown, counted, wanted)
+        attempts = without(self.records, self.given_up)
+        left = len(missing(self.shown, attempts, wanted))
+        found = states(self.shown, attempts, wanted)
         lacking = sum(
             1 for run in wanted if found[run] in ("missing", "retry", "failed")
         )
         if stopped is None and self.refused:
-            stopped = f"{len(self.refused)} runs skipped because a gate was not met"
+            skipped = counted(len(self.refused), "run")
+            stopped = f"{skipped} skipped because a gate was not met"
         return Outcome(self.measured, self.failed, left, stopped, lacking)
 
     def _report(self, label: str, record: Record) -> None:

@@ -184,7 +184,7 @@ def test_a_skipped_run_is_not_tried_again(tmp_path: Path) -> None:
     outcome, records, _ = collected(cluster, tmp_path)
     assert len(cluster.given) == 12
     assert len(records) == 11
-    assert outcome.stopped == "1 runs skipped because a gate was not met"
+    assert outcome.stopped == "1 run skipped because a gate was not met"
 
 
 def test_a_machine_that_cannot_measure_any_more_gets_no_more_work(
