@@ -493,7 +493,7 @@ def test_the_runs_required_are_counted_from_the_smaller_side() -> None:
 
 
 @pytest.mark.parametrize(
-    "p_values", [[0.01, 0.04, 0.03, 0.005], [0.5, 0.6], [0.2, 0.2, 0.001]]
+    "p_values", [[0.01, 0.04, 0.03, 0.005], [0.6, 0.7], [0.2, 0.2, 0.001]]
 )
 def test_holm_is_statsmodels(p_values: list[float]) -> None:
     assert holm(p_values) == pytest.approx(
@@ -628,6 +628,13 @@ def test_overhead_is_that_of_execution_times(
     assert found.overhead_percent == (
         None if expected is None else pytest.approx(expected)
     )
+
+
+@pytest.mark.parametrize(("unit", "direction"), [("tok/s", "higher"), ("ms", "lower")])
+def test_a_candidate_of_zero_has_no_overhead(unit: str, direction: Any) -> None:
+    """A rate of zero never ends, and a time of zero is none."""
+    found = drawn([100.0, 100.0], [0.0, 0.0], direction=direction, unit=unit)
+    assert (found.ratio, found.overhead_percent) == (0.0, None)
 
 
 def test_a_baseline_of_zero_has_a_difference_and_no_ratio() -> None:
