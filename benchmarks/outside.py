@@ -16,8 +16,8 @@ from types import FrameType
 
 from benchmarks import harness
 from benchmarks.harness import Row, row
-from tests.adversarial import mutations
-from tests.adversarial.mutations import Kind
+from tests.adversarial import inputs
+from tests.adversarial.inputs import Kind
 from tests.adversarial.secrets import FORMS
 from tests.adversarial.test_secrets import PLACES, seen
 
@@ -38,12 +38,12 @@ def _ring(_signal: int, _frame: FrameType | None) -> None:
 def tried(name: str, kind: Kind, count: int) -> tuple[int, int, float]:
     """Tracebacks, hangs and the longest time of one input, in seconds of the processor."""
     tracebacks, hangs, longest = 0, 0, 0.0
-    for seed, file, content in mutations.inputs(kind, SEED, count):
+    for seed, file, content in inputs.inputs(kind, SEED, count):
         with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
             signal.setitimer(signal.ITIMER_VIRTUAL, HANG_SECONDS, 1.0)
             began = time.process_time()
             try:
-                problem = mutations.outcome(kind, file, content, Path(folder))
+                problem = inputs.outcome(kind, file, content, Path(folder))
             except HangError as error:
                 problem = error
             finally:
@@ -64,7 +64,7 @@ def fuzzed(count: int) -> list[Row]:
     rows = []
     total = tracebacks = hangs = 0
     slowest = 0.0
-    kinds = mutations.kinds()
+    kinds = inputs.kinds()
     for name, kind in kinds.items():
         failed, hung, longest = tried(name, kind, count)
         print(f"{name}: {count} inputs, {failed} tracebacks, {hung} hangs", flush=True)
@@ -106,9 +106,11 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else EACH
     rows = [*fuzzed(count), *planted(3)]
     notes = [
-        "Kinds: " + ", ".join(mutations.kinds()) + ".",
-        f"Seeds {SEED:,} to {SEED + count - 1:,} of tests/adversarial/mutations.py, "
-        "with insertions, cuts, repetitions, changed bytes, numbers and words, and other codings.",
+        "Kinds: " + ", ".join(inputs.kinds()) + ".",
+        f"Seeds {SEED:,} to {SEED + count - 1:,} of tests/adversarial/mutations.py: "
+        "insertions, cuts, repetitions, changed bytes, numbers and words, other codings; "
+        "other values and keys in documents that stay whole (values); headers with right sums (archive). "
+        "Runs, evidence and archives are reviewed, summed up and exported, too.",
     ]
     question = "Does anything that comes from outside crash or hang a command, or leave a secret in a file?"
     harness.save(

@@ -173,7 +173,7 @@ def extract(path: Path, into: Path) -> str:
     file that is missing, too much or different from the manifest.
     """
     try:
-        with path.open("rb") as file:
+        with outside.opened(path) as file:
             bounded = _Bounded(file)
             with tarfile.open(fileobj=bounded, mode="r:") as tar:  # type: ignore[call-overload]
                 contents = _read(tar, into)
@@ -192,8 +192,13 @@ class _Bounded:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self.seek = file.seek
         self.tell = file.tell
+
+    def seek(self, place: int) -> int:
+        """Go to a place. Raises UnfitError for one before the beginning, where a forged length leads."""
+        if place < 0:
+            raise outside.UnfitError("a part ends before the file begins")
+        return self._file.seek(place)
 
     def read(self, size: int = -1) -> bytes:
         """The next bytes. Raises UnfitError for more than fit into memory."""

@@ -56,7 +56,7 @@ def content(path: Path, most: int = MOST_BYTES) -> bytes:
 
     Raises OSError where it cannot be opened, UnfitError where it is no file or larger than `most` bytes.
     """
-    with _opened(path) as file:
+    with opened(path) as file:
         return _bounded(file, most, os.fstat(file.fileno()).st_size)
 
 
@@ -66,13 +66,14 @@ def unpacked(path: Path, most: int = MOST_BYTES) -> bytes:
     if not path.name.endswith(".gz"):
         return content(path, most)
     try:
-        with _opened(path) as file, gzip.GzipFile(fileobj=file) as reader:
+        with opened(path) as file, gzip.GzipFile(fileobj=file) as reader:
             return _bounded(reader, most)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UnfitError(f"not whole as gzip: {error}") from None
 
 
-def _opened(path: Path) -> IO[bytes]:
+def opened(path: Path) -> IO[bytes]:
+    """An ordinary file, open for reading. Raises OSError where it cannot be opened, UnfitError where it is none."""
     # A named pipe would wait for a writer: it is opened without waiting, and then refused.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     kind = stat.S_IFMT(os.fstat(handle).st_mode)

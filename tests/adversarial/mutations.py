@@ -1,37 +1,16 @@
-"""Inputs of every kind, damaged in ways that people, programs and attackers damage them; repeatable by their seed."""
+"""Ways in which people, programs and attackers damage a file: its bytes, the values of a document, a tar's headers."""
 
+import copy
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
+from typing import Any
 
-from sparkpub.collect.importers import IMPORTERS, import_results
-from sparkpub.collect.importers.base import Given, read_about
-from sparkpub.collect.public import public, published
-from sparkpub.plan import matrix as matrices
-from sparkpub.plan.plan import plan
-from sparkpub.plan.workloads import WORKLOADS
-from sparkpub.record import telemetry
-from sparkpub.record.errors import SparkpubError
-from sparkpub.record.redaction import Redactor
-from sparkpub.record.store import (
-    CAMPAIGN_FILE,
-    read_campaign,
-    read_record,
-    record_paths,
-    to_json,
-)
-from sparkpub.review.claims import facts, ledger
-from sparkpub.site import manual, starter
-from sparkpub.site.proofreading import read_page
-from sparkpub.site.sources import page_text
-from tests.published import MEASURED
+Place = tuple[Any, Any]
+"""A list or mapping, and an index or key of it."""
 
-ROOT = Path(__file__).parents[2]
-DATA = ROOT / "tests/data"
-_LONGEST = 200_000
+LONGEST = 200_000
 """Bytes of an input before it is damaged."""
 
 TOKENS: tuple[bytes, ...] = (
@@ -84,7 +63,7 @@ def damaged(content: bytes, random: Random) -> bytes:
     """The content with one to four things wrong with it."""
     for _ in range(random.randint(1, 4)):
         content = random.choice(_DAMAGES)(content, random)
-    return content[: 4 * _LONGEST]
+    return content[: 4 * LONGEST]
 
 
 def _place(content: bytes, random: Random) -> int:
@@ -151,165 +130,134 @@ _DAMAGES: tuple[Callable[[bytes, Random], bytes], ...] = (
 )
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of input: good ones by their names, and what reads one in a folder of its own."""
+# -- documents -----------------------------------------------------------------------------------------------
 
-    corpus: Mapping[str, bytes]
-    read: Callable[[str, bytes, Path], object]
-
-    def input(self, random: Random) -> tuple[str, bytes]:
-        """Name and content of one damaged input."""
-        name = random.choice(sorted(self.corpus))
-        return name, damaged(self.corpus[name], random)
-
-
-def _files(folder: Path, *patterns: str, most: int = 12) -> dict[str, bytes]:
-    found = sorted({path for pattern in patterns for path in folder.rglob(pattern)})
-    chosen = [path for path in found if path.is_file()][:: max(1, len(found) // most)]
-    return {path.name: path.read_bytes()[:_LONGEST] for path in chosen}
-
-
-def _matrix(_: str, content: bytes, folder: Path) -> None:
-    (folder / "m.yaml").write_bytes(content)
-    matrix = matrices.read(folder / "m.yaml")
-    if len(list(matrix.cells())) * matrix.most_iterations < 10_000:
-        plan(matrix)
-    shown, _redactor = public(matrix)
-    matrices.from_document(json.loads(json.dumps(shown.document())), "m")
+VALUES: tuple[Any, ...] = (
+    *(None, True, False, 0, -1, 1, 7, 0.5, -0.0, 1e-320, 1e308, -1e308, 10**39),
+    *(
+        "",
+        " ",
+        "0",
+        "1e999",
+        "nan",
+        "ok",
+        "native",
+        "higher",
+        "a/b",
+        "..",
+        "a" * 10_000,
+    ),
+    *("../../etc/passwd", "/dev/zero", "<script>alert(1)</script>", "{{ 1/0 }}"),
+    *("javascript:alert(1)", "](javascript:1)", "`|*_[", "\ue000/\ue000", "\u00ad"),
+    *("0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2024-02-30", "utc", "(a+)+$"),
+    *([], {}, [[]], [None], {"": None}, {"a": {"a": {"a": 1}}}, [1, "a", None, {}]),
+    [[[[[[[[[[[]]]]]]]]]]],
+)
+"""What may stand in place of a value; all of it is JSON."""
 
 
-def _record(_: str, content: bytes, folder: Path) -> None:
-    path = folder / "r.json"
-    path.write_bytes(content)
-    record = read_record(path).record
-    to_json(published(record, Redactor()))
-
-
-def _campaign(_: str, content: bytes, folder: Path) -> None:
-    (folder / CAMPAIGN_FILE).write_bytes(content)
-    campaign = read_campaign(folder)
-    if campaign.matrix is not None:
-        matrices.from_document(campaign.matrix, "c")
-
-
-def _page(_: str, content: bytes, folder: Path) -> None:
-    (folder / "p.md").write_bytes(content)
-    read_page(page_text(folder / "p.md", "p.md"), "p.md")
-
-
-def _claims(_: str, content: bytes, folder: Path) -> None:
-    (folder / "claims.yaml").write_bytes(content)
-    ledger.read(folder / "claims.yaml")
-
-
-def _facts(_: str, content: bytes, folder: Path) -> None:
-    (folder / "facts.yaml").write_bytes(content)
-    facts.read(folder / "facts.yaml")
-
-
-def _about(_: str, content: bytes, folder: Path) -> None:
-    (folder / "about.yaml").write_bytes(content)
-    read_about(folder / "about.yaml")
-
-
-def _telemetry(_: str, content: bytes, __: Path) -> None:
-    telemetry.parse(content.decode("utf-8", errors="replace"))
-
-
-def _log(_: str, content: bytes, __: Path) -> None:
-    for workload in WORKLOADS.values():
-        workload.parse(content, {"report": content, "requests": content}, None)
-    Redactor().content(content)
-
-
-def _import(kind: str) -> Callable[[str, bytes, Path], None]:
-    def read(name: str, content: bytes, folder: Path) -> None:
-        place = folder / "results"
-        place.mkdir()
-        (place / name).write_bytes(content)
-        source = place if name.endswith("_metadata.json") else place / name
-        given = Given("c", environment="native", model="m")
-        import_results(kind, source, folder / "data", given)
-
-    return read
-
-
-ABOUT = b"""title: Results of somebody
-origin: {title: A repository, url: https://example.org/x, commit: abc, file: a.json, licence: MIT}
-machine: {kind: dgx-spark, arch: aarch64, cpu_count: 20, memory_total_gib: 119.6}
-note: measured in the spring
-disputed: {batch_size: the log says another one}
-unavailable: {log: was not kept}
-"""
-
-
-SPARK = {
-    "native_deepseek_iter1_20251108_195154_metadata.json": b"""{"environment": "native", "model_name": "deepseek",
- "model_id": "x/deepseek", "model_path": "/data/deepseek", "iteration": 1, "timestamp": "20251108_195154",
- "exit_code": 0, "start_temp_celsius": 40, "end_temp_celsius": 61}""",
-    "all.json": b"""[{"environment": "native", "model_name": "deepseek", "iteration": 1, "timestamp":
- "20251108_195154", "output_throughput": 119.79, "throughput": 0.94, "peak_memory": 70.47, "latency": 8.4}]""",
-    "models.json": b"""{"models": {"deepseek": {"native": [{"iteration": 1, "timestamp": "20251108_195154",
- "output_throughput": 119.79, "kv_cache": 44.3, "end_temp_celsius": -1}]}}}""",
-}
-
-
-def kinds() -> dict[str, Kind]:
-    """Every kind of input from outside."""
-    found = {
-        "matrix": Kind(_files(ROOT / "matrix", "*.yaml"), _matrix),
-        "record": Kind(_records(), _record),
-        "campaign": Kind(
-            {
-                path.parent.name: path.read_bytes()
-                for path in MEASURED.glob(f"*/{CAMPAIGN_FILE}")
-            },
-            _campaign,
-        ),
-        "page": Kind(
-            _files(manual.FOLDER, "*.md") | _files(starter.FILES, "*.md"), _page
-        ),
-        "claims": Kind(_files(starter.FILES / "site_src", "claims.yaml"), _claims),
-        "facts": Kind({"facts.yaml": manual.FACTS.read_bytes()}, _facts),
-        "about": Kind({"about.yaml": ABOUT}, _about),
-        "telemetry": Kind(_files(MEASURED, "*.telemetry.csv", most=4), _telemetry),
-        "log": Kind(_files(DATA, "*.log", "*.json"), _log),
-        "import benchmark-spark": Kind(SPARK, _import("benchmark-spark")),
-    }
-    for kind in sorted(IMPORTERS):
-        folder = DATA / "imports" / kind
-        if folder.is_dir():
-            files = _files(
-                folder, "*.json", "*.jsonl", "*.csv", "*.sql", "*.md", "*.log"
-            )
-            found[f"import {kind}"] = Kind(files, _import(kind))
-    return found
-
-
-def _records() -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in record_paths(MEASURED / "h200")}
-
-
-def outcome(
-    kind: Kind, name: str, content: bytes, folder: Path
-) -> BaseException | None:
-    """What an input did other than to be read, or refused in a line or a few: the exception, else None."""
+def with_other_values(content: bytes, random: Random) -> bytes:
+    """A JSON document with one to four of its values or keys changed: it stays JSON, so that what follows has to cope.
+    Anything else is damaged as bytes."""
     try:
-        kind.read(name, content, folder)
-    except SparkpubError as error:
-        lines = error.lines()
-        said = all(line and "\n" not in line for line in lines)
-        return None if said else AssertionError("no line")
-    except (FileNotFoundError, IsADirectoryError):
-        return None  # one line of the command line, which names the file
-    except BaseException as error:  # whatever it is, it is what is looked for
-        return error
-    return None
+        document = json.loads(content)
+    except ValueError:
+        return damaged(content, random)
+    for _ in range(random.randint(1, 4)):
+        places = list(_places(document))
+        if not places:
+            break
+        random.choice(_CHANGES)(*random.choice(places), random, places)
+    return json.dumps(document).encode()
 
 
-def inputs(kind: Kind, seed: int, count: int) -> Iterator[tuple[int, str, bytes]]:
-    """Seed, name and content of so many damaged inputs."""
-    for number in range(seed, seed + count):
-        name, content = kind.input(Random(number))
-        yield number, Path(name).name, content
+def _places(part: Any) -> Iterator[Place]:
+    """Every list or mapping within a document, with each of its keys."""
+    if isinstance(part, dict):
+        keys: list[Any] = list(part)
+    elif isinstance(part, list):
+        keys = list(range(len(part)))
+    else:
+        return
+    for key in keys:
+        yield part, key
+        yield from _places(part[key])
+
+
+def _another_value(part: Any, key: Any, random: Random, _: Sequence[Place]) -> None:
+    part[key] = copy.deepcopy(random.choice(VALUES))
+
+
+def _another_size(part: Any, key: Any, random: Random, _: Sequence[Place]) -> None:
+    value = part[key]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        part[key] = value * random.choice((-1, 0, 1e-9, 1000, 1e9, 1e300))
+    elif isinstance(value, str):
+        part[key] = value * random.choice((2, 50, 3000))
+    elif isinstance(value, list):
+        part[key] = value * random.choice((0, 2, 300))
+
+
+def _removed(part: Any, key: Any, _: Random, __: Sequence[Place]) -> None:
+    del part[key]
+
+
+def _renamed(part: Any, key: Any, random: Random, _: Sequence[Place]) -> None:
+    name = random.choice([value for value in VALUES if isinstance(value, str)])
+    if isinstance(part, dict):
+        part[name] = part.pop(key)
+
+
+def _value_of_another(
+    part: Any, key: Any, random: Random, places: Sequence[Place]
+) -> None:
+    there, name = random.choice(places)
+    part[key] = copy.deepcopy(there[name])
+
+
+_CHANGES: tuple[Callable[[Any, Any, Random, Sequence[Place]], None], ...] = (
+    *(_another_value, _another_value, _another_size, _removed, _renamed),
+    _value_of_another,
+)
+
+
+# -- archives ------------------------------------------------------------------------------------------------
+
+_BLOCK = 512
+_MAGIC = slice(257, 262)
+_CHECKSUM = slice(148, 156)
+
+
+def forged(content: bytes, random: Random) -> bytes:
+    """A tar that is damaged, mostly with headers whose checksums are right again, as a forger would leave it."""
+    changed = bytearray(content)
+    for _ in range(random.randint(1, 3)):
+        start = random.choice(_headers(changed) or [0])
+        field = random.choice(_FIELDS)
+        place = start + random.randrange(field.start, field.stop)
+        token = random.choice((*TOKENS[:30], b"\x80" + b"\xff" * 7, b"7" * 11, b"5"))
+        changed[place : place + len(token)] = token
+    if random.random() < 0.3:
+        changed = bytearray(damaged(bytes(changed), random))
+    for start in _headers(changed):
+        _sign(changed, start)
+    return bytes(changed[: 4 * LONGEST])
+
+
+_FIELDS = (slice(0, 100), slice(124, 136), slice(156, 157), slice(157, 257))
+"""Of a header: name, size, kind and the target of a link (POSIX ustar)."""
+
+
+def _headers(content: bytearray) -> list[int]:
+    return [
+        start
+        for start in range(0, len(content) - _BLOCK + 1, _BLOCK)
+        if content[start:][_MAGIC] == b"ustar"
+    ]
+
+
+def _sign(content: bytearray, start: int) -> None:
+    """The sum of a header's bytes, with spaces in place of the sum itself."""
+    block = content[start : start + _BLOCK]
+    block[_CHECKSUM] = b" " * 8
+    content[start + _CHECKSUM.start : start + _CHECKSUM.stop] = b"%06o\0 " % sum(block)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.adversarial import mutations
+from tests.adversarial import inputs
 
-KINDS = mutations.kinds()
+KINDS = inputs.kinds()
 EVERY_TIME = 10
 
 
@@ -22,15 +22,15 @@ def test_a_good_input_is_read(kind: str, tmp_path: Path) -> None:
     for number, (name, content) in enumerate(sorted(KINDS[kind].corpus.items())):
         folder = tmp_path / str(number)
         folder.mkdir()
-        assert mutations.outcome(KINDS[kind], name, content, folder) is None
+        assert inputs.outcome(KINDS[kind], name, content, folder) is None
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_damaged_inputs_are_read_or_refused(kind: str, tmp_path: Path) -> None:
-    for number, name, content in mutations.inputs(KINDS[kind], 0, EVERY_TIME):
+    for number, name, content in inputs.inputs(KINDS[kind], 0, EVERY_TIME):
         folder = tmp_path / str(number)
         folder.mkdir()
-        problem = mutations.outcome(KINDS[kind], name, content, folder)
+        problem = inputs.outcome(KINDS[kind], name, content, folder)
         assert problem is None, f"seed {number}, {name}: {problem!r}"
 
 
@@ -46,4 +46,4 @@ def test_damaged_inputs_at_length(
 ) -> None:
     name, content = KINDS[kind].input(Random(seed))
     folder = tmp_path_factory.mktemp("input")
-    assert mutations.outcome(KINDS[kind], name, content, folder) is None
+    assert inputs.outcome(KINDS[kind], name, content, folder) is None

@@ -274,6 +274,24 @@ def test_an_archive_of_too_many_files_is_refused(
     assert "more than 6 files" in refusal(whole, tmp_path / "others")
 
 
+def test_a_part_that_ends_before_the_file_begins_is_refused(
+    whole: Path, tmp_path: Path
+) -> None:
+    """A forged length is negative, as tar can write it (base 256), and the sum of its header is right."""
+    with tarfile.open(whole, "a", format=tarfile.GNU_FORMAT) as tar:
+        item = tarfile.TarInfo("c/data/c/more.log")
+        item.size = -(10**7)
+        tar.fileobj.write(item.tobuf(tarfile.GNU_FORMAT))  # type: ignore[union-attr]
+    assert "not an archive of sparkpub" in refusal(whole, tmp_path / "into")
+
+
+def test_what_is_no_file_is_refused_without_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    assert "a named pipe and not a file" in refusal(tmp_path / "pipe", tmp_path / "a")
+    assert "a folder and not a file" in refusal(tmp_path / "folder", tmp_path / "b")
+
+
 @pytest.mark.parametrize(
     "content",
     [b"", b"x" * 600, gzip.compress(b"x", mtime=0)],

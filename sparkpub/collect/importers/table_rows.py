@@ -3,17 +3,28 @@
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sparkpub.collect.importers.files import FileError, ResultFile
 from sparkpub.plan.workloads import reading
 from sparkpub.record import outside
+from sparkpub.record.text import file_size
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
+MOST_CELLS = 10_000_000
+"""Cells of one table: some 100 bytes of memory each."""
 _DELIMITERS = ",;\t"
+_BATCH_ROWS = 1000
+_BATCH_BYTES = 1 << 30
+"""Parquet is unpacked so many rows, and at worst so many bytes of a column, at a time before its size is looked at."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +65,7 @@ def _csv(text: str) -> Table:
         rows: list[Row] = []
         faults: list[tuple[int, str]] = []
         for cells in reader:
+            _refuse_cells(len(rows) * len(columns))
             number = reader.line_num
             if not any(cell.strip() for cell in cells):
                 continue
@@ -74,12 +86,18 @@ def _refuse_columns(columns: tuple[str, ...]) -> None:
     """Raise FileError for a header that cannot name cells."""
     if not any(columns):
         raise FileError("it has no header; name the columns in the first line")
-    for name in columns:
-        if columns.count(name) > 1:
-            what = (
-                f"column {name!r} stands twice" if name else "two columns have no name"
-            )
-            raise FileError(f"{what} in the header; rename one")
+    if len(columns) > outside.MOST_KEYS:
+        raise FileError(f"more than {outside.MOST_KEYS:,} columns")
+    name, count = Counter(columns).most_common(1)[0]
+    if count > 1:
+        what = f"column {name!r} stands twice" if name else "two columns have no name"
+        raise FileError(f"{what} in the header; rename one")
+
+
+def _refuse_cells(count: int) -> None:
+    """Raise FileError for more cells than are read."""
+    if count > MOST_CELLS:
+        raise FileError(f"more than {MOST_CELLS:,} cells; split the table")
 
 
 def _json(content: bytes) -> Table:
@@ -108,6 +126,8 @@ def _objects(found: Iterator[tuple[int, Any]] | Any, unit: str) -> Table:
     if not rows:
         raise FileError("no JSON objects in it; write one for each row")
     columns = dict.fromkeys(name for row in rows for name in row.cells)
+    if len(columns) > outside.MOST_KEYS:
+        raise FileError(f"more than {outside.MOST_KEYS:,} columns")
     return Table(tuple(columns), tuple(rows), unit, tuple(faults))
 
 
@@ -129,16 +149,53 @@ def _parquet(content: bytes) -> Table:
     except ImportError:
         remedy = "pip install 'sparkpub[site]', or write the table as CSV"
         raise FileError(f"reading Parquet needs pyarrow; {remedy}") from None
+    rows: list[Row] = []
     try:
-        found = pq.read_table(pa.BufferReader(content))
+        file = pq.ParquetFile(pa.BufferReader(content))
+        for batch in _batches(file):
+            for item in batch.to_pylist():
+                cells = {name: _plain(value) for name, value in _flat(item).items()}
+                rows.append(Row(len(rows) + 1, cells))
+        names = file.schema_arrow.names
     except (pa.ArrowException, OSError) as problem:
         raise FileError(f"not Parquet: {' '.join(str(problem).split())}") from None
-    rows = [
-        Row(number, {name: _plain(value) for name, value in _flat(item).items()})
-        for number, item in enumerate(found.to_pylist(), 1)
-    ]
     columns = dict.fromkeys(name for row in rows for name in row.cells)
-    return Table(tuple(columns or found.column_names), tuple(rows), "row")
+    return Table(tuple(columns or names), tuple(rows), "row")
+
+
+def _batches(file: "pq.ParquetFile") -> Iterator["pa.RecordBatch"]:
+    """The rows of a Parquet file, some at a time. Raises FileError where they are more than are read, as soon as the
+    file says so or they turn out to be: a kilobyte can unpack to gigabytes."""
+    declared = file.metadata
+    sizes = _declared_sizes(declared)
+    _refuse_size(sum(sizes))
+    width = max(1, declared.num_columns)
+    _refuse_cells(declared.num_rows * width)
+    # No value is longer than its part of the file, and each row may repeat the longest.
+    longest = max(sizes, default=0)
+    rows = min(_BATCH_ROWS, max(1, _BATCH_BYTES // max(1, longest)))
+    size = count = 0
+    for batch in file.iter_batches(rows, use_threads=False):
+        size += batch.nbytes
+        count += batch.num_rows
+        _refuse_size(size)
+        _refuse_cells(count * width)
+        yield batch
+
+
+def _declared_sizes(declared: "pq.FileMetaData") -> list[int]:
+    """Bytes of each column of each row group, not compressed, as the file says."""
+    found = []
+    for number in range(declared.num_row_groups):
+        group = declared.row_group(number)
+        for column in range(group.num_columns):
+            found.append(group.column(column).total_uncompressed_size)
+    return found
+
+
+def _refuse_size(size: int) -> None:
+    if size > outside.MOST_BYTES:
+        raise FileError(f"larger than {file_size(outside.MOST_BYTES)} when unpacked")
 
 
 def _plain(value: Any) -> Any:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from sparkpub.record import outside
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import Architecture
 
@@ -20,6 +21,25 @@ _MXFP4_BITS = 4.25
 """Four bits and a shared scale of eight for each block of 32 (OCP Microscaling Formats 1.0)."""
 _LONGEST_HEADER = 100_000_000
 """Bytes; the limit of the safetensors format itself."""
+
+_COUNTS = (
+    *("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads"),
+    *(
+        "head_dim",
+        "intermediate_size",
+        "vocab_size",
+        "kv_lora_rank",
+        "qk_rope_head_dim",
+    ),
+    *("num_local_experts", "num_experts", "n_routed_experts", "num_experts_per_tok"),
+    *("moe_intermediate_size", "shared_expert_intermediate_size"),
+    "decoder_sparse_step",
+)
+_LARGEST_COUNT = 1_000_000_000
+_MOST_LAYERS = 10_000
+"""They are counted one by one; the largest models have a few hundred."""
+_WRONG = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What reading a config ends with where a value is of another kind than the family has, or missing."""
 
 _DENSE = frozenset({"llama", "mistral", "qwen2", "qwen3"})
 _MIXTURES = frozenset({"mixtral", "qwen2_moe", "qwen3_moe", "gpt_oss"})
@@ -34,8 +54,26 @@ def from_config(
     config: Mapping[str, Any], source: Literal["config.json", "matrix"]
 ) -> Architecture:
     """What a transformers config says. Bytes assume the config's own dtype, bfloat16 where it names none, and
-    stay null for a quantisation other than MXFP4, whose layout no config describes completely."""
+    stay null for a quantisation other than MXFP4, whose layout no config describes completely.
+
+    Raises WorkloadError for a config whose values no model has.
+    """
+    try:
+        return _facts(config, source)
+    except _WRONG as error:
+        said = outside.plain(f"{type(error).__name__}: {error}".partition("\n")[0])
+        raise WorkloadError(
+            f"the model's config cannot be used: {said[:200]}",
+            where=source,
+            remedy="correct the config, or download the model again",
+        ) from None
+
+
+def _facts(
+    config: Mapping[str, Any], source: Literal["config.json", "matrix"]
+) -> Architecture:
     text: Mapping[str, Any] = config.get("text_config") or config
+    _refuse_counts(text)
     dtype = str(
         config.get("dtype")
         or config.get("torch_dtype")
@@ -44,7 +82,11 @@ def from_config(
     )
     quantization = (config.get("quantization_config") or {}).get("quant_method")
     size = _BYTES.get(dtype)
-    parts, experts = _Parameters.of(text), _experts(text)
+    experts = _experts(text)
+    try:
+        parts = _Parameters.of(text)
+    except KeyError:
+        parts = None  # a config leaves out what is its family's default
     facts: dict[str, Any] = {}
     if parts is not None:
         facts = {
@@ -80,13 +122,25 @@ def from_config(
     )
 
 
+def _refuse_counts(text: Mapping[str, Any]) -> None:
+    """Raise ValueError for a count that is no whole number, or beyond any model's."""
+    for name in _COUNTS:
+        count = text.get(name)
+        if count is None:
+            continue
+        if not isinstance(count, int) or not 0 <= count <= _LARGEST_COUNT:
+            raise ValueError(f"{name} is {repr(count)[:80]}")
+    if (text.get("num_hidden_layers") or 0) > _MOST_LAYERS:
+        raise ValueError(f"more than {_MOST_LAYERS:,} layers")
+
+
 def read_model_folder(path: Path) -> Architecture:
     """Facts of a model folder. Raises WorkloadError where it has no readable config.json."""
     try:
-        content = (path / "config.json").read_bytes()
+        content = outside.content(path / "config.json")
         config = json.loads(content)
         facts = from_config(config, "config.json")
-    except (OSError, ValueError, AttributeError, TypeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise WorkloadError(
             f"no readable config.json: {type(error).__name__}",
             where=str(path),
@@ -130,7 +184,7 @@ def _tensor_bytes(file: Path) -> dict[str, int]:
             if name != "__metadata__"
         }
         return {name: int(end) - int(start) for name, (start, end) in spans.items()}
-    except (OSError, ValueError, struct.error, KeyError, TypeError, AttributeError):
+    except (OSError, struct.error, RecursionError, *_WRONG):
         raise WorkloadError(
             "not a safetensors file", where=str(file), remedy="download the model again"
         ) from None

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sparkpub.collect.importers import import_results
+from sparkpub.collect.importers import import_results, table_rows
 from sparkpub.collect.importers.base import Given
 from sparkpub.collect.importers.table_mapping import FACTORS
 from sparkpub.collect.importers.writing import Outcome
@@ -627,3 +627,56 @@ def test_words_that_are_no_state_are_refused(
 ) -> None:
     content = exported(tmp_path, "csv").decode().replace(before, after)
     assert any(text in left.reason for left in imported(tmp_path, content, OWN).refused)
+
+
+# -- tables that are too large -------------------------------------------------------------------------------
+
+
+def packed(folder: Path, tables: list[pa.Table]) -> bytes:
+    """Parquet with a row group for each table."""
+    path = folder / "packed.parquet"
+    with pq.ParquetWriter(path, tables[0].schema, compression="zstd") as writer:
+        for part in tables:
+            writer.write_table(part)
+    return path.read_bytes()
+
+
+def repeated(value: str, count: int) -> pa.Table:
+    """One value in so many rows: the file holds it once."""
+    return pa.table({"Model": pa.array([value]).take(pa.array([0] * count))})
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        ([repeated("a" * 1000, 100_000)] * 101, "more than 10,000,000 cells"),
+        ([repeated("a" * 1000, 70_000)], "larger than 64.0 MiB when unpacked"),
+        ([repeated("a" * 60_000_000, 3)], "larger than 64.0 MiB when unpacked"),
+        ([repeated("a" * 70_000_000, 1)], "larger than 64.0 MiB when unpacked"),
+    ],
+)
+def test_a_small_file_with_a_large_table_is_refused(
+    tables: list[pa.Table], said: str, tmp_path: Path
+) -> None:
+    content = packed(tmp_path, tables)
+    assert len(content) < 2_000_000
+    assert said in refusal(tmp_path, content, name="bomb.parquet")
+
+
+def test_a_table_of_many_columns_is_refused_at_once(tmp_path: Path) -> None:
+    """Each name was once looked for among all others."""
+    names = [f"c{number}" for number in range(200_000)]
+    wide = f"{','.join(names)}\n{','.join(names)}\n"
+    assert "more than 10,000 columns" in refusal(tmp_path, wide)
+    objects = json.dumps(dict.fromkeys(names, 1))
+    assert "more than 10,000 columns" in refusal(tmp_path, objects, name="wide.json")
+
+
+def test_a_table_of_many_cells_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two rows of seven cells are within fourteen; a third is read when these are full."""
+    monkeypatch.setattr(table_rows, "MOST_CELLS", 14)
+    assert len(imported(tmp_path).imported) == 3
+    monkeypatch.setattr(table_rows, "MOST_CELLS", 13)
+    assert "more than 13 cells; split the table" in refusal(tmp_path)

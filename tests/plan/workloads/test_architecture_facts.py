@@ -1,6 +1,7 @@
 """Facts from a config against published counts, and against transformers' own models built without memory."""
 
 import json
+import os
 import struct
 from pathlib import Path
 from typing import Any
@@ -206,4 +207,54 @@ def test_a_folder_without_a_config_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(QWEN_7B))
     (tmp_path / "model.safetensors").write_bytes(b"version https://git-lfs")
     with pytest.raises(WorkloadError, match="safetensors"):
+        read_model_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"num_hidden_layers": 10_001}, "more than 10,000 layers"),
+        ({"hidden_size": "a" * 500}, "hidden_size is 'aaa"),
+        ({"hidden_size": -1}, "hidden_size is -1"),
+        ({"vocab_size": 1_000_000_001}, "vocab_size is 1000000001"),
+        ({"vocab_size": 1.5}, "vocab_size is 1.5"),
+        ({"decoder_sparse_step": 0, "model_type": "qwen3_moe"}, "ZeroDivisionError"),
+        ({"layer_types": [1]}, "AttributeError"),
+        ({"text_config": [1]}, "AttributeError"),
+        ({"quantization_config": "fp8"}, "AttributeError"),
+    ],
+)
+def test_a_config_that_no_model_has_is_refused_in_a_line(
+    changes: dict[str, Any], said: str
+) -> None:
+    config = GPT_OSS | {"moe_intermediate_size": 8, "intermediate_size": 8} | changes
+    with pytest.raises(WorkloadError, match="config cannot be used") as refused:
+        from_config(config, "matrix")
+    (line,) = refused.value.lines()
+    assert said in line
+    assert len(line) < 400
+
+
+def test_the_largest_counts_that_a_model_may_have_are_taken() -> None:
+    largest = {"num_hidden_layers": 10_000, "vocab_size": 1_000_000_000}
+    assert from_config(QWEN_7B | largest, "matrix").layers == 10_000
+
+
+def test_what_a_config_leaves_out_is_not_guessed() -> None:
+    """transformers writes no value that is its family's default."""
+    known = {name: GPT_OSS[name] for name in GPT_OSS if name != "num_experts_per_tok"}
+    facts = from_config(known, "config.json")
+    assert (facts.parameters, facts.weight_bytes) == (None, None)
+    assert (facts.layers, facts.experts, facts.experts_per_token) == (36, 128, None)
+
+
+def test_a_config_that_is_no_file_or_nests_without_end_is_refused(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "config.json").write_text("[" * 100_000)
+    with pytest.raises(WorkloadError, match=r"no readable config\.json"):
+        read_model_folder(tmp_path)
+    (tmp_path / "config.json").unlink()
+    os.mkfifo(tmp_path / "config.json")
+    with pytest.raises(WorkloadError, match=r"no readable config\.json"):
         read_model_folder(tmp_path)

@@ -1,0 +1,415 @@
+"""Inputs of every kind that commands read from outside: good ones, and what reads them."""
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import yaml
+
+from sparkpub.collect.importers import IMPORTERS, import_results
+from sparkpub.collect.importers.base import Given, read_about
+from sparkpub.collect.public import public, published
+from sparkpub.plan import matrix as matrices
+from sparkpub.plan.plan import plan
+from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.plan.workloads.architecture import read_model_folder
+from sparkpub.record import archive, telemetry
+from sparkpub.record.errors import SparkpubError
+from sparkpub.record.redaction import Redactor
+from sparkpub.record.settings import tool_table
+from sparkpub.record.store import (
+    CAMPAIGN_FILE,
+    read_campaign,
+    read_record,
+    record_paths,
+    to_json,
+)
+from sparkpub.review import export, tables
+from sparkpub.review.checks import review
+from sparkpub.review.claims import facts, ledger
+from sparkpub.review.dataset import load
+from sparkpub.review.summary import statistics
+from sparkpub.site import manual, starter
+from sparkpub.site.figures import samples
+from sparkpub.site.proofreading import read_page
+from sparkpub.site.sources import page_text
+from tests.adversarial.mutations import LONGEST, damaged, forged, with_other_values
+from tests.published import MEASURED
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "tests/data"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of input: good ones by their names, and what reads one in a folder of its own."""
+
+    corpus: Mapping[str, bytes]
+    read: Callable[[str, bytes, Path], object]
+    damage: Callable[[bytes, Random], bytes] = damaged
+
+    def input(self, random: Random) -> tuple[str, bytes]:
+        """Name and content of one damaged input."""
+        name = random.choice(sorted(self.corpus))
+        return name, self.damage(self.corpus[name], random)
+
+
+def _files(folder: Path, *patterns: str, most: int = 12) -> dict[str, bytes]:
+    found = sorted({path for pattern in patterns for path in folder.rglob(pattern)})
+    chosen = [path for path in found if path.is_file()][:: max(1, len(found) // most)]
+    return {path.name: path.read_bytes()[:LONGEST] for path in chosen}
+
+
+def _matrix(_: str, content: bytes, folder: Path) -> None:
+    (folder / "m.yaml").write_bytes(content)
+    matrix = matrices.read(folder / "m.yaml")
+    if len(list(matrix.cells())) * matrix.most_iterations < 10_000:
+        plan(matrix)
+    shown, _redactor = public(matrix)
+    matrices.from_document(json.loads(json.dumps(shown.document())), "m")
+
+
+def _record(_: str, content: bytes, folder: Path) -> None:
+    path = folder / "r.json"
+    path.write_bytes(content)
+    record = read_record(path).record
+    to_json(published(record, Redactor()))
+
+
+def _runs(name: str, content: bytes, folder: Path) -> None:
+    """The document among good runs, reviewed, summed up and exported: what commands do with any data folder."""
+    data = folder / "data"
+    shutil.copytree(MEASURED, data)
+    (data / "h200" / name).write_bytes(content)
+    _reviewed(data)
+
+
+def _reviewed(data: Path) -> None:
+    dataset = load(data)
+    found = review(dataset)
+    summed = statistics(dataset, found.frames)
+    for form in ("json", "markdown"):
+        tables.render(summed, form)
+    for write in export.FORMATS.values():
+        write(export.table(found))
+
+
+def _evidence(name: str, content: bytes, folder: Path) -> None:
+    """A file of a run, with the record's digest of it: whoever makes up a record makes up that, too."""
+    data = folder / "data"
+    shutil.copytree(MEASURED, data)
+    (data / "h200" / name).write_bytes(content)
+    for path in record_paths(data / "h200"):
+        document = json.loads(path.read_bytes())
+        for item in document["evidence"]:
+            if item["path"] == name:
+                item["sha256"] = hashlib.sha256(content).hexdigest()
+                item["bytes"] = len(content)
+        path.write_text(json.dumps(document))
+    _reviewed(data)
+    for path in record_paths(data / "h200"):
+        samples.read(read_record(path))
+
+
+def _campaign(_: str, content: bytes, folder: Path) -> None:
+    (folder / CAMPAIGN_FILE).write_bytes(content)
+    campaign = read_campaign(folder)
+    if campaign.matrix is not None:
+        matrices.from_document(campaign.matrix, "c")
+
+
+def _page(_: str, content: bytes, folder: Path) -> None:
+    (folder / "p.md").write_bytes(content)
+    read_page(page_text(folder / "p.md", "p.md"), "p.md")
+
+
+def _claims(_: str, content: bytes, folder: Path) -> None:
+    (folder / "claims.yaml").write_bytes(content)
+    ledger.read(folder / "claims.yaml")
+
+
+def _facts(_: str, content: bytes, folder: Path) -> None:
+    (folder / "facts.yaml").write_bytes(content)
+    facts.read(folder / "facts.yaml")
+
+
+def _about(_: str, content: bytes, folder: Path) -> None:
+    (folder / "about.yaml").write_bytes(content)
+    read_about(folder / "about.yaml")
+
+
+def _telemetry(_: str, content: bytes, __: Path) -> None:
+    telemetry.parse(content.decode("utf-8", errors="replace"))
+
+
+def _log(_: str, content: bytes, __: Path) -> None:
+    for workload in WORKLOADS.values():
+        workload.parse(content, {"report": content, "requests": content}, None)
+    Redactor().content(content)
+
+
+def _import(kind: str) -> Callable[[str, bytes, Path], None]:
+    def read(name: str, content: bytes, folder: Path) -> None:
+        place = folder / "results"
+        place.mkdir()
+        (place / name).write_bytes(content)
+        source = place if name.endswith("_metadata.json") else place / name
+        given = Given("c", environment="native", model="m")
+        import_results(kind, source, folder / "data", given)
+
+    return read
+
+
+def _any_import(name: str, content: bytes, folder: Path) -> None:
+    kind, _, file = name.partition("/")
+    _import(kind)(file, content, folder)
+
+
+def _table(mapping: bytes) -> Callable[[str, bytes, Path], None]:
+    """A table with what its columns mean; one that `export` wrote needs no mapping."""
+
+    def read(name: str, content: bytes, folder: Path) -> None:
+        mapped = None
+        if not name.startswith("exported"):
+            mapped = folder / "mapping.yaml"
+            mapped.write_bytes(mapping)
+        (folder / name).write_bytes(content)
+        given = Given("c", environment="native", model="m", mapping=mapped)
+        import_results("table", folder / name, folder / "data", given)
+
+    return read
+
+
+def _mapping(_: str, content: bytes, folder: Path) -> None:
+    _table(content)("runs.csv", TABLE.encode(), folder)
+
+
+def _beside(name: str, content: bytes, folder: Path) -> None:
+    """Notes and samples that lie beside a report of vllm-bench."""
+    place = folder / "results"
+    place.mkdir()
+    report = DATA / "imports/vllm-bench/serve-c4.json"
+    shutil.copy(report, place / "serve.json")
+    (place / name).write_bytes(content)
+    given = Given("c", environment="native")
+    import_results("vllm-bench", place, folder / "data", given)
+
+
+def _compressed(name: str, content: bytes, folder: Path) -> None:
+    (folder / name).write_bytes(content)
+    given = Given("c", environment="native")
+    import_results(name.partition(".")[0], folder / name, folder / "data", given)
+
+
+def _archive(name: str, content: bytes, folder: Path) -> None:
+    (folder / name).write_bytes(content)
+    archive.unpack(folder / name, folder / "data")
+    _reviewed(folder / "data")
+
+
+def _settings(name: str, content: bytes, folder: Path) -> None:
+    (folder / name).write_bytes(content)
+    tool_table(folder / name)
+
+
+def _model(name: str, content: bytes, folder: Path) -> None:
+    """A file of a model's folder beside the others, as they should be."""
+    for other, good in MODEL.items():
+        (folder / other).write_bytes(good)
+    (folder / name).write_bytes(content)
+    read_model_folder(folder)
+
+
+ABOUT = b"""title: Results of somebody
+origin: {title: A repository, url: https://example.org/x, commit: abc, file: a.json, licence: MIT}
+machine: {kind: dgx-spark, arch: aarch64, cpu_count: 20, memory_total_gib: 119.6}
+note: measured in the spring
+disputed: {batch_size: the log says another one}
+unavailable: {log: was not kept}
+"""
+
+
+SPARK = {
+    "native_deepseek_iter1_20251108_195154_metadata.json": b"""{"environment": "native", "model_name": "deepseek",
+ "model_id": "x/deepseek", "model_path": "/data/deepseek", "iteration": 1, "timestamp": "20251108_195154",
+ "exit_code": 0, "start_temp_celsius": 40, "end_temp_celsius": 61}""",
+    "all.json": b"""[{"environment": "native", "model_name": "deepseek", "iteration": 1, "timestamp":
+ "20251108_195154", "output_throughput": 119.79, "throughput": 0.94, "peak_memory": 70.47, "latency": 8.4}]""",
+    "models.json": b"""{"models": {"deepseek": {"native": [{"iteration": 1, "timestamp": "20251108_195154",
+ "output_throughput": 119.79, "kv_cache": 44.3, "end_temp_celsius": -1}]}}}""",
+}
+
+
+PROJECT = b"""[project]
+name = "x"
+
+[tool.sparkpub]
+data = "data"
+
+[tool.sparkpub.check]
+fail_on = "error"
+"""
+TABLE = """\
+Model;where;clients;when;tok/s;ttft s;Score
+Qwen/Qwen3-8B;native;8;2026-03-01 10:00:00;1,204.5;0.31;7
+Qwen/Qwen3-8B;native;8;2026-03-01T10:10:00+01:00;1210.5;0.30;8
+Qwen/Qwen3-8B;container;8;2026-03-02;1190;;8
+"""
+MAPPING = b"""columns: {model: Model, environment: where, started: when}
+same: {engine: vllm, quantization: fp8}
+options: {concurrency: clients}
+metrics:
+  output_throughput_tok_s: {column: tok/s}
+  ttft_p50_ms: {column: ttft s, unit: s}
+  judge_score: {column: Score, unit: points, direction: higher, label: Score, definition: Mean grade of a judge.}
+"""
+BESIDE = {
+    "notes.yaml": b"engine_version: 0.11.0\nquantization: fp8\nstarted: 2026-01-01T10:00:00Z\nimage: x:1\n",
+    "notes.json": b'{"engine_version": "0.11.0", "gpu": "H200", "seed": 7, "args": ["a", "b"]}',
+    "serve.telemetry.csv": b"timestamp, index, utilization.gpu [%], memory.used [MiB], power.draw [W]\n"
+    b"2026/03/01 10:00:00.000, 0, 90 %, 2048 MiB, 301.25 W\n2026/03/01 10:00:01.000, 0, 91 %, 2048 MiB, 302.25 W\n",
+    "serve.log": b"INFO serving\nOutput token throughput (tok/s): 100.5\n",
+}
+MULTI = DATA / "imports/llama-bench/multi.json"
+_TENSORS = b'{"a.weight": {"dtype": "F16", "shape": [2], "data_offsets": [0, 4]}}'
+MODEL = {
+    "config.json": json.dumps(
+        {
+            "model_type": "qwen3_moe",
+            "hidden_size": 2048,
+            "num_hidden_layers": 4,
+            "num_attention_heads": 32,
+            "num_key_value_heads": 4,
+            "head_dim": 128,
+            "intermediate_size": 6144,
+            "moe_intermediate_size": 768,
+            "num_experts": 128,
+            "num_experts_per_tok": 8,
+            "vocab_size": 151936,
+            "torch_dtype": "bfloat16",
+            "tie_word_embeddings": False,
+        }
+    ).encode(),
+    "model.safetensors": len(_TENSORS).to_bytes(8, "little") + _TENSORS + b"\0" * 4,
+    "model.safetensors.index.json": b'{"weight_map": {"a.weight": "model.safetensors"}}',
+}
+
+
+def kinds() -> dict[str, Kind]:
+    """Every kind of input from outside."""
+    campaigns = {
+        path.parent.name: path.read_bytes()
+        for path in MEASURED.glob(f"*/{CAMPAIGN_FILE}")
+    }
+    parts = ("log", "telemetry.csv", "report.json", "requests.json")
+    evidence = _files(MEASURED, *(f"native*iter01*.{part}" for part in parts))
+    documents = _records() | {CAMPAIGN_FILE: campaigns["h200"]}
+    matrices_as_json = {
+        name: json.dumps(yaml.safe_load(content)).encode()
+        for name, content in _files(ROOT / "matrix", "*.yaml").items()
+    }
+    pages = _files(manual.FOLDER, "*.md") | _files(starter.FILES, "*.md")
+    return {
+        "matrix": Kind(_files(ROOT / "matrix", "*.yaml"), _matrix),
+        "matrix, values": Kind(matrices_as_json, _matrix, with_other_values),
+        "record": Kind(_records(), _record),
+        "campaign": Kind(campaigns, _campaign),
+        "runs, values": Kind(documents, _runs, with_other_values),
+        "evidence": Kind(evidence, _evidence),
+        "archive": Kind(_archives(), _archive, forged),
+        "page": Kind(pages, _page),
+        "claims": Kind(_files(starter.FILES / "site_src", "claims.yaml"), _claims),
+        "facts": Kind({"facts.yaml": manual.FACTS.read_bytes()}, _facts),
+        "about": Kind({"about.yaml": ABOUT}, _about),
+        "settings": Kind({"pyproject.toml": PROJECT}, _settings),
+        "telemetry": Kind(_files(MEASURED, "*.telemetry.csv", most=4), _telemetry),
+        "log": Kind(_files(DATA, "*.log", "*.json"), _log),
+        "model": Kind(MODEL, _model),
+        **_imports(),
+    }
+
+
+def _imports() -> dict[str, Kind]:
+    """What `import` reads: a kind for each tool, tables with their mapping, and what lies beside a report."""
+    found = {"import benchmark-spark": Kind(SPARK, _import("benchmark-spark"))}
+    documents: dict[str, bytes] = {}
+    patterns = ("*.json", "*.jsonl", "*.csv", "*.sql", "*.md", "*.log")
+    for kind in sorted(IMPORTERS):
+        folder = DATA / "imports" / kind
+        if folder.is_dir():
+            files = _files(folder, *patterns)
+            found[f"import {kind}"] = Kind(files, _import(kind))
+            for name, content in files.items():
+                if name.endswith(".json"):
+                    documents[f"{kind}/{name}"] = content
+    found["import, values"] = Kind(documents, _any_import, with_other_values)
+    found["import table"] = Kind(_tables(), _table(MAPPING))
+    found["import table, mapping"] = Kind({"mapping.yaml": MAPPING}, _mapping)
+    found["import, files beside"] = Kind(BESIDE, _beside)
+    packed = {f"llama-bench.{MULTI.name}.gz": gzip.compress(MULTI.read_bytes())}
+    found["import, compressed"] = Kind(packed, _compressed)
+    return found
+
+
+def _tables() -> dict[str, bytes]:
+    """A table with a mapping in every form, and the measured runs as `export` writes them."""
+    rows = list(csv.DictReader(TABLE.splitlines(), delimiter=";"))
+    whole = pa.Table.from_pylist(rows)
+    parquet = io.BytesIO()
+    pq.write_table(whole, parquet, compression="zstd")
+    measured = export.table(review(load(MEASURED)))
+    exported = {
+        f"exported.{form}": write(measured)[:LONGEST]
+        for form, write in export.FORMATS.items()
+    }
+    return {
+        "runs.csv": TABLE.encode(),
+        "runs.json": json.dumps(rows).encode(),
+        "runs.jsonl": "\n".join(map(json.dumps, rows)).encode(),
+        "runs.parquet": parquet.getvalue(),
+        **exported,
+    }
+
+
+def _archives() -> dict[str, bytes]:
+    """The measured campaign as `archive` writes it."""
+    whole = io.BytesIO()
+    archive.write_to(MEASURED / "h200", whole)
+    return {"h200.tar": whole.getvalue()}
+
+
+def _records() -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in record_paths(MEASURED / "h200")}
+
+
+def outcome(
+    kind: Kind, name: str, content: bytes, folder: Path
+) -> BaseException | None:
+    """What an input did other than to be read, or refused in a line or a few: the exception, else None."""
+    try:
+        kind.read(name, content, folder)
+    except SparkpubError as error:
+        lines = error.lines()
+        said = all(line and "\n" not in line for line in lines)
+        return None if said else AssertionError("no line")
+    except (FileNotFoundError, IsADirectoryError):
+        return None  # one line of the command line, which names the file
+    except BaseException as error:  # whatever it is, it is what is looked for
+        return error
+    return None
+
+
+def inputs(kind: Kind, seed: int, count: int) -> Iterator[tuple[int, str, bytes]]:
+    """Seed, name and content of so many damaged inputs."""
+    for number in range(seed, seed + count):
+        name, content = kind.input(Random(number))
+        yield number, name, content
