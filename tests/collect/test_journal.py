@@ -15,7 +15,7 @@ from sparkpub.collect.journal import DRAFT, FOLDER, WORK
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Record
 from sparkpub.record.redaction import Redactor
-from sparkpub.record.store import file_sha256, read_record
+from sparkpub.record.store import EVIDENCE_CAP, file_sha256, read_record
 from tests.building import a_record
 from tests.collect.collecting import a_command, a_matrix, records, run
 
@@ -109,8 +109,12 @@ def test_files_that_were_being_written_are_cleared_away(folder: Path) -> None:
 def test_a_run_without_a_record_is_not_swept_away_by_the_next(folder: Path) -> None:
     first = a_draft()
     journal.begin(folder, first)
-    with pytest.raises(CollectError, match=f"{first.run_id} has no record yet"):
+    with pytest.raises(CollectError) as refused:
         journal.begin(folder, a_draft(iteration=2))
+    assert refused.value.lines() == [
+        f"run {first.run_id} has no record yet, {folder / FOLDER}; "
+        "start the collector again: it records what is there"
+    ]
     stored = journal.recover(folder, Redactor())
     assert stored is not None
     assert stored.record.run_id == first.run_id
@@ -219,6 +223,10 @@ def test_an_output_of_exactly_the_cap_is_whole(
     done, path = sealed(folder, b"a" * 20)
     assert path.read_bytes() == done.content["report"] == b"a" * 20
     assert not done.evidence[0].truncated
+
+
+def test_an_output_of_the_cap_has_room_for_what_redaction_adds() -> None:
+    assert journal.OUTPUT_CAP < EVIDENCE_CAP
 
 
 def test_an_output_that_is_not_there_is_said(folder: Path) -> None:
@@ -386,19 +394,24 @@ def test_what_is_cut_costs_no_redaction(tmp_path: Path) -> None:
     assert len(text) <= 1000
 
 
-def test_an_end_that_redaction_lengthens_still_fits(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("last", "secrets"), [(15, 1), (31, 1), (32, 0)])
+def test_an_end_that_redaction_lengthens_still_fits(
+    tmp_path: Path, last: int, secrets: int
+) -> None:
+    """The end may have 50 bytes. A secret has 15 bytes, and 19 redacted: 31 more fit, and 32 do not."""
     secret = b"password: ab12\n"
-    assert len(Redactor().content(secret)) > len(secret)
+    assert len(Redactor().content(secret)) == 19
     log = journal.Log(tmp_path / "log", Redactor(), cap=1000)
     log.write(b"x" * 748 + b"\n")
     for _ in range(100):
         log.write(secret)
-    log.write(b"the last words\n")
+    words = b"." * (last - 1) + b"\n"
+    log.write(words)
     log.close()
     text = (tmp_path / "log").read_text()
-    # The end may have 50 bytes: 15 and 19 fit, and 19 more do not.
-    assert text.partition("capped]\n")[2] == "password: <secret>\nthe last words\n"
-    assert f"[sparkpub: {99 * len(secret)} bytes cut here" in text
+    kept = "password: <secret>\n" * secrets + words.decode()
+    assert text.partition("capped]\n")[2] == kept
+    assert f"[sparkpub: {(100 - secrets) * len(secret)} bytes cut here" in text
     assert len(text) <= 1000
 
 
