@@ -16,6 +16,7 @@ from sparkpub.record.text import (
     spread,
     with_unit,
 )
+from sparkpub.review.frame import Cell
 from sparkpub.review.grouping import grouped
 from sparkpub.review.rows import ComparisonRow
 from sparkpub.review.statistics.describe import ALPHA
@@ -191,7 +192,7 @@ def means(metric: Metric, cells: Sequence[CellStatistic]) -> str:
     if metric.direction == "lower":
         first, last = last, first
         extremes = "lowest", "highest"
-    names = distinct_names(ordered)
+    names = distinct_names([cell.cell for cell in ordered])
     return (
         f"{metric.subject} is {extremes[0]} for {names[first.cell]} ({metric.rounded(first.mean)}) "
         f"and {extremes[1]} for {names[last.cell]} ({metric.rounded(last.mean, unit=False)})"
@@ -207,12 +208,14 @@ def _elsewhere(one: CellStatistic, other: CellStatistic) -> str:
 
 
 def distinct_names(
-    cells: Iterable[CellStatistic],
-) -> dict[tuple[str, str, str], str]:
-    """Cell to the parts of its name that not all of the cells share: `deepseek, native`."""
-    keys = [cell.cell for cell in cells]
-    varied = [place for place in range(3) if len({key[place] for key in keys}) > 1]
-    return {key: ", ".join(key[place] for place in varied or (0,)) for key in keys}
+    cells: Sequence[Cell],
+) -> dict[Cell, str]:
+    """Cell to the parts of its name that not all of the cells share: `deepseek, native`; the model at least."""
+    varied = [place for place in range(3) if len({cell[place] for cell in cells}) > 1]
+    names = {}
+    for cell in cells:
+        names[cell] = ", ".join(cell[place] for place in varied or [0])
+    return names
 
 
 def sample(cells: Sequence[CellStatistic], excluded: Mapping[str, str]) -> str:

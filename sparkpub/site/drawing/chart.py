@@ -2,8 +2,8 @@
 
 import pkgutil
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 Specification = dict[str, Any]
 """Vega-Lite as plain values; the data that it names hold no rows."""
@@ -24,6 +24,10 @@ class Chart:
     def identity(self) -> str:
         """Text that changes with everything but code that decides the specification."""
         return f"{self.draw.__module__}.{self.draw.__qualname__}{self.subject!r}"
+
+    def given(self, *more: Any) -> Self:
+        """The same chart, with further arguments for `draw`."""
+        return replace(self, subject=(*self.subject, *more))
 
     def specification(self) -> Specification:
         """The Vega-Lite specification. Altair's own validation, most of its time, is left to the tests."""

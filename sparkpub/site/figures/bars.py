@@ -1,20 +1,17 @@
 """Means of a metric as bars from zero, the best first."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from sparkpub.record.metrics import Metric
 from sparkpub.review.summary import CellStatistic
 from sparkpub.site import sentences
-from sparkpub.site.figures import cell_table, marks, panels, rows, theme
+from sparkpub.site.figures import cell_table, kind, marks, panels, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.figure import Figure
-from sparkpub.site.figures.kind import Kind, Offer
 from sparkpub.site.figures.panels import Layout, Panel
-from sparkpub.site.figures.scope import Scope
 from sparkpub.site.figures.selection import Selection
-from sparkpub.site.publication import slug
 
 BAR = 16
 """Height of a bar with its gap."""
@@ -24,23 +21,18 @@ LEAST = 24
 """Height of a row at least."""
 
 
-def offers(_campaign: Selection, metric: Metric) -> Iterator[Offer]:
-    """`peak-memory-bars`."""
-    yield f"{slug(metric.name)}-bars", partial(figure, metric)
-
-
 def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     """The best and the worst."""
     cells = selection.cells(metric)
-    made = panels.charts(draw, selection, metric, _top(cells))
+    chart, note = panels.chart(draw, selection, metric, _top(cells))
     return selection.figure(
         key,
-        made.chart,
-        {"cells": selection.rows_about("cells", metric)},
+        chart,
+        selection.data(metric, "cells"),
         title=f"{metric.label}: means",
         says=sentences.means(metric, cells),
-        narrow=made.narrow,
-        **cell_table.details(selection, metric, note=made.note),
+        narrow=chart.given(True),
+        **cell_table.details(selection, metric, note=note),
     )
 
 
@@ -55,47 +47,34 @@ def _top(cells: Sequence[CellStatistic]) -> float | None:
 
 
 def draw(
-    scope: Scope,
-    metric: Metric,
-    layout: Layout,
-    top: float | None,
-    narrow: bool = False,
+    metric: Metric, layout: Layout, top: float | None, narrow: bool = False
 ) -> dict[str, Any]:
     """Rows `cells`: the mean of each cell, with its 95 % confidence interval. `top` is the end of the axis."""
-
-    def layers(panel: Panel) -> "list[alt.Chart]":
-        return _layers(panel, metric, top)
-
-    step = max(LEAST, BAR * len(layout.environments))
-    return panels.draw(
-        scope, layout, layers, step, "cells", narrow=narrow, shared_x=True
-    )
+    layers = partial(_layers, metric, top)
+    step = layout.row_height(BAR, least=LEAST)
+    return panels.draw(layout, layers, step, "cells", narrow=narrow, shared_x=True)
 
 
-def _layers(panel: Panel, metric: Metric, top: float | None) -> "list[alt.Chart]":
+def _layers(metric: Metric, top: float | None, panel: Panel) -> "list[alt.Chart]":
     cells = panel.data("cells", marks.about(metric))
-    side = {}
-    if panel.legend:
-        side["yOffset"] = alt.YOffset(
-            "environment:N", sort=list(panel.layout.environments)
-        )
     x = panel.x(metric, "mean", zero=True)
     if top is not None:
         x = x.scale(domain=[0, top], nice=True)
     bar = cells.mark_bar(height=alt.RelativeBandSize(0.85), clip=True).encode(
         x=x,
         y=panel.y,
-        color=marks.environment_colour(panel.scope, panel.legend),
+        color=panel.environments.colour,
         tooltip=marks.tooltip("cell", "mean", "lo", "hi", "n"),
-        **side,
+        **panel.beside,
     )
     whisker = cells.mark_rule(color=theme.TEXT, strokeWidth=1.5, clip=True).encode(
         x=alt.X("lo:Q"),
         x2=alt.X2("hi:Q"),
         y=panel.y,
-        **side,
+        **panel.beside,
     )
     return [bar, whisker]
 
 
-KIND = Kind(of_metric=offers, tables={"cells": rows.cells})
+KIND = kind.of_each_metric("-bars", figure)
+"""`peak-memory-bars`."""

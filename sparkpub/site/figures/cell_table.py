@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from sparkpub.record.metrics import Metric
+from sparkpub.review.grouping import grouped
 from sparkpub.review.summary import CellStatistic
 from sparkpub.site import sentences
 from sparkpub.site.figures.figure import Entry, Table, Value
-from sparkpub.site.figures.rows import Row
+from sparkpub.site.figures.rows import Row, cell_of
 from sparkpub.site.figures.selection import Selection, published
+from sparkpub.site.figures.theme import axis_title
 
 Runs = Literal["linked", "listed", "left out"]
 """Whether the table has every run of a cell: charts of single runs do, and that of all runs leads to them."""
@@ -46,19 +48,16 @@ def cell_table(
     runs: Runs,
 ) -> Table:
     """A row per cell: n, mean with interval, spread, and the runs; those in no figure stand in brackets."""
-    mean = f"Mean ({metric.unit})" if metric.unit else "Mean"
+    mean = axis_title("Mean", metric.unit)
     head = ("Cell", "n", mean, "95 % interval", "sd", "Median", "Runs")
     statistics = {cell.cell: cell for cell in cells}
-    by_cell: dict[str, list[Row]] = {}
-    for row in rows:
-        by_cell.setdefault(row["cell"], []).append(row)
+    by_cell = grouped(rows, lambda row: str(row["cell"]))
     body: list[Sequence[Value]] = []
     for label in labels:
         mine = by_cell.get(label, [])
         cell = None
         if mine:
-            key = (mine[0]["model"], mine[0]["environment"], mine[0]["workload"])
-            cell = statistics.get(key)
+            cell = statistics.get(cell_of(mine[0]))
         links = [_entry(metric, row, linked=runs == "linked") for row in mine]
         body.append([label, *_statistics(metric, cell), links])
     if runs == "left out":
@@ -74,11 +73,12 @@ def _counts(row: Row) -> bool:
 
 
 def _entry(metric: Metric, row: Row, *, linked: bool) -> Entry:
-    address = row["href"] if linked else ""
     words = metric.format(row[metric.name], unit=False)
     if not _counts(row):
         words = f"({words})"
-    return Entry(words, address)
+    if linked:
+        return Entry(words, row["href"])
+    return Entry(words)
 
 
 def _statistics(metric: Metric, cell: CellStatistic | None) -> list[str]:

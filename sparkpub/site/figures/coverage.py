@@ -1,19 +1,21 @@
 """What was planned and what was done: one mark per planned run."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from sparkpub.plan import coverage as plan_coverage
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.frame import Cell
+from sparkpub.review.grouping import grouped
 from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.figures import machines, marks, panels
+from sparkpub.site.figures import kind, machines, marks, panels
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.figure import Entry, Figure, Table, Value
-from sparkpub.site.figures.kind import Kind, Offer
-from sparkpub.site.figures.panels import Cell, Layout, Panel
-from sparkpub.site.figures.rows import Row, cell_fields
-from sparkpub.site.figures.scope import Scope
+from sparkpub.site.figures.panels import Layout, Panel
+from sparkpub.site.figures.rows import Row, cell_fields, cell_of
 from sparkpub.site.figures.selection import Selection
 from sparkpub.site.publication import Publication, run_address
 
@@ -31,41 +33,40 @@ COLOURS = (
 ROW = 24
 """Height of a row, in pixels."""
 
-Slot = tuple[tuple[str, str, str], int, str]
+Slot = tuple[Cell, int, str]
 """A cell, an iteration of it, and the machine where each machine repeats the campaign, else an empty text."""
-
-
-def offers(campaign: Selection) -> Iterator[Offer]:
-    """`coverage`, where something is planned or was run."""
-    if campaign.rows(TABLE):
-        yield "coverage", figure
 
 
 def slots(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     """One row per planned or recorded iteration: its cell, `iteration, machine, state, glyph, run`, and `href` where it
     ran. `machine` is the name of the machine where each machine repeats the campaign, else empty."""
     repeated = campaign.matrix is not None and campaign.matrix.machines == "replicate"
-    recorded: dict[Slot, list[Stored]] = {}
-    for stored in campaign.runs:
+
+    def slot_of(stored: Stored) -> Slot:
         record = stored.record
-        machine = record.machine.id or "" if repeated else ""
-        slot = (record.cell, record.iteration, machine)
-        recorded.setdefault(slot, []).append(stored)
-    names = machines.machine_names(publication, [campaign.name])
+        machine = ""
+        if repeated:
+            machine = record.machine.id or ""
+        return record.cell, record.iteration, machine
+
+    recorded = grouped(campaign.runs, slot_of)
+    names = {**machines.machine_names(publication, [campaign.name]), "": ""}
     for slot, state in _states(campaign, recorded).items():
         cell, iteration, machine = slot
-        runs = recorded.get(slot, [])
-        again = "+" if len(runs) > 1 else ""
         row = {
             **cell_fields(campaign, cell),
             "iteration": iteration,
-            "machine": names.get(machine, "") if machine else "",
+            "machine": names.get(machine, ""),
             "state": state,
-            "glyph": GLYPHS[state] + again,
-            "run": runs[0].record.run_id if runs else "not run",
+            "glyph": GLYPHS[state],
+            "run": "not run",
         }
+        runs = recorded.get(slot, [])
         if runs:
+            row["run"] = runs[0].run_id
             row["href"] = run_address(runs[0])
+        if len(runs) > 1:
+            row["glyph"] += "+"
         yield row
 
 
@@ -76,14 +77,18 @@ def _states(
     states: dict[Slot, str] = {}
     if campaign.matrix is None:
         for slot, runs in recorded.items():
-            good = any(run.record.status == "ok" for run in runs)
-            states[slot] = "done" if good else "failed"
+            states[slot] = "failed"
+            if any(run.record.status == "ok" for run in runs):
+                states[slot] = "done"
         return states
-    for run, state in plan_coverage.states(
+    planned = plan_coverage.states(
         campaign.matrix, campaign.records, campaign.quarantined
-    ).items():
+    )
+    for run, state in planned.items():
         slot = (run.cell, run.iteration, run.machine or "")
-        states[slot] = "missing" if state == "retry" else state
+        states[slot] = state
+        if state == "retry":
+            states[slot] = "missing"
     for slot in recorded:
         states.setdefault(slot, "extra")
     return states
@@ -92,43 +97,48 @@ def _states(
 def figure(selection: Selection, key: str) -> Figure:
     """How many runs are in which state; the cells with most left to do come first."""
     rows = selection.rows(TABLE)
-    states = [row["state"] for row in rows]
-    counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
+    numbers = Counter(row["state"] for row in rows)
+    counts = [f"{number} {state}" for state, number in numbers.items()]
     names = tuple(dict.fromkeys(row["machine"] for row in rows))
-    body: list[list[Value]] = []
-    for cell in selection.scope.cells:
-        for name in names:
-            entries = [
-                _entry(row)
-                for row in rows
-                if row["cell"] == cell and row["machine"] == name
-            ]
-            body.append([cell, name, entries] if name else [cell, entries])
-    heads = ("Cell", "Machine", "Iterations") if any(names) else ("Cell", "Iterations")
     undone = _undone(rows)
     layout = panels.of_cells(selection, undone, highest_first=True, side_by_side=False)
     signs = "● done, × failed, ◘ quarantined, ○ missing; + means that the iteration was recorded more than once."
+    chart = Chart(draw, (layout, names))
     return selection.figure(
         key,
-        Chart(draw, (selection.scope, layout, names)),
+        chart,
         {TABLE: rows},
-        narrow=Chart(draw, (selection.scope, layout, names, True)),
+        narrow=chart.given(True),
         title="Planned and completed runs",
-        says=f"Of {len(states)} runs of campaign {selection.campaign.name}: {', '.join(counts)}.",
+        says=f"Of {len(rows)} runs of campaign {selection.campaign.name}: {', '.join(counts)}.",
         sample=signs + layout.note(undone),
-        table=Table(heads, body),
-        rows=[
-            {name: value for name, value in row.items() if name != "glyph"}
-            for row in rows
-        ],
+        table=_table(selection, rows, names),
+        rows=[_without_sign(row) for row in rows],
     )
+
+
+def _without_sign(row: Row) -> Row:
+    return {name: value for name, value in row.items() if name != "glyph"}
+
+
+def _table(selection: Selection, rows: Sequence[Row], names: Sequence[str]) -> Table:
+    """A row per cell, on each machine where machines repeat the campaign."""
+    slots = grouped(rows, lambda row: (row["cell"], row["machine"]))
+    body: list[list[Value]] = []
+    for cell in selection.scope.cells:
+        for name in names:
+            entries = [_entry(row) for row in slots.get((cell, name), ())]
+            body.append([cell, name, entries])
+    if any(names):
+        return Table(("Cell", "Machine", "Iterations"), body)
+    return Table(("Cell", "Iterations"), [[cell, runs] for cell, _, runs in body])
 
 
 def _undone(rows: Sequence[Row]) -> dict[Cell, float]:
     """Cell to how many of its runs are not done."""
     undone: dict[Cell, float] = {}
     for row in rows:
-        cell = (row["model"], row["environment"], row["workload"])
+        cell = cell_of(row)
         undone[cell] = undone.get(cell, 0) + (row["state"] != "done")
     return undone
 
@@ -138,19 +148,18 @@ def _entry(row: Row) -> Entry:
 
 
 def draw(
-    scope: Scope, layout: Layout, names: tuple[str, ...], narrow: bool = False
+    layout: Layout, names: tuple[str, ...], narrow: bool = False
 ) -> dict[str, Any]:
     """Rows `slots`: a sign per iteration, in a row per cell; within it a line for each machine of these names."""
-
-    def layers(panel: Panel) -> "list[alt.Chart]":
-        return _signs(panel, names)
-
+    layers = partial(_signs, names)
     step = ROW * len(names)
-    return panels.draw(scope, layout, layers, step, TABLE, narrow=narrow, shared_x=True)
+    return panels.draw(layout, layers, step, TABLE, narrow=narrow, shared_x=True)
 
 
-def _signs(panel: Panel, names: tuple[str, ...]) -> "list[alt.Chart]":
-    title = "Iteration" if panel.numbered else None
+def _signs(names: tuple[str, ...], panel: Panel) -> "list[alt.Chart]":
+    title = None
+    if panel.numbered:
+        title = "Iteration"
     axis = alt.Axis(labelAngle=0, orient="bottom", labels=panel.numbered)
     signs = panel.data(TABLE).mark_text(fontSize=16, baseline="middle")
     shown = ["cell", "iteration", "state", "run"]
@@ -173,4 +182,4 @@ def _signs(panel: Panel, names: tuple[str, ...]) -> "list[alt.Chart]":
     ]
 
 
-KIND = Kind(of_campaign=offers, tables={TABLE: slots})
+KIND = kind.of_rows("coverage", figure, TABLE, slots)

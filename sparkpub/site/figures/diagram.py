@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any
 
 from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.figures import theme
+from sparkpub.site.figures import marks, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.rows import Row
@@ -55,13 +55,14 @@ def figure(name: str) -> Figure:
     told = tomllib.loads(text)
     boxes = list(_placed(told["box"]))
     height = max(box["y2"] for box in boxes)
+    chart = Chart(draw, (height,))
     return Figure(
         key=f"diagram-{name}",
         title=told["title"],
         says=told["says"],
         sample=told["sample"],
-        chart=Chart(draw, (height,)),
-        narrow=Chart(draw, (height, *ON_A_PHONE)),
+        chart=chart,
+        narrow=chart.given(*ON_A_PHONE),
         data={
             "boxes": boxes,
             "lines": list(_lines(told["box"], boxes)),
@@ -151,7 +152,7 @@ def draw(height: int, name_size: int = 13, line_size: int = 12) -> dict[str, Any
     x = alt.X("x:Q", axis=None, scale=across)
     y = alt.Y("y:Q", axis=None, scale=down)
     fills = alt.Scale(domain=list(FILLS), range=list(FILLS.values()))
-    outlined = f"indexof({list(OUTLINED)!r}, datum.kind) >= 0"
+    outlined = marks.among("kind", OUTLINED)
     boxes = (
         alt.Chart(alt.NamedData("boxes"))
         .mark_rect(cornerRadius=6, strokeWidth=1.2)

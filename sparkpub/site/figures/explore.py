@@ -36,22 +36,25 @@ def draw(across: str, up: str, environments: Sequence[str]) -> dict[str, Any]:
 
     Rows `runs`: `run, campaign, cell, environment, state, start_temp, flags, href` and one column per metric.
     """
+    series = theme.Series("environment", environments, "Environment")
     brush = alt.selection_interval(name="brush", encodings=["x", "y"])
+    scale = alt.Scale(zero=False, padding=8)
     points = (
         alt.Chart(alt.NamedData("runs"))
         .transform_calculate(vx="datum[xfield]", vy="datum[yfield]")
         .transform_filter("isValid(datum.vx) && isValid(datum.vy)")
         .mark_point(size=50, filled=True)
         .encode(
-            x=alt.X("vx:Q", title=None, scale=alt.Scale(zero=False, padding=8)),
-            y=alt.Y("vy:Q", title=None, scale=alt.Scale(zero=False, padding=8)),
-            color=theme.colour("environment", environments, "Environment"),
-            shape=theme.shape("environment", environments, "Environment"),
+            x=alt.X("vx:Q", title=None, scale=scale),
+            y=alt.Y("vy:Q", title=None, scale=scale),
+            color=series.colour,
+            shape=series.shape,
             opacity=alt.condition(brush, alt.value(0.9), alt.value(0.25)),
             tooltip=marks.run_tooltip(
                 "across",
                 "vx",
-                [alt.Tooltip("vy:Q", title="up"), alt.Tooltip("campaign:N")],
+                alt.Tooltip("vy:Q", title="up"),
+                alt.Tooltip("campaign:N"),
             ),
             href=alt.Href("href:N"),
         )

@@ -1,18 +1,19 @@
 """Environments against each other: the difference of each pair of cells, with its interval and its verdict."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sparkpub.record.errors import SiteError
 from sparkpub.record.text import counted, listed, percent
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.rows import ComparisonRow
+from sparkpub.review.grouping import grouped
+from sparkpub.site import sentences
 from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.figures import marks, panels, theme
+from sparkpub.site.figures import kind, marks, panels, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.figure import Figure, Table
-from sparkpub.site.figures.kind import Kind, Offer
 from sparkpub.site.figures.rows import Row
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.figures.selection import Selection
@@ -32,12 +33,6 @@ OPEN = "datum.verdict === 'undecided' || datum.verdict === 'confounded'"
 """What is drawn hollow: nothing is shown."""
 
 
-def offers(campaign: Selection) -> Iterator[Offer]:
-    """`comparison`, where there is one in per cent."""
-    if campaign.rows(TABLE):
-        yield "comparison", figure
-
-
 def comparisons(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     """One row per comparison of a leading metric on a scale with a true zero, by metric, what is decided first.
 
@@ -45,16 +40,15 @@ def comparisons(publication: Publication, campaign: CampaignData) -> Iterator[Ro
     (adjusted).
     """
     for metric in publication.headlines(campaign):
-        found = [
-            row
-            for row in publication.comparisons_of(campaign, metric)
-            if row.ratio is not None and row.deciding_ratio is not None
-        ]
-        names = _names(found)
-        for place, row in enumerate(sorted(found, key=_interest)):
-            assert row.ratio is not None
-            assert row.deciding_ratio is not None
-            low, high = row.deciding_ratio
+        found = []
+        for row in publication.comparisons_of(campaign, metric):
+            if row.ratio is not None and row.deciding_ratio is not None:
+                low, high = row.deciding_ratio
+                found.append((row, row.ratio, low, high))
+        found.sort(key=lambda item: _interest(item[0].verdict, item[1]))
+        cells = [(row.model, row.candidate, row.workload) for row, *_ in found]
+        names = sentences.distinct_names(cells)
+        for place, (row, ratio, low, high) in enumerate(found):
             yield {
                 "campaign": campaign.name,
                 "model": row.model,
@@ -63,7 +57,7 @@ def comparisons(publication: Publication, campaign: CampaignData) -> Iterator[Ro
                 "label": names[row.model, row.candidate, row.workload],
                 "metric": metric.name,
                 "place": place,
-                "percent": 100 * (row.ratio - 1),
+                "percent": 100 * (ratio - 1),
                 "lo": 100 * (low - 1),
                 "hi": 100 * (high - 1),
                 "verdict": row.verdict,
@@ -71,26 +65,10 @@ def comparisons(publication: Publication, campaign: CampaignData) -> Iterator[Ro
             }
 
 
-def _names(rows: Sequence[ComparisonRow]) -> dict[tuple[str, str, str], str]:
-    """Model, candidate and workload to those of them that differ among the rows; the model at least."""
-    keys = [(row.model, row.candidate, row.workload) for row in rows]
-    several = [len({key[axis] for key in keys}) > 1 for axis in range(3)]
-    names = {}
-    for model, candidate, workload in keys:
-        parts = [model] if several[0] or not any(several) else []
-        if several[1]:
-            parts.append(candidate)
-        if several[2]:
-            parts.append(workload)
-        names[model, candidate, workload] = ", ".join(parts)
-    return names
-
-
-def _interest(row: ComparisonRow) -> tuple[int, float]:
+def _interest(verdict: str, ratio: float) -> tuple[int, float]:
     """Differences first, the largest at the top; then what is open, then what is equivalent."""
-    assert row.ratio is not None
     ranks = {"higher": 0, "lower": 0, "equivalent": 2}
-    return ranks.get(row.verdict, 1), -abs(row.ratio - 1)
+    return ranks.get(verdict, 1), -abs(ratio - 1)
 
 
 @dataclass(frozen=True)
@@ -104,101 +82,134 @@ class Group:
 
 def figure(selection: Selection, key: str) -> Figure:
     """How many comparisons have which verdict. Raises SiteError for a part without one."""
-    rows = selection.rows(TABLE)
+    rows = compared(selection, key, TABLE)
+    baseline = selection.campaign.baseline
+    return of_differences(
+        selection,
+        key,
+        TABLE,
+        rows,
+        head=(
+            "Comparison",
+            "Difference",
+            "Deciding interval",
+            "p of a difference, adjusted",
+            "Verdict",
+        ),
+        columns=_columns,
+        title=f"Difference from {baseline}, metric by metric",
+        says=_sentence(rows, baseline),
+        sample=" ".join(_notes(selection, rows)),
+    )
+
+
+def compared(selection: Selection, key: str, table: str) -> list[Row]:
+    """The rows of a part in a table of differences. Raises SiteError where there is none."""
+    rows = selection.rows(table)
     if not rows:
         raise SiteError(
             f"figure {key}: nothing of this part is compared with the baseline",
             remedy="ask for the environment that is compared, or for the whole campaign",
         )
-    margin = selection.campaign.margin_percent
+    return rows
+
+
+def of_differences(
+    selection: Selection,
+    key: str,
+    table: str,
+    rows: Sequence[Row],
+    *,
+    head: tuple[str, ...],
+    columns: Callable[[Row], list[str]],
+    **members: Any,
+) -> Figure:
+    """A figure of differences, by metric: what `draw` needs, and a table with these `columns` under this `head`."""
     groups = groups_of(selection, rows)
-    most = panels.room_for([len(group.labels) for group in groups])
-    found = {row["verdict"] for row in rows}
-    verdicts = tuple(word for word in SHAPES if word in found)
-    subject = (selection.scope, groups, most, margin, verdicts)
-    baseline = selection.campaign.baseline
+    verdicts = {row["verdict"] for row in rows}
+    ordered = tuple(word for word in SHAPES if word in verdicts)
+    margin = selection.campaign.margin_percent
+    chart = Chart(draw, (selection.scope, table, groups, margin, ordered))
     titles = {group.metric: group.title for group in groups}
+    body = [[titles[row["metric"]], *columns(row)] for row in rows]
     return selection.figure(
         key,
-        Chart(draw, subject),
-        {TABLE: rows},
-        narrow=Chart(draw, (*subject, True)),
-        title=f"Difference from {baseline}, metric by metric",
-        says=_sentence(rows, baseline),
-        sample=" ".join(_notes(rows, most, margin)),
-        table=Table(
-            (
-                "Metric",
-                "Comparison",
-                "Difference",
-                "Deciding interval",
-                "p of a difference, adjusted",
-                "Verdict",
-            ),
-            [[titles[row["metric"]], *_table_row(row)] for row in rows],
-        ),
+        chart,
+        {table: rows},
+        narrow=chart.given(True),
+        table=Table(("Metric", *head), body),
         rows=rows,
+        **members,
     )
 
 
 def groups_of(selection: Selection, rows: Sequence[Row]) -> tuple[Group, ...]:
     """The rows by metric, metrics that lead first; rows have `metric` and `label`."""
-    labels: dict[str, list[str]] = {}
-    for row in rows:
-        labels.setdefault(row["metric"], []).append(row["label"])
-    return tuple(
-        Group(metric.name, metric.label, tuple(labels[metric.name]))
-        for metric in selection.publication.headlines(selection.campaign)
-        if metric.name in labels
-    )
+    by_metric = grouped(rows, lambda row: str(row["metric"]))
+    groups = []
+    for metric in selection.publication.headlines(selection.campaign):
+        if metric.name in by_metric:
+            labels = tuple(row["label"] for row in by_metric[metric.name])
+            groups.append(Group(metric.name, metric.label, labels))
+    return tuple(groups)
 
 
 def _sentence(rows: Sequence[Row], baseline: str) -> str:
-    """`12 differences from native: 9 equivalent and 3 undecided.`"""
-    verdicts = [row["verdict"] for row in rows]
-    if len(rows) > 1 and len(set(verdicts)) == 1:
-        return f"All {len(rows)} comparisons with {baseline} are {verdicts[0]}."
-    words = sorted(set(verdicts), key=verdicts.count, reverse=True)
-    counts = [f"{verdicts.count(word)} {word}" for word in words]
+    """`12 comparisons with native: 9 equivalent and 3 undecided.`"""
+    numbers = Counter(row["verdict"] for row in rows).most_common()
+    if len(rows) > 1 and len(numbers) == 1:
+        return f"All {len(rows)} comparisons with {baseline} are {numbers[0][0]}."
+    counts = [f"{number} {verdict}" for verdict, number in numbers]
     return f"{counted(len(rows), 'comparison')} with {baseline}: {listed(counts)}."
 
 
-def _notes(rows: Sequence[Row], most: int, margin: float) -> Iterator[str]:
+def _notes(selection: Selection, rows: Sequence[Row]) -> Iterator[str]:
     """How to read the chart, and what it has no room for."""
+    margin = selection.campaign.margin_percent
     yield f"Lines are the intervals behind the verdicts. Within the band of ±{margin:g} %, environments are equivalent."
     yield "Verdicts are corrected for multiple comparisons (Holm)."
+    most = _room(groups_of(selection, rows))
     drawn = sum(row["place"] < most for row in rows)
     if drawn < len(rows):
         yield f"{drawn} of {len(rows)} are drawn, the largest differences first; the table has all."
 
 
-def _table_row(row: Row) -> list[str]:
+def _room(groups: Sequence[Group]) -> int:
+    """How many rows of each metric are drawn at most."""
+    return panels.room_for([len(group.labels) for group in groups])
+
+
+def _columns(row: Row) -> list[str]:
     interval = f"{percent(row['lo'])} to {percent(row['hi'])}"
-    p = "n/a" if row["p"] is None else f"{row['p']:.2g}"
+    p = "n/a"
+    if row["p"] is not None:
+        p = f"{row['p']:.2g}"
     return [row["label"], percent(row["percent"]), interval, p, row["verdict"]]
 
 
 def draw(
     scope: Scope,
+    table: str,
     groups: tuple[Group, ...],
-    most: int,
     margin_percent: float,
     verdicts: tuple[str, ...],
     narrow: bool = False,
-    table: str = TABLE,
 ) -> dict[str, Any]:
-    """Rows `comparisons` or of another `table` like it, a panel for each metric, of which the first `most` rows are
-    drawn.
+    """Rows of a table of differences, a panel for each metric, of which the first rows are drawn.
 
     The band is the margin within which the campaign calls two environments equivalent. What is decided is filled, the
     rest hollow. `verdicts` are those that any row has.
     """
     room = panels.label_width([label for group in groups for label in group.labels])
     above = narrow and room > panels.BESIDE
+    most = _room(groups)
+    step = ROW
+    if above:
+        step += panels.ABOVE
     titled = []
     for group in groups:
         last = group is groups[-1]
-        rows = marks.rows(scope, table, f"datum.metric === {group.metric!r}")
+        rows = marks.rows(scope, table, marks.equal("metric", group.metric))
         if len(group.labels) > most:
             rows = rows.transform_window(
                 row="row_number()",
@@ -209,7 +220,6 @@ def draw(
         layers = _layers(rows, once, y, margin_percent, verdicts, last=last)
         if above:
             layers.append(marks.names(rows, y, "label"))
-        step = ROW + panels.ABOVE if above else ROW
         height = max(1, min(len(group.labels), most)) * step
         titled.append((group.title, theme.layered(layers, height=height)))
     return panels.stacked(titled, room, narrow=narrow, shared_x=True)
@@ -222,10 +232,11 @@ def _y(group: Group, room: int, *, above: bool, alone: bool) -> "alt.Y":
         labelLimit=panels.MOST_LABEL,
         labels=not above,
     )
+    padding: float = 0
+    if above:
+        room, padding = 0, 0.75
     if not alone:
-        axis.minExtent = 0 if above else room
-        axis.maxExtent = 0 if above else room
-    padding = 0.75 if above else 0
+        axis.minExtent = axis.maxExtent = room
     return alt.Y(
         "label:N",
         sort=list(group.labels),
@@ -244,7 +255,9 @@ def _layers(
     *,
     last: bool,
 ) -> "list[alt.Chart]":
-    title = "Difference in % of the baseline" if last else None
+    title = None
+    if last:
+        title = "Difference in % of the baseline"
     x = marks.x("percent", title, zero=True, labels=last)
     span = rows.mark_rule(strokeWidth=2, color=theme.TEXT).encode(
         x=alt.X("lo:Q"), x2=alt.X2("hi:Q"), y=y
@@ -272,4 +285,4 @@ def _layers(
     ]
 
 
-KIND = Kind(of_campaign=offers, tables={TABLE: comparisons})
+KIND = kind.of_rows("comparison", figure, TABLE, comparisons)

@@ -5,11 +5,11 @@ from typing import Any
 
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.grouping import grouped
 from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.figures import marks, panels, samples, theme
+from sparkpub.site.figures import kind, marks, panels, samples, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.figure import Entry, Figure, Table
-from sparkpub.site.figures.kind import Kind, Offer
 from sparkpub.site.figures.rows import Row, cell_fields
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.figures.selection import Selection
@@ -22,12 +22,6 @@ STRETCHES = 48
 """Into which a run is divided."""
 LIMITS = (5, 25, 50, 75, 95)
 """Between two shades, in per cent."""
-
-
-def offers(campaign: Selection) -> Iterator[Offer]:
-    """`gpu-utilisation`, where a run has telemetry of it."""
-    if campaign.rows(TABLE):
-        yield "gpu-utilisation", figure
 
 
 def heat(_publication: Publication, campaign: CampaignData) -> Iterator[Row]:
@@ -80,9 +74,7 @@ def utilisation(stored: Stored) -> Iterator[tuple[float, float, float]]:
 def figure(selection: Selection, key: str) -> Figure:
     """Which runs are shown, and how to read them."""
     rows = selection.rows(TABLE)
-    runs: dict[str, list[Row]] = {}
-    for row in rows:
-        runs.setdefault(row["run"], []).append(row)
+    runs = grouped(rows, lambda row: str(row["run"]))
     names = panels.label_width([row["label"] for row in rows])
     total = len(selection.campaign.runs)
     which = ", all that have telemetry."
@@ -135,4 +127,4 @@ def draw(scope: Scope, names: int) -> dict[str, Any]:
     return theme.finish(theme.layered([stretches], height={"step": 13}))
 
 
-KIND = Kind(of_campaign=offers, tables={TABLE: heat})
+KIND = kind.of_rows("gpu-utilisation", figure, TABLE, heat)

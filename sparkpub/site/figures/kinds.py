@@ -18,7 +18,7 @@ from sparkpub.site.figures import (
     sweep,
 )
 from sparkpub.site.figures.kind import Kind, Make
-from sparkpub.site.figures.rows import MakeRows, Row, Tables
+from sparkpub.site.figures.rows import SHARED, Row, Tables
 from sparkpub.site.figures.selection import Selection
 from sparkpub.site.publication import Publication
 
@@ -53,8 +53,8 @@ def offered(campaign: Selection) -> Mapping[str, Make]:
 
 
 def tables(publication: Publication) -> Tables:
-    """Every table that a kind reads, for the whole site."""
-    wanted: dict[str, MakeRows] = {}
+    """Every table that charts read, for the whole site."""
+    wanted = dict(SHARED)
     for kind in KINDS:
         wanted.update(kind.tables)
     found: dict[str, list[Row]] = {name: [] for name in wanted}

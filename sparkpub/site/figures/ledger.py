@@ -1,20 +1,20 @@
 """Where the machine's memory went in one run of each cell."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import listed, spread
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.frame import Cell
 from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.figures import marks, panels, theme
+from sparkpub.site.figures import kind, marks, panels, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.figure import Entry, Figure, Table, Value
-from sparkpub.site.figures.kind import Kind, Offer
-from sparkpub.site.figures.panels import Cell, Layout, Panel
-from sparkpub.site.figures.rows import Row, cell_fields
-from sparkpub.site.figures.scope import Scope
+from sparkpub.site.figures.panels import Layout, Panel
+from sparkpub.site.figures.rows import Row, cell_fields, cell_of
 from sparkpub.site.figures.selection import Selection
 from sparkpub.site.publication import Publication, cell_keys, run_address
 
@@ -34,12 +34,6 @@ LABELLED_GIB = 9
 """A part at least so large has room for its number."""
 
 
-def offers(campaign: Selection) -> Iterator[Offer]:
-    """`memory-ledger`, where a record says where memory went."""
-    if campaign.rows(TABLE):
-        yield "memory-ledger", figure
-
-
 def ledger(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     """One row per cell and part of the memory: its cell, `part, rank, gib, run, href`."""
     for cell in cell_keys(campaign):
@@ -54,26 +48,26 @@ def ledger(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
                     "part": part,
                     "rank": rank,
                     "gib": round(parts[part], 2),
-                    "run": run.record.run_id,
+                    "run": run.run_id,
                     "href": run_address(run),
                 }
 
 
 def _middle_run(
-    publication: Publication, campaign: CampaignData, cell: tuple[str, str, str]
+    publication: Publication, campaign: CampaignData, cell: Cell
 ) -> tuple[Stored, Mapping[str, float]] | None:
     """One real run, the one in the middle by free memory, so that the parts add up to something that happened."""
     known = []
     for run in campaign.runs:
-        if (
-            run.record.cell == cell
-            and publication.state(run.record.run_id) == "counted"
-        ):
+        counted = publication.state(run.run_id) == "counted"
+        if run.record.cell == cell and counted:
             parts = memory_parts(run.record)
             if parts:
                 known.append((run, parts))
+    if not known:
+        return None
     known.sort(key=lambda item: item[1].get("free", 0.0))
-    return known[len(known) // 2] if known else None
+    return known[len(known) // 2]
 
 
 def memory_parts(record: Record) -> Mapping[str, float]:
@@ -88,7 +82,9 @@ def memory_parts(record: Record) -> Mapping[str, float]:
     if found is None:
         return {}
     used, rest = found
-    other = "engine and other" if weights > 0 else "used, not broken down"
+    other = "used, not broken down"
+    if weights > 0:
+        other = "engine and other"
     return {
         "weights": weights,
         "KV cache": cache,
@@ -102,15 +98,10 @@ def _measured(record: Record) -> tuple[float, dict[str, float]] | None:
     if record.memory is None:
         return None
     peak = record.memory.peak
-    own_memory = (
-        record.machine.gpus[0].memory_total_gib if record.machine.gpus else None
-    )
-    if (
-        record.machine.unified_memory is False
-        and peak.gpu_used_gib is not None
-        and own_memory
-    ):
-        return peak.gpu_used_gib, {"free": own_memory - peak.gpu_used_gib}
+    if record.machine.unified_memory is False and record.machine.gpus:
+        used, total = peak.gpu_used_gib, record.machine.gpus[0].memory_total_gib
+        if used is not None and total:
+            return used, {"free": total - used}
     used = peak.total_gib - peak.free_gib - peak.cached_gib
     return used, {"page cache": peak.cached_gib, "free": peak.free_gib}
 
@@ -130,7 +121,7 @@ def figure(selection: Selection, key: str) -> Figure:
     parts = tuple(dict.fromkeys(row["part"] for row in rows))
     used = _used(rows)
     layout = panels.of_cells(selection, used, highest_first=True, side_by_side=False)
-    subject = (selection.scope, parts, layout)
+    chart = Chart(draw, (parts, layout))
     sample = (
         f"{len(used)} runs of campaign {selection.campaign.name} at their peak: "
         f"the median run of each cell by free memory."
@@ -140,9 +131,9 @@ def figure(selection: Selection, key: str) -> Figure:
         sample += f" The records do not show {listed(missing)}."
     return selection.figure(
         key,
-        Chart(draw, subject),
+        chart,
         {TABLE: rows},
-        narrow=Chart(draw, (*subject, True)),
+        narrow=chart.given(True),
         title="Memory use at peak",
         says=_largest(rows),
         sample=sample + layout.note(used),
@@ -155,7 +146,7 @@ def _used(rows: Sequence[Row]) -> dict[Cell, float]:
     """Cell to what was in use, in GiB."""
     used: dict[Cell, float] = {}
     for row in rows:
-        cell = (row["model"], row["environment"], row["workload"])
+        cell = cell_of(row)
         used.setdefault(cell, 0.0)
         if row["part"] != "free":
             used[cell] += row["gib"]
@@ -182,28 +173,21 @@ def _table(rows: Sequence[Row], parts: Sequence[str]) -> Table:
     sizes = {(row["cell"], row["part"]): f"{row['gib']:.2f}" for row in rows}
     body: list[Sequence[Value]] = []
     for cell, row in runs.items():
-        body.append(
-            [
-                cell,
-                Entry(row["run"], row["href"]),
-                *(sizes.get((cell, part), "unknown") for part in parts),
-            ]
-        )
-    return Table(("Cell", "Run", *(f"{part} (GiB)" for part in parts)), body)
+        known = [sizes.get((cell, part), "unknown") for part in parts]
+        body.append([cell, Entry(row["run"], row["href"]), *known])
+    heads = [theme.axis_title(part, "GiB") for part in parts]
+    return Table(("Cell", "Run", *heads), body)
 
 
 def draw(
-    scope: Scope, parts: tuple[str, ...], layout: Layout, narrow: bool = False
+    parts: tuple[str, ...], layout: Layout, narrow: bool = False
 ) -> dict[str, Any]:
     """Rows `ledger`. `parts` are those that any of the runs has; what is free stands back."""
-
-    def layers(panel: Panel) -> "list[alt.Chart]":
-        return _layers(panel, parts)
-
-    return panels.draw(scope, layout, layers, ROW, TABLE, narrow=narrow, shared_x=True)
+    layers = partial(_layers, parts)
+    return panels.draw(layout, layers, ROW, TABLE, narrow=narrow, shared_x=True)
 
 
-def _layers(panel: Panel, parts: tuple[str, ...]) -> "list[alt.Chart]":
+def _layers(parts: tuple[str, ...], panel: Panel) -> "list[alt.Chart]":
     colours = list(theme.SERIES[: len(PARTS)])
     colours[PARTS.index("free")] = theme.GRID
     x = panel.across("gib", "Memory (GiB)", zero=True)
@@ -227,7 +211,7 @@ def _layers(panel: Panel, parts: tuple[str, ...]) -> "list[alt.Chart]":
         x=alt.X("gib:Q", stack="zero", bandPosition=0.5),
         y=panel.y,
         color=alt.condition(
-            "datum.part === 'free'",
+            marks.equal("part", "free"),
             alt.value(theme.FAINT),
             alt.value(theme.BACKGROUND),
         ),
@@ -242,4 +226,4 @@ def _layers(panel: Panel, parts: tuple[str, ...]) -> "list[alt.Chart]":
     return [bars, numbers]
 
 
-KIND = Kind(of_campaign=offers, tables={TABLE: ledger})
+KIND = kind.of_rows("memory-ledger", figure, TABLE, ledger)

@@ -112,8 +112,10 @@ class Library:
         makers = self.makers(campaign)
         if name in makers:
             return makers[name]
+        hint = f"there are {', '.join(makers)}"
         near = difflib.get_close_matches(name, makers, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(makers)}"
+        if near:
+            hint = f"did you mean {near[0]}?"
         raise SiteError(f"no figure {name!r} for campaign {campaign.name}", remedy=hint)
 
     def _campaign(self, name: str | None) -> CampaignData:
@@ -138,16 +140,15 @@ class Library:
         )
 
     def _selection(self, campaign: CampaignData, cut: Scope) -> Selection:
-        tables = {
-            name: rows.get(campaign.name, ())
-            for name, rows in self._rows_by_campaign.items()
-        }
+        tables = {}
+        for name, rows in self._rows_by_campaign.items():
+            tables[name] = rows.get(campaign.name, ())
         return Selection(self.publication, campaign, cut, tables, self.sources)
 
     @cached_property
     def _rows_by_campaign(self) -> Mapping[str, Mapping[str, list[Row]]]:
         """Name of a table to name of a campaign to its rows."""
-        return {
-            name: grouped(rows, lambda row: str(row["campaign"]))
-            for name, rows in self.tables.items()
-        }
+        found = {}
+        for name, rows in self.tables.items():
+            found[name] = grouped(rows, lambda row: str(row["campaign"]))
+        return found

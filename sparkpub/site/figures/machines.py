@@ -1,19 +1,14 @@
 """The effect on each machine, or in each session: its interval, that of all together, and the margin."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from sparkpub.record.text import counted, listed, percent, significant
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.grouping import grouped
 from sparkpub.review.replications import EffectRow, ReplicationRow
-from sparkpub.review.statistics.describe import Interval
-from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.figures import forest, panels
-from sparkpub.site.figures.figure import Figure, Table
-from sparkpub.site.figures.forest import Group
-from sparkpub.site.figures.kind import Kind, Offer
+from sparkpub.site.figures import forest, kind
+from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.rows import Row
-from sparkpub.site.figures.scope import Scope
 from sparkpub.site.figures.selection import Selection
 from sparkpub.site.publication import Publication
 
@@ -34,12 +29,6 @@ ID_LETTERS = 6
 """Of a machine's id, enough to tell a few machines apart."""
 
 
-def offers(campaign: Selection) -> Iterator[Offer]:
-    """`effect-per-machine`, where several machines or sessions measured the same comparison."""
-    if campaign.rows(TABLE):
-        yield NAME, figure
-
-
 def rows(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     """One row per leading metric, comparison and machine, and then one for all machines together (`over`).
 
@@ -47,26 +36,26 @@ def rows(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     of all together `replication` and `why`, and what differs between machines.
     """
     names = publication.joined(campaign)
-    found, together = publication.statistics.over(names)
-    leading = [metric.name for metric in publication.headlines(campaign)]
+    effects, together = publication.statistics.over(names)
     several = len({_cell(row) for row in together}) > 1
     machines = machine_names(publication, names)
-    for metric in leading:
-        place = 0
+    for metric in publication.headlines(campaign):
+        shown: list[Row] = []
         for row in together:
-            if row.metric != metric or row.effect_unit != "%":
+            if row.metric != metric.name or row.effect_unit != "%":
                 continue
-            cell = f"{row.model} ({row.workload}), " if several else ""
-            for one in found:
-                if _same(one, row):
-                    name = machines[one.machine]
+            cell = ""
+            if several:
+                cell = f"{row.model} ({row.workload}), "
+            for effect in effects:
+                if _same(effect, row):
+                    label = f"{cell}{machines[effect.machine]}"
                     if len(names) > 1:
-                        name = f"{name}, {one.campaign}"
-                    shown = _of_machine(campaign, one, f"{cell}{name}")
-                    yield {**shown, "place": place}
-                    place += 1
-            yield {**_of_all(campaign, row, f"{cell}{ALL}"), "place": place}
-            place += 1
+                        label += f", {effect.campaign}"
+                    shown.append(_of_machine(campaign, effect, label))
+            shown.append(_of_all(campaign, row, f"{cell}{ALL}"))
+        for place, fields in enumerate(shown):
+            yield {**fields, "place": place}
 
 
 def machine_names(
@@ -76,11 +65,9 @@ def machine_names(
     names = {}
     for campaign in campaigns:
         for record in publication.dataset.campaign(campaign).records:
-            machine = record.machine
-            kind = machine.kind or "machine"
-            names[machine.id or ""] = (
-                f"{kind} {(machine.id or '')[:ID_LETTERS]}".strip()
-            )
+            name = record.machine.id or ""
+            what = record.machine.kind or "machine"
+            names[name] = f"{what} {name[:ID_LETTERS]}".strip()
     return names
 
 
@@ -120,7 +107,7 @@ def _of_all(campaign: CampaignData, row: ReplicationRow, label: str) -> Row:
 
 
 def _about(campaign: CampaignData, row: EffectRow | ReplicationRow, label: str) -> Row:
-    low, high = _interval(row.ci95_effect)
+    low, high = row.ci95_effect or (None, None)
     return {
         "campaign": campaign.name,
         "model": row.model,
@@ -135,44 +122,28 @@ def _about(campaign: CampaignData, row: EffectRow | ReplicationRow, label: str) 
     }
 
 
-def _interval(found: Interval | None) -> tuple[float | None, float | None]:
-    return found or (None, None)
-
-
 def figure(selection: Selection, key: str) -> Figure:
-    """Whether the leading metrics show the same on every machine."""
-    shown = selection.rows(TABLE)
-    margin = selection.campaign.margin_percent
-    groups = forest.groups_of(selection, shown)
-    most = panels.room_for([len(group.labels) for group in groups])
-    verdicts = {row["verdict"] for row in shown}
-    ordered = tuple(word for word in forest.SHAPES if word in verdicts)
-    subject = (selection.scope, groups, most, margin, ordered)
-    titles = {group.metric: group.title for group in groups}
-    baseline = selection.campaign.baseline
+    """Whether the leading metrics show the same on every machine. Raises SiteError for a part without one."""
+    shown = forest.compared(selection, key, TABLE)
     metrics = selection.publication.metrics(selection.campaign)
     names = {metric.name: metric.within_sentence for metric in metrics}
-    return selection.figure(
+    return forest.of_differences(
+        selection,
         key,
-        Chart(draw, subject),
-        {TABLE: shown},
-        narrow=Chart(draw, (*subject, True)),
-        title=f"Difference from {baseline} on each machine",
-        says=_sentence(shown, names),
-        sample=_sample(margin),
-        table=Table(
-            (
-                "Metric",
-                "Machine",
-                "n",
-                "Difference",
-                "95 % interval",
-                "Verdict",
-                "Between machines",
-            ),
-            [[titles[row["metric"]], *_table_row(row)] for row in shown],
+        TABLE,
+        shown,
+        head=(
+            "Machine",
+            "n",
+            "Difference",
+            "95 % interval",
+            "Verdict",
+            "Between machines",
         ),
-        rows=shown,
+        columns=_columns,
+        title=f"Difference from {selection.campaign.baseline} on each machine",
+        says=_sentence(shown, names),
+        sample=_sample(selection.campaign.margin_percent),
     )
 
 
@@ -182,24 +153,26 @@ def _sentence(shown: Sequence[Row], names: Mapping[str, str]) -> str:
     `names` has each metric as it stands within a sentence.
     """
     together = [row for row in shown if row["over"]]
-    by_word: dict[str, list[str]] = {}
-    for row in together:
-        by_word.setdefault(row["replication"], []).append(names[row["metric"]])
     most = max(row["machines"] for row in together)
+    by_word = grouped(together, lambda row: str(row["replication"]))
     parts = []
     for word in SINGULAR:
-        mine = by_word.get(word, [])
-        if mine:
-            parts.append(f"{_said(word, len(mine))} ({listed(mine)})")
+        if word in by_word:
+            metrics = [names[row["metric"]] for row in by_word[word]]
+            parts.append(f"{_said(word, len(metrics))} ({listed(metrics)})")
     sessions = {row["machine"] for row in shown if not row["over"]}
-    what = "machine" if len(sessions) == most else "session"
+    what = "machine"
+    if len(sessions) != most:
+        what = "session"
     return f"Over {counted(most, what)}, {'. '.join(parts)}."
 
 
 def _said(word: str, number: int) -> str:
     """`1 comparison replicates`, `2 comparisons do not replicate`, `3 comparisons are undecided`."""
-    verb = SINGULAR[word] if number == 1 else PLURAL[word]
-    return f"{counted(number, 'comparison')} {verb}"
+    verbs = PLURAL
+    if number == 1:
+        verbs = SINGULAR
+    return f"{counted(number, 'comparison')} {verbs[word]}"
 
 
 def _sample(margin: float) -> str:
@@ -209,7 +182,7 @@ def _sample(margin: float) -> str:
     )
 
 
-def _table_row(row: Row) -> list[str]:
+def _columns(row: Row) -> list[str]:
     interval = "none"
     if row["lo"] is not None:
         interval = f"{percent(row['lo'], 2)} to {percent(row['hi'], 2)}"
@@ -236,18 +209,4 @@ def _between(row: Row) -> str:
     return f"{row['replication']}. {row['why']} {spread}."
 
 
-def draw(
-    scope: Scope,
-    groups: tuple[Group, ...],
-    most: int,
-    margin_percent: float,
-    verdicts: tuple[str, ...],
-    narrow: bool = False,
-) -> dict[str, Any]:
-    """Rows `machines`, drawn as comparisons are: a panel for each metric, with the margin."""
-    return forest.draw(
-        scope, groups, most, margin_percent, verdicts, narrow=narrow, table=TABLE
-    )
-
-
-KIND = Kind(of_campaign=offers, tables={TABLE: rows})
+KIND = kind.of_rows(NAME, figure, TABLE, rows)

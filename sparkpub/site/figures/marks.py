@@ -7,27 +7,48 @@ from sparkpub.record.metrics import Metric
 from sparkpub.site.figures import theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.scope import Scope
+from sparkpub.site.figures.theme import Series
 
-STATES = ("counted", "excluded")
 FEWEST_STEPS = 6
 """Of a metric's last digit that an axis spans at least."""
 Span = tuple[float, float]
 """Least and largest value."""
 
 
-def rows(scope: Scope, name: str, *more: str) -> "alt.Chart":
-    """A chart on the rows called `name`, cut to this scope."""
-    return alt.Chart(alt.NamedData(name)).transform_filter(scope.where(*more))
+def equal(column: str, name: str) -> str:
+    """A Vega expression that keeps the rows with this name in a column."""
+    return f"datum.{column} === {name!r}"
+
+
+def among(column: str, names: Sequence[str]) -> str:
+    """A Vega expression that keeps the rows with one of these names in a column."""
+    return f"indexof({list(names)!r}, datum.{column}) >= 0"
+
+
+def has(column: str) -> str:
+    """A Vega expression that keeps the rows with a value in a column."""
+    return f"isValid(datum.{column})"
 
 
 def about(metric: Metric) -> str:
     """A Vega expression that keeps a metric's rows of `cells` and `trends`."""
-    return f"datum.metric === {metric.name!r}"
+    return equal("metric", metric.name)
 
 
-def has(name: str) -> str:
-    """A Vega expression that keeps rows with a value in a column."""
-    return f"isValid(datum.{name})"
+COUNTED = equal("state", "counted")
+"""A Vega expression that keeps the runs in the figures."""
+
+
+def rows(scope: Scope, name: str, *more: str) -> "alt.Chart":
+    """A chart on the rows called `name`, cut to this scope."""
+    kept = (
+        equal("campaign", scope.campaign),
+        among("model", scope.models),
+        among("environment", scope.environments),
+        among("workload", scope.workloads),
+        *more,
+    )
+    return alt.Chart(alt.NamedData(name)).transform_filter(" && ".join(kept))
 
 
 def least_axis(metric: Metric, values: Sequence[float]) -> Span | None:
@@ -103,29 +124,25 @@ def once(name: str) -> "alt.Chart":
     return alt.Chart(alt.NamedData(name)).transform_aggregate(count="count()")
 
 
-def environment_colour(scope: Scope, title: str | None = "Environment") -> "alt.Color":
-    """Colour by environment, with a legend of that title."""
-    return theme.colour("environment", scope.environments, title)
+def environments(scope: Scope, title: str | None = "Environment") -> Series:
+    """The environments of a scope, with a legend of that title."""
+    return Series("environment", scope.environments, title)
 
 
-def environment_shape(scope: Scope, title: str | None = "Environment") -> "alt.Shape":
-    """Shape by environment, with a legend of that title."""
-    return theme.shape("environment", scope.environments, title)
+def lines(column: str, names: Sequence[str]) -> Series:
+    """The lines of a sweep, with a legend where there are several."""
+    title = None
+    if len(names) > 1:
+        title = "Line"
+    return Series(column, names, title)
 
 
-def points(
-    scope: Scope, rows: "alt.Chart", title: str | None = "Environment", **channels: Any
-) -> "alt.Chart":
-    """Runs as points that lead to their pages; of a run that is left out only the outline shows.
-
-    `title` is the legend's; without one there is none, for where each row names its environment.
-    """
+def runs(rows: "alt.Chart", series: Series, **channels: Any) -> "alt.Chart":
+    """Runs as points that lead to their pages; of a run that is left out only the outline shows."""
     points: alt.Chart = rows.mark_point(size=46, filled=True).encode(
-        color=environment_colour(scope, title),
-        stroke=alt.Stroke(
-            "environment:N", scale=theme.series(scope.environments), legend=None
-        ),
-        shape=environment_shape(scope, title),
+        color=series.colour,
+        stroke=series.outline,
+        shape=series.shape,
         fillOpacity=counted_opacity(),
         href=alt.Href("href:N"),
         **channels,
@@ -137,25 +154,23 @@ def counted_opacity() -> "alt.FillOpacity":
     """Filled where a run is in the figures, hollow where it is left out."""
     return alt.FillOpacity(
         "state:N",
-        scale=alt.Scale(domain=list(STATES), range=[0.75, 0]),
+        scale=alt.Scale(domain=["counted", "excluded"], range=[0.75, 0]),
         legend=None,
     )
 
 
-def run_tooltip(
-    title: str, field: str, extra: Sequence["alt.Tooltip"] = ()
-) -> list["alt.Tooltip"]:
+def run_tooltip(title: str, column: str, *more: "alt.Tooltip") -> list["alt.Tooltip"]:
     """What pointing at a run tells."""
     return [
         alt.Tooltip("run:N", title="run"),
-        alt.Tooltip(f"{field}:Q", title=title, format=",.5~r"),
-        *extra,
+        alt.Tooltip(f"{column}:Q", title=title, format=",.5~r"),
+        *more,
         alt.Tooltip("start_temp:Q", title="°C at start"),
         alt.Tooltip("state:N", title="in the figures"),
         alt.Tooltip("flags:N", title="flags"),
     ]
 
 
-def tooltip(*fields: str) -> list["alt.Tooltip"]:
+def tooltip(*columns: str) -> list["alt.Tooltip"]:
     """What pointing at a mark tells: these columns as they are."""
-    return [alt.Tooltip(f"{field}:N") for field in fields]
+    return [alt.Tooltip(f"{column}:N") for column in columns]

@@ -1,7 +1,6 @@
 """A metric against the order of the runs: does it drift?"""
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 from sparkpub.record.metrics import Metric
@@ -11,22 +10,17 @@ from sparkpub.review.statistics.describe import ALPHA
 from sparkpub.review.summary import CellStatistic
 from sparkpub.site import sentences
 from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.figures import cell_table, marks, rows, theme
+from sparkpub.site.figures import cell_table, kind, marks, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.figure import Figure
-from sparkpub.site.figures.kind import Kind, Offer
-from sparkpub.site.figures.rows import Row
+from sparkpub.site.figures.rows import Row, cell_fields
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.figures.selection import Selection
-from sparkpub.site.publication import Publication, slug
+from sparkpub.site.figures.theme import Series
+from sparkpub.site.publication import Publication
 
 MINIMUM_RUNS = 3
 """A line through fewer runs is no trend."""
-
-
-def offers(_campaign: Selection, metric: Metric) -> Iterator[Offer]:
-    """`peak-memory-order`."""
-    yield f"{slug(metric.name)}-order", partial(figure, metric)
 
 
 def trends(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
@@ -44,7 +38,7 @@ def trends(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
             middle = (cell.n - 1) / 2
             for end, index in (("first", 0), ("last", cell.n - 1)):
                 yield {
-                    **rows.cell_fields(campaign, cell.cell),
+                    **cell_fields(campaign, cell.cell),
                     "metric": metric.name,
                     "end": end,
                     "order": places[cell.runs[index]],
@@ -58,32 +52,32 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     differences = sentences.headline(metric, selection.comparisons(metric))
     values = [row[metric.name] for row in selection.runs_with(metric)]
     shown = marks.least_axis(metric, values)
+    drift = _drift(metric, cells) or _too_few(metric, cells)
     return selection.figure(
         key,
         Chart(draw, (selection.scope, metric, shown)),
-        {name: selection.rows_about(name, metric) for name in ("runs", "trends")},
+        selection.data(metric, "runs", "trends"),
         title=f"{metric.label} in run order",
-        says=_drift(metric, cells)
-        or _too_few(metric, cells)
-        or differences
-        or sentences.means(metric, cells),
+        says=drift or differences or sentences.means(metric, cells),
         **cell_table.details(selection, metric, runs="listed"),
     )
 
 
 def _drift(metric: Metric, cells: Sequence[CellStatistic]) -> str:
-    tested = [cell for cell in cells if cell.trend_p_adjusted is not None]
+    tested = 0
+    drifting = []
+    for cell in cells:
+        if cell.trend_p_adjusted is None:
+            continue
+        tested += 1
+        if cell.trend_p_adjusted < ALPHA:
+            drifting.append(", ".join(cell.cell))
     if not tested:
         return ""
-    drifting = [
-        ", ".join(cell.cell)
-        for cell in tested
-        if cell.trend_p_adjusted is not None and cell.trend_p_adjusted < ALPHA
-    ]
     test = "Mann-Kendall over the runs in the figures, adjusted"
     if not drifting:
         return f"{metric.label} does not drift with run order ({test})."
-    cells_of_all = f"{len(drifting)} of {counted(len(tested), 'cell')}"
+    cells_of_all = f"{len(drifting)} of {counted(tested, 'cell')}"
     return (
         f"{metric.label} drifts with run order in {cells_of_all} "
         f"({test}): {'; '.join(drifting)}."
@@ -113,9 +107,10 @@ def draw(
         title="Run order in the campaign",
         scale=alt.Scale(nice=True, zero=False),
     )
-    points = marks.points(
-        scope,
+    environments = marks.environments(scope)
+    points = marks.runs(
         marks.rows(scope, "runs", marks.has(metric.name)),
+        environments,
         x=x,
         y=alt.Y(f"{metric.name}:Q", title=title, scale=marks.scale(shown)),
         tooltip=[
@@ -123,28 +118,25 @@ def draw(
             alt.Tooltip("order:Q", title="place"),
         ],
     )
+    # A name shared with the points would dash their legend.
+    dashes = Series("line", [f"trend in {name}" for name in scope.environments])
     trend = (
         marks.rows(scope, "trends", marks.about(metric))
-        .transform_calculate(
-            line="'trend in ' + datum.environment"
-        )  # a name shared would dash the points' legend
+        .transform_calculate(line="'trend in ' + datum.environment")
         .mark_line(strokeWidth=2, opacity=0.8)
         .encode(
             x=x,
             y=alt.Y("value:Q", title=title),
             detail=alt.Detail("cell:N"),
-            color=marks.environment_colour(scope),
-            strokeDash=theme.dash(
-                "line", [f"trend in {name}" for name in scope.environments]
-            ),
+            color=environments.colour,
+            strokeDash=dashes.dash,
         )
     )
-    # Neighbouring workloads have their names on different sides of their lines.
-    names = [
-        _names(scope, metric, x, workload, below=place % 2 == 1)
-        for place, workload in enumerate(scope.workloads)
-    ]
-    return theme.finish(theme.layered([trend, points, *names], height=280))
+    layers = [trend, points]
+    for place, workload in enumerate(scope.workloads):
+        # Neighbouring workloads have their names on different sides of their lines.
+        layers.append(_names(scope, metric, x, workload, below=place % 2 == 1))
+    return theme.finish(theme.layered(layers, height=280))
 
 
 def _names(
@@ -158,9 +150,9 @@ def _names(
         scope,
         "trends",
         marks.about(metric),
-        "datum.end === 'first'",
-        f"datum.environment === {scope.environments[0]!r}",
-        f"datum.workload === {workload!r}",
+        marks.equal("end", "first"),
+        marks.equal("environment", scope.environments[0]),
+        marks.equal("workload", workload),
     )
     words = ends.transform_calculate(name=name).mark_text(
         align="left", dy=14 if below else -10, fontSize=11, color=theme.FAINT
@@ -169,4 +161,5 @@ def _names(
     return named
 
 
-KIND = Kind(of_metric=offers, tables={"runs": rows.runs, "trends": trends})
+KIND = kind.of_each_metric("-order", figure, trends=trends)
+"""`peak-memory-order`."""

@@ -58,6 +58,7 @@ def _pair(runs: Sequence[Stored]) -> list[Stored]:
 
 def draw() -> dict[str, Any]:
     """A panel per signal. Rows `samples`: `side, signal, t, value`; side is A or B."""
+    sides = theme.Series("side", ("A", "B"), "Run")
     line = (
         alt.Chart(alt.NamedData("samples"))
         .mark_line(interpolate="step-after", clip=True)
@@ -73,8 +74,8 @@ def draw() -> dict[str, Any]:
                 scale=alt.Scale(zero=False),
                 axis=alt.Axis(tickCount=4),
             ),
-            color=theme.colour("side", ("A", "B"), "Run"),
-            strokeDash=theme.dash("side", ("A", "B")),
+            color=sides.colour,
+            strokeDash=sides.dash,
             tooltip=[
                 alt.Tooltip("side:N"),
                 alt.Tooltip("t:Q", title="seconds"),

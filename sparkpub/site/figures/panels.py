@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from sparkpub.record.metrics import Metric
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.frame import Cell
+from sparkpub.review.grouping import grouped
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.drawing.compile import NARROW
 from sparkpub.site.figures import marks, theme
@@ -35,23 +37,17 @@ ABOVE = 18
 GAP = 24
 """Beside the plot of a panel: the distance from its names, and half a number at its right end."""
 
-BY_ITERATION = "(0.2 + 0.6 * datum.iteration / (datum.iterations + 1))"
-"""Where a run stands within a strip, by a column with the largest `iterations`: the first at the top."""
-
-Cell = tuple[str, str, str]
-"""Model, environment and workload."""
 Field = Literal["model", "environment", "pair"]
 """What a row is; a pair is a model in an environment."""
-Draw = Callable[["Panel"], "list[alt.Chart]"]
-"""The layers of a panel."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Which rows a chart has. `rows` maps each workload to the names of its rows, the first ones drawn; `most` is how
-    many of them. `environments` share a row, where rows are models. `shown` has the workloads whose values are nearly
-    equal, with what their axes show at least."""
+    """Which rows a chart of a scope has. `rows` maps each workload to the names of its rows, the first ones drawn;
+    `most` is how many of them. `environments` share a row, where rows are models. `shown` has the workloads whose
+    values are nearly equal, with what their axes show at least."""
 
+    scope: Scope
     field: Field
     rows: tuple[tuple[str, tuple[str, ...]], ...]
     most: int
@@ -59,16 +55,26 @@ class Layout:
     shown: tuple[tuple[str, marks.Span], ...] = ()
 
     @property
+    def side_by_side(self) -> bool:
+        """Whether several environments share a row."""
+        return len(self.environments) > 1
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of all rows that may be drawn."""
         return tuple(name for _, names in self.rows for name in names)
 
+    def row_height(self, strip: int, *, least: int) -> int:
+        """Pixels for a row in which each environment has a strip of its own."""
+        return max(least, strip * len(self.environments))
+
     def note(self, cells: Collection[Cell]) -> str:
         """What is not drawn, for a reader; empty where all is."""
-        shown: set[tuple[str, str]] = set()
-        for workload, names in self.rows:
-            shown.update((workload, name) for name in names[: self.most])
-        drawn = sum((cell[2], row_name(self.field, cell)) in shown for cell in cells)
+        rows = dict(self.rows)
+        drawn = 0
+        for cell in cells:
+            shown = rows.get(cell[2], ())[: self.most]
+            drawn += row_name(self.field, cell) in shown
         if drawn == len(cells):
             return ""
         return f" {drawn} of {len(cells)} cells are drawn, the first of each panel; the table has all."
@@ -77,9 +83,12 @@ class Layout:
 def row_name(field: Field, cell: Cell) -> str:
     """The row to which a cell belongs."""
     model, environment, _ = cell
-    if field == "pair":
-        return f"{model}, {environment}"
-    return model if field == "model" else environment
+    names = {
+        "model": model,
+        "environment": environment,
+        "pair": f"{model}, {environment}",
+    }
+    return names[field]
 
 
 @dataclass(frozen=True)
@@ -87,7 +96,6 @@ class Panel:
     """One workload of a chart, for a page or, `narrow`, for a phone. A `titled` panel, the last one, says what lies
     along its axis; a `numbered` one has numbers there: of panels that share an axis the last."""
 
-    scope: Scope
     layout: Layout
     workload: str
     rows: tuple[str, ...]
@@ -103,14 +111,13 @@ class Panel:
     def data(self, table: str, *conditions: str) -> "alt.Chart":
         """The rows of a table that belong to this panel; of more rows than it has room for, the first."""
         field = self.layout.field
-        here = f"datum.workload === {self.workload!r}"
-        known = f"indexof({list(self.rows)!r}, datum.{field}) >= 0"
-        found = marks.rows(self.scope, table, here)
+        here = marks.equal("workload", self.workload)
+        found = marks.rows(self.layout.scope, table, here)
         if field == "pair":
             found = found.transform_calculate(
                 pair="datum.model + ', ' + datum.environment"
             )
-        for condition in (known, *conditions):
+        for condition in (marks.among(field, self.rows), *conditions):
             found = found.transform_filter(condition)
         if len(self.rows) <= self.layout.most:
             return found
@@ -127,20 +134,19 @@ class Panel:
     @property
     def y(self) -> "alt.Y":
         """The axis that lists the rows; names have the same room in all panels, so that plots stand in line."""
-        width = label_width(self.layout.names)
+        width, padding = label_width(self.layout.names), 0.2
+        if self.names_above:
+            width, padding = 0, 0.5
         axis = alt.Axis(
             grid=True,
             labelColor=theme.TEXT,
             labels=not self.names_above,
             labelLimit=MOST_LABEL,
+            minExtent=width,
         )
-        if self.names_above:
-            width = 0
-        axis.minExtent = width
         if len(self.layout.rows) > 1:
             axis.maxExtent = width
             axis.labelLimit = max(width, 1)
-        padding = 0.5 if self.names_above else 0.2
         return alt.Y(
             f"{self.layout.field}:N",
             sort=list(self.rows),
@@ -164,8 +170,26 @@ class Panel:
         shown: marks.Span | None = None,
     ) -> "alt.X":
         """The values of a column along the bottom, with numbers and title where the panel has them."""
-        said = title if self.titled else None
-        return marks.x(column, said, zero=zero, labels=self.numbered, shown=shown)
+        return marks.x(
+            column,
+            title if self.titled else None,
+            zero=zero,
+            labels=self.numbered,
+            shown=shown,
+        )
+
+    def runs(self, rows: "alt.Chart", **channels: Any) -> "alt.Chart":
+        """Runs as points, those of a strip below each other in order of iteration."""
+        rows = rows.transform_joinaggregate(iterations="max(iteration)")
+        # The first of a strip stands at the top, and none at its edge.
+        place = "(0.2 + 0.6 * datum.iteration / (datum.iterations + 1))"
+        return marks.runs(
+            self.strips(rows, place),
+            self.environments,
+            y=self.y,
+            yOffset=self.offset,
+            **channels,
+        )
 
     @property
     def offset(self) -> "alt.YOffset":
@@ -175,21 +199,32 @@ class Panel:
 
     def strips(self, rows: "alt.Chart", within: str = "0.5") -> "alt.Chart":
         """Rows with `offset`: which strip of their row, and where in it (an expression from 0 to 1)."""
-        sides = list(self.layout.environments)
         side = "0"
-        if len(sides) > 1:
-            side = f"indexof({sides!r}, datum.environment)"
+        if self.layout.side_by_side:
+            side = f"indexof({list(self.layout.environments)!r}, datum.environment)"
         return rows.transform_calculate(offset=f"{side} + {within}")
 
     @property
-    def legend(self) -> str | None:
-        """The title of the legend of environments, where rows do not name them."""
-        return "Environment" if len(self.layout.environments) > 1 else None
+    def beside(self) -> "dict[str, alt.YOffset]":
+        """The channel that puts the bars of environments beside each other in the row that they share."""
+        if not self.layout.side_by_side:
+            return {}
+        names = list(self.layout.environments)
+        return {"yOffset": alt.YOffset("environment:N", sort=names)}
+
+    @property
+    def environments(self) -> theme.Series:
+        """The environments, with a legend where rows do not name them."""
+        title = None
+        if self.layout.side_by_side:
+            title = "Environment"
+        return marks.environments(self.layout.scope, title)
 
     def height(self, step: int) -> int:
         """Pixels for rows of a height of `step`."""
-        count = max(1, min(len(self.rows), self.layout.most))
-        return count * (step + ABOVE if self.names_above else step)
+        if self.names_above:
+            step += ABOVE
+        return step * max(1, min(len(self.rows), self.layout.most))
 
 
 def of_cells(
@@ -207,26 +242,25 @@ def of_cells(
     for cell in cell_keys(selection.campaign):
         if cell not in sizes or not scope.holds(*cell):
             continue
-        size = -sizes[cell] if highest_first else sizes[cell]
+        size = sizes[cell]
+        if highest_first:
+            size = -size
         rows = best.setdefault(cell[2], {})
         name = row_name(field, cell)
         rows[name] = min(size, rows.get(name, size))
-    shown = _roomiest({workload: len(rows) for workload, rows in best.items()})
     keep_order = field == "environment" and len(scope.environments) == 2
-    found = []
-    for workload in shown:
-        rows = best[workload]
-        names = list(rows)
+    found: dict[str, tuple[str, ...]] = {}
+    for workload in _roomiest(best):
+        names = list(best[workload])
         if not keep_order:
-            names.sort(key=rows.__getitem__)
-        found.append((workload, tuple(names)))
-    if not found:
-        found.append((scope.workloads[0], ()))
+            names.sort(key=best[workload].__getitem__)
+        found[workload] = tuple(names)
     environments = scope.environments
     if field != "model":
         environments = environments[:1]
-    most = room_for([len(names) for _, names in found])
-    return Layout(field, tuple(found), most, environments)
+    most = room_for([len(names) for names in found.values()])
+    drawn = tuple(found.items()) or ((scope.workloads[0], ()),)
+    return Layout(scope, field, drawn, most, environments)
 
 
 def _field(scope: Scope, *, side_by_side: bool) -> Field:
@@ -236,53 +270,44 @@ def _field(scope: Scope, *, side_by_side: bool) -> Field:
         return "model"
     if len(scope.models) == 1:
         return "environment"
-    return "model" if side_by_side else "pair"
+    if side_by_side:
+        return "model"
+    return "pair"
 
 
-def _roomiest(rows: Mapping[str, int]) -> list[str]:
+def _roomiest(rows: Mapping[str, Collection[str]]) -> list[str]:
     """The workloads that are drawn, in their own order: those with the most rows, where there are too many."""
-    most = sorted(rows, key=rows.__getitem__, reverse=True)[:MOST_PANELS]
+    most = sorted(rows, key=lambda name: len(rows[name]), reverse=True)[:MOST_PANELS]
     return [workload for workload in rows if workload in most]
 
 
-@dataclass(frozen=True)
-class Charts:
-    """A chart and the same for a phone; `note` says what neither has room for."""
-
-    chart: Chart
-    narrow: Chart
-    note: str = ""
-
-
-def charts(
+def chart(
     draw: Callable[..., Any],
     selection: Selection,
     metric: Metric,
     *more: Any,
     cells: Container[Cell] | None = None,
-) -> Charts:
-    """`draw` with the rows that a metric has, of these `cells` or of all, the best mean first.
+) -> tuple[Chart, str]:
+    """`draw` with the rows that a metric has, of these `cells` or of all, the best mean first; and a note of what there
+    is no room for.
 
-    It is given scope, metric, layout, `more`, and whether it is for a phone.
+    It is given metric, layout, `more`, and True for a phone.
     """
-    means = {cell.cell: cell.mean for cell in selection.cells(metric)}
-    if cells is not None:
-        means = {cell: mean for cell, mean in means.items() if cell in cells}
+    means = {}
+    for cell in selection.cells(metric):
+        if cells is None or cell.cell in cells:
+            means[cell.cell] = cell.mean
     rows = of_cells(selection, means, highest_first=metric.direction != "lower")
     rows = replace(rows, shown=_shown(selection, metric))
-    subject = (selection.scope, metric, rows, *more)
-    note = rows.note(means)
-    return Charts(Chart(draw, subject), Chart(draw, (*subject, True)), note)
+    return Chart(draw, (metric, rows, *more)), rows.note(means)
 
 
 def _shown(selection: Selection, metric: Metric) -> tuple[tuple[str, marks.Span], ...]:
     """The workloads in which all runs of a metric are nearly equal, with what an axis shows at least."""
-    values: dict[str, list[float]] = {}
-    for row in selection.runs_with(metric):
-        values.setdefault(row["workload"], []).append(row[metric.name])
+    rows = grouped(selection.runs_with(metric), lambda row: str(row["workload"]))
     found = []
-    for workload, all_runs in values.items():
-        span = marks.least_axis(metric, all_runs)
+    for workload, runs in rows.items():
+        span = marks.least_axis(metric, [run[metric.name] for run in runs])
         if span is not None:
             found.append((workload, span))
     return tuple(found)
@@ -293,7 +318,7 @@ def without_room(campaign: CampaignData) -> list[str]:
     rows: dict[str, set[str]] = {}
     for model, _, workload in cell_keys(campaign):
         rows.setdefault(workload, set()).add(model)
-    shown = _roomiest({workload: len(models) for workload, models in rows.items()})
+    shown = _roomiest(rows)
     return [workload for workload in rows if workload not in shown]
 
 
@@ -312,16 +337,15 @@ def label_width(names: Sequence[str]) -> int:
 
 
 def draw(
-    scope: Scope,
     layout: Layout,
-    layers: Draw,
+    layers: "Callable[[Panel], list[alt.Chart]]",
     step: int,
     table: str,
     *,
     narrow: bool,
     shared_x: bool,
 ) -> dict[str, Any]:
-    """The panels as one chart; a single one without its workload's name.
+    """The panels as one chart, each with its `layers`; a single one without its workload's name.
 
     `step` is the height of a row, `table` the rows by which names stand above theirs on a phone.
     """
@@ -329,7 +353,7 @@ def draw(
     for place, (workload, rows) in enumerate(layout.rows, 1):
         last = place == len(layout.rows)
         numbered = last or not shared_x
-        panel = Panel(scope, layout, workload, rows, narrow, last, numbered)
+        panel = Panel(layout, workload, rows, narrow, last, numbered)
         drawn = layers(panel)
         if panel.names_above:
             drawn.append(marks.names(panel.data(table), panel.y, layout.field))
@@ -349,10 +373,12 @@ def stacked(
     """Panels below each other, each under its title; a single one goes without. `room` is that for names beside."""
     if len(titled) == 1:
         return theme.finish(titled[0][1], narrow=narrow)
-    total = theme.WIDE
+    total, frame = theme.WIDE, "group"
     if narrow:
-        total = NARROW
-        room = room if room <= BESIDE else 0
+        # On a phone a long title needs the room of the names as well.
+        total, frame = NARROW, "bounds"
+        if room > BESIDE:
+            room = 0
     panels = []
     for words, view in titled:
         title = {
@@ -360,8 +386,7 @@ def stacked(
             "anchor": "start",
             "fontSize": 13,
             "color": theme.TEXT,
-            # On a phone a long title needs the room of the names as well.
-            "frame": "bounds" if narrow else "group",
+            "frame": frame,
             "limit": total,
         }
         panels.append({**view, "width": total - room - GAP, "title": title})

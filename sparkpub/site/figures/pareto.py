@@ -7,25 +7,25 @@ from typing import Any
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import counted, rounded
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.frame import Cell
+from sparkpub.review.grouping import grouped
 from sparkpub.review.statistics.growth import growth
 from sparkpub.review.summary import CellStatistic
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.figures import marks, theme
+from sparkpub.site.figures import kind, marks, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.figure import Figure, Table
-from sparkpub.site.figures.kind import Kind, Offer
-from sparkpub.site.figures.rows import Row, cell_fields, runs
+from sparkpub.site.figures.rows import Row, cell_fields
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.figures.selection import Selection
-from sparkpub.site.figures.sweep import nothing_varies
+from sparkpub.site.figures.sweep import MOST_LINES, nothing_varies
+from sparkpub.site.figures.theme import Series
 from sparkpub.site.publication import Publication
 
 TABLE = "pareto"
 NAME = "pareto-front"
 MILLISECONDS = 1000
-MOST_LINES = 6
-"""So many lines are told apart by colour and shape; further ones are in the table."""
 LINE = sweeps.LOAD.line
 
 
@@ -43,7 +43,9 @@ class Rates:
 
     def of_user(self, value: float) -> float:
         """The user's rate in tok/s."""
-        return MILLISECONDS / value if self.inverted else value
+        if self.inverted:
+            return MILLISECONDS / value
+        return value
 
     @property
     def user_title(self) -> str:
@@ -56,18 +58,11 @@ class Rates:
 def rates(publication: Publication, campaign: CampaignData) -> Rates | None:
     """The metrics of a campaign that give both rates; a measured rate of a user goes before a time per token."""
     metrics = publication.metrics(campaign)
-    machine = [metric for metric in metrics if metric.rate_of == "machine"]
-    users = [metric for metric in metrics if metric.rate_of == "user"]
-    users.sort(key=lambda metric: metric.unit == "ms")
-    if not machine or not users:
+    by_rate = grouped(metrics, lambda metric: metric.rate_of)
+    if not {"machine", "user"} <= by_rate.keys():
         return None
-    return Rates(machine[0], users[0])
-
-
-def offers(campaign: Selection) -> Iterator[Offer]:
-    """`pareto-front`, where a line of the load has both rates at two points or more."""
-    if campaign.rows(TABLE):
-        yield NAME, figure
+    user = min(by_rate["user"], key=lambda metric: metric.unit == "ms")
+    return Rates(by_rate["machine"][0], user)
 
 
 def pareto(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
@@ -81,28 +76,25 @@ def pareto(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     lines = [line for line in sweeps.lines(campaign) if line.axis is sweeps.LOAD]
     found: list[Row] = []
     for line, name in sweeps.names(lines).items():
-        cells = [cell for _, cell in line.points if cell in machine and cell in user]
-        if len(cells) < 2:
-            continue
-        loads = {cell: load for load, cell in line.points}
-        for cell in cells:
-            found.append(
-                {
+        rows = []
+        for load, cell in line.points:
+            if cell in machine and cell in user:
+                row = {
                     **cell_fields(campaign, cell),
-                    sweeps.LOAD.name: loads[cell],
+                    sweeps.LOAD.name: load,
                     LINE: name,
                     "n": machine[cell].n,
                     "machine": machine[cell].mean,
                     "user": both.of_user(user[cell].mean),
                 }
-            )
+                rows.append(row)
+        if len(rows) > 1:
+            found += rows
     for row in found:
         yield {**row, "front": not any(_beats(other, row) for other in found)}
 
 
-def _means(
-    cells: Sequence[CellStatistic],
-) -> dict[tuple[str, str, str], CellStatistic]:
+def _means(cells: Sequence[CellStatistic]) -> dict[Cell, CellStatistic]:
     """Cell to its statistics, those above zero: a rate of zero has no inverse."""
     return {cell.cell: cell for cell in cells if cell.mean > 0}
 
@@ -124,11 +116,9 @@ def figure(selection: Selection, key: str) -> Figure:
         raise nothing_varies(key)
     lines = tuple(dict.fromkeys(row[LINE] for row in shown))
     line = next(line for line in selection.lines if line.axis is sweeps.LOAD)
-    cells = [
-        cell
-        for cell in selection.cells(both.machine)
-        if any(row["workload"] == cell.workload for row in shown)
-    ]
+    workloads = {row["workload"] for row in shown}
+    cells = selection.cells(both.machine)
+    cells = [cell for cell in cells if cell.workload in workloads]
     notes = [
         sentences.sample(cells, {}),
         "Filled points are on the Pareto front of their model.",
@@ -141,10 +131,7 @@ def figure(selection: Selection, key: str) -> Figure:
     return selection.figure(
         key,
         Chart(draw, subject),
-        {
-            TABLE: shown,
-            "runs": selection.rows_about("runs", both.machine, both.user),
-        },
+        {TABLE: shown, "runs": selection.runs_about(both.machine, both.user)},
         title="Throughput of the machine against throughput per user",
         says=_sentence(shown, line),
         sample=" ".join(notes),
@@ -163,8 +150,9 @@ def _sentence(shown: Sequence[Row], line: sweeps.Line) -> str:
         )
     ordered = sorted(shown, key=lambda row: float(row["load"]))
     knee = growth([(row["load"], row["machine"]) for row in ordered]).knee
-    first, last = ordered[0 if knee is None else knee], ordered[-1]
-    mark = "" if knee is None else " (the knee)"
+    first, last, mark = ordered[0], ordered[-1], ""
+    if knee is not None:
+        first, mark = ordered[knee], " (the knee)"
     return (
         f"At {line.place(first['load'])}{mark}, the machine generates {rounded(first['machine'])} tok/s "
         f"and each user gets {rounded(first['user'])}; "
@@ -195,18 +183,17 @@ def draw(
 
     What is on the front is filled. `names` are those of the lines, `across` what the load is.
     """
-    shown = f"indexof({list(names)!r}, datum.{LINE}) >= 0"
+    shown = marks.among(LINE, names)
     cells = marks.rows(scope, TABLE, shown)
     x = alt.X("user:Q", title=both.user_title, scale=alt.Scale(zero=True, nice=True))
     title = theme.axis_title(f"{both.machine.label} of the machine", both.machine.unit)
     y = alt.Y("machine:Q", title=title, scale=alt.Scale(zero=True, nice=True))
-    legend = "Line" if len(names) > 1 else None
-    colour = theme.colour(LINE, names, legend)
+    series = marks.lines(LINE, names)
     points = _runs(scope, both, shown).mark_point(size=24, filled=True, opacity=0.35)
     each_run = points.encode(
         x=x,
         y=y,
-        color=colour,
+        color=series.colour,
         tooltip=marks.run_tooltip(both.machine.label, "machine"),
         href=alt.Href("href:N"),
     )
@@ -216,15 +203,15 @@ def draw(
         x=x,
         y=y,
         order=alt.Order("load:Q"),
-        color=colour,
-        strokeDash=theme.dash("dashed", names),
+        color=series.colour,
+        strokeDash=Series("dashed", names).dash,
     )
     points = cells.mark_point(size=70, filled=True, opacity=1).encode(
         x=x,
         y=y,
-        color=colour,
-        stroke=alt.Stroke(f"{LINE}:N", scale=theme.series(names), legend=None),
-        shape=theme.shape(LINE, names, legend),
+        color=series.colour,
+        stroke=series.outline,
+        shape=series.shape,
         fillOpacity=alt.condition("datum.front", alt.value(1), alt.value(0)),
         tooltip=marks.tooltip("cell", "load", "machine", "user", "n"),
     )
@@ -248,9 +235,8 @@ def _runs(scope: Scope, both: Rates, shown: str) -> "alt.Chart":
     if both.inverted:
         user = f"{MILLISECONDS} / {user}"
     measured = [marks.has(both.user.name), marks.has(both.machine.name)]
-    counted_ones = "datum.state === 'counted'"
-    runs = marks.rows(scope, "runs", *measured, counted_ones, shown)
+    runs = marks.rows(scope, "runs", *measured, marks.COUNTED, shown)
     return runs.transform_calculate(user=user, machine=f"datum.{both.machine.name}")
 
 
-KIND = Kind(of_campaign=offers, tables={TABLE: pareto, "runs": runs})
+KIND = kind.of_rows(NAME, figure, TABLE, pareto)

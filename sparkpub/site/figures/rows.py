@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.frame import Cell
 from sparkpub.site import sweeps
 from sparkpub.site.publication import (
     Publication,
@@ -23,7 +24,7 @@ MakeRows = Callable[[Publication, CampaignData], Iterator[Row]]
 """Makes a campaign's share of a table."""
 
 
-def cell_fields(campaign: CampaignData, cell: tuple[str, str, str]) -> Row:
+def cell_fields(campaign: CampaignData, cell: Cell) -> Row:
     """What every row says of its cell (model, environment, workload): charts and filters select by it."""
     model, environment, workload = cell
     return {
@@ -35,16 +36,19 @@ def cell_fields(campaign: CampaignData, cell: tuple[str, str, str]) -> Row:
     }
 
 
+def cell_of(row: Row) -> Cell:
+    """The cell to which a row belongs."""
+    return row["model"], row["environment"], row["workload"]
+
+
 def runs(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     """One row per run: `run`, its cell, `iteration, order, status, state, flags, href, started, start_temp`, what it
     varies (`sweeps.columns`), `samples` where it has telemetry, and a column per metric with a value."""
     swept = sweeps.columns(campaign)
     for place, stored in enumerate(campaign.runs, 1):
         record = stored.record
-        flags = {
-            finding.check
-            for finding in publication.review.by_run.get(record.run_id, ())
-        }
+        findings = publication.review.by_run.get(record.run_id, ())
+        flags = {finding.check for finding in findings}
         row = {
             "run": record.run_id,
             **cell_fields(campaign, record.cell),
@@ -83,3 +87,7 @@ def cells(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
                 "p50": cell.p50,
                 **swept.get(cell.cell, {}),
             }
+
+
+SHARED: Mapping[str, MakeRows] = {"runs": runs, "cells": cells}
+"""The tables that several kinds of figures read."""

@@ -20,14 +20,3 @@ class Scope:
             and environment in self.environments
             and workload in self.workloads
         )
-
-    def where(self, *more: str) -> str:
-        """A Vega expression that keeps this scope's rows."""
-        parts = [f"datum.campaign === {self.campaign!r}"]
-        for axis, names in (
-            ("model", self.models),
-            ("environment", self.environments),
-            ("workload", self.workloads),
-        ):
-            parts.append(f"indexof({list(names)!r}, datum.{axis}) >= 0")
-        return " && ".join([*parts, *more])

@@ -13,27 +13,10 @@ from sparkpub.review.summary import CellStatistic
 from sparkpub.site import sweeps
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures.figure import Figure
-from sparkpub.site.figures.rows import Row, Tables
+from sparkpub.site.figures.rows import Row, Tables, cell_of
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.publication import Publication
 
-_RUN_FIELDS = (
-    "run",
-    "campaign",
-    "model",
-    "environment",
-    "workload",
-    "cell",
-    "iteration",
-    "order",
-    "state",
-    "flags",
-    "href",
-    "start_temp",
-    *(axis.name for axis in sweeps.AXES),
-    *(axis.line for axis in sweeps.AXES),
-)
-"""What charts read of a run besides its metrics."""
 _PUBLISHED_FIELDS = (
     "run",
     "campaign",
@@ -45,6 +28,16 @@ _PUBLISHED_FIELDS = (
     "state",
 )
 """What the files of a figure say of a run besides its metrics."""
+_RUN_FIELDS = (
+    *_PUBLISHED_FIELDS,
+    "cell",
+    "flags",
+    "href",
+    "start_temp",
+    *(axis.name for axis in sweeps.AXES),
+    *(axis.line for axis in sweeps.AXES),
+)
+"""What charts read of a run besides its metrics."""
 
 
 @dataclass(frozen=True)
@@ -59,40 +52,44 @@ class Selection:
 
     def rows(self, table: str) -> list[Row]:
         """The rows of a table that belong to this part."""
-        return [
-            row
-            for row in self.tables[table]
-            if self.scope.holds(row["model"], row["environment"], row["workload"])
-        ]
+        return [row for row in self.tables[table] if self.scope.holds(*cell_of(row))]
 
-    def rows_about(self, table: str, *metrics: Metric) -> list[Row]:
-        """Rows without what other metrics say, so that a changed figure draws only its own charts anew."""
-        names = {metric.name for metric in metrics}
-        if table != "runs":
-            return [row for row in self.rows(table) if row["metric"] in names]
-        kept = names.union(_RUN_FIELDS)
-        return [
-            {name: value for name, value in row.items() if name in kept}
-            for row in self.rows(table)
-        ]
+    def data(self, metric: Metric, *tables: str) -> Tables:
+        """The rows of these tables, without what they say of other metrics: a changed figure draws only its own charts
+        anew."""
+        found = {}
+        for table in tables:
+            if table == "runs":
+                found[table] = self.runs_about(metric)
+            else:
+                rows = self.rows(table)
+                found[table] = [row for row in rows if row["metric"] == metric.name]
+        return found
+
+    def runs_about(self, *metrics: Metric) -> list[Row]:
+        """The rows of runs without their other metrics."""
+        kept = {metric.name for metric in metrics}.union(_RUN_FIELDS)
+        found = []
+        for row in self.rows("runs"):
+            found.append({name: value for name, value in row.items() if name in kept})
+        return found
 
     def runs_with(self, *metrics: Metric) -> list[Row]:
         """The rows of runs that have a value of each metric."""
-        return [
-            row
-            for row in self.rows("runs")
-            if all(row.get(metric.name) is not None for metric in metrics)
-        ]
+        rows = self.rows("runs")
+        for metric in metrics:
+            rows = [row for row in rows if row.get(metric.name) is not None]
+        return rows
 
     @cached_property
     def lines(self) -> Sequence[sweeps.Line]:
         """What the campaign varies, the lines of this part's models and environments."""
-        return [
-            line
-            for line in sweeps.lines(self.campaign)
-            if line.model in self.scope.models
-            and line.environment in self.scope.environments
-        ]
+        scope = self.scope
+        found = []
+        for line in sweeps.lines(self.campaign):
+            if line.model in scope.models and line.environment in scope.environments:
+                found.append(line)
+        return found
 
     def cells(self, metric: Metric) -> list[CellStatistic]:
         """The statistics of a metric, a cell each."""
@@ -101,12 +98,12 @@ class Selection:
 
     def comparisons(self, metric: Metric) -> list[ComparisonRow]:
         """The comparisons of a metric of which both sides are in this part."""
-        return [
-            row
-            for row in self.campaign_comparisons(metric)
-            if self.scope.holds(row.model, row.candidate, row.workload)
-            and row.baseline in self.scope.environments
-        ]
+        found = []
+        for row in self.campaign_comparisons(metric):
+            here = self.scope.holds(row.model, row.candidate, row.workload)
+            if here and row.baseline in self.scope.environments:
+                found.append(row)
+        return found
 
     def campaign_comparisons(self, metric: Metric) -> Sequence[ComparisonRow]:
         """The comparisons of a metric in the whole campaign, this part or not."""
@@ -115,9 +112,8 @@ class Selection:
     def excluded(self, rows: Sequence[Row]) -> Mapping[str, str]:
         """Those of these runs that are not in the pooled figures, with the reason."""
         reasons = self.publication.review.excluded
-        return {
-            row["run"]: reasons[row["run"]] for row in rows if row["run"] in reasons
-        }
+        runs = [row["run"] for row in rows]
+        return {run: reasons[run] for run in runs if run in reasons}
 
     def figure(
         self,
@@ -126,20 +122,24 @@ class Selection:
         data: Tables,
         *,
         flagged: Metric | None = None,
-        **what: Any,
+        **members: Any,
     ) -> Figure:
         """A figure of this selection that shows rows of the site's tables, with the findings on it."""
         sources = {name: self.sources[name] for name in data if name in self.sources}
         found = flags(self.publication, self.scope, flagged)
         return Figure(
-            key=key, chart=chart, data=data, sources=sources, flags=found, **what
+            key=key, chart=chart, data=data, sources=sources, flags=found, **members
         )
 
 
 def published(rows: Sequence[Row], *metrics: Metric) -> list[Row]:
     """Rows of runs as a figure's files have them: which run it is, and the values."""
-    names = [*_PUBLISHED_FIELDS, *(metric.name for metric in metrics)]
-    return [{name: row.get(name) for name in names} for row in rows]
+    names = [*_PUBLISHED_FIELDS]
+    names += [metric.name for metric in metrics]
+    found = []
+    for row in rows:
+        found.append({name: row.get(name) for name in names})
+    return found
 
 
 def flags(

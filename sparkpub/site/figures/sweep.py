@@ -1,6 +1,6 @@
 """A metric against what a campaign varies: load, length or depth. Every run as a point, the means joined."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -8,15 +8,16 @@ from typing import Any
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import counted, percent, rounded, spread
+from sparkpub.review.frame import Cell
 from sparkpub.review.statistics.growth import PROPORTIONAL, Growth, Shape, growth
 from sparkpub.review.summary import CellStatistic
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.figures import cell_table, marks, rows, theme
+from sparkpub.site.figures import cell_table, marks, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.kind import Kind, Offer
-from sparkpub.site.figures.rows import Row
+from sparkpub.site.figures.rows import Row, cell_of
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.figures.selection import Selection, published
 from sparkpub.site.publication import slug
@@ -72,21 +73,22 @@ def offers(campaign: Selection, metric: Metric) -> Iterator[Offer]:
 
 def curves(selection: Selection, axis: Axis, metric: Metric) -> list[Curve]:
     """The lines of an axis along which a metric has two means or more: those with a shape first, the best first."""
-    lines = [line for line in selection.lines if line.axis is axis]
-    if not lines:
-        return []
     statistics = {cell.cell: cell for cell in selection.cells(metric)}
     found = []
-    for line, name in sweeps.names(lines).items():
-        cells = tuple(
-            (value, statistics[cell])
-            for value, cell in line.points
-            if cell in statistics
-        )
+    for line, name in _names(selection, axis).items():
+        cells = []
+        for value, cell in line.points:
+            if cell in statistics:
+                cells.append((value, statistics[cell]))
         if len(cells) > 1:
-            found.append(Curve(line, name, cells))
-    sign = 1 if metric.direction == "lower" else -1
-    return sorted(found, key=lambda curve: (not curve.has_a_shape, sign * curve.last))
+            found.append(Curve(line, name, tuple(cells)))
+    found.sort(key=lambda curve: curve.last, reverse=metric.direction != "lower")
+    return sorted(found, key=lambda curve: curve.has_a_shape, reverse=True)
+
+
+def _names(selection: Selection, axis: Axis) -> dict[Line, str]:
+    """The lines of an axis in the campaign's order, each with its name."""
+    return sweeps.names([line for line in selection.lines if line.axis is axis])
 
 
 def figure(axis: Axis, metric: Metric, selection: Selection, key: str) -> Figure:
@@ -95,36 +97,32 @@ def figure(axis: Axis, metric: Metric, selection: Selection, key: str) -> Figure
     if not found:
         raise nothing_varies(key)
     shown = found[:MOST_LINES]
+    drawn = {curve.name for curve in shown}
+    # In the campaign's order, so that a line has one colour whatever the metric.
+    names = [name for name in _names(selection, axis).values() if name in drawn]
+    line = found[0].line
     subject = (
         selection.scope,
         metric,
         axis,
-        _in_order(selection, axis, shown),
+        tuple(names),
         _values(shown),
-        found[0].line.title,
+        line.title,
         _knee(shown),
     )
+    runs = _runs(metric, selection, found)
     return selection.figure(
         key,
         Chart(draw, subject),
-        {name: selection.rows_about(name, metric) for name in ("runs", "cells")},
+        selection.data(metric, "runs", "cells"),
         flagged=metric,
-        title=f"{metric.label} against {found[0].line.word}",
+        title=f"{metric.label} against {line.word}",
         says=sentence(metric, found),
-        sample=" ".join(_notes(metric, selection, found)),
+        sample=" ".join(_notes(found, selection.excluded(runs))),
         table=_table(metric, found),
-        rows=published(_runs(metric, selection, found), metric),
+        rows=published(runs, metric),
         about=cell_table.about(metric),
     )
-
-
-def _in_order(
-    selection: Selection, axis: Axis, shown: Sequence[Curve]
-) -> tuple[str, ...]:
-    """The names of the lines in the campaign's order, so that a line has one colour whatever the metric."""
-    names = [curve.name for curve in shown]
-    lines = [line for line in selection.lines if line.axis is axis]
-    return tuple(name for name in sweeps.names(lines).values() if name in names)
 
 
 def nothing_varies(key: str) -> SiteError:
@@ -137,21 +135,18 @@ def nothing_varies(key: str) -> SiteError:
 
 def _runs(metric: Metric, selection: Selection, found: Sequence[Curve]) -> list[Row]:
     """The runs of the cells on the lines."""
-    cells = {cell for curve in found for _, cell in curve.line.points}
-    return [
-        row
-        for row in selection.runs_with(metric)
-        if (row["model"], row["environment"], row["workload"]) in cells
-    ]
+    cells: set[Cell] = set()
+    for curve in found:
+        cells.update(cell for _, cell in curve.line.points)
+    return [row for row in selection.runs_with(metric) if cell_of(row) in cells]
 
 
-def _notes(
-    metric: Metric, selection: Selection, found: Sequence[Curve]
-) -> Iterator[str]:
+def _notes(found: Sequence[Curve], excluded: Mapping[str, str]) -> Iterator[str]:
     """How many runs there are, what was held fixed, and how many of the lines are drawn."""
-    runs = _runs(metric, selection, found)
-    cells = [cell for curve in found for _, cell in curve.cells]
-    yield sentences.sample(cells, selection.excluded(runs))
+    cells: list[CellStatistic] = []
+    for curve in found:
+        cells += [cell for _, cell in curve.cells]
+    yield sentences.sample(cells, excluded)
     held = {curve.line.held for curve in found}
     if len(held) == 1 and held != {""}:
         yield f"Fixed: {found[0].line.held}."
@@ -161,7 +156,10 @@ def _notes(
 
 def _values(found: Sequence[Curve]) -> tuple[float, ...]:
     """Every value on the axis."""
-    return tuple(sorted({value for curve in found for value, _ in curve.cells}))
+    values: set[float] = set()
+    for curve in found:
+        values.update(value for value, _ in curve.cells)
+    return tuple(sorted(values))
 
 
 def _knee(found: Sequence[Curve]) -> float | None:
@@ -244,18 +242,25 @@ def _highest(metric: Metric, found: Sequence[Curve]) -> str:
 
 def _table(metric: Metric, found: Sequence[Curve]) -> Table:
     """A row per cell: the value on the axis, n, mean with interval, and how often the first value."""
-    mean = f"Mean ({metric.unit})" if metric.unit else "Mean"
+    mean = theme.axis_title("Mean", metric.unit)
     across = found[0].line.title
     head = ("Line", across, "n", mean, "95 % interval", "Relative to the first")
     body = []
     for curve in found:
         first = curve.cells[0][1].mean
         for value, cell in curve.cells:
-            times = f"× {rounded(cell.mean / first)}" if first else "n/a"
-            interval = cell_table.interval(metric, cell)
-            middle = metric.format(cell.mean, unit=False)
+            times = "n/a"
+            if first:
+                times = f"× {rounded(cell.mean / first)}"
             body.append(
-                [curve.name, f"{value:,g}", str(cell.n), middle, interval, times]
+                [
+                    curve.name,
+                    f"{value:,g}",
+                    str(cell.n),
+                    metric.format(cell.mean, unit=False),
+                    cell_table.interval(metric, cell),
+                    times,
+                ]
             )
     return Table(head, body)
 
@@ -272,38 +277,26 @@ def draw(
     """Rows `runs` as points, means of `cells` joined. `names` are those of the lines, `values` all on the axis,
     whose title is `across`. A dashed line marks the knee of a single line. Runs that are not in the figures are hollow.
     """
-    shown = f"indexof({list(names)!r}, datum.{axis.line}) >= 0"
+    shown = marks.among(axis.line, names)
     title = theme.axis_title(metric.label, metric.unit)
     x = _x(axis, across, values)
     y = alt.Y("value:Q", title=title, scale=alt.Scale(zero=True, nice=True))
-    legend = None
-    if len(names) > 1:
-        legend = "Line"
-    colour = theme.colour(axis.line, names, legend)
+    series = marks.lines(axis.line, names)
     points = marks.rows(scope, "runs", marks.has(metric.name), shown)
-    runs = (
-        points.transform_calculate(value=f"datum.{metric.name}")
-        .mark_point(size=46, filled=True)
-        .encode(
-            x=x,
-            y=y,
-            color=colour,
-            stroke=alt.Stroke(f"{axis.line}:N", scale=theme.series(names), legend=None),
-            shape=theme.shape(axis.line, names, legend),
-            fillOpacity=marks.counted_opacity(),
-            tooltip=marks.run_tooltip(
-                metric.label,
-                metric.name,
-                [alt.Tooltip(f"{axis.name}:Q", title=across)],
-            ),
-            href=alt.Href("href:N"),
-        )
+    runs = marks.runs(
+        points.transform_calculate(value=f"datum.{metric.name}"),
+        series,
+        x=x,
+        y=y,
+        tooltip=marks.run_tooltip(
+            metric.label, metric.name, alt.Tooltip(f"{axis.name}:Q", title=across)
+        ),
     )
     means = marks.rows(scope, "cells", marks.about(metric), shown)
     lines = (
         means.transform_calculate(value="datum.mean")
         .mark_line()
-        .encode(x=x, y=y, color=colour, strokeDash=theme.dash(axis.line, names))
+        .encode(x=x, y=y, color=series.colour, strokeDash=series.dash)
     )
     layers = [lines, runs]
     if knee is not None:
@@ -338,4 +331,4 @@ def _knee_marks(knee: float) -> list["alt.Chart"]:
     ]
 
 
-KIND = Kind(of_metric=offers, tables={"runs": rows.runs, "cells": rows.cells})
+KIND = Kind(of_metric=offers)

@@ -8,7 +8,7 @@ from sparkpub.record.store import Stored
 from sparkpub.record.telemetry import COLUMNS
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.drawing.compile import NARROW
-from sparkpub.site.figures import samples, theme
+from sparkpub.site.figures import marks, samples, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.rows import Row
@@ -67,22 +67,20 @@ def trace(stored: Stored) -> Trace | None:
             continue
         signals.append((label, COLUMNS[column]))
         for time, value in samples.thinned(points, POINTS):
-            rows.append(
-                {"signal": label, "t": round(time, 2), "value": round(value, 2)}
-            )
-    return Trace(tuple(signals), rows, phases(stored.record)) if signals else None
+            row = {"signal": label, "t": round(time, 2), "value": round(value, 2)}
+            rows.append(row)
+    if not signals:
+        return None
+    return Trace(tuple(signals), rows, _phases(stored.record))
 
 
-def phases(record: Record) -> list[Row]:
+def _phases(record: Record) -> list[Row]:
     """The named stretches of a run, in seconds since launch."""
-    return [
-        {
-            "name": phase.name,
-            "start": round(phase.start_seconds, 2),
-            "end": round(phase.end_seconds, 2),
-        }
-        for phase in record.phases
-    ]
+    rows = []
+    for phase in record.phases:
+        start, end = round(phase.start_seconds, 2), round(phase.end_seconds, 2)
+        rows.append({"name": phase.name, "start": start, "end": end})
+    return rows
 
 
 def figure(stored: Stored, *, drawn: bool) -> Figure | None:
@@ -96,13 +94,14 @@ def figure(stored: Stored, *, drawn: bool) -> Figure | None:
         says += f"; shaded: {', '.join(phase['name'] for phase in found.phases)}"
     rows = {"samples": found.samples, "phases": found.phases}
     file = run_file(stored)
+    chart = Chart(draw, (found.signals,))
     return Figure(
         key=f"{KEY}{stored.record.run_id}",
         title="Telemetry",
         says=f"{says}.",
         sample="Each stretch keeps its lowest and highest sample; the file of telemetry has all of them.",
-        chart=Chart(draw, (found.signals,)),
-        narrow=Chart(draw, (found.signals, NARROW)),
+        chart=chart,
+        narrow=chart.given(NARROW),
         data=rows,
         table=_table(found),
         rows=found.samples,
@@ -128,13 +127,15 @@ def draw(
     Rows `samples`: `signal, t, value` with t in seconds since launch, and `phases`: `name, start, end`.
     """
     panels = []
-    for place, (label, unit) in enumerate(signals):
-        last = place == len(signals) - 1
-        seconds = alt.Axis(title="Seconds since launch", grid=False) if last else None
+    for place, (label, unit) in enumerate(signals, 1):
+        seconds = None
+        if place == len(signals):
+            seconds = alt.Axis(title="Seconds since launch", grid=False)
         layers = [_shade(seconds)]
-        if place == 0:
+        first = place == 1
+        if first:
             layers.append(_phase_names(seconds))
-        layers.append(_line(label, unit, seconds, first=place == 0))
+        layers.append(_line(label, unit, seconds, first=first))
         panels.append(theme.layered(layers, width=total - MARGIN, height=PANEL))
     return theme.finish(theme.stacked(panels, spacing=12, shared_x=True))
 
@@ -175,7 +176,7 @@ def _line(
     )
     line: alt.Chart = (
         alt.Chart(alt.NamedData("samples"))
-        .transform_filter(f"datum.signal === {label!r}")
+        .transform_filter(marks.equal("signal", label))
         .mark_line(color=theme.SERIES[0], interpolate="step-after", clip=True)
         .encode(
             x=alt.X("t:Q", axis=seconds, scale=alt.Scale(nice=False, zero=False)),

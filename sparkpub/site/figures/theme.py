@@ -6,16 +6,18 @@ drawing's decides.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
 from typing import Any
 
 from sparkpub.site.figures.altair import alt
 
 WIDE = 640
 """Width in pixels for which a chart of several views is laid out; other charts leave their width to the drawing."""
-ROW = 34
-"""Height of one row of a chart whose y axis lists cells or runs."""
 NARROW_COLUMNS = 2
 """Of a legend on a phone."""
+LONG_NAME = 22
+"""Letters from which on names of a legend stand below each other."""
 SERIES = tuple(f"var(--sp-c{number})" for number in range(1, 7))
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [4, 4], [1, 3])
@@ -109,56 +111,55 @@ def finish(
     return {"$schema": alt.SCHEMA_URL, **chart, "config": config}
 
 
-def series(domain: Sequence[str]) -> "alt.Scale":
-    """A scale that gives each name of the domain a colour of its own."""
-    return alt.Scale(
-        domain=list(domain), range=[SERIES[i % len(SERIES)] for i in range(len(domain))]
-    )
+@dataclass(frozen=True)
+class Series:
+    """Names in a column that a chart tells apart by colour, shape and dash, each with a fixed place in every chart.
 
+    With a `title` there is a legend, one for all channels.
+    """
 
-LONG_NAME = 22
-"""Letters from which on names of a legend stand below each other."""
+    column: str
+    names: Sequence[str]
+    title: str | None = None
 
+    @property
+    def colour(self) -> "alt.Color":
+        """The colour of a line, or of the inside of a point."""
+        return alt.Color(self._field, scale=self._among(SERIES), legend=self._legend)
 
-def legend_of(title: str | None, domain: Sequence[str]) -> "alt.Legend | None":
-    """A legend with that title, long names below each other; none without a title."""
-    if not title:
-        return None
-    legend: alt.Legend = alt.Legend(title=title)
-    if max((len(name) for name in domain), default=0) > LONG_NAME:
-        legend.columns = 1
-    return legend
+    @property
+    def outline(self) -> "alt.Stroke":
+        """The colour of the edge of a point whose inside may be empty."""
+        return alt.Stroke(self._field, scale=self._among(SERIES), legend=None)
 
+    @property
+    def shape(self) -> "alt.Shape":
+        """The shape of a point."""
+        return alt.Shape(self._field, scale=self._among(SHAPES), legend=self._legend)
 
-def colour(field: str, domain: Sequence[str], title: str | None = None) -> "alt.Color":
-    """A nominal colour scale with fixed places, so that a series keeps its colour in every chart; legend by title."""
-    return alt.Color(
-        f"{field}:N", scale=series(domain), legend=legend_of(title, domain)
-    )
+    @property
+    def dash(self) -> "alt.StrokeDash":
+        """The dashes of a line."""
+        return alt.StrokeDash(self._field, scale=self._among(DASHES), legend=None)
 
+    @property
+    def _field(self) -> str:
+        return f"{self.column}:N"
 
-def shape(field: str, domain: Sequence[str], title: str | None = None) -> "alt.Shape":
-    """The shapes that go with `colour`; merged with its legend by the same title and domain."""
-    return alt.Shape(
-        f"{field}:N",
-        scale=alt.Scale(
-            domain=list(domain),
-            range=[SHAPES[i % len(SHAPES)] for i in range(len(domain))],
-        ),
-        legend=legend_of(title, domain),
-    )
+    @property
+    def _legend(self) -> "alt.Legend | None":
+        """Long names stand below each other."""
+        if not self.title:
+            return None
+        legend: alt.Legend = alt.Legend(title=self.title)
+        if max(map(len, self.names), default=0) > LONG_NAME:
+            legend.columns = 1
+        return legend
 
-
-def dash(field: str, domain: Sequence[str]) -> "alt.StrokeDash":
-    """The dashes that go with `colour`, for lines."""
-    return alt.StrokeDash(
-        f"{field}:N",
-        scale=alt.Scale(
-            domain=list(domain),
-            range=[DASHES[i % len(DASHES)] for i in range(len(domain))],
-        ),
-        legend=None,
-    )
+    def _among(self, looks: Sequence[Any]) -> "alt.Scale":
+        """A scale that gives each name one of the looks, and begins anew where there are more names."""
+        own = list(islice(cycle(looks), len(self.names)))
+        return alt.Scale(domain=list(self.names), range=own)
 
 
 def axis_title(label: str, unit: str) -> str:

@@ -156,22 +156,22 @@ ROWS: dict[str, list[dict[str, Any]]] = {
     "samples": [{"signal": "GPU power", "t": t, "value": 50.0 + t} for t in range(5)],
     "phases": [{"name": "measure", "start": 1, "end": 4}],
 }
-ROOM = Layout("model", (("w", ("m",)),), 24, ("native", "container"))
-PAIRS = Layout("pair", (("w", ("m, native", "m, container")),), 24, ("native",))
+ROOM = Layout(CUT, "model", (("w", ("m",)),), 24, ("native", "container"))
+PAIRS = Layout(CUT, "pair", (("w", ("m, native", "m, container")),), 24, ("native",))
 GROUPS = (Group(PEAK.name, PEAK.label, ("m",)),)
 SWEEP = (CUT, PEAK, LOAD, ("m",), (2.0, 4.0, 8.0), "Concurrency", 4.0)
 CHARTS = {
-    "strip": Chart(strip.draw, (CUT, PEAK, ROOM)),
-    "bars": Chart(bars.draw, (CUT, PEAK, ROOM, 80.0)),
-    "box": Chart(box.draw, (CUT, PEAK, ROOM)),
+    "strip": Chart(strip.draw, (PEAK, ROOM)),
+    "bars": Chart(bars.draw, (PEAK, ROOM, 80.0)),
+    "box": Chart(box.draw, (PEAK, ROOM)),
     "order": Chart(order.draw, (CUT, PEAK)),
     "sweep": Chart(sweep.draw, SWEEP),
     "pareto": Chart(pareto.draw, (CUT, Rates(PEAK, CACHE), "Concurrency", ("m",))),
     "scatter": Chart(scatter.draw, (CUT, PEAK, CACHE)),
-    "relative": Chart(relative.draw, (CUT, PEAK, ROOM, "native", 1.0)),
-    "forest": Chart(forest.draw, (CUT, GROUPS, 24, 1.0, ("higher",))),
-    "ledger": Chart(ledger.draw, (CUT, ("KV cache", "free"), PAIRS)),
-    "coverage": Chart(coverage.draw, (CUT, PAIRS, ("one", "two"))),
+    "relative": Chart(relative.draw, (PEAK, ROOM, "native", 1.0)),
+    "forest": Chart(forest.draw, (CUT, "comparisons", GROUPS, 1.0, ("higher",))),
+    "ledger": Chart(ledger.draw, (("KV cache", "free"), PAIRS)),
+    "coverage": Chart(coverage.draw, (PAIRS, ("one", "two"))),
     "heat": Chart(heat.draw, (CUT, 90)),
     "telemetry": Chart(telemetry.draw, ((("GPU power", "W"),),)),
 }
@@ -255,7 +255,7 @@ def test_a_new_kind_is_one_module_and_one_line(
 
     def figure(selection: Selection, key: str) -> Figure:
         rows = selection.rows("counts")
-        chart = Chart(bars.draw, (selection.scope, PEAK, ROOM, None))
+        chart = Chart(bars.draw, (PEAK, ROOM, None))
         return selection.figure(
             key,
             chart,
@@ -283,25 +283,32 @@ def test_a_new_kind_is_one_module_and_one_line(
 
 
 LONG = "a-model-with-a-long-name"
+LONG_SCOPE = Scope("c", (LONG,), ("native", "container"), ("w",), (LONG,))
+LONG_ROOM = Layout(LONG_SCOPE, "model", (("w", (LONG,)),), 24, ("native",))
 
 
 @pytest.mark.parametrize(
     ("draw", "subject"),
     [
-        (forest.draw, ((Group(PEAK.name, PEAK.label, (LONG,)),), 24, 1.0, ("higher",))),
         (
-            ledger.draw,
-            (("KV cache",), Layout("model", (("w", (LONG,)),), 24, ("native",))),
+            forest.draw,
+            (
+                LONG_SCOPE,
+                "comparisons",
+                (Group(PEAK.name, PEAK.label, (LONG,)),),
+                1.0,
+                ("higher",),
+            ),
         ),
-        (strip.draw, (PEAK, Layout("model", (("w", (LONG,)),), 24, ("native",)))),
+        (ledger.draw, (("KV cache",), LONG_ROOM)),
+        (strip.draw, (PEAK, LONG_ROOM)),
     ],
 )
 def test_on_a_phone_long_names_stand_above_their_rows_and_leave_the_plot_its_width(
     draw: Any, subject: tuple[Any, ...]
 ) -> None:
-    scope = Scope("c", (LONG,), ("native", "container"), ("w",), (LONG,))
-    wide = Chart(draw, (scope, *subject))
-    narrow = Chart(draw, (scope, *subject, True))
+    wide = Chart(draw, subject)
+    narrow = wide.given(True)
     alt.Chart.from_dict(narrow.specification()).to_dict()
     rows = {
         table: [{**row, "label": LONG, "model": LONG} for row in found]
@@ -408,6 +415,15 @@ def test_what_both_drawings_share_is_what_vega_lite_makes_of_each(kind: str) -> 
     for specification in specifications(CHARTS[kind], None):
         alone = converter().vegalite_to_vega(specification, vl_version=VEGA_LITE)
         assert vega(specification) == alone
+
+
+def test_verdicts_that_are_equally_frequent_are_counted_in_the_order_met() -> None:
+    words = ("undecided", "higher", "equivalent", "lower", "confounded")
+    rows = [{"verdict": word} for word in words]
+    assert forest._sentence(rows, "native") == (
+        "5 comparisons with native: "
+        "1 undecided, 1 higher, 1 equivalent, 1 lower and 1 confounded."
+    )
 
 
 def test_a_part_that_is_compared_with_nothing_is_refused_in_one_line(

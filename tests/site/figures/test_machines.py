@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 import pytest
 
+from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.site.build import publish, publish_tables
 from sparkpub.site.content import SiteOptions
@@ -64,6 +65,17 @@ def test_a_row_for_each_machine_and_one_for_all(options: SiteOptions) -> None:
     assert body[0][2] == "8 and 8"
     assert str(body[2][6]).startswith("replicates. The mean over 2 machines")
     assert "I² = " in str(body[2][6])
+
+
+def test_a_part_that_no_machine_compares_is_refused_in_one_line(
+    options: SiteOptions,
+) -> None:
+    """The baseline alone: every row is of the environment that is held against it."""
+    measured = {"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}
+    library = a_library(options, a_fleet(measured))
+    with pytest.raises(SiteError, match=f"figure c-{NAME}-native: nothing of this"):
+        library.figure(NAME, "c", environment="native")
+    assert library.figure(NAME, "c", environment="container").rows
 
 
 def test_three_machines_say_where_the_next_one_is_expected(

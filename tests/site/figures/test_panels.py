@@ -174,7 +174,7 @@ def test_a_row_is_what_differs(
     them in their own order."""
     library = a_library(means, options)
     figure = library.figure("output-throughput-bars")
-    layout = figure.chart.subject[2]
+    layout = figure.chart.subject[1]
     assert (layout.field, layout.rows[0][1], layout.environments) == (
         field,
         names,
