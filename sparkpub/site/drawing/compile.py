@@ -1,7 +1,7 @@
 """A chart -> compiled Vega and two static drawings.
 
-A chart names its data (`{"name": "runs"}`) and holds none. Its widths are those of the wide drawing; the narrow one
-is the same chart with every width reduced alike, or a chart of its own (`Job.narrow`) where the shape must change.
+A chart names its data (`{"name": "runs"}`) and holds none. A single view is drawn in two widths; a chart of several
+views, which has widths of its own, or one whose shape must change brings another for phones (`Job.narrow`).
 
 Colours are `var(--sp-…)`, which a browser resolves wherever an SVG attribute takes a colour; `colours.css` has their
 values. The `href` channel holds addresses from the site's root (`runs/<id>/`).
@@ -140,27 +140,10 @@ def _translated(specification: str) -> str:
 
 
 def _narrowed(wide: Specification) -> Specification:
-    """The chart for a phone: every width reduced alike, and a legend that has room for two columns."""
+    """The chart for a phone: a legend that has room for two columns."""
     config = wide.get("config", {})
     legend = {**config.get("legend", {}), "columns": NARROW_LEGEND_COLUMNS}
-    return {**_resized(wide, NARROW / WIDE), "config": {**config, "legend": legend}}
-
-
-def _resized(view: Specification, factor: float) -> Specification:
-    """A copy of a specification in which the width of every view is multiplied; marks keep theirs."""
-    resized = dict(view)
-    for name, value in view.items():
-        if name == "width" and isinstance(value, int | float):
-            resized[name] = round(value * factor)
-        elif name in _COMPOSED or name == "layer":
-            resized[name] = _resized_views(value, factor)
-    return resized
-
-
-def _resized_views(views: Any, factor: float) -> Any:
-    if isinstance(views, list):
-        return [_resized_views(view, factor) for view in views]
-    return _resized(views, factor) if isinstance(views, dict) else views
+    return {**wide, "config": {**config, "legend": legend}}
 
 
 def _fitted(specification: Specification, width: int) -> Specification:

@@ -55,6 +55,7 @@ def figure(name: str) -> Figure:
     told = tomllib.loads(text)
     boxes = list(_placed(told["box"]))
     height = max(box["y2"] for box in boxes)
+    body = _table(told["box"])
     chart = Chart(draw, (height,))
     return Figure(
         key=f"diagram-{name}",
@@ -68,14 +69,9 @@ def figure(name: str) -> Figure:
             "lines": list(_lines(told["box"], boxes)),
             "arrows": list(_arrows(told["box"], boxes)),
         },
-        table=Table(("Part", "What it says", "Below"), _table(told["box"])),
+        table=Table(("Part", "What it says", "Below"), body),
         rows=[
-            {
-                "part": box["name"].strip(),
-                "says": " ".join(box.get("lines", ())),
-                "below": ", ".join(box.get("below", ())),
-            }
-            for box in told["box"]
+            {"part": part, "says": says, "below": below} for part, says, below in body
         ],
     )
 
@@ -84,11 +80,13 @@ def _folder() -> Any:
     return resources.files(__package__).joinpath("diagrams")
 
 
-def _table(boxes: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+def _table(boxes: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+    """What each box is called, what it says, and the boxes that it hangs below."""
     body = []
     for box in boxes:
-        below = ", ".join(name.strip() for name in box.get("below", ()))
-        body.append([box["name"].strip(), " ".join(box.get("lines", ())), below])
+        # A name that another box has too ends in a space.
+        name, above = box["name"].strip(), map(str.strip, box.get("below", ()))
+        body.append((name, " ".join(box.get("lines", ())), ", ".join(above)))
     return body
 
 
@@ -152,41 +150,38 @@ def draw(height: int, name_size: int = 13, line_size: int = 12) -> dict[str, Any
     x = alt.X("x:Q", axis=None, scale=across)
     y = alt.Y("y:Q", axis=None, scale=down)
     fills = alt.Scale(domain=list(FILLS), range=list(FILLS.values()))
-    outlined = marks.among("kind", OUTLINED)
+    outline = alt.condition(
+        marks.among("kind", OUTLINED),
+        alt.value(theme.FAINT),
+        alt.value("transparent"),
+    )
     boxes = (
-        alt.Chart(alt.NamedData("boxes"))
+        marks.every("boxes")
         .mark_rect(cornerRadius=6, strokeWidth=1.2)
         .encode(
             x=x,
-            x2=alt.X2("x2:Q"),
+            x2="x2:Q",
             y=y,
-            y2=alt.Y2("y2:Q"),
+            y2="y2:Q",
             fill=alt.Fill("kind:N", scale=fills, legend=None),
-            stroke=alt.condition(
-                outlined, alt.value(theme.FAINT), alt.value("transparent")
-            ),
+            stroke=outline,
         )
     )
-    arrows = alt.Chart(alt.NamedData("arrows"))
-    shafts = arrows.mark_rule(color=theme.FAINT, strokeWidth=1.5).encode(
-        x=x, y=y, y2=alt.Y2("y2:Q")
+    arrows = marks.every("arrows")
+    shafts = arrows.mark_rule(color=theme.FAINT, strokeWidth=1.5)
+    heads = arrows.transform_calculate(tip=f"datum.y2 - {HEAD}").mark_point(
+        shape="triangle-down", size=70, filled=True, color=theme.FAINT
     )
-    heads = (
-        arrows.transform_calculate(tip=f"datum.y2 - {HEAD}")
-        .mark_point(shape="triangle-down", size=70, filled=True, color=theme.FAINT)
-        .encode(x=x, y=alt.Y("tip:Q", axis=None, scale=down))
-    )
-    texts = alt.Chart(alt.NamedData("lines"))
-    bold = texts.transform_filter("datum.name").mark_text(
+    texts = marks.every("lines")
+    names = texts.transform_filter("datum.name").mark_text(
         fontSize=name_size, fontWeight="bold"
     )
-    plain = texts.transform_filter("!datum.name").mark_text(fontSize=line_size)
-    words = alt.Text("text:N")
+    lines = texts.transform_filter("!datum.name").mark_text(fontSize=line_size)
     layers = [
         boxes,
-        shafts,
-        heads,
-        bold.encode(x=x, y=y, text=words),
-        plain.encode(x=x, y=y, text=words),
+        shafts.encode(x=x, y=y, y2="y2:Q"),
+        heads.encode(x=x, y=alt.Y("tip:Q", axis=None, scale=down)),
+        names.encode(x=x, y=y, text="text:N"),
+        lines.encode(x=x, y=y, text="text:N"),
     ]
     return theme.finish(theme.layered(layers, height=height))

@@ -40,7 +40,7 @@ def draw(across: str, up: str, environments: Sequence[str]) -> dict[str, Any]:
     brush = alt.selection_interval(name="brush", encodings=["x", "y"])
     scale = alt.Scale(zero=False, padding=8)
     points = (
-        alt.Chart(alt.NamedData("runs"))
+        marks.every("runs")
         .transform_calculate(vx="datum[xfield]", vy="datum[yfield]")
         .transform_filter("isValid(datum.vx) && isValid(datum.vy)")
         .mark_point(size=50, filled=True)
@@ -56,7 +56,7 @@ def draw(across: str, up: str, environments: Sequence[str]) -> dict[str, Any]:
                 alt.Tooltip("vy:Q", title="up"),
                 alt.Tooltip("campaign:N"),
             ),
-            href=alt.Href("href:N"),
+            href="href:N",
         )
         .add_params(brush)
     )

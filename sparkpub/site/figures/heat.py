@@ -112,16 +112,12 @@ def draw(scope: Scope, names: int) -> dict[str, Any]:
         marks.rows(scope, TABLE)
         .mark_rect()
         .encode(
-            x=alt.X(
-                "start:Q",
-                title="Seconds since launch",
-                scale=alt.Scale(nice=False, zero=False),
-            ),
-            x2=alt.X2("end:Q"),
+            x=marks.seconds("start"),
+            x2="end:Q",
             y=alt.Y("label:N", sort=None, title=None, axis=axis),
             color=alt.Color("percent:Q", title="GPU utilisation (%)", scale=shades),
             tooltip=marks.tooltip("run", "start", "percent"),
-            href=alt.Href("href:N"),
+            href="href:N",
         )
     )
     return theme.finish(theme.layered([stretches], height={"step": 13}))

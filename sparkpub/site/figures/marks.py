@@ -39,6 +39,11 @@ COUNTED = equal("state", "counted")
 """A Vega expression that keeps the runs in the figures."""
 
 
+def every(name: str) -> "alt.Chart":
+    """A chart on all rows called `name`."""
+    return alt.Chart(alt.NamedData(name))
+
+
 def rows(scope: Scope, name: str, *more: str) -> "alt.Chart":
     """A chart on the rows called `name`, cut to this scope."""
     kept = (
@@ -48,7 +53,7 @@ def rows(scope: Scope, name: str, *more: str) -> "alt.Chart":
         among("workload", scope.workloads),
         *more,
     )
-    return alt.Chart(alt.NamedData(name)).transform_filter(" && ".join(kept))
+    return every(name).transform_filter(" && ".join(kept))
 
 
 def least_axis(metric: Metric, values: Sequence[float]) -> Span | None:
@@ -96,12 +101,28 @@ def x(
     )
 
 
+def y(
+    column: str, title: str | None, *, zero: bool = False, shown: Span | None = None
+) -> "alt.Y":
+    """The values of a column up the side; the axis has room for `shown` as well."""
+    return alt.Y(f"{column}:Q", title=title, scale=scale(shown, zero=zero))
+
+
+def seconds(column: str) -> "alt.X":
+    """Time within a run along the bottom."""
+    return alt.X(
+        f"{column}:Q",
+        title="Seconds since launch",
+        scale=alt.Scale(nice=False, zero=False),
+    )
+
+
 def names(rows: "alt.Chart", y: "alt.Y", field: str) -> "alt.Chart":
     """Names above the rows instead of beside them, for a phone: they leave the plot its whole width."""
     words = rows.transform_aggregate(count="count()", groupby=[field]).mark_text(
         align="left", dy=-18, fontSize=12
     )
-    named: alt.Chart = words.encode(x=alt.value(0), y=y, text=alt.Text(f"{field}:N"))
+    named: alt.Chart = words.encode(x=alt.value(0), y=y, text=f"{field}:N")
     return named
 
 
@@ -121,7 +142,7 @@ def zero_line(once: "alt.Chart") -> "alt.Chart":
 
 def once(name: str) -> "alt.Chart":
     """A chart with a single row, for what is drawn once."""
-    return alt.Chart(alt.NamedData(name)).transform_aggregate(count="count()")
+    return every(name).transform_aggregate(count="count()")
 
 
 def environments(scope: Scope, title: str | None = "Environment") -> Series:
@@ -144,7 +165,7 @@ def runs(rows: "alt.Chart", series: Series, **channels: Any) -> "alt.Chart":
         stroke=series.outline,
         shape=series.shape,
         fillOpacity=counted_opacity(),
-        href=alt.Href("href:N"),
+        href="href:N",
         **channels,
     )
     return points

@@ -101,7 +101,7 @@ def draw(
 
     `shown` is what the axis of the metric shows at least.
     """
-    title = theme.axis_title(metric.label, metric.unit)
+    title = theme.metric_title(metric)
     x = alt.X(
         "order:Q",
         title="Run order in the campaign",
@@ -112,7 +112,7 @@ def draw(
         marks.rows(scope, "runs", marks.has(metric.name)),
         environments,
         x=x,
-        y=alt.Y(f"{metric.name}:Q", title=title, scale=marks.scale(shown)),
+        y=marks.y(metric.name, title, shown=shown),
         tooltip=[
             *marks.run_tooltip(metric.label, metric.name),
             alt.Tooltip("order:Q", title="place"),
@@ -127,7 +127,7 @@ def draw(
         .encode(
             x=x,
             y=alt.Y("value:Q", title=title),
-            detail=alt.Detail("cell:N"),
+            detail="cell:N",
             color=environments.colour,
             strokeDash=dashes.dash,
         )
@@ -157,7 +157,7 @@ def _names(
     words = ends.transform_calculate(name=name).mark_text(
         align="left", dy=14 if below else -10, fontSize=11, color=theme.FAINT
     )
-    named: alt.Chart = words.encode(x=x, y=alt.Y("value:Q"), text=alt.Text("name:N"))
+    named: alt.Chart = words.encode(x=x, y="value:Q", text="name:N")
     return named
 
 

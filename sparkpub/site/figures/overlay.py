@@ -5,7 +5,7 @@ from typing import Any
 
 from sparkpub.record.store import Stored
 from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.figures import samples, theme
+from sparkpub.site.figures import marks, samples, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.rows import Row
@@ -14,6 +14,10 @@ from sparkpub.site.figures.telemetry import trace
 KEY = "overlay"
 DRAWN_SIGNALS, DRAWN_POINTS = 3, 80
 """How much of two runs is drawn before a reader chooses: a page for everybody stays light."""
+
+
+PANEL, NARROW_PANEL = 560, 301
+"""Width of a panel, on a page and on a phone: room for its axis is left beside it."""
 
 
 def figure(runs: Sequence[Stored]) -> Figure | None:
@@ -40,6 +44,7 @@ def figure(runs: Sequence[Stored]) -> Figure | None:
         says="Telemetry of both runs, from the launch of each.",
         sample=f"A: {name_a}. B: {name_b}.",
         chart=Chart(draw),
+        narrow=Chart(draw, (NARROW_PANEL, True)),
         data={"samples": rows},
         table=Table((), ()),
         rows=rows,
@@ -56,18 +61,14 @@ def _pair(runs: Sequence[Stored]) -> list[Stored]:
     return [runs[0], *others[:1]]
 
 
-def draw() -> dict[str, Any]:
-    """A panel per signal. Rows `samples`: `side, signal, t, value`; side is A or B."""
+def draw(width: int = PANEL, narrow: bool = False) -> dict[str, Any]:
+    """A panel per signal. Rows `samples`: `side, signal, t, value`; side is A or B. `width` is that of a panel."""
     sides = theme.Series("side", ("A", "B"), "Run")
     line = (
-        alt.Chart(alt.NamedData("samples"))
+        marks.every("samples")
         .mark_line(interpolate="step-after", clip=True)
         .encode(
-            x=alt.X(
-                "t:Q",
-                title="Seconds since launch",
-                scale=alt.Scale(nice=False, zero=False),
-            ),
+            x=marks.seconds("t"),
             y=alt.Y(
                 "value:Q",
                 title=None,
@@ -76,13 +77,9 @@ def draw() -> dict[str, Any]:
             ),
             color=sides.colour,
             strokeDash=sides.dash,
-            tooltip=[
-                alt.Tooltip("side:N"),
-                alt.Tooltip("t:Q", title="seconds"),
-                alt.Tooltip("value:Q"),
-            ],
+            tooltip=["side:N", alt.Tooltip("t:Q", title="seconds"), "value:Q"],
         )
-        .properties(width=theme.WIDE - 80, height=90)
+        .properties(width=width, height=90)
     )
     header = alt.Header(
         title=None,
@@ -92,4 +89,4 @@ def draw() -> dict[str, Any]:
         labelFontSize=12,
     )
     panels = line.facet(row=alt.Row("signal:N", header=header, sort=None), spacing=14)
-    return theme.finish(panels.resolve_scale(y="independent"))
+    return theme.finish(panels.resolve_scale(y="independent"), narrow=narrow)

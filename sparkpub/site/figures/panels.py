@@ -13,7 +13,7 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import Cell
 from sparkpub.review.grouping import grouped
 from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.drawing.compile import NARROW
+from sparkpub.site.drawing.compile import NARROW, WIDE
 from sparkpub.site.figures import marks, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.scope import Scope
@@ -157,7 +157,7 @@ class Panel:
 
     def x(self, metric: Metric, column: str, *, zero: bool) -> "alt.X":
         """A metric's values along the bottom."""
-        title = theme.axis_title(metric.label, metric.unit)
+        title = theme.metric_title(metric)
         shown = dict(self.layout.shown).get(self.workload)
         return self.across(column, title, zero=zero, shown=shown)
 
@@ -373,7 +373,7 @@ def stacked(
     """Panels below each other, each under its title; a single one goes without. `room` is that for names beside."""
     if len(titled) == 1:
         return theme.finish(titled[0][1], narrow=narrow)
-    total, frame = theme.WIDE, "group"
+    total, frame = WIDE, "group"
     if narrow:
         # On a phone a long title needs the room of the names as well.
         total, frame = NARROW, "bounds"

@@ -52,7 +52,7 @@ class Rates:
         """What stands beside the axis."""
         if self.inverted:
             return f"Per user: 1000 / {self.user.within_sentence} (tok/s)"
-        return theme.axis_title(self.user.label, self.user.unit)
+        return theme.metric_title(self.user)
 
 
 def rates(publication: Publication, campaign: CampaignData) -> Rates | None:
@@ -187,7 +187,7 @@ def draw(
     cells = marks.rows(scope, TABLE, shown)
     x = alt.X("user:Q", title=both.user_title, scale=alt.Scale(zero=True, nice=True))
     title = theme.axis_title(f"{both.machine.label} of the machine", both.machine.unit)
-    y = alt.Y("machine:Q", title=title, scale=alt.Scale(zero=True, nice=True))
+    y = marks.y("machine", title, zero=True)
     series = marks.lines(LINE, names)
     points = _runs(scope, both, shown).mark_point(size=24, filled=True, opacity=0.35)
     each_run = points.encode(
@@ -195,14 +195,14 @@ def draw(
         y=y,
         color=series.colour,
         tooltip=marks.run_tooltip(both.machine.label, "machine"),
-        href=alt.Href("href:N"),
+        href="href:N",
     )
     # A name of its own: with that of the points their symbols in the legend would be dashed.
     dashed = cells.transform_calculate(dashed=f"datum.{LINE}")
     line = dashed.mark_line().encode(
         x=x,
         y=y,
-        order=alt.Order("load:Q"),
+        order="load:Q",
         color=series.colour,
         strokeDash=Series("dashed", names).dash,
     )

@@ -62,15 +62,11 @@ def draw(
         .encode(
             x=marks.x(
                 across.name,
-                theme.axis_title(across.label, across.unit),
+                theme.metric_title(across),
                 zero=False,
                 shown=shown_across,
             ),
-            y=alt.Y(
-                f"{up.name}:Q",
-                title=theme.axis_title(up.label, up.unit),
-                scale=marks.scale(shown_up),
-            ),
+            y=marks.y(up.name, theme.metric_title(up), shown=shown_up),
             color=environments.colour,
             shape=environments.shape,
             tooltip=marks.run_tooltip(
@@ -78,7 +74,7 @@ def draw(
                 across.name,
                 alt.Tooltip(f"{up.name}:Q", title=up.label),
             ),
-            href=alt.Href("href:N"),
+            href="href:N",
         )
     )
     return theme.finish(theme.layered([points], height=300))

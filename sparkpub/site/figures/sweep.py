@@ -278,9 +278,8 @@ def draw(
     whose title is `across`. A dashed line marks the knee of a single line. Runs that are not in the figures are hollow.
     """
     shown = marks.among(axis.line, names)
-    title = theme.axis_title(metric.label, metric.unit)
     x = _x(axis, across, values)
-    y = alt.Y("value:Q", title=title, scale=alt.Scale(zero=True, nice=True))
+    y = marks.y("value", theme.metric_title(metric), zero=True)
     series = marks.lines(axis.line, names)
     points = marks.rows(scope, "runs", marks.has(metric.name), shown)
     runs = marks.runs(

@@ -7,7 +7,7 @@ from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.record.telemetry import COLUMNS
 from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.drawing.compile import NARROW
+from sparkpub.site.drawing.compile import NARROW, WIDE
 from sparkpub.site.figures import marks, samples, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.figure import Figure, Table
@@ -119,9 +119,7 @@ def _table(found: Trace) -> Table:
     return Table(("Signal", "Unit", "Least", "Most"), body)
 
 
-def draw(
-    signals: tuple[tuple[str, str], ...], total: int = theme.WIDE
-) -> dict[str, Any]:
+def draw(signals: tuple[tuple[str, str], ...], total: int = WIDE) -> dict[str, Any]:
     """One panel for each signal (label, unit), the phases shaded; `total` is the width in pixels.
 
     Rows `samples`: `signal, t, value` with t in seconds since launch, and `phases`: `name, start, end`.
@@ -142,22 +140,20 @@ def draw(
 
 def _shade(seconds: "alt.Axis | None") -> "alt.Chart":
     shade: alt.Chart = (
-        alt.Chart(alt.NamedData("phases"))
+        marks.every("phases")
         .mark_rect(opacity=0.12, color=theme.SERIES[0], stroke=theme.BACKGROUND)
-        .encode(x=alt.X("start:Q", axis=seconds), x2=alt.X2("end:Q"), tooltip="name:N")
+        .encode(x=alt.X("start:Q", axis=seconds), x2="end:Q", tooltip="name:N")
     )
     return shade
 
 
 def _phase_names(seconds: "alt.Axis | None") -> "alt.Chart":
     names: alt.Chart = (
-        alt.Chart(alt.NamedData("phases"))
+        marks.every("phases")
         .mark_text(
             align="left", baseline="bottom", fontSize=11, dy=-3, color=theme.FAINT
         )
-        .encode(
-            x=alt.X("start:Q", axis=seconds), y=alt.value(0), text=alt.Text("name:N")
-        )
+        .encode(x=alt.X("start:Q", axis=seconds), y=alt.value(0), text="name:N")
     )
     return names
 
@@ -175,7 +171,7 @@ def _line(
         tickCount=TICKS,
     )
     line: alt.Chart = (
-        alt.Chart(alt.NamedData("samples"))
+        marks.every("samples")
         .transform_filter(marks.equal("signal", label))
         .mark_line(color=theme.SERIES[0], interpolate="step-after", clip=True)
         .encode(

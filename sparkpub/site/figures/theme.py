@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Any
 
+from sparkpub.record.metrics import Metric
+from sparkpub.site.drawing.compile import LEGEND_COLUMNS, NARROW_LEGEND_COLUMNS
+from sparkpub.site.drawing.output import FONT
 from sparkpub.site.figures.altair import alt
 
-WIDE = 640
-"""Width in pixels for which a chart of several views is laid out; other charts leave their width to the drawing."""
-NARROW_COLUMNS = 2
-"""Of a legend on a phone."""
 LONG_NAME = 22
 """Letters from which on names of a legend stand below each other."""
 SERIES = tuple(f"var(--sp-c{number})" for number in range(1, 7))
@@ -26,9 +25,6 @@ FAINT = "var(--sp-fg2)"
 GRID = "var(--sp-grid)"
 RAMP = tuple(f"var(--sp-r{step})" for step in range(1, 7))
 BACKGROUND = "var(--sp-bg)"
-
-# Measured by vl-convert with its own Liberation Sans, so labels have the same extent on every machine.
-FONT = "Helvetica Neue, Arial, sans-serif"
 
 View = dict[str, Any]
 """A view of Vega-Lite as plain values."""
@@ -68,7 +64,7 @@ CONFIG: dict[str, Any] = {
         "symbolBaseFillColor": FAINT,
         "offset": 6,
         "labelLimit": 260,
-        "columns": 4,
+        "columns": LEGEND_COLUMNS,
         # The browser's letters may be wider than those that the build measured.
         "columnPadding": 20,
     },
@@ -105,7 +101,10 @@ def finish(
     """
     config = CONFIG
     if narrow:
-        config = {**CONFIG, "legend": {**CONFIG["legend"], "columns": NARROW_COLUMNS}}
+        config = {
+            **CONFIG,
+            "legend": {**CONFIG["legend"], "columns": NARROW_LEGEND_COLUMNS},
+        }
     if not isinstance(chart, dict):
         chart = chart.to_dict(validate=False)
     return {"$schema": alt.SCHEMA_URL, **chart, "config": config}
@@ -160,6 +159,11 @@ class Series:
         """A scale that gives each name one of the looks, and begins anew where there are more names."""
         own = list(islice(cycle(looks), len(self.names)))
         return alt.Scale(domain=list(self.names), range=own)
+
+
+def metric_title(metric: Metric) -> str:
+    """What stands beside an axis with the values of a metric."""
+    return axis_title(metric.label, metric.unit)
 
 
 def axis_title(label: str, unit: str) -> str:
