@@ -1,7 +1,9 @@
 """The books of a collection: what is counted, what is next, and what is said, over records that are made up."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,7 +11,9 @@ import pytest
 from sparkpub.collect.books import Books, Outcome, known_records
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.git import Committer
+from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.progress import Progress
+from sparkpub.collect.session import Session
 from sparkpub.collect.station import Order
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
@@ -371,3 +375,110 @@ def test_notes_without_a_time_are_said_after_the_run(tmp_path: Path) -> None:
     )
     _, said = said_of(tmp_path, a_run(**FAILED, events=events))
     assert said[1:] == ["m/native/w 1: note: a note"]
+
+
+# -- the loop over them ----------------------------------------------------------------------------------
+
+
+class PlayedStation:
+    """A machine whose runs end as `fates` say, one after the other."""
+
+    def __init__(self, tmp_path: Path, *fates: str) -> None:
+        self.bench = SimpleNamespace(machine=Machine(id="here"))
+        self.fates = list(fates)
+        self.given: list[tuple[int, int, str | None]] = []
+        self.folder = tmp_path
+        self.interruption = Interruption()
+
+    def measure(self, order: Order) -> Stored | str:
+        run = order.run
+        self.given.append((run.iteration, order.attempt, order.repeat_of))
+        fate = self.fates.pop(0)
+        if fate == "interrupted":
+            self.interruption.finish = True
+            self.interruption.reason = "SIGTERM"
+        if fate in ("skipped", "interrupted"):
+            return fate
+        number = len(self.given)
+        if fate == "failed":
+            return Stored(a_run(run, number, **FAILED), self.folder / "x.json")
+        record = a_run(run, number, float(fate), repeat_of=order.repeat_of)
+        return Stored(record, self.folder / "x.json")
+
+
+def looped(
+    tmp_path: Path,
+    matrix: Matrix,
+    *fates: str,
+    known: Sequence[Record] = (),
+    **choice: Any,
+) -> tuple[Outcome, PlayedStation, list[str]]:
+    """What comes of a collection whose runs end so, on which machine, and what was said."""
+    said: list[str] = []
+    kept = books(tmp_path, *known, matrix=matrix, said=said, **choice)
+    played = PlayedStation(tmp_path, *fates)
+    here: Any = played
+    runs = plan(matrix)
+    outcome = Session(here, kept, played.interruption).run(runs, runs)
+    assert played.fates == []
+    return outcome, played, said
+
+
+def test_a_run_is_tried_until_it_is_good_or_its_retries_are_used_up(
+    tmp_path: Path,
+) -> None:
+    matrix = a_matrix(iterations=3, retries=1)
+    fates = ("failed", "5.0", "failed", "failed", "5.2")
+    outcome, played, _ = looped(tmp_path, matrix, *fates)
+    assert [attempt[:2] for attempt in played.given] == [
+        (1, 1),
+        (1, 2),
+        (2, 1),
+        (2, 2),
+        (3, 1),
+    ]
+    assert (outcome.measured, outcome.failed, outcome.lacking) == (5, 3, 1)
+
+
+def test_a_skipped_run_is_not_tried_again(tmp_path: Path) -> None:
+    outcome, played, _ = looped(tmp_path, a_matrix(), "skipped", "5.0")
+    assert [attempt[0] for attempt in played.given] == [1, 2]
+    assert (outcome.measured, outcome.left) == (1, 1)
+    assert outcome.stopped == "1 run skipped because a gate was not met"
+
+
+def test_an_interrupted_collection_starts_nothing_more(tmp_path: Path) -> None:
+    outcome, played, said = looped(tmp_path, a_matrix(), "interrupted")
+    assert len(played.given) == 1
+    assert (outcome.measured, outcome.left) == (0, 2)
+    assert outcome.stopped == "stopped by SIGTERM"
+    assert said == []
+
+
+def test_runs_that_are_finished_with_are_counted(tmp_path: Path) -> None:
+    """One good, one skipped and one left for later: two of three are finished with."""
+    said: list[str] = []
+    matrix = a_matrix(iterations=3)
+    kept = books(tmp_path, matrix=matrix, said=said, max_runs=1)
+    played: Any = PlayedStation(tmp_path, "skipped", "5.0")
+    runs = plan(matrix)
+    Session(played, kept, played.interruption).run(runs, runs)
+    kept.progress.live("m/native/w 3", "running", "")
+    assert said[-1] == "[2/2] m/native/w 3: running"
+
+
+def test_what_stands_out_is_repeated_at_the_end_and_once(tmp_path: Path) -> None:
+    odd = one_in_ten()
+    outcome, played, _ = looped(tmp_path, repeating(), "5.1", known=odd)
+    assert played.given == [(10, 1, odd[9].run_id)]
+    assert (outcome.measured, outcome.left) == (1, 0)
+
+
+@pytest.mark.parametrize(("most", "repeats"), [(1, 1), (0, 0)])
+def test_repeats_count_among_the_runs_asked_for(
+    tmp_path: Path, most: int, repeats: int
+) -> None:
+    fates = ["9.1"] * repeats
+    matrix = repeating(repeat=2)
+    _, played, _ = looped(tmp_path, matrix, *fates, known=one_in_ten(), max_runs=most)
+    assert len(played.given) == repeats
