@@ -89,6 +89,10 @@ def mistakes(text: str, *prefix: str) -> list[str]:
             "counts.b: input should be a valid integer, unable to parse string as an integer, m.yaml:3; correct b",
         ),
         (
+            "counts:\n  1: 2",
+            "counts.1: input should be a valid string, m.yaml:2; correct 1",
+        ),
+        (
             "- 1",
             "document: input should be a valid dictionary or instance of Document, m.yaml:1; correct document",
         ),

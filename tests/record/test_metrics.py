@@ -115,6 +115,23 @@ def test_values_and_differences_for_a_reader() -> None:
     assert Metric("score", "", "higher", "Score", "").format(0.5) == "0.50"
 
 
+def test_a_headline_has_three_digits_and_what_stands_before_the_point() -> None:
+    assert PEAK.rounded(4108.4) == "4,108 GiB"
+    assert PEAK.rounded(70.4691, unit=False) == "70.5"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("ttft_mean_ms", "Mean time to first token"),
+        ("ttft_p99_ms", "P99 time to first token"),
+        ("peak_memory_gib", PEAK.label),
+    ],
+)
+def test_a_label_as_the_subject_of_a_sentence(name: str, words: str) -> None:
+    assert METRICS[name].subject == words
+
+
 @pytest.mark.parametrize(
     ("label", "words"),
     [("Output throughput", "output throughput"), ("KV cache", "KV cache")],

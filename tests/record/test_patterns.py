@@ -17,10 +17,13 @@ from sparkpub.record import patterns
         ("a" * 1001, "a regular expression of 1,001 characters"),
     ],
 )
-def test_what_cannot_be_bounded_is_refused(pattern: str, said: str) -> None:
+def test_what_cannot_be_bounded_is_refused(
+    pattern: str, said: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(ValueError, match="regular expression") as refused:
         patterns.compiled(pattern)
     assert said in str(refused.value)
+    assert capfd.readouterr() == ("", "")  # RE2 itself says nothing to a terminal
 
 
 def test_a_pattern_is_searched_like_one_of_the_standard_library() -> None:

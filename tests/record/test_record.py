@@ -92,6 +92,15 @@ def test_a_record_survives_the_disk() -> None:
             },
             "pattern",
         ),
+        (
+            {
+                "evidence": [
+                    {"role": "log", "path": "x", "sha256": "0" * 64, "bytes": 1},
+                    {"role": "report", "path": "x", "sha256": "0" * 64, "bytes": 1},
+                ]
+            },
+            "two entries share a path",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(change: dict[str, Any], words: str) -> None:
