@@ -22,7 +22,7 @@ POOL_FROM = 24
 """Cold charts from which other processes pay for their start."""
 CHUNK = 4
 """Charts that travel to another process at once."""
-_CORES = os.cpu_count() or 1
+_CORES = len(os.sched_getaffinity(0))
 _SOURCES = (Path(__file__).parent, Path(__file__).parents[1] / "figures")
 """Where the code is that decides a drawing."""
 
