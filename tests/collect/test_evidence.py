@@ -186,6 +186,47 @@ def test_redaction(redactor: Redactor, text: str, clean: str) -> None:
     assert redactor.text(clean) == clean
 
 
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        # Words of eight characters beside a telling name are secrets; beside `token`, which texts are full of, of 16.
+        ("api_key=abcdefg1", "api_key=<secret>"),
+        ("api_key=abcdef1", "api_key=abcdef1"),
+        ("token=abcdefghijklmno1", "token=<secret>"),
+        ("token=abcdefghijklmn1", "token=abcdefghijklmn1"),
+        ("the password is abcdef12", "the password is <secret>"),
+        ("the password is abcdef1", "the password is abcdef1"),
+        ("the token is abcdefghijklmno1", "the token is <secret>"),
+        ("the token is abcdefghijklmn1", "the token is abcdefghijklmn1"),
+        # A name within a secret is part of it, and the scheme of a header stays.
+        ('api_key="x password=abcdefgh1x"', 'api_key="<secret>"'),
+        (
+            "Authorization: Negotiate YIIabcdef012345",
+            "Authorization: Negotiate <secret>",
+        ),
+    ],
+)
+def test_how_long_a_word_is_a_secret_and_where_it_ends(text: str, clean: str) -> None:
+    assert Redactor().text(text) == clean
+
+
+@pytest.mark.parametrize(
+    ("host", "text", "clean"),
+    [
+        ("x1", "ready on x1", "ready on <host>"),
+        ("x", "x: ready on x", "x: ready on x"),
+        # A plain word, or one that looks like a quantity, is a host only where a host stands.
+        ("node", "node: ready on node", "node: ready on <host>"),
+        ("8gb", "8gb free on 8gb", "8gb free on <host>"),
+    ],
+)
+def test_a_hosts_name_is_replaced_where_it_is_one(
+    monkeypatch: pytest.MonkeyPatch, host: str, text: str, clean: str
+) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: host)
+    assert Redactor().text(text) == clean
+
+
 def test_what_follows_a_secret_flag_goes_too(redactor: Redactor) -> None:
     argv = (
         "x",
