@@ -1,6 +1,7 @@
 """The data folder: damage is named, writing is all or nothing, and the committed campaign is the published one."""
 
 import json
+import math
 import os
 from pathlib import Path
 
@@ -29,6 +30,20 @@ def a_folder(tmp_path: Path) -> Path:
 def test_what_was_written_is_read(tmp_path: Path) -> None:
     a_folder(tmp_path)
     assert load(tmp_path).runs[0].record == a_record()
+
+
+def test_a_document_has_one_spelling_without_spaces_and_by_name() -> None:
+    assert store.canonical_json({"b": 1, "a": ["é", 2.5]}) == '{"a":["é",2.5],"b":1}'
+
+
+def test_what_json_has_no_word_for_has_no_spelling() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        store.canonical_json([math.nan])
+
+
+def test_a_file_of_evidence_can_be_pushed() -> None:
+    """GitHub refuses files of more than 100 MB (docs.github.com, "About large files on GitHub")."""
+    assert store.EVIDENCE_CAP < 100_000_000
 
 
 def test_evidence_in_json_is_not_taken_for_a_record(tmp_path: Path) -> None:
@@ -96,16 +111,19 @@ def test_a_record_of_an_older_form_is_read_in_the_newest(
 def test_only_what_is_to_last_waits_for_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file and the folder that names it; a cache may be lost with the power."""
+    """The file, once all of it is there, and the folder that names it; a cache may be lost with the power."""
     waited: list[str] = []
-    monkeypatch.setattr(
-        os,
-        "fsync",
-        lambda handle: waited.append(Path(f"/proc/self/fd/{handle}").readlink().name),
-    )
+    sizes: list[int] = []
+
+    def noted(handle: int) -> None:
+        waited.append(Path(f"/proc/self/fd/{handle}").readlink().name)
+        sizes.append(os.fstat(handle).st_size)
+
+    monkeypatch.setattr(os, "fsync", noted)
     store.write_atomic(tmp_path / "x.json", "new")
     file, folder = waited
     assert file.startswith(".x.json.")
+    assert sizes[0] == len("new")
     assert folder == tmp_path.name
     store.write_atomic(tmp_path / "y.json", "new", durable=False)
     assert len(waited) == 2

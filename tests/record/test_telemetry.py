@@ -13,6 +13,10 @@ def test_missing_is_not_zero_and_the_reason_is_kept() -> None:
     assert telemetry.notes == {"gpu_memory_used_gib": "not supported"}
 
 
+def test_a_note_needs_no_space() -> None:
+    assert parse("#cpu_percent:none").notes == {"cpu_percent": "none"}
+
+
 def test_a_torn_line_is_dropped() -> None:
     assert parse("elapsed_seconds,cpu_percent\n0.0,1.5\n1.0").numbers(
         "cpu_percent"
