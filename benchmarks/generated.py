@@ -8,9 +8,12 @@ agrees with its evidence. The same seed gives the same bytes.
 
 import hashlib
 import json
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from statistics import fmean
@@ -57,21 +60,36 @@ def _run(path: Path) -> Run:
 
 
 def write(data: Path, runs: int, *, folder: Path = TEMPLATE, seed: int = 1) -> None:
-    """Write `runs` runs below `data`, in campaigns as large as the template."""
+    """Write `runs` runs below `data`, in campaigns as large as the template, on all processors: each run has random
+    numbers of its own."""
     models = template(folder)
     declared = json.loads((folder / CAMPAIGN_FILE).read_text())
     declared.pop("acknowledged", None)
     declared.pop("quarantined", None)
-    for first in range(0, runs, len(models)):
-        name = f"copy{first // len(models)}"
-        place = data / name
-        place.mkdir(parents=True)
-        declared["campaign"] = name
-        if declared.get("matrix"):
-            declared["matrix"]["campaign"] = name
-        (place / CAMPAIGN_FILE).write_text(json.dumps(declared))
-        for offset, model in enumerate(models[: runs - first]):
-            _write_run(model, place, Random(f"{seed}-{first + offset}"))
+    work = partial(_write_campaign, data, runs, models, declared, seed)
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for _ in pool.map(work, range(0, runs, len(models))):
+            pass
+
+
+def _write_campaign(
+    data: Path,
+    runs: int,
+    models: Sequence[Run],
+    declared: dict[str, Any],
+    seed: int,
+    first: int,
+) -> None:
+    """Write the campaign that begins with the run of number `first`."""
+    name = f"copy{first // len(models)}"
+    place = data / name
+    place.mkdir(parents=True)
+    declared["campaign"] = name
+    if declared.get("matrix"):
+        declared["matrix"]["campaign"] = name
+    (place / CAMPAIGN_FILE).write_text(json.dumps(declared))
+    for offset, model in enumerate(models[: runs - first]):
+        _write_run(model, place, Random(f"{seed}-{first + offset}"))
 
 
 def _write_run(model: Run, place: Path, random: Random) -> None:
