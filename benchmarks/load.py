@@ -36,7 +36,7 @@ MOST_MEGABYTES = 1000.0
 TABLE = (
     "import sys; from pathlib import Path; from sparkpub.review.checks import review;"
     " from sparkpub.review.export import table; from sparkpub.review.workers import load_known;"
-    " print(len(table(review(load_known(Path(sys.argv[1]))))))"
+    " print(len(table(review(load_known(Path(sys.argv[1]), wanted='table')))))"
 )
 """From records to the tidy table."""
 LOOK_SECONDS = 0.25

@@ -598,7 +598,9 @@ def claims(data: Path, sources: Path, as_json: bool) -> None:
     from sparkpub.site.build import SiteOptions, publish
     from sparkpub.site.prose import uses
 
-    verdicts = publish(load_known(data, figures=True), SiteOptions(sources)).verdicts
+    verdicts = publish(
+        load_known(data, wanted="figures"), SiteOptions(sources)
+    ).verdicts
     _print(
         as_json,
         lambda: json.loads(ledger.as_json(verdicts)),
@@ -622,7 +624,7 @@ def values(filter_text: str, data: Path, sources: Path, as_json: bool) -> None:
     from sparkpub.review.workers import load_known
     from sparkpub.site.build import SiteOptions, names, publish
 
-    publication = publish(load_known(data, figures=True), SiteOptions(sources))
+    publication = publish(load_known(data, wanted="figures"), SiteOptions(sources))
     found = list(names(publication, filter_text))
     if not found and filter_text:
         click.echo(f"no expression contains {filter_text!r}", err=True)
@@ -692,9 +694,12 @@ def stats(
     from sparkpub.review import statistics_json, tables
     from sparkpub.review.checks import review
     from sparkpub.review.summary import statistics
-    from sparkpub.review.workers import load_known
+    from sparkpub.review.workers import Wanted, load_known
 
-    dataset = load_known(data, figures=True)
+    wanted: Wanted = "figures"
+    if form == "json":
+        wanted = "figures as JSON"
+    dataset = load_known(data, wanted=wanted)
     frames = review(dataset).frames
     if form == "json":
         for piece in statistics_json.document(dataset, frames, **asked):
@@ -748,7 +753,7 @@ def export(data: Path, form: str, output: Path, partitioned: bool) -> None:
         raise click.UsageError(f"{output} holds the records; choose another folder")
     if not to_stdout:
         _refuse_output(output, folder=partitioned)
-    found = review(load_known(data))
+    found = review(load_known(data, wanted="table"))
     if partitioned:
         write_partitioned(found, output)
         return
@@ -867,7 +872,7 @@ def render(
     folders = [*folder, *data] or [DEFAULT_DATA]
     commits = last_commits(Path.cwd(), folders) if given["repo_url"] else {}
     options = SiteOptions(commits=commits, **given)
-    dataset = load_known(*folders, figures=True)
+    dataset = load_known(*folders, wanted="figures")
     refuse(dataset, options)
     tree = build(dataset, options)
     written = disk.write(tree, out)

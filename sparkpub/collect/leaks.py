@@ -86,7 +86,7 @@ class LeakWatch:
     """Follows every signal from the moment the measurement begins, and reports each leak once."""
 
     def __init__(self) -> None:
-        importlib.import_module("scipy.stats")  # not while something is measured
+        importlib.import_module("scipy.special")  # not while something is measured
         self._series: dict[str, tuple[list[float], list[float]]] = {
             name: ([], []) for name in SIGNALS
         }

@@ -30,6 +30,7 @@ MOST_DIGITS = 40
 """Digits of a whole number: 10**40 still fits into a float."""
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """Characters that mean something to a terminal or turn text around, all but tab and line feed."""
+_NESTING = frozenset({dict, list})
 _UNWANTED = re.compile(rf"{CONTROL.pattern}|[\ud800-\udfff]")
 """The same, and halves of characters, which UTF-8 does not have."""
 _ESCAPED_CONTROL = re.compile(
@@ -137,17 +138,25 @@ def json_document(data: bytes) -> Any:
 def refuse_depth(document: Any) -> None:
     """Raise UnfitError where lists and mappings lie deeper in each other than is read."""
     level = [document]
-    for _ in range(DEEPEST + 1):
+    for _ in range(DEEPEST):
         inner: list[Any] = []
         for part in level:
-            if isinstance(part, dict):
-                inner += part.values()
-            elif isinstance(part, list):
-                inner += part
+            inner += _nested(part)
         if not inner:
             return
         level = inner
     raise UnfitError(f"nested deeper than {DEEPEST} levels")
+
+
+def _nested(part: Any) -> list[Any]:
+    """The lists and mappings that lie in another; most lists hold numbers alone, of which there may be many."""
+    if isinstance(part, dict):
+        part = part.values()
+    elif not isinstance(part, list):
+        return []
+    if _NESTING.isdisjoint(map(type, part)):
+        return []
+    return [inner for inner in part if type(inner) in _NESTING]
 
 
 def _refuse_constant(name: str) -> float:

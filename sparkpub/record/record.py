@@ -68,6 +68,7 @@ class Strict(BaseModel):
         strict=True,
         allow_inf_nan=False,
         str_max_length=LONGEST_TEXT,
+        defer_build=True,  # a command that reads no record does not wait for it
     )
 
 
@@ -79,6 +80,7 @@ class Declared(BaseModel):
         frozen=True,
         allow_inf_nan=False,
         str_max_length=LONGEST_TEXT,
+        defer_build=True,  # a command that reads no record does not wait for it
         use_attribute_docstrings=True,
     )
 

@@ -97,6 +97,8 @@ def _numbers(name: str, texts: Sequence[str]) -> tuple[float | None, ...]:
     if name in TEXT_COLUMNS or name not in COLUMNS:
         return (None,) * len(texts)
     try:
+        if "" not in texts:
+            return tuple(map(float, texts))
         return tuple([float(text) if text else None for text in texts])
     except ValueError:
         return tuple([_number(text) for text in texts])

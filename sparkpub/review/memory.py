@@ -136,6 +136,13 @@ class Memory:
             self._made[what] = make()
         return cast(T, self._made[what])
 
+    def holds(self, what: tuple[object, ...]) -> bool:
+        """Whether something is kept under a name, told without reading any file of the folder: False where they were
+        not read in this state before."""
+        if self._keeper is None or self._known_contents(self._keeper.cache) is None:
+            return False
+        return self.data(what) is not None
+
     def document(self, what: tuple[object, ...]) -> Any:
         """The document that is kept under a name, or None."""
         data = self.data(what)
@@ -177,16 +184,24 @@ class Memory:
 
     def _contents(self, cache: Cache) -> str | None:
         """What the files hold: as it was found in this state, else read."""
-        # As they are printed: a file's name need not be text.
-        states = repr(sorted((name, *state) for name, state in self.state.items()))
-        key = caching.key(_CONTENTS, repr(self._folder.absolute()), states)
-        known = cache.get(key)
+        known = self._known_contents(cache)
         if known is not None:
-            return known.decode()
+            return known
         contents = contents_of(self._folder, self.state)
         if contents is not None and self._settled():
-            cache.put(key, contents.encode())
+            cache.put(self._state_key, contents.encode())
         return contents
+
+    def _known_contents(self, cache: Cache) -> str | None:
+        """What the files hold, as it was found in this state; None where it was not."""
+        known = cache.get(self._state_key)
+        return None if known is None else known.decode()
+
+    @cached_property
+    def _state_key(self) -> str:
+        # As they are printed: a file's name need not be text.
+        states = repr(sorted((name, *state) for name, state in self.state.items()))
+        return caching.key(_CONTENTS, repr(self._folder.absolute()), states)
 
     def _settled(self) -> bool:
         """Whether the files are still those of which the state was taken, and old enough to show any change."""

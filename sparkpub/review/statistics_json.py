@@ -52,7 +52,7 @@ def document(
     if include != "all":
         for frame in chosen:
             excluded |= frame.excluded
-    texts = [_texts_of_campaign(frame, include) for frame in chosen]
+    texts = [texts_of_campaign(frame, include) for frame in chosen]
     return _joined(heading(include, excluded), texts)
 
 
@@ -61,7 +61,7 @@ def of_statistics(found: Statistics) -> Iterator[str]:
     return _joined(heading(found.include, found.excluded), [_texts(found)])
 
 
-def _texts_of_campaign(frame: Frame, include: Include) -> Texts:
+def texts_of_campaign(frame: Frame, include: Include = "counted") -> Texts:
     """The sections of one campaign, from its memory where they are known."""
     memory = frame.campaign.memory
     what = (_KEPT, include, *sorted(frame.out.items()))

@@ -46,9 +46,9 @@ from sparkpub.review.statistics.describe import (
     MINIMUM_RUNS,
     RESAMPLES,
     SEED,
+    Bootstrap,
     Description,
     Interval,
-    bootstrap_interval,
 )
 from sparkpub.review.statistics.drift import Trend
 from sparkpub.review.statistics.pooling import pooled
@@ -456,7 +456,10 @@ def _about(group: Group, series: Series) -> dict[str, Any]:
 
 
 def _cells(frame: Frame, include: Include) -> list[CellStatistic]:
-    rows = [_cell(group, series) for group, series in _measured(frame, include)]
+    bootstrap = Bootstrap()
+    rows = []
+    for group, series in _measured(frame, include):
+        rows.append(_cell(group, series, bootstrap))
     adjusted = holm([_tested_trend(row) for row in rows])
     return [
         replace(row, trend_p_adjusted=p) for row, p in zip(rows, adjusted, strict=True)
@@ -470,14 +473,14 @@ def _tested_trend(row: CellStatistic) -> float | None:
     return row.trend.p_value
 
 
-def _cell(group: Group, series: Series) -> CellStatistic:
+def _cell(group: Group, series: Series, bootstrap: Bootstrap) -> CellStatistic:
     figures = dict(vars(series.description))
     parts = series.by_machine
     if len(group.frame.machines) > 1:
         figures["machines"] = tuple(parts)
         figures["n_by_machine"] = tuple(len(part.values) for part in parts.values())
     if len(parts) == 1:
-        figures["ci95_bootstrap"] = bootstrap_interval(series.values)
+        figures["ci95_bootstrap"] = bootstrap.interval(series.values)
     about = _about(group, series)
     found = None
     if about["family"] == "primary" or series.metric.memory_of is not None:

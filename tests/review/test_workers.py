@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sparkpub.record.store import to_json
-from sparkpub.review import memory, workers
+from sparkpub.review import export, memory, statistics_json, workers
 from sparkpub.review.cache import Cache
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import Loader, load
@@ -65,7 +65,7 @@ def test_what_was_reviewed_ahead_is_only_recalled(
     plain = load(data)
     expected = review(plain), statistics(plain, review(plain).frames)
     loader = Loader(keeper)
-    workers.review_ahead(loader, keeper, [data], figures=True)
+    workers.review_ahead(loader, keeper, [data], "figures")
     assert sorted(reviewed_here) == [data / "a", data / "b"]
 
     def unread(path: Path) -> object:
@@ -78,7 +78,7 @@ def test_what_was_reviewed_ahead_is_only_recalled(
     assert found.findings == expected[0].findings
     assert statistics(dataset, found.frames) == expected[1]
     reviewed_here.clear()
-    workers.review_ahead(Loader(keeper), keeper, [data], figures=True)
+    workers.review_ahead(Loader(keeper), keeper, [data], "figures")
     assert reviewed_here == []
 
 
@@ -87,8 +87,59 @@ def test_figures_are_worked_out_ahead_only_where_they_are_asked_for(
 ) -> None:
     workers.review_ahead(Loader(keeper), keeper, [data])
     assert len(reviewed_here) == 2
-    workers.review_ahead(Loader(keeper), keeper, [data], figures=True)
+    workers.review_ahead(Loader(keeper), keeper, [data], "figures")
     assert len(reviewed_here) == 4
+
+
+def test_what_is_wanted_of_campaigns_is_made_ahead_and_only_recalled(
+    data: Path,
+    keeper: Keeper,
+    reviewed_here: list[Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain = load(data)
+    frames = review(plain).frames
+    text = "".join(statistics_json.document(plain, frames))
+    rows = export.table(review(plain)).to_pylist()
+    workers.review_ahead(Loader(keeper), keeper, [data], "figures as JSON")
+    workers.review_ahead(Loader(keeper), keeper, [data], "table")
+    assert len(reviewed_here) == 4
+
+    def made_again(*_: object) -> None:
+        raise AssertionError("made again")
+
+    monkeypatch.setattr(statistics_json, "statistics_of", made_again)
+    monkeypatch.setattr(export, "_made", made_again)
+    dataset = load(data, keeper=keeper)
+    known = review(dataset)
+    assert "".join(statistics_json.document(dataset, known.frames)) == text
+    assert export.table(known).to_pylist() == rows
+
+
+def test_what_a_process_finds_done_it_does_not_do_again(
+    data: Path, keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files of a copy have other dates and are known by what they hold, once somebody read them."""
+    monkeypatch.setattr(memory, "SETTLED_SECONDS", -1.0)
+    workers._review(keeper, "review", data / "a")
+    copy = shutil.copytree(data, data.with_name("copy"))
+    done = ("reviewed ahead", "review")
+    assert not Loader(keeper).memory(copy / "a").holds(done)
+
+    def read_again(*_: object) -> None:
+        raise AssertionError("read again")
+
+    monkeypatch.setattr("sparkpub.review.dataset.read_record", read_again)
+    workers._review(keeper, "review", copy / "a")
+    assert Loader(keeper).memory(copy / "a").holds(done)
+
+
+@pytest.mark.parametrize(("threads", "method"), [(1, "fork"), (2, "forkserver")])
+def test_only_a_process_without_threads_is_copied(
+    threads: int, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("threading.active_count", lambda: threads)
+    assert workers._splitting().get_start_method() == method
 
 
 def test_few_files_are_reviewed_without_processes(

@@ -143,6 +143,8 @@ class Answer:
     problems: tuple[str, ...] = ()
     samples: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Metric to its repeated measurements within the run, in the order they were made, in the metric's unit."""
+    series: tuple[float, ...] = ()
+    """Milliseconds of each batch or repetition, in the order in which they ran, where the tool kept them."""
 
 
 def no_answer(problem: str, observed: Observed | None = None) -> Answer:

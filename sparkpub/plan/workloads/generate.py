@@ -5,7 +5,7 @@ Every batch holds `batch_size` requests of `input_tokens` random tokens, submitt
 their time to first token and their latency, and the payload measures `batches` of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, PositiveInt
@@ -103,16 +103,19 @@ def parse(log: bytes, files: Mapping[str, bytes], options: Options | None) -> An
     report = reading.json_object(files.get("report"))
     if report is None:
         return no_answer("no report: the generation did not finish")
+    document = reading.json_object(files.get("requests")) or {}
+    requests = reading.objects(document.get("requests"))
     metrics = (
         _measured(report)
         | _unavailable(report)
-        | _times(reading.json_object(files.get("requests")))
+        | _times(requests, document.get("itl_ms"))
     )
     told = report.get("problems")
     problems = [str(problem) for problem in told] if isinstance(told, list) else []
     if not reading.known(metrics, "output_throughput_tok_s"):
         problems.append("the report holds no throughput")
-    return reading.own_answer(report, metrics, report.get("observed"), problems)
+    series = tuple(_by_batch(requests).values())
+    return reading.own_answer(report, metrics, report.get("observed"), problems, series)
 
 
 def _measured(report: Mapping[str, Any]) -> dict[str, MetricValue]:
@@ -144,14 +147,24 @@ def printed(log: bytes) -> dict[str, tuple[float, float]]:
     )
 
 
-def _times(document: Mapping[str, Any] | None) -> dict[str, MetricValue]:
-    """Distributions over requests; between tokens, over all steps of all batches."""
-    if document is None:
-        return {}
+def _by_batch(requests: Sequence[Mapping[str, Any]]) -> dict[int, float]:
+    """Batch to the latency of its slowest request, in milliseconds."""
+    slowest: dict[int, float] = {}
+    for request in requests:
+        batch, latency = request.get("batch"), request.get("latency_ms")
+        if isinstance(batch, int) and isinstance(latency, int | float):
+            slowest[batch] = max(slowest.get(batch, 0.0), float(latency))
+    return slowest
+
+
+def _times(
+    requests: Sequence[Mapping[str, Any]], batches: Any
+) -> dict[str, MetricValue]:
+    """Distributions over requests; between tokens, over all steps of all `batches`."""
     latencies: list[float] = []
     firsts: list[float] = []
     per_token: list[float] = []
-    for request in reading.objects(document.get("requests")):
+    for request in requests:
         first = reading.number(request.get("ttft_ms"))
         latency = reading.number(request.get("latency_ms"))
         tokens = reading.positive_int(request.get("output_tokens"))
@@ -161,7 +174,6 @@ def _times(document: Mapping[str, Any] | None) -> dict[str, MetricValue]:
         firsts.append(first)
         per_token.append((latency - first) / (tokens - 1))
     steps: list[float] = []
-    batches = document.get("itl_ms")
     if isinstance(batches, list):
         for batch in batches:
             steps += reading.numbers(batch)

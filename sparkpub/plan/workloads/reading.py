@@ -20,6 +20,7 @@ from pydantic_core import from_json
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record import outside
 from sparkpub.record.metrics import METRICS
+from sparkpub.record.percentiles import quantiles
 from sparkpub.record.record import MetricValue, Observed, Phase, Source
 
 _ESCAPES = re.compile(
@@ -31,6 +32,8 @@ _ESCAPES = re.compile(
 )
 """Escape sequences of ECMA-48: one within a figure's line would hide the figure."""
 _BREAKS = re.compile(r"\r\n|\r|\n")
+_SHARES = (0.5, 0.9, 0.95, 0.99)
+"""Of requests, below the percentiles that are metrics."""
 _LONGEST_REASON = 200
 _LONGEST_MS = 1e12
 """Thirty years: no duration."""
@@ -199,22 +202,20 @@ def distribution(
 ) -> dict[str, MetricValue]:
     """Mean, extremes and percentiles of milliseconds over requests; nothing for no values.
 
-    Percentiles are interpolated linearly between order statistics (NumPy's default, Hyndman and Fan's type 7),
-    the same for every tool, so that P99 of a hundred requests is not simply the slowest one.
+    Percentiles are interpolated, the same for every tool, so that P99 of a hundred requests is not simply the slowest
+    one.
     """
     array = np.asarray(durations(values), dtype=float)
     if not array.size:
         return {}
     found = {"mean": array.mean(), "min": array.min(), "max": array.max()}
-    percents = (50, 90, 95, 99)
-    found |= {
-        f"p{q}": value
-        for q, value in zip(percents, np.percentile(array, percents), strict=True)
-    }
-    return {
-        f"{stem}_{key}_ms": metric(f"{stem}_{key}_ms", float(value), source)
-        for key, value in found.items()
-    }
+    for share, value in zip(_SHARES, quantiles(array, _SHARES), strict=True):
+        found[f"p{100 * share:g}"] = value
+    metrics = {}
+    for key, value in found.items():
+        name = f"{stem}_{key}_ms"
+        metrics[name] = metric(name, float(value), source)
+    return metrics
 
 
 def distributions(
@@ -283,6 +284,7 @@ def own_answer(
     metrics: Mapping[str, MetricValue],
     seen: Any,
     problems: Sequence[str],
+    series: Sequence[float] = (),
 ) -> Answer:
     """What a payload of ours says: every report of theirs carries its phases."""
     return Answer(
@@ -292,6 +294,7 @@ def own_answer(
         number(report.get("phases_epoch")),
         complete=not problems,
         problems=tuple(problems),
+        series=tuple(series),
     )
 
 

@@ -59,7 +59,7 @@ class Fit:
         slope = float(np.cov(self.x, self.y)[0, 1] / self.x.var(ddof=1))
         return slope, float(self.y.mean() - slope * self.x.mean())
 
-    @property
+    @cached_property
     def residuals(self) -> Floats:
         """y minus the line."""
         slope, intercept = self.line

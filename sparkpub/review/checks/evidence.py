@@ -11,7 +11,7 @@ from statistics import fmean, median
 import numpy as np
 from pydantic import ValidationError
 
-from sparkpub.plan.workloads import WORKLOADS, reading
+from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record import outside, telemetry
 from sparkpub.record.record import Evidence, Observed, Phase
 from sparkpub.record.store import EVIDENCE_CAP, Stored
@@ -175,23 +175,10 @@ def _reread(stored: Stored, contents: Mapping[str, bytes]) -> Reread | None:
         ),
         epoch=answer.phases_epoch,
         said_at=answer.said_at,
-        series=_series(files) or _repeated(answer.samples),
+        series=answer.series or _repeated(answer.samples),
         printed={} if workload.printed is None else workload.printed(log),
         observed=answer.observed,
     )
-
-
-def _series(files: Mapping[str, bytes]) -> tuple[float, ...]:
-    """Milliseconds per batch from the requests of `generate`, or per product from the report of `matmul`."""
-    told = reading.json_object(files.get("requests")) or {}
-    requests = told.get("requests")
-    if isinstance(requests, list):
-        return tuple(_by_batch(requests).values())
-    report = reading.json_object(files.get("report")) or {}
-    times = report.get("times_ms")
-    if isinstance(times, list):
-        return tuple(float(time) for time in times if isinstance(time, int | float))
-    return ()
 
 
 def _repeated(samples: Mapping[str, Sequence[float]]) -> tuple[float, ...]:
@@ -209,18 +196,6 @@ def _milliseconds(name: str, values: Sequence[float]) -> tuple[float, ...]:
     if name.endswith("_ms"):
         return tuple(values)
     return tuple(1e3 / value for value in values) if name.endswith("_s") else ()
-
-
-def _by_batch(requests: Sequence[object]) -> dict[int, float]:
-    """Batch to the latency of its slowest request."""
-    slowest: dict[int, float] = {}
-    for request in requests:
-        if not isinstance(request, dict):
-            continue
-        batch, latency = request.get("batch"), request.get("latency_ms")
-        if isinstance(batch, int) and isinstance(latency, int | float):
-            slowest[batch] = max(slowest.get(batch, 0.0), float(latency))
-    return slowest
 
 
 def _samples(table: Telemetry, phase: Phase | None) -> Samples:

@@ -10,14 +10,16 @@ Functions that take arrays work on the last axis, so that many samples can be de
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
+
+from sparkpub.record.percentiles import quantiles
 
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]
@@ -85,17 +87,14 @@ class Description:
 
 
 def describe(values: Sequence[float]) -> Description:
-    """Describe finite values in run order. Raises ValueError where there are none.
-
-    Percentiles interpolate linearly (Hyndman and Fan 1996, type 7: NumPy's default).
-    """
+    """Describe finite values in run order. Raises ValueError where there are none."""
     array = np.array(values, dtype=np.float64)
     if not array.size or not np.isfinite(array).all():
         raise ValueError("a description needs at least one value, and finite ones")
     n = len(array)
     mean = float(array.mean())
     sd, cv_percent = variation(array) if n > 1 else (None, None)
-    p50, p95, p99 = np.percentile(array, (50, 95, 99)).tolist()
+    p50, p95, p99 = quantiles(array, (0.5, 0.95, 0.99))
     worth = float(effective_n(array))
     return Description(
         n=n,
@@ -132,12 +131,14 @@ def percentile_supported(n: int, q: float) -> bool:
 
 def resolution_of(values: Sequence[float] | Floats) -> float:
     """The decimal step to which values are rounded, at most 1, and never finer than nine significant digits."""
-    exponent = min(
-        int(Decimal(repr(float(value))).normalize().as_tuple().exponent)
-        for value in values
-    )
-    largest = max(abs(float(value)) for value in values)
-    return max(10.0 ** min(exponent, 0), _TRUSTED_DIGITS * largest)
+    finest = _TRUSTED_DIGITS * max(abs(float(value)) for value in values)
+    step = 1.0
+    for value in values:
+        last_digit = Decimal(repr(float(value))).normalize().as_tuple().exponent
+        step = min(step, 10.0 ** int(last_digit))
+        if step <= finest:
+            return finest
+    return step
 
 
 def rounding_variance(resolution: float) -> float:
@@ -176,39 +177,76 @@ def error_of(ci95: Interval, df: float) -> float:
     return (ci95[1] - ci95[0]) / 2 / t_quantile(1 - ALPHA / 2, df)
 
 
-def bootstrap_interval(values: Sequence[float] | Floats) -> Interval | None:
-    """95 % bootstrap-t interval of the mean (Efron and Tibshirani 1993, section 12.5), the same at every call.
+class Bootstrap:
+    """95 % bootstrap-t intervals of means (Efron and Tibshirani 1993, section 12.5), the same at every call.
 
-    It studentises each resample, so that a skewed sample gets a skewed interval. None below `MINIMUM_RUNS`, where
-    resampling knows too few values. Identical values give their rounding: half a step to either side.
+    Each resample is studentised, so that a skewed sample gets a skewed interval. Samples of one size share what is
+    drawn: the places of the values, not the values.
     """
-    array = np.asarray(values, dtype=np.float64)
-    n = len(array)
-    if n < MINIMUM_RUNS:
-        return None
-    mean = float(array.mean())
-    if array.min() == array.max():
-        half = resolution_of(array) / 2
-        return mean - half, mean + half
-    low, high = np.quantile(_studentised(array), (ALPHA / 2, 1 - ALPHA / 2)).tolist()
-    error = float(array.std(ddof=1)) / math.sqrt(n)
-    return mean - high * error, mean - low * error
+
+    def __init__(self) -> None:
+        self._drawn: dict[int, _Resamples] = {}
+
+    def interval(self, values: Sequence[float] | Floats) -> Interval | None:
+        """The interval of one sample. None below `MINIMUM_RUNS`, where resampling knows too few values. Identical
+        values give their rounding: half a step to either side."""
+        array = np.asarray(values, dtype=np.float64)
+        n = len(array)
+        if n < MINIMUM_RUNS:
+            return None
+        mean = float(array.mean())
+        if array.min() == array.max():
+            half = resolution_of(array) / 2
+            return mean - half, mean + half
+        studentised = self._studentised(array)
+        low, high = quantiles(studentised, (ALPHA / 2, 1 - ALPHA / 2))
+        error = float(array.std(ddof=1)) / math.sqrt(n)
+        return mean - high * error, mean - low * error
+
+    def _studentised(self, values: Floats) -> Floats:
+        """Student's t of resamples against the mean of `values`."""
+        n = len(values)
+        if n * RESAMPLES > _TOGETHER:
+            parts = [_students_t(values, drawn) for drawn in _resamples(n)]
+            return np.concatenate(parts)
+        if n not in self._drawn:
+            (self._drawn[n],) = _resamples(n)
+        return _students_t(values, self._drawn[n])
 
 
-def _studentised(values: Floats) -> Floats:
-    """Student's t of resamples against the mean of `values`; resamples without spread have none and are left out."""
-    n = len(values)
+class _Resamples(NamedTuple):
+    """Places of the values that are drawn, each resample a row. `differ` says which rows hold more than one place, None
+    where all do."""
+
+    places: NDArray[np.int64]
+    differ: NDArray[np.bool_] | None
+
+
+def _resamples(n: int) -> Iterator[_Resamples]:
+    """The resamples of n values, as many together as may be held at once."""
     generator = np.random.default_rng((SEED, n))
-    parts = []
     at_once = max(1, _TOGETHER // n)
     for start in range(0, RESAMPLES, at_once):
         rows = min(at_once, RESAMPLES - start)
-        places = np.ascontiguousarray(generator.integers(0, n, (rows, n)).T)
-        drawn = values[places]  # a resample is a column: sums along it are fastest
-        varied = drawn.min(axis=0) < drawn.max(axis=0)
-        errors = drawn[:, varied].std(axis=0, ddof=1) / math.sqrt(n)
-        parts.append((drawn[:, varied].mean(axis=0) - values.mean()) / errors)
-    return np.concatenate(parts)
+        places = generator.integers(0, n, (rows, n))
+        differ = (places != places[:, :1]).any(axis=1)
+        yield _Resamples(places, None if differ.all() else differ)
+
+
+def _students_t(values: Floats, resamples: _Resamples) -> Floats:
+    """Student's t of each resample; those without spread have none and are left out."""
+    n = len(values)
+    drawn = values[resamples.places]
+    varied = resamples.differ
+    if len(np.unique(values)) < n:  # other places may hold the same value
+        varied = drawn.min(axis=1) < drawn.max(axis=1)
+    if varied is not None:
+        drawn = drawn[varied]
+    means = drawn.mean(axis=1)
+    apart = drawn - means[:, np.newaxis]
+    errors = np.sqrt((apart * apart).sum(axis=1) / (n - 1)) / math.sqrt(n)
+    found: Floats = (means - values.mean()) / errors
+    return found
 
 
 def autocorrelation(values: Sequence[float] | Floats) -> float | None:

@@ -205,8 +205,10 @@ def test_a_batch_takes_as_long_as_its_slowest_request(tmp_path: Path) -> None:
         {"batch": 3},
         "torn",
     ]
-    assert series(tmp_path, "generate", requests={"requests": requests}) == (7.0, 4.0)
-    assert series(tmp_path, "generate", requests={"requests": "many"}) == ()
+    told = {"report": {}, "requests": {"requests": requests}}
+    assert series(tmp_path, "generate", **told) == (7.0, 4.0)
+    told["requests"] = {"requests": "many"}
+    assert series(tmp_path, "generate", **told) == ()
 
 
 def test_a_report_of_products_has_their_times(tmp_path: Path) -> None:

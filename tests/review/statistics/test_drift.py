@@ -34,6 +34,39 @@ def test_slope_and_rank_correlations_are_scipys(n: int) -> None:
     )
 
 
+def in_some_order(kind: str, n: int) -> list[float]:
+    """Values that are at random, rounded, in order, but for two neighbours, or the other way round."""
+    values = np.random.default_rng(n).normal(size=n)
+    if kind == "rounded":
+        return list(values.round(1).tolist())
+    if kind == "random":
+        return list(values.tolist())
+    values.sort()
+    if kind == "but for two":
+        values[:2] = values[1::-1]
+    if kind == "reversed":
+        values = values[::-1]
+    return list(values.tolist())
+
+
+@pytest.mark.parametrize("n", [3, 4, 10, 32, 33, 34, 60, 170, 400])
+@pytest.mark.parametrize(
+    "kind", ["random", "rounded", "in order", "but for two", "reversed"]
+)
+def test_tau_and_its_p_are_those_of_scipy(kind: str, n: int) -> None:
+    """Exact to 33 values without ties, and beyond for the two most extreme scores; else the normal limit."""
+    values = in_some_order(kind, n)
+    found, expected = trend(values), stats.kendalltau(np.arange(n), values)
+    assert found.tau == pytest.approx(expected.statistic, rel=1e-12)
+    if found.inflation == 1:
+        assert found.p_value == pytest.approx(expected.pvalue, rel=1e-12)
+    array = np.array(values)
+    score = drift._score(values)
+    p_value = drift._score_p(score, array)
+    assert p_value == pytest.approx(expected.pvalue, rel=1e-12, abs=1e-300)
+    assert drift._ranks(array).tolist() == stats.rankdata(array).tolist()
+
+
 def test_the_mann_kendall_p_is_exact_for_few_runs() -> None:
     """All 120 orders of five values: the share with |S| at least that of the sample, S = concordant - discordant."""
     values = (3.0, 1.0, 2.0, 4.0, 5.0)
@@ -162,6 +195,21 @@ def test_blocks_too_short_to_say_anything_are_left_out() -> None:
     assert first_runs([]).ranks == ()
 
 
+def test_samples_together_are_judged_as_each_alone() -> None:
+    """Of the same lengths, of others, with a block that says nothing, and with more blocks than are exact."""
+    samples = [
+        [[3.0, 1.0, 2.0], [2.0, 1.0, 3.0]],
+        [[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]],
+        [[1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0]],
+        [[5.0, 6.0], [1.0, 2.0, 3.0]],
+        [[3.0, 1.0, 2.0]] * 9,
+        [],
+    ]
+    found = drift.first_runs_of_many(samples)
+    assert found == [first_runs(blocks) for blocks in samples]
+    assert [test.p_value for test in found[:2]] == pytest.approx([6 / 9, 2 / 9])
+
+
 def test_first_runs_raise_no_more_alarms_than_allowed() -> None:
     generator = np.random.default_rng(2)
     alarms = np.mean(
@@ -277,18 +325,15 @@ def test_runs_that_swing_are_not_taken_as_extra_evidence() -> None:
 def test_the_corrected_p_counts_ties_and_continuity() -> None:
     """1, 1, 2, 3, 3, 3: S = 11 and, with groups of two and three, var S = (6·5·17 - 2·1·9 - 3·2·11) / 18 = 23.667."""
     values = np.array([1.0, 1.0, 2.0, 3.0, 3.0, 3.0])
-    tau = stats.kendalltau(np.arange(6), values).statistic
     z = (11 - 1) / math.sqrt(426 / 18 * 1.5)
-    assert drift._corrected_p(float(tau), values, 1.5) == pytest.approx(
-        2 * stats.norm.sf(z)
-    )
-    assert drift._corrected_p(-float(tau), values, 1.5) == pytest.approx(
-        2 * stats.norm.sf(z)
-    )
+    assert drift._score(values.tolist()) == 11
+    for score in (11, -11):
+        p_value = drift._corrected_p(score, values, 1.5)
+        assert p_value == pytest.approx(2 * stats.norm.sf(z))
 
 
 def test_a_score_within_the_continuity_correction_is_no_evidence() -> None:
-    assert drift._corrected_p(0.0, np.arange(5.0), 1.2) == 1
+    assert drift._corrected_p(0, np.arange(5.0), 1.2) == 1
 
 
 def test_the_corrected_trend_raises_fewer_alarms_in_dependent_runs() -> None:

@@ -17,7 +17,7 @@ from sparkpub.review import tables
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import Frame
 from sparkpub.review.statistics.compare import compare
-from sparkpub.review.statistics.describe import bootstrap_interval
+from sparkpub.review.statistics.describe import Bootstrap
 from sparkpub.review.statistics.design import Sample
 from sparkpub.review.summary import Statistics, family_of, statistics
 from tests.review.statistics.campaigns import Cells, a_campaign, a_dataset, frames_of
@@ -54,7 +54,7 @@ def test_each_cell_and_metric_is_described_in_the_order_of_the_matrix() -> None:
     ]
     row = found.cell("c", "m", "container", "w", PEAK)
     assert row is not None
-    assert row.ci95_bootstrap == bootstrap_interval(CELLS["m", "container"][PEAK])
+    assert row.ci95_bootstrap == Bootstrap().interval(CELLS["m", "container"][PEAK])
     assert row.unit == "GiB"
     assert len(row.runs) == 6
     assert found.cell("c", "m", "vm", "w", PEAK) is None

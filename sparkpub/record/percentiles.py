@@ -1,0 +1,28 @@
+"""Percentiles, by the one definition that records, statistics and checks share.
+
+They are interpolated linearly between order statistics: NumPy's default, Hyndman and Fan's (1996) type 7. The
+arithmetic is NumPy's to the last bit; its own function spends twenty times as long on finding out what it was given,
+which was a twentieth of a review and a tenth of the statistics.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def quantiles(values: NDArray[np.float64], shares: Sequence[float]) -> list[float]:
+    """The values below which these shares (0 to 1) of one finite value or more lie."""
+    ordered = np.sort(values)
+    return [_quantile(ordered, share) for share in shares]
+
+
+def _quantile(ordered: NDArray[np.float64], share: float) -> float:
+    place = (len(ordered) - 1) * share
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    low, high = float(ordered[below]), float(ordered[above])
+    beyond = place - below
+    if beyond < 0.5:
+        return low + (high - low) * beyond
+    return high - (high - low) * (1 - beyond)
