@@ -59,7 +59,9 @@ def _digest(files: Iterable[Path]) -> str:
 
 def _seal(key: str, data: bytes) -> bytes:
     """What an entry begins with."""
-    return hashlib.sha256(key.encode() + data).digest()
+    digest = hashlib.sha256(key.encode())
+    digest.update(data)
+    return digest.digest()
 
 
 class Cache:
@@ -82,7 +84,9 @@ class Cache:
         except OSError:
             return None
         digest, data = entry[:_DIGEST_BYTES], entry[_DIGEST_BYTES:]
-        return data if _seal(key, data) == digest else None
+        if _seal(key, data) != digest:
+            return None
+        return data
 
     def put(self, key: str, data: bytes) -> None:
         """Keep the bytes under this key, unless the disk is full or not ours: nothing depends on it."""

@@ -15,6 +15,7 @@ It may all be deleted at any time, and two programs may share it.
 
 import hashlib
 import json
+import marshal
 import os
 import platform
 import stat
@@ -35,7 +36,7 @@ FOLDER = "review"
 SETTLED_SECONDS = 2.0
 """A file that is older shows any later change in its times, even on file systems that count in whole seconds."""
 _PACKAGE = Path(__file__).parent.parent
-_CONTENTS = "contents 1"
+_CONTENTS = "contents 2"
 """Under which the cache holds what a folder in a state holds; another form of the digest needs another number."""
 _COMPUTING = ("numpy", "scipy", "pydantic")
 
@@ -59,19 +60,24 @@ FolderState = Mapping[str, FileState]
 def state_of(folder: Path) -> FolderState:
     """The files of a folder as they are now. A file that vanishes meanwhile is left out."""
     found = {}
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            try:
-                status = entry.stat()
-            except OSError:
-                continue  # gone, or a link to nothing
-            found[entry.name] = FileState(
-                status.st_mode,
-                status.st_ino,
-                status.st_size,
-                status.st_mtime_ns,
-                status.st_ctime_ns,
-            )
+    # Names are looked up in the folder that is open, not along its whole path.
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with os.scandir(handle) as entries:
+            for entry in entries:
+                try:
+                    status = entry.stat()
+                except OSError:
+                    continue  # gone, or a link to nothing
+                found[entry.name] = FileState(
+                    status.st_mode,
+                    status.st_ino,
+                    status.st_size,
+                    status.st_mtime_ns,
+                    status.st_ctime_ns,
+                )
+    finally:
+        os.close(handle)
     return found
 
 
@@ -199,9 +205,10 @@ class Memory:
 
     @cached_property
     def _state_key(self) -> str:
-        # As they are printed: a file's name need not be text.
-        states = repr(sorted((name, *state) for name, state in self.state.items()))
-        return caching.key(_CONTENTS, repr(self._folder.absolute()), states)
+        # Version 2 has no references, so that equal states are equal bytes; a file's name need not be text.
+        states = sorted((name, *state) for name, state in self.state.items())
+        digest = hashlib.sha256(marshal.dumps(states, 2)).hexdigest()
+        return caching.key(_CONTENTS, repr(self._folder.absolute()), digest)
 
     def _settled(self) -> bool:
         """Whether the files are still those of which the state was taken, and old enough to show any change."""

@@ -1,7 +1,8 @@
 """Many campaigns reviewed on every core, so that whoever asks next finds them in their memories.
 
 A process of its own reads a campaign's files and reviews it; what it found goes through the user's cache folder, as
-from one command to the next. Few runs are reviewed sooner than processes start.
+from one command to the next. No process holds the records of more than one campaign, however many there are. Few runs
+are reviewed sooner than processes start.
 """
 
 import concurrent.futures
@@ -54,14 +55,20 @@ def review_ahead(
             memory = loader.memory(folder)
             if not memory.holds(done):
                 unknown[folder] = len(memory.state)
-    cores = len(os.sched_getaffinity(0))
-    if cores == 1 or len(unknown) == 1 or sum(unknown.values()) < FEWEST_FILES:
+    if len(unknown) == 1 or sum(unknown.values()) < FEWEST_FILES:
         return
     for name in _NEEDED:
         importlib.import_module(name)
     Record.model_rebuild()
     largest_first = sorted(unknown, key=lambda folder: -unknown[folder])
     work = partial(_review, keeper, wanted)
+    cores = len(os.sched_getaffinity(0))
+    if cores == 1:
+        for folder in largest_first:
+            work(
+                folder
+            )  # one at a time, so that the records of a few are held and not of all
+        return
     with concurrent.futures.ProcessPoolExecutor(
         cores, mp_context=_splitting(), initializer=_begin
     ) as pool:

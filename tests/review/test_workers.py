@@ -157,18 +157,26 @@ def test_few_files_are_reviewed_without_processes(
     assert len(reviewed_here) == 2
 
 
-def test_one_core_or_one_campaign_needs_no_process(
+def test_one_campaign_needs_no_process(
+    data: Path, keeper: Keeper, reviewed_here: list[Path]
+) -> None:
+    shutil.rmtree(data / "a")
+    workers.review_ahead(Loader(keeper), keeper, [data])
+    assert reviewed_here == []
+
+
+def test_one_core_reviews_ahead_without_processes(
     data: Path,
     keeper: Keeper,
     reviewed_here: list[Path],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
-    workers.review_ahead(Loader(keeper), keeper, [data])
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
-    shutil.rmtree(data / "a")
-    workers.review_ahead(Loader(keeper), keeper, [data])
+    loader = Loader(keeper)
+    workers.review_ahead(loader, keeper, [data])
     assert reviewed_here == []
+    assert loader.memory(data / "a").holds(("reviewed ahead", "review"))
+    assert [run.given for run in loader.load(data).runs] == [None] * 6
 
 
 def test_a_damaged_campaign_is_left_to_who_loads_it(
