@@ -69,7 +69,7 @@ def missing_cell(view: View) -> Iterator[Finding]:
         how_many = "" if len(never) == len(cells) else f"{len(never)} of them "
         ends.append(f"{how_many}{'was' if len(never) == 1 else 'were'} never run")
     if failed:
-        ends.append(f"{failed} recorded runs ended without a result")
+        ends.append(f"{counted(failed, 'recorded run')} ended without a result")
     text = f"{listed(cells, 'cells')} {are} declared in the matrix and {have} no good run: {' and '.join(ends)}."
     yield view.finding(
         "missing-cell",

@@ -322,14 +322,14 @@ def test_declared_cells_without_a_good_run_are_missing() -> None:
     failed = planned("container", status="failed", status_reason="killed")
     (found,) = missing_cell(a_view(good, failed, matrix=MATRIX))
     assert found.message.endswith(
-        "has no good run: 1 recorded runs ended without a result."
+        "has no good run: 1 recorded run ended without a result."
     )
     (found,) = missing_cell(a_view(good, matrix=MATRIX))
     assert found.message.endswith("has no good run: was never run.")
     assert found.cell == "m/container/w"
     (found,) = missing_cell(a_view(failed, matrix=MATRIX))
     assert found.message.endswith(
-        "1 of them was never run and 1 recorded runs ended without a result."
+        "1 of them was never run and 1 recorded run ended without a result."
     )
     assert found.evidence["recorded"] == {"m/native/w": 0, "m/container/w": 1}
     assert list(missing_cell(a_view(good, planned("container"), matrix=MATRIX))) == []
