@@ -33,7 +33,9 @@ def duplicate_iteration(view: View) -> Iterator[Finding]:
     first = again[0]
     others = ""
     if len(again) > 1:
-        others = f" {len(again) - 1} more iterations were recorded repeatedly too."
+        more = counted(len(again) - 1, "more iteration")
+        were = "was" if len(again) == 2 else "were"
+        others = f" {more} {were} recorded repeatedly too."
     text = (
         f"{capital(view.where(first[:1])[0])} was recorded {len(first)} times.{others} The first record of each "
         "counts; later records are excluded, so that results cannot be picked."

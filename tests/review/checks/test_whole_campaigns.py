@@ -312,7 +312,10 @@ def test_an_iteration_counts_once() -> None:
     other = [a_run(environment="container", minute=minute) for minute in (6, 7)]
     (found,) = duplicate_iteration(a_view(a_run(), again, *other))
     assert found.cells == ("m/native/w", "m/container/w")
-    assert "1 more iterations were recorded repeatedly too" in found.message
+    assert "1 more iteration was recorded repeatedly too" in found.message
+    third = [a_run(model="other", minute=minute) for minute in (8, 9)]
+    (found,) = duplicate_iteration(a_view(a_run(), again, *other, *third))
+    assert "2 more iterations were recorded repeatedly too" in found.message
     repeat = a_run(minute=5, repeat_of=a_run().run_id)
     assert list(duplicate_iteration(a_view(a_run(), repeat))) == []
 
