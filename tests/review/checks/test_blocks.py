@@ -175,6 +175,15 @@ def test_machines_may_have_drivers_of_their_own_but_not_engines() -> None:
     assert (finding.severity, finding.evidence["what"]) == ("error", "engine version")
 
 
+def test_where_machines_are_no_blocks_their_drivers_are_told_too() -> None:
+    """One run of the container went to another machine: what that has of its own is pooled with the rest."""
+    torn = changed(moved(one_machine(), "b", "container", [3]), with_driver)
+    told = {item.evidence["what"]: item for item in found(torn)}
+    assert set(told) == {"machine", "driver"}
+    assert told["driver"].cells == ("m/container/w",)
+    assert told["driver"].evidence["values"] == ["580.105", "580.95"]
+
+
 def with_image(run: Stored) -> Stored:
     """The image of one name is another one on the second machine."""
     digit = {"a": "1", "b": "2"}[run.record.machine.id or ""]

@@ -668,6 +668,25 @@ def test_weights_and_cache_fit_into_memory(
     assert words is None or words in found[0]
 
 
+def test_the_run_that_exceeds_the_memory_most_is_the_one_that_is_told() -> None:
+    """Of 100 GiB one run needs 101 for its weights, and another 90 with a cache of 30."""
+    heavy = modelled(1.0, weights=101 * GIB)
+    cached = modelled(
+        1.0, weights=90 * GIB, metrics={"kv_cache_gib": 30.0}, iteration=2
+    )
+    (found,) = does_not_fit(a_view(heavy, cached))
+    assert "weights take 90.0 GiB with a KV cache of 30.0 GiB" in found.message
+    there = modelled(
+        1.0,
+        weights=90 * GIB,
+        metrics={"kv_cache_gib": 30.0},
+        environment="container",
+    )
+    (found,) = does_not_fit(a_view(heavy, there))
+    assert "weights take 90.0 GiB with a KV cache of 30.0 GiB" in found.message
+    assert found.cells == ("m/native/w", "m/container/w")
+
+
 def test_the_memory_of_a_known_machine_is_the_catalogue_s() -> None:
     """A DGX Spark has 119.7 GiB for programs."""
     known = Machine(kind="dgx-spark")
@@ -689,6 +708,10 @@ def test_a_language_model_shows_itself() -> None:
     other = Observed(weight_bytes=3_000_000_000)
     (found,) = identity(a_view(modelled(1.0, observed=other)))
     assert found.severity == "error"
+    assert " was requested with x/m, but" in found.message
+    two = [modelled(1.0, observed=other, iteration=number) for number in (1, 2)]
+    (found,) = identity(a_view(*two))
+    assert " were requested with x/m, but" in found.message
     assert list(identity(a_view(a_run({"startup_seconds": 1.0})))) == []
 
 
@@ -702,6 +725,13 @@ def sized(small: int, large: int, rates: tuple[float, float] = (80.0, 80.0)) -> 
 
 
 GB = 10**9
+
+
+@pytest.mark.parametrize(("runs", "alike"), [(1, False), (2, True)])
+def test_two_runs_of_each_model_can_show_one_throughput(runs: int, alike: bool) -> None:
+    every = sized(GB, 2 * GB).runs
+    few = [run for run in every if run.record.iteration <= runs]
+    assert len(list(same_numbers(a_view(*few)))) == alike
 
 
 def test_models_of_unlike_size_do_not_run_alike() -> None:
