@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from sparkpub.record import outside
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import RecordError, UsageError, field_problems
+from sparkpub.record.parts import Parts
 from sparkpub.record.record import Evidence, Record, migrate
 
 CAMPAIGN_FILE = "campaign.json"
@@ -37,11 +38,13 @@ class Stored:
     path: Path
     known_id: str = ""
     """The id of a run whose record is not given."""
+    parts: Parts = field(default_factory=Parts, repr=False)
+    """What records that are read beside this one have in common with it."""
 
     @cached_property
     def record(self) -> Record:
         """The record. Raises RecordError where it has to be read and cannot be."""
-        return self.given or read_record(self.path).record
+        return self.given or self.parts.share(read_record(self.path).record)
 
     @property
     def run_id(self) -> str:

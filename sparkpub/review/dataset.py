@@ -13,6 +13,7 @@ from sparkpub.plan import matrix as matrices
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import RecordError
+from sparkpub.record.parts import Parts
 from sparkpub.record.record import Record
 from sparkpub.record.store import (
     Stored,
@@ -229,7 +230,8 @@ class Loader:
         """The runs in the order in which they ran, and each damaged file as one line."""
         listed = memory.document(_RUNS)
         if listed is not None:
-            runs = [Stored(None, folder / name, run) for run, name in listed]
+            parts = Parts()
+            runs = [Stored(None, folder / name, run, parts) for run, name in listed]
             return tuple(runs), []
         runs, problems = [], []
         for path in record_paths(folder):

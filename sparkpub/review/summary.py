@@ -378,11 +378,12 @@ def _recalled(frame: Frame, include: Include) -> _Part:
         )
         memory.keep(what, _written(part))
         return part
+    texts: Texts = {}
     return _Part(
-        [_read(CellStatistic, values) for values in document["cells"]],
-        [_read(ComparisonRow, values) for values in document["comparisons"]],
-        _read(Criterion, document["completeness"]),
-        [_read(MachineRow, values) for values in document["by_machine"]],
+        [_read(CellStatistic, values, texts) for values in document["cells"]],
+        [_read(ComparisonRow, values, texts) for values in document["comparisons"]],
+        _read(Criterion, document["completeness"], texts),
+        [_read(MachineRow, values, texts) for values in document["by_machine"]],
         tuple(document["machines"]),
     )
 
@@ -406,14 +407,23 @@ def _values(row: Any) -> list[Any]:
 Kind = TypeVar("Kind")
 
 
-def _read(kind: type[Kind], values: list[Any]) -> Kind:
+Texts = dict[object, Any]
+"""Texts and lists of texts that were read before: names stand in every row, and run ids in each of a cell."""
+
+
+def _read(kind: type[Kind], values: list[Any], texts: Texts) -> Kind:
     """A row from the values of its fields. Lists were tuples, but for a trend."""
     given: dict[str, Any] = {}
     for item, value in zip(fields(kind), values, strict=True):  # type: ignore[arg-type]
         if item.name == "trend" and value is not None:
-            given[item.name] = _read(Trend, value)
+            given[item.name] = _read(Trend, value, texts)
+        elif item.name == "runs":
+            runs = tuple(texts.setdefault(run, run) for run in value)
+            given[item.name] = texts.setdefault(runs, runs)
         elif isinstance(value, list):
             given[item.name] = tuple(value)
+        elif isinstance(value, str):
+            given[item.name] = texts.setdefault(value, value)
         else:
             given[item.name] = value
     return kind(**given)
