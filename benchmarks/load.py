@@ -8,6 +8,7 @@ loses no other.
 
 import argparse
 import ctypes
+import json
 import os
 import resource
 import shutil
@@ -33,6 +34,8 @@ MOST_FILES_OF_A_RUN = 3.0
 MOST_MEBIBYTES = 2048.0
 MOST_MEGABYTES = 1000.0
 """What a site of 10,000 runs may take: memory while it is built, and room where it is published."""
+BYTES = "site without evidence, per run"
+FILES = "files without evidence, per run"
 TABLE = (
     "import sys; from pathlib import Path; from sparkpub.review.checks import review;"
     " from sparkpub.review.export import table; from sparkpub.review.workers import load_known;"
@@ -208,19 +211,26 @@ def site(size: int, data: Path, made: Path) -> list[Row]:
         row("drawings that are kept", [drawn], "MB"),
         row("site", [_megabytes(published)], "MB", goal=room),
         row("site: files", [float(len(files))], "files"),
-        row(
-            "site without evidence, per run",
-            [kilobytes / size],
-            "kB",
-            goal=MOST_BYTES_OF_A_RUN,
-        ),
-        row(
-            "files without evidence, per run",
-            [len(kept) / size],
-            "files",
-            goal=MOST_FILES_OF_A_RUN,
-        ),
+        row(BYTES, [kilobytes / size], "kB"),
+        row(FILES, [len(kept) / size], "files"),
+        *_growth(size, BYTES, kilobytes, "kB", MOST_BYTES_OF_A_RUN),
+        *_growth(size, FILES, len(kept), "files", MOST_FILES_OF_A_RUN),
     ]
+
+
+def _growth(size: int, what: str, total: float, unit: str, goal: float) -> list[Row]:
+    """What a further run adds, from the smallest size to this one: the pages that every site has are no growth."""
+    smallest = SIZES[0]
+    path = harness.RESULTS / f"load-{smallest}.json"
+    if size <= smallest or not path.is_file():
+        return []
+    for known in json.loads(path.read_text())["rows"]:
+        if known["what"] == what:
+            added = total - smallest * known["value"]
+            each = added / (size - smallest)
+            about = f"{what}, of each beyond {smallest:,}"
+            return [row(about, [each], unit, goal=goal)]
+    return []
 
 
 def _megabytes(folder: Path) -> float:
