@@ -7,10 +7,9 @@ Two adapters hand the tree to a site generator: the MkDocs plugin as virtual fil
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-from pydantic_core import to_json
 
 from sparkpub.record.errors import SiteError
 from sparkpub.review.cache import Cache
@@ -20,17 +19,22 @@ from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.summary import statistics
 from sparkpub.site import manual, proofreading
 from sparkpub.site.browser import runtime
-from sparkpub.site.content import Content, SiteOptions, packed
+from sparkpub.site.content import (
+    Content,
+    SiteOptions,
+    packed_pieces,
+    placeholder,
+)
 from sparkpub.site.drawing.drawings import Drawings
 from sparkpub.site.figures import kinds, telemetry
 from sparkpub.site.figures.library import Library
-from sparkpub.site.figures.rows import Tables
 from sparkpub.site.pages import blog, downloads, feed, placing, programs, runs
 from sparkpub.site.pages.runs import RunPages
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.pages.tree import Pages
 from sparkpub.site.publication import Publication, run_file
 from sparkpub.site.sources import page_text
+from sparkpub.site.tables import SiteTables
 from sparkpub.site.words import Words
 
 __all__ = ["Content", "SiteOptions", "build"]
@@ -50,11 +54,12 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
     cache = Cache(options.cache / "work")
     with runtime.begun(cache) as browser, Drawings(cache) as drawings:
         publication = publish(dataset, options)
-        tables = {
-            **kinds.tables(publication),
-            programs.COMPARED: programs.compared(publication),
-        }
+        tables = kinds.tables(publication)
         addresses, shared = publish_tables(tables, compressed=publication.large)
+        compared = programs.compared(publication)
+        address, content = _published(programs.COMPARED, compared, publication.large)
+        addresses[programs.COMPARED] = address
+        shared[address] = content
         library = Library(publication, tables, addresses, drawings)
         templates = Templates(options.templates, options.compiled)
 
@@ -158,21 +163,38 @@ def _figure_names(publication: Publication) -> Iterator[tuple[str, str]]:
 
 
 def publish_tables(
-    tables: Tables, *, compressed: bool = False
-) -> tuple[Mapping[str, str], Mapping[str, Content]]:
+    tables: SiteTables, *, compressed: bool = False
+) -> tuple[dict[str, str], dict[str, Content]]:
     """Name of a table to its address, which changes with its content; and the files at these addresses, as JSON."""
     addresses: dict[str, str] = {}
     files: dict[str, Content] = {}
-    for name, table in tables.items():
-        text = to_json(table)
-        stem = f"data/{name}.{hashlib.sha256(text).hexdigest()[:8]}"
-        if compressed:
-            addresses[name] = f"{stem}.packed"
-            files[addresses[name]] = Content(data=packed(text))
-        else:
-            addresses[name] = f"{stem}.json"
-            files[addresses[name]] = Content(data=text)
+    for name in tables.names:
+        address, content = _published(name, tables.text(name), compressed)
+        addresses[name] = address
+        files[address] = content
     return addresses, files
+
+
+def _published(
+    name: str, pieces: Iterable[bytes], compressed: bool
+) -> tuple[str, Content]:
+    """Address and file of a table."""
+    digest = hashlib.sha256()
+    if compressed:
+        data = packed_pieces(_digested(pieces, digest))
+        suffix = "packed"
+    else:
+        data = b"".join(_digested(pieces, digest))
+        suffix = "json"
+    address = f"data/{name}.{digest.hexdigest()[:8]}.{suffix}"
+    return address, Content(data=data)
+
+
+def _digested(pieces: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
+    """The pieces, each added to the digest as it passes."""
+    for piece in pieces:
+        digest.update(piece)
+        yield piece
 
 
 def _written(
@@ -221,13 +243,18 @@ def _run_pages(
         figure = telemetry.figure(stored, drawn=drawn)
         place = ""
         if figure is not None:
-            yield from runs.samples(figure)
-            place = library.add(figure if drawn else figure.without_rows)
+            for address, data in runs.samples(figure):
+                yield address, Content(data=data)
+            if drawn:
+                place = library.add(figure)
+            else:
+                library.add_later(figure.without_rows)
         if drawn:
             page = pages.page(campaign, index, place, drawn=True)
             yield f"runs/{stored.run_id}.md", page
         else:
-            yield f"runs/{stored.run_id}/index.html", pages.short(campaign, index)
+            short = partial(pages.short, campaign, index)
+            yield f"runs/{stored.run_id}/index.html", Content(made=short)
     if publication.large:
         yield runs.VIEW, templates.page("view")
 
@@ -247,7 +274,7 @@ def _put_short_pages(
     templates: Templates,
     placed: placing.Placing,
 ) -> None:
-    """Put what the page of a run beyond the limit would hold into the run's file.
+    """Put what the page of a run beyond the limit would hold into the run's file, as it is written.
 
     One after the other, when all figures are there: thousands of such pages at once take more memory than the rest of
     the site.
@@ -256,11 +283,26 @@ def _put_short_pages(
     for campaign, index, drawn in _in_order(publication):
         if drawn:
             continue
-        stored = campaign.runs[index]
-        figure = placed.placeholder(f"{telemetry.KEY}{stored.run_id}")
-        page = placed.page(pages.page(campaign, index, figure, drawn=False))
-        address = run_file(stored)
-        tree[address] = runs.with_page(tree.get(address), page)
+        address = run_file(campaign.runs[index])
+        samples = tree[address].data if address in tree else None
+        whole = partial(_run_file, pages, placed, campaign, index, samples)
+        tree[address] = Content(made=whole)
+
+
+def _run_file(
+    pages: RunPages,
+    placed: placing.Placing,
+    campaign: CampaignData,
+    index: int,
+    samples: bytes | None,
+) -> bytes:
+    """The file of a run without a page of its own."""
+    if samples is None:
+        return runs.with_page(None, pages.page(campaign, index, "", drawn=False))
+    known = runs.recalled(samples)
+    figure = telemetry.figure_of(campaign.runs[index], known, drawn=False)
+    page = pages.page(campaign, index, placeholder(figure.block), drawn=False)
+    return runs.with_page(samples, placed.alone(page, figure))
 
 
 def _evidence(publication: Publication) -> Iterator[tuple[str, Content]]:

@@ -2,8 +2,9 @@
 
 import gzip
 import hashlib
+import io
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,7 +45,9 @@ class Picture:
 
 @dataclass(frozen=True)
 class Content:
-    """One file of the docs tree: exactly one of `text`, `data` and `copy_of` is set.
+    """One file of the docs tree: exactly one of `text`, `data`, `copy_of` and `made` is set.
+
+    `made` makes the bytes of a file when it is written: of files that a site has by the thousand, none lies in memory.
 
     `blocks` holds the HTML of a page's placeholders, by key. Charts and tables stand in the page as placeholders,
     since passing them through Markdown and the search index would cost most of the build. `source` is the file
@@ -55,6 +58,7 @@ class Content:
     text: str | None = None
     data: bytes | None = None
     copy_of: Path | None = None
+    made: Callable[[], bytes] | None = None
     blocks: Mapping[str, str] = field(default_factory=dict)
     source: Path | None = None
     image: Picture | None = None
@@ -66,6 +70,8 @@ class Content:
             return self.copy_of.read_bytes()
         if self.data is not None:
             return self.data
+        if self.made is not None:
+            return self.made()
         return fill(self.text or "", self.blocks, way_to_root(uri)).encode()
 
 
@@ -96,6 +102,15 @@ class SiteOptions:
 def packed(data: bytes) -> bytes:
     """The content of a file that ends in `.packed`, for `unpacked` of live.js; the same for the same bytes."""
     return gzip.compress(data, mtime=0)
+
+
+def packed_pieces(pieces: Iterable[bytes]) -> bytes:
+    """The same of content that comes in pieces, none of which is kept."""
+    found = io.BytesIO()
+    with gzip.GzipFile(fileobj=found, mode="wb", mtime=0) as stream:
+        for piece in pieces:
+            stream.write(piece)
+    return found.getvalue()
 
 
 def unpacked(data: bytes) -> bytes:

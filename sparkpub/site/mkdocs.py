@@ -24,6 +24,7 @@ from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
+from mkdocs.utils import write_file
 from mkdocs.utils.templates import TemplateContext
 
 from sparkpub.record.errors import SiteError, SparkpubError
@@ -31,6 +32,7 @@ from sparkpub.record.store import DEFAULT_DATA, write_atomic
 from sparkpub.review.cache import user_folder
 from sparkpub.review.dataset import Dataset, Loader
 from sparkpub.review.memory import Keeper
+from sparkpub.review.workers import review_ahead
 from sparkpub.site import link_preview, manual
 from sparkpub.site.browser import runtime, security
 from sparkpub.site.build import build, refuse
@@ -83,12 +85,24 @@ class TreeFile(File):
     as in the tree before."""
 
     unchanged = False
+    made: Callable[[], bytes] | None = None
+    """Makes the content of a file that is not a page, when it is written."""
 
     def is_modified(self) -> bool:
         """Whether the page has to be built again."""
         if self.unchanged:
             return not Path(self.abs_dest_path).is_file()
         return super().is_modified()
+
+    def copy_file(self, dirty: bool = False) -> None:
+        """Put the file into the site."""
+        if self.made is None:
+            super().copy_file(dirty)
+        elif not dirty or self.is_modified():
+            try:
+                write_file(self.made(), self.abs_dest_path)
+            except SparkpubError as error:
+                raise PluginError("\n".join(error.lines())) from None
 
 
 class WithoutIndents(Extension):
@@ -117,7 +131,8 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def __init__(self) -> None:
         self._serving = False
-        self._loader = Loader(Keeper.of_user())
+        self._keeper = Keeper.of_user()
+        self._loader = Loader(self._keeper)
         self._whole: Dataset | None = None
         self._tree: Mapping[str, Content] = {}
         self._blocks: dict[str, str] = {}
@@ -224,6 +239,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     def _load(self, data: list[Path]) -> Dataset:
         """The data; in a preview without what is damaged or half written, or as they last were whole."""
         if not self._serving:
+            review_ahead(self._loader, self._keeper, data, "figures")
             return self._loader.load(*data)
         dataset = self._loader.load(
             *data, skip=lambda line: log.info("left out: %s", line)
@@ -249,6 +265,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             body = content.text or "" if content.data is None else content.data
             file = TreeFile.generated(config, uri, content=body, inclusion=inclusion)
         assert isinstance(file, TreeFile)
+        file.made = content.made
         if content.source is not None and config.repo_url and config.edit_uri:
             file.edit_uri = self._source_uri(config, content.source)
         return file

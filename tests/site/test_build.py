@@ -243,7 +243,8 @@ def test_a_page_draws_two_figures_and_names_files_for_the_others(
     assert drawn == 2
     assert len(named) > 1
     for address in named:
-        svg = (tree[address.removeprefix("../../")].data or b"").decode()
+        file = address.removeprefix("../../")
+        svg = tree[file].inlined(file).decode()
         assert (
             f'src="{address}" {re.findall("width=.*? height=[^ ]+", svg)[0]} ' in page
         )
@@ -321,7 +322,8 @@ def test_a_typed_figure_and_an_unanswered_error_are_refused(
 
 def page_of(tree: Mapping[str, Content], run: str) -> str:
     """The HTML of a run that has no page of its own."""
-    document = json.loads(gzip.decompress(tree[f"runs/{run}/run.packed"].data or b""))
+    address = f"runs/{run}/run.packed"
+    document = json.loads(gzip.decompress(tree[address].inlined(address)))
     return str(document["page"])
 
 
@@ -354,12 +356,17 @@ def test_beyond_the_limit_a_run_is_two_small_files(
             "samples": f"{place}#samples",
             "phases": f"{place}#phases",
         }, page
-    samples = json.loads(gzip.decompress(tree[f"{folder}/run.packed"].data or b""))
-    heat = [row["value"] for row in samples["samples"] if "temp" in row["signal"]]
-    assert heat[:3] == [40.0, 40.1, 40.2]
+    file = f"{folder}/run.packed"
+    samples = json.loads(gzip.decompress(tree[file].inlined(file)))
+    (heat,) = [of for signal, of in samples["samples"].items() if "temp" in signal]
+    times, values = heat
+    assert (times[:3], values[:3]) == ([0.0, 1.0, 2.0], [40.0, 40.1, 40.2])
     assert samples["phases"] == [{"name": "measure", "start": 5.0, "end": 50.0}]
     specification = re.findall('data-sp-chart="../../([^"]*)"', after)[0]
-    assert tree[f"{specification}.vega.json"] == drawn[f"{specification}.vega.json"]
+    both = json.loads(gzip.decompress(tree[specification].inlined(specification)))
+    plain = specification.removesuffix(".packed")
+    for width, suffix in (("wide", "vega.json"), ("narrow", "narrow.vega.json")):
+        assert both[width] == json.loads(drawn[f"{plain}.{suffix}"].data or b"")
     assert 'id="L2"' in whole(drawn, f"runs/{FAILED}.md")
     failed = page_of(tree, FAILED)
     assert 'id="L2"' not in failed
@@ -428,12 +435,44 @@ def test_pages_that_gather_campaigns_list_the_earlier_ones(
             assert (figure in whole(tree, page)) is shown
             assert figure in whole(everything, page)
     assert "charts/c-output-throughput.svg" in tree
+    coverage = whole(tree, "coverage/index.md")
+    assert 'id="later-coverage"' in coverage
+    assert 'id="c-coverage"' not in coverage
+    assert '13 runs; <a href="../campaigns/c/">' in coverage
+    of_earlier = whole(tree, "environments/c/native.md")
+    assert "<figure" not in of_earlier
+    assert '<a href="../../../campaigns/c/">The page of the campaign</a>' in of_earlier
+    for page in ("environments/later/native.md", "environments/c/native.md"):
+        assert "<figure" in whole(everything, page)
+        assert "The page of the campaign" not in whole(everything, page)
+    assert "<figure" in whole(tree, "environments/later/native.md")
     _, _, runs = whole(tree, "runs/index.md").partition("data-sp-static")
     assert f"runs/{RUN.replace('c-', 'later-', 1)}/" in runs
     assert f"runs/{RUN}/" not in runs
     assert "13 runs of this campaign are linked" in runs
     _, _, runs = whole(everything, "runs/index.md").partition("data-sp-static")
     assert f"runs/{RUN}/" in runs
+
+
+def test_of_many_runs_the_explorer_first_draws_the_newest_campaigns(
+    data: Path, options: SiteOptions, whole: Whole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """12 runs of each campaign have figures, and one failed."""
+    shutil.copytree(data / "c", data / "later")
+    for path in (data / "later").glob("*.json"):
+        text = path.read_text(encoding="utf-8")
+        text = text.replace('"c"', '"later"').replace('"c-', '"later-')
+        text = text.replace("2026-01-01T", "2026-01-02T")
+        path.write_text(text, encoding="utf-8")
+    monkeypatch.setattr("sparkpub.site.publication.SHOWN_IN_FULL", 1)
+    for limit, drawn in ((500, {"c", "later"}), (0, {"later"})):
+        tree = build(load(data), replace(options, max_run_pages=limit))
+        page, _, _ = whole(tree, "runs/index.md").partition("data-sp-static")
+        figure = page[page.index('id="explorer"') :]
+        svg = figure[: figure.index("sp-narrow")]
+        assert "26 runs of all campaigns" in figure
+        assert ("Until the chart is used" in figure) is (limit == 0)
+        assert set(re.findall('href="../runs/(c|later)-', svg)) == drawn
 
 
 def test_more_comparisons_than_a_page_bears_are_left_to_the_downloads(
@@ -470,7 +509,8 @@ def test_the_short_page_of_a_run_needs_no_script(
     data: Path, options: SiteOptions
 ) -> None:
     tree = build(load(data), replace(options, max_run_pages=0))
-    page = (tree[f"runs/{RUN}/index.html"].data or b"").decode()
+    address = f"runs/{RUN}/index.html"
+    page = tree[address].inlined(address).decode()
     assert "<script>" not in page
     script = re.findall('src="../../([^"]*)"', page)[0]
     assert script in tree
@@ -497,7 +537,8 @@ def test_evidence_can_stay_in_the_repository(data: Path, options: SiteOptions) -
     tree = build(load(data), there)
     blob = "https://example.org/repo/blob/" + "0" * 40
     text = page_of(tree, FAILED)
-    stub = (tree[f"runs/{FAILED}/index.html"].data or b"").decode()
+    address = f"runs/{FAILED}/index.html"
+    stub = tree[address].inlined(address).decode()
     for name in names:
         assert f'href="{blob}/data/c/{name}"' in text
         assert f'href="{blob}/data/c/{name}"' in stub

@@ -2,8 +2,10 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -236,6 +238,98 @@ def test_cache_gives_the_same_and_heals(
     assert len(made) == 1
     assert compile_many(jobs, tmp_path) == first
     assert len(made) == 1
+
+
+def test_drawings_beyond_those_held_are_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [Job(key, chart(), {"runs": ROWS}) for key in ("a", "b")]
+    whole = compile_many(jobs, tmp_path)
+    monkeypatch.setattr(drawings, "MOST_HELD", 1)
+    with drawings.Drawings(Cache(tmp_path)) as making:
+        for job in jobs:
+            making.want(job)
+        found = making.finished()
+    assert list(found) == ["a", "b"]
+    assert len(found) == 2
+    assert [found["a"], found["b"]] == whole
+    shutil.rmtree(tmp_path)
+    assert found["a"] == whole[0]
+    with pytest.raises(SiteError, match=r"chart 'b' was deleted from the cache.*again"):
+        found["b"]
+
+
+def test_drawings_that_the_cache_cannot_keep_are_all_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawings, "MOST_HELD", 0)
+    (tmp_path / "file").write_text("no folder")
+    jobs = [Job(key, chart(), {"runs": ROWS}) for key in ("a", "b")]
+    with drawings.Drawings(Cache(tmp_path / "file" / "cache")) as making:
+        for job in jobs:
+            making.want(job)
+        found = making.finished()
+    assert [drawn.key for drawn in found.values()] == ["a", "b"]
+
+
+BARS = '<g fill="red"><path d="M0,0h2v9h-2Z"/><path d="M2.5,0h2v9h-2Z"/>'
+"""Half a pixel apart, by rounding."""
+
+
+@pytest.mark.parametrize(
+    ("bars", "path"),
+    [
+        (f"{BARS}</g>", "M0,0h4.5v9h-4.5Z"),
+        (BARS + '<path d="M4.5,0h3v9h-3Z"/></g>', "M0,0h7.5v9h-7.5Z"),
+        (BARS + '<path d="M5.5,0h2v9h-2Z"/></g>', "M0,0h4.5v9h-4.5ZM5.5,0h2v9h-2Z"),
+        (BARS + '<path d="M4.5,9h2v9h-2Z"/></g>', "M0,0h4.5v9h-4.5ZM4.5,9h2v9h-2Z"),
+        (BARS + '<path d="M4.5,0h2v8h-2Z"/></g>', "M0,0h4.5v9h-4.5ZM4.5,0h2v8h-2Z"),
+        (BARS + '<path d="M3,0h1v9h-1Z"/></g>', "M0,0h4.5v9h-4.5Z"),
+    ],
+    ids=["two", "three", "a gap", "another row", "another height", "within"],
+)
+def test_bars_of_one_colour_that_follow_each_other_are_one(
+    bars: str, path: str
+) -> None:
+    drawing = image(f'<svg width="9" height="9">{bars}</svg>')
+    assert f'<g fill="red"><path d="{path}"/></g>' in drawing
+
+
+def test_bars_with_a_line_around_them_stay_apart() -> None:
+    bars = BARS.replace('fill="red"', 'fill="red" stroke="white"')
+    assert bars in image(f'<svg width="9" height="9">{bars}</g></svg>')
+
+
+def test_a_picture_is_compressed_better_and_shows_the_same() -> None:
+    """The pixels are one zlib stream; each chunk ends with the CRC-32 of its name and content (PNG, 5.3)."""
+    size = 'xmlns="http://www.w3.org/2000/svg" width="300" height="200"'
+    svg = f'<svg {size}><circle cx="50" cy="50" r="40" fill="teal"/></svg>'
+    before = bytes(converter().svg_to_png(svg))
+    after = png(svg)
+    assert len(after) < len(before)
+    one, other = chunks(before), chunks(after)
+    assert list(one) == list(other)
+    for name, content in one.items():
+        if name == b"IDAT":
+            assert zlib.decompress(other[name]) == zlib.decompress(content)
+        else:
+            assert other[name] == content
+
+
+def chunks(picture: bytes) -> dict[bytes, bytes]:
+    """Name to content of the chunks of a PNG, those of one name put together."""
+    assert picture[:8] == b"\x89PNG\r\n\x1a\n"
+    found: dict[bytes, bytes] = {}
+    place = 8
+    while place < len(picture):
+        length = int.from_bytes(picture[place : place + 4], "big")
+        name = picture[place + 4 : place + 8]
+        content = picture[place + 8 : place + 8 + length]
+        sum_ = picture[place + 8 + length : place + 12 + length]
+        assert int.from_bytes(sum_, "big") == zlib.crc32(name + content)
+        found[name] = found.get(name, b"") + content
+        place += 12 + length
+    return found
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import logging
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,28 @@ def test_both_adapters_give_the_same_pages(
     assert "blog/first/index.html" in one
     # The page for no page is the theme's own; the plugin alone gives it words.
     assert [uri for uri in one if one[uri] != two[uri]] == ["404.html"]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_files_that_are_made_as_they_are_written_are_those_of_the_tree(
+    data: Path, sources: Path, options: SiteOptions, tmp_path: Path
+) -> None:
+    path = config_file(tmp_path, "pages", plugin=True)
+    limit = "folders: data, max_run_pages: 0, templates: templates"
+    path.write_text(path.read_text().replace("folders: data", limit))
+    templates = tmp_path / "templates"
+    templates.mkdir()
+    build_site(path, tmp_path / "site")
+    tree = build(load(data), replace(options, max_run_pages=0))
+    made = [uri for uri, content in tree.items() if content.made is not None]
+    assert {uri.rpartition("/")[2] for uri in made} >= {"index.html", "run.packed"}
+    for uri in made:
+        assert (tmp_path / "site" / uri).read_bytes() == tree[uri].inlined(uri), uri
+    (templates / "run.md.j2").write_text("{{ nothing_of_the_kind }}")
+    with pytest.raises(
+        SiteError, match=r"run.md.j2: .nothing_of_the_kind. is undefined"
+    ):
+        build_site(path, tmp_path / "site")
 
 
 @pytest.mark.skipif(

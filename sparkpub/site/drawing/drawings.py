@@ -3,7 +3,8 @@
 import concurrent.futures
 import multiprocessing
 import os
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
 from importlib import metadata
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Self
 
 from pydantic_core import from_json, to_json
 
+from sparkpub.record.errors import SiteError
 from sparkpub.review import cache
 from sparkpub.review.cache import Cache
 from sparkpub.site.drawing.chart import Chart
@@ -22,6 +24,10 @@ POOL_FROM = 24
 """Cold charts from which other processes pay for their start."""
 CHUNK = 4
 """Charts that travel to another process at once."""
+MOST_SENT = 50
+"""Chunks that wait for a process or were drawn and not taken yet: each holds the rows of its charts."""
+MOST_HELD = 1_000
+"""Drawings that stay in memory. A site with many campaigns has more; the cache holds those."""
 _CORES = len(os.sched_getaffinity(0))
 _SOURCES = (Path(__file__).parent, Path(__file__).parents[1] / "figures")
 """Where the code is that decides a drawing."""
@@ -44,7 +50,7 @@ class Drawings:
         self._names: dict[str, str] = {}
         self._found: dict[str, Compiled] = {}
         self._waiting: list[Job] = []
-        self._sent: list[concurrent.futures.Future[list[Compiled]]] = []
+        self._sent: deque[concurrent.futures.Future[list[Compiled]]] = deque()
         self._pool: concurrent.futures.ProcessPoolExecutor | None = None
         if cache.empty and _CORES > 1:
             self._start()  # with nothing known there will be work, and starting takes a second
@@ -65,27 +71,40 @@ class Drawings:
         """Have a chart compiled. Jobs of one key are one chart."""
         if job.key in self._names:
             return
-        self._names[job.key] = self._name(job)
-        entry = self._cache.get(self._names[job.key])
+        name = self._name(job)
+        self._names[job.key] = name
+        entry = self._cache.get(name)
         if entry is not None:
-            self._found[job.key] = Compiled(*from_json(entry))
+            self._hold(Compiled(*from_json(entry)))
             return
         self._waiting.append(job)
         enough = POOL_FROM if self._pool is None else CHUNK
         if len(self._waiting) >= enough and _CORES > 1:
             self._send(self._pool or self._start())
 
-    def finished(self) -> Mapping[str, Compiled]:
+    def finished(self) -> "Finished":
         """Key to chart, for every chart wanted. Raises SiteError naming one that cannot be compiled."""
         if self._pool is not None:
             self._send(self._pool)
-        made = compile_all(self._waiting)
-        for future in self._sent:
-            made += future.result()
-        for compiled in made:
+        self._take(compile_all(self._waiting))
+        while self._sent:
+            self._take(self._sent.popleft().result())
+        return Finished(self._names, self._found, self._cache)
+
+    def _take(self, drawn: Sequence[Compiled]) -> None:
+        """Keep what was drawn, in memory at least where the cache cannot."""
+        for compiled in drawn:
+            name = self._names[compiled.key]
+            self._cache.put(name, to_json(astuple(compiled)))
+            if self._cache.get(name) is None:
+                self._found[compiled.key] = compiled
+            else:
+                self._hold(compiled)
+
+    def _hold(self, compiled: Compiled) -> None:
+        """Keep a drawing that the cache has in memory too, as long as there are few."""
+        if len(self._found) < MOST_HELD:
             self._found[compiled.key] = compiled
-            self._cache.put(self._names[compiled.key], to_json(astuple(compiled)))
-        return self._found
 
     def _name(self, job: Job) -> str:
         """The key in the cache: charts, data, and everything that compiles them."""
@@ -111,6 +130,37 @@ class Drawings:
                 pool.submit(compile_all, self._waiting[start : start + CHUNK])
             )
         self._waiting = []
+        while len(self._sent) > MOST_SENT:
+            self._take(self._sent.popleft().result())
+
+
+class Finished(Mapping[str, Compiled]):
+    """Key to chart: those that are not in memory are read from the cache as they are asked for."""
+
+    def __init__(
+        self, names: Mapping[str, str], held: Mapping[str, Compiled], cache: Cache
+    ) -> None:
+        self._names = names
+        self._held = held
+        self._cache = cache
+
+    def __getitem__(self, key: str) -> Compiled:
+        held = self._held.get(key)
+        if held is not None:
+            return held
+        entry = self._cache.get(self._names[key])
+        if entry is None:
+            raise SiteError(
+                f"the drawing of chart {key!r} was deleted from the cache while the site was being built",
+                remedy="build again",
+            )
+        return Compiled(*from_json(entry))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 def compile_all(jobs: Sequence[Job]) -> list[Compiled]:

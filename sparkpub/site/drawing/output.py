@@ -11,6 +11,13 @@ from sparkpub.site.drawing.compile import Compiled
 
 FONT = "Helvetica Neue, Arial, sans-serif"
 """Ends in a family that the converter ships, so that text is measured alike on every machine."""
+GAP = 1.0
+"""Pixels by which rounding parts bars that follow each other, less than any bar is wide."""
+_BAR = re.compile(r'<path d="M([\d.]+),([\d.]+)h([\d.]+)v([\d.]+)h-?[\d.]+Z"/>')
+_BARS = re.compile(
+    r'(<g fill="[^"]+">)((?:<path d="M[\d.,]+h[\d.]+v[\d.]+h-?[\d.]+Z"/>){2,})'
+)
+"""Bars of one colour and without a line around them."""
 _SIZE = re.compile(r'width="[\d.]+" height="[\d.]+"')
 
 
@@ -24,10 +31,10 @@ def markup(
     """Both drawings as HTML, switched by the width of their container; addresses in it begin with `content.ROOT`.
 
     `specification` is the address from the root, without suffix, under which `<it>.vega.json` and
-    `<it>.narrow.vega.json` are published; `sources` maps the name of a data set to the address of its rows (a JSON
-    list of objects, or an object whose member after `#` in the address is that list). Without sources the chart stays
-    as drawn, and its specification is named for a program of the page. With `images`, the addresses of the wide and
-    the narrow file, a browser fetches the one it needs as a reader comes near.
+    `<it>.narrow.vega.json` are published, or that of one packed file with both; `sources` maps the name of a data set
+    to the address of its rows (a JSON list of objects, or an object whose member after `#` in the address is that
+    list). Without sources the chart stays as drawn, and its specification is named for a program of the page. With
+    `images`, the addresses of the wide and the narrow file, a browser fetches the one it needs as a reader comes near.
     """
     wide, narrow = compiled.svg_wide, compiled.svg_narrow
     if images:
@@ -59,7 +66,30 @@ def image(svg: str) -> str:
     light = ";".join(f"{name}:{LIGHT[name]}" for name in names)
     dark = ";".join(f"{name}:{DARK[name]}" for name in names)
     style = f"<style>:root{{{light}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}</style>"
-    return _alone(svg, f'{style}<rect width="100%" height="100%" fill="var(--sp-bg)"/>')
+    ground = f'{style}<rect width="100%" height="100%" fill="var(--sp-bg)"/>'
+    return _alone(_with_stretches(svg), ground)
+
+
+def _with_stretches(svg: str) -> str:
+    """A drawing in which bars of one colour that follow each other are one bar: a row of the chart over time has some
+    fifty of them."""
+    return _BARS.sub(_joined, svg)
+
+
+def _joined(found: re.Match[str]) -> str:
+    joined: list[tuple[float, float, float, float]] = []
+    for bar in _BAR.findall(found[2]):
+        x, y, width, height = map(float, bar)
+        if joined:
+            left, top, wide, high = joined[-1]
+            if (top, high) == (y, height) and left < x < left + wide + GAP:
+                joined[-1] = (left, y, max(wide, x + width - left), height)
+                continue
+        joined.append((x, y, width, height))
+    path = ""
+    for x, y, width, height in joined:
+        path += f"M{x:g},{y:g}h{width:.4g}v{height:g}h-{width:.4g}Z"
+    return f'{found[1]}<path d="{path}"/>'
 
 
 def standalone(svg: str) -> str:

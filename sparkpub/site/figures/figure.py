@@ -15,7 +15,7 @@ from sparkpub.review.checks import Finding
 from sparkpub.site.content import Content, block_key
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.drawing.compile import Compiled, Job
-from sparkpub.site.drawing.converter import VERSION, png
+from sparkpub.site.drawing.converter import LEVEL, VERSION, png
 from sparkpub.site.drawing.output import standalone
 from sparkpub.site.figures.rows import Tables
 
@@ -94,12 +94,8 @@ class Figure:
     def files(
         self, compiled: Compiled, cache: Cache, *, picture: bool
     ) -> Mapping[str, Content]:
-        """The figure as SVG, CSV, JSON and compiled Vega, and as PNG where a post or a preview wants a picture."""
-        vega = specification(compiled)
-        files = {
-            f"{vega}.vega.json": compiled.vega_json.encode(),
-            f"{vega}.narrow.vega.json": compiled.vega_json_narrow.encode(),
-        }
+        """The figure as SVG, CSV and JSON, and as PNG where a post or a preview wants a picture."""
+        files = {}
         svg = standalone(compiled.svg_wide) if self.drawn or picture else ""
         if self.downloads:
             document = {
@@ -116,14 +112,9 @@ class Figure:
         return {address: Content(data=data) for address, data in files.items()}
 
 
-def specification(compiled: Compiled) -> str:
-    """Where the compiled chart lies, without suffix: named by content, so charts of one kind share it."""
-    return f"{FOLDER}/vega/{block_key(compiled.vega_json + compiled.vega_json_narrow)}"
-
-
 def as_png(svg: str, kept: Cache, *, scale: float = 1.0) -> bytes:
     """A drawing as PNG, from the cache where it was made before."""
-    name = cache.key("picture", VERSION, scale, svg)
+    name = cache.key("picture", VERSION, LEVEL, scale, svg)
     picture = kept.get(name)
     if picture is None:
         picture = png(svg, scale=scale)

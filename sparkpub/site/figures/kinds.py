@@ -18,9 +18,10 @@ from sparkpub.site.figures import (
     sweep,
 )
 from sparkpub.site.figures.kind import Kind, Make
-from sparkpub.site.figures.rows import SHARED, Row, Tables
+from sparkpub.site.figures.rows import SHARED
 from sparkpub.site.figures.selection import Selection
 from sparkpub.site.publication import Publication
+from sparkpub.site.tables import SiteTables
 
 KINDS: tuple[Kind, ...] = (
     strip.KIND,
@@ -52,13 +53,15 @@ def offered(campaign: Selection) -> Mapping[str, Make]:
     return makers
 
 
-def tables(publication: Publication) -> Tables:
+def tables(publication: Publication) -> SiteTables:
     """Every table that charts read, for the whole site."""
     wanted = dict(SHARED)
     for kind in KINDS:
         wanted.update(kind.tables)
-    found: dict[str, list[Row]] = {name: [] for name in wanted}
+    found = SiteTables(wanted, compressed=publication.large)
     for campaign in publication.campaigns:
-        for name, make in wanted.items():
-            found[name] += make(publication, campaign)
+        share = {
+            name: list(make(publication, campaign)) for name, make in wanted.items()
+        }
+        found.put(campaign.name, share)
     return found

@@ -11,22 +11,21 @@ unified-memory, data-flow, turns             diagrams, of no campaign
 """
 
 import difflib
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cached_property
 
 from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.grouping import grouped
 from sparkpub.site.content import placeholder
 from sparkpub.site.drawing.drawings import Drawings
 from sparkpub.site.figures import diagram, kinds
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.kind import Make
-from sparkpub.site.figures.rows import Row, Tables
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.figures.selection import Selection
 from sparkpub.site.publication import Publication, scope
+from sparkpub.site.tables import MOST_OPEN, SiteTables
 
 PARTS = frozenset({"model", "environment", "workload"})
 """Into which a figure of a campaign can be cut."""
@@ -41,7 +40,7 @@ class Library:
     def __init__(
         self,
         publication: Publication,
-        tables: Tables,
+        tables: SiteTables,
         sources: Mapping[str, str],
         drawings: Drawings | None = None,
     ) -> None:
@@ -50,17 +49,22 @@ class Library:
         self.sources = sources
         self.wanted: dict[str, Figure] = {}
         """Key to every figure that was asked for."""
+        self.later: dict[str, Figure] = {}
+        """Name of a drawing to a figure that has it, of those that come into their pages as these are written."""
         self.pictures: set[str] = set()
         """Keys of those that are wanted as PNG too."""
         self._drawings = drawings
-        self._makers: dict[str, Mapping[str, Make]] = {}
-        self._made: dict[tuple[object, ...], Figure] = {}
+        self._makers: OrderedDict[str, Mapping[str, Make]] = OrderedDict()
 
     def place(self, name: str, campaign: str | None = None, **part: str) -> str:
         """The placeholder of a figure. `part` may name a `model`, an `environment` or a `workload`.
 
         Raises SiteError naming what there is where the figure, the campaign or the part does not exist.
         """
+        if campaign is not None:
+            known = self.wanted.get(_key(campaign, name, part))
+            if known is not None:
+                return placeholder(known.block)
         return self.add(self.figure(name, campaign, **part))
 
     def place_known(
@@ -74,13 +78,21 @@ class Library:
 
     def add(self, figure: Figure) -> str:
         """The placeholder of a figure made elsewhere. On a large site its rows are in the tables of all runs alone."""
+        if figure.key in self.wanted:
+            return placeholder(figure.block)
+        if self._drawings is not None:
+            self._drawings.want(figure.job)
         if self.publication.large:
-            figure = replace(figure, downloads=False)
-        if figure.key not in self.wanted:
-            self.wanted[figure.key] = figure
+            figure = replace(figure.without_rows, downloads=False)
+        self.wanted[figure.key] = figure
+        return placeholder(figure.block)
+
+    def add_later(self, figure: Figure) -> None:
+        """Have a figure drawn that is put into its page as that is written, one of each drawing that many share."""
+        if figure.job.key not in self.later:
+            self.later[figure.job.key] = figure
             if self._drawings is not None:
                 self._drawings.want(figure.job)
-        return placeholder(figure.block)
 
     def picture(self, name: str, campaign: str | None = None, **part: str) -> str:
         """Note that a figure is wanted as PNG too, and return its placeholder."""
@@ -93,12 +105,8 @@ class Library:
         if campaign is None and not part and name in diagram.names():
             return diagram.figure(name)
         data = self._campaign(campaign)
-        asked = (data.name, name, *sorted(part.items()))
-        if asked not in self._made:
-            selection = self._selection(data, self._cut(data, part))
-            key = "-".join([data.name, name, *part.values()])
-            self._made[asked] = self._maker(data, name)(selection, key)
-        return self._made[asked]
+        selection = self._selection(data, self._cut(data, part))
+        return self._maker(data, name)(selection, _key(data.name, name, part))
 
     def makers(self, campaign: CampaignData) -> Mapping[str, Make]:
         """Name to what makes the figure, for one campaign."""
@@ -106,6 +114,9 @@ class Library:
             self._makers[campaign.name] = kinds.offered(
                 self._selection(campaign, scope(campaign))
             )
+            if len(self._makers) > MOST_OPEN:
+                self._makers.popitem(last=False)  # they may hold rows
+        self._makers.move_to_end(campaign.name)
         return self._makers[campaign.name]
 
     def _maker(self, campaign: CampaignData, name: str) -> Make:
@@ -140,15 +151,10 @@ class Library:
         )
 
     def _selection(self, campaign: CampaignData, cut: Scope) -> Selection:
-        tables = {}
-        for name, rows in self._rows_by_campaign.items():
-            tables[name] = rows.get(campaign.name, ())
-        return Selection(self.publication, campaign, cut, tables, self.sources)
+        share = self.tables.of(campaign.name)
+        return Selection(self.publication, campaign, cut, share, self.sources)
 
-    @cached_property
-    def _rows_by_campaign(self) -> Mapping[str, Mapping[str, list[Row]]]:
-        """Name of a table to name of a campaign to its rows."""
-        found = {}
-        for name, rows in self.tables.items():
-            found[name] = grouped(rows, lambda row: str(row["campaign"]))
-        return found
+
+def _key(campaign: str, name: str, part: Mapping[str, str]) -> str:
+    """What a figure is published under."""
+    return "-".join([campaign, name, *part.values()])

@@ -74,6 +74,14 @@ def trace(stored: Stored) -> Trace | None:
     return Trace(tuple(signals), rows, _phases(stored.record))
 
 
+def recalled(rows: list[Row], stretches: list[Row]) -> Trace:
+    """The telemetry of a run from the samples and phases of its figure."""
+    units = {label: COLUMNS[column] for column, label in SIGNALS.items()}
+    labels = dict.fromkeys(row["signal"] for row in rows)
+    signals = tuple((label, units[label]) for label in labels)
+    return Trace(signals, rows, stretches)
+
+
 def _phases(record: Record) -> list[Row]:
     """The named stretches of a run, in seconds since launch."""
     rows = []
@@ -86,8 +94,11 @@ def _phases(record: Record) -> list[Row]:
 def figure(stored: Stored, *, drawn: bool) -> Figure | None:
     """The run's telemetry as a figure, or None where it has none; not `drawn`, the browser puts the samples in."""
     found = trace(stored)
-    if found is None:
-        return None
+    return None if found is None else figure_of(stored, found, drawn=drawn)
+
+
+def figure_of(stored: Stored, found: Trace, *, drawn: bool) -> Figure:
+    """The same of telemetry that was read before."""
     last = max(row["t"] for row in found.samples)
     says = f"{len(found.signals)} signals over {last:.3g} seconds from launch"
     if found.phases:

@@ -1,13 +1,14 @@
 """Data and downloads: everything behind the figures, in forms that other programs read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic_core import to_json
 
 from sparkpub.record.record import json_schema
 from sparkpub.review import export
-from sparkpub.site.content import Content, packed
+from sparkpub.review.summary import TABLES, Statistics, heading, row_document
+from sparkpub.site.content import Content, packed, packed_pieces, unpacked
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import badge, metadata
 from sparkpub.site.pages.templating import Templates
@@ -24,7 +25,6 @@ def contents(
     """The download page and its files."""
     dataset, review = publication.dataset, publication.review
     documents: dict[str, Any] = {
-        "statistics": publication.statistics.document(),
         "review": {
             "findings": [finding.document() for finding in review.findings],
             "runs": len(dataset.runs),
@@ -40,6 +40,10 @@ def contents(
         if name == "parquet" or not publication.large:
             files[f"data/runs.{name}"] = form(rows)
     files[metadata.PACKAGE] = metadata.data_package(publication, files)
+    if publication.large:
+        files |= _statistics(publication.statistics)
+    else:
+        documents = {"statistics": publication.statistics.document()} | documents
     indent = None if publication.large else 1
     for name, document in documents.items():
         text = to_json(document, indent=indent) + b"\n"
@@ -65,3 +69,26 @@ def contents(
     return {"data/index.md": page} | {
         address: Content(data=data) for address, data in files.items()
     }
+
+
+def _statistics(found: Statistics) -> dict[str, bytes]:
+    """The statistics as `sparkpub stats --json` has them, of a large site: compressed row by row."""
+    address = "data/statistics.json"
+    data = packed_pieces(_pieces(found))
+    text_size = int.from_bytes(data[-4:], "little")  # how gzip ends
+    if text_size > MOST_BYTES:
+        return {f"{address}.gz": data}
+    return {address: unpacked(data)}
+
+
+def _pieces(found: Statistics) -> Iterator[bytes]:
+    """The document in pieces: as a whole it would take gigabytes."""
+    yield to_json(heading(found.include, found.excluded))[:-1]
+    for name in TABLES:
+        yield b',"' + name.encode() + b'":['
+        before = b""
+        for row in getattr(found, name):
+            yield before + to_json(row_document(row))
+            before = b","
+        yield b"]"
+    yield b"}\n"

@@ -115,8 +115,10 @@ def context(
     campaign: CampaignData,
     kind: Kind,
     name: str,
+    *,
+    drawn: bool,
 ) -> dict[str, Any]:
-    """What the template needs of one campaign."""
+    """What the template needs of one campaign; not `drawn`, its charts are left to the page of the campaign."""
     part = {kind: name}
     headlines = []
     for metric in publication.headlines(campaign):
@@ -138,7 +140,8 @@ def context(
         "campaign": campaign,
         "sentences": sentences_of_model or campaign_page.answers(publication, campaign),
         "flags": flags(publication, scope(campaign, **part)),
-        "figures": library.place_known(campaign, figures, **part),
+        "drawn": drawn,
+        "figures": library.place_known(campaign, figures if drawn else (), **part),
         "summary": [row for row in summary if row[kind] == name],
         "headlines": headlines,
         "runs": library.figure("coverage", campaign.name, **part),

@@ -1,18 +1,33 @@
 """Drawn figures put into the pages that ask for them."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
 
 from sparkpub.review.cache import Cache
-from sparkpub.site.content import Content, block_key, placeholder, placeholders
+from sparkpub.site.content import (
+    Content,
+    block_key,
+    packed,
+    placeholders,
+)
 from sparkpub.site.drawing.compile import Compiled
 from sparkpub.site.drawing.output import image
-from sparkpub.site.figures.figure import Figure, specification
+from sparkpub.site.figures.figure import FOLDER, Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages.templating import Templates
 
 INLINE = 2
 """Figures drawn within a page; those further down are images, which cost nothing until a reader comes near."""
+
+
+@dataclass(frozen=True)
+class Specification:
+    """A compiled chart as published: what its page names, and its files by address."""
+
+    address: str
+    files: Mapping[str, Content]
 
 
 class Placing:
@@ -33,21 +48,26 @@ class Placing:
         self._compiled = compiled
         self._inline: dict[str, str] = {}
         self._named: dict[str, str] = {}
+        self._specifications: dict[str, Specification] = {}
 
     def tree(self, tree: Mapping[str, Content], cache: Cache) -> dict[str, Content]:
         """The tree with every figure that its pages ask for, drawn, and with the figures' own files."""
         whole = {uri: self.page(content) for uri, content in tree.items()}
         whole |= self._images
+        for figure in self._library.later.values():
+            whole |= self._specification(figure).files
         for figure in self._library.wanted.values():
+            whole |= self._specification(figure).files
             picture = figure.key in self._pictures
-            compiled = self._compiled[figure.job.key]
-            whole |= figure.files(compiled, cache, picture=picture)
+            if picture or figure.downloads:
+                compiled = self._compiled[figure.job.key]
+                whole |= figure.files(compiled, cache, picture=picture)
         return whole
 
-    def placeholder(self, key: str) -> str:
-        """What stands for a figure in a page; empty where nobody asked for the figure."""
-        figure = self._library.wanted.get(key)
-        return "" if figure is None else placeholder(figure.block)
+    def alone(self, page: Content, figure: Figure) -> Content:
+        """A page with a figure that no other page has: nothing is kept of it."""
+        block = {figure.block: self._html(figure, [])}
+        return replace(page, blocks={**page.blocks, **block})
 
     def page(self, content: Content) -> Content:
         """The content with its figures: those within tables and the first ones drawn, the others named as images."""
@@ -70,29 +90,69 @@ class Placing:
 
     def _drawn(self, key: str) -> str:
         if key not in self._inline:
-            self._inline[key] = self._html(self._figures[key], {})
+            self._inline[key] = self._html(self._figures[key], [])
         return self._inline[key]
 
     def _as_image(self, key: str) -> str:
         if key not in self._named:
             figure = self._figures[key]
             chart = self._compiled[figure.job.key]
-            drawings = {
-                figure.address("wide.svg"): chart.svg_wide,
-                figure.address("narrow.svg"): chart.svg_narrow,
-            }
-            for address, svg in drawings.items():
-                self._images[address] = Content(data=image(svg).encode())
-            self._named[key] = self._html(figure, drawings)
+            wide, narrow = figure.address("wide.svg"), figure.address("narrow.svg")
+            if self._library.publication.large:
+                self._images[wide] = Content(made=partial(self._image, figure, "wide"))
+                self._images[narrow] = Content(
+                    made=partial(self._image, figure, "narrow")
+                )
+            else:
+                self._images[wide] = Content(data=image(chart.svg_wide).encode())
+                self._images[narrow] = Content(data=image(chart.svg_narrow).encode())
+            self._named[key] = self._html(figure, [wide, narrow])
         return self._named[key]
 
-    def _html(self, figure: Figure, images: Mapping[str, str]) -> str:
+    def _image(self, figure: Figure, width: Literal["wide", "narrow"]) -> bytes:
+        """One drawing as a file."""
+        chart = self._compiled[figure.job.key]
+        drawing = chart.svg_wide if width == "wide" else chart.svg_narrow
+        return image(drawing).encode()
+
+    def _html(self, figure: Figure, images: Sequence[str]) -> str:
         chart = self._compiled[figure.job.key]
         return self._templates.text(
             "figure.html.j2",
             figure=figure,
             compiled=chart,
-            specification=specification(chart),
+            specification=self._specification(figure).address,
             picture=figure.key in self._pictures,
-            images=list(images),
+            images=images,
         )
+
+    def _specification(self, figure: Figure) -> Specification:
+        """The live form of a figure; many figures may share one."""
+        job = figure.job.key
+        if job not in self._specifications:
+            name = _name(self._compiled[job])
+            if self._library.publication.large:
+                files = {f"{name}.packed": Content(made=partial(self._packed, job))}
+                found = Specification(f"{name}.packed", files)
+            else:
+                found = Specification(name, _files(name, self._compiled[job]))
+            self._specifications[job] = found
+        return self._specifications[job]
+
+    def _packed(self, job: str) -> bytes:
+        """Both shapes of a chart in one file: they differ in their widths alone."""
+        chart = self._compiled[job]
+        text = f'{{"wide":{chart.vega_json},"narrow":{chart.vega_json_narrow}}}'
+        return packed(text.encode())
+
+
+def _name(chart: Compiled) -> str:
+    """Where a compiled chart lies, without suffix: named by content, so charts of one kind share it."""
+    return f"{FOLDER}/vega/{block_key(chart.vega_json + chart.vega_json_narrow)}"
+
+
+def _files(name: str, chart: Compiled) -> dict[str, Content]:
+    return {
+        f"{name}.vega.json": Content(data=chart.vega_json.encode()),
+        f"{name}.narrow.vega.json": Content(data=chart.vega_json_narrow.encode()),
+    }

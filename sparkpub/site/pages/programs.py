@@ -1,14 +1,18 @@
 """Pages that are programs in the browser, and plain tables without scripting: the explorer of runs, and compare."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
+
+from pydantic_core import to_json
 
 from sparkpub.record.metrics import METRICS, Metric, ranked
 from sparkpub.review.rows import ComparisonRow
 from sparkpub.site.figures import explore, overlay
+from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.rows import Row
-from sparkpub.site.publication import Publication
+from sparkpub.site.publication import Publication, most_recent
 
 COMPARED = "compared"
 """The table of comparisons that the page of compare reads."""
@@ -35,7 +39,7 @@ def explorer(publication: Publication, library: Library) -> dict[str, Any] | Non
     known = metrics(publication)
     if not known:
         return None
-    rows = library.tables["runs"]
+    rows = list(library.tables.rows("runs"))
     across = known[0]
     up = _beside(publication, across, known)
     fields = {}
@@ -48,9 +52,28 @@ def explorer(publication: Publication, library: Library) -> dict[str, Any] | Non
         "metrics": known,
         "across": across,
         "up": up,
-        "figure": library.add(explore.figure(rows, library.sources, across, up)),
+        "figure": library.add(_first_view(publication, library, rows, across, up)),
         "fields": fields,
     }
+
+
+def _first_view(
+    publication: Publication,
+    library: Library,
+    rows: Sequence[Row],
+    across: Metric,
+    up: Metric,
+) -> Figure:
+    """The figure of all runs; on a large site those of the newest campaigns are drawn, and a browser shows the rest."""
+    figure = explore.figure(rows, library.sources, across, up)
+    shown, others = most_recent(publication.campaigns)
+    if not publication.large or not others:
+        return figure
+    names = {campaign.name for campaign in shown}
+    drawn = [row for row in rows if row["campaign"] in names]
+    until = f"Until the chart is used, it shows the {len(shown)} newest campaigns."
+    sample = f"{figure.sample} {until}"
+    return replace(figure, data={"runs": drawn}, sample=sample)
 
 
 def _beside(
@@ -67,32 +90,39 @@ def _beside(
     return others[0]
 
 
-def compared(publication: Publication) -> list[Row]:
-    """Every comparison of the build as `compare.js` reads it.
+def compared(publication: Publication) -> Iterator[bytes]:
+    """Every comparison of the build as JSON in pieces, as `compare.js` reads it.
 
     `campaign, model, workload, metric, baseline, candidate`, means and n of the runs that were compared, `difference,
     percent, interval_percent` (the one that decides, of the baseline's mean), `verdict, why`.
     """
-    return [
-        {
-            "campaign": row.campaign,
-            "model": row.model,
-            "workload": row.workload,
-            "metric": row.metric,
-            "baseline": row.baseline,
-            "candidate": row.candidate,
-            "mean_baseline": row.mean_baseline,
-            "mean_candidate": row.mean_candidate,
-            "n_baseline": row.n_baseline,
-            "n_candidate": row.n_candidate,
-            "difference": row.difference,
-            "percent": row.difference_percent,
-            "interval_percent": _in_percent(row),
-            "verdict": row.verdict,
-            "why": row.why,
-        }
-        for row in publication.statistics.comparisons
-    ]
+    before = b"["
+    for row in publication.statistics.comparisons:
+        yield before + to_json(_compared(row))
+        before = b","
+    if before == b"[":
+        yield before
+    yield b"]"
+
+
+def _compared(row: ComparisonRow) -> Row:
+    return {
+        "campaign": row.campaign,
+        "model": row.model,
+        "workload": row.workload,
+        "metric": row.metric,
+        "baseline": row.baseline,
+        "candidate": row.candidate,
+        "mean_baseline": row.mean_baseline,
+        "mean_candidate": row.mean_candidate,
+        "n_baseline": row.n_baseline,
+        "n_candidate": row.n_candidate,
+        "difference": row.difference,
+        "percent": row.difference_percent,
+        "interval_percent": _in_percent(row),
+        "verdict": row.verdict,
+        "why": row.why,
+    }
 
 
 def _in_percent(row: ComparisonRow) -> list[float] | None:

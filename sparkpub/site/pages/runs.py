@@ -20,6 +20,7 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.summary import CellStatistic
 from sparkpub.site.browser import runtime
 from sparkpub.site.content import Content, fill, packed, unpacked, way_to_root
+from sparkpub.site.figures import telemetry
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.pages.campaign_page import preview
 from sparkpub.site.pages.evidence import Published
@@ -104,7 +105,7 @@ class RunPages:
             image=preview(campaign),
         )
 
-    def short(self, campaign: CampaignData, index: int) -> Content:
+    def short(self, campaign: CampaignData, index: int) -> bytes:
         """The short page that stands at the address of a run without a page of its own."""
         stored = campaign.runs[index]
         label = cell_label(campaign, stored.record.cell)
@@ -115,7 +116,7 @@ class RunPages:
             files=self.publication.evidence[stored.run_id],
             script=runtime.script(runtime.OPEN)[0],
         )
-        return Content(data=stub.encode())
+        return stub.encode()
 
     def _standings(self, stored: Stored) -> Iterator[Standing]:
         record = stored.record
@@ -198,18 +199,35 @@ def _log_tail(files: Sequence[Published]) -> dict[str, Any] | None:
     }
 
 
-def samples(figure: Figure) -> Iterator[tuple[str, Content]]:
-    """(address, file) of the samples that the chart of a run shows: its named rows, compressed."""
+def samples(figure: Figure) -> Iterator[tuple[str, bytes]]:
+    """(address, content) of the samples that the chart of a run shows: its named rows, those of `samples` as
+    `{signal: [times, values]}`, compressed."""
     addresses = {source.partition("#")[0] for source in figure.sources.values()}
+    signals: dict[str, tuple[list[float], list[float]]] = {}
+    for row in figure.data["samples"]:
+        times, values = signals.setdefault(row["signal"], ([], []))
+        times.append(row["t"])
+        values.append(row["value"])
+    document = {**figure.data, "samples": signals}
     for address in addresses:
-        yield address, Content(data=packed(to_json(figure.data)))
+        yield address, packed(to_json(document))
 
 
-def with_page(samples: Content | None, page: Content) -> Content:
+def recalled(samples: bytes) -> telemetry.Trace:
+    """What `samples` packed."""
+    document = from_json(unpacked(samples))
+    rows = []
+    for signal, (times, values) in document["samples"].items():
+        for time, value in zip(times, values, strict=True):
+            rows.append({"signal": signal, "t": time, "value": value})
+    return telemetry.recalled(rows, document["phases"])
+
+
+def with_page(samples: bytes | None, page: Content) -> bytes:
     """A run's file: its samples, where it has any, and its page as HTML, seen from the page that shows it."""
     _, _, text = (page.text or "").partition("\n---\n")
     html = markdown.markdown(text, extensions=["toc"])
-    document = {PAGE: fill(html, page.blocks, way_to_root(VIEW))}
-    if samples is not None and samples.data is not None:
-        document |= from_json(unpacked(samples.data))
-    return Content(data=packed(to_json(document)))
+    document = to_json({PAGE: fill(html, page.blocks, way_to_root(VIEW))})
+    if samples is not None:
+        document = document[:-1] + b"," + unpacked(samples)[1:]
+    return packed(document)

@@ -72,7 +72,9 @@ class Pages:
         )
         reviews = [self._review(campaign) for campaign in campaigns]
         yield "review/index.md", self._page("review", campaigns=reviews, checks=CHECKS)
-        coverage = [self._coverage(campaign) for campaign in campaigns]
+        coverage = [
+            self._coverage(campaign, campaign in shown) for campaign in campaigns
+        ]
         yield "coverage/index.md", self._page("coverage", campaigns=coverage)
 
     def _page(
@@ -135,11 +137,18 @@ class Pages:
     ) -> Iterator[tuple[str, Content]]:
         """The list of all models or environments, and the page of each."""
         yield f"{kind}s/index.md", self._page("list", kind=kind, parts=parts)
+        newest, _ = most_recent(self.publication.campaigns)
         for part in parts:
             shown, earlier = most_recent(part.campaigns)
             contexts = [
                 part_page.context(
-                    self.publication, self.library, campaign, kind, part.name
+                    self.publication,
+                    self.library,
+                    campaign,
+                    kind,
+                    part.name,
+                    # The page of a model shows its newest campaigns, however old.
+                    drawn=kind == "model" or campaign in newest,
                 )
                 for campaign in shown
             ]
@@ -219,10 +228,14 @@ class Pages:
             "counts": {severity: severities.count(severity) for severity in SEVERITIES},
         }
 
-    def _coverage(self, campaign: CampaignData) -> dict[str, Any]:
+    def _coverage(self, campaign: CampaignData, in_full: bool) -> dict[str, Any]:
+        figures = []
+        if in_full:
+            figures = self.library.place_known(campaign, ["coverage"])
         return {
             "campaign": campaign,
-            "figures": self.library.place_known(campaign, ["coverage"]),
+            "in_full": in_full,
+            "figures": figures,
             "failed": [
                 self._run(run) for run in campaign.runs if run.record.status != "ok"
             ],

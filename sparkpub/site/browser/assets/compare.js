@@ -1,5 +1,5 @@
 // Any two cells, runs or campaigns side by side: the address says which. Means and verdicts are those of the build.
-import {json, number, view} from './live.js';
+import {json, number, specified, view} from './live.js';
 
 const make = (tag, properties = {}, ...children) => {
   const element = Object.assign(document.createElement(tag), properties);
@@ -177,7 +177,7 @@ class Compare {
     if (!figure || runs.includes(undefined)) return none();
     // A run beyond the pages of full length has its telemetry as a file only.
     const [specification, ...samples] = await Promise.all([
-      json(`${figure.dataset.spSpec}${(figure.clientWidth || innerWidth) < 480 ? '.narrow' : ''}.vega.json`),
+      specified(figure.dataset.spSpec, (figure.clientWidth || innerWidth) < 480),
       ...runs.map((run) => json(this.element.dataset.spRoot + run.samples)),
     ]).catch(() => []);
     if (turn !== this.turn) return undefined;

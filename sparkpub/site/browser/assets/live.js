@@ -18,11 +18,25 @@ export function number(value, decimals) {
   return rounded.toLocaleString('en-US', digits).replace('-', '\u2212');
 }
 
-/** JSON by address, fetched once; `#member` picks a member of the document. */
+/** Samples travel as `{signal: [times, values]}`; charts read a row for each. */
+function rows(list) {
+  if (Array.isArray(list)) return list;
+  return Object.entries(list).flatMap(([signal, [times, values]]) =>
+    times.map((t, i) => ({signal, t, value: values[i]})),
+  );
+}
+
+/** JSON by address, fetched once; `#member` picks a list of rows in the document. */
 export function json(address) {
   const [url, member] = address.split('#');
   if (!fetched.has(url)) fetched.set(url, unpacked(url).then((answer) => answer.json()));
-  return fetched.get(url).then((document) => (member ? document[member] : document));
+  return fetched.get(url).then((document) => (member ? rows(document[member]) : document));
+}
+
+/** A chart's specification: a file for each width, or of a large site both in one. */
+export async function specified(address, narrow) {
+  if (address.endsWith('.packed')) return (await json(address))[narrow ? 'narrow' : 'wide'];
+  return json(`${address}${narrow ? '.narrow' : ''}.vega.json`);
 }
 
 // Marks lead to runs by a real link (below), never by a click that Vega makes up.
@@ -48,7 +62,7 @@ export async function start(element, link, pass) {
   const narrow = getComputedStyle(element.querySelector('.sp-wide')).display === 'none';
   const sources = Object.entries(JSON.parse(element.dataset.spData || '{}'));
   const [specification, ...lists] = await Promise.all([
-    json(`${element.dataset.spChart}${narrow ? '.narrow' : ''}.vega.json`),
+    specified(element.dataset.spChart, narrow),
     ...sources.map(([, address]) => json(address)),
   ]);
   // Vega writes into rows, so each chart gets its own.
