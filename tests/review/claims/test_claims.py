@@ -252,6 +252,17 @@ def test_an_extreme_needs_intervals_apart(shift: float, verdict: str) -> None:
     )
     found = verdict_on(data, metric=METRIC, scope="each model", expect={"highest": "k"})
     assert found.verdict == verdict
+    assert [unit["verdict"] for unit in found.evidence["units"]] == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("direction", "verdict"), [("lower", "supported"), ("higher", "refuted")]
+)
+def test_a_direction_is_a_side_of_zero(direction: str, verdict: str) -> None:
+    """−5 with a half width of 0.6, as above."""
+    less = {("m", "native"): TEN, ("m", "container"): [value - 5 for value in TEN]}
+    found = verdict_on(a_dataset(less), **comparing(expect={"direction": direction}))
+    assert found.verdict == verdict
 
 
 def test_any_needs_one_and_each_needs_all() -> None:
@@ -271,18 +282,57 @@ def test_relations_of_two_metrics() -> None:
     line = {("m", "native"): [0.9 * (120 - peak) for peak in peaks]}
     data = a_dataset(line, "kv_cache_gib", peak_memory_gib={("m", "native"): peaks})
     fields: dict[str, Any] = {"metric": "kv_cache_gib", "against": "peak_memory_gib"}
-    for condition in (
-        "slope = -0.9000",
-        "intercept = 108.00",
-        "zero_at = 120.0",
-        "r_squared > 0.999999",
+    for condition, shown in (
+        ("slope = -0.9000", ": −0.9000 (n = 4)."),
+        ("intercept = 108.00", ": 108.00 GiB (n = 4)."),
+        ("zero_at = 120.0", ": 120.00 GiB (n = 4)."),
+        ("r_squared > 0.999999", ": 1.0000000 (n = 4)."),
     ):
-        assert (
-            verdict_on(data, **fields, expect={"holds": condition}).verdict
-            == "supported"
-        )
+        found = verdict_on(data, **fields, expect={"holds": condition})
+        assert found.verdict == "supported"
+        assert found.text.endswith(shown)
     with pytest.raises(ClaimError, match="relates two metrics"):
         verdict_on(data, metric="kv_cache_gib", expect={"holds": "slope = -0.9"})
+
+
+def test_values_are_shown_with_their_unit_and_counts_without_digits() -> None:
+    mean = verdict_on(
+        a_dataset({("m", "native"): TEN}),
+        metric=METRIC,
+        scope="each model",
+        expect={"holds": "mean > 120"},
+    )
+    shown = "m: 100.00 tok/s (95 % interval 99.55 to 100.45 tok/s, n = 10)"
+    assert shown in mean.text
+    runs = verdict_on(a_dataset(BOTH), expect={"holds": "runs = 20"})
+    assert runs.text == "Records, failed ones included: 20."
+
+
+def test_runs_that_do_not_say_how_long_they_took_are_left_out() -> None:
+    """10 and 20 seconds are 15 on average, whatever the other eight took."""
+    data = a_dataset({("m", "native"): TEN})
+    (campaign,) = data.campaigns.values()
+    took = {1: 10.0, 2: 20.0}
+    runs = []
+    for run in campaign.runs:
+        seconds = took.get(run.record.iteration)
+        record = run.record.model_copy(update={"duration_seconds": seconds})
+        runs.append(Stored(record, run.path))
+    timed = replace(campaign, runs=tuple(runs))
+    found = verdict_on(
+        replace(data, campaigns={"c": timed}), expect={"holds": "duration_seconds = 15"}
+    )
+    assert found.verdict == "supported"
+
+
+def test_a_published_figure_that_nobody_measured_is_undecided() -> None:
+    found = verdict_on(
+        a_dataset(BOTH),
+        metric="gpu_clock_sm_mean_mhz",
+        scope="each cell",
+        expect={"published": {"m/native": 5}},
+    )
+    assert found.verdict == "undecided"
 
 
 def test_a_metric_that_nobody_measured_is_undecided() -> None:
