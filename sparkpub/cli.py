@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import click
 from click.shell_completion import CompletionItem
@@ -22,6 +22,7 @@ from sparkpub.record.settings import tool_table
 from sparkpub.record.store import DEFAULT_DATA, write_atomic
 
 if TYPE_CHECKING:
+    from sparkpub.plan.matrix import Matrix
     from sparkpub.review.checks import Review
 
 _PATH, _FOLDER = click.Path(path_type=Path), click.Path(path_type=Path, file_okay=False)
@@ -56,7 +57,7 @@ def _DIR(command: Callable[..., None]) -> Callable[..., None]:  # noqa: N802 - a
     @_DATA
     @wraps(command)
     def with_folder(folder: Path | None, data: Path, **given: Any) -> None:
-        command(data=data if folder is None else folder, **given)
+        command(data=folder or data, **given)
 
     return with_folder
 
@@ -73,6 +74,11 @@ def _print(
         return
     for line in lines(*about):
         click.echo(_coloured(line))
+
+
+def _finish(*, failed: bool) -> NoReturn:
+    """End with the exit status that says whether problems were found, or something was refused."""
+    sys.exit(int(failed))
 
 
 def _refuse_output(output: Path, *, folder: bool = False) -> None:
@@ -99,7 +105,9 @@ def _coloured(line: str) -> str:
     line = outside.plain(line)
     first, space, rest = line.partition(" ")
     colour = _COLOURS.get(first.rstrip(":"))
-    return line if colour is None else click.style(first, fg=colour) + space + rest
+    if colour is None:
+        return line
+    return click.style(first, fg=colour) + space + rest
 
 
 @click.group(
@@ -136,8 +144,10 @@ def _defaults(project: Path) -> dict[str, dict[str, Any]]:
                 f"no command has an option --{key}", where=where, remedy=remedy
             )
     for name, command in cli.commands.items():
-        own = table.get(name, {})
-        for key, value in (shared | (own if isinstance(own, dict) else {})).items():
+        own = table.get(name)
+        if not isinstance(own, dict):
+            own = {}
+        for key, value in (shared | own).items():
             parameter = _parameter(command, key)
             if parameter is not None:
                 found[name][parameter] = value
@@ -220,7 +230,7 @@ def init(
     starter.write(folder, title, campaign=campaign)
     _print(False, outcome.document, outcome.lines)
     click.echo(f"{folder} is written. Preview it with: {there} && mkdocs serve")
-    sys.exit(1 if outcome.refused else 0)
+    _finish(failed=bool(outcome.refused))
 
 
 # -- measuring: doctor, plan, collect, status --------------------------------------------------------------
@@ -250,11 +260,10 @@ def doctor(
     Example: sparkpub doctor matrix/demo.yaml --smoke
     """
     from sparkpub.collect import doctor as physician
-    from sparkpub.plan import matrix
 
     if smoke and matrix_file is None:
         raise click.UsageError("--smoke needs a MATRIX")
-    declared = None if matrix_file is None else matrix.read(matrix_file)
+    declared = _declared(matrix_file)
     if address is not None:
         if smoke:
             raise click.UsageError("--smoke runs on this machine, and --on asks others")
@@ -262,15 +271,24 @@ def doctor(
         return
     found = physician.examine(declared, data, smoke=smoke)
     _print(as_json, physician.document, physician.lines, found)
-    sys.exit(1 if any(item.state == "missing" for item in found) else 0)
+    _finish(failed=any(item.state == "missing" for item in found))
 
 
-def _doctor_on(declared: Any, address: str, as_json: bool) -> None:
+def _declared(matrix_file: Path | None) -> "Matrix | None":
+    """The matrix in a file, where one is given."""
+    from sparkpub.plan import matrix
+
+    if matrix_file is None:
+        return None
+    return matrix.read(matrix_file)
+
+
+def _doctor_on(declared: "Matrix | None", address: str, as_json: bool) -> None:
     from sparkpub.collect.fleet import doctor as physician
 
     found = physician.examine(declared, address)
     _print(as_json, physician.document, physician.lines, found)
-    sys.exit(1 if physician.fails(found) else 0)
+    _finish(failed=physician.fails(found))
 
 
 @cli.command()
@@ -337,7 +355,9 @@ def collect(
         raise click.UsageError("--push and --no-commit cannot be combined")
     declared = matrix.read(matrix_file)
     choice = Choice(data, axes(only, declared), commit=not no_commit, **how)
-    say = partial(click.echo, err=True) if as_json else None
+    say = None
+    if as_json:
+        say = partial(click.echo, err=True)
     if address is None:
         outcome = session.collect(declared, choice, say)
     else:
@@ -454,20 +474,22 @@ def import_(
     """
     from sparkpub.collect import importers
     from sparkpub.collect.importers.base import About, Given, read_about
-    from sparkpub.plan import matrix
 
-    declared = matrix.read(matrix_file) if matrix_file else None
+    declared = _declared(matrix_file)
+    about = About()
+    if about_file is not None:
+        about = read_about(about_file)
     how = {name: given_too.pop(name) for name in ("originals", "preview")}
     given = Given(
         campaign,
         declared,
-        read_about(about_file) if about_file else About(),
+        about,
         say=partial(click.echo, err=True),
         **given_too,
     )
     outcome = importers.import_results(kind, path, data, given, **how)
     _print(as_json, outcome.document, outcome.lines)
-    sys.exit(1 if outcome.refused else 0)
+    _finish(failed=bool(outcome.refused))
 
 
 # -- reviewing: check, changes, stats, claims, values, quarantine ---------------------------------------------------
@@ -516,7 +538,9 @@ def check(
     try:
         with archive.as_folder(data) as folder:
             found = _reviewed(folder, sources, deep)
-            text = annotations.of_review if github else reviewing.as_text
+            text = reviewing.as_text
+            if github:
+                text = annotations.of_review
             _print(
                 as_json,
                 lambda: json.loads(reviewing.as_json(found)),
@@ -527,7 +551,7 @@ def check(
         if github:
             _print(False, list, partial(annotations.of_error, error))
         raise
-    sys.exit(1 if failed else 0)
+    _finish(failed=bool(failed))
 
 
 def _beside(data: Path, sources: Path | None) -> Path | None:
@@ -540,10 +564,12 @@ def _beside(data: Path, sources: Path | None) -> Path | None:
 def _reviewed(data: Path, sources: Path | None, deep: bool) -> "Review":
     """The review of a data folder, and of the pages in `sources` where they are given."""
     from sparkpub.review.checks import review
-    from sparkpub.review.dataset import load
+    from sparkpub.review.dataset import Dataset, load
     from sparkpub.review.workers import load_known
 
-    read = load if deep else load_known
+    read: Callable[..., Dataset] = load_known
+    if deep:
+        read = load
     dataset = read(data, skip=lambda _: None)
     if sources is None:
         return review(dataset)
@@ -576,9 +602,13 @@ def changes(
     from sparkpub.review import against_base, changes_told
 
     sources = _beside(data, sources)
-    claims = None if sources is None else sources / "claims.yaml"
+    claims = None
+    if sources is not None:
+        claims = sources / "claims.yaml"
     found = against_base.changes(base, data, claims)
-    told = changes_told.as_markdown if markdown else changes_told.as_text
+    told = changes_told.as_text
+    if markdown:
+        told = changes_told.as_markdown
     _print(as_json, found.document, partial(told, found))
 
 
@@ -606,7 +636,7 @@ def claims(data: Path, sources: Path, as_json: bool) -> None:
         lambda: json.loads(ledger.as_json(verdicts)),
         lambda: ledger.as_text(verdicts, partial(uses, sources)).splitlines(),
     )
-    sys.exit(1 if any(verdict.changed for verdict in verdicts) else 0)
+    _finish(failed=any(verdict.changed for verdict in verdicts))
 
 
 @cli.command()
@@ -650,7 +680,9 @@ def quarantine(
     if undo is (reason is not None):
         raise click.UsageError("give either --reason or --undo")
     campaign = quarantines.quarantine(load(data), run_id, reason)
-    done = "included in" if undo else "excluded from"
+    done = "excluded from"
+    if undo:
+        done = "included in"
     _print(
         as_json,
         lambda: {"run": run_id, "campaign": campaign, "quarantined": not undo},
@@ -870,7 +902,9 @@ def render(
     from sparkpub.site.history import last_commits
 
     folders = [*folder, *data] or [DEFAULT_DATA]
-    commits = last_commits(Path.cwd(), folders) if given["repo_url"] else {}
+    commits = {}
+    if given["repo_url"]:
+        commits = last_commits(Path.cwd(), folders)
     options = SiteOptions(commits=commits, **given)
     dataset = load_known(*folders, wanted="figures")
     refuse(dataset, options)
@@ -921,8 +955,10 @@ def main() -> None:
         sys.exit(2)
     except Exception as error:
         lines, code = _explained(error)
+        colour = None
+        if os.environ.get("NO_COLOR"):
+            colour = False
         for line in lines:
-            colour = False if os.environ.get("NO_COLOR") else None
             click.echo(_coloured(f"error: {line}"), err=True, color=colour)
         sys.exit(code)
 
@@ -945,9 +981,8 @@ def _explained(error: Exception) -> tuple[list[str], int]:
     if isinstance(error, click.Abort):
         return ["interrupted; start the command again to continue"], 1
     if isinstance(error, click.ClickException):
-        return [
-            " ".join(error.format_message().split()).rstrip(".") + "; see --help"
-        ], 2
+        message = " ".join(error.format_message().split()).rstrip(".")
+        return [f"{message}; see --help"], 2
     if isinstance(error, OSError):
         remedy = _REMEDIES.get(
             error.errno or 0, "check that it exists and is accessible"

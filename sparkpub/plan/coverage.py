@@ -63,10 +63,12 @@ def states(
     for record in records:
         by_cell[record.cell].append(record)
     out = frozenset(quarantined)
-    places = machines_of(records) if machines is None else machines
-    return {
-        run: state(matrix, by_cell[run.cell], run, out) for run in plan(matrix, places)
-    }
+    if machines is None:
+        machines = machines_of(records)
+    found = {}
+    for run in plan(matrix, machines):
+        found[run] = state(matrix, by_cell[run.cell], run, out)
+    return found
 
 
 def state(
@@ -78,13 +80,16 @@ def state(
     """The state of one planned run; see `states`. `records` are at least those of its cell."""
     attempts = _attempts(matrix, records, run)
     good = [record.run_id for record in attempts if record.status == "ok"]
+    if good and all(run_id in quarantined for run_id in good):
+        return "quarantined"
     if good:
-        all_out = all(run_id in quarantined for run_id in good)
-        return "quarantined" if all_out else "done"
+        return "done"
     if not attempts:
         return "missing"
     failures = [record for record in attempts if record.status != "interrupted"]
-    return "failed" if len(failures) > matrix.retries else "retry"
+    if len(failures) > matrix.retries:
+        return "failed"
+    return "retry"
 
 
 def _attempts(
@@ -115,11 +120,11 @@ def by_cell(
     """Coverage of every cell, in the order of the matrix; where each machine repeats the campaign, over all of them."""
     counts: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for run, found in states(matrix, records, quarantined).items():
-        counts[run.cell]["missing" if found == "retry" else found] += 1
-    return [
-        CellCoverage(model, environment, workload, **_fields(count))
-        for (model, environment, workload), count in counts.items()
-    ]
+        counts[run.cell][found] += 1
+    coverage = []
+    for (model, environment, workload), count in counts.items():
+        coverage.append(CellCoverage(model, environment, workload, **_fields(count)))
+    return coverage
 
 
 def by_machine(
@@ -129,7 +134,7 @@ def by_machine(
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for run, found in states(matrix, records, quarantined).items():
         if run.machine is not None:
-            counts[run.machine]["missing" if found == "retry" else found] += 1
+            counts[run.machine][found] += 1
     return [
         MachineCoverage(machine, **_fields(count)) for machine, count in counts.items()
     ]
@@ -137,5 +142,10 @@ def by_machine(
 
 def _fields(count: Counter[str]) -> dict[str, int]:
     """Runs counted by state, as a coverage has them."""
-    names = ("done", "failed", "quarantined", "missing")
-    return {"planned": count.total()} | {name: count[name] for name in names}
+    return {
+        "planned": count.total(),
+        "done": count["done"],
+        "failed": count["failed"],
+        "quarantined": count["quarantined"],
+        "missing": count["missing"] + count["retry"],
+    }

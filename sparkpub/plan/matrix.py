@@ -143,12 +143,11 @@ class Matrix(Declared):
     @property
     def own_metrics(self) -> frozenset[str]:
         """Metrics that workloads of the matrix declare themselves."""
-        commands = [
-            options
-            for options in self.workloads.values()
-            if isinstance(options, CommandOptions)
-        ]
-        return frozenset(name for options in commands for name in options.metrics)
+        names: set[str] = set()
+        for options in self.workloads.values():
+            if isinstance(options, CommandOptions):
+                names.update(options.metrics)
+        return frozenset(names)
 
     @property
     def keeps_servers(self) -> bool:
@@ -174,12 +173,13 @@ class Matrix(Declared):
 
     def includes(self, model: str, environment: str, workload: str) -> bool:
         """Whether a cell is part of the campaign."""
-        return not any(
-            rule.model in (None, model)
-            and rule.environment in (None, environment)
-            and rule.workload in (None, workload)
-            for rule in self.exclude
-        )
+        for rule in self.exclude:
+            model_matches = rule.model in (None, model)
+            environment_matches = rule.environment in (None, environment)
+            workload_matches = rule.workload in (None, workload)
+            if model_matches and environment_matches and workload_matches:
+                return False
+        return True
 
     def cells(self, *, backwards: bool = False) -> Iterator[tuple[str, str, str]]:
         """(model, environment, workload) of every cell, in the order declared; `backwards` takes the last environment

@@ -52,11 +52,7 @@ def plan(matrix: Matrix, machines: Sequence[str] = ()) -> tuple[PlannedRun, ...]
     with time falls on each environment alike. A random order shuffles runs, or, where a server lives for several runs,
     the groups of runs that one server start serves.
     """
-    slots = (
-        _cell_by_cell(matrix) if matrix.order == "blocked" else _round_by_round(matrix)
-    )
-    if matrix.order == "random":
-        slots = _shuffled(slots, matrix)
+    slots = _in_order(matrix)
     places: Sequence[str | None] = (None,)
     if matrix.machines == "replicate" and machines:
         places = machines
@@ -65,6 +61,15 @@ def plan(matrix: Matrix, machines: Sequence[str] = ()) -> tuple[PlannedRun, ...]
         for position, slot in enumerate(slots):
             runs.append(PlannedRun(position, *slot, machine=machine))
     return tuple(runs)
+
+
+def _in_order(matrix: Matrix) -> list[Slot]:
+    """The slots in the order that the matrix declares."""
+    if matrix.order == "blocked":
+        return _cell_by_cell(matrix)
+    if matrix.order == "random":
+        return _shuffled(_round_by_round(matrix), matrix)
+    return _round_by_round(matrix)
 
 
 def _cell_by_cell(matrix: Matrix) -> list[Slot]:

@@ -74,13 +74,18 @@ class Case:
 
     def filled(self, text: str) -> str:
         """Text with `{model_path}`, `{model_id}`, `{load_format}`, `{seed}`, `{iteration}` and `{port}` filled in."""
+        load_format, port = "auto", ""
+        if self.random_weights:
+            load_format = "dummy"
+        if self.server is not None:
+            port = str(self.server.port)
         known = {
             "{model_path}": self.model_path or "",
             "{model_id}": self.model_id,
-            "{load_format}": "dummy" if self.random_weights else "auto",
+            "{load_format}": load_format,
             "{seed}": str(self.seed),
             "{iteration}": str(self.iteration),
-            "{port}": str(self.server.port) if self.server else "",
+            "{port}": port,
         }
         pattern = re.compile("|".join(map(re.escape, known)))
         return pattern.sub(lambda found: known[found[0]], text)
@@ -115,16 +120,14 @@ class Command:
 
 def flags(values: Mapping[str, object]) -> list[str]:
     """Flag to value as a command line: True is a flag alone, and None and False leave it out."""
-    given = [
-        (flag, value)
-        for flag, value in values.items()
-        if value is not None and value is not False
-    ]
-    return [
-        word
-        for flag, value in given
-        for word in ((flag,) if value is True else (flag, str(value)))
-    ]
+    words: list[str] = []
+    for flag, value in values.items():
+        if value is None or value is False:
+            continue
+        words.append(flag)
+        if value is not True:
+            words.append(str(value))
+    return words
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,11 @@ class Extraction(Declared):
     @property
     def place(self) -> str:
         """Where to look: a role of outputs, or the log."""
-        return self.file or ("log" if self.json_path is None else "report")
+        if self.file:
+            return self.file
+        if self.json_path is not None:
+            return "report"
+        return "log"
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -138,7 +142,7 @@ def parse(
 
 
 def _value(log: bytes, files: Mapping[str, bytes], item: Extraction) -> float | None:
-    content = log if item.place == "log" else files.get(item.place, b"")
+    content = {**files, "log": log}.get(item.place, b"")
     if item.json_path is not None:
         return reading.number(reading.at(reading.json_value(content), item.json_path))
     assert item.regex is not None
@@ -148,7 +152,9 @@ def _value(log: bytes, files: Mapping[str, bytes], item: Extraction) -> float | 
 
 
 def _metric(name: str, item: Extraction, value: float | None) -> MetricValue:
-    source: Literal["log", "report"] = "log" if item.place == "log" else "report"
+    source: Literal["log", "report"] = "report"
+    if item.place == "log":
+        source = "log"
     missing = "not found in what the command printed or wrote"
     if name in METRICS:
         return reading.metric(name, value, source, scale=item.scale, reason=missing)
@@ -159,5 +165,6 @@ def _metric(name: str, item: Extraction, value: float | None) -> MetricValue:
         "direction": item.direction,
         "definition": item.definition,
     }
-    scaled, reason = (None, missing) if value is None else (value * item.scale, None)
-    return MetricValue(value=scaled, reason=reason, **own)
+    if value is None:
+        return MetricValue(value=None, reason=missing, **own)
+    return MetricValue(value=value * item.scale, **own)

@@ -165,9 +165,13 @@ def parse(
     log: bytes, files: Mapping[str, bytes], options: LlamaBenchOptions | None
 ) -> Answer:
     """The tests found in the report file of an import, or in the log, where the tool prints them."""
-    source: Source = "report" if "report" in files else "log"
+    source: Source = "log"
+    if "report" in files:
+        source = "report"
     tests = _tests(files.get("report", log))
-    warmup = options.warmup if options else 0
+    warmup = 0
+    if options is not None:
+        warmup = options.warmup
     generation = [test for test in tests if test.generates]
     prompts = [test for test in tests if test.processes_a_prompt]
     metrics: dict[str, MetricValue] = {}
@@ -206,7 +210,9 @@ def parse(
 
 def _said_at(tests: Sequence[Test]) -> datetime | None:
     """When the first test began, which the tool writes in UTC."""
-    text = reading.word(tests[0].document.get("test_time")) if tests else None
+    if not tests:
+        return None
+    text = reading.word(tests[0].document.get("test_time"))
     with suppress(ValueError):
         return datetime.fromisoformat(text or "")
     return None
@@ -215,8 +221,10 @@ def _said_at(tests: Sequence[Test]) -> datetime | None:
 def _rate(test: Test, warmup: int) -> float | None:
     """Mean rate of a test in tok/s: over the repetitions after the warm-up, or the tool's own where there was none."""
     measured = test.rates[warmup:]
-    if warmup == 0 or not measured:
-        return test.mean_rate if warmup == 0 else None
+    if warmup == 0:
+        return test.mean_rate
+    if not measured:
+        return None
     return sum(measured) / len(measured)
 
 
@@ -269,8 +277,9 @@ def _documents(data: bytes) -> Iterator[dict[str, Any]]:
             for line in reading.lines(data)
             if line.startswith("{")
         ]
-    items = document if isinstance(document, list) else [document]
-    yield from (item for item in items if isinstance(item, dict))
+    if isinstance(document, dict):
+        yield document
+    yield from reading.objects(document)
 
 
 def _test(document: Mapping[str, Any]) -> Test | None:
@@ -297,25 +306,28 @@ def _observed(tests: Sequence[Test], warmup: int) -> Observed:
     measured = [time for test in tests for time in test.nanoseconds[warmup:]]
     model_type = reading.word(first.get("model_type")) or ""
     known_type = _MODEL_TYPE.fullmatch(model_type)
-    weights = known_type["format"] if known_type else None
-    plain = PLAIN_FORMATS.get(weights or "")
+    facts: dict[str, Any] = {}
+    if known_type:
+        facts |= weights_format(known_type["format"])
+    if generation is not None:
+        facts["requests"] = len(generation.nanoseconds[warmup:])
+        facts["output_tokens_mean"] = generation.generated_tokens
+    if prompt is not None:
+        facts["input_tokens_mean"] = prompt.prompt_tokens
+    if measured:
+        facts["measured_seconds"] = sum(measured) / 1e9
     return reading.observed(
         {
+            **facts,
             "engine": "llama.cpp",
             "engine_version": _version(first),
             "model_path": reading.word(first.get("model_filename")),
             "parameters": reading.positive_int(first.get("model_n_params")),
             "weight_bytes": reading.positive_int(first.get("model_size")),
-            "dtype": plain,
-            "quantization": weights if plain is None else None,
             "kv_cache_dtype": reading.word(first.get("type_k")),
             "device": reading.word(first.get("gpu_info"))
             or reading.word(first.get("cpu_info")),
-            "requests": len(generation.nanoseconds[warmup:]) if generation else None,
-            "input_tokens_mean": prompt.prompt_tokens if prompt else None,
-            "output_tokens_mean": generation.generated_tokens if generation else None,
             "batch_size": 1,
-            "measured_seconds": sum(measured) / 1e9 if measured else None,
             "settings": {
                 name: str(first[name])
                 for name in _SETTINGS
@@ -323,6 +335,14 @@ def _observed(tests: Sequence[Test], warmup: int) -> Observed:
             },
         }
     )
+
+
+def weights_format(name: str) -> dict[str, str]:
+    """The format of the weights as llama.cpp calls it, as type or as quantisation."""
+    plain = PLAIN_FORMATS.get(name)
+    if plain is None:
+        return {"quantization": name}
+    return {"dtype": plain}
 
 
 def _version(test: Mapping[str, Any]) -> str | None:

@@ -362,8 +362,7 @@ def _weights_format(entry: Mapping[str, Any]) -> dict[str, str]:
     name = reading.word(reading.at(entry, "meta.ftype"))
     if name is None:
         return {}
-    plain = llama_bench.PLAIN_FORMATS.get(name)
-    return {"quantization": name} if plain is None else {"dtype": plain}
+    return llama_bench.weights_format(name)
 
 
 def _model_entry(said: Any, name: Any) -> Mapping[str, Any]:
@@ -384,36 +383,37 @@ def _engine(entry: Mapping[str, Any], samples: Mapping[str, Any]) -> str | None:
 
 def _cache(server: Mapping[str, Any]) -> dict[str, MetricValue]:
     """The capacity of vLLM's KV cache, which its metrics give as blocks."""
-    for labels, _ in _samples(server.get("metrics_after")).get(
-        "vllm:cache_config_info", ()
-    ):
-        blocks, size = (
-            reading.number(labels.get("num_gpu_blocks")),
-            reading.number(labels.get("block_size")),
-        )
+    samples = _samples(server.get("metrics_after"))
+    for labels, _ in samples.get("vllm:cache_config_info", ()):
+        blocks = reading.number(labels.get("num_gpu_blocks"))
+        size = reading.number(labels.get("block_size"))
         if blocks and size:
-            return {
-                "kv_cache_tokens": reading.metric(
-                    "kv_cache_tokens", blocks * size, "report"
-                )
-            }
+            return reading.metrics({"kv_cache_tokens": blocks * size}, "report")
     return {}
 
 
 def _counter(page: Any) -> float | None:
     """Tokens generated since the server's start; None where its metrics do not count them."""
     samples = _samples(page)
-    found = [value for name in _GENERATED for _, value in samples.get(name, ())]
-    return sum(found) if found else None
+    found = []
+    for name in _GENERATED:
+        found += [value for _, value in samples.get(name, ())]
+    if not found:
+        return None
+    return sum(found)
 
 
 def _samples(page: Any) -> dict[str, list[tuple[dict[str, str], float]]]:
     """A page in Prometheus' text format: name to the labels and value of each sample."""
     found: dict[str, list[tuple[dict[str, str], float]]] = {}
-    for line in page.splitlines() if isinstance(page, str) else ():
+    if not isinstance(page, str):
+        return found
+    for line in page.splitlines():
         sample = _SAMPLE.match(line)
-        value = reading.number(sample["value"]) if sample else None
-        if sample and value is not None:
+        if sample is None:
+            continue
+        value = reading.number(sample["value"])
+        if value is not None:
             labels = dict(_LABEL.findall(sample["labels"] or ""))
             found.setdefault(sample["name"], []).append((labels, value))
     return found

@@ -55,7 +55,9 @@ def timed_payload(name: str) -> dict[str, bytes]:
 
 def text(data: bytes) -> str:
     """Bytes as text: UTF-8 or UTF-16 by its mark, what cannot be decoded replaced, escape sequences removed."""
-    coding = "utf-16" if data.startswith(_WIDE_MARKS) else "utf-8-sig"
+    coding = "utf-8-sig"
+    if data.startswith(_WIDE_MARKS):
+        coding = "utf-16"
     said = data.decode(coding, errors="replace")
     if "\x1b" in said:
         said = _ESCAPES.sub("", said)
@@ -77,7 +79,9 @@ def json_value(data: bytes | None) -> Any:
         outside.refuse_depth(document)
     except (ValueError, RecursionError):
         return None
-    return outside.without_controls(document) if "\\u" in said else document
+    if "\\u" in said:
+        return outside.without_controls(document)
+    return document
 
 
 def _loaded(said: str) -> Any:
@@ -91,7 +95,9 @@ def _loaded(said: str) -> Any:
 def json_object(data: bytes | None) -> dict[str, Any] | None:
     """A JSON object; None where there is none, it is cut short, or it is something else."""
     document = json_value(data)
-    return document if isinstance(document, dict) else None
+    if isinstance(document, dict):
+        return document
+    return None
 
 
 def objects(document: Any) -> list[dict[str, Any]]:
@@ -108,9 +114,9 @@ def at(document: Any, path: str) -> Any:
             document = document.get(part)
         elif isinstance(document, list) and part.lstrip("-").isdecimal():
             index = int(part)
-            document = (
-                document[index] if -len(document) <= index < len(document) else None
-            )
+            if not -len(document) <= index < len(document):
+                return None
+            document = document[index]
         else:
             return None
     return document
@@ -129,7 +135,9 @@ def number(value: Any) -> float | None:
         found = float(value)
     except OverflowError:
         return None
-    return found if math.isfinite(found) else None
+    if not math.isfinite(found):
+        return None
+    return found
 
 
 def numbers(values: Any) -> list[float]:
@@ -151,8 +159,9 @@ def positive_int(value: Any) -> int | None:
 
 def word(value: Any) -> str | None:
     """Text that says something; None for null, for nothing, and for the text "None" that some tools write."""
-    said = value.strip() if isinstance(value, str) else ""
-    return None if said in ("", "None", "N/A") else said
+    if not isinstance(value, str) or value.strip() in ("", "None", "N/A"):
+        return None
+    return value.strip()
 
 
 def metric(
@@ -180,11 +189,18 @@ def metrics_at(
 ) -> dict[str, MetricValue]:
     """Known metrics from a document, by dotted path; what the document does not mention is left out."""
     found = {name: at(document, path) for name, path in paths.items()}
-    return {
-        name: metric(name, value, source, scale=scale)
-        for name, value in found.items()
-        if value is not None
-    }
+    return metrics(found, source, scale=scale)
+
+
+def metrics(
+    values: Mapping[str, Any], source: Source, scale: float = 1.0
+) -> dict[str, MetricValue]:
+    """Known metrics by name; those without a value are left out."""
+    found = {}
+    for name, value in values.items():
+        if value is not None:
+            found[name] = metric(name, value, source, scale=scale)
+    return found
 
 
 def measured_time(document: Any, path: str) -> dict[str, MetricValue]:
@@ -232,7 +248,9 @@ def distributions(
 def phases(document: Any) -> tuple[Phase, ...]:
     """Phases as our payloads report them: a list of name, start and end in seconds."""
     read = []
-    for item in document if isinstance(document, list) else ():
+    if not isinstance(document, list):
+        return ()
+    for item in document:
         start, end = number(at(item, "start_seconds")), number(at(item, "end_seconds"))
         if start is not None and end is not None and 0 <= start <= end:
             name = str(at(item, "name"))[:_LONGEST_REASON]
@@ -249,12 +267,12 @@ def words(document: Any) -> dict[str, str]:
 
 def observed(document: Any) -> Observed:
     """What was observed, by field; what is null, unknown or impossible is left out."""
-    facts = document if isinstance(document, dict) else {}
-    read = {
-        name: facts[name]
-        for name in Observed.model_fields
-        if facts.get(name) is not None
-    }
+    if not isinstance(document, dict):
+        return Observed()
+    read = {}
+    for name in Observed.model_fields:
+        if document.get(name) is not None:
+            read[name] = document[name]
     try:
         return Observed.model_validate(read)
     except ValidationError as error:

@@ -127,15 +127,13 @@ def read(log: bytes, files: Mapping[str, bytes], wanted: int | None = None) -> A
     requests = reading.objects(reading.json_value(files.get("requests")))
     memory = _memory(lines)
     in_log, in_report = _printed(printed), _reported(report)
-    metrics = in_log | {
-        name: reading.metric(name, value, "log")
-        for name, value in memory.items()
-        if value is not None
-    }
+    metrics = in_log | reading.metrics(memory, "log")
     metrics |= in_report | _request_metrics(requests)
     observed = _observed(report or {}, printed, lines, memory)
     complete = reading.known(metrics, "output_throughput_tok_s")
-    problems = [] if complete else [_why_incomplete(lines)]
+    problems = []
+    if not complete:
+        problems.append(_why_incomplete(lines))
     if "report" in files and report is None:
         problems.append("the JSON report is cut short or is not JSON")
     if wanted is not None and observed.requests not in (None, wanted):
@@ -216,28 +214,29 @@ def _why_incomplete(lines: Sequence[str]) -> str:
 
 
 def _memory(lines: Sequence[str]) -> dict[str, float | None]:
-    allocations = [
-        (float(found[1]), int(found[2]))
-        for line in lines
-        for found in _KV_ALLOCATED.finditer(line)
-    ]
-    # AutoDeploy prints 0.00 GiB for a manager that holds no cache of its own: it means nothing, not no cache.
-    real = [allocation for allocation in allocations if allocation[0] > 0]
-    quota = reading.number(
-        reading.search(lines, r"KV cache manager v2 device quota set to ([\d.]+)\s*GiB")
-    )
-    return {
-        "peak_memory_gib": reading.number(reading.search(lines, _PEAK)),
-        "kv_cache_gib": real[-1][0] if real else quota,
-        "kv_cache_tokens": real[-1][1] if real else None,
+    def printed(pattern: str) -> float | None:
+        return reading.number(reading.search(lines, pattern))
+
+    allocations = []
+    for line in lines:
+        for found in _KV_ALLOCATED.finditer(line):
+            # AutoDeploy prints 0.00 GiB for a manager that holds no cache of its own: it means nothing, not no cache.
+            if float(found[1]) > 0:
+                allocations.append((float(found[1]), int(found[2])))
+    size = printed(r"KV cache manager v2 device quota set to ([\d.]+)\s*GiB")
+    tokens = None
+    per_token = printed(r"kv size (?:per token )?is (\d+)")
+    if allocations:
+        size, tokens = allocations[-1]
         # Old logs do not print it; the allocation gives it to half a unit of its last digit.
-        "kv_bytes_per_token": reading.number(
-            reading.search(lines, r"kv size (?:per token )?is (\d+)")
-        )
-        or (round(max(real)[0] * GIB / max(real)[1]) if real else None),
-        "weights_gib": reading.number(
-            reading.search(lines, r"Use ([\d.]+) GB for model weights")
-        ),
+        largest = max(allocations)
+        per_token = per_token or round(largest[0] * GIB / largest[1])
+    return {
+        "peak_memory_gib": printed(_PEAK),
+        "kv_cache_gib": size,
+        "kv_cache_tokens": tokens,
+        "kv_bytes_per_token": per_token,
+        "weights_gib": printed(r"Use ([\d.]+) GB for model weights"),
     }
 
 
@@ -326,7 +325,9 @@ def _observed(
     def fact(path: str, label: str, convert: Callable[[Any], Any]) -> Any:
         """From the JSON report, else from the printed one."""
         found = convert(reading.at(report, path))
-        return found if found is not None else convert(printed.get(label))
+        if found is None:
+            return convert(printed.get(label))
+        return found
 
     version = reading.search(lines, r"TensorRT[- ]LLM [Vv]ersion:\s*(\S+)")
     reported = bool(report) or not _OVERVIEW.isdisjoint(printed)
@@ -336,14 +337,23 @@ def _observed(
     measured = reading.number(reading.at(report, "performance.total_latency_ms"))
     load_format = reading.search(lines, r"load_format=<?(?:LoadFormat\.)?['\"]?(\w+)")
     random_weights = load_format and load_format.upper() == "DUMMY"
+    facts: dict[str, Any] = {}
+    if reported or version:
+        facts["engine"] = "TensorRT-LLM"
+    if weights:
+        facts["weight_bytes"] = round(weights * GIB)
+    if report or speculative:
+        # A log that was cut may have lost the section, and only a JSON report is known to be whole.
+        facts["speculative_decoding"] = speculative
+    if measured is not None:
+        facts["measured_seconds"] = measured / 1e3
     return reading.observed(
         {
-            "engine": "TensorRT-LLM" if reported or version else None,
+            **facts,
             "engine_version": reading.word(reading.at(report, "engine.version"))
             or version,
             "model_path": fact("engine.model_path", "Model Path", reading.word),
             "random_weights": random_weights,
-            "weight_bytes": round(weights * GIB) if weights else None,
             "kv_bytes_per_token": reading.positive_int(memory["kv_bytes_per_token"]),
             "dtype": fact("engine.dtype", "Dtype", reading.word),
             "kv_cache_dtype": fact(
@@ -378,9 +388,6 @@ def _observed(
                 "Number of concurrent requests",
                 reading.number,
             ),
-            # A log that was cut may have lost the section, and only a JSON report is known to be whole.
-            "speculative_decoding": speculative if report or speculative else None,
-            "measured_seconds": measured / 1e3 if measured is not None else None,
             "settings": _settings(report, printed, lines),
         }
     )

@@ -147,7 +147,9 @@ def parse(
     log: bytes, files: Mapping[str, bytes], options: TrtllmBenchOptions | None
 ) -> Answer:
     """Report first, log for what only the log says, percentiles recomputed from the requests."""
-    return trtllm_answer.read(log, files, wanted=options.requests if options else None)
+    if options is None:
+        return trtllm_answer.read(log, files)
+    return trtllm_answer.read(log, files, wanted=options.requests)
 
 
 def dataset(options: TrtllmBenchOptions, input_tokens: int, seed: int) -> bytes:

@@ -369,14 +369,11 @@ def _latency(
 
 def _samples(report: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:
     """The latency of each batch of mode latency, in ms."""
-    batches = reading.durations(
-        [
-            1e3 * seconds
-            for seconds in reading.numbers(report.get("latencies"))
-            if seconds
-        ]
-    )
-    return {"request_latency_mean_ms": tuple(batches)} if len(batches) > 1 else {}
+    seconds = reading.numbers(report.get("latencies"))
+    batches = reading.durations([1e3 * time for time in seconds if time])
+    if len(batches) < 2:
+        return {}
+    return {"request_latency_mean_ms": tuple(batches)}
 
 
 def memory(printed: list[str]) -> dict[str, MetricValue]:
@@ -389,11 +386,7 @@ def memory(printed: list[str]) -> dict[str, MetricValue]:
     found = {
         name: reading.search(printed, pattern) for name, pattern in patterns.items()
     }
-    return {
-        name: reading.metric(name, value, "log")
-        for name, value in found.items()
-        if value is not None
-    }
+    return reading.metrics(found, "log")
 
 
 def _observed(
@@ -408,9 +401,8 @@ def _observed(
     load_format = reading.search(printed, r"\bload_format=(?:LoadFormat\.)?['\"]?(\w+)")
     requests = reading.positive_int(report.get("completed", report.get("num_requests")))
     if requests is None and options is not None:
-        requests = (
-            len(reading.numbers(report.get("latencies"))) * options.batch_size or None
-        )
+        batches = reading.numbers(report.get("latencies"))
+        requests = len(batches) * options.batch_size or None
     settings = {
         name: reading.search(printed, rf"\b{name}=['\"]?([\w.-]+)")
         for name in (
@@ -428,18 +420,20 @@ def _observed(
         or (bool(report) and _kind(report) != "serve")
         or report.get("backend") == "vllm"
     )
+    facts: dict[str, Any] = {}
+    if is_vllm:
+        facts["engine"] = "vLLM"
+    if load_format is not None:
+        facts["random_weights"] = load_format.lower() == "dummy"
+    if weights:
+        facts["weight_bytes"] = round(weights * GIB)
+    if cache and tokens:
+        facts["kv_bytes_per_token"] = round(cache * GIB / tokens)
     return reading.observed(
         {
-            "engine": "vLLM" if is_vllm else None,
+            **facts,
             "engine_version": reading.search(printed, r"LLM engine \(v([^)\s]+)\)"),
             "model_path": path,
-            "random_weights": None
-            if load_format is None
-            else load_format.lower() == "dummy",
-            "weight_bytes": round(weights * GIB) if weights else None,
-            "kv_bytes_per_token": round(cache * GIB / tokens)
-            if cache and tokens
-            else None,
             "dtype": reading.search(printed, r"\bdtype=torch\.(\w+)"),
             "kv_cache_dtype": reading.search(printed, r"\bkv_cache_dtype=(\w+)"),
             "quantization": reading.word(

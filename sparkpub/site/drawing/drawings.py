@@ -78,7 +78,9 @@ class Drawings:
             self._hold(Compiled(*from_json(entry)))
             return
         self._waiting.append(job)
-        enough = POOL_FROM if self._pool is None else CHUNK
+        enough = CHUNK
+        if self._pool is None:
+            enough = POOL_FROM
         if len(self._waiting) >= enough and _CORES > 1:
             self._send(self._pool or self._start())
 
@@ -169,7 +171,9 @@ def compile_all(jobs: Sequence[Job]) -> list[Compiled]:
 
 
 def _identity(chart: Chart | None) -> str:
-    return "" if chart is None else chart.identity
+    if chart is None:
+        return ""
+    return chart.identity
 
 
 def _versions() -> list[str]:

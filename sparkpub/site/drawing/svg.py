@@ -120,9 +120,13 @@ def _shortened(
 def _short(number: re.Match[str]) -> str:
     """Whole pixels, and tenths in what is small, where they show."""
     value = float(number[0])
-    decimals = 0 if abs(value) >= 20 else 1
+    decimals = 1
+    if abs(value) >= 20:
+        decimals = 0
     text = f"{value:.{decimals}f}".removesuffix(".0")
-    return "0" if text in ("-0", "0") else text
+    if text == "-0":
+        return "0"
+    return text
 
 
 def _polyline(path: str) -> str:
@@ -192,7 +196,9 @@ def _share(parent: ElementTree.Element) -> None:
 
 
 def _mark(element: ElementTree.Element) -> ElementTree.Element:
-    return element[0] if element.tag == _ANCHOR and len(element) == 1 else element
+    if element.tag == _ANCHOR and len(element) == 1:
+        return element[0]
+    return element
 
 
 def _look(element: ElementTree.Element) -> tuple[tuple[str, str], ...]:
@@ -207,19 +213,18 @@ def _unwrap(parent: ElementTree.Element, links: bool) -> None:
     for child in parent:
         _unwrap(child, links)
         if child.tag == _ANCHOR:
-            child.attrib = _link(child.attrib) if links else {}
-        children += (
-            list(child)
-            if child.tag in (_GROUP, _ANCHOR) and not child.attrib
-            else [child]
-        )
+            child.attrib = _link(child.attrib, links)
+        if child.tag in (_GROUP, _ANCHOR) and not child.attrib:
+            children += list(child)
+        else:
+            children.append(child)
     parent[:] = children
 
 
-def _link(attributes: Mapping[str, str]) -> dict[str, str]:
-    """The attributes of a link within the site; none for any other."""
+def _link(attributes: Mapping[str, str], links: bool) -> dict[str, str]:
+    """The attributes of a link within the site; none for any other, and without `links`."""
     address = attributes.get(_LINK, "").removeprefix(_CONVERTER_BASE)
-    if not _LOCAL.fullmatch(address):
+    if not links or not _LOCAL.fullmatch(address):
         return {}
     # In the old namespace: the theme writes to every plain `href`, which the links of a drawing do not allow.
     return {_LINK: ROOT + address, "role": "link", "tabindex": "-1"}

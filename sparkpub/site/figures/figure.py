@@ -96,7 +96,9 @@ class Figure:
     ) -> Mapping[str, Content]:
         """The figure as SVG, CSV and JSON, and as PNG where a post or a preview wants a picture."""
         files = {}
-        svg = standalone(compiled.svg_wide) if self.drawn or picture else ""
+        svg = ""
+        if self.drawn or picture:
+            svg = standalone(compiled.svg_wide)
         if self.downloads:
             document = {
                 "title": self.title,

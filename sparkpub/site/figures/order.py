@@ -154,8 +154,11 @@ def _names(
         marks.equal("environment", scope.environments[0]),
         marks.equal("workload", workload),
     )
+    distance = -10
+    if below:
+        distance = 14
     words = ends.transform_calculate(name=name).mark_text(
-        align="left", dy=14 if below else -10, fontSize=11, color=theme.FAINT
+        align="left", dy=distance, fontSize=11, color=theme.FAINT
     )
     named: alt.Chart = words.encode(x=x, y="value:Q", text="name:N")
     return named

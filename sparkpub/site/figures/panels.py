@@ -170,13 +170,10 @@ class Panel:
         shown: marks.Span | None = None,
     ) -> "alt.X":
         """The values of a column along the bottom, with numbers and title where the panel has them."""
-        return marks.x(
-            column,
-            title if self.titled else None,
-            zero=zero,
-            labels=self.numbered,
-            shown=shown,
-        )
+        said = None
+        if self.titled:
+            said = title
+        return marks.x(column, said, zero=zero, labels=self.numbered, shown=shown)
 
     def runs(self, rows: "alt.Chart", **channels: Any) -> "alt.Chart":
         """Runs as points, those of a strip below each other in order of iteration."""

@@ -163,13 +163,16 @@ def _sentence(shown: Sequence[Row], line: sweeps.Line) -> str:
 def _table(shown: Sequence[Row], across: str) -> Table:
     body = []
     for row in shown:
+        on_front = "no"
+        if row["front"]:
+            on_front = "yes"
         body.append(
             [
                 row[LINE],
                 f"{row['load']:,g}",
                 rounded(row["machine"], 4),
                 rounded(row["user"], 4),
-                "yes" if row["front"] else "no",
+                on_front,
             ]
         )
     head = ("Line", across, "Machine (tok/s)", "Per user (tok/s)", "On the front")

@@ -214,7 +214,9 @@ def _several(metric: Metric, found: Sequence[Curve]) -> str:
     shape = max(shapes, key=shapes.count)
     alike = [curve for curve in found if curve.growth.shape == shape]
     those = [curve.growth for curve in alike]
-    which = "both lines" if len(found) == 2 else f"all {len(found)} lines"
+    which = f"all {len(found)} lines"
+    if len(found) == 2:
+        which = "both lines"
     if len(those) < len(found):
         which = f"{len(those)} of {counted(len(found), 'line')}"
     text = f"{metric.subject} {VERBS[shape]} with {found[0].line.word} in {which}"

@@ -173,12 +173,15 @@ def _line(
     label: str, unit: str, seconds: "alt.Axis | None", *, first: bool
 ) -> "alt.Chart":
     """A signal as steps. Its name stands above the axis; in the first panel above the names of the phases."""
+    above = -8
+    if first:
+        above = -22
     axis = alt.Axis(
         title=theme.axis_title(label, unit),
         titleAngle=0,
         titleAlign="left",
         titleX=-40,
-        titleY=-22 if first else -8,
+        titleY=above,
         tickCount=TICKS,
     )
     line: alt.Chart = (

@@ -88,7 +88,9 @@ def layered(charts: Sequence["alt.Chart"], **properties: Any) -> View:
 
 def stacked(views: Sequence[View], *, spacing: int, shared_x: bool) -> View:
     """Views below each other, `spacing` pixels apart, with one scale for all horizontal axes or one each."""
-    scale = {"x": "shared" if shared_x else "independent"}
+    scale = {"x": "independent"}
+    if shared_x:
+        scale = {"x": "shared"}
     return {"vconcat": list(views), "spacing": spacing, "resolve": {"scale": scale}}
 
 
@@ -168,4 +170,6 @@ def metric_title(metric: Metric) -> str:
 
 def axis_title(label: str, unit: str) -> str:
     """`Peak memory (GiB)`; just the label where there is no unit."""
-    return f"{label} ({unit})" if unit else label
+    if not unit:
+        return label
+    return f"{label} ({unit})"
