@@ -258,16 +258,18 @@ class Gatekeeper:
         if self._gpus is None:
             return None, self._why
         value = sensor(self._gpus)
-        return value, "" if value is not None else self._gpus.reasons[column]
+        if value is None:
+            return None, self._gpus.reasons[column]
+        return value, ""
 
     def _temperature(self) -> tuple[Value, str]:
         return self._read("gpu_temp_celsius", Gpus.temperature)
 
     def _cpu_percent(self) -> tuple[Value, str]:
         load = self._cpu.percent()
-        return (
-            (None, "no processor time passed") if load is None else (round(load, 2), "")
-        )
+        if load is None:
+            return None, "no processor time passed"
+        return round(load, 2), ""
 
     def _free_memory(self) -> tuple[Value, str]:
         """Of the GPU where it has memory of its own, else of the machine, whose memory is then the GPU's."""

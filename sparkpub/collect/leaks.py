@@ -115,11 +115,15 @@ class LeakWatch:
 def _signals(row: Mapping[str, float | None]) -> tuple[float | None, ...]:
     """Memory in GiB by signal. Used memory is what MemAvailable lost; a group's page cache is not its own memory,
     but shared memory, which the kernel counts as cache, is."""
-    available, charged = row.get("mem_available_gib"), row.get("cgroup_current_gib")
+    lost, own = row.get("mem_available_gib"), row.get("cgroup_current_gib")
     cache = (row.get("cgroup_file_gib") or 0.0) - (row.get("cgroup_shmem_gib") or 0.0)
+    if lost is not None:
+        lost = -lost
+    if own is not None:
+        own -= cache
     return (
-        None if available is None else -available,
-        None if charged is None else charged - cache,
+        lost,
+        own,
         row.get("processes_pss_gib"),
         row.get("gpu_memory_used_gib"),
     )

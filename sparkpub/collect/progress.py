@@ -49,9 +49,10 @@ class Progress:
             self._say(text)
             return
         clock = datetime.now(UTC).strftime("%H:%M:%SZ")
-        self._write(
-            ("\r\x1b[K" if self._live and self._shown else "") + f"{clock} {text}\n"
-        )
+        line = f"{clock} {text}\n"
+        if self._live and self._shown:
+            line = f"\r\x1b[K{line}"
+        self._write(line)
         self._shown = ""
 
     def live(
@@ -62,12 +63,18 @@ class Progress:
             self._phase = phase
             self._note(label, phase)
             if not self._live:
-                self.line(
-                    f"{self._count()} {label}: {phase}{', ' + detail if detail else ''}"
-                )
+                said = [phase]
+                if detail:
+                    said.append(detail)
+                self.line(f"{self._count()} {label}: {', '.join(said)}")
         if self._live:
-            overall = _bar(self._done / self._planned if self._planned else 1.0)
-            run = "" if share is None else f" {_bar(share, 8)}"
+            done = 1.0
+            if self._planned:
+                done = self._done / self._planned
+            overall = _bar(done)
+            run = ""
+            if share is not None:
+                run = f" {_bar(share, 8)}"
             text = f"{overall} {self._count()}{self._eta()} | {label}: {phase}{run} {detail}"
             self._shown = text[: shutil.get_terminal_size().columns - 1]
             self._write(f"\r\x1b[K{self._shown}")
@@ -128,7 +135,8 @@ def current() -> dict[str, object] | None:
     known = {"pid": holder.get("pid"), "campaign": holder.get("campaign")}
     with suppress(ValueError, TypeError):
         noted = dict(json.loads(state.read(NOTE) or "{}"))
-        return known | (noted if noted.get("pid") == known["pid"] else {})
+        if noted.get("pid") == known["pid"]:
+            return known | noted
     return known
 
 
@@ -137,7 +145,9 @@ def duration(seconds: float) -> str:
     whole = max(0, round(seconds))
     if whole >= 3600:
         return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
-    return f"{whole // 60}m{whole % 60:02d}s" if whole >= 60 else f"{whole}s"
+    if whole >= 60:
+        return f"{whole // 60}m{whole % 60:02d}s"
+    return f"{whole}s"
 
 
 def _bar(share: float, width: int = _BAR) -> str:

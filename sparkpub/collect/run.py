@@ -162,13 +162,19 @@ def _reproducibility(bench: Bench, job: Job) -> Reproducibility:
         | dict(job.command.variables)
         | dict(job.environment_options.env)
     )
-    packages = bench.packages.get(job.run.environment, "not asked")
+    packages: dict[str, str] = {}
+    why_none = None
+    known = bench.packages.get(job.run.environment, "not asked")
+    if isinstance(known, str):
+        why_none = known
+    else:
+        packages = known
     return Reproducibility(
         sparkpub_version=__version__,
         sparkpub_commit=commit,
         sparkpub_clean=clean,
-        packages=packages if isinstance(packages, dict) else {},
-        packages_unavailable=packages if isinstance(packages, str) else None,
+        packages=packages,
+        packages_unavailable=why_none,
         variables=bench.redactor.variables(variables),
         seeds={"workload": bench.matrix.seed, "order": bench.matrix.seed},
     )
@@ -190,19 +196,24 @@ def _record(
     stretches = _phases(answer, followed)
     sampled = _sampled(answer, followed, stretches, server)
     status, reason = _status(followed, answer)
+    if reason is not None:
+        reason = bench.redactor.text(reason)[:1000]
+    exit_code, container = None, None
+    if followed.exit is not None:
+        exit_code, container = followed.exit.code, followed.exit.container
     fields = dict(draft) | {
         "status": status,
-        "status_reason": None if reason is None else bench.redactor.text(reason)[:1000],
+        "status_reason": reason,
         "ended": Moment.at(followed.ended),
         "duration_seconds": round(followed.duration, 6),
         "argv": for_run(bench, job, bench.folder / journal.FOLDER).argv(followed.argv),
-        "exit_code": None if followed.exit is None else followed.exit.code,
+        "exit_code": exit_code,
         "observed": _observed(answer, server),
         "metrics": dict(answer.metrics) | sampled,
         "samples": dict(answer.samples),
         "phases": stretches,
         "events": (*followed.events, *_noted(bench, draft, answer, status)),
-        "container": None if followed.exit is None else followed.exit.container,
+        "container": container,
         "memory": sampling.ledger(
             followed.readings, bench.machine.memory_total_gib or 0.0
         ),

@@ -128,10 +128,12 @@ class Readings:
     def before(self, column: str) -> float | None:
         """The last value before the launch, else the first at all."""
         timed = self.timed(column)
-        return next(
-            (value for time, value in reversed(timed) if time < 0),
-            timed[0][1] if timed else None,
-        )
+        for time, value in reversed(timed):
+            if time < 0:
+                return value
+        if timed:
+            return timed[0][1]
+        return None
 
     def last(self, column: str) -> float | None:
         """The last value of all."""

@@ -276,10 +276,8 @@ def create_arguments(
         "shm_size": options.shm_size,
         **_network(options, launch),
         "cpuset_cpus": options.cpuset,
-        "mem_limit": -1 if options.memory == "unlimited" else options.memory,
-        "memswap_limit": -1
-        if options.memory_swap == "unlimited"
-        else options.memory_swap,
+        "mem_limit": _limit(options.memory),
+        "memswap_limit": _limit(options.memory_swap),
         "cgroup_parent": options.cgroup_parent,
         "privileged": options.privileged or None,
         "user": options.user,
@@ -294,6 +292,13 @@ def create_arguments(
     }
 
 
+def _limit(size: int | str | None) -> int | str | None:
+    """A limit of memory as the engine takes it, where -1 is none."""
+    if size == "unlimited":
+        return -1
+    return size
+
+
 def _network(options: DockerOptions, launch: Launch) -> dict[str, str]:
     """The network of a container: that of the server which it is a client of, so that 127.0.0.1 is the server's."""
     if options.network == "host":
@@ -302,7 +307,9 @@ def _network(options: DockerOptions, launch: Launch) -> dict[str, str]:
         return {"network_mode": f"container:{launch.server.container_id}"}
     if options.network == "none":
         return {"network_mode": "none"}
-    return {} if options.network is None else {"network": options.network}
+    if options.network is None:
+        return {}
+    return {"network": options.network}
 
 
 def address_of(attributes: Mapping[str, Any]) -> str:

@@ -90,16 +90,22 @@ def standing(document: Mapping[str, Any] | None) -> Standing:
     as_started()
     with nvml.opened() as (gpus, _):
         facts = inventory.facts(gpus)
-    matrix = None if document is None else Matrix.model_validate(document)
+    models: dict[str, str] = {}
+    images: dict[str, str] = {}
+    obstacles: tuple[str, ...] = ()
+    if document is not None:
+        matrix = Matrix.model_validate(document)
+        models, images = _models(matrix), _images(matrix)
+        obstacles = tuple(in_the_way(matrix, plan(matrix)))
     return Standing(
         facts.id,
         sparkpub.__version__,
         source_digest(),
         facts.driver,
         tuple(card.name for card in facts.gpus),
-        {} if matrix is None else _models(matrix),
-        {} if matrix is None else _images(matrix),
-        () if matrix is None else tuple(in_the_way(matrix, plan(matrix))),
+        models,
+        images,
+        obstacles,
         os.nice(0) - os.getpriority(os.PRIO_PROCESS, os.getppid()),
     )
 
