@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
-from sparkpub.collect.books import Books, Outcome, known_records
+from sparkpub.collect.books import (
+    Books,
+    Outcome,
+    failed_before,
+    known_records,
+    missing,
+    without,
+)
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.git import Committer
 from sparkpub.collect.interruption import Interruption
@@ -112,6 +119,26 @@ def test_the_outcome_counts_what_is_left_and_what_lacks_a_good_record(
     outcome = kept.outcome((first, second, third), None)
     assert (outcome.left, outcome.lacking, outcome.stopped) == (1, 2, None)
     assert kept.outcome((first,), None).exit_code == 0
+
+
+def test_the_failures_that_used_up_the_retries_of_a_run_are_known() -> None:
+    """Of three runs the first failed for good, the second once and was good then, and the third has a retry left."""
+    matrix = a_matrix(iterations=3, retries=1)
+    first, second, third = plan(matrix)
+    given_up = [a_run(first, number, **FAILED) for number in (1, 2)]
+    others = [a_run(second, 1, **FAILED), a_run(second, 2), a_run(third, 1, **FAILED)]
+    records = [*given_up, *others]
+    found = failed_before(matrix, records, [first, second, third])
+    assert found == {record.run_id for record in given_up}
+    assert failed_before(matrix, records, [second, third]) == frozenset()
+    assert without(records, found) == others
+
+
+def test_a_machine_without_a_record_has_everything_to_do() -> None:
+    matrix = a_matrix(machines="replicate")
+    runs = plan(matrix, ["one", "two"])
+    done = a_run(runs[0], machine=Machine(id="one"))
+    assert missing(matrix, [done], runs) == list(runs[1:])
 
 
 def test_an_attempt_that_does_not_count_any_more_leaves_its_run_to_do(
