@@ -1,11 +1,12 @@
 """The loop, with real processes on this machine."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from sparkpub.collect import journal, state
+from sparkpub.collect import journal, lock, state
 from sparkpub.collect.cells import headline
 from sparkpub.collect.choice import Choice, axes
 from sparkpub.collect.overview import plan_document, status_document
@@ -259,6 +260,29 @@ def test_a_collection_says_what_was_left_what_changed_and_how_far_it_is(
     assert begun == ["[1/3] m/native/w 2", "[2/3] m/native/w 3"]
     assert said[-1] == outcome.summary == "2 runs measured, 0 failed, 0 to do"
     assert state.read(NOTE) is None
+
+
+def test_one_collector_at_a_time_measures_on_a_machine(
+    tmp_path: Path, own_state: Path
+) -> None:
+    with lock.locked("other", tmp_path), pytest.raises(CollectError) as refused:
+        run(a_matrix(), tmp_path)
+    assert refused.value.lines() == [
+        f"another collector runs on this machine: process {os.getpid()}, campaign other, "
+        f"{own_state / lock.NAME}; wait for it, or stop it with Ctrl-C"
+    ]
+    assert not (tmp_path / "small").exists()
+
+
+def test_one_collector_at_a_time_writes_to_a_campaign(tmp_path: Path) -> None:
+    """One that has several machines measure holds the folder alone."""
+    folder = tmp_path / "small"
+    with lock.folder_locked(folder), pytest.raises(CollectError) as refused:
+        run(a_matrix(), tmp_path)
+    assert refused.value.lines() == [
+        f"another collector writes to this campaign, {folder}; wait for it, or stop it with Ctrl-C"
+    ]
+    assert not folder.exists()
 
 
 def test_a_run_left_for_later_is_no_success(tmp_path: Path) -> None:
