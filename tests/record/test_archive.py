@@ -132,6 +132,11 @@ def test_evidence_that_is_not_what_its_record_says_is_not_archived(
         archive.write(folder, tmp_path / "c.tar")
     said = f"cannot be read: No such file or directory, {folder / 'run.log'}; restore it from git"
     assert refused.value.lines() == [said]
+    (folder / "run.log").mkdir()
+    with pytest.raises(RecordError) as refused:
+        archive.write(folder, tmp_path / "c.tar")
+    said = f"a folder and not a file, {folder / 'run.log'}; restore it from git"
+    assert refused.value.lines() == [said]
     assert not list(tmp_path.glob("*c.tar*"))
 
 
