@@ -106,7 +106,7 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else EACH
     rows = [*fuzzed(count), *planted(3)]
     notes = [
-        "Kinds: " + ", ".join(inputs.kinds()) + ".",
+        "Kinds: " + "; ".join(inputs.kinds()) + ".",
         f"Seeds {SEED:,} to {SEED + count - 1:,} of tests/adversarial/mutations.py: "
         "insertions, cuts, repetitions, changed bytes, numbers and words, other codings; "
         "other values and keys in documents that stay whole (values); headers with right sums (archive). "
