@@ -291,8 +291,8 @@ def _fits(row: Row) -> dict[str, tuple[object, ...]]:
     for name, (_, defaults) in _DEFAULTS.items():
         value = row.get(name)
         option = _OPTIONS.get(name)
-        if value is None or option == "depth":
-            continue
+        if value is None or option == "depth" or isinstance(value, dict | list):
+            continue  # the tool writes lists and mappings for none of these
         # The tool always says how many threads it took; which number is its own choice depends on the machine.
         is_default = value in defaults or name == "n_threads"
         if option == "flash_attention":

@@ -157,7 +157,7 @@ def _parquet(content: bytes) -> Table:
                 cells = {name: _plain(value) for name, value in _flat(item).items()}
                 rows.append(Row(len(rows) + 1, cells))
         names = file.schema_arrow.names
-    except (pa.ArrowException, OSError) as problem:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as problem:
         raise FileError(f"not Parquet: {' '.join(str(problem).split())}") from None
     columns = dict.fromkeys(name for row in rows for name in row.cells)
     return Table(tuple(columns or names), tuple(rows), "row")

@@ -1,7 +1,7 @@
 """Drafts to records: one place for addresses, evidence, redaction, and an import that can be repeated."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -103,11 +103,12 @@ def write(
     if given.matrix is not None:
         shown, redactor = public(given.matrix)
         given = replace(given, matrix=shown)
+    cleaner = _Cleaner(redactor)
     for left in (item for item in items if isinstance(item, Left)):
         outcome.leave(left)
     drafts = (item for item in items if isinstance(item, Draft))
     for draft in sorted(drafts, key=lambda draft: (draft.started.value, draft.source)):
-        made = _made(draft, given, known, redactor, originals)
+        made = _made(draft, given, known, cleaner, originals)
         if isinstance(made, Left):
             outcome.leave(made)
             continue
@@ -118,8 +119,7 @@ def write(
             outcome.previewed.append(record)
             continue
         _declare(folder, given, redactor)
-        for name, content in files.items():
-            write_atomic(folder / name, content)
+        cleaner.write(folder, files)
         write_atomic(folder / f"{record.stem}.json", to_json(record))
     return outcome
 
@@ -128,7 +128,7 @@ def _made(
     draft: Draft,
     given: Given,
     known: "_Known",
-    redactor: Redactor,
+    cleaner: "_Cleaner",
     originals: bool,
 ) -> tuple[Record, dict[str, bytes]] | Left:
     """A record and its files, or why there shall be none."""
@@ -150,7 +150,7 @@ def _made(
         iteration = known.next_iteration(draft.model, draft.environment, workload)
     try:
         plan = Plan(position=len(known.by_id), order="as-published")
-        record, files = _record(draft, given, iteration, plan, redactor, originals)
+        record, files = _record(draft, given, iteration, plan, cleaner, originals)
     except ValidationError as error:
         return Left(draft.source, "; ".join(field_problems(error)))
     # A numbered run is its own, and so is one with a log; several files may hold the same report.
@@ -268,7 +268,7 @@ def _record(
     given: Given,
     iteration: int,
     plan: Plan,
-    redactor: Redactor,
+    cleaner: "_Cleaner",
     originals: bool,
 ) -> tuple[Record, dict[str, bytes]]:
     """The record and the files that go beside it."""
@@ -276,7 +276,7 @@ def _record(
     workload = draft.workload
     assert workload is not None
     stem = f"{draft.environment}_{draft.model}_{workload}_iter{iteration:02d}_{draft.started.compact}"
-    evidence, files, notes = _evidence(draft, stem, redactor, originals)
+    evidence, files, notes = _evidence(draft, stem, cleaner, originals)
     said = (*draft.notes, *notes)
     requested = _requested(draft, given)
     record = Record(
@@ -302,7 +302,7 @@ def _record(
         unavailable=_unavailable(draft, about, requested, evidence),
         origin=about.origin,
     )
-    return published(record, redactor), files
+    return published(record, cleaner.redactor), files
 
 
 def _requested(draft: Draft, given: Given) -> Requested:
@@ -344,34 +344,81 @@ def _unavailable(
     return reasons
 
 
+@dataclass(frozen=True)
+class _Clean:
+    """A file as it may be published: redacted and capped. `original` is the SHA-256 of what it was made of."""
+
+    content: bytes
+    sha256: str
+    truncated: bool
+    changed: bool
+    original: str
+
+
+@dataclass
+class _Cleaner:
+    """Redacts files; one that many runs share is redacted, and written, once."""
+
+    redactor: Redactor
+    shared: dict[bytes, _Clean] = field(default_factory=dict)
+    written: set[str] = field(default_factory=set)
+    """Names of the files that all runs share and that were written."""
+
+    def own(self, content: bytes) -> _Clean:
+        """A file of one run."""
+        clean = self.redactor.content(content)
+        capped = _capped(clean)
+        return _Clean(
+            content=capped,
+            sha256=hashlib.sha256(capped).hexdigest(),
+            truncated=len(clean) > EVIDENCE_CAP,
+            changed=clean != content,
+            original=hashlib.sha256(content).hexdigest(),
+        )
+
+    def of_all(self, content: bytes) -> _Clean:
+        """A file that other runs may have, too."""
+        if content not in self.shared:
+            self.shared[content] = self.own(content)
+        return self.shared[content]
+
+    def write(self, folder: Path, files: Mapping[str, bytes]) -> None:
+        """Write the files of a run; what all runs share is there after the first one."""
+        for name, content in files.items():
+            if name in self.written:
+                continue
+            write_atomic(folder / name, content)
+            if name.startswith(_SHARED):
+                self.written.add(name)
+
+
 def _evidence(
-    draft: Draft, stem: str, redactor: Redactor, originals: bool
+    draft: Draft, stem: str, cleaner: _Cleaner, originals: bool
 ) -> tuple[tuple[Evidence, ...], dict[str, bytes], list[str]]:
     """Files beside the record, redacted and capped, and notes on what redaction changed."""
-    named = [
-        (role, f"{stem}{_SUFFIXES.get(role, f'.{role}.json')}", content)
-        for role, content in draft.files.items()
-    ]
-    for content, suffix in draft.originals:
-        digest = hashlib.sha256(content).hexdigest()
-        named.append(("original", f"{_SHARED}{digest[:12]}.original{suffix}", content))
+    found: list[tuple[str, str, _Clean]] = []
+    if originals:
+        for role, content in draft.files.items():
+            suffix = _SUFFIXES.get(role, f".{role}.json")
+            found.append((role, f"{stem}{suffix}", cleaner.own(content)))
+        for content, suffix in draft.originals:
+            clean = cleaner.of_all(content)
+            name = f"{_SHARED}{clean.original[:12]}.original{suffix}"
+            found.append(("original", name, clean))
     items, files, notes = [], {}, []
-    for role, name, content in named if originals else ():
-        clean = redactor.content(content)
-        if clean != content:
-            digest = hashlib.sha256(content).hexdigest()
+    for role, name, clean in found:
+        if clean.changed:
             notes.append(
-                f"private text was replaced in the {role}, whose original has the SHA-256 {digest}"
+                f"private text was replaced in the {role}, whose original has the SHA-256 {clean.original}"
             )
-        files[name] = _capped(clean)
-        digest = hashlib.sha256(files[name]).hexdigest()
+        files[name] = clean.content
         items.append(
             {
                 "role": role,
                 "path": name,
-                "sha256": digest,
-                "bytes": len(files[name]),
-                "truncated": len(clean) > EVIDENCE_CAP,
+                "sha256": clean.sha256,
+                "bytes": len(clean.content),
+                "truncated": clean.truncated,
             }
         )
     return tuple(Evidence.model_validate(item) for item in items), files, notes

@@ -15,6 +15,7 @@ from sparkpub.collect.importers.base import Given
 from sparkpub.collect.importers.writing import Outcome
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
+from sparkpub.record.redaction import Redactor
 from sparkpub.record.store import file_sha256, read_folder
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
@@ -315,3 +316,33 @@ def test_runs_that_began_in_the_same_second_are_in_order(tmp_path: Path) -> None
     imported(folder, tmp_path / "data")
     texts = [finding.message for finding in review(load(tmp_path / "data")).findings]
     assert not [text for text in texts if "the plan puts earlier" in text]
+
+
+def test_a_file_of_many_runs_is_redacted_and_written_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once for each run, half a megabyte with thousands of rows took more than ten minutes."""
+    redacted: list[bytes] = []
+    content = Redactor.content
+
+    def seen(self: Redactor, part: bytes) -> bytes:
+        redacted.append(part)
+        return content(self, part)
+
+    monkeypatch.setattr(Redactor, "content", seen)
+    source = RESULTS / "multi.json"
+    _, records = imported(source, tmp_path)
+    assert len(records) > 2
+    assert redacted.count(source.read_bytes()) == 1
+    for record in records.values():
+        (item,) = [item for item in record.evidence if item.role == "original"]
+        assert file_sha256(tmp_path / "c" / item.path) == item.sha256
+
+
+def test_a_setting_that_is_no_single_value_fits_nothing(tmp_path: Path) -> None:
+    rows = json.loads((RESULTS / "multi.json").read_text())
+    for row in rows:
+        row |= {"flash_attn": {"a": 1}, "split_mode": ["layer"]}
+    (tmp_path / "r.json").write_text(json.dumps(rows))
+    outcome, records = imported(tmp_path / "r.json", tmp_path / "data")
+    assert len(records) == len(outcome.imported) > 0

@@ -663,6 +663,12 @@ def test_a_small_file_with_a_large_table_is_refused(
     assert said in refusal(tmp_path, content, name="bomb.parquet")
 
 
+def test_parquet_whose_names_are_no_text_is_refused(tmp_path: Path) -> None:
+    content = packed(tmp_path, [pa.table({"Model": ["m"]})])
+    damaged = content.replace(b"Model", b"Mod\xael")
+    assert "not Parquet" in refusal(tmp_path, damaged, name="damaged.parquet")
+
+
 def test_a_table_of_many_columns_is_refused_at_once(tmp_path: Path) -> None:
     """Each name was once looked for among all others."""
     names = [f"c{number}" for number in range(200_000)]

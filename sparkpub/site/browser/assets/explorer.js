@@ -3,7 +3,8 @@
 import {chosen, passes, remember, rememberForm, restore} from './filters.js';
 import {json, number} from './live.js';
 
-const LIMIT = 500;
+// Rows that are laid out before a reader asks for all: each choice lays them out again.
+const LIMIT = 100;
 const FIELDS = ['campaign', 'model', 'environment', 'workload', 'iteration', 'state'];
 
 const make = (tag, properties = {}, ...children) => {
@@ -11,6 +12,9 @@ const make = (tag, properties = {}, ...children) => {
   element.append(...children);
   return element;
 };
+
+const FOUND_IN = ['run', 'cell', 'campaign', 'flags', 'status'];
+const words = (read) => FOUND_IN.map(read).join(' ').toLowerCase();
 
 const order = (a, b) =>
   a === b ? 0 : a === undefined || a === null ? 1 : b === undefined || b === null ? -1 : a > b ? 1 : -1;
@@ -22,6 +26,7 @@ class Explorer {
     this.form = element.querySelector('form');
     this.chart = document.querySelector('#explorer .sp-chart');
     this.selected = new Set();
+    this.texts = new Map();
     this.read();
   }
 
@@ -68,7 +73,9 @@ class Explorer {
 
   passes(row) {
     if (!this.facets((name) => row[name])) return false;
-    const text = [row.run, row.cell, row.campaign, row.flags, row.status].join(' ').toLowerCase();
+    if (!this.words.length) return true;
+    if (!this.texts.has(row)) this.texts.set(row, words((name) => row[name]));
+    const text = this.texts.get(row);
     return this.words.every((word) => text.includes(word));
   }
 
@@ -108,7 +115,7 @@ class Explorer {
   }
 
   matches(read) {
-    const text = ['run', 'cell', 'campaign', 'flags', 'status'].map(read).join(' ').toLowerCase();
+    const text = words(read);
     return this.words.every((word) => text.includes(word));
   }
 

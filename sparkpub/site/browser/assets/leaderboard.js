@@ -1,6 +1,9 @@
 // The leaderboard: filters, search and order over all its tables, kept in the address of the page.
 import {chosen, passes, remember, rememberForm, restore} from './filters.js';
 
+// Rows of a load that are laid out before a reader asks for all, as the style sheet has it for the page as it comes.
+const LIMIT = 100;
+
 const number = (row, column) => {
   const figure = row.querySelector(`.sp-${column} b`);
   return figure ? Number(figure.textContent.replaceAll(',', '')) : null;
@@ -12,7 +15,8 @@ function wordsOf(row) {
   return `${row.closest('section').id} ${load} ${row.textContent}`.toLowerCase();
 }
 
-function filtered(bodies, form, words) {
+/** Which rows are shown, at most `limit` of a load. Returns how many rows fit, and how many there are. */
+function filtered(bodies, form, words, limit) {
   const pass = passes(chosen(form));
   const wanted = form.elements.find.value.toLowerCase().split(/\s+/).filter(Boolean);
   let shown = 0;
@@ -25,11 +29,12 @@ function filtered(bodies, form, words) {
         if (!words.has(row)) words.set(row, wordsOf(row));
         fits = wanted.every((word) => words.get(row).includes(word));
       }
-      row.hidden = !fits;
       left += fits;
+      row.hidden = !fits || left > limit;
       all += 1;
     }
     body.hidden = !left;
+    body.classList.add('sp-chosen');
     shown += left;
   }
   for (const part of document.querySelectorAll('.sp-board-part')) {
@@ -86,19 +91,34 @@ function headers(form, changed) {
   }
 }
 
+/** A button below each table of which some rows are not laid out. */
+function wholeButtons(bodies, show) {
+  const long = bodies.filter((body) => body.rows.length - 1 > LIMIT);
+  const tables = new Set(long.map((body) => body.closest('table')));
+  for (const table of tables) {
+    const button = Object.assign(document.createElement('button'), {type: 'button', className: 'sp-button', textContent: 'Show all rows'});
+    button.addEventListener('click', () => {
+      button.remove();
+      show();
+    });
+    (table.closest('.sp-scroll') ?? table).after(button);
+  }
+}
+
 export function start(form) {
   const bodies = [...document.querySelectorAll('.sp-board tbody')];
   const words = new Map();
   const select = form.elements.sort;
   const usual = select.value;
   let order = usual;
+  let limit = LIMIT;
 
   const apply = () => {
     if (select.value !== order) {
       order = select.value;
       sorted(bodies, order, select.selectedOptions[0].dataset.direction);
     }
-    const [shown, all] = filtered(bodies, form, words);
+    const [shown, all] = filtered(bodies, form, words, limit);
     const active = shown < all || order !== usual || form.elements.find.value !== '';
     form.classList.toggle('sp-active', active);
     counted(form);
@@ -116,6 +136,10 @@ export function start(form) {
   form.elements.find.value = query.get('find') ?? '';
   if ([...select.options].some((option) => option.value === query.get('sort'))) select.value = query.get('sort');
   headers(form, changed);
+  wholeButtons(bodies, () => {
+    limit = Infinity;
+    apply();
+  });
   form.addEventListener('input', changed);
   // An open list of values closes by Escape, and by a click elsewhere.
   const close = () => form.querySelector('details[open]')?.removeAttribute('open');

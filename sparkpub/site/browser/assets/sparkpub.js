@@ -185,8 +185,11 @@ function begin() {
   document.querySelectorAll('button.sp-png').forEach(picture);
   for (const [selector, load] of programs) {
     const element = document.querySelector(selector);
-    // A program that cannot start leaves the plain table.
-    const plain = () => document.querySelector('[data-sp-static]')?.classList.add('sp-shown');
+    // A program that cannot start leaves the plain table, whole.
+    const plain = () => {
+      document.querySelector('[data-sp-static]')?.classList.add('sp-shown');
+      for (const body of document.querySelectorAll('.sp-board tbody')) body.classList.add('sp-chosen');
+    };
     if (element) load().then((program) => program.start(element)).catch(plain);
   }
 }
