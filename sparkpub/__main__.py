@@ -1,6 +1,6 @@
 """`python -m sparkpub` is the command `sparkpub`."""
 
-import signal
+import _signal as signal  # type: ignore[import-not-found] # in C: `signal` itself takes long enough to be interrupted
 
 
 def main() -> None:

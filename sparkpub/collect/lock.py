@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from sparkpub.collect import state
@@ -55,13 +55,39 @@ def locked(campaign: str, folder: Path) -> Iterator[None]:
 @contextmanager
 def folder_locked(folder: Path) -> Iterator[None]:
     """Held while a campaign's folder is written to: by a collector on this machine, or by one that has several machines
-    measure and does not measure itself."""
-    name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
-    with _held(place().with_name(f"sparkpub-folder-{name}.lock")) as handle:
-        if handle is None:
+    measure and does not measure itself.
+
+    The folder itself is locked, so that no collector takes another's run for one that was killed, whoever started it
+    and with whatever state folder. Where a folder cannot be locked (NFS), a file beside the machine's lock stands for
+    it. A folder that was made for this and is empty afterwards goes again.
+    """
+    with _made(folder), ExitStack() as stack:
+        try:
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            stack.callback(os.close, handle)
+            held = _lock(handle)
+        except OSError:
+            name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
+            path = place().with_name(f"sparkpub-folder-{name}.lock")
+            held = stack.enter_context(_held(path)) is not None
+        if not held:
             what = "another collector writes to this campaign"
             raise CollectError(what, where=str(folder), remedy=_REMEDY)
         yield
+
+
+@contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """A folder that is there; one that was not goes again if it stays empty. What cannot be made is told later."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            for path in missing:
+                path.rmdir()
 
 
 @contextmanager
@@ -69,15 +95,20 @@ def _held(path: Path) -> Iterator[int | None]:
     """The file of a lock, locked meanwhile; None where somebody else has it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = _open(path)
-    held: int | None = handle
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            held = None
-        yield held
+        held = _lock(handle)
+        yield handle if held else None
     finally:
         os.close(handle)
+
+
+def _lock(handle: int) -> bool:
+    """Whether an open file or folder could be locked; the lock goes when it is closed, or its process ends."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _open(path: Path) -> int:

@@ -63,13 +63,18 @@ def large(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[H
         place = folder / address
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content)
-    page = SHELL.format(
-        policy=security.policy([]),
-        style=browser.stylesheet,
-        module=browser.module,
-        body=board().replace("\ue000/", ""),
-    )
-    Path(folder, "index.html").write_text(page)
+    body = board().replace("\ue000/", "")
+    first_load = body.partition('<tr data-model="')[1:]
+    rows = "".join(first_load).partition("</tbody>")[0]
+    pages = {"index.html": body, "long.html": body.replace(rows, rows + rows, 1)}
+    for name, content in pages.items():
+        page = SHELL.format(
+            policy=security.policy([]),
+            style=browser.stylesheet,
+            module=browser.module,
+            body=content,
+        )
+        Path(folder, name).write_text(page)
     yield from served(chromium, folder)
 
 
@@ -162,6 +167,25 @@ def test_rows_are_sorted_within_their_loads_and_bars_show_what_they_are_sorted_b
     page.locator("th button", has_text="Generation").first.click()
     page.wait_for_url(large.address)
     assert shown(page)[0].startswith("Model-50B")
+
+
+def test_a_long_load_shows_a_hundred_rows_until_somebody_asks(large: Host) -> None:
+    """Its first load has two hundred, the second hundred the same as the first; the four others have a hundred each."""
+    assert len(shown(large.open("long.html", java_script_enabled=False).page)) == 600
+    page = ready(large, "long.html")
+    assert len(shown(page)) == 500
+    # Two engines in five loads, twice in the first one.
+    page.fill("input[name=find]", "model-7b")
+    assert len(shown(page)) == 12
+    assert said(page) == "12 of 600 rows"
+    page.fill("input[name=find]", "llama.cpp")
+    assert said(page) == "300 of 600 rows"
+    page.fill("input[name=find]", "")
+    assert len(shown(page)) == 500
+    page.click("text=Show all rows")
+    assert len(shown(page)) == 600
+    assert page.locator("text=Show all rows").count() == 0
+    assert ready(large).locator("text=Show all rows").count() == 0
 
 
 def test_an_address_with_nonsense_shows_everything(large: Host) -> None:

@@ -15,9 +15,11 @@ from types import ModuleType
 import pytest
 
 from sparkpub import __main__
+from sparkpub.collect.lock import folder_locked
 from sparkpub.collect.machine import processes
 from sparkpub.collect.machine.processes import marked
 from sparkpub.plan.matrix import Matrix
+from sparkpub.record.errors import CollectError
 from sparkpub.record.store import file_sha256
 from tests.collect.collecting import OPEN_GATES, a_matrix, records, run
 from tests.collect.environments.launching import until
@@ -235,6 +237,42 @@ def test_two_collectors_do_not_share_a_machine(tmp_path: Path) -> None:
         assert f"process {collector.pid}, campaign small" in err
         os.kill(collector.pid, signal.SIGTERM)
         collector.communicate(timeout=30)
+
+
+def test_two_collectors_with_a_state_each_do_not_share_a_campaign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one took the first one's run for one that was killed, and recorded it without its log."""
+    with a_collector(tmp_path, a_matrix(LONG)) as collector:
+        until(lambda: running(tmp_path))
+        monkeypatch.setenv("SPARKPUB_STATE", str(tmp_path / "another-state"))
+        with a_collector(tmp_path, a_matrix(LONG)) as second:
+            _, err = second.communicate(timeout=30)
+        assert second.returncode == 1
+        assert "another collector writes to this campaign" in err
+        assert records(tmp_path) == []
+        assert running(tmp_path)
+        os.kill(collector.pid, signal.SIGTERM)
+        collector.communicate(timeout=30)
+
+
+def test_a_folder_that_was_locked_in_vain_is_left_as_it_was(tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "small"
+    with (
+        folder_locked(folder),
+        pytest.raises(CollectError, match="another collector"),
+        folder_locked(folder),
+    ):
+        pass
+    assert not folder.parent.exists()
+    folder.parent.mkdir()
+    with folder_locked(folder):
+        (folder / "campaign.json").touch()
+    assert (folder / "campaign.json").exists()
+    (folder / "campaign.json").unlink()
+    with folder_locked(folder):
+        pass
+    assert folder.exists()
 
 
 def test_status_tells_what_runs_now(tmp_path: Path) -> None:
