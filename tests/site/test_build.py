@@ -360,7 +360,9 @@ def test_beyond_the_limit_a_run_is_two_small_files(
     samples = json.loads(gzip.decompress(tree[file].inlined(file)))
     (heat,) = [of for signal, of in samples["samples"].items() if "temp" in signal]
     times, values = heat
-    assert (times[:3], values[:3]) == ([0.0, 1.0, 2.0], [40.0, 40.1, 40.2])
+    # A sample a second from 40 °C, a tenth of a degree more each: in hundredths.
+    assert (times[:3], values[:3]) == ([0, 100, 100], [4000, 10, 10])
+    assert re.findall(r"<svg[^>]*>(.*?)</svg>", after) == ["", ""]
     assert samples["phases"] == [{"name": "measure", "start": 5.0, "end": 50.0}]
     specification = re.findall('data-sp-chart="../../([^"]*)"', after)[0]
     both = json.loads(gzip.decompress(tree[specification].inlined(specification)))

@@ -1,5 +1,6 @@
 """Drawn figures put into the pages that ask for them."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +19,7 @@ from sparkpub.site.figures.figure import FOLDER, Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages.templating import Templates
 
+_DRAWING = re.compile(r"(<svg\b[^>]*>).*?</svg>", re.DOTALL)
 INLINE = 2
 """Figures drawn within a page; those further down are images, which cost nothing until a reader comes near."""
 
@@ -65,9 +67,10 @@ class Placing:
         return whole
 
     def alone(self, page: Content, figure: Figure) -> Content:
-        """A page with a figure that no other page has: nothing is kept of it."""
-        block = {figure.block: self._html(figure, [])}
-        return replace(page, blocks={**page.blocks, **block})
+        """A page with a figure that no other page has, and that the browser draws: nothing is kept of it, and of its
+        drawings only their sizes are there."""
+        html = _DRAWING.sub(r"\1</svg>", self._html(figure, []))
+        return replace(page, blocks={**page.blocks, figure.block: html})
 
     def page(self, content: Content) -> Content:
         """The content with its figures: those within tables and the first ones drawn, the others named as images."""

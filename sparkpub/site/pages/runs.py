@@ -8,6 +8,7 @@ lie on the disk. Its suffix is one that no host takes for an encoding.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any
 
 import markdown
@@ -200,17 +201,24 @@ def _log_tail(files: Sequence[Published]) -> dict[str, Any] | None:
 
 
 def samples(figure: Figure) -> Iterator[tuple[str, bytes]]:
-    """(address, content) of the samples that the chart of a run shows: its named rows, those of `samples` as
-    `{signal: [times, values]}`, compressed."""
+    """(address, content) of the samples that the chart of a run shows: its named rows, compressed; those of `samples`
+    as `{signal: [times, values]}`, each list in hundredths and as the steps from one to the next."""
     addresses = {source.partition("#")[0] for source in figure.sources.values()}
     signals: dict[str, tuple[list[float], list[float]]] = {}
     for row in figure.data["samples"]:
         times, values = signals.setdefault(row["signal"], ([], []))
         times.append(row["t"])
         values.append(row["value"])
-    document = {**figure.data, "samples": signals}
+    steps = {name: [_steps(of) for of in lists] for name, lists in signals.items()}
+    document = {**figure.data, "samples": steps}
     for address in addresses:
         yield address, packed(to_json(document))
+
+
+def _steps(values: Sequence[float]) -> list[int]:
+    """Values with two decimals as whole numbers: the first, and then what each adds."""
+    hundredths = [round(100 * value) for value in values]
+    return [after - before for before, after in pairwise([0, *hundredths])]
 
 
 def recalled(samples: bytes) -> telemetry.Trace:
@@ -218,8 +226,9 @@ def recalled(samples: bytes) -> telemetry.Trace:
     document = from_json(unpacked(samples))
     rows = []
     for signal, (times, values) in document["samples"].items():
-        for time, value in zip(times, values, strict=True):
-            rows.append({"signal": signal, "t": time, "value": value})
+        points = zip(accumulate(times), accumulate(values), strict=True)
+        for time, value in points:
+            rows.append({"signal": signal, "t": time / 100, "value": value / 100})
     return telemetry.recalled(rows, document["phases"])
 
 

@@ -18,12 +18,13 @@ export function number(value, decimals) {
   return rounded.toLocaleString('en-US', digits).replace('-', '\u2212');
 }
 
-/** Samples travel as `{signal: [times, values]}`; charts read a row for each. */
+/** Samples travel as `{signal: [times, values]}`, in hundredths and as steps; charts read a row for each. */
 function rows(list) {
   if (Array.isArray(list)) return list;
-  return Object.entries(list).flatMap(([signal, [times, values]]) =>
-    times.map((t, i) => ({signal, t, value: values[i]})),
-  );
+  return Object.entries(list).flatMap(([signal, [times, values]]) => {
+    let [t, value] = [0, 0];
+    return times.map((step, i) => ({signal, t: (t += step) / 100, value: (value += values[i]) / 100}));
+  });
 }
 
 /** JSON by address, fetched once; `#member` picks a list of rows in the document. */
