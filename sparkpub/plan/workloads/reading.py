@@ -56,12 +56,19 @@ def timed_payload(name: str) -> dict[str, bytes]:
 def text(data: bytes) -> str:
     """Bytes as text: UTF-8 or UTF-16 by its mark, what cannot be decoded replaced, escape sequences removed."""
     coding = "utf-8-sig"
-    if data.startswith(_WIDE_MARKS):
+    if _is_wide(data):
         coding = "utf-16"
     said = data.decode(coding, errors="replace")
     if "\x1b" in said:
         said = _ESCAPES.sub("", said)
     return said.replace("\0", "")
+
+
+def _is_wide(data: bytes) -> bool:
+    """Whether text is UTF-16: it has the mark and, as tools write ASCII for the most part, zeros in many characters.
+    A log may begin with the bytes of the mark by accident, and all that it says would be lost."""
+    begin = data[:4096]
+    return data.startswith(_WIDE_MARKS) and begin.count(0) > 0.2 * len(begin)
 
 
 def lines(data: bytes) -> list[str]:
