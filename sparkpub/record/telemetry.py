@@ -7,6 +7,7 @@ One row per sample; an empty cell means that the sensor gave nothing, which is n
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from sparkpub.record.metrics import unit_of
 
@@ -61,6 +62,9 @@ class Telemetry:
     _read: dict[str, tuple[float | None, ...]] = field(
         default_factory=dict, repr=False, compare=False
     )
+    _timed: dict[str, Sequence[tuple[float, float]]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def numbers(self, column: str) -> tuple[float | None, ...]:
         """A numeric column, None where a sensor gave nothing; empty where the file has no such column.
@@ -70,6 +74,18 @@ class Telemetry:
         if column not in self._read:
             self._read[column] = _numbers(column, self.columns.get(column, ()))
         return self._read[column]
+
+    def timed(self, column: str) -> Sequence[tuple[float, float]]:
+        """(seconds since the launch, value) of every sample that has both; empty where there is no such column."""
+        if column not in self.columns:
+            return ()
+        if column not in self._timed:
+            times, values = self.numbers("elapsed_seconds"), self.numbers(column)
+            pairs = list(zip(times, values, strict=False))
+            if None in times or None in values:
+                pairs = [pair for pair in pairs if None not in pair]
+            self._timed[column] = cast(list[tuple[float, float]], pairs)
+        return self._timed[column]
 
 
 def parse(text: str) -> Telemetry:
@@ -82,7 +98,7 @@ def parse(text: str) -> Telemetry:
         elif line:
             rows.append(line)
     try:
-        table = list(csv.reader(rows))
+        table = _table(rows)
     except csv.Error:  # a field of more than 128 KiB: no sensor gives one
         table = []
     if not table:
@@ -90,6 +106,13 @@ def parse(text: str) -> Telemetry:
     header, body = table[0], [row for row in table[1:] if len(row) == len(table[0])]
     columns = zip(*body, strict=True) if body else ((),) * len(header)
     return Telemetry(dict(zip(header, columns, strict=True)), notes)
+
+
+def _table(rows: Sequence[str]) -> list[list[str]]:
+    """The fields of each row; the sampler writes none in quotes, and without them a row is cut in half the time."""
+    if any('"' in row or len(row) > csv.field_size_limit() for row in rows):
+        return list(csv.reader(rows))
+    return [row.split(",") for row in rows]
 
 
 def _numbers(name: str, texts: Sequence[str]) -> tuple[float | None, ...]:

@@ -61,3 +61,18 @@ def test_a_column_of_words_or_of_somebody_elses_has_no_numbers() -> None:
     telemetry = parse("gpu_performance_state,fan_percent\nP0,40\nP8,41")
     assert telemetry.numbers("gpu_performance_state") == (None, None)
     assert telemetry.numbers("fan_percent") == (None, None)
+
+
+def test_a_row_in_quotes_is_read_as_csv_and_others_are_cut_at_commas() -> None:
+    plain = parse("elapsed_seconds,gpu_temp_celsius\n0,41\n1,42\n")
+    quoted = parse('elapsed_seconds,gpu_temp_celsius\n0,"41"\n"1",42\n')
+    assert quoted.columns == plain.columns
+    assert plain.numbers("gpu_temp_celsius") == (41.0, 42.0)
+
+
+def test_samples_are_timed_where_both_the_time_and_the_value_are_there() -> None:
+    rows = ["elapsed_seconds,gpu_temp_celsius", "-1,40", "0,", ",42", "2,43"]
+    table = parse("\n".join(rows))
+    assert table.timed("gpu_temp_celsius") == [(-1.0, 40.0), (2.0, 43.0)]
+    assert table.timed("elapsed_seconds") == [(-1.0, -1.0), (0.0, 0.0), (2.0, 2.0)]
+    assert table.timed("gpu_power_watt") == ()

@@ -218,10 +218,8 @@ def _samples(table: Telemetry, phase: Phase | None) -> Samples:
     foreign = [
         value for value in table.numbers("gpu_foreign_processes") if value is not None
     ]
-    energy = _timed(table, "gpu_energy_joule")
-    idle = [
-        value for time, value in _timed(table, "gpu_utilization_percent") if time < 0
-    ]
+    energy = table.timed("gpu_energy_joule")
+    idle = [value for time, value in table.timed("gpu_utilization_percent") if time < 0]
     return Samples(
         samples=len(times),
         start=min(times, default=0.0),
@@ -234,8 +232,8 @@ def _samples(table: Telemetry, phase: Phase | None) -> Samples:
         capped_share=_share(reasons, POWER_CAP),
         clock_under_load_mhz=_middle(clocks),
         foreign_processes=int(max(foreign)) if foreign else None,
-        gpu_used_before_gib=_before(_timed(table, "gpu_memory_used_gib")),
-        available_before_gib=_before(_timed(table, "mem_available_gib")),
+        gpu_used_before_gib=_before(table.timed("gpu_memory_used_gib")),
+        available_before_gib=_before(table.timed("mem_available_gib")),
         load_before_percent=_middle(idle),
         load_measured_percent=_highest_during(table, phase),
         cpu_percent=_during(table, "cpu_percent", fmean),
@@ -251,16 +249,6 @@ def _middle(values: Sequence[float]) -> float | None:
     return median(values) if values else None
 
 
-def _timed(table: Telemetry, column: str) -> list[tuple[float, float]]:
-    """(seconds since the launch, value) of every sample that has both."""
-    if column not in table.columns:
-        return []
-    pairs = zip(table.numbers("elapsed_seconds"), table.numbers(column), strict=False)
-    return [
-        (time, value) for time, value in pairs if time is not None and value is not None
-    ]
-
-
 def _during(
     table: Telemetry, column: str, summary: Callable[[Sequence[float]], float]
 ) -> float | None:
@@ -271,7 +259,7 @@ def _during(
 
 def _from_launch(table: Telemetry, column: str) -> list[float]:
     """The values of a column from the launch on."""
-    return [value for time, value in _timed(table, column) if time >= 0]
+    return [value for time, value in table.timed(column) if time >= 0]
 
 
 def _highest_during(table: Telemetry, phase: Phase | None) -> float | None:
@@ -280,7 +268,7 @@ def _highest_during(table: Telemetry, phase: Phase | None) -> float | None:
         return None
     load = [
         percent
-        for time, percent in _timed(table, "gpu_utilization_percent")
+        for time, percent in table.timed("gpu_utilization_percent")
         if phase.start_seconds <= time <= phase.end_seconds
     ]
     return max(load) if len(load) >= LOAD_SAMPLES else None
@@ -306,11 +294,11 @@ def _sampled_metrics(
         highest = _during(table, column, max)
         if highest is not None:
             yield name, (highest,)
-    start = _before(_timed(table, "gpu_temp_celsius"))
+    start = _before(table.timed("gpu_temp_celsius"))
     if start is not None:
         yield "gpu_temp_start_celsius", (start,)
     power = _from_launch(table, "gpu_power_watt")
-    energy = _timed(table, "gpu_energy_joule")
+    energy = table.timed("gpu_energy_joule")
     if not power or len(energy) < 2:
         return
     earlier = [value for time, value in energy if time <= 0]
