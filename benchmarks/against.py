@@ -98,7 +98,7 @@ def rows(name: str, commit: str, now: list[Cost], before: list[Cost]) -> list[Ro
         values = [getattr(item, what) for item in now]
         others = [getattr(item, what) for item in before]
         goal = None
-        if what == "clock":
+        if unit == "s":
             goal = float(f"{median(others) / FASTER:.3g}")
         against = (f"commit {commit}", others)
         found.append(row(f"{name}: {what}", values, unit, against=against, goal=goal))
@@ -124,7 +124,7 @@ def main() -> None:
         question="How much faster is a review that knows nothing yet than before?",
         rows=found,
         notes=[
-            "The goal is a third of the time before on the clock. `check` ran on one core then and runs on all now; "
+            "The goal is a third of the time before. `check` ran on one core then and runs on all now; "
             "processor time is that of all processes together, memory that of the largest.",
             "Generated runs are drawn anew from those of one campaign; copied ones are those of "
             f"{', '.join(COPIED)} as they are, of which the last has no telemetry.",
