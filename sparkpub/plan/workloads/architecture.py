@@ -23,16 +23,21 @@ _LONGEST_HEADER = 100_000_000
 """Bytes; the limit of the safetensors format itself."""
 
 _COUNTS = (
-    *("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads"),
-    *(
-        "head_dim",
-        "intermediate_size",
-        "vocab_size",
-        "kv_lora_rank",
-        "qk_rope_head_dim",
-    ),
-    *("num_local_experts", "num_experts", "n_routed_experts", "num_experts_per_tok"),
-    *("moe_intermediate_size", "shared_expert_intermediate_size"),
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "head_dim",
+    "intermediate_size",
+    "vocab_size",
+    "kv_lora_rank",
+    "qk_rope_head_dim",
+    "num_local_experts",
+    "num_experts",
+    "n_routed_experts",
+    "num_experts_per_tok",
+    "moe_intermediate_size",
+    "shared_expert_intermediate_size",
     "decoder_sparse_step",
 )
 _LARGEST_COUNT = 1_000_000_000
