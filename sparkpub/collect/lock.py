@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from sparkpub.collect import state
+from sparkpub.collect import invoker, state
 from sparkpub.record.errors import CollectError
 
 _PLACES = ("/run/lock", "/var/tmp")  # noqa: S108 - a lock must lie where every user of the machine finds it
@@ -81,7 +81,7 @@ def _made(folder: Path) -> Iterator[None]:
     """A folder that is there; one that was not goes again if it stays empty. What cannot be made is told later."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
+        invoker.make_folder(folder)
     try:
         yield
     finally:

@@ -320,15 +320,18 @@ def _file(folder: Path, path: str) -> Path:
 
 def test_the_page_does_not_shift(site: Host) -> None:
     measure = """() => new Promise(done => {
-        let sum = 0;
-        new PerformanceObserver(list => list.getEntries().forEach(e => { if (!e.hadRecentInput) sum += e.value }))
-            .observe({type: 'layout-shift', buffered: true});
-        setTimeout(() => done(sum), 800);
+        const shifts = [];
+        const named = node => node && `${node.nodeName} ${(node.textContent ?? '').slice(0, 40)}`;
+        new PerformanceObserver(list => list.getEntries().filter(e => !e.hadRecentInput).forEach(e => {
+            shifts.push([e.value, e.sources.map(s => [named(s.node), s.previousRect.toJSON(), s.currentRect.toJSON()])])
+        })).observe({type: 'layout-shift', buffered: true});
+        setTimeout(() => done(shifts), 800);
     })"""
     for uri in ("", "leaderboard/", DASHBOARD, "runs/", "compare/", RUN):
         for width in (1440, 390):
             page = site.open(uri, viewport={"width": width, "height": 844}).page
-            assert page.evaluate(measure) <= 0.01, (uri, width)
+            shifts = page.evaluate(measure)
+            assert sum(value for value, _ in shifts) <= 0.01, (uri, width, shifts)
             page.context.close()
 
 
