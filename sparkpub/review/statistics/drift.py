@@ -43,17 +43,15 @@ class Trend:
     """A sample against its run order. `slope` is in units per run; None where n is too small to say.
 
     `p_value` is two-sided, of the Mann-Kendall test, with Hamed and Rao's variance where runs that follow each other
-    are alike around the trend: `inflation` is the factor on the variance, 1 where they are not. `tau` and `spearman`
-    are rank correlations with run order, `lag1` the autocorrelation of neighbours.
+    are alike around the trend: `inflation` is the factor on the variance, 1 where they are not. `spearman` is the rank
+    correlation with run order, `lag1` the autocorrelation of neighbours.
     """
 
     n: int
     slope: float | None = None
-    tau: float | None = None
     p_value: float | None = None
     inflation: float | None = None
     spearman: float | None = None
-    spearman_p: float | None = None
     lag1: float | None = None
 
 
@@ -71,11 +69,9 @@ def trend(values: Sequence[float]) -> Trend:
         return Trend(
             n=n,
             slope=0.0,
-            tau=0.0,
             p_value=1.0,
             inflation=1.0,
             spearman=0.0,
-            spearman_p=1.0,
         )
     slope = theil_sen(array)
     inflation = variance_inflation(array - slope * np.arange(n))
@@ -83,15 +79,12 @@ def trend(values: Sequence[float]) -> Trend:
     p_value = _score_p(score, array)
     if inflation != 1:
         p_value = _corrected_p(score, array, inflation)
-    rho = float(np.corrcoef(np.arange(n), _ranks(array))[0, 1])
     return Trend(
         n=n,
         slope=slope,
-        tau=_tau(score, array),
         p_value=p_value,
         inflation=inflation,
-        spearman=rho,
-        spearman_p=_correlation_p(rho, n),
+        spearman=float(np.corrcoef(np.arange(n), _ranks(array))[0, 1]),
         lag1=autocorrelation(array),
     )
 
@@ -165,13 +158,6 @@ def _score(values: Sequence[float]) -> int:
         score += lower - (len(before) - not_higher)
         before.insert(lower, value)
     return score
-
-
-def _tau(score: int, values: Floats) -> float:
-    """Kendall's tau-b with run order, which has no ties."""
-    pairs = _pairs(len(values))
-    tau = score / math.sqrt(pairs) / math.sqrt(_untied_pairs(values))
-    return min(1.0, max(-1.0, tau))
 
 
 def _score_variance(values: Floats) -> float:
@@ -276,15 +262,6 @@ def theil_sen(values: Floats) -> float:
         np.median(
             (chosen[later] - chosen[earlier]) / (positions[later] - positions[earlier])
         )
-    )
-
-
-def _correlation_p(r: float, n: int) -> float:
-    """Two-sided p of a rank correlation by Student's t on n - 2 degrees of freedom."""
-    if abs(r) >= 1 - 1e-12:
-        return 2 / math.factorial(min(n, 20))  # exact: two of all orders are perfect
-    return float(
-        2 * scipy.special.stdtr(n - 2, -abs(r) * math.sqrt((n - 2) / (1 - r * r)))
     )
 
 
