@@ -22,6 +22,7 @@ from sparkpub.plan.matrix import Gates, Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.record.errors import CollectError
 from sparkpub.record.metrics import GIB
+from sparkpub.record.text import other_processes
 
 Readiness = Literal["ok", "warning", "missing"]
 TOOLS = {
@@ -110,7 +111,7 @@ def _gpu() -> Iterator[Diagnosis]:
             yield Diagnosis(
                 "gpu use",
                 "warning",
-                f"{len(others)} other processes compute on it",
+                f"in use by {other_processes(len(others))}",
                 "stop them",
             )
         for name, reason in sorted(gpus.reasons.items()):

@@ -20,6 +20,7 @@ from sparkpub.collect.machine.tree import ProcessTree
 from sparkpub.plan.matrix import Gates
 from sparkpub.record.metrics import GIB
 from sparkpub.record.record import Gate, Reading
+from sparkpub.record.text import other_processes
 
 PACE = 2.0
 """Seconds between readings while a gate waits."""
@@ -288,7 +289,7 @@ class Gatekeeper:
         others = {pid for pid in pids if not self._is_servers(pid)}
         if not others:
             return True, reason
-        return False, f"{len(others)} other processes compute on the GPU"
+        return False, f"the GPU is in use by {other_processes(len(others))}"
 
     def _is_servers(self, pid: int) -> bool:
         """Whether a process is the server's; one of a process namespace that we cannot see is taken for it."""

@@ -51,9 +51,16 @@ def p_text(p: float | None) -> str:
     return "p < 0.0001" if p < SMALLEST_P else f"p = {p:.2g}"
 
 
-def counted(count: int, noun: str) -> str:
-    """`1 run`, `2,000 runs`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+def counted(count: int, noun: str, several: str = "") -> str:
+    """`1 run`, `2,000 runs`; `several` is the noun of many where that is not the noun and an s."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {several or f'{noun}s'}"
+
+
+def other_processes(count: int) -> str:
+    """`1 other process`, `2 other processes`."""
+    return counted(count, "other process", "other processes")
 
 
 def listed(names: Iterable[str]) -> str:

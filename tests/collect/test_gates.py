@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.collect import gates
+from sparkpub.collect import doctor, gates
 from sparkpub.collect.gates import Gatekeeper, floor_gib
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.machine import controls, inventory, nvml
@@ -118,6 +118,19 @@ def test_somebody_else_on_the_gpu_is_waited_for(
     driver.pids = [4711]
     found, _ = tried(tmp_path, exclusive_gpu=True)
     assert found["exclusive_gpu"].met is False
+    assert (found["exclusive_gpu"].reason or "").startswith(
+        "the GPU is in use by 1 other process;"
+    )
+
+
+def test_the_doctor_warns_of_somebody_else_on_the_gpu(
+    tmp_path: Path, driver: FakeNvml
+) -> None:
+    driver.pids = [4711]
+    (found,) = [
+        item for item in doctor.examine(None, tmp_path) if item.name == "gpu use"
+    ]
+    assert (found.state, found.detail) == ("warning", "in use by 1 other process")
 
 
 def test_free_memory_is_the_gpus_or_on_unified_memory_the_machines(

@@ -83,6 +83,14 @@ def test_counts(count: int, words: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("count", "words"),
+    [(1, "1 other process"), (2, "2 other processes"), (1200, "1,200 other processes")],
+)
+def test_counts_of_nouns_that_take_more_than_an_s(count: int, words: str) -> None:
+    assert text.other_processes(count) == words
+
+
+@pytest.mark.parametrize(
     ("names", "words"),
     [
         ([], ""),

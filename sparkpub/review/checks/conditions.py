@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from sparkpub.record import telemetry
 from sparkpub.record.record import Gate
 from sparkpub.record.store import Stored
+from sparkpub.record.text import other_processes
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.evidence import LOAD_PERCENT, POWER_CAP
 from sparkpub.review.checks.finding import Finding
@@ -174,7 +175,8 @@ def foreign_load(view: View) -> Iterator[Finding]:
         yield from _events(stored, "foreign-process")
         samples = view.evidence.of(stored).samples
         if samples is not None and samples.foreign_processes:
-            yield f"up to {samples.foreign_processes} other processes were on the GPU"
+            most = other_processes(samples.foreign_processes)
+            yield f"the GPU was in use by up to {most}"
 
     yield from view.faulty("foreign-load", "warning", company, "shared the machine")
 

@@ -168,7 +168,8 @@ def test_without_samples_the_recorded_mean_clock_counts() -> None:
     [
         ((), (), 0, None),
         ((), (), None, None),
-        ((), (), 1, "up to 1 other processes were on the GPU"),
+        ((), (), 1, "the GPU was in use by up to 1 other process."),
+        ((), (), 2, "the GPU was in use by up to 2 other processes."),
         ((gate("exclusive_gpu", True, met=False),), (), 0, "exclusive gpu wanted"),
         ((gate("max_cpu_percent", 10.0, met=False),), (), 0, "max cpu percent"),
         ((gate("min_free_memory_percent", 90.0, met=True, read=90.0),), (), 0, None),
@@ -180,7 +181,12 @@ def test_without_samples_the_recorded_mean_clock_counts() -> None:
         ),
         ((gate("exclusive_gpu", 1.0, met=True, read=0.0),), (), 0, None),
         ((gate("max_start_temp_celsius", 45.0, met=False),), (), 0, None),
-        ((), (event("foreign-process", "a game"),), 2, "a game; up to 2 other"),
+        (
+            (),
+            (event("foreign-process", "a game"),),
+            2,
+            "a game; the GPU was in use by up to 2 other",
+        ),
     ],
 )
 def test_a_run_has_company(
