@@ -76,7 +76,7 @@ def missing_cell(view: View) -> Iterator[Finding]:
     yield view.finding(
         "missing-cell",
         "warning",
-        capital(text),
+        text,
         **about_cells(missing),
         recorded=dict(zip(cells, missing.values(), strict=True)),
     )

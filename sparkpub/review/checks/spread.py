@@ -17,7 +17,6 @@ from sparkpub.review.checks.view import (
     View,
     about_cells,
     about_metrics,
-    capital,
     cause,
     floor,
     ids,
@@ -206,7 +205,7 @@ def small_sample(view: View) -> Iterator[Finding]:
         fewest = min(len(runs) for runs in small.values())
         who = f"{listed(cells, 'cells')} {'has' if len(cells) == 1 else 'have'}"
         text = (
-            f"{capital(who)} fewer than {EFFECTIVE_RUNS:g} runs (the smallest number is {fewest}): nothing can be said "
+            f"{who} fewer than {EFFECTIVE_RUNS:g} runs (the smallest number is {fewest}): nothing can be said "
             "of the spread."
         )
         yield view.finding(

@@ -324,8 +324,9 @@ def test_declared_cells_without_a_good_run_are_missing() -> None:
     good = planned()
     failed = planned("container", status="failed", status_reason="killed")
     (found,) = missing_cell(a_view(good, failed, matrix=MATRIX))
-    assert found.message.endswith(
-        "has no good run: 1 recorded run ended without a result."
+    assert found.message == (
+        "m/container/w is declared in the matrix and has no good run: "
+        "1 recorded run ended without a result."
     )
     (found,) = missing_cell(a_view(good, matrix=MATRIX))
     assert found.message.endswith("has no good run: was never run.")
@@ -823,7 +824,10 @@ def test_variation_is_told_once_for_all_that_vary() -> None:
 @pytest.mark.parametrize(("n", "is_found"), [(3, True), (4, False)])
 def test_four_runs_are_enough(n: int, is_found: bool) -> None:
     values = [100.0, 101.0, 99.0, 100.5][:n]
-    assert len(list(small_sample(sides(values)))) == is_found
+    found = list(small_sample(sides(values)))
+    assert len(found) == is_found
+    if is_found:
+        assert found[0].message.startswith("m/native/w has fewer")
 
 
 @pytest.mark.parametrize(
