@@ -477,6 +477,38 @@ def test_of_many_runs_the_explorer_first_draws_the_newest_campaigns(
         assert set(re.findall('href="../runs/(c|later)-', svg)) == drawn
 
 
+@pytest.mark.parametrize(
+    ("most", "says"),
+    [
+        (12, None),
+        (11, "it shows 11 runs of all campaigns, the same share of every cell."),
+        (4, "it shows 4 runs of all campaigns, the same share of every cell."),
+    ],
+)
+def test_the_explorers_drawing_has_a_bounded_number_of_points(
+    data: Path,
+    options: SiteOptions,
+    whole: Whole,
+    monkeypatch: pytest.MonkeyPatch,
+    most: int,
+    says: str | None,
+) -> None:
+    """12 runs have figures, 6 of each environment. A browser shows them and the failed one."""
+    monkeypatch.setattr("sparkpub.site.pages.programs.MOST_DRAWN", most)
+    tree = build(load(data), options)
+    page, _, _ = whole(tree, "runs/index.md").partition("data-sp-static")
+    figure = page[page.index('id="explorer"') :]
+    svg = figure[: figure.index("sp-narrow")]
+    drawn = re.findall(r'href="\.\./runs/c-(\w+?)_', svg)
+    assert len(drawn) == min(most, 12)
+    assert abs(drawn.count("native") - drawn.count("container")) <= 1
+    assert ("Until the chart is used" in figure) is (says is not None)
+    assert says is None or says in figure
+    source = re.search(r"runs&quot;: &quot;\.\./([^&]+)&quot;", figure)
+    assert source is not None
+    assert len(json.loads(tree[source[1]].data or b"")) == 13
+
+
 def test_more_comparisons_than_a_page_bears_are_left_to_the_downloads(
     data: Path, options: SiteOptions, whole: Whole, monkeypatch: pytest.MonkeyPatch
 ) -> None:

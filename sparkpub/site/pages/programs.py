@@ -18,6 +18,8 @@ COMPARED = "compared"
 """The table of comparisons that the page of compare reads."""
 MOST_LISTED = 2_000
 """Comparisons in the plain table, which readers without scripting see: a megabyte."""
+MOST_DRAWN = 2_000
+"""Runs in the explorer's drawing until a browser shows all of them: laying out 8,000 takes a telephone 2 s more."""
 FIELDS = ("campaign", "model", "environment", "workload", "state")
 """By which the explorer filters, where runs differ in them."""
 
@@ -64,16 +66,31 @@ def _first_view(
     across: Metric,
     up: Metric,
 ) -> Figure:
-    """The figure of all runs; on a large site those of the newest campaigns are drawn, and a browser shows the rest."""
+    """The figure of all runs. On a large site those of the newest campaigns are drawn, nowhere more than `MOST_DRAWN`;
+    a browser shows the rest."""
     figure = explore.figure(rows, library.sources, across, up)
+    drawn = rows
+    until = ""
     shown, others = most_recent(publication.campaigns)
-    if not publication.large or not others:
+    if publication.large and others:
+        names = {campaign.name for campaign in shown}
+        drawn = [row for row in rows if row["campaign"] in names]
+        until = f"the {len(shown)} newest campaigns"
+    points = [row for row in drawn if across.name in row and up.name in row]
+    if len(points) > MOST_DRAWN:
+        drawn = _part(points, MOST_DRAWN)
+        of = until or "all campaigns"
+        until = f"{len(drawn):,} runs of {of}, the same share of every cell"
+    if not until:
         return figure
-    names = {campaign.name for campaign in shown}
-    drawn = [row for row in rows if row["campaign"] in names]
-    until = f"Until the chart is used, it shows the {len(shown)} newest campaigns."
-    sample = f"{figure.sample} {until}"
+    sample = f"{figure.sample} Until the chart is used, it shows {until}."
     return replace(figure, data={"runs": drawn}, sample=sample)
+
+
+def _part(rows: Sequence[Row], most: int) -> list[Row]:
+    """So many of the rows, evenly chosen in the order of their cells, and so the same share of each."""
+    by_cell = sorted(rows, key=lambda row: str(row["cell"]))
+    return [by_cell[place * len(rows) // most] for place in range(most)]
 
 
 def _beside(
