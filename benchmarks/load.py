@@ -37,9 +37,8 @@ MOST_MEGABYTES = 1000.0
 BYTES = "site without evidence, per run"
 FILES = "files without evidence, per run"
 TABLE = (
-    "import sys; from pathlib import Path; from sparkpub.review.checks import review;"
-    " from sparkpub.review.export import table; from sparkpub.review.workers import load_known;"
-    " print(len(table(review(load_known(Path(sys.argv[1]), wanted='table')))))"
+    "import sys; from pathlib import Path; from sparkpub.review.tidy import tidy_table;"
+    " print(len(tidy_table(Path(sys.argv[1]))))"
 )
 """From records to the tidy table."""
 LOOK_SECONDS = 0.25

@@ -773,7 +773,8 @@ def export(data: Path, form: str, output: Path, partitioned: bool) -> None:
     Example: sparkpub export --format parquet -o runs.parquet
     """
     from sparkpub.review.checks import review
-    from sparkpub.review.export import FORMATS, table, write_partitioned
+    from sparkpub.review.export import FORMATS, write_partitioned
+    from sparkpub.review.tidy import tidy_table
     from sparkpub.review.workers import load_known
 
     to_stdout = str(output) == "-"
@@ -785,11 +786,10 @@ def export(data: Path, form: str, output: Path, partitioned: bool) -> None:
         raise click.UsageError(f"{output} holds the records; choose another folder")
     if not to_stdout:
         _refuse_output(output, folder=partitioned)
-    found = review(load_known(data, wanted="table"))
     if partitioned:
-        write_partitioned(found, output)
+        write_partitioned(review(load_known(data, wanted="table")), output)
         return
-    content = FORMATS[form](table(found))
+    content = FORMATS[form](tidy_table(data))
     if to_stdout:
         click.echo(content, nl=False)
     else:

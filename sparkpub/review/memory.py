@@ -134,6 +134,7 @@ class Memory:
         self.state = state or {}
         self._keeper = keeper
         self._taken = time.time()
+        self._told: str | None = None
         self._made: dict[tuple[object, ...], Any] = {}
 
     def once(self, what: tuple[object, ...], make: Callable[[], T]) -> T:
@@ -145,9 +146,13 @@ class Memory:
     def holds(self, what: tuple[object, ...]) -> bool:
         """Whether something is kept under a name, told without reading any file of the folder: False where they were
         not read in this state before."""
+        return self.known_files() is not None and self.data(what) is not None
+
+    def known_files(self) -> str | None:
+        """`files`, told without reading any file of the folder: None where they were not read in this state before."""
         if self._keeper is None or self._known_contents(self._keeper.cache) is None:
-            return False
-        return self.data(what) is not None
+            return None
+        return self.files
 
     def document(self, what: tuple[object, ...]) -> Any:
         """The document that is kept under a name, or None."""
@@ -170,16 +175,16 @@ class Memory:
     def keep_data(self, what: tuple[object, ...], data: bytes) -> None:
         """Keep bytes under a name."""
         key = self._key(what)
-        if key is not None and self._keeper is not None and self._settled():
+        if key is not None and self._keeper is not None and self.settled():
             self._keeper.cache.put(key, data)
 
     def _key(self, what: tuple[object, ...]) -> str | None:
-        if self._files is None:
+        if self.files is None:
             return None
-        return caching.key(self._files, *what)
+        return caching.key(self.files, *what)
 
     @cached_property
-    def _files(self) -> str | None:
+    def files(self) -> str | None:
         """A digest of the folder's name, its files and the program; None where nothing can be kept."""
         if self._keeper is None:
             return None
@@ -194,14 +199,17 @@ class Memory:
         if known is not None:
             return known
         contents = contents_of(self._folder, self.state)
-        if contents is not None and self._settled():
+        if contents is not None and self.settled():
             cache.put(self._state_key, contents.encode())
         return contents
 
     def _known_contents(self, cache: Cache) -> str | None:
         """What the files hold, as it was found in this state; None where it was not."""
-        known = cache.get(self._state_key)
-        return None if known is None else known.decode()
+        if self._told is None:
+            told = cache.get(self._state_key)
+            if told is not None:
+                self._told = told.decode()
+        return self._told
 
     @cached_property
     def _state_key(self) -> str:
@@ -210,7 +218,7 @@ class Memory:
         digest = hashlib.sha256(marshal.dumps(states, 2)).hexdigest()
         return caching.key(_CONTENTS, repr(self._folder.absolute()), digest)
 
-    def _settled(self) -> bool:
+    def settled(self) -> bool:
         """Whether the files are still those of which the state was taken, and old enough to show any change."""
         latest = max(
             (max(file.modified_ns, file.changed_ns) for file in self.state.values()),
