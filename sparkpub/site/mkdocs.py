@@ -290,7 +290,8 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     def on_env(
         self, env: Environment, *, config: MkDocsConfig, files: Files
     ) -> Environment:
-        """Give the templates what they ask for."""
+        """Give the templates what they ask for, now that all pages are known."""
+        self._refuse_twins(files)
         env.auto_reload = False  # every build has an environment of its own
         env.bytecode_cache = self._templates_of_theme
         # The blank lines and indents of templates are a fortieth of a page as it travels.
@@ -304,6 +305,21 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             reload=runtime.script(runtime.RELOAD)[0] if self._serving else None,
         )
         return env
+
+    def _refuse_twins(self, files: Files) -> None:
+        """Stop a build where two files would be published at one address, and one of them lost."""
+        sources: dict[str, str] = {}
+        for file in files:
+            if file.inclusion.is_excluded():
+                continue
+            other = sources.setdefault(file.dest_uri, file.src_uri)
+            if other == file.src_uri:
+                continue
+            line = f"{other} and {file.src_uri} are both published at {file.dest_uri}"
+            line += "; give one of them another name or slug"
+            if not self._serving:
+                raise PluginError(line)
+            log.error(line)
 
     def _open_graph(
         self, page: Page | None, config: MkDocsConfig

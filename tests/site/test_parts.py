@@ -91,6 +91,26 @@ def test_a_post_stays_within_the_site(slug: str) -> None:
         blog.posts(written)
 
 
+@pytest.mark.parametrize("slug", ["index", "a/INDEX", "README"])
+def test_a_post_does_not_take_the_address_of_a_folder(slug: str) -> None:
+    written = {"blog/posts/p.md": post("2026-01-01", "x", f"slug: {slug}\n")}
+    with pytest.raises(SiteError, match=f"'{slug}' is the address of a folder"):
+        blog.posts(written)
+    written = {"blog/posts/p.md": post("2026-01-01", "x", f"slug: {slug}-1\n")}
+    assert [post.slug for post in blog.posts(written)] == [f"{slug}-1"]
+
+
+def test_a_slug_is_no_longer_than_a_file_s_name_may_be() -> None:
+    written = {"blog/posts/p.md": post("2026-01-01", "x", f"slug: {'a' * 201}\n")}
+    with pytest.raises(SiteError) as caught:
+        blog.posts(written)
+    assert caught.value.lines() == [
+        "a slug of 201 characters, blog/posts/p.md; use at most 200"
+    ]
+    written = {"blog/posts/p.md": post("2026-01-01", "x", f"slug: {'a' * 200}\n")}
+    assert len(blog.posts(written)) == 1
+
+
 @pytest.mark.parametrize(
     "text",
     [

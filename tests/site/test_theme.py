@@ -180,6 +180,22 @@ def test_a_dead_link_stops_a_strict_build(
     assert [line for line in caught.value.lines() if "links to nowhere" in line]
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_post_at_the_address_of_another_page_stops_a_build(
+    data: Path, sources: Path, tmp_path: Path
+) -> None:
+    """The archive of a year was written over the post, which was nowhere then."""
+    slug = "slug: archive/2026"
+    post = f'---\n{slug}\ndate: "2026-01-01"\ndescription: x\n---\n\n# Lost\n'
+    (sources / "blog" / "posts" / "lost.md").write_text(post, encoding="utf-8")
+    with pytest.raises(SiteError) as caught:
+        build(tmp_path)
+    (line,) = caught.value.lines()
+    assert "blog/posts/lost.md" in line
+    assert "are both published at blog/archive/2026/index.html" in line
+    assert line.endswith("; give one of them another name or slug")
+
+
 def test_only_an_empty_header_becomes_a_plain_cell() -> None:
     text = "| | a | **b** | ![](x) |\n|---|---|---|---|\n| | 1 | 2 | 3 |\n"
     found = markdown.markdown(text, extensions=["tables", EmptyHeaderCells()])
