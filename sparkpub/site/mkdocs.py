@@ -65,6 +65,8 @@ DEAD_LINK = "dead link: "
 """The beginning of a warning of a link in the finished site that leads nowhere."""
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 _IN_NAV = re.compile(r"^(index\.md|[a-z-]+/index\.md)$")
+_LEFT_OUT = (InclusionLevel.EXCLUDED, InclusionLevel.DRAFT)
+"""Of files that are not in the finished site."""
 
 
 class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a hook untyped
@@ -310,7 +312,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         """Stop a build where two files would be published at one address, and one of them lost."""
         sources: dict[str, str] = {}
         for file in files:
-            if file.inclusion.is_excluded():
+            if file.inclusion in _LEFT_OUT:
                 continue
             other = sources.setdefault(file.dest_uri, file.src_uri)
             if other == file.src_uri:
