@@ -49,6 +49,7 @@ from sparkpub.site.crawl import NOT_THERE, dead_links
 from sparkpub.site.disk import page_assets
 from sparkpub.site.header_cells import EmptyHeaderCells
 from sparkpub.site.history import last_commits
+from sparkpub.site.pages import blog
 from sparkpub.site.pages.templating import SHIPPED as SHIPPED_TEMPLATES
 from sparkpub.site.pages.templating import KeptCode
 
@@ -294,6 +295,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     ) -> Environment:
         """Give the templates what they ask for, now that all pages are known."""
         self._refuse_twins(files)
+        self._refuse_markup(files)
         env.auto_reload = False  # every build has an environment of its own
         env.bytecode_cache = self._templates_of_theme
         # The blank lines and indents of templates are a fortieth of a page as it travels.
@@ -322,6 +324,16 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             if not self._serving:
                 raise PluginError(line)
             log.error(line)
+
+    def _refuse_markup(self, files: Files) -> None:
+        """Stop a build where a page has tags that are more than words. Those of posts were looked at before."""
+        for file in files.documentation_pages():
+            if file.page is None:
+                continue
+            try:
+                blog.labels(file.src_uri, file.page.meta, "tags")
+            except SparkpubError as error:
+                raise PluginError("\n".join(error.lines())) from None
 
     def _open_graph(
         self, page: Page | None, config: MkDocsConfig

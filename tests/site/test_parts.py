@@ -178,6 +178,31 @@ def test_a_post_without_its_front_matter_is_named(text: str, said: str) -> None:
     assert "blog/posts/p.md" in caught.value.lines()[0]
 
 
+@pytest.mark.parametrize("field", ["tags", "categories"])
+@pytest.mark.parametrize(
+    ("name", "sign"),
+    [
+        ("<script>alert(1)</script>", "<"),
+        ("[x](javascript:alert(1))", r"\["),
+        ("x {: onclick=alert(1) }", "{"),
+        ('" onclick=alert(1)', '"'),
+    ],
+)
+def test_a_label_of_a_post_is_words(field: str, name: str, sign: str) -> None:
+    """The theme wrote them into pages, lists of tags and what search finds as they were."""
+    written = {"blog/posts/p.md": post("2026-01-01", "x", f"{field}: [{name!r}]\n")}
+    with pytest.raises(SiteError, match=f"^{field} has a name with {sign}") as caught:
+        blog.posts(written)
+    (line,) = caught.value.lines()
+    assert ", blog/posts/p.md; write words" in line
+
+
+def test_words_of_labels_stay_as_they_are() -> None:
+    names = ["R&D", "C++ (new)", "7 %", "it's", "été"]
+    written = {"blog/posts/p.md": post("2026-01-01", "x", f"tags: {names}\n")}
+    assert blog.posts(written)[0].tags == tuple(names)
+
+
 @pytest.mark.parametrize(
     ("lines", "shown"),
     [

@@ -196,6 +196,13 @@ def test_a_post_at_the_address_of_another_page_stops_a_build(
     assert line.endswith("; give one of them another name or slug")
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_tag_of_a_page_is_words(data: Path, sources: Path, tmp_path: Path) -> None:
+    (sources / "quoted.md").write_text("---\ntags: ['<b>']\n---\n\n# Q\n")
+    with pytest.raises(SiteError, match=r"^tags has a name with <, quoted.md"):
+        build(tmp_path)
+
+
 def test_only_an_empty_header_becomes_a_plain_cell() -> None:
     text = "| | a | **b** | ![](x) |\n|---|---|---|---|\n| | 1 | 2 | 3 |\n"
     found = markdown.markdown(text, extensions=["tables", EmptyHeaderCells()])

@@ -24,6 +24,8 @@ CARD_BOXES = 3
 _FENCE = "---\n"
 _LONGEST_SLUG = 200
 _SLUG = re.compile(r"\w[\w-]*(?:/\w[\w-]*)*")
+_MARKUP = re.compile(r'[<>\[\]{}"]')
+"""What begins an element, a link or attributes in Markdown, and a quotation mark, which ends an attribute."""
 _OF_A_FOLDER = ("index", "readme")
 """Names that stand for the page of a folder: MkDocs would publish a post so called at its folder's address."""
 
@@ -153,8 +155,8 @@ def _post(uri: str, meta: Mapping[str, Any], body: str) -> Post:
         created=created,
         updated=updated,
         authors=_names(uri, meta, "authors"),
-        categories=_names(uri, meta, "categories"),
-        tags=_names(uri, meta, "tags"),
+        categories=labels(uri, meta, "categories"),
+        tags=labels(uri, meta, "tags"),
         meta=meta,
         body=body,
     )
@@ -198,6 +200,21 @@ def _names(uri: str, meta: Mapping[str, Any], field: str) -> tuple[str, ...]:
             remedy=f"write {field}: [{given}]",
         )
     return tuple(str(name) for name in given)
+
+
+def labels(uri: str, meta: Mapping[str, Any], field: str) -> tuple[str, ...]:
+    """Tags or categories in the front matter. Raises SiteError for one that is more than words: the theme writes them
+    into pages as they are, and makes a heading of a category."""
+    found = _names(uri, meta, field)
+    for label in found:
+        markup = _MARKUP.search(label)
+        if markup is not None:
+            raise SiteError(
+                f"{field} has a name with {markup[0]}",
+                where=uri,
+                remedy="write words, digits and other punctuation",
+            )
+    return found
 
 
 def with_series(
