@@ -485,8 +485,7 @@ def metric_problems(name: str, value: MetricValue) -> list[str]:
                 f"{where}: unknown metric; a metric of one's own needs label and direction"
             ]
         return []
-    own = (value.label, value.direction, value.definition)
-    if any(part is not None for part in own):
+    if (value.label, value.direction, value.definition) != (None, None, None):
         return [
             f"{where}: label, direction and definition are fixed for a known metric"
         ]

@@ -272,7 +272,7 @@ def _identity_problems(campaigns: Mapping[str, CampaignData]) -> list[str]:
     for campaign in campaigns.values():
         for stored in campaign.runs:
             other = seen.setdefault(stored.run_id, stored.path)
-            if other != stored.path:
+            if other is not stored.path:
                 text = f"run_id: {stored.run_id} stands twice, {stored.path} and {other.name}; remove the copy"
                 problems.append(text)
         runs = {stored.run_id for stored in campaign.runs}

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from sparkpub.review.dataset import Dataset
 
 _WHAT = "tidy table"
-_COMPRESSION = "zstd"
-"""A fourteenth of the room, and less to read and to verify than without."""
+_COMPRESSION = "lz4"
+"""A thirteenth of the room, and less to read and to verify than without; three times as fast to read as with zstd."""
 
 
 def tidy_table(data: Path) -> "pa.Table":

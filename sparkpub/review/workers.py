@@ -11,7 +11,8 @@ import importlib
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -93,6 +94,17 @@ def _begin() -> None:
     gc.set_threshold(_ALLOCATED)
 
 
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Look for garbage seldom meanwhile: the states and runs of many campaigns are made, and none of them is any."""
+    before = gc.get_threshold()
+    gc.set_threshold(_ALLOCATED)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
 def _review(keeper: Keeper, wanted: Wanted, folder: Path) -> None:
     """Review one campaign and keep what was found; nothing where it is damaged, or where that was done before."""
     done = ("reviewed ahead", wanted)
@@ -117,5 +129,6 @@ def load_known(
     many campaigns is made on every core, too."""
     keeper = Keeper.of_user()
     loader = Loader(keeper)
-    review_ahead(loader, keeper, [data, *more], wanted)
-    return loader.load(data, *more, skip=skip)
+    with _seldom_collected():
+        review_ahead(loader, keeper, [data, *more], wanted)
+        return loader.load(data, *more, skip=skip)

@@ -1,10 +1,12 @@
 """Campaigns reviewed ahead are reviewed as ever, and processes start only where there is much to do."""
 
+import gc
 import shutil
 from pathlib import Path
 
 import pytest
 
+from sparkpub.record.errors import RecordError
 from sparkpub.record.store import to_json
 from sparkpub.review import export, memory, statistics_json, workers
 from sparkpub.review.cache import Cache
@@ -201,3 +203,25 @@ def test_processes_find_what_they_review(
     dataset = workers.load_known(data)
     assert list(dataset.campaigns) == ["a", "b"]
     assert len(dataset.runs) == 6
+
+
+def test_garbage_is_looked_for_as_before_once_the_campaigns_are_loaded(
+    data: Path, keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Keeper, "of_user", lambda: keeper)
+    before = gc.get_threshold()
+    meanwhile: list[tuple[int, ...]] = []
+    real = workers.review_ahead
+
+    def looking(*given: object) -> None:
+        meanwhile.append(gc.get_threshold())
+        real(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(workers, "review_ahead", looking)
+    workers.load_known(data)
+    assert meanwhile[0][0] > before[0]
+    assert gc.get_threshold() == before
+    (data / "a" / "campaign.json").write_text("{")
+    with pytest.raises(RecordError):
+        workers.load_known(data)
+    assert gc.get_threshold() == before

@@ -131,6 +131,8 @@ def at(document: Any, path: str) -> Any:
 
 def number(value: Any) -> float | None:
     """A finite number, also from text with thousands separators; None for anything else."""
+    if type(value) is float and math.isfinite(value):
+        return value  # hundreds of thousands of times, mostly
     if isinstance(value, str):
         try:
             value = float(value.replace(",", ""))
