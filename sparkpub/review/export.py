@@ -6,11 +6,14 @@ made again. Arrow holds it, pandas writes it; Polars and DuckDB read what is wri
 
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparkpub.record.store import write_atomic
+from sparkpub.review import cache
+from sparkpub.review.cache import Cache
 from sparkpub.review.checks import Review
 from sparkpub.review.frame import FIELDS, Frame
 
@@ -21,6 +24,7 @@ _TYPES = {"iteration": "int64", "position": "int64", "quarantined": "bool"}
 _TYPES |= {"value": "double"}
 """Type of a column that is not text. Text is stored as a list of its distinct values and their places."""
 _ROWS = ("rows",)
+_WRITING = ("pyarrow", "pandas")
 PART = "part-0.parquet"
 
 
@@ -101,6 +105,37 @@ FORMATS: Mapping[str, Callable[["pa.Table"], bytes]] = {
     "json": json_rows,
 }
 """Name of a format to what writes it."""
+
+
+def written(review: Review, formats: Sequence[str], kept: Cache) -> dict[str, bytes]:
+    """The table in each of these formats, from `kept` where the same table was written before."""
+    decided_by = _decided_by(review)
+    if decided_by is None:
+        return _written(review, formats)
+    names = {form: cache.key("export", form, *decided_by) for form in formats}
+    known = {form: kept.get(name) for form, name in names.items()}
+    found = {form: data for form, data in known.items() if data is not None}
+    if len(found) < len(formats):
+        found = _written(review, formats)
+        for form, data in found.items():
+            kept.put(names[form], data)
+    return found
+
+
+def _decided_by(review: Review) -> list[object] | None:
+    """All that decides what is written, campaign by campaign; None where files may still change."""
+    found: list[object] = [metadata.version(library) for library in _WRITING]
+    for frame in review.frames.values():
+        memory = frame.campaign.memory
+        if memory.files is None or not memory.settled():
+            return None
+        found.append([memory.files, sorted(frame.out.items())])
+    return found
+
+
+def _written(review: Review, formats: Sequence[str]) -> dict[str, bytes]:
+    rows = table(review)
+    return {form: FORMATS[form](rows) for form in formats}
 
 
 def write_partitioned(review: Review, folder: Path) -> int:

@@ -144,6 +144,8 @@ class Statistics:
     completeness: tuple["Criterion", ...]
     cells: tuple[CellStatistic, ...]
     comparisons: tuple[ComparisonRow, ...]
+    pooled: tuple[PooledRow, ...]
+    """What the cells of each campaign show together."""
     against: str | None = None
     repeats: tuple[RepeatRow, ...] = ()
     effects: tuple[EffectRow, ...] = ()
@@ -158,11 +160,6 @@ class Statistics:
         measured = [self.measured.get(name, ()) for name in campaigns]
         together = list(chain.from_iterable(measured))
         return effects(together), replications(together)
-
-    @cached_property
-    def pooled(self) -> tuple[PooledRow, ...]:
-        """What the cells of each campaign show together."""
-        return tuple(_pooled(self.comparisons))
 
     @cached_property
     def _cells(self) -> Mapping[tuple[str, ...], CellStatistic]:
@@ -287,6 +284,7 @@ def statistics(
         completeness=tuple(part.completeness for part in parts),
         cells=tuple(row for part in parts for row in part.cells),
         comparisons=tuple(row for part in parts for row in part.comparisons),
+        pooled=tuple(row for part in parts for row in part.pooled),
         against=against,
         repeats=tuple(repeats),
         effects=tuple(chain.from_iterable(map(effects, measured))),
@@ -331,6 +329,7 @@ def statistics_of(frame: Frame, include: Include = "counted") -> Statistics:
         completeness=(part.completeness,),
         cells=tuple(part.cells),
         comparisons=tuple(part.comparisons),
+        pooled=tuple(part.pooled),
         effects=tuple(effects(measured)),
         replications=tuple(replications(measured)),
         measured={frame.campaign.name: measured},
@@ -343,6 +342,7 @@ class _Part:
 
     cells: list[CellStatistic]
     comparisons: list[ComparisonRow]
+    pooled: list[PooledRow]
     completeness: Criterion
     by_machine: list[MachineRow]
     """The comparisons within each machine; empty where there is only one."""
@@ -369,9 +369,11 @@ def _recalled(frame: Frame, include: Include) -> _Part:
     what = ("statistics", include, *sorted(frame.out.items()))
     document = memory.document(what)
     if document is None:
+        comparisons = _comparisons(frame, include)
         part = _Part(
             _cells(frame, include),
-            _comparisons(frame, include),
+            comparisons,
+            list(_pooled(comparisons)),
             _completeness(frame.campaign),
             _by_machine(frame, include),
             _machines(frame, include),
@@ -382,6 +384,7 @@ def _recalled(frame: Frame, include: Include) -> _Part:
     return _Part(
         [_read(CellStatistic, values, texts) for values in document["cells"]],
         [_read(ComparisonRow, values, texts) for values in document["comparisons"]],
+        [_read(PooledRow, values, texts) for values in document["pooled"]],
         _read(Criterion, document["completeness"], texts),
         [_read(MachineRow, values, texts) for values in document["by_machine"]],
         tuple(document["machines"]),
@@ -393,6 +396,7 @@ def _written(part: _Part) -> dict[str, Any]:
     return {
         "cells": [_values(row) for row in part.cells],
         "comparisons": [_values(row) for row in part.comparisons],
+        "pooled": [_values(row) for row in part.pooled],
         "completeness": _values(part.completeness),
         "by_machine": [_values(row) for row in part.by_machine],
         "machines": part.machines,

@@ -73,7 +73,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
         _add(tree, _evidence(publication))
         _add(tree, [(uri, page) for uri, page in generated if uri not in written])
         _add(tree, written)
-        _add(tree, downloads.contents(publication, library, templates))
+        _add(tree, downloads.contents(publication, library, templates, cache))
         _add(tree, blog.previews(publication, posts, templates, cache))
         atom = feed.feed(publication, posts, library, templates)
         _add(tree, {feed.ADDRESS: Content(data=atom)})

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -11,13 +12,13 @@ import pyarrow.dataset as arrow
 import pytest
 
 from sparkpub.record.store import to_json
-from sparkpub.review import memory
+from sparkpub.review import export, memory
 from sparkpub.review.cache import Cache
 from sparkpub.review.checks import Review, review
 from sparkpub.review.dataset import load
-from sparkpub.review.export import FORMATS, table, write_partitioned
+from sparkpub.review.export import FORMATS, table, write_partitioned, written
 from sparkpub.review.export import csv as as_csv
-from sparkpub.review.frame import FIELDS
+from sparkpub.review.frame import FIELDS, Frame
 from sparkpub.review.memory import Keeper
 from tests.review.statistics.campaigns import a_campaign
 
@@ -74,6 +75,66 @@ def test_rows_from_memory_are_the_same(
     monkeypatch.setattr("sparkpub.record.store.read_record", unread)
     monkeypatch.setattr("sparkpub.review.dataset.read_record", unread)
     assert table(review(load(data, keeper=keeper))).to_pylist() == first.to_pylist()
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of rows of every table that was put together, in order."""
+    found: list[int] = []
+
+    def making(found_in: Review) -> pa.Table:
+        rows = table(found_in)
+        found.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(export, "table", making)
+    return found
+
+
+def test_what_was_written_once_is_not_written_again(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: list[int]
+) -> None:
+    monkeypatch.setattr(memory, "SETTLED_SECONDS", -1.0)
+    keeper, kept = Keeper(Cache(tmp_path / "own"), "p"), Cache(tmp_path / "site")
+    found = review(load(data, keeper=keeper))
+    first = written(found, ["csv", "json"], kept)
+    assert first == {name: FORMATS[name](table(found)) for name in ("csv", "json")}
+    assert written(review(load(data, keeper=keeper)), ["csv", "json"], kept) == first
+    assert made == [5]
+    assert list(written(found, ["parquet"], kept)) == ["parquet"]
+    assert made == [5, 5]
+    # One file more, or another program, and it is another table.
+    more = data / "c"
+    more.mkdir()
+    (more / "campaign.json").write_text('{"campaign": "c", "title": "none yet"}')
+    written(review(load(data, keeper=keeper)), ["csv"], kept)
+    written(review(load(data, keeper=Keeper(keeper.cache, "q"))), ["csv"], kept)
+    assert made == [5, 5, 5, 5]
+
+
+def test_a_table_without_runs_that_are_left_out_is_another_table(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: list[int]
+) -> None:
+    monkeypatch.setattr(memory, "SETTLED_SECONDS", -1.0)
+    kept = Cache(tmp_path / "site")
+    dataset = load(data, keeper=Keeper(Cache(tmp_path / "own"), "p"))
+    found = review(dataset)
+    every = {name: Frame(campaign, {}) for name, campaign in dataset.campaigns.items()}
+    assert written(found, ["csv"], kept) != written(
+        replace(found, frames=every), ["csv"], kept
+    )
+    assert made == [5, 5]
+
+
+def test_nothing_is_kept_of_files_that_may_still_change(
+    data: Path, tmp_path: Path, made: list[int]
+) -> None:
+    kept = Cache(tmp_path / "site")
+    for keeper in (None, Keeper(Cache(tmp_path / "own"), "p")):
+        found = review(load(data, keeper=keeper))
+        assert written(found, ["csv"], kept) == written(found, ["csv"], kept)
+    assert made == [5, 5, 5, 5]
+    assert kept.empty
 
 
 def test_no_campaign_is_an_empty_table(tmp_path: Path) -> None:

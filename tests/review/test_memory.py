@@ -87,9 +87,12 @@ def test_what_was_reviewed_once_is_not_read_again(
 def test_figures_are_recalled_to_the_last_digit(
     tmp_path: Path, data: Path, keeper: Keeper, read: list[str]
 ) -> None:
+    steps = [0.1, -0.2, 0.2, 0.3, -0.3, 0.0, -0.1, 1 / 3]
     cells: Cells = {
-        ("m", "native"): {"ttft_p50_ms": [1.1, 1.2, 1.3, 1.25, 0.1 + 0.2]},
-        ("m", "container"): {"ttft_p50_ms": [1.4, 1.2, 1.1, 1.3, 1 / 3]},
+        ("m", "native"): {"ttft_p50_ms": [1.1 + step for step in steps]},
+        ("m", "container"): {"ttft_p50_ms": [1.2 - step for step in steps]},
+        ("k", "native"): {"ttft_p50_ms": [2.1 - step for step in steps]},
+        ("k", "container"): {"ttft_p50_ms": [2.3 + step / 3 for step in steps]},
     }
     campaign = a_campaign("two", cells)
     folder = data / "two"
@@ -102,8 +105,9 @@ def test_figures_are_recalled_to_the_last_digit(
     dataset = load(data, keeper=keeper)
     assert statistics(dataset, include="all") == made
     assert read == []
-    assert len(made.cells) == 3
-    assert len(made.comparisons) == 1
+    assert len(made.cells) == 5
+    assert len(made.comparisons) == 2
+    assert [row.cells for row in made.pooled] == [2]
     assert {part.value for part in made.completeness} == {100.0}
     counted = statistics(dataset, review(dataset).frames)
     assert counted != made, "runs that are out are in other figures"

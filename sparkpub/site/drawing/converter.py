@@ -9,8 +9,6 @@ from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
-import vl_convert
-
 VEGA_LITE = "6.4"
 VERSION = metadata.version("vl-convert-python")
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -27,6 +25,8 @@ def converter() -> ModuleType:
     So a drawing has the same measures on every machine; and text is measured eight times as fast as with a font of
     the system, whose file the converter opens anew for every few letters.
     """
+    import vl_convert  # noqa: PLC0415 - large to load, and most builds draw nothing new
+
     before = os.environ.get("FONTCONFIG_FILE")
     os.environ["FONTCONFIG_FILE"] = str(_FONTS)
     try:  # fonts are looked for once, at the first text

@@ -7,6 +7,7 @@ from pydantic_core import to_json
 
 from sparkpub.record.record import json_schema
 from sparkpub.review import export
+from sparkpub.review.cache import Cache
 from sparkpub.review.summary import TABLES, Statistics, heading, row_document
 from sparkpub.site.content import Content, packed, packed_pieces, unpacked
 from sparkpub.site.figures.library import Library
@@ -20,7 +21,7 @@ the usual hosts take in one file."""
 
 
 def contents(
-    publication: Publication, library: Library, templates: Templates
+    publication: Publication, library: Library, templates: Templates, cache: Cache
 ) -> Mapping[str, Content]:
     """The download page and its files."""
     dataset, review = publication.dataset, publication.review
@@ -33,12 +34,10 @@ def contents(
         "claims": {"claims": [verdict.document() for verdict in publication.verdicts]},
         "record.schema": json_schema(),
     }
-    rows = export.table(review)
-    files: dict[str, bytes] = {}
-    for name, form in export.FORMATS.items():
-        # CSV and JSON take 5 and 12 kB per run, Parquet some hundred bytes.
-        if name == "parquet" or not publication.large:
-            files[f"data/runs.{name}"] = form(rows)
+    # CSV and JSON take 5 and 12 kB per run, Parquet some hundred bytes.
+    formats = ["parquet"] if publication.large else list(export.FORMATS)
+    tables = export.written(review, formats, cache)
+    files = {f"data/runs.{name}": data for name, data in tables.items()}
     files[metadata.PACKAGE] = metadata.data_package(publication, files)
     if publication.large:
         files |= _statistics(publication.statistics)
