@@ -68,8 +68,8 @@ def _layers(metric: Metric, top: float | None, panel: Panel) -> "list[alt.Chart]
         **panel.beside,
     )
     whisker = cells.mark_rule(color=theme.TEXT, strokeWidth=1.5, clip=True).encode(
-        x="lo:Q",
-        x2="hi:Q",
+        x=alt.X("lo:Q"),
+        x2=alt.X2("hi:Q"),
         y=panel.y,
         **panel.beside,
     )

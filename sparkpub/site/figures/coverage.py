@@ -170,14 +170,14 @@ def _signs(names: tuple[str, ...], panel: Panel) -> "list[alt.Chart]":
         signs.encode(
             x=alt.X("iteration:O", title=title, axis=axis),
             y=panel.y,
-            text="glyph:N",
+            text=alt.Text("glyph:N"),
             color=alt.Color(
                 "state:N",
                 scale=alt.Scale(domain=list(GLYPHS), range=list(COLOURS)),
                 legend=None,
             ),
             tooltip=marks.tooltip(*shown),
-            href="href:N",
+            href=alt.Href("href:N"),
         )
     ]
 

@@ -160,9 +160,9 @@ def draw(height: int, name_size: int = 13, line_size: int = 12) -> dict[str, Any
         .mark_rect(cornerRadius=6, strokeWidth=1.2)
         .encode(
             x=x,
-            x2="x2:Q",
+            x2=alt.X2("x2:Q"),
             y=y,
-            y2="y2:Q",
+            y2=alt.Y2("y2:Q"),
             fill=alt.Fill("kind:N", scale=fills, legend=None),
             stroke=outline,
         )
@@ -179,9 +179,9 @@ def draw(height: int, name_size: int = 13, line_size: int = 12) -> dict[str, Any
     lines = texts.transform_filter("!datum.name").mark_text(fontSize=line_size)
     layers = [
         boxes,
-        shafts.encode(x=x, y=y, y2="y2:Q"),
+        shafts.encode(x=x, y=y, y2=alt.Y2("y2:Q")),
         heads.encode(x=x, y=alt.Y("tip:Q", axis=None, scale=down)),
-        names.encode(x=x, y=y, text="text:N"),
-        lines.encode(x=x, y=y, text="text:N"),
+        names.encode(x=x, y=y, text=alt.Text("text:N")),
+        lines.encode(x=x, y=y, text=alt.Text("text:N")),
     ]
     return theme.finish(theme.layered(layers, height=height))

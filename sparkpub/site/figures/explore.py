@@ -56,7 +56,7 @@ def draw(across: str, up: str, environments: Sequence[str]) -> dict[str, Any]:
                 alt.Tooltip("vy:Q", title="up"),
                 alt.Tooltip("campaign:N"),
             ),
-            href="href:N",
+            href=alt.Href("href:N"),
         )
         .add_params(brush)
     )

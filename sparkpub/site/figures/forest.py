@@ -260,7 +260,7 @@ def _layers(
         title = "Difference in % of the baseline"
     x = marks.x("percent", title, zero=True, labels=last)
     span = rows.mark_rule(strokeWidth=2, color=theme.TEXT).encode(
-        x="lo:Q", x2="hi:Q", y=y
+        x=alt.X("lo:Q"), x2=alt.X2("hi:Q"), y=y
     )
     legend = alt.Legend(values=list(verdicts))
     shapes = alt.Scale(domain=list(SHAPES), range=list(SHAPES.values()))

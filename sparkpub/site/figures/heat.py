@@ -113,11 +113,11 @@ def draw(scope: Scope, names: int) -> dict[str, Any]:
         .mark_rect()
         .encode(
             x=marks.seconds("start"),
-            x2="end:Q",
+            x2=alt.X2("end:Q"),
             y=alt.Y("label:N", sort=None, title=None, axis=axis),
             color=alt.Color("percent:Q", title="GPU utilisation (%)", scale=shades),
             tooltip=marks.tooltip("run", "start", "percent"),
-            href="href:N",
+            href=alt.Href("href:N"),
         )
     )
     return theme.finish(theme.layered([stretches], height={"step": 13}))

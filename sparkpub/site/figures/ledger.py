@@ -196,7 +196,7 @@ def _layers(parts: tuple[str, ...], panel: Panel) -> "list[alt.Chart]":
     bars = rows.mark_bar(height=21, stroke=theme.FAINT, strokeWidth=0.5).encode(
         x=x.stack("zero"),
         y=panel.y,
-        order="rank:Q",
+        order=alt.Order("rank:Q"),
         color=alt.Color(
             "part:N",
             title="Part",
@@ -204,7 +204,7 @@ def _layers(parts: tuple[str, ...], panel: Panel) -> "list[alt.Chart]":
             legend=legend,
         ),
         tooltip=marks.tooltip("cell", "part", "gib", "run"),
-        href="href:N",
+        href=alt.Href("href:N"),
     )
     # Small parts have no number but keep their place in the stack.
     numbers = rows.mark_text(fontSize=11).encode(
@@ -215,13 +215,13 @@ def _layers(parts: tuple[str, ...], panel: Panel) -> "list[alt.Chart]":
             alt.value(theme.FAINT),
             alt.value(theme.BACKGROUND),
         ),
-        order="rank:Q",
+        order=alt.Order("rank:Q"),
         text=alt.condition(
             f"datum.gib >= {LABELLED_GIB}",
             alt.Text("gib:Q", format=".0f"),
             alt.value(""),
         ),
-        detail="part:N",
+        detail=alt.Detail("part:N"),
     )
     return [bars, numbers]
 

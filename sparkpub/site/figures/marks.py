@@ -122,7 +122,7 @@ def names(rows: "alt.Chart", y: "alt.Y", field: str) -> "alt.Chart":
     words = rows.transform_aggregate(count="count()", groupby=[field]).mark_text(
         align="left", dy=-18, fontSize=12
     )
-    named: alt.Chart = words.encode(x=alt.value(0), y=y, text=f"{field}:N")
+    named: alt.Chart = words.encode(x=alt.value(0), y=y, text=alt.Text(f"{field}:N"))
     return named
 
 
@@ -165,7 +165,7 @@ def runs(rows: "alt.Chart", series: Series, **channels: Any) -> "alt.Chart":
         stroke=series.outline,
         shape=series.shape,
         fillOpacity=counted_opacity(),
-        href="href:N",
+        href=alt.Href("href:N"),
         **channels,
     )
     return points

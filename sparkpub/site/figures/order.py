@@ -127,7 +127,7 @@ def draw(
         .encode(
             x=x,
             y=alt.Y("value:Q", title=title),
-            detail="cell:N",
+            detail=alt.Detail("cell:N"),
             color=environments.colour,
             strokeDash=dashes.dash,
         )
@@ -160,7 +160,7 @@ def _names(
     words = ends.transform_calculate(name=name).mark_text(
         align="left", dy=distance, fontSize=11, color=theme.FAINT
     )
-    named: alt.Chart = words.encode(x=x, y="value:Q", text="name:N")
+    named: alt.Chart = words.encode(x=x, y=alt.Y("value:Q"), text=alt.Text("name:N"))
     return named
 
 

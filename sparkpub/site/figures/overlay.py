@@ -77,7 +77,11 @@ def draw(width: int = PANEL, narrow: bool = False) -> dict[str, Any]:
             ),
             color=sides.colour,
             strokeDash=sides.dash,
-            tooltip=["side:N", alt.Tooltip("t:Q", title="seconds"), "value:Q"],
+            tooltip=[
+                alt.Tooltip("side:N"),
+                alt.Tooltip("t:Q", title="seconds"),
+                alt.Tooltip("value:Q"),
+            ],
         )
         .properties(width=width, height=90)
     )

@@ -198,14 +198,14 @@ def draw(
         y=y,
         color=series.colour,
         tooltip=marks.run_tooltip(both.machine.label, "machine"),
-        href="href:N",
+        href=alt.Href("href:N"),
     )
     # A name of its own: with that of the points their symbols in the legend would be dashed.
     dashed = cells.transform_calculate(dashed=f"datum.{LINE}")
     line = dashed.mark_line().encode(
         x=x,
         y=y,
-        order="load:Q",
+        order=alt.Order("load:Q"),
         color=series.colour,
         strokeDash=Series("dashed", names).dash,
     )

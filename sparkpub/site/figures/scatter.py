@@ -74,7 +74,7 @@ def draw(
                 across.name,
                 alt.Tooltip(f"{up.name}:Q", title=up.label),
             ),
-            href="href:N",
+            href=alt.Href("href:N"),
         )
     )
     return theme.finish(theme.layered([points], height=300))

@@ -53,15 +53,16 @@ def _layers(metric: Metric, panel: Panel) -> "list[alt.Chart]":
     cells = panel.strips(panel.data("cells", marks.about(metric)))
     interval = cells.mark_rule(strokeWidth=10, opacity=0.22, color=theme.FAINT).encode(
         x=panel.x(metric, "lo", zero=False),
-        x2="hi:Q",
+        x2=alt.X2("hi:Q"),
         y=panel.y,
         yOffset=panel.offset,
     )
+    figures = [alt.Tooltip(f"{name}:Q") for name in ("mean", "lo", "hi", "n")]
     mean = cells.mark_tick(thickness=2.5, size=18, color=theme.TEXT).encode(
         x=panel.x(metric, "mean", zero=False),
         y=panel.y,
         yOffset=panel.offset,
-        tooltip=["cell:N", "mean:Q", "lo:Q", "hi:Q", "n:Q"],
+        tooltip=[alt.Tooltip("cell:N"), *figures],
     )
     return [interval, points, mean]
 

@@ -153,7 +153,11 @@ def _shade(seconds: "alt.Axis | None") -> "alt.Chart":
     shade: alt.Chart = (
         marks.every("phases")
         .mark_rect(opacity=0.12, color=theme.SERIES[0], stroke=theme.BACKGROUND)
-        .encode(x=alt.X("start:Q", axis=seconds), x2="end:Q", tooltip="name:N")
+        .encode(
+            x=alt.X("start:Q", axis=seconds),
+            x2=alt.X2("end:Q"),
+            tooltip=alt.Tooltip("name:N"),
+        )
     )
     return shade
 
@@ -164,7 +168,9 @@ def _phase_names(seconds: "alt.Axis | None") -> "alt.Chart":
         .mark_text(
             align="left", baseline="bottom", fontSize=11, dy=-3, color=theme.FAINT
         )
-        .encode(x=alt.X("start:Q", axis=seconds), y=alt.value(0), text="name:N")
+        .encode(
+            x=alt.X("start:Q", axis=seconds), y=alt.value(0), text=alt.Text("name:N")
+        )
     )
     return names
 
