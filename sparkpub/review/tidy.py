@@ -39,9 +39,35 @@ def tidy_table(data: Path) -> "pa.Table":
 
     dataset = load_known(data, wanted="table")
     # In one piece, as it is recalled: what is written of it shall not depend on how it came about.
-    made = export.table(review(dataset)).combine_chunks()
+    made = _narrowed(export.table(review(dataset)).combine_chunks())
     _keep(made, dataset, keeper)
     return made
+
+
+def _narrowed(table: "pa.Table") -> "pa.Table":
+    """The table with the places in each list of distinct texts as small as the list allows: half of the memory."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    for number, field in enumerate(table.schema):
+        if not pa.types.is_dictionary(field.type):
+            continue
+        chunks = []
+        for chunk in table.column(number).chunks:
+            places = chunk.indices.cast(_places(len(chunk.dictionary)))
+            chunks.append(pa.DictionaryArray.from_arrays(places, chunk.dictionary))
+        if chunks:
+            table = table.set_column(number, field.name, pa.chunked_array(chunks))
+    return table
+
+
+def _places(texts: int) -> "pa.DataType":
+    """The smallest type that can count so many."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    for kind in (pa.int8(), pa.int16()):
+        if texts <= 1 << (kind.bit_width - 1):
+            return kind
+    return pa.int32()
 
 
 def _recalled(data: Path, keeper: Keeper) -> "pa.Table | None":

@@ -163,3 +163,25 @@ def test_without_campaigns_the_table_is_empty(tmp_path: Path) -> None:
     assert len(tidy.tidy_table(folder)) == 0
     with pytest.raises(UsageError, match="no such data folder"):
         tidy.tidy_table(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(("runs", "kind"), [(2, "int8"), (128, "int8"), (129, "int16")])
+@pytest.mark.usefixtures("keeper")
+def test_places_are_as_small_as_the_number_of_texts_allows(
+    tmp_path: Path, runs: int, kind: str
+) -> None:
+    """The largest place of 128 texts is 127, which is the largest number of eight bits with a sign."""
+    write(tmp_path / "data" / "a", [float(number) for number in range(1, runs + 1)])
+    table = tidy.tidy_table(tmp_path / "data")
+    assert str(table.schema.field("run").type.index_type) == kind
+    assert len(set(table.column("run").to_pylist())) == runs
+    plain = export.table(review(load(tmp_path / "data")))
+    for name, form in export.FORMATS.items():
+        assert form(table) == form(plain), name
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind"), [(32_768, pa.int16()), (32_769, pa.int32())]
+)
+def test_many_texts_need_more_room(texts: int, kind: pa.DataType) -> None:
+    assert tidy._places(texts) == kind
