@@ -16,7 +16,7 @@ from sparkpub.site.content import POSTS, SITE_CARD, Content, Picture
 from sparkpub.site.figures.figure import as_png
 from sparkpub.site.pages.campaign_page import preview, value_box
 from sparkpub.site.pages.citation import Work, bibtex
-from sparkpub.site.pages.templating import Templates, front_matter
+from sparkpub.site.pages.templating import Templates, front_matter, markdown_text
 from sparkpub.site.publication import Publication
 
 CARD_BOXES = 3
@@ -24,6 +24,7 @@ CARD_BOXES = 3
 _FENCE = "---\n"
 _LONGEST_SLUG = 200
 _SLUG = re.compile(r"\w[\w-]*(?:/\w[\w-]*)*")
+_HEADING = re.compile(r"^# |^=+\s*$", re.MULTILINE)
 _MARKUP = re.compile(r'[<>\[\]{}"]')
 """What begins an element, a link or attributes in Markdown, and a quotation mark, which ends an attribute."""
 _OF_A_FOLDER = ("index", "readme")
@@ -247,11 +248,20 @@ def with_series(
             campaigns=_behind(post, publication),
         )
         found[post.uri] = Content(
-            text=f"{_front(post)}\n{post.body.rstrip()}\n\n{end}",
+            text=f"{_front(post)}\n{_headed(post)}\n\n{end}",
             source=written[post.uri].source,
             image=Picture(post.card, post.title),
         )
     return found
+
+
+def _headed(post: Post) -> str:
+    """The body with a heading: to a post without one the theme gives its title, which it takes for Markdown."""
+    body = post.body.rstrip()
+    if _HEADING.search(body):
+        return body
+    title = markdown_text(" ".join(post.title.split()))
+    return f"# {title}\n\n{body}"
 
 
 def _behind(post: Post, publication: Publication) -> Sequence[CampaignData]:
