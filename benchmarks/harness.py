@@ -159,6 +159,10 @@ def save(
 
 
 def _commit() -> str | None:
+    """What `SPARKPUB_COMMIT` says, for a copy that was carried elsewhere without its history; else what git says."""
+    told = os.environ.get("SPARKPUB_COMMIT", "")[:12]
+    if told:
+        return told
     argv = ["git", "rev-parse", "--short=12", "HEAD"]
     found = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
-    return found.stdout.strip() or os.environ.get("SPARKPUB_COMMIT", "")[:12] or None
+    return found.stdout.strip() or None

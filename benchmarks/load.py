@@ -28,6 +28,8 @@ from sparkpub.record.store import DEFAULT_DATA, campaign_folders, record_paths
 from sparkpub.site.pages.evidence import FOLDER
 
 SIZES = (1_000, 10_000)
+LARGEST = 100_000
+"""Runs that are measured only where they are asked for."""
 MOST_BYTES_OF_A_RUN = 20.0
 """Kilobytes that a run may add to a site beyond its evidence."""
 MOST_FILES_OF_A_RUN = 3.0
@@ -148,18 +150,21 @@ def commands(size: int, data: Path, made: Path) -> Iterator[Row]:
     for name, argv in steps.items():
         for when in ("nothing known", "nothing changed"):
             spent = cost(argv, variables, harness.ROOT)
-            yield from _spent(f"{name}, {when}", spent, _goal(size, when))
+            yield from _spent(f"{name}, {when}", spent, _goal(size, name, when))
     yield row("files of the runs", [_megabytes(data)], "MB")
     yield row("what is kept of them", [_megabytes(cache)], "MB")
 
 
-def _goal(size: int, when: str) -> float | None:
-    """Seconds on the clock that a command may take."""
+def _goal(size: int, name: str, when: str) -> float | None:
+    """Seconds on the clock that a command may take: each one on 10,000 runs, on 100,000 the known table."""
+    again = when == "nothing changed"
+    if size == LARGEST and name == "tidy table" and again:
+        return 3.0
     if size != SIZES[-1]:
         return None
-    if when == "nothing known":
-        return 60.0
-    return 3.0
+    if again:
+        return 3.0
+    return 60.0
 
 
 def _spent(what: str, spent: Cost, goal: float | None = None) -> list[Row]:
