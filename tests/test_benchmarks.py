@@ -65,6 +65,15 @@ def test_the_guide_gives_the_figures_that_were_measured(
     assert facts.read(manual.FACTS)[fact].value == measured[what]
 
 
+def test_the_guide_gives_the_growth_of_every_campaign() -> None:
+    rows = json.loads((harness.RESULTS / "git.json").read_text())["rows"]
+    grown = [row for row in rows if row["what"].endswith("growth per run")]
+    told = facts.read(manual.FACTS)
+    for fact, figure in (("git-growth", "value"), ("git-files", "against_value")):
+        measured = [row[figure] for row in grown]
+        assert (told[fact].value, told[fact].upper) == (min(measured), max(measured))
+
+
 def test_a_row_holds_median_spread_ratio_and_goal() -> None:
     row = harness.row(
         "build", [3.0, 1.0, 2.0], "s", against=("bare build", [1.0, 1.0]), goal=1.5
