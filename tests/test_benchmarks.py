@@ -50,6 +50,8 @@ def test_the_page_is_made_from_the_results() -> None:
             "tidy table, nothing changed: processor",
         ),
         ("load-100k-memory", "load-100000", "tidy table, nothing known: memory"),
+        ("load-100k-stats-first", "load-100000", "stats, nothing known: processor"),
+        ("load-100k-stats-again", "load-100000", "stats, nothing changed: processor"),
         (
             "load-10k-table-again",
             "load-10000",
