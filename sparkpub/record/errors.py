@@ -69,7 +69,6 @@ FORMS = {
     r"^[a-z][a-z0-9_]{0,62}$": "a name of a-z, 0-9 and underscore that begins with a letter",
     r"^[a-zA-Z0-9][a-zA-Z0-9._-]{0,200}$": "a run's id of letters, digits, dot, hyphen and underscore",
     r"^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$": "a file's name of letters, digits, dot, hyphen and underscore",
-    r"^https?://[^/]+(/.*)?$": "an address such as http://127.0.0.1:8000",
     r"^https://": "an address that begins with https://",
     r"^/": "a path that begins with /",
     r"^(/.|<home>)": "the path of a folder below /",

@@ -9,6 +9,7 @@ from sparkpub.plan.workloads import (
     ctranslate2,
     generate,
     llama_bench,
+    llama_benchy,
     matmul,
     openai_endpoint,
     trtllm_answer,
@@ -22,6 +23,7 @@ WorkloadOptions = Annotated[
     | ctranslate2.Ctranslate2Options
     | generate.GenerateOptions
     | llama_bench.LlamaBenchOptions
+    | llama_benchy.LlamaBenchyOptions
     | matmul.MatmulOptions
     | openai_endpoint.OpenaiEndpointOptions
     | trtllm_bench.TrtllmBenchOptions
@@ -58,6 +60,9 @@ WORKLOADS: dict[str, Workload[Any]] = {
     ),
     "llama-bench": Workload(
         llama_bench.LlamaBenchOptions, llama_bench.command, llama_bench.parse
+    ),
+    "llama-benchy": Workload(
+        llama_benchy.LlamaBenchyOptions, llama_benchy.command, llama_benchy.parse
     ),
     "openai-endpoint": Workload(
         openai_endpoint.OpenaiEndpointOptions,

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import Field
 
+from sparkpub.plan.address import base_of
 from sparkpub.plan.environments import Server
 from sparkpub.plan.options import TypedOptions
 from sparkpub.record.errors import WorkloadError
@@ -28,6 +29,20 @@ MEASURING = "sparkpub: measuring"
 """The line that our own payloads print when loading and warming up are over."""
 
 
+@dataclass(frozen=True)
+class RunningServer:
+    """A server that runs already, as a matrix names it; `url` without `/v1`."""
+
+    url: str
+    model: str | None
+    """The model's name on it; None for the one that it serves."""
+
+    @classmethod
+    def at(cls, url: str | None, model: str | None) -> "RunningServer | None":
+        """The server at an address, however that is written; None where there is none."""
+        return None if url is None else cls(base_of(url), model)
+
+
 class Options(TypedOptions):
     """A workload's options in the matrix; an unknown key is an error. Every option has an effect."""
 
@@ -38,6 +53,17 @@ class Options(TypedOptions):
     def measures_server(self) -> bool:
         """Whether a run can be a client of the server that an environment keeps."""
         return False
+
+    @property
+    def running_server(self) -> RunningServer | None:
+        """The server that has to answer before a run starts; None for one of the environment, or none at all."""
+        return None
+
+    @property
+    def programs(self) -> Mapping[str, str]:
+        """Programs of which one has to be installed in the environment, each with the command that installs it; empty
+        where the workload's command is the program."""
+        return {}
 
     def flags(self) -> dict[str, object]:
         """The options as our own payloads take them: `batch_size` as `--batch-size`."""
@@ -89,6 +115,19 @@ class Case:
         }
         pattern = re.compile("|".join(map(re.escape, known)))
         return pattern.sub(lambda found: known[found[0]], text)
+
+    def server_url(self, url: str | None, tool: str) -> str:
+        """The server to measure: at the `url` of the options, else that of the environment. Raises WorkloadError for
+        neither."""
+        if url is not None:
+            return base_of(url)
+        if self.server is not None:
+            return self.server.url
+        raise WorkloadError(
+            f"{tool} needs the server's address",
+            where=f"workloads.{self.workload_key}",
+            remedy="add url:",
+        )
 
     def folder(self, tool: str) -> str:
         """`model_path`. Raises WorkloadError where the model has none: a tool would fetch weights from elsewhere."""

@@ -1,23 +1,21 @@
 """Any server with an OpenAI-compatible interface that runs already: vLLM, SGLang, llama-server, TensorRT-LLM, NIM.
 
 A real client measures it: `vllm bench serve` or AIPerf, whichever is installed in the environment. Which model the
-server loaded comes from its own pages, as far as it has them: `/v1/models`, `/version` (vLLM), `/props` (llama-server),
-`/get_model_info` (SGLang) and `/metrics`. The counters of `/metrics` before and after also show whether anybody else
-used the server meanwhile.
+server loaded comes from its own pages (`server_pages`).
 """
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
+from sparkpub.plan.address import Address
 from sparkpub.plan.workloads import (
     aiperf,
     guidellm,
-    llama_bench,
     reading,
+    server_pages,
     sglang,
     vllm_bench,
 )
@@ -28,11 +26,12 @@ from sparkpub.plan.workloads.base import (
     Case,
     Command,
     Options,
+    RunningServer,
     flags,
     no_answer,
 )
 from sparkpub.record.errors import WorkloadError
-from sparkpub.record.record import MetricValue, Observed
+from sparkpub.record.record import Observed
 
 _DRIVER, _WANTED, _REPORT, _SERVER = (
     "openai_endpoint.py",
@@ -47,24 +46,6 @@ _BEGINS = rf"{vllm_bench.CLIENT_BEGINS}|Phase .*\(profiling\) started"
 _ENDS = r"Phase .*\(profiling\) complete"
 """What the clients print when their warm-up is over, and AIPerf when the measurement is."""
 
-_ENGINES = {
-    "vllm": "vLLM",
-    "llamacpp": "llama.cpp",
-    "sglang": "SGLang",
-    "trtllm": "TensorRT-LLM",
-}
-"""How servers sign: the prefix of their metrics, or `owned_by` in /v1/models."""
-_GENERATED = (
-    "vllm:generation_tokens_total",
-    "sglang:generation_tokens_total",
-    "llamacpp:tokens_predicted_total",
-)
-"""Counters of generated tokens."""
-_SAMPLE = re.compile(
-    r"^(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>[^}]*)\})? (?P<value>\S+)"
-)
-_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-
 
 class OpenaiEndpointOptions(Options):
     """A load of random prompts, or of a file of prompts, on a server that is already running.
@@ -75,8 +56,9 @@ class OpenaiEndpointOptions(Options):
     """
 
     type: Literal["openai-endpoint"] = "openai-endpoint"
-    url: Annotated[str, Field(pattern=r"^https?://[^/]+(/.*)?$")] | None = None
-    """Address of the server without `/v1`, e.g. `http://127.0.0.1:8000`; none: the server of the environment."""
+    url: Address | None = None
+    """Address of the server, with or without `/v1`, e.g. `http://127.0.0.1:8000`; none: the server of the
+    environment."""
     model: str | None = None
     """The model's name on the server; none: the first one that `/v1/models` lists."""
     tokenizer: str | None = None
@@ -108,6 +90,17 @@ class OpenaiEndpointOptions(Options):
         """Unless the address of another server is given."""
         return self.url is None
 
+    @property
+    def running_server(self) -> RunningServer | None:
+        """The server at `url`."""
+        return RunningServer.at(self.url, self.model)
+
+    @property
+    def programs(self) -> Mapping[str, str]:
+        """The clients of which one is needed."""
+        known = (self.client,) if self.client is not None else ("vllm", "aiperf")
+        return {name: f"uv tool install {name}" for name in known}
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.extra_args and self.client is None:
@@ -120,13 +113,7 @@ class OpenaiEndpointOptions(Options):
 def command(case: Case, options: OpenaiEndpointOptions) -> Command:
     """A driver that asks the server who it is and runs the client. Raises WorkloadError where an option is missing."""
     where = f"workloads.{case.workload_key}"
-    url = options.url
-    if url is None and case.server is not None:
-        url = case.server.url
-    if url is None:
-        raise WorkloadError(
-            "openai-endpoint needs the server's address", where=where, remedy="add url:"
-        )
+    url = case.server_url(options.url, "openai-endpoint")
     tokenizer = options.tokenizer or case.model_path
     if tokenizer is None:
         raise WorkloadError(
@@ -134,7 +121,6 @@ def command(case: Case, options: OpenaiEndpointOptions) -> Command:
             where=where,
             remedy="add tokenizer:, or path: of the model",
         )
-    url = url.rstrip("/")
     clients = {
         "vllm": {
             "argv": _vllm(case, options, url, tokenizer),
@@ -166,6 +152,7 @@ def command(case: Case, options: OpenaiEndpointOptions) -> Command:
         {"PYTHONUNBUFFERED": "1"},
         lambda: {
             _DRIVER: reading.payload(_DRIVER),
+            server_pages.PAYLOAD: reading.payload(server_pages.PAYLOAD),
             _WANTED: json.dumps(wanted).encode(),
         },
         {"report": _REPORT, "output": _SERVER},
@@ -260,7 +247,7 @@ def parse(
     report = reading.json_object(files.get("report"))
     server = reading.json_object(files.get("output")) or {}
     loaded = _loaded(log)
-    said = _identity(server)
+    said = server_pages.identity(server)
     identity = (
         loaded | said | {"settings": loaded.get("settings", {}) | said["settings"]}
     )
@@ -289,7 +276,7 @@ def parse(
         )
         load = {name: getattr(client.observed, name) for name in names}
         problems = [problem for problem in client.problems if "request" in problem]
-    metrics |= vllm_bench.memory(reading.lines(log)) | _cache(server)
+    metrics |= vllm_bench.memory(reading.lines(log)) | server_pages.cache(server)
     observed = reading.observed(identity | load)
     if options is not None:
         problems += _other_load(observed, server, options)
@@ -305,115 +292,12 @@ def _other_load(
     """Lengths that were not asked for, and tokens that somebody else had generated meanwhile."""
     asked = options.input_tokens if options.dataset is None else None
     found = vllm_bench.other_lengths(observed, asked, options.output_tokens)
-    before = _counter(server.get("metrics_before"))
-    after = _counter(server.get("metrics_after"))
-    if before is None or after is None:
-        return found
     # The client sends one request to try the server, the warm-up, and what it measures.
     most = (1 + options.warmup + options.requests) * options.output_tokens
-    if after - before > (1 + vllm_bench.TOKENS_TOLERANCE) * most:
-        found.append(
-            f"the server generated {after - before:g} tokens and this run {most} at most: others used it meanwhile"
-        )
-    return found
+    return found + server_pages.other_users(server, most)
 
 
 def _loaded(log: bytes) -> dict[str, Any]:
     """What vLLM printed about the model that it loaded, where the environment keeps the server: as its own workload
     reads it."""
     return vllm_bench.parse(log, {}, None).observed.model_dump(exclude_defaults=True)
-
-
-def _identity(server: Mapping[str, Any]) -> dict[str, Any]:
-    """What the server's pages say of engine and model, as fields of `Observed`."""
-    said = server.get("said")
-    entry = _model_entry(said, server.get("model"))
-    properties = reading.at(said, "/props")
-    information = reading.at(said, "/get_model_info")
-    samples = _samples(server.get("metrics_after"))
-    version = reading.word(reading.at(reading.at(said, "/version"), "version"))
-    path = (
-        entry.get("root")
-        or reading.at(properties, "model_path")
-        or reading.at(information, "model_path")
-    )
-    settings = {
-        "client": server.get("client"),
-        "client_version": server.get("client_version"),
-        "max_model_len": entry.get("max_model_len"),
-    }
-    found = {
-        "engine": _engine(entry, samples),
-        "engine_version": version or reading.word(reading.at(properties, "build_info")),
-        "model_path": reading.word(path) or reading.word(server.get("model")),
-        "parameters": reading.positive_int(reading.at(entry, "meta.n_params")),
-        "weight_bytes": reading.positive_int(reading.at(entry, "meta.size")),
-        **_weights_format(entry),
-        "batch_size": reading.positive_int(reading.at(properties, "total_slots")),
-        "settings": {
-            name: str(value) for name, value in settings.items() if value is not None
-        },
-    }
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def _weights_format(entry: Mapping[str, Any]) -> dict[str, str]:
-    """The format of the weights that llama-server says, as type or as quantisation."""
-    name = reading.word(reading.at(entry, "meta.ftype"))
-    if name is None:
-        return {}
-    return llama_bench.weights_format(name)
-
-
-def _model_entry(said: Any, name: Any) -> Mapping[str, Any]:
-    """What /v1/models says of the model measured."""
-    listed = reading.objects(reading.at(reading.at(said, "/v1/models"), "data"))
-    return next((entry for entry in listed if entry.get("id") == name), {})
-
-
-def _engine(entry: Mapping[str, Any], samples: Mapping[str, Any]) -> str | None:
-    """The engine by the prefix of its metrics, else by who owns the model."""
-    prefixes = {name.partition(":")[0] for name in samples if ":" in name}
-    signed = next(
-        (prefix for prefix in _ENGINES if prefix in prefixes),
-        str(entry.get("owned_by")),
-    )
-    return _ENGINES.get(signed)
-
-
-def _cache(server: Mapping[str, Any]) -> dict[str, MetricValue]:
-    """The capacity of vLLM's KV cache, which its metrics give as blocks."""
-    samples = _samples(server.get("metrics_after"))
-    for labels, _ in samples.get("vllm:cache_config_info", ()):
-        blocks = reading.number(labels.get("num_gpu_blocks"))
-        size = reading.number(labels.get("block_size"))
-        if blocks and size:
-            return reading.metrics({"kv_cache_tokens": blocks * size}, "report")
-    return {}
-
-
-def _counter(page: Any) -> float | None:
-    """Tokens generated since the server's start; None where its metrics do not count them."""
-    samples = _samples(page)
-    found = []
-    for name in _GENERATED:
-        found += [value for _, value in samples.get(name, ())]
-    if not found:
-        return None
-    return sum(found)
-
-
-def _samples(page: Any) -> dict[str, list[tuple[dict[str, str], float]]]:
-    """A page in Prometheus' text format: name to the labels and value of each sample."""
-    found: dict[str, list[tuple[dict[str, str], float]]] = {}
-    if not isinstance(page, str):
-        return found
-    for line in page.splitlines():
-        sample = _SAMPLE.match(line)
-        if sample is None:
-            continue
-        value = reading.number(sample["value"])
-        if value is not None:
-            labels = dict(_LABEL.findall(sample["labels"] or ""))
-            found.setdefault(sample["name"], []).append((labels, value))
-    return found

@@ -23,6 +23,12 @@ LENGTH_TOLERANCE = Threshold(
     0.02,
     "Allowed relative difference between requested and counted tokens per request: tokenizers add a token or two.",
 )
+PROMPT_TOLERANCE = Threshold(
+    "prompt tolerance",
+    0.1,
+    "The same for prompts of llama-benchy, which are cut from a text: parts of it have more or fewer tokens than the "
+    "whole has on average.",
+)
 
 _OWN_PAYLOADS = frozenset({"generate", "matmul", "ctranslate2"})
 """They report their number format by the name that the matrix has for it."""
@@ -191,12 +197,12 @@ def _work_done(record: Record) -> Iterator[tuple[str, str]]:
         disputed="requests" in record.requested.disputed,
     )
     yield from _unlike("batch size", batch, seen.batch_size, disputed=batch_disputed)
-    for name in ("input_tokens", "output_tokens"):
-        wanted, found = asked.get(name), getattr(seen, f"{name}_mean")
+    for name, (wanted, tolerance) in _lengths(asked).items():
+        found = getattr(seen, f"{name}_mean")
         near = (
             wanted is not None
             and found is not None
-            and math.isclose(found, wanted, rel_tol=LENGTH_TOLERANCE)
+            and math.isclose(found, wanted, rel_tol=tolerance)
         )
         yield from _unlike(
             name.replace("_", " "),
@@ -212,6 +218,24 @@ def _work_done(record: Record) -> Iterator[tuple[str, str]]:
             record.requested.environment.get("image"),
             record.container.image,
         )
+
+
+def _lengths(asked: Mapping[str, Any]) -> dict[str, tuple[Any, float]]:
+    """Tokens of a request as asked for, None where they may be any, and how far the counted ones may be from them."""
+    prompt, answer = asked.get("input_tokens"), asked.get("output_tokens")
+    if asked.get("type") != "llama-benchy":
+        return {
+            "input_tokens": (prompt, LENGTH_TOLERANCE),
+            "output_tokens": (answer, LENGTH_TOLERANCE),
+        }
+    if isinstance(prompt, int):
+        prompt += asked.get("depth") or 0
+    if asked.get("exact_output") is False:
+        answer = None
+    return {
+        "input_tokens": (prompt, PROMPT_TOLERANCE),
+        "output_tokens": (answer, LENGTH_TOLERANCE),
+    }
 
 
 def _foreign_servers(runs: Sequence[Stored]) -> Iterator[Case]:
@@ -235,7 +259,11 @@ def _requests(asked: Mapping[str, Any]) -> int | None:
     ):
         return int(asked["batches"]) * int(asked["batch_size"])
     number = asked.get("requests", asked.get("repetitions"))
-    return number if isinstance(number, int) else None
+    if not isinstance(number, int):
+        return None
+    if asked.get("type") == "llama-benchy":  # in each round all of them at once
+        return number * int(asked.get("concurrency", 1))
+    return number
 
 
 def _unlike(
@@ -317,6 +345,6 @@ CHECKS = (
         ("error",),
         "Did the runs follow the matrix?",
         not_as_requested,
-        thresholds=(LENGTH_TOLERANCE,),
+        thresholds=(LENGTH_TOLERANCE, PROMPT_TOLERANCE),
     ),
 )

@@ -20,6 +20,7 @@ from sparkpub.plan.environments import Server
 from sparkpub.plan.workloads import openai_endpoint
 from sparkpub.plan.workloads.base import Answer, Case
 from sparkpub.plan.workloads.openai_endpoint import OpenaiEndpointOptions
+from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import WorkloadError
 from tests.plan.workloads.running import run
 
@@ -334,8 +335,19 @@ def test_what_must_be_declared() -> None:
         OpenaiEndpointOptions(extra_args=("--x",))
     with pytest.raises(ValidationError, match="either dataset or input_tokens"):
         OpenaiEndpointOptions(dataset="/data/p.jsonl", input_tokens=5)
-    with pytest.raises(ValidationError, match="url"):
-        OpenaiEndpointOptions(url="127.0.0.1:8000")
+    with pytest.raises(ValidationError, match="is not an address"):
+        OpenaiEndpointOptions(url="http://")
+
+
+@pytest.mark.parametrize(
+    "url", ["http://h:8000/v1", "http://h:8000/v1/", "h:8000", "http://h:8000/"]
+)
+def test_an_address_is_taken_as_people_paste_it(url: str) -> None:
+    """`.../v1` once became `/v1/v1/models`."""
+    options = LOAD.model_copy(update={"url": url})
+    document = wanted(case(), options)
+    assert document["url"] == "http://h:8000"
+    assert "--base-url http://h:8000 " in " ".join(document["clients"][0]["argv"])
 
 
 class Pages(http.server.BaseHTTPRequestHandler):
@@ -436,8 +448,17 @@ def test_a_data_set_that_cannot_be_used_is_said(
         ),
         client,
     )
-    assert code == 1
+    assert code == pages.LASTING
     assert words in log.decode()
+
+
+def test_a_model_that_is_not_served_is_said(address: str, client: Path) -> None:
+    other = LOAD.model_copy(update={"url": address, "model": "other"})
+    code, log, _ = run(openai_endpoint.command(case(), other), client)
+    assert code == pages.LASTING
+    assert f"{address} does not serve other; correct model:, it serves tiny" in (
+        log.decode()
+    )
 
 
 def test_a_server_or_a_client_that_is_missing_is_said(
@@ -454,5 +475,5 @@ def test_a_server_or_a_client_that_is_missing_is_said(
     )
     other = LOAD.model_copy(update={"url": address, "client": "aiperf"})
     code, log, _ = run(openai_endpoint.command(case(), other), client)
-    assert code == 1
+    assert code == pages.LASTING
     assert "none of these clients is installed here: aiperf" in log.decode()

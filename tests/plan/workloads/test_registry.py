@@ -144,6 +144,37 @@ REPORTS: dict[str, tuple[Any, Any]] = {
         ],
         None,
     ),
+    "llama-benchy": (
+        {
+            "version": "0.4.0",
+            "latency_mode": "api",
+            "latency_ms": 1.0,
+            "benchmarks": [
+                {
+                    "concurrency": 1,
+                    "context_size": 0,
+                    "prompt_size": 64,
+                    "is_context_prefill_phase": False,
+                    "pp_throughput": {"mean": 1.0, "values": [1.0, 2.0]},
+                    "tg_throughput": {"mean": 1.0, "values": [1.0, 2.0]},
+                    "tg_req_throughput": {"values": [1.0]},
+                    "e2e_ttft": {"values": [1.0]},
+                }
+            ],
+        },
+        [
+            {
+                "run_index": 1,
+                "started": 1.0,
+                "ended": 2.0,
+                "ttft_s": 0.5,
+                "decode_seconds": 0.5,
+                "total_tokens": 2,
+                "prompt_tokens": 64,
+                "error": "",
+            }
+        ],
+    ),
     "openai-endpoint": (
         {
             "aiperf_version": "0.13.0",

@@ -9,42 +9,15 @@ import os
 import shutil
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sparkpub.plan.workloads.payload import pages
+else:
+    import pages
 
 FOLDER = Path(__file__).resolve().parent
-PAGES = ("/v1/models", "/version", "/props", "/get_model_info")
-"""Of any server; the version is of vLLM, the properties of llama-server, the information of SGLang."""
-LIMIT = 10
-"""Seconds that a page may take."""
-
-
-def page(url: str, path: str) -> str | None:
-    """The text at an address; None where the server has none there."""
-    try:
-        with urllib.request.urlopen(url + path, timeout=LIMIT) as answer:
-            body: bytes = answer.read()
-    except (urllib.error.URLError, OSError):
-        return None
-    return body.decode(errors="replace")
-
-
-def document(text: str | None) -> Any:
-    """What a page says as JSON; None for anything else."""
-    try:
-        return None if text is None else json.loads(text)
-    except ValueError:
-        return None
-
-
-def served_model(models: Any) -> str | None:
-    """The name of the first model of /v1/models."""
-    listed = models.get("data") if isinstance(models, dict) else None
-    first = listed[0] if isinstance(listed, list) and listed else None
-    name = first.get("id") if isinstance(first, dict) else None
-    return name if isinstance(name, str) else None
 
 
 def version_of(program: str) -> str | None:
@@ -67,7 +40,7 @@ def write_prompts(wanted: Any) -> None:
     """One line for each request: `prompt` for vLLM's client, `text` for AIPerf's. Raises ValueError with the line."""
     prompts = []
     for number, line in enumerate(Path(wanted["dataset"]).read_text().splitlines(), 1):
-        entry = document(line)
+        entry = pages.Page(line).document
         prompt = entry.get("prompt") if isinstance(entry, dict) else None
         if not isinstance(prompt, str):
             raise ValueError(f"line {number} is no JSON object with a prompt")  # noqa: TRY004 - one kind for the caller
@@ -85,26 +58,32 @@ def write_prompts(wanted: Any) -> None:
             file.write(json.dumps(entry) + "\n")
 
 
-def stop(text: str) -> int:
+def stop(text: str, *, lasts: bool = True) -> int:
     print(f"openai_endpoint: {text}")
-    return 1
+    return pages.LASTING if lasts else 1
 
 
 def main() -> int:
     wanted = json.loads((FOLDER / "endpoint.json").read_text())
     url = wanted["url"]
-    said = {path: document(page(url, path)) for path in PAGES}
-    if said["/v1/models"] is None:
-        return stop(f"no server answers at {url}/v1/models; start it, or correct url:")
-    model = wanted["model"] or served_model(said["/v1/models"])
-    if model is None:
-        return stop(f"{url}/v1/models names no model; say which in model:")
-    installed = [
-        client for client in wanted["clients"] if shutil.which(client["argv"][0])
-    ]
+    listed = pages.ask(url, pages.MODELS)
+    refused = pages.refusal(url, listed)
+    if refused is not None:
+        return stop(refused, lasts=listed.status is not None)
+    names = pages.listed(listed.document)
+    model = wanted["model"] or next(iter(names), None)
+    lacking = pages.unserved(url, names, model)
+    if lacking is not None:
+        return stop(lacking)
+    said = pages.who(url)
+    installed = []
+    for client in wanted["clients"]:
+        program = pages.find_program(client["argv"][0])
+        if program is not None:
+            installed.append(client | {"argv": [program, *client["argv"][1:]]})
     if not installed:
-        names = ", ".join(client["argv"][0] for client in wanted["clients"])
-        return stop(f"none of these clients is installed here: {names}")
+        programs = ", ".join(client["argv"][0] for client in wanted["clients"])
+        return stop(f"none of these clients is installed here: {programs}")
     if wanted["dataset"] is not None:
         try:
             write_prompts(wanted)
@@ -123,11 +102,11 @@ def main() -> int:
         "said": said,
     }
     print("openai_endpoint:", " ".join(argv), flush=True)
-    server["metrics_before"] = page(url, "/metrics")
+    server["metrics_before"] = pages.ask(url, "/metrics").text
     code = subprocess.run(
         argv, check=False, cwd=FOLDER, env=os.environ | client["variables"]
     ).returncode
-    server["metrics_after"] = page(url, "/metrics")
+    server["metrics_after"] = pages.ask(url, "/metrics").text
     (FOLDER / "server.json").write_text(json.dumps(server))
     report = FOLDER / client["report"]
     if report.is_file() and report.name != "report.json":

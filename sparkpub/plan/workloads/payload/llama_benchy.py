@@ -1,0 +1,319 @@
+"""Measure a server that is already running with llama-benchy, and keep what the server says.
+
+llama_benchy.py: reads benchy.json beside it and writes report.json, requests.json and server.json there. The tool's
+exit code is ours.
+
+The tool cuts its prompts from a text that it looks for in a folder of its own, and downloads where it is not there; and
+it counts with a tokenizer, which it downloads, too. Here the text is always `prose.txt`, and the tokenizer the one of
+the model where its file is on this machine. Where it is not, the server counts: it is asked for the text in pieces
+(`/tokenize` of llama-server, vLLM and TGI), or else how many tokens parts of the text have, and the text is cut into
+pieces that are as long on average. The tool takes the pieces for tokens, and the server says in each answer how many
+there really were.
+"""
+
+import hashlib
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sparkpub.plan.workloads.payload import pages
+else:
+    import pages
+
+FOLDER = Path(__file__).resolve().parent
+PROGRESS, REQUESTS, REPORT = "progress.jsonl", "requests.json", "report.json"
+TOKENIZER = "tokenizer.json"
+SPELLED = {"\u0120": " ", "\u010a": "\n", "\u2581": " ", "<0x0A>": "\n"}
+"""How vocabularies write blanks and line ends."""
+BETWEEN = "\u2063"
+"""An invisible separator: it ends a piece, and is in no prompt."""
+EXCERPT, EXCERPTS = 300, 10
+"""Characters of each part of the text that the server counts, and how many of them: together they fit into any
+context."""
+WARMUP = "Warmup " * 10
+"""What llama-benchy sends first: it takes what the server counts besides for the template of the chat."""
+
+
+class StopError(Exception):
+    """Why nothing can be measured; `lasts` where the next attempt would end the same way."""
+
+    def __init__(self, why: str, *, lasts: bool = True) -> None:
+        self.lasts = lasts
+        super().__init__(why)
+
+
+def find_client(candidates: list[list[str]]) -> list[str]:
+    """The first of the commands whose program is there. Raises StopError."""
+    for name, *rest in candidates:
+        program = pages.find_program(name)
+        if program is not None:
+            return [program, *rest]
+    raise StopError(
+        "llama-benchy is not installed; install it with: uv tool install llama-benchy"
+    )
+
+
+def choose_model(url: str, wanted: str | None) -> tuple[str, dict[str, Any]]:
+    """The model's name on the server, and what its pages say. Raises StopError."""
+    page = pages.ask(url, pages.MODELS)
+    refused = pages.refusal(url, page)
+    if refused is not None:
+        raise StopError(refused, lasts=page.status is not None)
+    names = pages.listed(page.document)
+    said = pages.who(url)
+    chosen = wanted or next(iter(pages.loaded(said) or names), None)
+    lacking = pages.unserved(url, names, chosen)
+    if lacking is not None:
+        raise StopError(lacking)
+    return str(chosen), said
+
+
+def find_tokenizer(places: list[str]) -> str | None:
+    """The first tokenizer.json of the places: files, folders, or models in the cache of Hugging Face's programs."""
+    home = Path(os.environ.get("HF_HOME") or Path("~/.cache/huggingface").expanduser())
+    for place in places:
+        path = Path(place).expanduser()
+        if path.is_file() and path.suffix == ".json":
+            return str(path)
+        if (path / TOKENIZER).is_file():
+            return str(path / TOKENIZER)
+        if re.fullmatch(r"[\w.-]+/[\w.-]+", place) is None:
+            continue
+        folder = home / "hub" / f"models--{place.replace('/', '--')}" / "snapshots"
+        kept = sorted(folder.glob(f"*/{TOKENIZER}"))
+        if kept:
+            return str(kept[-1])
+    return None
+
+
+def places_of(model: str, said: dict[str, Any]) -> list[str]:
+    """Where the server says that its model or tokenizer lies, and the model's name."""
+    found = []
+    for path, names in (
+        ("/get_model_info", ("tokenizer_path", "model_path")),
+        ("/info", ("model_id",)),
+    ):
+        page = said.get(path)
+        if isinstance(page, dict):
+            found += [page.get(name) for name in names]
+    models = said.get(pages.MODELS)
+    if isinstance(models, dict) and isinstance(models.get("data"), list):
+        found += [
+            entry.get("root")
+            for entry in models["data"]
+            if isinstance(entry, dict) and entry.get("id") == model
+        ]
+    return [place for place in [*found, model] if isinstance(place, str)]
+
+
+def tokenized(url: str, model: str, text: str) -> list[str]:
+    """The text in the server's own tokens; empty where it does not say them, or says others than those of the text."""
+    body = {
+        "content": text,  # llama-server
+        "with_pieces": True,
+        "model": model,  # vLLM
+        "prompt": text,
+        "return_token_strs": True,
+        "add_special_tokens": False,
+        "inputs": text,  # TGI
+    }
+    document = pages.ask(url, "/tokenize", body, pages.ANSWER_LIMIT).document
+    found: Any = document
+    if isinstance(document, dict):
+        found = document.get("token_strs") or document.get("tokens")
+    if not isinstance(found, list):
+        return []
+    pieces = []
+    for item in found:
+        said = item.get("piece", item.get("text")) if isinstance(item, dict) else item
+        if not isinstance(said, str):
+            return []
+        for written, meant in SPELLED.items():
+            said = said.replace(written, meant)
+        pieces.append(said)
+    if pieces and not text.startswith(" "):
+        pieces[0] = pieces[0].removeprefix(" ")
+    return pieces if "".join(pieces) == text else []
+
+
+def evenly_cut(url: str, model: str, text: str, template: int) -> list[str]:
+    """The text in pieces that are as long as the server's tokens are on average. Raises ValueError."""
+    step = len(text) // EXCERPTS
+    starts = range(0, step * EXCERPTS, step)
+    sampled = "".join(text[start : start + EXCERPT] for start in starts)
+    sample = max(1, pages.counted(url, model, sampled) - template)
+    count = round(len(text) * sample / len(sampled))
+    ends = [round(index * len(text) / count) for index in range(count + 1)]
+    return [text[begin:end] for begin, end in itertools.pairwise(ends) if end > begin]
+
+
+def make_tokenizer(url: str, model: str, text: str) -> tuple[str, dict[str, Any]]:
+    """The text in the pieces that count as tokens, and who cut it; writes a tokenizer that knows them. Raises
+    StopError."""
+    try:
+        template = pages.counted(url, model, ".") - 1
+        warmup = max(1, pages.counted(url, model, WARMUP) - template)
+        pieces, how = tokenized(url, model, text), "its tokens"
+        if not pieces:
+            pieces = evenly_cut(url, model, text, template)
+            how = "pieces of even length"
+    except ValueError as error:
+        raise StopError(str(error)) from None
+    write_tokenizer(pieces, warmup)
+    counted = {"how": how, "text_tokens": len(pieces), "text_characters": len(text)}
+    return BETWEEN.join(pieces), counted | {"template_tokens": template}
+
+
+def write_tokenizer(pieces: list[str], warmup: int) -> None:
+    """A tokenizer that takes each piece for a token, and the tool's own text for as many as the server counts."""
+    vocabulary = {"<unknown>": 0}
+    for piece in [*pieces, *"W"]:
+        vocabulary.setdefault(piece, len(vocabulary))
+    document: dict[str, Any] = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [],
+        "normalizer": {
+            "type": "Replace",
+            "pattern": {"String": WARMUP},
+            "content": BETWEEN.join("W" * warmup),
+        },
+        "pre_tokenizer": {
+            "type": "Split",
+            "pattern": {"String": BETWEEN},
+            "behavior": "Removed",
+            "invert": False,
+        },
+        "post_processor": None,
+        "decoder": {"type": "Fuse"},
+        "model": {
+            "type": "WordLevel",
+            "vocab": vocabulary,
+            "unk_token": "<unknown>",
+        },
+    }
+    (FOLDER / TOKENIZER).write_text(json.dumps(document), encoding="utf-8")
+
+
+def measure(argv: list[str], text: str, *, offline: bool) -> int:
+    """Run the tool with its text where it looks for one; returns its exit code."""
+    address = f"sparkpub:{hashlib.sha256(f'{FOLDER}{text}'.encode()).hexdigest()}"
+    name = hashlib.md5(address.encode()).hexdigest()
+    cached = Path("~/.cache/llama-benchy").expanduser() / f"{name}.txt"
+    variables = dict(os.environ)
+    if offline:  # the tokenizer is a file: nothing is fetched meanwhile
+        variables |= {"HF_HUB_OFFLINE": "1"}
+    key = variables.get("OPENAI_API_KEY")
+    argv = [*argv, "--book-url", address]
+    print("llama_benchy:", " ".join(argv), flush=True)
+    if key:
+        argv += ["--api-key", key]
+    try:
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        cached.write_text(text, encoding="utf-8")
+        return subprocess.run(argv, check=False, cwd=FOLDER, env=variables).returncode
+    finally:
+        cached.unlink(missing_ok=True)
+
+
+def requests() -> list[dict[str, Any]]:
+    """What the tool noted of each request, without the tokens one by one."""
+    found: dict[int, dict[str, Any]] = {}
+    path = FOLDER / PROGRESS
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    for line in lines:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue  # the last line of a tool that was ended
+        number, kind = event.get("request_id"), event.get("type")
+        if number is None:
+            continue
+        request = found.setdefault(number, {"request_id": number})
+        if kind == "request_start":
+            request |= {"run_index": event.get("run_index"), "started": event["ts"]}
+        elif kind == "request_first_token":
+            request["ttft_s"] = event.get("ttft_s")
+        elif kind == "request_end":
+            names = ("total_tokens", "prompt_tokens", "decode_seconds", "error")
+            request |= {name: event.get(name) for name in names}
+            request["ended"] = event["ts"]
+    return list(found.values())
+
+
+def write(server: dict[str, Any]) -> None:
+    (FOLDER / "server.json").write_text(json.dumps(server), encoding="utf-8")
+
+
+def prepare(
+    wanted: dict[str, Any], server: dict[str, Any], text: str
+) -> tuple[str, str]:
+    """The tokenizer and the text for the tool; notes in `server` who counts. Raises StopError."""
+    url, model = wanted["url"], server["model"]
+    named = wanted["tokenizer"]
+    if named is not None:
+        found = find_tokenizer([named])
+        if found is None and re.fullmatch(r"[\w.-]+(/[\w.-]+)?", named) is None:
+            raise StopError(f"no tokenizer at {named}; name a folder with {TOKENIZER}")
+        server["tokenizer"] = {"file": found or named, "by": "matrix"}
+        return found or named, text
+    found = find_tokenizer([*wanted["places"], *places_of(model, server["said"])])
+    if found is not None:
+        server["tokenizer"] = {"file": found, "by": "model"}
+        return found, text
+    cut, counts = make_tokenizer(url, model, text)
+    server["tokenizer"] = {"file": None, "by": "server", **counts}
+    return str(FOLDER / TOKENIZER), cut
+
+
+def check_answer(wanted: dict[str, Any], server: dict[str, Any]) -> None:
+    """Keep one answer of the model. Raises StopError where it is no sense, unless its weights are random."""
+    try:
+        server["answer"] = pages.answer(wanted["url"], server["model"])
+    except pages.NoAnswerError as error:
+        raise StopError(
+            f"the server gave no answer: {error}", lasts=error.lasts
+        ) from None
+    write(server)
+    wrong = server["answer"]["problem"]
+    if wrong is not None and not wanted["random_weights"]:
+        raise StopError(f"the model's answer makes no sense: {wrong}")
+
+
+def main() -> int:
+    wanted = json.loads((FOLDER / "benchy.json").read_text(encoding="utf-8"))
+    text = (FOLDER / "prose.txt").read_text(encoding="utf-8")
+    url = wanted["url"]
+    server: dict[str, Any] = {"url": url, "client": "llama-benchy"}
+    try:
+        client = find_client(wanted["clients"])
+        server["model"], server["said"] = choose_model(url, wanted["model"])
+        check_answer(wanted, server)
+        tokenizer, text = prepare(wanted, server, text)
+    except StopError as error:
+        print(f"llama_benchy: error: {error}")
+        return pages.LASTING if error.lasts else 1
+    server["text_sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    write(server)
+    fixed = {"{model}": server["model"], "{tokenizer}": tokenizer}
+    argv = [
+        fixed.get(word, word).replace("{folder}", str(FOLDER))
+        for word in wanted["argv"]
+    ]
+    server["metrics_before"] = pages.ask(url, "/metrics").text
+    code = measure([*client, *argv], text, offline=Path(tokenizer).is_file())
+    server["metrics_after"] = pages.ask(url, "/metrics").text
+    write(server)
+    (FOLDER / REQUESTS).write_text(json.dumps(requests()), encoding="utf-8")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

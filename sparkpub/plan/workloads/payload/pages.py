@@ -1,0 +1,248 @@
+"""Ask a server with an OpenAI-compatible interface who it is, and for one answer.
+
+It lies beside the drivers that run inside the environment, and the collector asks with it before anything starts. A key
+for the server is taken from the variable `OPENAI_API_KEY`.
+"""
+
+import http.client
+import json
+import os
+import shutil
+import sys
+import urllib.error
+import urllib.request
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+MODELS = "/v1/models"
+PAGES = (
+    MODELS,
+    "/version",  # vLLM, TensorRT-LLM
+    "/props",  # llama-server
+    "/get_model_info",  # SGLang
+    "/get_server_info",
+    "/info",  # TGI
+    "/api/version",  # Ollama
+    "/api/ps",
+    "/api/v0/models",  # LM Studio
+)
+SHOW = "/api/show"
+"""Of Ollama: what it knows of a model, asked for by name."""
+LIMIT = 10
+"""Seconds that a page may take."""
+ANSWER_LIMIT = 300
+"""Seconds that an answer may take: a server may load its model first."""
+LONGEST = 2000
+"""Characters of a text that is kept: templates of chats and licences are longer, and say nothing of a run."""
+QUESTION = "In two or three sentences: what is the capital of France, and what is it known for?"
+ANSWER_TOKENS = 160
+LASTING = 78
+"""Exit code of a driver where the next attempt would end the same way: EX_CONFIG of sysexits.h."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """What an address answered: its text, or the status or the reason why there is none."""
+
+    text: str | None
+    status: int | None = None
+    problem: str = ""
+
+    @property
+    def document(self) -> Any:
+        """What the page says as JSON; None for anything else."""
+        try:
+            return None if self.text is None else json.loads(self.text)
+        except ValueError:
+            return None
+
+
+def ask(url: str, path: str, body: Any = None, limit: float = LIMIT) -> Page:
+    """The page at an address; with a `body` it is sent there as JSON."""
+    headers = {"Content-Type": "application/json"}
+    key = os.environ.get("OPENAI_API_KEY")
+    if key:
+        headers["Authorization"] = f"Bearer {key}"
+    data = None if body is None else json.dumps(body).encode()
+    try:
+        request = urllib.request.Request(url + path, data, headers)
+        with urllib.request.urlopen(request, timeout=limit) as answer:
+            return Page(answer.read().decode(errors="replace"), answer.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            said = error.read().decode(errors="replace")
+        return Page(None, error.code, f"status {error.code}: {' '.join(said.split())}")
+    except urllib.error.URLError as error:
+        return Page(None, problem=str(error.reason))
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        return Page(None, problem=str(error) or type(error).__name__)
+
+
+def refusal(url: str, page: Page) -> str | None:
+    """Why /v1/models of a server says nothing, and what to do about it; None where it says something."""
+    if page.document is not None:
+        return None
+    where = f"{url}{MODELS}"
+    if page.status in (401, 403):
+        return f"{where} wants a key (status {page.status}); set OPENAI_API_KEY"
+    if page.status == 200:
+        return f"what answers at {where} is no JSON; correct url:"
+    if page.status is not None:
+        return f"{where} answered with status {page.status}; correct url:"
+    why = f" ({page.problem})" if page.problem else ""
+    return f"no server answers at {where}{why}; start it, or correct url:"
+
+
+def unserved(url: str, names: list[str], wanted: str | None) -> str | None:
+    """Why a model cannot be measured on a server that lists these names, and what to do about it."""
+    if wanted is None and not names:
+        return f"{url}{MODELS} names no model; say which in model:"
+    # Ollama takes a name without its tag for that with the tag `latest`.
+    if wanted is None or not names or {wanted, f"{wanted}:latest"} & set(names):
+        return None
+    shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    return f"{url} does not serve {wanted}; correct model:, it serves {shown}"
+
+
+def find_program(name: str) -> str | None:
+    """A program on PATH, or beside this interpreter."""
+    beside = str(Path(sys.executable).parent)
+    return shutil.which(name) or shutil.which(name, path=beside)
+
+
+def who(url: str) -> dict[str, Any]:
+    """Path to what the page there says as JSON; None where the server has no such page."""
+    said = {path: without_templates(ask(url, path).document) for path in PAGES}
+    loaded = said["/api/ps"]
+    if isinstance(loaded, dict) and isinstance(loaded.get("models"), list):
+        for entry in loaded["models"][:1]:
+            said[SHOW] = shown(url, entry.get("model"))
+    return said
+
+
+def shown(url: str, model: Any) -> Any:
+    """What Ollama says of a model, without its file and its licence."""
+    document = ask(url, SHOW, {"model": model}).document
+    if not isinstance(document, dict):
+        return None
+    kept = ("details", "model_info", "parameters", "capabilities")
+    return without_templates({name: document.get(name) for name in kept})
+
+
+def without_templates(document: Any) -> Any:
+    """A document in which long texts are replaced by their length."""
+    if isinstance(document, dict):
+        return {key: without_templates(value) for key, value in document.items()}
+    if isinstance(document, list):
+        return [without_templates(value) for value in document]
+    if isinstance(document, str) and len(document) > LONGEST:
+        return f"[{len(document)} characters left out]"
+    return document
+
+
+def listed(models: Any) -> list[str]:
+    """The names of the models that /v1/models lists."""
+    entries = models.get("data") if isinstance(models, dict) else None
+    if not isinstance(entries, list):
+        return []
+    names = [entry.get("id") for entry in entries if isinstance(entry, dict)]
+    return [name for name in names if isinstance(name, str)]
+
+
+def loaded(said: Any) -> list[str]:
+    """The names of the models that a server holds in memory, of one that loads them when they are asked for (Ollama,
+    LM Studio); empty where it says nothing of that."""
+    names = []
+    running = said.get("/api/ps")
+    if isinstance(running, dict) and isinstance(running.get("models"), list):
+        names += [entry.get("model") for entry in running["models"]]
+    known = said.get("/api/v0/models")
+    if isinstance(known, dict) and isinstance(known.get("data"), list):
+        for entry in known["data"]:
+            if entry.get("state") == "loaded" and entry.get("type") != "embeddings":
+                names.append(entry.get("id"))
+    return [name for name in names if isinstance(name, str)]
+
+
+def chat(url: str, model: str, text: str, tokens: int) -> Page:
+    """The server's answer to one message, the likeliest token each time."""
+    body = {
+        "model": model,
+        "messages": [{"role": "user", "content": text}],
+        "max_tokens": tokens,
+        "temperature": 0,
+    }
+    return ask(url, "/v1/chat/completions", body, ANSWER_LIMIT)
+
+
+class NoAnswerError(Exception):
+    """Why a server gave no answer; `lasts` where it would give none the next time either."""
+
+    def __init__(self, page: Page) -> None:
+        self.lasts = page.status is not None and 400 <= page.status < 500
+        super().__init__(page.problem or "its answer is no JSON")
+
+
+def answer(url: str, model: str) -> dict[str, Any]:
+    """One greedy answer: the question, the text, and what is wrong with it, None for sense. Raises NoAnswerError."""
+    page = chat(url, model, QUESTION, ANSWER_TOKENS)
+    if page.document is None:
+        raise NoAnswerError(page)
+    text = said_in(page.document)
+    return {"question": QUESTION, "text": text, "problem": nonsense(text)}
+
+
+def said_in(document: Any) -> str:
+    """The text of an answer, what a model thinks before it included."""
+    try:
+        message = document["choices"][0]["message"]
+    except (KeyError, IndexError, TypeError):
+        return ""
+    if not isinstance(message, dict):
+        return ""
+    names = ("reasoning_content", "reasoning", "content")
+    parts = [message.get(name) for name in names]
+    return "\n".join(part for part in parts if isinstance(part, str) and part.strip())
+
+
+LEAST_WORDS = 12
+"""Fewer words than these may all be the same."""
+LEAST_DISTINCT = 0.25
+"""Distinct words in all words of a text, below which it repeats itself: prose of a hundred words has 0.6."""
+LEAST_LETTERS = 0.5
+"""Letters and digits in all characters of a text that are not blank, below which it is no text."""
+LEAST_COMPRESSED = 0.2
+"""Size of a text after compression, relatively, below which it repeats itself: prose of 400 characters has 0.6."""
+
+
+def nonsense(text: str) -> str | None:
+    """What shows that an answer is no text: nothing, no words, or repetition. None for what may be sense."""
+    solid = "".join(text.split())
+    if not solid:
+        return "it is empty"
+    if sum(letter.isalnum() for letter in solid) < LEAST_LETTERS * len(solid):
+        return f"it has hardly any letters: {text[:40]!r}"
+    words = text.lower().split()
+    size = len(text.encode())
+    compressed = len(zlib.compress(text.encode(), 9)) / size
+    distinct = len(set(words)) / len(words)
+    repeats = len(words) >= LEAST_WORDS and distinct < LEAST_DISTINCT
+    if repeats or (size >= 100 and compressed < LEAST_COMPRESSED):
+        return f"it repeats itself: {text[:40]!r}"
+    return None
+
+
+def counted(url: str, model: str, text: str) -> int:
+    """Tokens of a message as the server counts them, its template included. Raises ValueError where it does not."""
+    page = chat(url, model, text, 1)
+    document = page.document
+    usage = document.get("usage") if isinstance(document, dict) else None
+    tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    if not isinstance(tokens, int) or tokens < 1:
+        why = f" ({page.problem})" if page.problem else ""
+        raise ValueError(
+            f"the server does not say how many tokens a prompt has{why}; name a tokenizer"
+        )
+    return tokens

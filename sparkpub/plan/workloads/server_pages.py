@@ -1,0 +1,214 @@
+"""What the pages of a running server say: which engine and model answered, and whether anybody else used it meanwhile.
+
+The drivers ask for the pages (`payload/pages.py`): `/v1/models` and `/metrics` of any server, `/version` (vLLM,
+TensorRT-LLM), `/props` (llama-server), `/get_model_info` and `/get_server_info` (SGLang), `/info` (TGI),
+`/api/version`, `/api/ps` and `/api/show` (Ollama), `/api/v0/models` (LM Studio).
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sparkpub.plan.workloads import llama_bench, reading
+from sparkpub.plan.workloads.vllm_bench import TOKENS_TOLERANCE
+from sparkpub.record.record import MetricValue
+
+PAYLOAD = "pages.py"
+
+_ENGINES = {
+    "vllm": "vLLM",
+    "llamacpp": "llama.cpp",
+    "sglang": "SGLang",
+    "trtllm": "TensorRT-LLM",
+    "tensorrt_llm": "TensorRT-LLM",
+    "tgi": "TGI",
+}
+"""How servers sign: the prefix of their metrics, or `owned_by` in /v1/models."""
+_GENERATED = (
+    "vllm:generation_tokens_total",
+    "sglang:generation_tokens_total",
+    "llamacpp:tokens_predicted_total",
+)
+"""Counters of generated tokens."""
+_SAMPLE = re.compile(
+    r"^(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>[^}]*)\})? (?P<value>\S+)"
+)
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+
+def identity(server: Mapping[str, Any]) -> dict[str, Any]:
+    """What the pages say of engine and model, as fields of `Observed`; what none of them says is left out."""
+    said = server.get("said")
+    entry = _model_entry(said, server.get("model"))
+    properties = reading.at(said, "/props")
+    information = reading.at(said, "/get_model_info")
+    engine = _engine(said, entry, _samples(server.get("metrics_after")))
+    path = (
+        entry.get("root")
+        or reading.at(properties, "model_path")
+        or reading.at(information, "model_path")
+        or reading.at(reading.at(said, "/info"), "model_id")
+    )
+    settings = {
+        "client": server.get("client"),
+        "client_version": server.get("client_version"),
+        "max_model_len": entry.get("max_model_len") or _context(said, entry),
+    }
+    found = {
+        "engine": engine,
+        "engine_version": _version(said),
+        "model_path": reading.word(path) or reading.word(server.get("model")),
+        "parameters": _parameters(said, entry),
+        "weight_bytes": reading.positive_int(reading.at(entry, "meta.size")),
+        **_weights_format(said, entry),
+        "batch_size": reading.positive_int(reading.at(properties, "total_slots")),
+        "settings": {
+            name: str(value) for name, value in settings.items() if value is not None
+        },
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _engine(
+    said: Any, entry: Mapping[str, Any], samples: Mapping[str, Any]
+) -> str | None:
+    """The engine by the prefix of its metrics, else by who owns the model, else by a page that no other one has."""
+    prefixes = {name.partition(":")[0] for name in samples if ":" in name}
+    signed = next(
+        (prefix for prefix in _ENGINES if prefix in prefixes),
+        str(entry.get("owned_by")),
+    )
+    if signed in _ENGINES:
+        return _ENGINES[signed]
+    if reading.word(_page(said, "/api/version", "version")) is not None:
+        return "Ollama"
+    if reading.objects(_page(said, "/api/v0/models", "data")):
+        return "LM Studio"
+    if reading.word(_page(said, "/info", "model_id")) is not None:
+        return "TGI"
+    if reading.word(_page(said, "/get_model_info", "model_path")) is not None:
+        return "SGLang"
+    return None
+
+
+def _version(said: Any) -> str | None:
+    """The engine's version, on whichever page its kind says it."""
+    for path, name in (
+        ("/version", "version"),
+        ("/get_server_info", "version"),
+        ("/api/version", "version"),
+        ("/info", "version"),
+        ("/props", "build_info"),
+    ):
+        found = reading.word(_page(said, path, name))
+        if found is not None:
+            return found
+    return None
+
+
+def _page(said: Any, path: str, name: str) -> Any:
+    """A field of a page."""
+    return reading.at(reading.at(said, path), name)
+
+
+def _model_entry(said: Any, name: Any) -> Mapping[str, Any]:
+    """What /v1/models says of the model measured; LM Studio says more on its own page."""
+    found: dict[str, Any] = {}
+    for path in ("/api/v0/models", "/v1/models"):
+        for entry in reading.objects(_page(said, path, "data")):
+            if entry.get("id") == name:
+                found |= entry
+    return found
+
+
+def _ollama(said: Any, part: str, name: str) -> Any:
+    """A field of what Ollama knows of its model; keys of `model_info` have dots."""
+    known = _page(said, "/api/show", part)
+    return known.get(name) if isinstance(known, dict) else None
+
+
+def _context(said: Any, entry: Mapping[str, Any]) -> int | None:
+    """Most tokens of a request, prompt and answer, as the server was started."""
+    running = reading.objects(_page(said, "/api/ps", "models"))
+    for value in (
+        _page(said, "/props", "default_generation_settings.n_ctx"),
+        *(model.get("context_length") for model in running[:1]),
+        entry.get("loaded_context_length"),
+        _page(said, "/info", "max_total_tokens"),
+    ):
+        found = reading.positive_int(value)
+        if found is not None:
+            return found
+    return None
+
+
+def _parameters(said: Any, entry: Mapping[str, Any]) -> int | None:
+    known = reading.positive_int(reading.at(entry, "meta.n_params"))
+    ollama = _ollama(said, "model_info", "general.parameter_count")
+    return known or reading.positive_int(ollama)
+
+
+def _weights_format(said: Any, entry: Mapping[str, Any]) -> dict[str, str]:
+    """The format of the weights as type or as quantisation."""
+    gguf = (
+        reading.at(entry, "meta.ftype"),
+        _ollama(said, "details", "quantization_level"),
+        entry.get("quantization"),
+    )
+    for name in gguf:
+        word = reading.word(name)
+        if word is not None:
+            return llama_bench.weights_format(word)
+    dtype = reading.word(_page(said, "/info", "model_dtype"))
+    return {} if dtype is None else {"dtype": dtype.removeprefix("torch.")}
+
+
+def cache(server: Mapping[str, Any]) -> dict[str, MetricValue]:
+    """The capacity of vLLM's KV cache, which its metrics give as blocks."""
+    samples = _samples(server.get("metrics_after"))
+    for labels, _ in samples.get("vllm:cache_config_info", ()):
+        blocks = reading.number(labels.get("num_gpu_blocks"))
+        size = reading.number(labels.get("block_size"))
+        if blocks and size:
+            return reading.metrics({"kv_cache_tokens": blocks * size}, "report")
+    return {}
+
+
+def other_users(server: Mapping[str, Any], most: int) -> list[str]:
+    """Whether the server generated more tokens than the `most` that a run asked for."""
+    before = _counter(server.get("metrics_before"))
+    after = _counter(server.get("metrics_after"))
+    if before is None or after is None:
+        return []
+    if after - before <= (1 + TOKENS_TOLERANCE) * most:
+        return []
+    return [
+        f"the server generated {after - before:g} tokens and this run {most} at most: others used it meanwhile"
+    ]
+
+
+def _counter(page: Any) -> float | None:
+    """Tokens generated since the server's start; None where its metrics do not count them."""
+    samples = _samples(page)
+    found = []
+    for name in _GENERATED:
+        found += [value for _, value in samples.get(name, ())]
+    if not found:
+        return None
+    return sum(found)
+
+
+def _samples(page: Any) -> dict[str, list[tuple[dict[str, str], float]]]:
+    """A page in Prometheus' text format: name to the labels and value of each sample."""
+    found: dict[str, list[tuple[dict[str, str], float]]] = {}
+    if not isinstance(page, str):
+        return found
+    for line in page.splitlines():
+        sample = _SAMPLE.match(line)
+        if sample is None:
+            continue
+        value = reading.number(sample["value"])
+        if value is not None:
+            labels = dict(_LABEL.findall(sample["labels"] or ""))
+            found.setdefault(sample["name"], []).append((labels, value))
+    return found

@@ -1,0 +1,522 @@
+"""llama-benchy: what real files of it say, its command, and the driver against a server of ours.
+
+The reports under `tests/data/imports/llama-benchy` are of llama-benchy 0.4.0. The run under
+`tests/data/logs/llama-benchy` is of 0.4.0 against llama-server b11434 on two processor cores, as the collector keeps
+it.
+"""
+
+import json
+import os
+import re
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from sparkpub.plan.environments import Server
+from sparkpub.plan.workloads import llama_benchy, reading
+from sparkpub.plan.workloads.base import Answer, Case
+from sparkpub.plan.workloads.llama_benchy import LlamaBenchyOptions
+from sparkpub.plan.workloads.payload import pages
+from sparkpub.record.errors import WorkloadError
+from tests.plan.workloads.running import run
+from tests.plan.workloads.serving import (
+    CHARACTERS_PER_TOKEN,
+    TEMPLATE_TOKENS,
+    Served,
+    serving,
+)
+
+IMPORTS = Path(__file__).parents[2] / "data/imports/llama-benchy"
+LOGS = Path(__file__).parents[2] / "data/logs/llama-benchy"
+LOAD = LlamaBenchyOptions(
+    url="127.0.0.1:8000",
+    input_tokens=96,
+    output_tokens=16,
+    concurrency=4,
+    repetitions=2,
+)
+PAGES = {
+    "/v1/models": {"data": [{"id": "m", "owned_by": "vllm", "max_model_len": 4096}]},
+    "/version": {"version": "0.24.0"},
+}
+
+
+def case(**changes: Any) -> Case:
+    facts: dict[str, Any] = {
+        "model_key": "m",
+        "model_id": "x/m",
+        "model_path": None,
+        "model_config": None,
+        "random_weights": False,
+        "iteration": 1,
+        "seed": 42,
+        "workload_key": "c4",
+    }
+    return Case(**facts | changes)
+
+
+def values(answer: Answer) -> dict[str, float | None]:
+    return {name: metric.value for name, metric in answer.metrics.items()}
+
+
+def report_of(name: str, index: int) -> dict[str, Any]:
+    """A report with one load of a real one of several."""
+    document: dict[str, Any] = json.loads((IMPORTS / name).read_text())
+    return document | {"benchmarks": [document["benchmarks"][index]]}
+
+
+def parsed(report: Any, log: str = "", **files: Any) -> Answer:
+    content = {role: json.dumps(document).encode() for role, document in files.items()}
+    content["report"] = json.dumps(report).encode()
+    return llama_benchy.parse(log.encode(), content, None)
+
+
+# -- what real reports say -----------------------------------------------------------------------------------
+
+
+def test_the_rates_and_times_of_a_report() -> None:
+    load = report_of("depth-conc.json", 0)
+    answer = parsed(load)
+    found = values(answer)
+    # As the file has them: means over three repetitions, of which one had no rate of the answer.
+    assert found["output_throughput_tok_s"] == pytest.approx(534.2250054938688)
+    assert found["prompt_throughput_tok_s"] == pytest.approx(1037.8778606313888)
+    assert answer.samples["output_throughput_tok_s"] == pytest.approx(
+        (465.5209575245747, 602.9290534631629)
+    )
+    # 45.69, 91.31 and 62.45 ms: the middle one, and (45.69 + 91.31 + 62.45) / 3.
+    assert found["ttft_p50_ms"] == pytest.approx(62.45142700026918)
+    assert found["ttft_mean_ms"] == pytest.approx(66.48412133351182)
+    # 1000 / 465.52 and 1000 / 602.93 ms a token.
+    assert found["tpot_max_ms"] == pytest.approx(2.14813, rel=1e-5)
+    assert found["tpot_min_ms"] == pytest.approx(1.65857, rel=1e-5)
+    assert answer.observed.settings["client_version"] == "0.4.0"
+    assert answer.observed.settings["latency"] == "generation, 14.35 ms"
+    assert answer.complete
+
+
+def test_with_prefix_caching_the_load_is_the_prompt_behind_the_conversation() -> None:
+    document = json.loads((IMPORTS / "prefix-caching.json").read_text())
+    phases = [load["is_context_prefill_phase"] for load in document["benchmarks"][:2]]
+    assert phases == [True, False]
+    found = values(parsed(document))
+    wanted = document["benchmarks"][1]["tg_throughput"]["mean"]
+    assert found["output_throughput_tok_s"] == pytest.approx(wanted)
+
+
+def test_a_load_of_which_every_request_failed_has_no_figures() -> None:
+    document = json.loads((IMPORTS / "failing.json").read_text())
+    empty = [
+        load for load in document["benchmarks"] if load.get("tg_throughput") is None
+    ]
+    request = {"request_id": 0, "run_index": 1, "error": "HTTP 500:  no  memory "}
+    answer = parsed(document | {"benchmarks": empty[:1]}, requests=[request])
+    assert not answer.complete
+    assert answer.problems == (
+        "1 of 1 requests failed: HTTP 500: no memory",
+        "the report holds no rate of output tokens",
+    )
+
+
+# -- a real run ----------------------------------------------------------------------------------------------
+
+
+def test_a_run_against_a_real_llama_server() -> None:
+    files = {
+        role: (LOGS / f"llama-server-b11434.{role}.json").read_bytes()
+        for role in ("report", "requests", "output")
+    }
+    log = (LOGS / "llama-server-b11434.log").read_bytes()
+    answer = llama_benchy.parse(log, files, LOAD)
+    requests = json.loads(files["requests"])
+    seen = answer.observed
+    # Two rounds of four requests, as the tool noted them one by one.
+    assert (len(requests), seen.requests) == (8, 8)
+    for field, theirs in (
+        ("input_tokens_mean", "prompt_tokens"),
+        ("output_tokens_mean", "total_tokens"),
+    ):
+        mean = sum(request[theirs] for request in requests) / 8
+        assert getattr(seen, field) == pytest.approx(mean)
+    latencies = sorted(
+        1e3 * (request["ttft_s"] + request["decode_seconds"]) for request in requests
+    )
+    found = values(answer)
+    assert found["request_latency_max_ms"] == pytest.approx(latencies[-1])
+    assert found["request_latency_p50_ms"] == pytest.approx(sum(latencies[3:5]) / 2)
+    assert (seen.engine, seen.engine_version) == ("llama.cpp", "b11434-unknown")
+    assert (seen.parameters, seen.dtype) == (7_080_448, "float16")
+    settings = seen.settings
+    assert settings["coherence"] == "passed"
+    assert settings["output_tokens_by"] == "usage of the server"
+    assert "the server counted" in settings["tokenizer"]
+    assert settings["max_model_len"] == "4096"
+    assert answer.complete
+
+
+# -- who counted ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "who"),
+    [
+        ("", "token ids of the server"),
+        (
+            "  No complete token_ids in response, using stream usage token count",
+            "usage of the server",
+        ),
+        (
+            "  No token_ids or usage in response, using local tokenization",
+            "the tokenizer",
+        ),
+        (
+            "  No token_ids, usage, or tokenizer, assuming 1 token per chunk",
+            "pieces of the stream",
+        ),
+    ],
+)
+def test_who_counted_the_answers_is_recorded(line: str, who: str) -> None:
+    answer = parsed(report_of("depth-conc.json", 0), f"{line}\n")
+    assert answer.observed.settings["output_tokens_by"] == who
+
+
+def test_a_tokenizer_that_is_not_the_models_is_recorded() -> None:
+    log = "Error loading tokenizer 'm': no\nFalling back to 'gpt2' tokenizer as approximation.\n"
+    answer = parsed(report_of("depth-conc.json", 0), log)
+    assert answer.observed.settings["tokenizer"].startswith("gpt2, since")
+
+
+def test_a_rate_of_prompts_that_the_server_counts_otherwise_is_none() -> None:
+    """The tool takes the length asked for, here 64, where the server's count is further away than 20 %."""
+    report = report_of("depth-conc.json", 0)
+    assert report["benchmarks"][0]["prompt_size"] == 64
+    for counted, known in ((76, True), (77, False)):
+        requests = [{"request_id": 0, "run_index": 1, "prompt_tokens": counted}]
+        metric = parsed(report, requests=requests).metrics["prompt_throughput_tok_s"]
+        assert (metric.value is not None) is known
+    assert (
+        metric.reason == "the tool took 64 tokens a prompt, and the server counted 77"
+    )
+
+
+# -- why there is no report ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("log", "why"),
+    [
+        ("Warmup failed: HTTP 404: model not found\n", "Warmup failed: HTTP 404"),
+        (
+            "Coherence test FAILED: Expected 'Paris'. Got: !!!...\n\nBenchmark failed due to coherence test failure.\n",
+            "Coherence test FAILED: Expected 'Paris'. Got: !!!",
+        ),
+        (
+            "usage: llama-benchy [-h]\nllama-benchy: error: unrecognized arguments: --x\n",
+            "llama-benchy: error: unrecognized arguments: --x",
+        ),
+        (
+            "llama_benchy: error: no server answers at http://h:1/v1/models; start it\n",
+            "no server answers at http://h:1/v1/models",
+        ),
+        ("Killed\n", "llama-benchy ended without its report"),
+    ],
+)
+def test_the_reason_is_what_the_tool_said(log: str, why: str) -> None:
+    answer = llama_benchy.parse(log.encode(), {}, LOAD)
+    assert not answer.complete
+    assert answer.problems[0].startswith(why)
+
+
+# -- what is asked -------------------------------------------------------------------------------------------
+
+
+def wanted(case: Case, options: LlamaBenchyOptions) -> dict[str, Any]:
+    files = llama_benchy.command(case, options).files()
+    document: dict[str, Any] = json.loads(files["benchy.json"])
+    return document
+
+
+def test_the_load_becomes_the_flags_of_the_tool() -> None:
+    argv = " ".join(wanted(case(), LOAD)["argv"])
+    for words in (
+        "--base-url http://127.0.0.1:8000/v1",
+        "--pp 96 --tg 16 --exact-tg --depth 0",
+        "--concurrency 4 --runs 2 --latency-mode api",
+        "--format json",
+    ):
+        assert words in argv
+    assert "--skip-coherence" not in argv
+    assert "--enable-prefix-caching" not in argv
+    other = {
+        "depth": 64,
+        "prefix_caching": True,
+        "exact_output": False,
+        "coherence": False,
+        "extra_args": ("--no-cache",),
+    }
+    argv = " ".join(wanted(case(), LOAD.model_copy(update=other))["argv"])
+    assert "--depth 64 --enable-prefix-caching" in argv
+    assert "--skip-coherence" in argv
+    assert "--exact-tg" not in argv
+    assert argv.endswith("--no-cache")
+
+
+def test_random_weights_are_not_asked_for_sense() -> None:
+    assert "--skip-coherence" in wanted(case(random_weights=True), LOAD)["argv"]
+
+
+def test_a_server_of_the_environment_is_measured_without_an_address() -> None:
+    served = case(server=Server(argv=("serve",), port=8200))
+    assert wanted(served, LlamaBenchyOptions())["url"] == "http://127.0.0.1:8200"
+    with pytest.raises(WorkloadError, match="needs the server's address"):
+        llama_benchy.command(case(), LlamaBenchyOptions())
+    with pytest.raises(ValidationError, match="is not an address"):
+        LlamaBenchyOptions(url="http://")
+
+
+@pytest.mark.parametrize(
+    ("line", "begins", "ends"),
+    [
+        ("  Warmup (batch size 4)...", False, False),
+        ("  Run 1/3 (batch size 4)...", True, False),
+        ("  Run 1/3 (Context Load, batch size 4)...", True, False),
+        ("  Run 11/13 (batch size 4)...", False, False),
+        ("Saving results to /x/report.json in JSON format...", False, True),
+    ],
+)
+def test_the_measurement_lies_between_lines_of_the_tool(
+    line: str, begins: bool, ends: bool
+) -> None:
+    command = llama_benchy.command(case(), LOAD)
+    assert command.measured_from is not None
+    assert command.measured_until is not None
+    said = [line]
+    assert (reading.search(said, f"({command.measured_from})") is not None) is begins
+    assert (reading.search(said, f"({command.measured_until})") is not None) is ends
+
+
+# -- the driver ----------------------------------------------------------------------------------------------
+
+CLIENT = """#!/bin/sh
+printf '%s\\n' "$@" > argv
+env > variables
+cp "$HOME"/.cache/llama-benchy/*.txt text
+echo '{"schema":"v1","type":"request_start","ts":1.0,"request_id":0,"run_index":1}' > progress.jsonl
+echo '{"type":"tokens","ts":1.5,"request_id":0,"count":1,"snippet":"x"}' >> progress.jsonl
+echo '{"type":"request_end","ts":2.0,"request_id":0,"total_tokens":16,"prompt_tokens":96}' >> progress.jsonl
+exit 3
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for a run; a stand-in for llama-benchy is on PATH, and the home folder is empty."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "llama-benchy").write_text(CLIENT)
+    (programs / "llama-benchy").chmod(stat.S_IRWXU)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("HF_HOME", raising=False)
+    work = tmp_path / "run"
+    work.mkdir()
+    return work
+
+
+def driven(
+    folder: Path, server: Served, of: Case | None = None, **options: Any
+) -> tuple[int, str, dict[str, Any]]:
+    """What the driver did: its exit code, its log, and server.json."""
+    changed = LOAD.model_copy(update={"url": server.url, **options})
+    code, log, files = run(llama_benchy.command(of or case(), changed), folder)
+    return code, log.decode(), json.loads(files.get("output", b"{}"))
+
+
+def test_where_there_is_no_tokenizer_the_server_counts(folder: Path) -> None:
+    with serving(Served(PAGES)) as server:
+        code, log, kept = driven(folder, server)
+    assert code == 3, log
+    text = (folder / "prose.txt").read_text()
+    # 3,000 characters at 3.7 to a token are 811.
+    count = round(len(text) * round(3000 / CHARACTERS_PER_TOKEN) / 3000)
+    assert kept["tokenizer"] == {
+        "file": None,
+        "by": "server",
+        "how": "pieces of even length",
+        "text_tokens": count,
+        "text_characters": len(text),
+        "template_tokens": TEMPLATE_TOKENS,
+    }
+    sent = (folder / "text").read_text()
+    pieces = sent.split("\u2063")
+    assert "".join(pieces) == text
+    assert len(pieces) == pytest.approx(len(text) / CHARACTERS_PER_TOKEN, rel=1e-3)
+    assert {len(piece) for piece in pieces} == {3, 4}
+    vocabulary = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
+    assert set(pieces) < vocabulary.keys()
+    argv = (folder / "argv").read_text().split("\n")
+    assert argv[argv.index("--tokenizer") + 1] == str(folder / "tokenizer.json")
+    assert "HF_HUB_OFFLINE=1" in (folder / "variables").read_text()
+    home = Path(os.environ["HOME"]) / ".cache/llama-benchy"
+    assert list(home.iterdir()) == []  # the text is taken away again
+    assert "Paris" in kept["answer"]["text"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        # llama-server, vLLM with a vocabulary of bytes and one of SentencePiece, TGI.
+        lambda tokens: {"tokens": [{"id": 1, "piece": token} for token in tokens]},
+        lambda tokens: {
+            "count": 2,
+            "tokens": [1, 2],
+            "token_strs": [
+                token.replace(" ", "\u0120").replace("\n", "\u010a") for token in tokens
+            ],
+        },
+        lambda tokens: {
+            "tokens": [1, 2],
+            "token_strs": ["\u2581" + tokens[0]]
+            + [
+                token.replace(" ", "\u2581").replace("\n", "<0x0A>")
+                for token in tokens[1:]
+            ],
+        },
+        lambda tokens: [{"id": 1, "text": token} for token in tokens],
+    ],
+)
+def test_a_server_that_says_its_tokens_has_them_used(
+    folder: Path, said: Callable[[list[str]], Any]
+) -> None:
+    text = reading.payload("prose.txt").decode()
+    tokens = re.findall(r"\s?\w{1,5}|\s", text)
+    assert "".join(tokens) == text
+    with serving(Served(PAGES | {"/tokenize": said(tokens)})) as server:
+        _, log, kept = driven(folder, server)
+    assert kept["tokenizer"]["how"] == "its tokens", log
+    assert kept["tokenizer"]["text_tokens"] == len(tokens)
+    assert (folder / "text").read_text().split("\u2063") == tokens
+
+
+def test_tokens_of_another_text_are_not_used(folder: Path) -> None:
+    with serving(Served(PAGES | {"/tokenize": {"tokens": [{"piece": "x"}]}})) as server:
+        assert driven(folder, server)[2]["tokenizer"]["how"] == "pieces of even length"
+
+
+def test_requests_are_kept_without_their_tokens_one_by_one(folder: Path) -> None:
+    with serving(Served(PAGES)) as server:
+        driven(folder, server)
+    (request,) = json.loads((folder / "requests.json").read_text())
+    assert request == {
+        "request_id": 0,
+        "run_index": 1,
+        "started": 1.0,
+        "total_tokens": 16,
+        "prompt_tokens": 96,
+        "decode_seconds": None,
+        "error": None,
+        "ended": 2.0,
+    }
+
+
+def test_the_models_tokenizer_is_found(folder: Path, tmp_path: Path) -> None:
+    own, hub = tmp_path / "model", tmp_path / "home/.cache/huggingface/hub"
+    snapshot = hub / "models--x--served/snapshots/abc"
+    for place in (own, snapshot):
+        place.mkdir(parents=True)
+        (place / "tokenizer.json").write_text("{}")
+    named = {"data": [{"id": "m", "root": "x/served"}]}
+    with serving(Served(PAGES | {"/v1/models": named})) as server:
+        found = [
+            driven(folder, server, of, **options)[2]["tokenizer"]
+            for of, options in (
+                (case(), {}),
+                (case(model_path=str(own)), {}),
+                (case(model_path=str(own)), {"tokenizer": str(snapshot)}),
+                (case(), {"tokenizer": "owner/name"}),
+            )
+        ]
+    cached, beside = str(snapshot / "tokenizer.json"), str(own / "tokenizer.json")
+    assert [item["file"] for item in found] == [cached, beside, cached, "owner/name"]
+    # Whoever names one on the hub wants it fetched.
+    assert "HF_HUB_OFFLINE" not in (folder / "variables").read_text()
+    assert (folder / "text").read_text() == (folder / "prose.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("server", "options", "words", "code"),
+    [
+        (Served(PAGES, text=""), {}, "makes no sense: it is empty", pages.LASTING),
+        (Served(PAGES, text="! " * 99), {}, "hardly any letters", pages.LASTING),
+        (Served(PAGES, counts=False), {}, "name a tokenizer", pages.LASTING),
+        (Served(PAGES, status=404), {}, "status 404", pages.LASTING),
+        (Served(PAGES, status=503), {}, "status 503", 1),
+        (Served({}), {}, "status 404; correct url:", pages.LASTING),
+        (Served(PAGES), {"model": "z"}, "does not serve z", pages.LASTING),
+        (Served(PAGES), {"tokenizer": "/none"}, "no tokenizer at", pages.LASTING),
+    ],
+)
+def test_what_cannot_be_measured_is_said(
+    folder: Path, server: Served, options: dict[str, Any], words: str, code: int
+) -> None:
+    with serving(server):
+        ended, log, _ = driven(folder, server, **options)
+    assert words in log
+    assert ended == code
+    answer = llama_benchy.parse(log.encode(), {}, LOAD)
+    assert words in answer.problems[0]
+
+
+def test_random_weights_may_talk_nonsense(folder: Path) -> None:
+    with serving(Served(PAGES, text="the " * 90)) as server:
+        code, log, kept = driven(folder, server, case(random_weights=True))
+    assert code == 3, log
+    assert "repeats itself" in kept["answer"]["problem"]
+
+
+def test_a_client_that_is_missing_is_said(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    beside = Path(__import__("sys").executable).parent
+    if any(shutil.which(name, path=str(beside)) for name in ("uvx", "llama-benchy")):
+        monkeypatch.setattr(llama_benchy, "_CLIENTS", (["no-such-client"],))
+    with serving(Served(PAGES)) as server:
+        code, log, _ = driven(folder, server)
+    assert code == pages.LASTING
+    assert "install it with: uv tool install llama-benchy" in log
+
+
+def test_a_key_reaches_the_tool_and_no_log(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-a-key-of-somebody")
+    with serving(Served(PAGES)) as server:
+        _, log, kept = driven(folder, server)
+    assert "--api-key\nsk-a-key-of-somebody" in (folder / "argv").read_text()
+    assert "sk-a-key" not in log
+    assert "sk-a-key" not in json.dumps(kept)
+
+
+TOOL = shutil.which("llama-benchy")
+
+
+@pytest.mark.skipif(TOOL is None, reason="needs llama-benchy")
+def test_the_real_tool_takes_what_it_is_given(tmp_path: Path) -> None:
+    with serving(Served(PAGES)) as server:
+        options = LOAD.model_copy(update={"url": server.url})
+        code, log, files = run(llama_benchy.command(case(), options), tmp_path)
+    assert code == 0, log
+    answer = llama_benchy.parse(log, files, options)
+    assert answer.problems == ()
+    seen = answer.observed
+    assert (seen.requests, seen.output_tokens_mean) == (8, 16)
+    # Within a token of what was asked for, by the server's own count.
+    assert seen.input_tokens_mean == pytest.approx(96, abs=1)
+    assert seen.settings["coherence"] == "passed"
+    assert seen.settings["output_tokens_by"] == "usage of the server"
