@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sparkpub.collect import endpoints
 from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.collect.environments.base import Environment, Obstacle
 from sparkpub.collect.interruption import Interruption
@@ -53,6 +54,13 @@ class Job:
     """What earlier runs of the cell took, for the progress bar."""
     server: Command | None = None
     """The command of the server that the run is a client of; see `sparkpub.plan.environments.Server`."""
+    elsewhere: bool = False
+    """Whether the run measures a server of another machine: this one's sensors say nothing of it."""
+
+    @property
+    def runs_already(self) -> bool:
+        """Whether the run measures a server that was there before it."""
+        return self.workload_options.running_server is not None
 
     @property
     def serves(self) -> Serves | None:
@@ -105,6 +113,7 @@ def prepare(
     server = None
     if options.server is not None:
         server = serving.command(case, options.server)
+    running = workload_options.running_server
     return Job(
         run,
         attempt,
@@ -116,6 +125,7 @@ def prepare(
         command,
         expected_seconds,
         server,
+        elsewhere=running is not None and not endpoints.is_here(running.url),
     )
 
 
@@ -147,7 +157,7 @@ def in_the_way(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[str]:
         f"{item.what}, environment {name}; {item.remedy}"
         for name, item in obstacles(matrix, runs)
     ]
-    return lines + unprepared(matrix, runs)
+    return lines + unprepared(matrix, runs) + endpoints.absent(matrix, runs)
 
 
 def refuse_obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> None:

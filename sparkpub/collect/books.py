@@ -4,7 +4,7 @@ Only who keeps the books writes to the campaign's folder and commits, wherever t
 """
 
 import statistics
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,6 +13,7 @@ from pathlib import Path
 from sparkpub.collect.cells import headline, look, outliers
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.git import Committer
+from sparkpub.collect.lasting import lasts
 from sparkpub.collect.progress import Progress, duration
 from sparkpub.collect.station import Order
 from sparkpub.plan import coverage
@@ -119,7 +120,11 @@ class Books:
     """Runs of earlier collections that failed and do not count as attempts now."""
     measured: int = 0
     failed: int = 0
+    row: Callable[[Record], str] | None = None
+    """What is said of a good run, where it is a row of a table."""
     refused: set[PlannedRun] = field(default_factory=set)
+    hopeless: set[tuple[str, str, str]] = field(default_factory=set)
+    """Cells of which a run failed for a reason that the next attempt would meet again."""
 
     def full(self, under_way: int = 0) -> bool:
         """Whether as many runs are measured, or under way, as were asked for."""
@@ -128,7 +133,11 @@ class Books:
 
     def is_open(self, run: PlannedRun) -> bool:
         """Whether a run is to do, and may be tried."""
-        return run not in self.refused and self.to_do(run)
+        return not self.is_tried(run) and self.to_do(run)
+
+    def is_tried(self, run: PlannedRun) -> bool:
+        """Whether a run is to be left alone now: a gate kept it from starting, or it would fail as another one did."""
+        return run in self.refused or run.cell in self.hopeless
 
     def to_do(self, run: PlannedRun) -> bool:
         """Whether a run has neither a good record nor used up its retries."""
@@ -201,8 +210,9 @@ class Books:
 
     def outcome(self, wanted: Sequence[PlannedRun], stopped: str | None) -> Outcome:
         """What it came to, once nothing more is measured; says what each cell shows."""
-        for line in look(self.records):
-            self.progress.line(line)
+        if self.row is None:
+            for line in look(self.records):
+                self.progress.line(line)
         attempts = without(self.records, self.given_up)
         left = len(missing(self.shown, attempts, wanted))
         found = states(self.shown, attempts, wanted)
@@ -221,24 +231,38 @@ class Books:
         shown = ""
         if record.status != "ok":
             self.failed += record.status != "interrupted"
-            shown = f": {record.status_reason}{self._last_words(record)}"
+            log, said = self._log(record)
+            shown = f": {record.status_reason}{_last_words(log, said)}"
+            if lasts(record, said):
+                self.hopeless.add(record.cell)
+                shown += "; not tried again now, since it would end the same way"
         elif value is not None:
             shown = f", {name} {value:g}"
-        self.progress.line(f"{label}: {record.status} in {took}{shown}")
+        line = f"{label}: {record.status} in {took}{shown}"
+        if self.row is not None and record.status == "ok":
+            line = self.row(record)
+        self.progress.line(line)
         for event in record.events:
             # The others were said when they were noted.
             if event.kind == "note" and event.at_seconds is None:
                 self.progress.line(f"{label}: {event.kind}: {event.text}")
 
-    def _last_words(self, record: Record) -> str:
-        """Where the log of a run that went wrong lies, and the last line in it."""
+    def _log(self, record: Record) -> tuple[Path | None, list[str]]:
+        """The log of a run, and its last lines that are not empty."""
         evidence = record.file("log")
         if evidence is None:
-            return ""
+            return None, []
         log = self.folder / evidence.path
         with suppress(OSError):
             lines = reading.lines(log.read_bytes()[-_LAST_BYTES:])
-            spoken = [line.strip() for line in lines if line.strip()]
-            if spoken:
-                return f"; {log} ends: {spoken[-1][-_LAST_CHARACTERS:]}"
+            return log, [line.strip() for line in lines if line.strip()]
+        return log, []
+
+
+def _last_words(log: Path | None, said: Sequence[str]) -> str:
+    """Where the log of a run that went wrong lies, and the last line in it."""
+    if log is None:
+        return ""
+    if not said:
         return f"; see {log}"
+    return f"; {log} ends: {said[-1][-_LAST_CHARACTERS:]}"

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from sparkpub.collect import lock, watch
+from sparkpub.collect import endpoints, lock, watch
 from sparkpub.collect.bench import obstacles, unprepared
 from sparkpub.collect.books import known_records
 from sparkpub.collect.choice import Choice
@@ -29,6 +29,7 @@ TOOLS = {
     "trtllm-bench": "trtllm-bench",
     "vllm": "vllm-bench",
     "llama-bench": "llama-bench",
+    "llama-benchy": "llama-benchy",
 }
 """Program on PATH to the workload that needs it."""
 PACKAGES = ("torch", "transformers")
@@ -240,6 +241,8 @@ def _matrix(matrix: Matrix) -> Iterator[Diagnosis]:
             yield Diagnosis(f"environment {name}", "ok", "ready")
     for line in unprepared(matrix, runs):
         yield Diagnosis("workload", "missing", line)
+    for line in endpoints.absent(matrix, runs):
+        yield Diagnosis("server or client", "missing", line)
 
 
 def _smoke(matrix: Matrix) -> Iterator[Diagnosis]:

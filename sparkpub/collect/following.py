@@ -127,7 +127,11 @@ class _Run:
         indices = gpu_indices(self.job.environment_options)
         tree = None if self.server is None else self.server.tree
         with sampling.sampling(
-            telemetry, interval, indices, None if tree is None else tree.pid
+            telemetry,
+            interval,
+            indices,
+            None if tree is None else tree.pid,
+            tenants=self.job.runs_already,
         ) as sampler:
             for row in sampler.fresh():
                 self.watch.sample(row)

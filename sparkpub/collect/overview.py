@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from sparkpub.collect import endpoints
 from sparkpub.collect.books import known_records
 from sparkpub.collect.declaring import refuse_another_campaign
 from sparkpub.collect.progress import current, duration
@@ -26,7 +27,8 @@ def _quarantined(folder: Path) -> list[str]:
 
 def plan_document(matrix: Matrix, data: Path) -> dict[str, Any]:
     """`{"runs": [{position, model, environment, workload, iteration, state}], "estimate_seconds": N | null,
-    "pauses_seconds": N}`; the estimate has the pauses in it."""
+    "pauses_seconds": N, "absent": [line]}`; the estimate has the pauses in it, and `absent` are servers and clients
+    for which `collect` would stop at once."""
     folder = data / matrix.campaign
     records = known_records(folder)
     shown, _ = public(matrix)
@@ -37,6 +39,7 @@ def plan_document(matrix: Matrix, data: Path) -> dict[str, Any]:
         "runs": [_planned(run) | {"state": state} for run, state in states.items()],
         "estimate_seconds": estimate(matrix, records, left),
         "pauses_seconds": round(pauses(matrix, records, len(left)), 1),
+        "absent": endpoints.absent(matrix, left),
     }
 
 
@@ -101,6 +104,7 @@ def plan_lines(matrix: Matrix, data: Path) -> list[str]:
     lines.append(
         f"{len(document['runs'])} runs, {left} to do, estimate {_estimated(document)}"
     )
+    lines += [f"missing: {line}" for line in document["absent"]]
     return lines
 
 

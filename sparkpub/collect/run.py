@@ -1,9 +1,11 @@
 """One run: its draft, what was seen of it, the answer it gave, and the record of all that."""
 
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -29,6 +31,7 @@ from sparkpub.record.identity import contradictions
 from sparkpub.record.record import (
     Architecture,
     Event,
+    Machine,
     MetricValue,
     Moment,
     Observed,
@@ -40,6 +43,10 @@ from sparkpub.record.record import (
     Status,
 )
 from sparkpub.record.store import Stored
+
+OF_ANOTHER_MACHINE = (
+    "the server runs on another machine, which the collector does not see"
+)
 
 
 def measure(
@@ -137,7 +144,7 @@ def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
         ),
         metrics={},
         gates=passed.gates,
-        machine=bench.machine,
+        machine=Machine() if job.elsewhere else bench.machine,
         reproducibility=_reproducibility(bench, job),
     )
     return published(draft, bench.redactor)
@@ -194,7 +201,7 @@ def _record(
         sealed.content.get("log", b""), files, job.workload_options
     )
     stretches = _phases(answer, followed)
-    sampled = _sampled(answer, followed, stretches, server)
+    sampled = _sampled(answer, followed, stretches, job.runs_already, server)
     status, reason = _status(followed, answer)
     if reason is not None:
         reason = bench.redactor.text(reason)[:1000]
@@ -220,6 +227,9 @@ def _record(
         "evidence": sealed.evidence,
         "unavailable": _unavailable(job, followed, sealed, server),
     }
+    if job.elsewhere:
+        sampled = {}
+        fields |= _without_sensors(fields, answer, bench.folder)
     try:
         record = Record(**fields)
     except ValidationError as error:
@@ -235,6 +245,27 @@ def _record(
             }
         )
     return published(record, bench.redactor)
+
+
+def _without_sensors(
+    fields: Mapping[str, Any], answer: Answer, folder: Path
+) -> dict[str, Any]:
+    """What changes in the record of a run whose server is on another machine: nothing was seen of that one."""
+    kept = []
+    for item in fields["evidence"]:
+        if item.role == "telemetry":
+            (folder / item.path).unlink(missing_ok=True)
+        else:
+            kept.append(item)
+    events = [event for event in fields["events"] if event.kind in ("note", "timeout")]
+    why = {"telemetry": OF_ANOTHER_MACHINE, "machine": OF_ANOTHER_MACHINE}
+    return {
+        "metrics": dict(answer.metrics),
+        "memory": None,
+        "events": tuple(events),
+        "evidence": tuple(kept),
+        "unavailable": fields["unavailable"] | why,
+    }
 
 
 def _observed(answer: Answer, server: LiveServer | None) -> Observed:
@@ -283,13 +314,17 @@ def _sampled(
     answer: Answer,
     followed: Followed,
     stretches: tuple[Phase, ...],
+    runs_already: bool,
     server: LiveServer | None,
 ) -> dict[str, MetricValue]:
     """The sampler's metrics over the measured phase, or why they are not known; in its first run the server's start."""
     why = phases.why_unknown(answer, followed.measuring_began, followed.measuring_ended)
     phase = phases.measured(stretches) or why
     found = sampling.metrics(
-        followed.readings, followed.duration, phase, served=server is not None
+        followed.readings,
+        followed.duration,
+        phase,
+        served=runs_already or server is not None,
     )
     if (
         server is not None

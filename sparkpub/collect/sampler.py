@@ -27,11 +27,17 @@ PSS_SHARE = 0.01
 
 class Sampler:
     """Reads one row at a time; knows why a column is empty. `server` is the root process of a server that lives for
-    several runs: it and the run's command are sampled together."""
+    several runs: it and the run's command are sampled together. `tenants`: processes that compute on the GPU before the
+    run are no strangers, since a server among them is what the run measures."""
 
     def __init__(
-        self, indices: list[int] | None = None, server: int | None = None
+        self,
+        indices: list[int] | None = None,
+        server: int | None = None,
+        *,
+        tenants: bool = False,
     ) -> None:
+        self._tenants = tenants
         self.reasons: dict[str, str] = {}
         self._gpus: Gpus | None = None
         try:
@@ -107,9 +113,12 @@ class Sampler:
             self._at_baseline |= {
                 pid for pid in pids if self._server is None or self._is_foreign(pid)
             }
-        foreign = {
-            pid for pid in pids if pid in self._at_baseline or self._is_foreign(pid)
-        }
+        if self._tenants:
+            foreign = {pid for pid in pids if self._is_foreign(pid)} - self._at_baseline
+        else:
+            foreign = {
+                pid for pid in pids if pid in self._at_baseline or self._is_foreign(pid)
+            }
         return {"gpu_processes": len(set(pids)), "gpu_foreign_processes": len(foreign)}
 
     def _is_foreign(self, pid: int) -> bool:
@@ -179,7 +188,11 @@ def _cell(value: Any) -> str:
 def main() -> None:
     """Sample until standard input is closed; one last sample then."""
     settings = json.loads(sys.argv[1])
-    sampler = Sampler(settings.get("gpus"), settings.get("server"))
+    sampler = Sampler(
+        settings.get("gpus"),
+        settings.get("server"),
+        tenants=settings.get("tenants", False),
+    )
     table = Table(Path(settings["path"]))
     interval = float(settings["interval"])
 

@@ -65,15 +65,27 @@ class Sampling:
 
 @contextmanager
 def sampling(
-    path: Path, interval: float, gpus: Sequence[int] | None, server: int | None = None
+    path: Path,
+    interval: float,
+    gpus: Sequence[int] | None,
+    server: int | None = None,
+    *,
+    tenants: bool = False,
 ) -> Iterator[Sampling]:
     """A sampler that has taken its first baseline sample. Raises CollectError where it does not start.
 
-    `server` is the root process of the server that the run will be a client of.
+    `server` is the root process of the server that the run will be a client of. `tenants`: what is on the GPU before
+    the run belongs to it, as a server does that nobody here started.
     """
     chosen = None if gpus is None else list(gpus)
     settings = json.dumps(
-        {"path": str(path), "interval": interval, "gpus": chosen, "server": server}
+        {
+            "path": str(path),
+            "interval": interval,
+            "gpus": chosen,
+            "server": server,
+            "tenants": tenants,
+        }
     )
     with subprocess.Popen(
         [sys.executable, "-m", "sparkpub.collect.sampler", settings],

@@ -1,6 +1,6 @@
 """The loop: what is missing is measured, each run is committed, and everything survives an end at any instant."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -26,14 +26,20 @@ from sparkpub.collect.public import public
 from sparkpub.collect.station import Station
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
+from sparkpub.record.record import Record
 
 
-def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
+def collect(
+    matrix: Matrix,
+    choice: Choice,
+    say: Say | None = None,
+    row: Callable[[Record], str] | None = None,
+) -> Outcome:
     """Measure what is missing. Raises CollectError where the machine or an environment stands in the way.
 
     One collector at a time cleans up what a killed one left, looks at what there is and what stands in the way of the
     rest, declares the campaign, sets up the machine, measures run by run, and puts everything back. `say` takes each
-    line that would else be printed.
+    line that would else be printed, and `row` makes the line of a good run.
     """
     folder = choice.data / matrix.campaign
     shown, redactor = public(matrix)
@@ -65,7 +71,9 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
         here = stack.enter_context(
             station.opened(matrix, shown, folder, redactor, interruption, progress)
         )
-        books = Books(shown, folder, choice, records, committer, progress, given_up)
+        books = Books(
+            shown, folder, choice, records, committer, progress, given_up, row=row
+        )
         outcome = Session(here, books, interruption).run(planned, wanted)
         committer.finish()
         progress.line(outcome.summary)

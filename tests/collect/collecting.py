@@ -1,6 +1,7 @@
 """A small campaign of real processes, for tests of the collector."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,10 @@ def a_matrix(script: str = "echo rate 5", **changes: Any) -> Matrix:
     return matrices.parse(json.dumps(document), "small.yaml")
 
 
-def run(matrix: Matrix, data: Path, **choice: Any) -> Outcome:
-    return collect(matrix, Choice(data, **({"commit": False} | choice)))
+def run(
+    matrix: Matrix, data: Path, say: Callable[[str], None] | None = None, **choice: Any
+) -> Outcome:
+    return collect(matrix, Choice(data, **({"commit": False} | choice)), say)
 
 
 def records(data: Path, campaign: str = "small") -> list[Record]:

@@ -99,6 +99,10 @@ class Environment(ABC):
         """A host path as the command inside sees it."""
         return path
 
+    def has_program(self, name: str, options: Any) -> bool | None:  # noqa: ARG002
+        """Whether a program is installed here; None where that shows only inside."""
+        return None
+
     @abstractmethod
     def launch(self, launch: Launch, options: Any) -> Running:
         """Start the command. Raises CollectError where it cannot be started."""

@@ -204,6 +204,12 @@ class Host(Environment):
             )
         return found
 
+    def has_program(self, name: str, options: HostOptions) -> bool | None:
+        """On the command's PATH, or beside its interpreter, where a client of an environment of its own lies."""
+        beside = str(Path(options.python or sys.executable).parent)
+        paths = (options.env.get("PATH"), beside)
+        return any(shutil.which(name, path=path) is not None for path in paths)
+
     def inherited(self, options: HostOptions) -> Mapping[str, str]:  # noqa: ARG002
         """The collector's own."""
         return os.environ

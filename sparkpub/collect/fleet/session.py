@@ -305,7 +305,7 @@ class Fleet:
         """Runs that a machine may take, in the order of the plan."""
         taken = {other.order.run for other in self.members.values() if other.order}
         for run in self.todo:
-            if run in taken or run in self.books.refused:
+            if run in taken or self.books.is_tried(run):
                 continue
             if self._holder(run) in (None, member.id):
                 yield run
@@ -453,7 +453,7 @@ class Fleet:
             for member in self.members.values()
         ):
             return True
-        left = any(run not in self.books.refused for run in self.todo)
+        left = any(not self.books.is_tried(run) for run in self.todo)
         waited = time.monotonic() - self.seen
         return left and waited < self.patience.absent
 

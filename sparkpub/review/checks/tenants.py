@@ -31,8 +31,12 @@ TENANT_LOAD_PERCENT = Threshold(
 def foreign_tenant(view: View) -> Iterator[Finding]:
     """Runs before which memory or load was on the GPU."""
     # A server that lives for several runs has loaded its model before all but the first: that is no stranger.
+    # The same holds for a server that ran before the campaign.
     alone = [
-        run for run in view.happened if "server" not in run.record.observed.settings
+        run
+        for run in view.happened
+        if "server" not in run.record.observed.settings
+        and run.record.requested.workload.get("url") is None
     ]
     before = {run.record.run_id: _used_before(view, run) for run in alone}
     known = [used for used in before.values() if used is not None]

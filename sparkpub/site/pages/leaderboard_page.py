@@ -50,6 +50,10 @@ TOOLS: Mapping[str, tuple[str, str]] = {
         "llama-bench",
         "Prompt and generation are timed separately, so the generation rate excludes the prompt.",
     ),
+    "llama-benchy": (
+        "llama-benchy",
+        "The generation rate begins at the first token, so it excludes the prompt.",
+    ),
     "openai-endpoint": ("A client of a server", _CLIENT),
     "trtllm-bench throughput": ("trtllm-bench, throughput", _CLIENT),
     "vllm-bench serve": ("vLLM, server and client", _CLIENT),

@@ -1,0 +1,79 @@
+"""Whether the servers that run already, and the clients that measure them, are there: asked before anything starts."""
+
+import socket
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from sparkpub.collect.environments import ENVIRONMENTS
+from sparkpub.plan.address import host_of, is_loopback
+from sparkpub.plan.matrix import Matrix
+from sparkpub.plan.plan import PlannedRun
+from sparkpub.plan.workloads.base import RunningServer
+from sparkpub.plan.workloads.payload import pages
+
+
+def absent(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[str]:
+    """Servers that do not answer or do not serve the model, and clients that are not installed, a line each."""
+    pairs = dict.fromkeys((run.environment, run.workload) for run in runs)
+    servers: dict[RunningServer, None] = {}
+    lines: dict[str, None] = {}
+    for environment, workload in pairs:
+        lines |= dict.fromkeys(_no_client(matrix, environment, workload))
+        server = matrix.workloads[workload].running_server
+        if server is not None and _reached(matrix, environment, server):
+            servers[server] = None
+    for server in servers:
+        lines |= dict.fromkeys(no_server(server))
+    return list(lines)
+
+
+def no_server(server: RunningServer) -> Iterator[str]:
+    """Why a server cannot be measured, and what to do about it."""
+    page = pages.ask(server.url, pages.MODELS)
+    refused = pages.refusal(server.url, page)
+    if refused is None:
+        names = pages.listed(page.document)
+        refused = pages.unserved(server.url, names, server.model)
+    if refused is not None:
+        yield refused
+
+
+def is_here(url: str) -> bool:
+    """Whether a server's address is one of this machine's own: only such an address can be listened on."""
+    if is_loopback(url):
+        return True
+    try:
+        found = socket.getaddrinfo(host_of(url), 0, type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    return any(_is_own(family, place) for family, _, _, _, place in found)
+
+
+def _is_own(family: socket.AddressFamily, place: tuple[Any, ...]) -> bool:
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        try:
+            probe.bind(place)
+        except OSError:
+            return False
+    return True
+
+
+def _reached(matrix: Matrix, environment: str, server: RunningServer) -> bool:
+    """Whether this machine finds a server where the environment does: a container has a loopback of its own."""
+    options = matrix.environments[environment]
+    shared = ENVIRONMENTS[options.type].shares_ports(options)
+    return shared or not is_loopback(server.url)
+
+
+def _no_client(matrix: Matrix, environment: str, workload: str) -> Iterator[str]:
+    """That no client of a workload is installed in an environment, where that can be seen from outside."""
+    options = matrix.environments[environment]
+    programs = matrix.workloads[workload].programs
+    has = partial(ENVIRONMENTS[options.type].has_program, options=options)
+    if not programs or any(has(name) is not False for name in programs):
+        return
+    names = [name for name, install in programs.items() if install]
+    ways = " or ".join(programs[name] for name in names)
+    verb = "is" if len(names) == 1 else "are"
+    yield f"{' and '.join(names)} {verb} not installed, environment {environment}; install with: {ways}"

@@ -1,0 +1,202 @@
+"""Servers that run already: what `doctor`, `plan` and `collect` say before anything starts, and what is tried once."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkpub.collect import endpoints
+from sparkpub.collect.bench import in_the_way
+from sparkpub.collect.doctor import examine
+from sparkpub.collect.overview import plan_document, plan_lines
+from sparkpub.plan.matrix import Matrix
+from sparkpub.plan.plan import plan
+from sparkpub.record.errors import CollectError
+from tests.collect.collecting import a_command, a_matrix, records, run
+from tests.plan.workloads.serving import Served, serving
+
+PAGES = {"/v1/models": {"data": [{"id": "m", "owned_by": "vllm"}]}}
+
+
+@pytest.fixture
+def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """llama-benchy, as far as anybody sees who does not start it."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "llama-benchy").write_text("#!/bin/sh\nexit 3\n")
+    (programs / "llama-benchy").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    return programs
+
+
+def measuring(url: str, **options: Any) -> Matrix:
+    workload = {"type": "llama-benchy", "url": url, "repetitions": 1}
+    return a_matrix(workloads={"w": workload | options}, retries=1)
+
+
+def said(matrix: Matrix, data: Path) -> list[list[str]]:
+    """The same lines from `collect`, `doctor` and `plan`."""
+    missing = [item.detail for item in examine(matrix, data) if item.state == "missing"]
+    shown = [line for line in plan_lines(matrix, data) if line.startswith("missing: ")]
+    return [
+        in_the_way(matrix, plan(matrix)),
+        missing,
+        [line.removeprefix("missing: ") for line in shown],
+    ]
+
+
+@pytest.mark.parametrize("form", ["{}", "{}/v1", "{}/v1/", "{}/"])
+def test_a_server_that_serves_the_model_stands_in_nobodys_way(
+    form: str, client: Path, tmp_path: Path
+) -> None:
+    with serving(Served(PAGES)) as server:
+        matrix = measuring(form.format(server.url), model="m")
+        assert in_the_way(matrix, plan(matrix)) == []
+
+
+@pytest.mark.parametrize(
+    ("pages", "model", "words"),
+    [
+        (PAGES, "other", "does not serve other; correct model:, it serves m"),
+        ({}, None, "/v1/models answered with status 404; correct url:"),
+        ({"/v1/models": "<html>"}, None, "/v1/models is no JSON; correct url:"),
+        ({"/v1/models": {"data": []}}, None, "names no model; say which in model:"),
+    ],
+)
+def test_what_is_wrong_with_a_server_is_said_before_anything_starts(
+    pages: dict[str, Any], model: str | None, words: str, client: Path, tmp_path: Path
+) -> None:
+    with serving(Served(pages)) as server:
+        matrix = measuring(server.url, model=model)
+        for lines in said(matrix, tmp_path):
+            assert len(lines) == 1
+            assert words in lines[0]
+
+
+def test_a_server_that_does_not_answer_is_said_once(
+    client: Path, tmp_path: Path
+) -> None:
+    with serving(Served(PAGES)) as server:
+        gone = server.url
+    workload = {"type": "llama-benchy", "url": gone}
+    several = {"c1": workload, "c4": workload | {"concurrency": 4}}
+    matrix = a_matrix(workloads=several)
+    for lines in said(matrix, tmp_path):
+        assert len(lines) == 1
+        assert lines[0].startswith(f"no server answers at {gone}/v1/models")
+    with pytest.raises(CollectError, match="start it, or correct url:"):
+        run(matrix, tmp_path)
+    assert not (tmp_path / "small").exists()
+
+
+def test_a_client_that_is_not_installed_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
+    with serving(Served(PAGES)) as server:
+        matrix = measuring(server.url)
+        lines = endpoints.absent(matrix, plan(matrix))
+    assert lines == [
+        "llama-benchy is not installed, environment native; install with: uv tool install llama-benchy"
+    ]
+
+
+def test_a_plan_that_is_done_asks_nobody(tmp_path: Path) -> None:
+    """A matrix of last week is planned without its server."""
+    assert plan_document(a_matrix(), tmp_path)["absent"] == []
+
+
+def test_a_container_has_a_loopback_of_its_own(tmp_path: Path) -> None:
+    inside = {"type": "docker", "image": "x"}
+    workload = {"type": "llama-benchy", "url": "127.0.0.1:1"}
+    matrix = a_matrix(environments={"box": inside}, workloads={"w": workload})
+    assert endpoints.absent(matrix, plan(matrix)) == []
+    shared = inside | {"network": "host"}
+    matrix = a_matrix(environments={"box": shared}, workloads={"w": workload})
+    assert "no server answers" in endpoints.absent(matrix, plan(matrix))[0]
+
+
+# -- what is tried once --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "exit 78",
+        "no-such-program",
+        "cat /no/such/file; exit 1",
+        "echo 'tool: error: unrecognized arguments: --x'; exit 2",
+        "echo 'openai.NotFoundError: Error code: 404 - model not found'; exit 1",
+        "echo 'HTTP 404: model not found'; echo; exit 1",
+    ],
+)
+def test_what_would_fail_again_is_tried_once(script: str, tmp_path: Path) -> None:
+    """Four iterations with a retry each were eight attempts."""
+    said: list[str] = []
+    matrix = a_matrix(script, iterations=4, retries=1)
+    outcome = run(matrix, tmp_path, say=said.append)
+    assert (outcome.measured, outcome.failed, outcome.exit_code) == (1, 1, 1)
+    assert any("not tried again now" in line for line in said)
+    # Whoever corrected it starts `collect` again: the run is not given up.
+    assert run(matrix, tmp_path).measured == 1
+
+
+def test_other_cells_go_on(tmp_path: Path) -> None:
+    workloads = {"bad": a_command("no-such-program"), "good": a_command("echo rate 5")}
+    outcome = run(a_matrix(workloads=workloads, iterations=2), tmp_path)
+    assert (outcome.measured, outcome.failed) == (3, 1)
+    states = {record.workload: record.status for record in records(tmp_path)}
+    assert states == {"bad": "failed", "good": "ok"}
+
+
+@pytest.mark.parametrize(
+    "script", ["echo out of memory; exit 1", "echo 'port 4040 in use'; exit 1"]
+)
+def test_what_may_succeed_is_tried_again(script: str, tmp_path: Path) -> None:
+    outcome = run(a_matrix(script, iterations=2, retries=1), tmp_path)
+    assert outcome.measured == 4
+
+
+# -- whose machine -------------------------------------------------------------------------------------------
+
+
+def test_addresses_of_this_machine() -> None:
+    assert endpoints.is_here("http://localhost:8000")
+    assert endpoints.is_here("http://127.0.0.1")
+    # TEST-NET-1 (RFC 5737): nobody's.
+    assert not endpoints.is_here("http://192.0.2.1:8000")
+    assert not endpoints.is_here("http://no-such-host.invalid")
+
+
+REPORT = {
+    "version": "0.4.0",
+    "benchmarks": [
+        {"concurrency": 1, "prompt_size": 64, "tg_throughput": {"mean": 5.0}}
+    ],
+}
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_of_another_machine_nothing_is_claimed(
+    here: bool, client: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sensors of the machine that asks say nothing of the one that answers."""
+    report = json.dumps(REPORT)
+    (client / "llama-benchy").write_text(f"#!/bin/sh\necho '{report}' > report.json\n")
+    monkeypatch.setattr(endpoints, "is_here", lambda _: here)
+    with serving(Served(PAGES)) as server:
+        run(
+            a_matrix(
+                workloads=measuring(server.url).document()["workloads"], iterations=1
+            ),
+            tmp_path,
+        )
+    (record,) = records(tmp_path)
+    assert (record.status, record.value("output_throughput_tok_s")) == ("ok", 5.0)
+    roles = {item.role for item in record.evidence}
+    assert ("telemetry" in roles) is here
+    assert ("gpu_power_mean_watt" in record.metrics) is here
+    assert (record.machine.arch is not None) is here
+    assert (record.memory is not None) is here
+    assert ("machine" in record.unavailable) is not here
