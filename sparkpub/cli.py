@@ -233,7 +233,113 @@ def init(
     _finish(failed=bool(outcome.refused))
 
 
-# -- measuring: doctor, plan, collect, status --------------------------------------------------------------
+# -- measuring: quick, doctor, plan, collect, status -------------------------------------------------------
+
+
+@cli.command()
+@click.argument("url")
+@_DATA
+@click.option("--model", help="Model to measure, if the server has several.")
+@click.option(
+    "--tokenizer",
+    help="Folder or file of the tokenizer. [default: the model's, else the server counts]",
+)
+@click.option(
+    "--prompt",
+    "input_tokens",
+    type=click.IntRange(min=1),
+    multiple=True,
+    default=(512, 2048),
+    help="Tokens of a prompt. Can be repeated.",
+)
+@click.option(
+    "--output",
+    "output_tokens",
+    type=click.IntRange(min=1),
+    default=128,
+    help="Tokens of each answer.",
+)
+@click.option(
+    "--at-once",
+    "concurrency",
+    type=click.IntRange(min=1),
+    multiple=True,
+    default=(1, 4, 16),
+    help="Requests sent at once. Can be repeated.",
+)
+@click.option(
+    "--rounds", type=click.IntRange(min=1, max=100), default=3, help="Rounds."
+)
+@click.option(
+    "--random-weights",
+    is_flag=True,
+    help="Measure a model whose answers make no sense. Every page says so.",
+)
+@click.option(
+    "--open", "open_page", is_flag=True, help="Build the campaign's page and open it."
+)
+@_JSON
+def quick(
+    url: str,
+    data: Path,
+    model: str | None,
+    tokenizer: str | None,
+    random_weights: bool,
+    open_page: bool,
+    as_json: bool,
+    **load: Any,
+) -> None:
+    """Measure a server that is running, without writing a matrix.
+
+    Works with Ollama, llama-server, vLLM, SGLang, LM Studio, TGI and TensorRT-LLM. llama-benchy makes the load. The
+    matrix that was run is written to the folder matrix, so that you can repeat or extend it.
+
+    Example: sparkpub quick localhost:8000
+    """
+    from sparkpub.collect import quick as door
+    from sparkpub.review import published
+
+    say = partial(click.echo, err=as_json)
+    found = door.look(url, model, random=random_weights)
+    for line in found.lines:
+        say(_coloured(line))
+    wanted = door.Load(**load)
+    document = door.declare(found, wanted, door.free_name(found, data), tokenizer)
+    path, matrix = door.write_matrix(document)
+    say(f"matrix {path}; interrupt at any time, `sparkpub collect {path}` continues")
+    outcome = door.measure(matrix, data, say if as_json else None)
+    records = door.measured(matrix, data)
+    for line in door.summary(records):
+        say(line)
+    compared = None
+    if records:
+        compared = published.beside(matrix.campaign, data, DEFAULT_DATA)
+    if compared is not None:
+        say(_coloured(compared))
+    for line in door.next_steps(matrix, path, data, good=bool(records)):
+        say(line)
+    _print(as_json, partial(door.document, matrix, path, records, outcome), list)
+    if open_page and records:
+        _show(data / matrix.campaign, matrix.title, say)
+    sys.exit(outcome.exit_code)
+
+
+def _show(campaign: Path, title: str, say: Callable[[str], None]) -> None:
+    """Build the campaign's page and show it in the browser until Ctrl-C. Raises UsageError where the packages for that
+    are missing."""
+    try:
+        from sparkpub.site import alone
+    except ModuleNotFoundError as error:
+        what = f"no page is built: {error.name} is not installed"
+        remedy = "pip install 'sparkpub[site]'"
+        raise UsageError(what, remedy=remedy) from None
+    with alone.page(campaign, title) as (address, end):
+        say(f"page {address} (Ctrl-C ends it)")
+        click.launch(address)
+        try:
+            end.wait()
+        except KeyboardInterrupt:
+            say("")
 
 
 @cli.command()

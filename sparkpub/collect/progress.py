@@ -29,8 +29,11 @@ class Progress:
         planned: int,
         done: int,
         say: Callable[[str], None] | None = None,
+        *,
+        phases: bool = True,
     ) -> None:
-        self._stream, self._say = sys.stdout, say
+        """`phases`: where there is no live line, each phase of a run is a line."""
+        self._stream, self._say, self._phases = sys.stdout, say, phases
         self._live = say is None and self._stream.isatty()
         self._campaign, self._planned, self._done, self._seen = (
             campaign,
@@ -62,7 +65,7 @@ class Progress:
         if phase != self._phase:
             self._phase = phase
             self._note(label, phase)
-            if not self._live:
+            if not self._live and self._phases:
                 said = [phase]
                 if detail:
                     said.append(detail)

@@ -59,7 +59,8 @@ def collect(
         to_do = missing(shown, without(records, given_up), wanted)
         refuse_obstacles(matrix, to_do)
 
-        progress = Progress(matrix.campaign, len(wanted), len(wanted) - len(to_do), say)
+        done = len(wanted) - len(to_do)
+        progress = Progress(matrix.campaign, len(wanted), done, say, phases=row is None)
         stack.callback(progress.close)
         for line in cleaned:
             progress.line(line)

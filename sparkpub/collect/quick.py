@@ -1,0 +1,334 @@
+"""From a running server to a campaign: look who answers, write the matrix that measures it, and run that.
+
+Nothing is measured here. What is looked up becomes a matrix with the workload `llama-benchy`, and `session.collect`
+runs it as it runs any other.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sparkpub.collect import endpoints, session
+from sparkpub.collect.books import Outcome, known_records
+from sparkpub.collect.choice import Choice
+from sparkpub.plan import matrix as matrices
+from sparkpub.plan.address import base_of
+from sparkpub.plan.matrix import Matrix
+from sparkpub.plan.plan import plan
+from sparkpub.plan.workloads import server_pages
+from sparkpub.plan.workloads.base import RunningServer
+from sparkpub.plan.workloads.payload import pages
+from sparkpub.record.errors import CollectError, UsageError
+from sparkpub.record.record import Record
+from sparkpub.record.text import number
+from sparkpub.review.statistics.describe import describe
+
+ENVIRONMENT = "running"
+"""A server that runs already: nothing says how it was started."""
+TEMPLATE_ROOM = 64
+"""Tokens of the context that are left for the template of a chat."""
+MATRICES = Path("matrix")
+_ENDS_ITS_ANSWERS = (None, "Ollama", "LM Studio", "TGI")
+"""Engines that do not ignore the end-of-sequence token where they are asked to, and those that nobody knows."""
+_OPEN_GATES: Mapping[str, Any] = {
+    "cooldown": 0,
+    "max_start_temp_celsius": None,
+    "max_gpu_temp_celsius": None,
+    "max_cpu_percent": None,
+    "min_free_memory_percent": None,
+    "exclusive_gpu": False,
+}
+"""The server holds memory and GPU, and minutes are no time to cool down in."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What to measure: every length of the prompt at every number of requests at once, in rounds."""
+
+    input_tokens: Sequence[int] = (512, 2048)
+    output_tokens: int = 128
+    concurrency: Sequence[int] = (1, 4, 16)
+    rounds: int = 3
+
+
+@dataclass(frozen=True)
+class Found:
+    """A server that answers with sense, or whose weights are said to be random."""
+
+    url: str
+    model: str
+    """The model's name on the server."""
+    identity: Mapping[str, Any]
+    """What its pages say, as fields of `Observed`."""
+    answer: Mapping[str, Any] = field(default_factory=dict)
+    random_weights: bool = False
+
+    @property
+    def engine(self) -> str:
+        """Engine and version, in words."""
+        name = self.identity.get("engine", "a server of unknown kind")
+        version = self.identity.get("engine_version")
+        return f"{name} {version}" if version else str(name)
+
+    @property
+    def weights(self) -> str:
+        """The format of the weights; empty where nothing says it."""
+        known = self.identity.get("quantization") or self.identity.get("dtype")
+        return str(known or "")
+
+    @property
+    def context(self) -> int | None:
+        """Most tokens of a request."""
+        said = self.identity.get("settings", {}).get("max_model_len", "")
+        return int(said) if said.isdecimal() else None
+
+    @property
+    def key(self) -> str:
+        """The model's key: the last part of its name, without the ending of a file."""
+        name = self.model.rstrip("/").rpartition("/")[2].removesuffix(".gguf")
+        key = re.sub(r"[^a-z0-9.-]+", "-", name.lower())[:40].strip("-.")
+        return key or "model"
+
+    @property
+    def lines(self) -> list[str]:
+        """For people."""
+        said = [f"{self.url}: {self.engine}", f"model {self.model}"]
+        if self.weights:
+            said.append(f"weights {self.weights}")
+        if self.context is not None:
+            said.append(f"context {self.context:,}")
+        text = " ".join(str(self.answer.get("text", "")).split())
+        shown = text if len(text) <= 100 else f"{text[:100]} ..."
+        found = [", ".join(said)]
+        if shown:
+            found.append(f"answer: {shown}")
+        return found
+
+
+def look(address: str, model: str | None = None, *, random: bool = False) -> Found:
+    """Who answers at an address, with a short answer of the model.
+
+    Raises UsageError where no server is, or none of the model, or one of several; CollectError where the model gives no
+    answer, or one without sense.
+    """
+    try:
+        url = base_of(address)
+    except ValueError as error:
+        raise UsageError(str(error), remedy="give host and port") from None
+    for problem in endpoints.no_server(RunningServer(url, model)):
+        raise UsageError(problem)
+    said = pages.who(url)
+    chosen = model or _chosen(url, said)
+    if said.get("/api/version") is not None:
+        said[pages.SHOW] = pages.shown(url, chosen)
+    try:
+        answer = pages.answer(url, chosen)
+    except pages.NoAnswerError as error:
+        what = f"{chosen} gave no answer: {error}"
+        raise CollectError(what, where=url, remedy="look at the server's log") from None
+    if answer["problem"] is not None and not random:
+        raise CollectError(
+            f"the answer of {chosen} makes no sense: {answer['problem']}",
+            where=url,
+            remedy="nothing is measured; for weights that are random on purpose add --random-weights",
+        )
+    server = {
+        "model": chosen,
+        "said": said,
+        "metrics_after": pages.ask(url, "/metrics").text,
+    }
+    return Found(url, chosen, server_pages.identity(server), answer, random)
+
+
+def _chosen(url: str, said: Mapping[str, Any]) -> str:
+    """The model that a server holds, or the only one that it lists. Raises UsageError where it lists several."""
+    names = pages.loaded(said) or pages.listed(said[pages.MODELS])
+    if len(names) > 1:
+        shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+        what = f"the server has {len(names)} models: {shown}"
+        raise UsageError(what, where=url, remedy="choose one with --model")
+    return names[0]
+
+
+def declare(
+    found: Found, load: Load, campaign: str, tokenizer: str | None = None
+) -> dict[str, Any]:
+    """The matrix that measures a server. Raises UsageError where no prompt fits into its context."""
+    lengths = fitting(found, load)
+    title = f"{found.key} on {found.engine}"
+    model: dict[str, Any] = {"id": found.model}
+    path = found.identity.get("model_path")
+    if isinstance(path, str) and Path(path).is_absolute() and Path(path).exists():
+        model["path"] = path
+    if found.random_weights:
+        model["random_weights"] = True
+    text = str(found.answer.get("text", ""))
+    workloads = {}
+    for tokens in lengths:
+        for clients in load.concurrency:
+            workload = {
+                "type": "llama-benchy",
+                "url": found.url,
+                "model": found.model,
+                "input_tokens": tokens,
+                "output_tokens": load.output_tokens,
+                "concurrency": clients,
+                "repetitions": 1,
+            }
+            if tokenizer is not None:
+                workload["tokenizer"] = tokenizer
+            if found.identity.get("engine") in _ENDS_ITS_ANSWERS:
+                workload["exact_output"] = False
+            if "paris" not in text.lower() and not found.random_weights:
+                workload["coherence"] = False
+            workloads[f"in{tokens}-out{load.output_tokens}-c{clients}"] = workload
+    return {
+        "campaign": campaign,
+        "title": title,
+        "models": {found.key: model},
+        "environments": {ENVIRONMENT: {"type": "host"}},
+        "workloads": workloads,
+        "iterations": load.rounds,
+        "gates": dict(_OPEN_GATES),
+        "retries": 1,
+    }
+
+
+def fitting(found: Found, load: Load) -> list[int]:
+    """The lengths of prompts that fit into the server's context. Raises UsageError where none does."""
+    if found.context is None:
+        return list(load.input_tokens)
+    room = found.context - load.output_tokens - TEMPLATE_ROOM
+    lengths = [tokens for tokens in load.input_tokens if tokens <= room]
+    if not lengths:
+        what = f"no prompt fits: the server's context has {found.context} tokens"
+        remedy = "choose shorter ones with --prompt and --output"
+        raise UsageError(what, where=found.url, remedy=remedy)
+    return lengths
+
+
+def free_name(found: Found, data: Path) -> str:
+    """A name that no campaign of the folder has: `quick-MODEL-DATE`, with a number where it is taken."""
+    day = datetime.now(UTC).strftime("%Y%m%d")
+    name = f"quick-{found.key}-{day}"
+    count = 1
+    while (data / name).exists() or (MATRICES / f"{name}.yaml").exists():
+        count += 1
+        name = f"quick-{found.key}-{day}-{count}"
+    return name
+
+
+def write_matrix(document: Mapping[str, Any]) -> tuple[Path, Matrix]:
+    """The matrix file, and the matrix in it. Raises CollectError before it writes where the client is missing."""
+    path = MATRICES / f"{document['campaign']}.yaml"
+    text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+    matrix = matrices.parse(text, str(path))
+    absent = endpoints.absent(matrix, plan(matrix))
+    if absent:
+        raise CollectError(absent[0], others=absent[1:])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    comment = "# Written by `sparkpub quick`. `sparkpub collect` with this file continues or repeats it.\n"
+    path.write_text(comment + text, encoding="utf-8")
+    return path, matrix
+
+
+HEADER = "  prompt  at once  round     tok/s  per user   TTFT ms   power W"
+
+
+def row(record: Record) -> str:
+    """One run of the table: tokens per second of all and of each, and the median time to the first token."""
+    asked = record.requested.workload
+    return _cells(
+        asked, f"{record.iteration}", {name: record.value(name) for name in _SHOWN}
+    )
+
+
+_SHOWN = (
+    "output_throughput_tok_s",
+    "output_throughput_per_user_tok_s",
+    "ttft_p50_ms",
+    "gpu_power_mean_watt",
+)
+"""The columns that are figures."""
+
+
+def _cells(
+    asked: Mapping[str, Any], which: str, figures: Mapping[str, float | None]
+) -> str:
+    """A line of the table; `which` is the round, or that it is the mean."""
+    line = f"{asked['input_tokens']:8,}{asked['concurrency']:9}{which:>7}"
+    for name in _SHOWN:
+        value = figures[name]
+        line += f"{'-' if value is None else number(value, 1):>10}"
+    return line
+
+
+def summary(records: Sequence[Record]) -> list[str]:
+    """The means of the rounds, a line for each load; nothing of a single round."""
+    lines = []
+    for workload in dict.fromkeys(record.workload for record in records):
+        rounds = [record for record in records if record.workload == workload]
+        if len(rounds) < 2:
+            continue
+        means = {}
+        for name in _SHOWN:
+            values = [value for run in rounds if (value := run.value(name)) is not None]
+            means[name] = describe(values).mean if values else None
+        lines.append(_cells(rounds[0].requested.workload, "mean", means))
+    return [HEADER, *lines] if lines else []
+
+
+def measure(
+    matrix: Matrix, data: Path, say: Callable[[str], None] | None = None
+) -> Outcome:
+    """Run the matrix, with a row of the table for each run; `say` takes each line that would else be printed."""
+    if say is None:
+        print(" " * len("13:37:57Z ") + HEADER)  # noqa: T201 - above the rows, which the collector prints
+    else:
+        say(HEADER)
+    return session.collect(matrix, Choice(data, commit=False), say, row)
+
+
+def measured(matrix: Matrix, data: Path) -> list[Record]:
+    """The good runs of the campaign, in the order of the plan."""
+    records = known_records(data / matrix.campaign)
+    good = [record for record in records if record.status == "ok"]
+    return sorted(good, key=lambda record: record.plan.position)
+
+
+def next_steps(matrix: Matrix, path: Path, data: Path, *, good: bool) -> list[str]:
+    """Where everything lies, and the next command."""
+    folder = data / matrix.campaign
+    lines = [f"campaign {folder}"]
+    if not good:
+        return [*lines, f"next: sparkpub collect {path} --data {data}"]
+    if Path("mkdocs.yml").is_file():
+        page = f"campaigns/{matrix.campaign}/ of your site, after: sparkpub build"
+    else:
+        page = "quick shows it with --open; a site of your own begins with: sparkpub init DIR"
+    return [*lines, f"page {page}", f"next: sparkpub check {data}"]
+
+
+def document(
+    matrix: Matrix, path: Path, records: Sequence[Record], outcome: Outcome
+) -> dict[str, Any]:
+    """`{"campaign", "matrix", "runs": [{"run", "workload", "iteration", metric: value}], "left": N}`."""
+    runs = []
+    for record in records:
+        about = {
+            "run": record.run_id,
+            "workload": record.workload,
+            "iteration": record.iteration,
+        }
+        runs.append(about | {name: record.value(name) for name in _SHOWN})
+    return {
+        "campaign": matrix.campaign,
+        "matrix": str(path),
+        "runs": runs,
+        "left": outcome.left,
+    }

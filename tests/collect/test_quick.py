@@ -1,0 +1,251 @@
+"""From a running server to a campaign, with replayed servers and a stand-in for llama-benchy."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkpub.collect import quick
+from sparkpub.collect.quick import Found, Load
+from sparkpub.plan import matrix as matrices
+from sparkpub.plan.workloads.llama_benchy import LlamaBenchyOptions
+from sparkpub.record.errors import CollectError, UsageError
+from sparkpub.record.store import read_folder
+from tests.plan.workloads.serving import SENSE, Served, serving
+from tests.plan.workloads.test_server_pages import LM_STUDIO, OLLAMA
+
+VLLM = {
+    "/v1/models": {
+        "data": [{"id": "acme/Walker-8B", "owned_by": "vllm", "max_model_len": 4096}]
+    },
+    "/version": {"version": "0.24.0"},
+}
+CLIENT = """#!/bin/sh
+while [ $# -gt 0 ]; do
+  [ "$1" = --concurrency ] && at_once=$2
+  [ "$1" = --pp ] && prompt=$2
+  shift
+done
+echo "  Run 1/1 (batch size $at_once)..."
+sleep 0.2
+printf '{"version": "0.4.0", "benchmarks": [{"concurrency": %s, "prompt_size": %s, ' $at_once $prompt > report.json
+printf '"tg_throughput": {"mean": %s0.0}, "e2e_ttft": {"values": [12.5]}}]}' $at_once >> report.json
+echo 'Saving results to report.json'
+"""
+
+
+# -- who answers ---------------------------------------------------------------------------------------------
+
+
+def test_what_a_server_says_and_one_answer_are_shown() -> None:
+    with serving(Served(VLLM)) as server:
+        found = quick.look(f"{server.url}/v1/")
+    assert found.lines == [
+        f"{server.url}: vLLM 0.24.0, model acme/Walker-8B, context 4,096",
+        f"answer: {SENSE[:100]} ...",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pages", "model"),
+    [
+        (OLLAMA, "llama3.2:latest"),
+        (LM_STUDIO, "meta-llama-3.1-8b-instruct"),
+        (VLLM, "acme/Walker-8B"),
+    ],
+)
+def test_the_model_that_is_loaded_is_measured(pages: Any, model: str) -> None:
+    with serving(Served(pages)) as server:
+        assert quick.look(server.url).model == model
+
+
+def test_of_several_models_none_is_guessed() -> None:
+    several = {"/v1/models": {"data": [{"id": "a"}, {"id": "b"}]}}
+    with serving(Served(several)) as server:
+        with pytest.raises(UsageError, match="has 2 models: a, b") as raised:
+            quick.look(server.url)
+        assert "choose one with --model" in raised.value.lines()[0]
+        assert quick.look(server.url, "b").model == "b"
+        with pytest.raises(UsageError, match="does not serve c"):
+            quick.look(server.url, "c")
+
+
+def test_an_answer_without_sense_is_refused() -> None:
+    with serving(Served(VLLM, text="!" * 50)) as server:
+        with pytest.raises(CollectError, match="makes no sense: it has hardly any"):
+            quick.look(server.url)
+        found = quick.look(server.url, random=True)
+    assert quick.declare(found, Load(), "c")["models"] == {
+        "walker-8b": {"id": "acme/Walker-8B", "random_weights": True}
+    }
+
+
+@pytest.mark.parametrize(
+    ("pages", "status", "words"),
+    [
+        ({}, 200, "answered with status 404; correct url:"),
+        (VLLM, 500, "acme/Walker-8B gave no answer: status 500"),
+    ],
+)
+def test_a_server_that_gives_none_is_said(pages: Any, status: int, words: str) -> None:
+    with (
+        serving(Served(pages, status=status)) as server,
+        pytest.raises((CollectError, UsageError), match=words),
+    ):
+        quick.look(server.url)
+    with pytest.raises(UsageError, match="no server answers"):
+        quick.look(server.url)  # it is gone by now
+    with pytest.raises(UsageError, match="is not an address"):
+        quick.look("http://")
+
+
+# -- the matrix ----------------------------------------------------------------------------------------------
+
+
+def a_found(engine: str | None = "vLLM", **changes: Any) -> Found:
+    identity: dict[str, Any] = {"settings": {}}
+    if engine is not None:
+        identity["engine"] = engine
+    facts: dict[str, Any] = {
+        "url": "http://h:1",
+        "model": "acme/Walker-8B",
+        "identity": identity,
+        "answer": {"text": SENSE},
+    }
+    return Found(**facts | changes)
+
+
+def workloads(found: Found, load: Load | None = None) -> dict[str, Any]:
+    document = quick.declare(found, load or Load(), "c")
+    declared = matrices.parse(json.dumps(document)).workloads
+    assert all(isinstance(item, LlamaBenchyOptions) for item in declared.values())
+    return dict(document["workloads"])
+
+
+def test_two_lengths_at_three_numbers_of_users_in_three_rounds() -> None:
+    assert list(workloads(a_found())) == [
+        *("in512-out128-c1", "in512-out128-c4", "in512-out128-c16"),
+        *("in2048-out128-c1", "in2048-out128-c4", "in2048-out128-c16"),
+    ]
+    assert quick.declare(a_found(), Load(), "c")["iterations"] == 3
+
+
+def test_prompts_fit_into_the_context() -> None:
+    """1,024 tokens have room for 512 in, 128 out and the template, and not for 2,048."""
+    small = {"settings": {"max_model_len": "1024"}}
+    assert quick.fitting(a_found(identity=small), Load()) == [512]
+    none = {"settings": {"max_model_len": "256"}}
+    with pytest.raises(
+        UsageError, match="no prompt fits: the server's context has 256"
+    ):
+        quick.fitting(a_found(identity=none), Load())
+
+
+def test_what_a_server_cannot_do_is_not_asked_of_it() -> None:
+    plain = workloads(a_found())["in512-out128-c1"]
+    assert "exact_output" not in plain
+    assert "coherence" not in plain
+    for engine in ("Ollama", "LM Studio", None):
+        assert workloads(a_found(engine))["in512-out128-c1"]["exact_output"] is False
+    other = a_found(answer={"text": "Count from one to five."})
+    assert workloads(other)["in512-out128-c1"]["coherence"] is False
+
+
+@pytest.mark.parametrize(
+    ("model", "key"),
+    [
+        ("meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b-instruct"),
+        ("llama3.2:latest", "llama3.2-latest"),
+        ("/models/tiny walk.gguf", "tiny-walk"),
+        ("模型", "model"),
+    ],
+)
+def test_every_name_of_a_model_becomes_a_key(model: str, key: str) -> None:
+    assert a_found(model=model).key == key
+
+
+# -- the whole way -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """A stand-in for llama-benchy on PATH, and an empty home folder."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "llama-benchy").write_text(CLIENT)
+    (programs / "llama-benchy").chmod(0o755)
+    changed = {"PATH": f"{programs}:/usr/bin:/bin", "HOME": str(tmp_path / "home")}
+    return os.environ | changed
+
+
+def sparkpub(
+    folder: Path, variables: dict[str, str], *arguments: object
+) -> "subprocess.CompletedProcess[str]":
+    argv = [sys.executable, "-m", "sparkpub", *map(str, arguments)]
+    return subprocess.run(
+        argv, capture_output=True, text=True, check=False, cwd=folder, env=variables
+    )
+
+
+def test_one_command_makes_a_campaign(
+    tmp_path: Path, variables: dict[str, str]
+) -> None:
+    user = tmp_path / "user"
+    user.mkdir()
+    asked = ("--at-once", 1, "--at-once", 4, "--prompt", 64, "--rounds", 2)
+    with serving(Served(VLLM)) as server:
+        done = sparkpub(user, variables, "quick", f"{server.url}/v1", *asked)
+        assert done.returncode == 0, done.stderr
+        (file,) = (user / "matrix").iterdir()
+        again = sparkpub(user, variables, "collect", file, "--no-commit")
+        # A second look gets a name of its own.
+        third = sparkpub(user, variables, "quick", server.url, *asked[2:], "--json")
+    (name,) = {path.name for path in (user / "data/comprehensive").iterdir()} - {
+        json.loads(third.stdout)["campaign"]
+    }
+    records = [item.record for item in read_folder(user / "data/comprehensive" / name)]
+    assert [record.status for record in records] == ["ok"] * 4
+    # The stand-in says ten tokens a second for each request at once.
+    found = {
+        (record.workload, record.value("output_throughput_tok_s")) for record in records
+    }
+    assert found == {("in64-out128-c1", 10.0), ("in64-out128-c4", 40.0)}
+    lines = done.stdout.splitlines()
+    heading = next(line for line in lines if "at once" in line)
+    assert heading.split() == quick.HEADER.split()
+    rows = [line.split()[-7:] for line in lines if line.split()[-7:-6] == ["64"]]
+    of_one, of_four = ["10.0", "-", "12.5", "-"], ["40.0", "-", "12.5", "-"]
+    # The second round goes through the plan as the first one does; then come the means.
+    assert rows == [
+        ["64", "1", "1", *of_one],
+        ["64", "4", "1", *of_four],
+        ["64", "1", "2", *of_one],
+        ["64", "4", "2", *of_four],
+        ["64", "1", "mean", *of_one],
+        ["64", "4", "mean", *of_four],
+    ]
+    assert lines[-1] == "next: sparkpub check data/comprehensive"
+    assert any(line == f"campaign data/comprehensive/{name}" for line in lines)
+    assert "0 runs measured, 0 failed, 0 to do" in again.stdout
+    document = json.loads(third.stdout)
+    assert document["campaign"] == f"{name}-2"
+    assert [run["output_throughput_tok_s"] for run in document["runs"]] == [40.0] * 2
+
+
+def test_without_the_client_one_line_says_how_to_get_it(
+    tmp_path: Path, variables: dict[str, str]
+) -> None:
+    (tmp_path / "bin/llama-benchy").unlink()
+    beside = Path(sys.executable).parent
+    if (beside / "uvx").exists() or (beside / "llama-benchy").exists():
+        pytest.skip("a client lies beside this interpreter")
+    with serving(Served(VLLM)) as server:
+        done = sparkpub(tmp_path, variables, "quick", server.url)
+    assert done.returncode == 1
+    assert "install with: uv tool install llama-benchy" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "matrix").exists()

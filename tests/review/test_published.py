@@ -1,0 +1,82 @@
+"""A new figure beside those published of the same model."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkpub.record import store
+from sparkpub.record.campaign import Campaign
+from sparkpub.record.record import MetricValue, Observed, Requested
+from sparkpub.review import published
+from tests.building import a_record
+
+
+def campaign(data: Path, name: str, model: str, rate: float, **asked: Any) -> None:
+    """A campaign of one run of llama-benchy."""
+    folder = data / name
+    folder.mkdir(parents=True)
+    workload = {
+        "type": "llama-benchy",
+        "input_tokens": 512,
+        "output_tokens": 128,
+        "concurrency": 1,
+    }
+    requested = Requested(
+        model_id=model, workload=workload | asked, environment={"type": "host"}
+    )
+    found = MetricValue(value=rate, unit="tok/s", source="published")
+    record = a_record(
+        run_id=f"{name}-native_m_w_iter01_20261120T100000Z",
+        campaign=name,
+        requested=requested,
+        observed=Observed(engine="vLLM", dtype="bfloat16"),
+    ).model_copy(update={"metrics": {published.METRIC: found}})
+    path = folder / f"{record.stem}.json"
+    store.write_atomic(path, store.to_json(record))
+    about = Campaign(campaign=name, title=name)
+    store.write_atomic(folder / store.CAMPAIGN_FILE, store.to_json(about))
+
+
+def test_the_nearest_load_of_the_same_model_is_named(tmp_path: Path) -> None:
+    campaign(tmp_path, "mine", "llama3.1:8b-instruct-q4_K_M", 33.0)
+    other = tmp_path / "published"
+    campaign(other, "many-users", "meta-llama/Llama-3.1-8B", 300.0, concurrency=16)
+    campaign(other, "one-user", "meta-llama/Llama-3.1-8B-Instruct", 30.0)
+    campaign(other, "another-model", "Qwen2.5-7B-Instruct", 33.0)
+    line = published.beside("mine", tmp_path, other, tmp_path / "not-there")
+    # 33 / 30 is 10 % more.
+    assert line == (
+        "published: 30.0 tok/s, campaign one-user (vLLM, BF16), 512 tokens in, 128 tokens out, 1 at once; "
+        "yours: 33.0 tok/s, 512 tokens in, 128 tokens out, 1 at once: +10\u00a0%"
+    )
+
+
+def test_what_is_not_the_same_is_said(tmp_path: Path) -> None:
+    campaign(tmp_path, "mine", "x/m-7b", 33.0)
+    campaign(tmp_path, "theirs", "y/M-7B-AWQ", 30.0, input_tokens=2048)
+    line = published.beside("mine", tmp_path)
+    assert line is not None
+    assert line.endswith("(another load)")
+
+
+def test_without_a_published_figure_nothing_is_said(tmp_path: Path) -> None:
+    campaign(tmp_path, "mine", "x/m-7b", 33.0)
+    campaign(tmp_path, "theirs", "y/m-13b", 30.0)
+    assert published.beside("mine", tmp_path) is None
+    assert published.beside("not-measured", tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "llama3.1:8b-instruct-q4_K_M",
+        "Llama-3.1-8B-Instruct",
+        "Meta-Llama-3.1-8B-Instruct-Q8_0",
+        "llama-3.1-8b-instruct-awq",
+        "Llama-3.1-8B",
+    ],
+)
+def test_engines_write_the_name_of_a_model_in_many_ways(name: str) -> None:
+    assert published._same_name(name) == "llama318b"
+    assert published._same_name("llama3.1:latest") == "llama31"
