@@ -21,7 +21,6 @@ from sparkpub.plan.address import base_of
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.plan.workloads import server_pages
-from sparkpub.plan.workloads.base import RunningServer
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.record import Record
@@ -120,8 +119,12 @@ def look(address: str, model: str | None = None, *, random: bool = False) -> Fou
         url = base_of(address)
     except ValueError as error:
         raise UsageError(str(error), remedy="give host and port") from None
-    for problem in endpoints.no_server(RunningServer(url, model)):
-        raise UsageError(problem)
+    page = pages.ask(url, pages.MODELS)
+    refused = pages.refusal(url, page)
+    if refused is None:
+        refused = pages.unserved(url, pages.listed(page.document), model)
+    if refused is not None:
+        raise UsageError(refused)
     said = pages.who(url)
     chosen = model or _chosen(url, said)
     if said.get("/api/version") is not None:

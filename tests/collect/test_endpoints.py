@@ -90,6 +90,23 @@ def test_a_server_that_does_not_answer_is_said_once(
     assert not (tmp_path / "small").exists()
 
 
+def test_looking_at_a_matrix_sends_no_key(
+    client: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A matrix may be anybody's, and so may the server that it names."""
+    with serving(Served(PAGES)) as server:
+        server.key = "a-key-of-mine"
+        matrix = measuring(server.url)
+        monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+        (line,) = endpoints.absent(matrix, plan(matrix))
+        assert "wants a key (status 401); set OPENAI_API_KEY" in line
+        monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-mine")
+        assert endpoints.absent(matrix, plan(matrix)) == []
+        # With the key it would have listed the model, and said that it is another one.
+        other = measuring(server.url, model="other")
+        assert endpoints.absent(other, plan(other)) == []
+
+
 def test_a_client_that_is_not_installed_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,6 +36,8 @@ class Served:
     ) -> None:
         self.pages, self.text, self.counts, self.status = pages, text, counts, status
         self.asked: list[tuple[str, Any]] = []
+        self.key: str | None = None
+        """What a client has to send, where that is wanted."""
         self.url = ""
 
     def usage(self, messages: list[dict[str, str]], answer: int) -> dict[str, int]:
@@ -50,6 +52,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.served.asked.append((self.path, None))
+        key = self.served.key
+        if key is not None and self.headers["Authorization"] != f"Bearer {key}":
+            self._send(401, {"error": "no key"})
+            return
         page = self.served.pages.get(self.path)
         self._send(404 if page is None else 200, page or {"error": "none"})
 

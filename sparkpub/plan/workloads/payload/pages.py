@@ -59,11 +59,13 @@ class Page:
             return None
 
 
-def ask(url: str, path: str, body: Any = None, limit: float = LIMIT) -> Page:
-    """The page at an address; with a `body` it is sent there as JSON."""
+def ask(
+    url: str, path: str, body: Any = None, limit: float = LIMIT, *, keyed: bool = True
+) -> Page:
+    """The page at an address; with a `body` it is sent there as JSON. The key goes with it if it is `keyed`."""
     headers = {"Content-Type": "application/json"}
     key = os.environ.get("OPENAI_API_KEY")
-    if key:
+    if key and keyed:
         headers["Authorization"] = f"Bearer {key}"
     data = None if body is None else json.dumps(body).encode()
     try:
