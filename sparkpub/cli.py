@@ -306,7 +306,7 @@ def quick(
     wanted = door.Load(**load)
     document = door.declare(found, wanted, door.free_name(found, data), tokenizer)
     path, matrix = door.write_matrix(document)
-    say(f"matrix {path}; interrupt at any time, `sparkpub collect {path}` continues")
+    say(f"matrix {path}; if you interrupt it: {door.continuing(path, data)}")
     outcome = door.measure(matrix, data, say if as_json else None)
     records = door.measured(matrix, data)
     for line in door.summary(records):
@@ -316,7 +316,7 @@ def quick(
         compared = published.beside(matrix.campaign, data, DEFAULT_DATA)
     if compared is not None:
         say(_coloured(compared))
-    for line in door.next_steps(matrix, path, data, good=bool(records)):
+    for line in door.next_steps(matrix, path, data, outcome):
         say(line)
     _print(as_json, partial(door.document, matrix, path, records, outcome), list)
     if open_page and records:
@@ -335,7 +335,8 @@ def _show(campaign: Path, title: str, say: Callable[[str], None]) -> None:
         raise UsageError(what, remedy=remedy) from None
     with alone.page(campaign, title) as (address, end):
         say(f"page {address} (Ctrl-C ends it)")
-        click.launch(address)
+        if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+            click.launch(address)
         try:
             end.wait()
         except KeyboardInterrupt:

@@ -5,6 +5,7 @@ runs it as it runs any other.
 """
 
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -24,6 +25,7 @@ from sparkpub.plan.workloads import server_pages
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.record import Record
+from sparkpub.record.store import DEFAULT_DATA
 from sparkpub.record.text import number
 from sparkpub.review.statistics.describe import describe
 
@@ -198,7 +200,7 @@ def declare(
         "workloads": workloads,
         "iterations": load.rounds,
         "gates": dict(_OPEN_GATES),
-        "retries": 1,
+        "retries": 2,
     }
 
 
@@ -304,17 +306,26 @@ def measured(matrix: Matrix, data: Path) -> list[Record]:
     return sorted(good, key=lambda record: record.plan.position)
 
 
-def next_steps(matrix: Matrix, path: Path, data: Path, *, good: bool) -> list[str]:
+def next_steps(matrix: Matrix, path: Path, data: Path, outcome: Outcome) -> list[str]:
     """Where everything lies, and the next command."""
-    folder = data / matrix.campaign
-    lines = [f"campaign {folder}"]
-    if not good:
-        return [*lines, f"next: sparkpub collect {path} --data {data}"]
+    lines = [f"campaign {data / matrix.campaign}"]
+    if outcome.left:
+        return [*lines, f"next: {continuing(path, data)}"]
+    if outcome.lacking:
+        return [*lines, f"next: {continuing(path, data)} --retry-failed"]
     if Path("mkdocs.yml").is_file():
         page = f"campaigns/{matrix.campaign}/ of your site, after: sparkpub build"
     else:
         page = "quick shows it with --open; a site of your own begins with: sparkpub init DIR"
     return [*lines, f"page {page}", f"next: sparkpub check {data}"]
+
+
+def continuing(path: Path, data: Path) -> str:
+    """The command that goes on with a matrix."""
+    command = f"sparkpub collect {shlex.quote(str(path))}"
+    if data != DEFAULT_DATA:
+        command += f" --data {shlex.quote(str(data))}"
+    return command
 
 
 def document(

@@ -123,6 +123,17 @@ def test_a_load_of_which_every_request_failed_has_no_figures() -> None:
     )
 
 
+def test_a_load_of_which_a_request_failed_is_another_load() -> None:
+    """The tool leaves the request out, and its rates are then of three at once in place of four."""
+    requests: list[dict[str, Any]] = [
+        {"request_id": number, "run_index": 1} for number in range(4)
+    ]
+    requests[2]["error"] = "Server disconnected"
+    answer = parsed(report_of("depth-conc.json", 0), requests=requests)
+    assert not answer.complete
+    assert answer.problems == ("1 of 4 requests failed: Server disconnected",)
+
+
 # -- a real run ----------------------------------------------------------------------------------------------
 
 
