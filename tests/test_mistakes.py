@@ -207,6 +207,8 @@ USING = [
     Mistake("the records' own folder", f"{PARTS} data/comprehensive", "holds the records"),
     Mistake("a pipe for a file", "export -o pipe", "pipe is a device or a pipe", a_pipe),
     Mistake("a folder that is not empty", "init site_src", "not empty"),
+    Mistake("a server that does not run", "quick 9/v1", "no server answers at http://127.0.0.1:9/v1/models"),
+    Mistake("no address of a server", "quick http://", "'http://' is not an address"),
 ]  # fmt: skip
 DECLARING = [
     Mistake("a key misspelt", PLAN, "iterations", matrix("iterations:", "iteratons:")),

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator
 
-_PORT = re.compile(r":?(\d{1,5})")
+_PORT = re.compile(r":?(\d{1,5})(/.*)?")
 _PAGES = re.compile(
     r"/+(v1(/+(models|completions|chat/+completions|responses))?|health|metrics|docs|props)?/*$"
 )
@@ -23,7 +23,7 @@ def base_of(text: str) -> str:
     said = text.strip()
     port = _PORT.fullmatch(said)
     if port is not None:
-        said = f"{LOOPBACK}:{port[1]}"
+        said = f"{LOOPBACK}:{port[1]}{port[2] or ''}"
     if "://" not in said:
         said = f"http://{said}"
     try:

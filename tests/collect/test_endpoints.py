@@ -59,8 +59,8 @@ def test_a_server_that_serves_the_model_stands_in_nobodys_way(
     ("pages", "model", "words"),
     [
         (PAGES, "other", "does not serve other; correct model:, it serves m"),
-        ({}, None, "/v1/models answered with status 404; correct url:"),
-        ({"/v1/models": "<html>"}, None, "/v1/models is no JSON; correct url:"),
+        ({}, None, "/v1/models answered with status 404; correct the address"),
+        ({"/v1/models": "<html>"}, None, "/v1/models is no JSON; correct the address"),
         ({"/v1/models": {"data": []}}, None, "names no model; say which in model:"),
     ],
 )
@@ -85,7 +85,7 @@ def test_a_server_that_does_not_answer_is_said_once(
     for lines in said(matrix, tmp_path):
         assert len(lines) == 1
         assert lines[0].startswith(f"no server answers at {gone}/v1/models")
-    with pytest.raises(CollectError, match="start it, or correct url:"):
+    with pytest.raises(CollectError, match="start it, or correct the address"):
         run(matrix, tmp_path)
     assert not (tmp_path / "small").exists()
 

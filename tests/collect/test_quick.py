@@ -87,7 +87,7 @@ def test_an_answer_without_sense_is_refused() -> None:
 @pytest.mark.parametrize(
     ("pages", "status", "words"),
     [
-        ({}, 200, "answered with status 404; correct url:"),
+        ({}, 200, "answered with status 404; correct the address"),
         (VLLM, 500, "acme/Walker-8B gave no answer: status 500"),
     ],
 )

@@ -20,6 +20,7 @@ from sparkpub.plan.address import base_of, is_loopback
         " 127.0.0.1:8000 ",
         "8000",
         ":8000",
+        "8000/v1",
         "http://0.0.0.0:8000/",  # as servers print it
     ],
 )

@@ -90,11 +90,11 @@ def refusal(url: str, page: Page) -> str | None:
     if page.status in (401, 403):
         return f"{where} wants a key (status {page.status}); set OPENAI_API_KEY"
     if page.status == 200:
-        return f"what answers at {where} is no JSON; correct url:"
+        return f"what answers at {where} is no JSON; correct the address"
     if page.status is not None:
-        return f"{where} answered with status {page.status}; correct url:"
+        return f"{where} answered with status {page.status}; correct the address"
     why = f" ({page.problem})" if page.problem else ""
-    return f"no server answers at {where}{why}; start it, or correct url:"
+    return f"no server answers at {where}{why}; start it, or correct the address"
 
 
 def unserved(url: str, names: list[str], wanted: str | None) -> str | None:
