@@ -30,6 +30,16 @@ _GENERATED = (
     "llamacpp:tokens_predicted_total",
 )
 """Counters of generated tokens."""
+_OPTIONS = {
+    "/get_server_info": (
+        *("tp_size", "quantization", "kv_cache_dtype", "attention_backend"),
+        *("mem_fraction_static", "max_running_requests", "speculative_algorithm"),
+    ),
+    "/info": ("max_concurrent_requests", "max_batch_total_tokens"),
+}
+"""Options with which a server was started, by the page that says them: SGLang's and TGI's."""
+_CACHE_OPTIONS = ("cache_dtype", "enable_prefix_caching", "gpu_memory_utilization")
+"""Options of vLLM that stand beside the size of its cache."""
 _SAMPLE = re.compile(
     r"^(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>[^}]*)\})? (?P<value>\S+)"
 )
@@ -42,14 +52,15 @@ def identity(server: Mapping[str, Any]) -> dict[str, Any]:
     entry = _model_entry(said, server.get("model"))
     properties = reading.at(said, "/props")
     information = reading.at(said, "/get_model_info")
-    engine = _engine(said, entry, _samples(server.get("metrics_after")))
+    samples = _samples(server.get("metrics_after"))
+    engine = _engine(said, entry, samples)
     path = (
         entry.get("root")
         or reading.at(properties, "model_path")
         or reading.at(information, "model_path")
         or reading.at(reading.at(said, "/info"), "model_id")
     )
-    settings = {
+    settings = _options(said, samples) | {
         "client": server.get("client"),
         "client_version": server.get("client_version"),
         "max_model_len": entry.get("max_model_len") or _context(said, entry),
@@ -89,6 +100,19 @@ def _engine(
     if reading.word(_page(said, "/get_model_info", "model_path")) is not None:
         return "SGLang"
     return None
+
+
+def _options(said: Any, samples: Mapping[str, Any]) -> dict[str, Any]:
+    """What a server says of how it was started, in its own words."""
+    found = {}
+    for path, names in _OPTIONS.items():
+        for name in names:
+            value = _page(said, path, name)
+            if isinstance(value, str | int | float):
+                found[name] = value
+    for labels, _ in samples.get("vllm:cache_config_info", ()):
+        found |= {name: labels[name] for name in _CACHE_OPTIONS if name in labels}
+    return found
 
 
 def _version(said: Any) -> str | None:

@@ -130,6 +130,18 @@ def test_each_server_is_known_by_its_own_pages(
     assert (seen.get("engine"), seen.get("engine_version"), weights, context) == found
 
 
+def test_options_of_the_server_are_kept_in_its_own_words() -> None:
+    assert said_by(SGLANG, "m")["settings"]["tp_size"] == "1"
+    pages_of = (
+        'vllm:cache_config_info{cache_dtype="fp8",enable_prefix_caching="True"} 1.0'
+    )
+    server = {"model": "m", "said": {}, "metrics_after": pages_of}
+    assert server_pages.identity(server)["settings"] == {
+        "cache_dtype": "fp8",
+        "enable_prefix_caching": "True",
+    }
+
+
 def test_ollama_knows_the_parameters_and_its_licence_is_left_out() -> None:
     assert said_by(OLLAMA, "llama3.2:latest")["parameters"] == 8030261248
     with serving(Served(OLLAMA)) as server:
