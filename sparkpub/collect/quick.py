@@ -200,6 +200,7 @@ def declare(
         "workloads": workloads,
         "iterations": load.rounds,
         "gates": dict(_OPEN_GATES),
+        "telemetry": {"interval": 0.5},  # a round may be over within seconds
         "retries": 2,
     }
 

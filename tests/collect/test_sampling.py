@@ -105,6 +105,19 @@ def test_processes_of_others_are_told_from_the_runs(driver: FakeNvml) -> None:
     assert sampler.row(2.0)["gpu_foreign_processes"] == 1
 
 
+def test_what_was_on_the_gpu_before_belongs_to_a_server_that_ran_already(
+    driver: FakeNvml,
+) -> None:
+    """A server in a container, say, whose processes nobody here started."""
+    sampler = Sampler(tenants=True)
+    driver.pids = [1]
+    assert sampler.row(0.0)["gpu_foreign_processes"] == 0
+    sampler.attach(os.getpid(), 0.0)
+    driver.pids = [1, os.getpid(), os.getppid()]  # the parent came meanwhile
+    row = sampler.row(1.0)
+    assert (row["gpu_processes"], row["gpu_foreign_processes"]) == (3, 1)
+
+
 def a_telemetry(**columns: tuple[float | None, ...]) -> Readings:
     texts = {
         name: ["" if value is None else str(value) for value in values]
