@@ -12,6 +12,7 @@ import pytest
 from sparkpub.plan.workloads import server_pages
 from sparkpub.plan.workloads.payload import pages
 from tests.plan.workloads.serving import SENSE, Served, serving
+from tests.plan.workloads.test_registry import damaged
 
 OLLAMA = {
     "/v1/models": {
@@ -140,6 +141,15 @@ def test_options_of_the_server_are_kept_in_its_own_words() -> None:
         "cache_dtype": "fp8",
         "enable_prefix_caching": "True",
     }
+
+
+@pytest.mark.parametrize("pages_of", [OLLAMA, LM_STUDIO, TGI, SGLANG])
+def test_no_damage_to_a_page_makes_its_reader_raise(pages_of: dict[str, Any]) -> None:
+    for said in damaged(pages_of):
+        server_pages.identity({"model": "m", "said": said})
+        if isinstance(said, dict):
+            pages.loaded(said)
+            pages.listed(said.get("/v1/models"))
 
 
 def test_ollama_knows_the_parameters_and_its_licence_is_left_out() -> None:

@@ -102,13 +102,9 @@ def places_of(model: str, said: dict[str, Any]) -> list[str]:
         page = said.get(path)
         if isinstance(page, dict):
             found += [page.get(name) for name in names]
-    models = said.get(pages.MODELS)
-    if isinstance(models, dict) and isinstance(models.get("data"), list):
-        found += [
-            entry.get("root")
-            for entry in models["data"]
-            if isinstance(entry, dict) and entry.get("id") == model
-        ]
+    for entry in pages.entries(said.get(pages.MODELS), "data"):
+        if entry.get("id") == model:
+            found.append(entry.get("root"))
     return [place for place in [*found, model] if isinstance(place, str)]
 
 

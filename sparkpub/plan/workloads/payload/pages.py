@@ -117,11 +117,17 @@ def find_program(name: str) -> str | None:
 def who(url: str) -> dict[str, Any]:
     """Path to what the page there says as JSON; None where the server has no such page."""
     said = {path: without_templates(ask(url, path).document) for path in PAGES}
-    loaded = said["/api/ps"]
-    if isinstance(loaded, dict) and isinstance(loaded.get("models"), list):
-        for entry in loaded["models"][:1]:
-            said[SHOW] = shown(url, entry.get("model"))
+    for entry in entries(said["/api/ps"], "models")[:1]:
+        said[SHOW] = shown(url, entry.get("model"))
     return said
+
+
+def entries(document: Any, name: str) -> list[dict[str, Any]]:
+    """The objects of a list in a document; empty where there is none."""
+    found = document.get(name) if isinstance(document, dict) else None
+    if not isinstance(found, list):
+        return []
+    return [entry for entry in found if isinstance(entry, dict)]
 
 
 def shown(url: str, model: Any) -> Any:
@@ -146,25 +152,17 @@ def without_templates(document: Any) -> Any:
 
 def listed(models: Any) -> list[str]:
     """The names of the models that /v1/models lists."""
-    entries = models.get("data") if isinstance(models, dict) else None
-    if not isinstance(entries, list):
-        return []
-    names = [entry.get("id") for entry in entries if isinstance(entry, dict)]
+    names = [entry.get("id") for entry in entries(models, "data")]
     return [name for name in names if isinstance(name, str)]
 
 
 def loaded(said: Any) -> list[str]:
     """The names of the models that a server holds in memory, of one that loads them when they are asked for (Ollama,
     LM Studio); empty where it says nothing of that."""
-    names = []
-    running = said.get("/api/ps")
-    if isinstance(running, dict) and isinstance(running.get("models"), list):
-        names += [entry.get("model") for entry in running["models"]]
-    known = said.get("/api/v0/models")
-    if isinstance(known, dict) and isinstance(known.get("data"), list):
-        for entry in known["data"]:
-            if entry.get("state") == "loaded" and entry.get("type") != "embeddings":
-                names.append(entry.get("id"))
+    names = [entry.get("model") for entry in entries(said.get("/api/ps"), "models")]
+    for entry in entries(said.get("/api/v0/models"), "data"):
+        if entry.get("state") == "loaded" and entry.get("type") != "embeddings":
+            names.append(entry.get("id"))
     return [name for name in names if isinstance(name, str)]
 
 
