@@ -317,7 +317,7 @@ def next_steps(matrix: Matrix, path: Path, data: Path, outcome: Outcome) -> list
     if Path("mkdocs.yml").is_file():
         page = f"campaigns/{matrix.campaign}/ of your site, after: sparkpub build"
     else:
-        page = "quick shows it with --open; a site of your own begins with: sparkpub init DIR"
+        page = "is shown with --open; for a site of your own: sparkpub init DIR"
     return [*lines, f"page {page}", f"next: sparkpub check {data}"]
 
 

@@ -16,6 +16,7 @@ import itertools
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -288,6 +289,9 @@ def main() -> int:
     text = (FOLDER / "prose.txt").read_text(encoding="utf-8")
     url = wanted["url"]
     server: dict[str, Any] = {"url": url, "client": "llama-benchy"}
+    server["text_sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    # Ended from outside, it takes its text out of the tool's folder as it does otherwise.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         client = find_client(wanted["clients"])
         server["model"], server["said"] = choose_model(url, wanted["model"])
@@ -296,7 +300,6 @@ def main() -> int:
     except StopError as error:
         print(f"llama_benchy: error: {error}")
         return pages.LASTING if error.lasts else 1
-    server["text_sha256"] = hashlib.sha256(text.encode()).hexdigest()
     write(server)
     fixed = {"{model}": server["model"], "{tokenizer}": tokenizer}
     argv = [
