@@ -13,7 +13,7 @@ from pathlib import Path
 from sparkpub.collect.cells import headline, look, outliers
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.git import Committer
-from sparkpub.collect.lasting import lasts
+from sparkpub.collect.lasting import alike, lasts
 from sparkpub.collect.progress import Progress, duration
 from sparkpub.collect.station import Order
 from sparkpub.plan import coverage
@@ -234,7 +234,7 @@ class Books:
             log, said = self._log(record)
             shown = f": {record.status_reason}{_last_words(log, said)}"
             if lasts(record, said):
-                self.hopeless.add(record.cell)
+                self.hopeless |= set(alike(self.shown, record))
                 shown += "; not tried again now, since it would end the same way"
         elif value is not None:
             shown = f", {name} {value:g}"

@@ -4,10 +4,13 @@ They are tried once. The next collection tries again, since somebody may have co
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.workloads.payload.pages import LASTING
 from sparkpub.record.record import Record
+
+Cell = tuple[str, str, str]
 
 _EXIT_CODES = (LASTING, 126, 127)
 """Of our drivers, and of a shell for a program that it cannot start or find."""
@@ -17,9 +20,27 @@ _SAME_AGAIN = re.compile(
     r"No such file or directory|FileNotFoundError|ModuleNotFoundError"
     r"|unrecognized arguments?|unrecognised option|no such option|invalid choice|unknown argument"
     r"|\b(?:HTTP|status|code)\W{1,3}40[0134]\b|\b40[0134] (?:Client Error|Not Found|Unauthorized|Forbidden)"
-    r"|Error: Not Found",
+    r"|Error: Not Found|the data set \S+ cannot be used",
     re.IGNORECASE,
 )
+
+
+def alike(matrix: Matrix, record: Record) -> Iterator[Cell]:
+    """The cells that would fail as this run did: its own, and where one of our drivers says that something is wrong
+    with a server, those that measure the same server in the same way."""
+    yield record.cell
+    options = matrix.workloads.get(record.workload)
+    if record.exit_code != LASTING or options is None:
+        return
+    for cell in matrix.cells():
+        _, environment, workload = cell
+        other = matrix.workloads[workload]
+        same = (other.type, other.running_server) == (
+            options.type,
+            options.running_server,
+        )
+        if same and environment == record.environment and options.running_server:
+            yield cell
 
 
 def lasts(record: Record, said: Sequence[str]) -> bool:

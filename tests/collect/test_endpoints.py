@@ -167,6 +167,20 @@ def test_other_cells_go_on(tmp_path: Path) -> None:
     assert states == {"bad": "failed", "good": "ok"}
 
 
+def test_what_is_wrong_with_a_server_is_met_once_and_not_in_each_cell(
+    client: Path, tmp_path: Path
+) -> None:
+    with serving(Served(PAGES, status=404)) as server:
+        workload = {"type": "llama-benchy", "url": server.url}
+        several = {"c1": workload, "c4": workload | {"concurrency": 4}}
+        other = {"other": a_command("echo rate 5")}
+        matrix = a_matrix(workloads=several | other, iterations=2, retries=1)
+        outcome = run(matrix, tmp_path)
+    assert (outcome.measured, outcome.failed, outcome.left) == (3, 1, 4)
+    failed = [record for record in records(tmp_path) if record.status == "failed"]
+    assert "the server gave no answer: status 404" in (failed[0].status_reason or "")
+
+
 @pytest.mark.parametrize(
     "script", ["echo out of memory; exit 1", "echo 'port 4040 in use'; exit 1"]
 )

@@ -88,7 +88,8 @@ def main() -> int:
         try:
             write_prompts(wanted)
         except (OSError, ValueError) as error:
-            return stop(f"the data set {wanted['dataset']} cannot be used: {error}")
+            what = f"the data set {wanted['dataset']} cannot be used: {error}"
+            return stop(what, lasts=False)  # it is not the server's fault
     client = installed[0]
     argv = [
         word.replace("{model}", model).replace("{workdir}", str(FOLDER))
