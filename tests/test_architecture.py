@@ -42,7 +42,7 @@ HEAVY = {"pandas", "altair", "mkdocs", "jinja2", "vl_convert", "pyarrow"}
 """What a machine that only measures does not have."""
 SENSORS = ("docker", "pynvml")
 READS_WITH = {
-    "collect/importers/table_rows.py": ("pyarrow", "where somebody imports Parquet"),
+    "collect/importers/parquet.py": ("pyarrow", "where somebody imports Parquet"),
 }
 """Left of the disk, what each may import all the same, within a function, and when."""
 STARTS_PROCESSES = {

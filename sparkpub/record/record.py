@@ -85,6 +85,10 @@ class Declared(BaseModel):
     )
 
 
+_FIRST_YEAR, _LAST_YEAR = 1970, 2261
+"""Of a time: where UNIX time begins, and the last year that nanoseconds in 64 bits reach."""
+
+
 class Moment(Strict):
     """A point in time. `zone` is "unknown" where the source recorded a local clock without its zone."""
 
@@ -93,7 +97,9 @@ class Moment(Strict):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Moment":
-        datetime.fromisoformat(self.value)
+        year = datetime.fromisoformat(self.value).year
+        if not _FIRST_YEAR <= year <= _LAST_YEAR:
+            raise ValueError(f"the year {year} is not {_FIRST_YEAR} to {_LAST_YEAR}")
         if (self.zone == "utc") != self.value.endswith("Z"):
             raise ValueError("a time ends in Z exactly when its zone is utc")
         return self

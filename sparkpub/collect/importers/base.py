@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,14 @@ def local_moment(text: Any) -> Moment | None:
     try:
         return Moment(value=f"{year}-{month}-{day}T{':'.join(clock)}", zone="unknown")
     except ValidationError:
+        return None
+
+
+def utc_moment(moment: datetime) -> Moment | None:
+    """A time with its zone, in UTC; None for one that no run can have."""
+    try:
+        return Moment.at(moment.astimezone(UTC))
+    except (OverflowError, ValidationError):
         return None
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sparkpub.collect.importers.base import Draft, Given, Left
+from sparkpub.collect.importers.base import Draft, Given, Left, utc_moment
 from sparkpub.collect.importers.reports import (
     Report,
     Tool,
@@ -93,4 +93,4 @@ def _moment(seconds: Any) -> Moment | None:
     known = reading.number(seconds)
     if known is None or not 0 < known < 1e11:
         return None
-    return Moment.at(datetime.fromtimestamp(known, UTC))
+    return utc_moment(datetime.fromtimestamp(known, UTC))

@@ -5,15 +5,25 @@ figures count as published: nothing but the table says them. A row that cannot b
 on. Rows without a number of their iteration are numbered in their order within a cell.
 """
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
 
-from sparkpub.collect.importers.base import Draft, Given, Left, as_key, local_moment
+from pydantic import ValidationError
+
+from sparkpub.collect.importers.base import (
+    Draft,
+    Given,
+    Left,
+    as_key,
+    local_moment,
+    utc_moment,
+)
 from sparkpub.collect.importers.files import FileError, ResultFile, result_files
 from sparkpub.collect.importers.reports import key_of
 from sparkpub.collect.importers.table_mapping import MappingFile, read_mapping
@@ -26,9 +36,9 @@ from sparkpub.collect.importers.table_rows import (
 )
 from sparkpub.plan.workloads import reading
 from sparkpub.record import documents
-from sparkpub.record.errors import ImportFormatError
+from sparkpub.record.errors import ImportFormatError, field_problems
 from sparkpub.record.metrics import METRICS
-from sparkpub.record.record import MetricValue, Moment, Observed, Status
+from sparkpub.record.record import LONGEST_TEXT, MetricValue, Moment, Observed, Status
 
 _STATUSES = get_args(Status)
 _NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d*)(?:\.\d*)?(?:[eE][-+]?\d+)?")
@@ -41,6 +51,9 @@ _QUESTIONS = {
     "environment": "where it ran",
     "started": "when it ran",
 }
+_MOST = 2**53
+"""The largest whole number of an option: up to there a float is exact."""
+_LONGEST_SHOWN = 60
 _EMPTY = ("", "nan", "null", "none", "n/a", "-")
 """Words for no value, as pandas and people write them."""
 
@@ -57,7 +70,7 @@ def read(path: Path, given: Given) -> Iterator[Draft | Left]:
     """The runs of a file or folder. Raises ImportFormatError for a mapping with mistakes, or one that names columns
     that the table does not have."""
     mapping = read_mapping(given.mapping)
-    reader = _Reader(mapping, given)
+    reader = _Reader(mapping, given, needed=tuple(mapping.needed()))
     for file in result_files(path, given):
         if isinstance(file, Left):
             yield file
@@ -81,6 +94,10 @@ class _Reader:
     """Cell and iteration to the row that has them."""
     written: dict[tuple[str, str], str] = field(default_factory=dict)
     """Axis and key to the name that it was made of."""
+    needed: tuple[str, ...] = ()
+    """The columns that the mapping names."""
+    seen: dict[str, str] = field(default_factory=dict)
+    """A row to the place where it stood first, where identical rows are one run."""
 
     def runs(self, file: ResultFile) -> Iterator[Draft | Left]:
         """A draft for each run of a file, or why there is none."""
@@ -93,12 +110,23 @@ class _Reader:
         places = _Places(file.source, table)
         for number, why in table.faults:
             yield Left(places.of(number), why)
-        for rows in self._grouped(table):
+        groups: dict[object, list[Row]] = {}
+        copies: list[Row] = []
+        for row in filter(self._is_wanted, table.rows):
+            if self._is_copy(row, places.of(row.number)):
+                copies.append(row)
+            else:
+                groups.setdefault(self._group(row), []).append(row)
+        if copies:
+            yield Left(file.source, _copied(copies, table.unit), refused=False)
+        for rows in groups.values():
             place = places.of(rows[0].number)
             try:
                 yield self._draft(rows, place, file)
             except CellError as problem:
                 yield Left(place, str(problem))
+            except ValidationError as error:
+                yield Left(place, "; ".join(field_problems(error)))
             except OmittedError as reason:
                 yield Left(place, str(reason), refused=False)
 
@@ -120,17 +148,20 @@ class _Reader:
             )
         documents.refuse(problems, ImportFormatError)
 
-    def _grouped(self, table: Table) -> list[list[Row]]:
-        """The rows of each run, in the order of their first ones, without those that `only` leaves out."""
+    def _is_wanted(self, row: Row) -> bool:
+        """Whether a row is one of those that `only` chooses."""
         wanted = self.mapping.declared.only
-        groups: dict[object, list[Row]] = {}
-        for row in table.rows:
-            kept = all(
-                _text(row.cells.get(name)) in words for name, words in wanted.items()
-            )
-            if kept:
-                groups.setdefault(self._group(row), []).append(row)
-        return list(groups.values())
+        return all(
+            _text(row.cells.get(name)) in words for name, words in wanted.items()
+        )
+
+    def _is_copy(self, row: Row, place: str) -> bool:
+        """Whether a row says in every cell what another one said before: a file joined twice, not a run of its own."""
+        if self.mapping.declared.repeats:
+            return False
+        cells = {name: _text(cell) for name, cell in row.cells.items()}
+        said = json.dumps(cells, sort_keys=True)
+        return self.seen.setdefault(said, place) != place
 
     def _group(self, row: Row) -> object:
         """What rows of one run have in common."""
@@ -144,6 +175,8 @@ class _Reader:
 
     def _draft(self, rows: list[Row], place: str, file: ResultFile) -> Draft:
         first = rows[0]
+        for row in rows:
+            self._refuse_long(row)
         for name in ("model", "environment", "workload", "iteration", "started"):
             if any(self._cell(row, name) != self._cell(first, name) for row in rows):
                 raise CellError(f"the rows of its run differ in {name}; correct them")
@@ -174,6 +207,14 @@ class _Reader:
             originals=self._originals(file),
             unavailable={"log": "a table has none"},
         )
+
+    def _refuse_long(self, row: Row) -> None:
+        """Raise CellError where a cell that is used is longer than any text of a record."""
+        for column in self.needed:
+            cell = row.cells.get(column)
+            if isinstance(cell, str) and len(cell) > LONGEST_TEXT:
+                what = f"column {column!r} has a cell of {len(cell):,} letters"
+                raise CellError(f"{what}; {LONGEST_TEXT:,} are the most")
 
     def _originals(self, file: ResultFile) -> tuple[tuple[bytes, str], ...]:
         """The table and its mapping, shared by all runs. Arrow's own format is no text, and only its rows are kept."""
@@ -221,7 +262,7 @@ class _Reader:
         other = self.written.setdefault((axis, key), name)
         if other != name:
             raise CellError(
-                f"the {axis}s {other!r} and {name!r} would both be {key}; rename one"
+                f"the {axis}s {_shown(other)} and {_shown(name)} would both be {key}; rename one"
             )
         return key
 
@@ -240,6 +281,8 @@ class _Reader:
             value = _number(cell)
             if value is None:
                 found[option] = cell
+            elif abs(value) > _MOST:
+                raise CellError(f"column {column!r} has {_shown(cell)}; correct it")
             elif value.is_integer():
                 found[option] = int(value)
             else:
@@ -266,7 +309,7 @@ class _Reader:
             value = _number(said or "")
             if value is None or not value.is_integer() or value < 1:
                 raise CellError(
-                    f"column {column!r} has {said!r}; number the runs of a cell from 1"
+                    f"column {column!r} has {_shown(said or '')}; number the runs of a cell from 1"
                 )
             number = int(value)
         other = self.slots.setdefault((cell, number), place)
@@ -281,7 +324,7 @@ class _Reader:
         moment = _moment(said)
         if moment is None:
             raise CellError(
-                f"started is {said!r}; write a time as 2026-11-21T18:30:00Z"
+                f"started is {_shown(said or '')}; write a time as 2026-11-21T18:30:00Z"
             )
         return moment
 
@@ -290,9 +333,11 @@ class _Reader:
         said = self._cell(row, "status")
         mark = (self._cell(row, "quarantined") or "").lower()
         if said is not None and said not in _STATUSES:
-            raise CellError(f"status is {said!r}; write one of {', '.join(_STATUSES)}")
+            raise CellError(
+                f"status is {_shown(said or '')}; write one of {', '.join(_STATUSES)}"
+            )
         if mark and mark not in (*_YES, *_NO):
-            raise CellError(f"quarantined is {mark!r}; write true or false")
+            raise CellError(f"quarantined is {_shown(mark)}; write true or false")
         if said not in (None, "ok"):
             status: Status = said  # type: ignore[assignment] # one of them, as was just seen
             return status, f"{said}, as the table says"
@@ -333,10 +378,12 @@ class _Reader:
         else:
             near = documents.suggestion(name, _known_like(name))
             remedy = f"declare it under metrics: in the mapping, or {near}"
-            raise CellError(f"sparkpub does not know the metric {name!r}; {remedy}")
+            raise CellError(
+                f"sparkpub does not know the metric {_shown(name)}; {remedy}"
+            )
         factor = self.mapping.declared.factor(name, cell.unit)
         if factor is None:
-            what = f"{name} is in {cell.unit!r} in place of {unit!r}"
+            what = f"{name} is in {_shown(cell.unit or '')} in place of {unit!r}"
             raise CellError(f"{what}; give its scale: in the mapping")
         value = cell.number
         reason = None
@@ -374,22 +421,38 @@ class _Cell:
             return None
         found = _number(text)
         if found is None:
-            what = f"column {self.column!r} has {text!r}"
+            what = f"column {self.column!r} has {_shown(text)}"
             raise CellError(f"{what}; write a number, as 1234.5")
         return found
 
 
-@dataclass(frozen=True)
 class _Places:
-    """Where rows stand, in words that sort like the rows."""
+    """Where the rows of a table stand, in words that sort like the rows."""
 
-    source: str
-    table: Table
+    def __init__(self, source: str, table: Table) -> None:
+        numbers = [row.number for row in table.rows]
+        numbers += [number for number, _ in table.faults]
+        self._begin = f"{source} {table.unit}"
+        self._width = len(str(max(numbers, default=0)))
 
     def of(self, number: int) -> str:
         """`runs.csv line 007`."""
-        last = max((row.number for row in self.table.rows), default=number)
-        return f"{self.source} {self.table.unit} {number:0{len(str(last))}d}"
+        return f"{self._begin} {number:0{self._width}d}"
+
+
+def _copied(rows: list[Row], unit: str) -> str:
+    """What rows that are there already are not, in words."""
+    what = f"{unit} {rows[0].number} says what an earlier one says"
+    if len(rows) > 1:
+        what = f"{len(rows)} {unit}s say what an earlier one says, the first is {unit} {rows[0].number}"
+    return f"{what}; counted once (if they are runs of their own, add repeats: true to the mapping)"
+
+
+def _shown(text: str) -> str:
+    """What stands in a cell, for a line to people."""
+    if len(text) > _LONGEST_SHOWN:
+        text = f"{text[:_LONGEST_SHOWN]}…"
+    return repr(text)
 
 
 def _known_like(name: str) -> list[str]:
@@ -427,4 +490,4 @@ def _moment(text: str) -> Moment | None:
         return local_moment(text)
     if moment.tzinfo is None:
         return local_moment(text)
-    return Moment.at(moment.astimezone(UTC))
+    return utc_moment(moment)

@@ -120,6 +120,8 @@ class TableMapping(Declared):
     long: Long | None = None
     only: dict[Column, tuple[str, ...]] = Field(default_factory=dict)
     """Columns with the words that rows must have there; other rows are passed over."""
+    repeats: bool = False
+    """Whether rows that are the same in every cell are runs of their own; otherwise they are one run."""
 
     @property
     def is_wide(self) -> bool:

@@ -6,25 +6,15 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sparkpub.collect.importers import parquet
 from sparkpub.collect.importers.files import FileError, ResultFile
 from sparkpub.plan.workloads import reading
 from sparkpub.record import outside
-from sparkpub.record.text import file_size
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
 
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
-MOST_CELLS = 10_000_000
-"""Cells of one table: some 100 bytes of memory each."""
 _DELIMITERS = ",;\t"
-_BATCH_ROWS = 1000
-_BATCH_BYTES = 1 << 30
-"""Parquet is unpacked so many rows, and at worst so many bytes of a column, at a time before its size is looked at."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +48,7 @@ def read_table(file: ResultFile) -> Table:
 def _csv(text: str) -> Table:
     header = text.partition("\n")[0]
     delimiter = max(_DELIMITERS, key=header.count)
+    csv.field_size_limit(outside.MOST_BYTES)  # a long cell is a matter of its row
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         columns = tuple(name.strip() for name in next(reader, []))
@@ -65,7 +56,7 @@ def _csv(text: str) -> Table:
         rows: list[Row] = []
         faults: list[tuple[int, str]] = []
         for cells in reader:
-            _refuse_cells(len(rows) * len(columns))
+            parquet.refuse_cells(len(rows) * len(columns))
             number = reader.line_num
             if not any(cell.strip() for cell in cells):
                 continue
@@ -94,12 +85,6 @@ def _refuse_columns(columns: tuple[str, ...]) -> None:
         raise FileError(f"{what} in the header; rename one")
 
 
-def _refuse_cells(count: int) -> None:
-    """Raise FileError for more cells than are read."""
-    if count > MOST_CELLS:
-        raise FileError(f"more than {MOST_CELLS:,} cells; split the table")
-
-
 def _json(content: bytes) -> Table:
     """A list of objects, one object, or an object on each line."""
     document = reading.json_value(content)
@@ -120,7 +105,7 @@ def _objects(found: Iterator[tuple[int, Any]] | Any, unit: str) -> Table:
     faults: list[tuple[int, str]] = []
     for number, item in found:
         if isinstance(item, dict):
-            rows.append(Row(number, _flat(item)))
+            rows.append(Row(number, parquet.flat(item)))
         else:
             faults.append((number, "no JSON object; write {column: value, ...}"))
     if not rows:
@@ -131,82 +116,10 @@ def _objects(found: Iterator[tuple[int, Any]] | Any, unit: str) -> Table:
     return Table(tuple(columns), tuple(rows), unit, tuple(faults))
 
 
-def _flat(item: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Values by dotted path: `{"a": {"b": 1}}` has a column `a.b`."""
-    cells: dict[str, Any] = {}
-    for name, value in item.items():
-        if isinstance(value, dict):
-            cells |= _flat(value, f"{prefix}{name}.")
-        else:
-            cells[f"{prefix}{name}"] = value
-    return cells
-
-
 def _parquet(content: bytes) -> Table:
-    try:
-        import pyarrow as pa  # noqa: PLC0415 - a machine that only measures has no Arrow
-        import pyarrow.parquet as pq  # noqa: PLC0415
-    except ImportError:
-        remedy = "pip install 'sparkpub[site]', or write the table as CSV"
-        raise FileError(f"reading Parquet needs pyarrow; {remedy}") from None
-    rows: list[Row] = []
-    try:
-        file = pq.ParquetFile(pa.BufferReader(content))
-        for batch in _batches(file):
-            for item in batch.to_pylist():
-                cells = {name: _plain(value) for name, value in _flat(item).items()}
-                rows.append(Row(len(rows) + 1, cells))
-        names = file.schema_arrow.names
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as problem:
-        raise FileError(f"not Parquet: {' '.join(str(problem).split())}") from None
-    columns = dict.fromkeys(name for row in rows for name in row.cells)
-    return Table(tuple(columns or names), tuple(rows), "row")
-
-
-def _batches(file: "pq.ParquetFile") -> Iterator["pa.RecordBatch"]:
-    """The rows of a Parquet file, some at a time. Raises FileError where they are more than are read, as soon as the
-    file says so or they turn out to be: a kilobyte can unpack to gigabytes."""
-    declared = file.metadata
-    sizes = _declared_sizes(declared)
-    _refuse_size(sum(sizes))
-    width = max(1, declared.num_columns)
-    _refuse_cells(declared.num_rows * width)
-    # No value is longer than its part of the file, and each row may repeat the longest.
-    longest = max(sizes, default=0)
-    rows = min(_BATCH_ROWS, max(1, _BATCH_BYTES // max(1, longest)))
-    size = count = 0
-    for batch in file.iter_batches(rows, use_threads=False):
-        size += batch.nbytes
-        count += batch.num_rows
-        _refuse_size(size)
-        _refuse_cells(count * width)
-        yield batch
-
-
-def _declared_sizes(declared: "pq.FileMetaData") -> list[int]:
-    """Bytes of each column of each row group, not compressed, as the file says."""
-    found = []
-    for number in range(declared.num_row_groups):
-        group = declared.row_group(number)
-        for column in range(group.num_columns):
-            found.append(group.column(column).total_uncompressed_size)
-    return found
-
-
-def _refuse_size(size: int) -> None:
-    if size > outside.MOST_BYTES:
-        raise FileError(f"larger than {file_size(outside.MOST_BYTES)} when unpacked")
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON has it: times and dates as text, bytes not at all."""
-    if isinstance(value, date):  # a datetime is one, too
-        return value.isoformat()
-    if isinstance(value, str):
-        return outside.plain(value)
-    if isinstance(value, bool | int | float) or value is None:
-        return value
-    return str(value)
+    columns, found = parquet.read(content)
+    rows = tuple(Row(number, cells) for number, cells in enumerate(found, 1))
+    return Table(tuple(columns), rows, "row")
 
 
 def as_document(row: Row) -> str:

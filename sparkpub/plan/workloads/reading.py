@@ -96,7 +96,12 @@ def _loaded(said: str) -> Any:
     try:
         return from_json(said)
     except ValueError:
-        return json.loads(said)
+        return json.loads(said, parse_int=_whole_number)
+
+
+def _whole_number(digits: str) -> float:
+    """One of thousands of digits is larger than any float, and does not make the document unreadable."""
+    return int(digits) if len(digits) <= outside.MOST_DIGITS else float(digits)
 
 
 def json_object(data: bytes | None) -> dict[str, Any] | None:

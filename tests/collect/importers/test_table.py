@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sparkpub.collect.importers import import_results, table_rows
+from sparkpub.collect.importers import import_results, parquet
 from sparkpub.collect.importers.base import Given
 from sparkpub.collect.importers.table_mapping import FACTORS
 from sparkpub.collect.importers.writing import Outcome
@@ -19,6 +19,7 @@ from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import MetricValue, Record, metric_of
 from sparkpub.record.store import read_folder, to_json
 from sparkpub.review.checks import review
+from sparkpub.review.checks.finding import Finding
 from sparkpub.review.dataset import load
 from sparkpub.review.export import FORMATS, table
 from tests.building import a_record
@@ -246,6 +247,36 @@ CELLS = {
         "1190;8",
         "line 4: 6 cells under 7 columns; correct the row",
     ),
+    "first-day": (
+        "2026-03-02",
+        "0001-01-01T00:00:00+14:00",
+        "line 4: started is '0001-01-01T00:00:00+14:00'; write a time as 2026-11-21T18:30:00Z",
+    ),
+    "last-day": (
+        "2026-03-02",
+        "9999-12-31T23:59:59-12:00",
+        "line 4: started is '9999-12-31T23:59:59-12:00'; write a time as 2026-11-21T18:30:00Z",
+    ),
+    "letters": (
+        "1,204.5",
+        "x" * 70_000,
+        "line 2: column 'tok/s' has a cell of 70,000 letters; 5,000 are the most",
+    ),
+    "more-letters": (
+        "1,204.5",
+        "x" * 140_000,
+        "line 2: column 'tok/s' has a cell of 140,000 letters; 5,000 are the most",
+    ),
+    "digits": (
+        "1,204.5",
+        "9" * 400,
+        f"line 2: column 'tok/s' has '{'9' * 60}…'; write a number, as 1234.5",
+    ),
+    "option": (
+        ";8;2026-03-02",
+        ";1e300;2026-03-02",
+        "line 4: column 'clients' has '1e300'; correct it",
+    ),
     "same-key": (
         "Qwen/Qwen3-8B;container",
         "qwen3 8b;container",
@@ -264,6 +295,57 @@ def test_a_bad_cell_is_one_line_and_the_other_rows_go_on(
     (left,) = outcome.refused
     assert f"{left.source}: {left.reason}" == f"runs.csv {line}"
     assert len(outcome.imported) == 2
+
+
+COPIES = """\
+Model,when,tok/s
+m,2026-03-01T10:00:00Z,36.2
+m,2026-03-01T10:00:00Z,36.2
+m,2026-03-01T11:00:00Z,38.1
+m,2026-03-01T10:00:00Z,36.20
+m,2026-03-01T11:00:00Z, 38.1
+"""
+COPIES_MAPPING = (
+    "columns: {model: Model, started: when}\n"
+    "same: {environment: native, workload: w}\n"
+    "metrics: {output_throughput_tok_s: {column: tok/s}}\n"
+)
+
+
+def test_identical_rows_are_one_run_unless_the_mapping_says_otherwise(
+    tmp_path: Path,
+) -> None:
+    """36.2 and 36.20 are written differently: the review sees what the import leaves."""
+    outcome = imported(tmp_path, COPIES, COPIES_MAPPING)
+    assert outcome.lines() == [
+        "skipped runs.csv: 2 lines say what an earlier one says, the first is line 3; counted once (if they are runs "
+        "of their own, add repeats: true to the mapping)",
+        "3 imported, 1 skipped, 0 refused",
+    ]
+    (finding,) = copies_found(tmp_path)
+    assert "share their start and all their figures" in finding.message
+    assert len(finding.evidence["runs"]) == 2
+
+
+def test_rows_that_repeat_a_run_are_runs_and_the_review_names_those_of_one_second(
+    tmp_path: Path,
+) -> None:
+    outcome = imported(tmp_path, COPIES, COPIES_MAPPING + "repeats: true\n")
+    assert (len(outcome.imported), outcome.skipped) == (5, [])
+    (finding,) = copies_found(tmp_path)
+    # Three rows of 10:00 and two of 11:00.
+    assert sorted(map(len, finding.evidence["groups"])) == [2, 3]
+
+
+def test_rounded_figures_of_one_day_may_agree(tmp_path: Path) -> None:
+    days = COPIES.replace("T10:00:00Z", "").replace("T11:00:00Z", "")
+    imported(tmp_path, days, COPIES_MAPPING + "repeats: true\n")
+    assert copies_found(tmp_path) == []
+
+
+def copies_found(folder: Path) -> list[Finding]:
+    findings = review(load(folder / "data")).findings
+    return [found for found in findings if found.check == "copied-evidence"]
 
 
 MAPPINGS = {
@@ -374,6 +456,43 @@ def test_parquet_with_types_of_its_own(tmp_path: Path) -> None:
     )
     assert refusal(tmp_path, b"PAR1 no", PLAIN, name="t.parquet").startswith(
         "t.parquet: not Parquet: "
+    )
+
+
+def test_a_number_of_70000_digits_is_one_row_of_json(tmp_path: Path) -> None:
+    good = '{"model": "a", "environment": "n", "started": "2026-03-01", "tok": 5}'
+    bad = good.replace(": 5}", f": {'9' * 70_000}}}")
+    outcome = imported(tmp_path, f"[{bad}, {good}]", PLAIN, name="t.json")
+    (left,) = outcome.refused
+    assert (left.source, len(outcome.imported)) == ("t.json row 1", 1)
+    assert left.reason == "column 'tok' has 'inf'; write a number, as 1234.5"
+
+
+def test_a_time_that_python_does_not_have_is_one_row_of_parquet(tmp_path: Path) -> None:
+    """2**62 microseconds are some 146,000 years."""
+    rows = pa.table(
+        {
+            "model": ["a", "a"],
+            "environment": ["native", "native"],
+            "started": pa.array([2**62, 1_772_355_600_000_000], pa.timestamp("us")),
+            "tok": [5.5, 6.5],
+        }
+    )
+    outcome = imported(tmp_path, packed(tmp_path, [rows]), PLAIN, name="t.parquet")
+    (left,) = outcome.refused
+    assert (left.source, len(outcome.imported)) == ("t.parquet row 1", 1)
+    assert "started is 'a timestamp[us] that is out of range'" in left.reason
+
+
+def test_parquet_that_ends_its_reader_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in for Arrow ends its process as Arrow does over some damaged files."""
+    (tmp_path / "pyarrow").mkdir()
+    (tmp_path / "pyarrow/__init__.py").write_text("import os; os.abort()")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert refusal(tmp_path, b"PAR1", PLAIN, name="t.parquet") == (
+        "t.parquet: not Parquet: its reader ended with SIGABRT"
     )
 
 
@@ -682,7 +801,7 @@ def test_a_table_of_many_cells_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two rows of seven cells are within fourteen; a third is read when these are full."""
-    monkeypatch.setattr(table_rows, "MOST_CELLS", 14)
+    monkeypatch.setattr(parquet, "MOST_CELLS", 14)
     assert len(imported(tmp_path).imported) == 3
-    monkeypatch.setattr(table_rows, "MOST_CELLS", 13)
+    monkeypatch.setattr(parquet, "MOST_CELLS", 13)
     assert "more than 13 cells; split the table" in refusal(tmp_path)
