@@ -102,7 +102,7 @@ def table(folder: Path, rows: int) -> list[str]:
         time = f"2026-03-01T{hour:02}:{minute:02}:{second:02}Z"
         lines.append(f"m{number % 20},native,{time},{2 ** (number % 5)},{number}.25")
     file.write_text("\n".join(lines) + "\n")
-    argv = ["-m", "sparkpub", "import", "table", str(file), "--mapping", str(mapping)]
+    argv = ["-m", "sparkpub", "import", str(file), "--mapping", str(mapping)]
     return [*argv, "--campaign", "table", "--data", str(folder), "--preview"]
 
 
@@ -126,7 +126,7 @@ def main() -> None:
         clock, processor, memory, plain = [], [], [], []
         for number in range(RUNS):
             data = Path(scratch, f"data{number}")
-            argv = ["-m", "sparkpub", "import", "llama-bench", f"{scratch}/files"]
+            argv = ["-m", "sparkpub", "import", f"{scratch}/files"]
             argv += [
                 "--campaign",
                 "many",

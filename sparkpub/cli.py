@@ -178,26 +178,27 @@ def _parameter(command: click.Command, key: str) -> str | None:
 @click.option(
     "--from",
     "source",
-    type=(str, _PATH),
-    metavar="FORMAT PATH",
-    help="Start with results of another tool, as `sparkpub import FORMAT PATH` does.",
+    type=_PATH,
+    metavar="PATH",
+    help="Start with results of other tools, as `sparkpub import PATH` does.",
 )
 @click.option(
     "--campaign",
     default="imported",
     help="With --from: name of the campaign.",
 )
+@click.option("--machine", help="With --from: kind of machine, such as dgx-spark.")
 @click.option("--model", help="With --from: key of the model.")
 @click.option("--environment", help="With --from: key of the environment.")
 @click.option(
     "--mapping",
     type=_PATH,
-    help="With --from table: file that maps its columns (YAML).",
+    help="With --from a table: file that maps its columns (YAML).",
 )
 def init(
     folder: Path,
     title: str,
-    source: tuple[str, Path] | None,
+    source: Path | None,
     campaign: str,
     **names: Any,
 ) -> None:
@@ -218,15 +219,10 @@ def init(
     from sparkpub.collect import importers
     from sparkpub.collect.importers.base import Given
 
-    kind, path = source
-    if kind not in importers.IMPORTERS:
-        known = ", ".join(importers.IMPORTERS)
-        raise click.UsageError(
-            f"--from: unknown format {kind!r}; known formats: {known}"
-        )
     starter.refuse(folder, title)
-    given = Given(campaign, say=partial(click.echo, err=True), **names)
-    outcome = importers.import_results(kind, path, folder / DEFAULT_DATA, given)
+    about = importers.about(None, source)
+    given = Given(campaign, None, about, say=partial(click.echo, err=True), **names)
+    outcome = importers.import_results(None, source, folder / DEFAULT_DATA, given)
     starter.write(folder, title, campaign=campaign)
     _print(False, outcome.document, outcome.lines)
     click.echo(f"{folder} is written. Preview it with: {there} && mkdocs serve")
@@ -422,32 +418,48 @@ class _Format(click.ParamType[str]):
         return sorted(IMPORTERS)
 
 
+_MACHINE_HELP = "Kind of machine, such as dgx-spark, if the results do not name it."
+_ENVIRONMENT_HELP = "Key of the environment. [default: container, where an image is named beside the results]"
+
+
 @cli.command("import")
-@click.argument("kind", metavar="FORMAT", type=_Format())
 @click.argument("path", type=_PATH)
-@click.option("--campaign", required=True, help="Campaign to which the runs are added.")
+@click.option(
+    "--campaign",
+    help="Campaign to which the runs are added. [default: the name of PATH]",
+)
 @_DATA
-@click.option(
-    "--matrix", "matrix_file", type=_PATH, help="Matrix that declares the campaign."
-)
-@click.option("--about", "about_file", type=_PATH, help="Extra metadata (YAML).")
+@click.option("--machine", help=_MACHINE_HELP)
+@click.option("--environment", help=_ENVIRONMENT_HELP)
 @click.option("--model", help="Key of the model, if the results do not name it.")
-@click.option(
-    "--environment", help="Key of the environment, which most tools do not record."
-)
 @click.option(
     "--workload",
     help="Key of the workload. [default: made from the tool's options]",
 )
 @click.option(
+    "--format",
+    "kind",
+    type=_Format(),
+    help="Read only this format. [default: each file's own]",
+)
+@click.option(
     "--mapping",
     type=_PATH,
-    help="File that maps the columns of a table (YAML); not needed for files of `sparkpub export`.",
+    help="File that maps the columns of a table (YAML). What `sparkpub export` wrote needs --format table instead.",
 )
+@click.option(
+    "--matrix", "matrix_file", type=_PATH, help="Matrix that declares the campaign."
+)
+@click.option("--about", "about_file", type=_PATH, help="Extra metadata (YAML).")
 @click.option(
     "--preview",
     is_flag=True,
     help="Show what would be imported, without writing anything.",
+)
+@click.option(
+    "--verbose",
+    is_flag=True,
+    help="List every file that is skipped or refused, and with --preview every cell.",
 )
 @click.option(
     "--originals/--no-originals",
@@ -456,39 +468,38 @@ class _Format(click.ParamType[str]):
 )
 @_JSON
 def import_(
-    kind: str,
     path: Path,
-    campaign: str,
+    campaign: str | None,
     data: Path,
+    kind: str | None,
     matrix_file: Path | None,
     about_file: Path | None,
     as_json: bool,
-    **given_too: Any,
+    **more: Any,
 ) -> None:
-    """Import another tool's results.
+    """Import other tools' results.
 
-    FORMAT is one of aiperf, benchmark-spark, guidellm, llama-bench, llama-benchy, sglang, table, trtllm-bench and
-    vllm-bench. Importing the same results again changes nothing. The exit status is 1 if anything was refused.
+    PATH is a file or a folder with results of aiperf, benchmark-spark, guidellm, llama-bench, llama-benchy, sglang,
+    trtllm-bench and vllm-bench, in any mixture; with --mapping it is a table. What lies beside the results, such as
+    meta.json, telemetry and logs, is read too. Importing the same results again changes nothing. The exit status is 1
+    if anything was refused.
 
-    Example: sparkpub import benchmark-spark results/comprehensive --campaign mine --data local
+    Example: sparkpub import results/ --machine dgx-spark --campaign mine
     """
     from sparkpub.collect import importers
-    from sparkpub.collect.importers.base import About, Given, read_about
+    from sparkpub.collect.importers.base import Given, as_key
 
-    declared = _declared(matrix_file)
-    about = About()
-    if about_file is not None:
-        about = read_about(about_file)
-    how = {name: given_too.pop(name) for name in ("originals", "preview")}
+    how = {name: more.pop(name) for name in ("originals", "preview")}
+    verbose = more.pop("verbose")
     given = Given(
-        campaign,
-        declared,
-        about,
+        campaign or as_key(path.resolve().name.partition(".")[0]),
+        _declared(matrix_file),
+        importers.about(about_file, path),
         say=partial(click.echo, err=True),
-        **given_too,
+        **more,
     )
     outcome = importers.import_results(kind, path, data, given, **how)
-    _print(as_json, outcome.document, outcome.lines)
+    _print(as_json, outcome.document, partial(outcome.lines, verbose=verbose))
     _finish(failed=bool(outcome.refused))
 
 

@@ -137,6 +137,17 @@ class MetricValue(Strict):
         return self
 
 
+class Spread(Strict):
+    """How far the repetitions behind a metric lie apart, of results that give their mean and deviation alone."""
+
+    repetitions: PositiveInt | None
+    """Null where the results do not say it."""
+    deviation: NonNegativeFloat
+    """Standard deviation, in the metric's unit."""
+    divisor: Literal["n", "n-1"] | None
+    """What the sum of squares was divided by; null where it is not known."""
+
+
 class Architecture(Strict):
     """Facts about a model, each null where nothing said it. Bytes are bytes, not GB.
 
@@ -420,6 +431,8 @@ class Record(Strict):
     samples: dict[MetricName, tuple[FiniteFloat, ...]] = {}
     """Metrics measured several times within the run: each measurement in order, in the metric's unit. The metric is
     their mean."""
+    spreads: dict[MetricName, Spread] = {}
+    """Metrics that are a mean over repetitions of which no more is known than their deviation."""
     gates: tuple[Gate, ...] = ()
     phases: tuple[Phase, ...] = ()
     events: tuple[Event, ...] = ()
@@ -449,6 +462,11 @@ class Record(Strict):
             f"samples.{name}: not a metric of the run"
             for name in self.samples
             if name not in self.metrics
+        ]
+        problems += [
+            f"spreads.{name}: not a metric of the run, or one with samples"
+            for name in self.spreads
+            if name not in self.metrics or name in self.samples
         ]
         names = [item.path for item in self.evidence]
         if len(names) != len(set(names)):

@@ -1,5 +1,7 @@
 """Other people's results that sparkpub reads. Adding a format = a module here, a line below, a fixture in tests."""
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -8,33 +10,47 @@ from sparkpub.collect.importers import (
     aiperf,
     benchmark_spark,
     guidellm,
-    llama_bench,
     llama_benchy,
+    placing,
     sglang,
     table,
-    trtllm_bench,
     vllm_bench,
 )
-from sparkpub.collect.importers.base import Draft, Given, Importer
+from sparkpub.collect.importers.base import About, Draft, Given, Importer, read_about
+from sparkpub.collect.importers.formats import MakeReader, read_files
+from sparkpub.collect.importers.llama_bench import LlamaBench
+from sparkpub.collect.importers.reports import ReportReader
+from sparkpub.collect.importers.trtllm_bench import TrtllmBench
 from sparkpub.collect.importers.writing import Outcome, write
+from sparkpub.record import catalogue
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Key
 
-IMPORTERS: dict[str, Importer] = {
-    "aiperf": aiperf.read,
+READERS: Mapping[str, MakeReader] = {
+    "aiperf": partial(ReportReader, aiperf.TOOL),
+    "guidellm": partial(ReportReader, guidellm.TOOL),
+    "llama-bench": LlamaBench,
+    "llama-benchy": partial(ReportReader, llama_benchy.TOOL),
+    "sglang": partial(ReportReader, sglang.TOOL),
+    "trtllm-bench": TrtllmBench,
+    "vllm-bench": partial(ReportReader, vllm_bench.TOOL),
+}
+"""Formats that are read file by file."""
+IMPORTERS: Mapping[str, Importer] = {
     "benchmark-spark": benchmark_spark.read,
-    "guidellm": guidellm.read,
-    "llama-bench": llama_bench.read,
-    "llama-benchy": llama_benchy.read,
-    "sglang": sglang.read,
     "table": table.read,
-    "trtllm-bench": trtllm_bench.read,
-    "vllm-bench": vllm_bench.read,
+} | {
+    name: partial(read_files, make=(reader,)) for name, reader in READERS.items()
+}  # fmt: skip
+_FOUND_BY_THEMSELVES: Mapping[str, MakeReader] = {
+    **READERS,
+    "benchmark-spark": benchmark_spark.BenchmarkSpark,
+    "trtllm-bench": partial(TrtllmBench, among_others=True),
 }
 
 
 def import_results(
-    kind: str,
+    kind: str | None,
     path: Path,
     data: Path,
     given: Given,
@@ -42,10 +58,45 @@ def import_results(
     originals: bool = True,
     preview: bool = False,
 ) -> Outcome:
-    """Read everything of one format under `path` into a campaign; with `preview` nothing is written.
+    """Read everything under `path` into a campaign: of one format, or of all that are found by themselves where `kind`
+    is None. With `preview` nothing is written.
 
-    Raises ImportFormatError where there is nothing.
+    Raises ImportFormatError where there is nothing, UsageError where the command line has to say more.
     """
+    if kind is None and given.mapping is not None:
+        kind = "table"
+    _refuse(kind, given)
+    if kind is None:
+        found = list(read_files(path, given, tuple(_FOUND_BY_THEMSELVES.values())))
+    else:
+        found = list(IMPORTERS[kind](path, given))
+    if not any(isinstance(item, Draft) or item.refused for item in found):
+        what = "that is known here" if kind is None else f"of {kind}"
+        raise ImportFormatError(
+            f"nothing {what} in it",
+            where=str(path),
+            remedy="give what the tool wrote",
+        )
+    placed = placing.placed(found, path, data / given.campaign, given)
+    outcome = write(placed, data, given, originals=originals, preview=preview)
+    if outcome.machineless:
+        known = ", ".join(catalogue.machines())
+        given.say(
+            f"{outcome.machineless:,} runs without a machine: --machine says it ({known})"
+        )
+    return outcome
+
+
+def about(path: Path | None, results: Path) -> About:
+    """What people say of results in a file, or in the `about.yaml` of the folder that they lie in; else nothing."""
+    if path is not None:
+        return read_about(path)
+    beside = results / "about.yaml"
+    return read_about(beside) if beside.is_file() else About()
+
+
+def _refuse(kind: str | None, given: Given) -> None:
+    """Raise UsageError for a command line that contradicts itself."""
     try:
         TypeAdapter(Key).validate_python(given.campaign)
     except ValidationError:
@@ -66,11 +117,9 @@ def import_results(
             where="--campaign",
             remedy="give the same name",
         )
-    found = list(IMPORTERS[kind](path, given))
-    if not any(isinstance(item, Draft) or item.refused for item in found):
-        raise ImportFormatError(
-            f"nothing of {kind} in it",
-            where=str(path),
-            remedy="give what the tool wrote",
+    if given.machine is not None and given.machine not in catalogue.machines():
+        raise UsageError(
+            f"no machine {given.machine!r} in the catalogue",
+            where="--machine",
+            remedy=f"known: {', '.join(catalogue.machines())}; describe another one under machine: of --about",
         )
-    return write(found, data, given, originals=originals, preview=preview)

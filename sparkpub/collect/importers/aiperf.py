@@ -3,26 +3,19 @@
 The other files of such a folder, and the summaries of its phases, of which the warm-up is one, are passed over.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sparkpub.collect.importers.base import Draft, Given, Left, local_moment
+from sparkpub.collect.importers.base import local_moment
 from sparkpub.collect.importers.files import ResultFile
 from sparkpub.collect.importers.reports import (
     Report,
     Tool,
     key_of,
     positive,
-    read_reports,
 )
 from sparkpub.collect.importers.sidecars import Sidecars
 from sparkpub.plan.workloads import WORKLOADS, aiperf, reading
-
-
-def read(path: Path, given: Given) -> Iterator[Draft | Left]:
-    """Runs of a file or folder. Raises UsageError without the environment."""
-    return read_reports(Tool("aiperf", _report, _is_summary), path, given)
 
 
 def _is_summary(file: ResultFile) -> bool:
@@ -85,3 +78,6 @@ def _asked(settings: Any, phase: dict[str, Any]) -> dict[str, Any]:
             "streaming": None if streaming else False,
         }
     )
+
+
+TOOL = Tool("aiperf", _report, _is_summary)

@@ -3,27 +3,19 @@
 The CSV that the tool writes beside it says the same with less, and is passed over.
 """
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from sparkpub.collect.importers.base import Draft, Given, Left, utc_moment
+from sparkpub.collect.importers.base import utc_moment
 from sparkpub.collect.importers.reports import (
     Report,
     Tool,
     key_of,
     positive,
-    read_reports,
 )
 from sparkpub.collect.importers.sidecars import Sidecars
 from sparkpub.plan.workloads import WORKLOADS, guidellm, reading
 from sparkpub.record.record import Moment
-
-
-def read(path: Path, given: Given) -> Iterator[Draft | Left]:
-    """Runs of a file or folder. Raises UsageError without the environment."""
-    return read_reports(Tool("guidellm", _report, runs=_runs), path, given)
 
 
 def _runs(document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -94,3 +86,6 @@ def _moment(seconds: Any) -> Moment | None:
     if known is None or not 0 < known < 1e11:
         return None
     return utc_moment(datetime.fromtimestamp(known, UTC))
+
+
+TOOL = Tool("guidellm", _report, runs=_runs)

@@ -12,8 +12,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sparkpub.collect.importers.base import Draft, Given, Left, as_key
@@ -21,8 +20,8 @@ from sparkpub.collect.importers.files import (
     FileError,
     ResultFile,
     documents,
-    result_files,
 )
+from sparkpub.collect.importers.sidecars import Sidecars
 from sparkpub.plan.workloads import WORKLOADS, reading
 from sparkpub.record.record import Moment
 
@@ -88,23 +87,31 @@ class _Run:
     workload: str
 
 
-def read(path: Path, given: Given) -> Iterator[Draft | Left]:
-    """Runs of every file. Raises UsageError without the environment, of which the tool says nothing."""
-    given.environment_of("llama-bench")
-    named: dict[str, str] = {}
-    for file in result_files(path, given):
-        if isinstance(file, Left):
-            yield file
-            continue
-        try:
-            rows = _rows(file)
-        except FileError as problem:
-            yield Left(file.source, str(problem))
-            continue
+class LlamaBench:
+    """Reads files of the tool."""
+
+    tool = "llama-bench"
+
+    def __init__(self, given: Given) -> None:
+        self._given = given
+        self._found: list[Draft | Left] = []
+        self._named: dict[str, str] = {}
+
+    def takes(self, file: ResultFile) -> bool:
+        """Whether a file holds tests. Raises FileError."""
+        rows = _rows(file)
         if rows is None:
-            yield Left(file.source, "not a result of llama-bench", refused=False)
-            continue
-        yield from _drafts(file, rows, given, named)
+            return False
+        self._found += _drafts(file, rows, self._given, self._named)
+        return True
+
+    def found(self) -> Iterator[Draft | Left]:
+        """The runs of all files."""
+        yield from self._found
+
+    def passes_over(self, file: ResultFile) -> bool:  # noqa: ARG002
+        """Every file is spoken of."""
+        return False
 
 
 def _drafts(
@@ -118,6 +125,9 @@ def _drafts(
     alone = [row for row in rows if row not in mixed]
     models = {str(row.get("model_filename") or row.get("model_type")) for row in alone}
     nameless = any(reading.word(row.get("model_filename")) is None for row in alone)
+    facts = Sidecars.of(file, given.layouts).facts
+    if nameless and given.model is None and facts.model_id is not None:
+        given = replace(given, model=as_key(facts.model_id))
     if nameless and given.model is None:
         yield Left(file.source, "it does not name the model's file; give --model")
         return
@@ -133,9 +143,10 @@ def _drafts(
             reason = f"{run.workload} is another test than {named[workload]}, which --workload names; leave it out"
             yield Left(file.source, reason)
             continue
-        yield _draft(
+        draft = _draft(
             file, run, workload, given, alone_in_file=len(run.tests) == len(rows)
         )
+        yield replace(draft, facts=facts)
 
 
 def _runs(rows: list[Row]) -> Iterator[_Run]:
@@ -220,10 +231,11 @@ def _draft(
         model_id = filename.replace("\\", "/").rpartition("/")[2]
     return Draft(
         source=file.source,
+        tool="llama-bench",
         model=_model_key(filename, given),
         model_id=model_id,
         model_path=filename,
-        environment=given.environment_of("llama-bench"),
+        environment=given.environment,
         iteration=None,
         started=started,
         metrics=answer.metrics,

@@ -3,25 +3,16 @@
 A line names neither the model nor the time of the run.
 """
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from sparkpub.collect.importers.base import Draft, Given, Left
 from sparkpub.collect.importers.reports import (
     Report,
     Tool,
     key_of,
     positive,
-    read_reports,
 )
 from sparkpub.collect.importers.sidecars import Sidecars
 from sparkpub.plan.workloads import WORKLOADS, reading, sglang
-
-
-def read(path: Path, given: Given) -> Iterator[Draft | Left]:
-    """Runs of a file or folder. Raises UsageError without the environment."""
-    return read_reports(Tool("sglang", _report), path, given)
 
 
 def _report(
@@ -67,3 +58,6 @@ def _load(document: dict[str, Any]) -> dict[str, Any]:
     if span != 1:  # from this share of the lengths up to them
         load["range_ratio"] = span
     return positive(load)
+
+
+TOOL = Tool("sglang", _report)

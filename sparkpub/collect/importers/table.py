@@ -192,6 +192,7 @@ class _Reader:
         evidence = "\n".join([f'{{"iteration": {iteration}}}', *map(as_document, rows)])
         return Draft(
             source=place,
+            tool="table",
             model=model,
             model_id=self._model_id(first),
             environment=environment,

@@ -36,8 +36,9 @@ def nested(entries: list[dict[str, Any]]) -> dict[str, Any]:
 def import_command(path: Path, data: Path, *more: str) -> Any:
     arguments = [
         "import",
-        "benchmark-spark",
         str(path),
+        "--format",
+        "benchmark-spark",
         "--campaign",
         "phase1",
         "--data",

@@ -221,12 +221,23 @@ def test_llama_benchy_says_nulls_where_all_requests_failed(tmp_path: Path) -> No
     )
 
 
-def test_a_summary_of_sparkrun_does_not_say_enough(tmp_path: Path) -> None:
+def test_a_summary_of_sparkrun_does_not_say_whether_prefixes_were_cached(
+    tmp_path: Path,
+) -> None:
+    """Only where there is a context does it matter; a load of which it is unknown is one of its own."""
     shutil.copy(RESULTS / "llama-benchy/sparkrun-tiny.json", tmp_path / "a.json")
     outcome, records = imported("llama-benchy", tmp_path / "a.json", tmp_path / "data")
-    assert records == {}
-    assert len(outcome.refused) == 1
-    assert "whether prefixes were cached" in outcome.refused[0].reason
+    assert outcome.refused == []
+    assert set(records) == {
+        *(f"pp64-tg16-c{clients}" for clients in (1, 2)),
+        *(f"pp64-tg16-d64-c{clients}-caching-unknown" for clients in (1, 2)),
+        *(f"pp64-tg16-d64-c{clients}-caching-unknown-prefill" for clients in (1, 2)),
+    }
+    for workload, record in records.items():
+        said = [event.text for event in record.events]
+        assert any("prefixes were cached" in text for text in said) == (
+            "d64" in workload
+        )
 
 
 def test_llama_benchy_as_a_table_gives_the_means_of_each_load(tmp_path: Path) -> None:
@@ -264,13 +275,14 @@ def test_llama_benchy_in_markdown(tmp_path: Path) -> None:
     assert "last modification" in record.unavailable["started"]
 
 
-def test_a_table_without_a_context_does_not_say_whether_prefixes_were_cached(
-    tmp_path: Path,
-) -> None:
+def test_a_table_without_a_context_and_a_concurrency(tmp_path: Path) -> None:
+    """| pp64 | 824.06 ± 178.72 | and | tg16 | 304.19 ± 13.32 |: nothing says over how many runs."""
     source = RESULTS / "llama-benchy/tables/basic.md"
-    outcome, records = imported("llama-benchy", source, tmp_path)
-    assert records == {}
-    assert "whether prefixes were cached" in outcome.refused[0].reason
+    _, records = imported("llama-benchy", source, tmp_path)
+    record = records["pp64-tg16-c1"]
+    assert record.value("output_throughput_tok_s") == 304.19
+    spread = record.spreads["output_throughput_tok_s"]
+    assert (spread.repetitions, spread.deviation, spread.divisor) == (None, 13.32, "n")
 
 
 def test_the_phase_of_the_context_in_a_table_shows_that_prefixes_were_cached(
