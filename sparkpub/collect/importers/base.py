@@ -169,6 +169,9 @@ class Left:
     refused: bool = True
 
 
+CONTAINER = "container"
+"""Environment of results beside which an image is named."""
+UNDATED = "the results hold no date; the time is the file's last modification"
 NAMELESS = "it does not name the model; give --model"
 """The reason of a `Left`."""
 

@@ -10,14 +10,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from sparkpub.collect.importers.base import NAMELESS, Draft, Given, Left, as_key
+from sparkpub.collect.importers.base import (
+    CONTAINER,
+    NAMELESS,
+    Draft,
+    Given,
+    Left,
+    as_key,
+)
 from sparkpub.collect.importers.layout import Facts
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Observed, Requested
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.store import Stored, read_folder
-
-_CONTAINER = "container"
 
 
 def placed(
@@ -63,7 +68,7 @@ def _in_environment(draft: Draft) -> Draft:
         return draft
     if draft.environment_type == "unknown":
         draft = replace(draft, environment_type="docker")
-    return replace(draft, environment=draft.environment or _CONTAINER)
+    return replace(draft, environment=draft.environment or CONTAINER)
 
 
 def _command(path: Path, given: Given) -> str:

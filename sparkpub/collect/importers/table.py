@@ -9,14 +9,17 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
+from statistics import fmean
 from typing import Any, get_args
 
 from pydantic import ValidationError
 
 from sparkpub.collect.importers.base import (
+    CONTAINER,
+    UNDATED,
     Draft,
     Given,
     Left,
@@ -25,8 +28,15 @@ from sparkpub.collect.importers.base import (
     utc_moment,
 )
 from sparkpub.collect.importers.files import FileError, ResultFile, result_files
+from sparkpub.collect.importers.layout import Facts
 from sparkpub.collect.importers.reports import key_of
-from sparkpub.collect.importers.table_mapping import MappingFile, read_mapping
+from sparkpub.collect.importers.sidecars import Sidecars
+from sparkpub.collect.importers.table_mapping import (
+    FACTORS,
+    MappingFile,
+    MetricColumn,
+    read_mapping,
+)
 from sparkpub.collect.importers.table_rows import (
     SUFFIXES,
     Row,
@@ -38,12 +48,22 @@ from sparkpub.plan.workloads import reading
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError, field_problems
 from sparkpub.record.metrics import METRICS
-from sparkpub.record.record import LONGEST_TEXT, MetricValue, Moment, Observed, Status
+from sparkpub.record.record import (
+    LONGEST_TEXT,
+    MetricValue,
+    Moment,
+    Observed,
+    Spread,
+    Status,
+)
 
+Metrics = dict[str, MetricValue]
 _STATUSES = get_args(Status)
 _NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d*)(?:\.\d*)?(?:[eE][-+]?\d+)?")
 """With commas only between groups of three digits: `12,5` is no number here, since nobody can tell which one it is."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_SECONDS = re.compile(r"\d{9,10}(?:\.\d+)?")
+"""UNIX time of the years 1973 to 2286."""
 _YES, _NO = ("true", "yes", "1"), ("false", "no", "0")
 _OBSERVED = ("engine", "engine_version", "quantization")
 _QUESTIONS = {
@@ -98,15 +118,18 @@ class _Reader:
     """The columns that the mapping names."""
     seen: dict[str, str] = field(default_factory=dict)
     """A row to the place where it stood first, where identical rows are one run."""
+    _facts: Facts = field(default_factory=Facts)
+    """What lies beside the file that is read."""
 
     def runs(self, file: ResultFile) -> Iterator[Draft | Left]:
         """A draft for each run of a file, or why there is none."""
         try:
-            table = read_table(file)
+            table = self._with_path(file, read_table(file, self.mapping.declared.rows))
         except FileError as problem:
             yield Left(file.source, str(problem))
             return
         self._refuse_columns(table, file)
+        self._facts = Sidecars.of(file, self.given.layouts).facts
         places = _Places(file.source, table)
         for number, why in table.faults:
             yield Left(places.of(number), why)
@@ -129,6 +152,18 @@ class _Reader:
                 yield Left(place, "; ".join(field_problems(error)))
             except OmittedError as reason:
                 yield Left(place, str(reason), refused=False)
+
+    def _with_path(self, file: ResultFile, table: Table) -> Table:
+        """With the columns that the path of a file says. Raises FileError where it is another one."""
+        pattern = self.mapping.declared.path_pattern
+        if pattern is None:
+            return table
+        found = pattern.search(file.source)
+        if found is None:
+            raise FileError(f"its path is not {self.mapping.declared.path}")
+        named = {f"path.{name}": value for name, value in found.groupdict().items()}
+        rows = tuple(Row(row.number, {**row.cells, **named}) for row in table.rows)
+        return replace(table, columns=(*table.columns, *named), rows=rows)
 
     def _refuse_columns(self, table: Table, file: ResultFile) -> None:
         """Raise ImportFormatError for columns that the mapping names and the table does not have."""
@@ -186,8 +221,13 @@ class _Reader:
         asked = self._asked(first)
         workload = self._workload(first, asked)
         status, reason = self._status(first)
-        metrics = self._metrics(rows)
+        metrics, samples, spreads = self._metrics(rows)
         iteration = self._iteration(first, (model, environment, workload), place)
+        missing = {"log": "a table has none"}
+        started = self._started(first)
+        if started is None:
+            missing["started"] = UNDATED
+            started = file.modified
         observed = {name: self._cell(first, name) for name in _OBSERVED}
         evidence = "\n".join([f'{{"iteration": {iteration}}}', *map(as_document, rows)])
         return Draft(
@@ -197,8 +237,11 @@ class _Reader:
             model_id=self._model_id(first),
             environment=environment,
             iteration=iteration,
-            started=self._started(first),
+            started=started,
             metrics=metrics,
+            samples=samples,
+            spreads=spreads,
+            facts=self._facts,
             asked={"type": "table", **asked},
             workload=workload,
             status=status,
@@ -206,7 +249,7 @@ class _Reader:
             observed=Observed(**observed),  # type: ignore[arg-type] # all three are text
             files={"output": evidence.encode()},
             originals=self._originals(file),
-            unavailable={"log": "a table has none"},
+            unavailable=missing,
         )
 
     def _refuse_long(self, row: Row) -> None:
@@ -237,6 +280,10 @@ class _Reader:
         if same is not None:
             return same
         said: str | None = getattr(self.given, name, None)
+        if said is None and name in ("model", "model_id"):
+            return self._facts.model_id
+        if said is None and name == "environment" and self._facts.image is not None:
+            return CONTAINER
         return said
 
     def _named(self, row: Row, axis: str) -> str:
@@ -320,7 +367,11 @@ class _Reader:
         self.counts[cell] += 1
         return number
 
-    def _started(self, row: Row) -> Moment:
+    def _started(self, row: Row) -> Moment | None:
+        """When a run began; None where nothing says it. Raises CellError for what is no time."""
+        said = self._cell(row, "started")
+        if said is None and self.mapping.columns.started is None:
+            return None
         said = self._named(row, "started")
         moment = _moment(said)
         if moment is None:
@@ -348,27 +399,43 @@ class _Reader:
 
     # -- figures ---------------------------------------------------------------------------------------------
 
-    def _metrics(self, rows: list[Row]) -> dict[str, MetricValue]:
-        """Every metric of a run. Raises CellError for a cell that is no figure of its metric."""
+    def _metrics(
+        self, rows: list[Row]
+    ) -> tuple[Metrics, dict[str, tuple[float, ...]], dict[str, Spread]]:
+        """Every metric of a run, with the repetitions or the deviation behind it. Raises CellError for a cell that is
+        no figure of its metric."""
         long = self.mapping.long
-        found: dict[str, MetricValue] = {}
+        metrics: Metrics = {}
+        samples: dict[str, tuple[float, ...]] = {}
+        spreads: dict[str, Spread] = {}
         if long is None:
+            for name, times in self.mapping.declared.requests.items():
+                cell = _Cell(str(times.column), rows[0], times.unit)
+                factor = times.scale or FACTORS.get((times.unit or "", "ms"), 1.0)
+                values = [factor * value for value in cell.numbers]
+                metrics |= reading.distribution(name, values, "published")
             for name, metric in self.mapping.declared.metrics.items():
                 cell = _Cell(str(metric.column), rows[0], metric.unit)
-                found[name] = self._value(name, cell)
-            return found
+                metrics[name], factor = self._value(name, cell)
+                repeated = tuple(factor * value for value in cell.numbers)
+                if len(repeated) > 1:
+                    samples[name] = repeated
+                elif metrics[name].value is not None:
+                    spreads |= cell.spread(name, metric, factor)
+            return metrics, samples, spreads
         for row in rows:
             name = _text(row.cells.get(long.metric)) or ""
-            if name in found:
+            if name in metrics:
                 raise CellError(f"its run has {name} twice; keep one")
             unit = row.cells.get(long.unit or "")
             reason = row.cells.get(long.reason or "")
             cell = _Cell(long.value, row, _text(unit), _text(reason))
-            found[name] = self._value(name, cell)
-        return found
+            metrics[name], _ = self._value(name, cell)
+        return metrics, samples, spreads
 
-    def _value(self, name: str, cell: "_Cell") -> MetricValue:
-        """The value of a metric in its unit; null with its reason where the cell is empty."""
+    def _value(self, name: str, cell: "_Cell") -> tuple[MetricValue, float]:
+        """The value of a metric in its unit, null with its reason where the cell is empty; and what it was multiplied
+        with."""
         own = self.mapping.declared.metrics.get(name)
         declared: dict[str, Any] = {}
         if name in METRICS:
@@ -393,9 +460,10 @@ class _Reader:
         else:
             value *= factor
             self._refuse_impossible(name, value, cell.column)
-        return MetricValue(
+        metric = MetricValue(
             value=value, unit=unit, source="published", reason=reason, **declared
         )
+        return metric, factor
 
     def _refuse_impossible(self, name: str, value: float, column: str) -> None:
         known = METRICS.get(name)
@@ -415,11 +483,43 @@ class _Cell:
     reason: str | None = None
 
     @property
+    def numbers(self) -> list[float]:
+        """The repetitions in a cell that holds a list; empty for any other. Raises CellError where one is no number."""
+        cell = self.row.cells.get(self.column)
+        if not isinstance(cell, list):
+            return []
+        return [self._number(str(item)) for item in cell if item is not None]
+
+    @property
     def number(self) -> float | None:
-        """The figure; None for an empty cell. Raises CellError where it is no number."""
+        """The figure, or the mean of several; None for an empty cell. Raises CellError where it is no number."""
+        if isinstance(self.row.cells.get(self.column), list):
+            return fmean(self.numbers) if self.numbers else None
         text = _text(self.row.cells.get(self.column))
         if text is None:
             return None
+        return self._number(text.partition("±")[0].strip())
+
+    def spread(
+        self, name: str, metric: MetricColumn, factor: float
+    ) -> dict[str, Spread]:
+        """The deviation of a mean, by the name of its metric, where this cell or another one says it."""
+        deviation = _Cell(metric.deviation or "", self.row, None).number
+        _, mark, behind = (_text(self.row.cells.get(self.column)) or "").partition("±")
+        if mark:
+            deviation = self._number(behind.strip())
+        if deviation is None:
+            return {}
+        count = _Cell(metric.repetitions or "", self.row, None).number
+        return {
+            name: Spread(
+                repetitions=reading.positive_int(count),
+                deviation=abs(factor * deviation),
+                divisor=None,
+            )
+        }
+
+    def _number(self, text: str) -> float:
         found = _number(text)
         if found is None:
             what = f"column {self.column!r} has {_shown(text)}"
@@ -482,7 +582,10 @@ def _number(text: str) -> float | None:
 
 
 def _moment(text: str) -> Moment | None:
-    """A time, in UTC where the text says its zone; a date alone is its midnight."""
+    """A time, in UTC where the text says its zone or is UNIX time; a date alone is its midnight."""
+    seconds = reading.number(text) if _SECONDS.fullmatch(text) else None
+    if seconds is not None:
+        return utc_moment(datetime.fromtimestamp(seconds, UTC))
     if _DATE.fullmatch(text):
         return local_moment(f"{text}T00:00:00")
     try:

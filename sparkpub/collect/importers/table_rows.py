@@ -36,13 +36,13 @@ class Table:
     """Rows that could not be read: number, and why."""
 
 
-def read_table(file: ResultFile) -> Table:
-    """The table in a file. Raises FileError where it is none."""
+def read_table(file: ResultFile, rows: str | None = None) -> Table:
+    """The table in a file; `rows` says where its rows are in JSON. Raises FileError where it is none."""
     if file.suffix in (".csv", ".tsv"):
         return _csv(reading.text(file.content))
     if file.suffix == ".parquet":
         return _parquet(file.content)
-    return _json(file.content)
+    return _json(file.content, rows)
 
 
 def _csv(text: str) -> Table:
@@ -85,13 +85,56 @@ def _refuse_columns(columns: tuple[str, ...]) -> None:
         raise FileError(f"{what} in the header; rename one")
 
 
-def _json(content: bytes) -> Table:
-    """A list of objects, one object, or an object on each line."""
+def _json(content: bytes, rows: str | None) -> Table:
+    """A list of objects, one object, or an object on each line; with `rows` what lies there in each of them."""
     document = reading.json_value(content)
-    if document is not None:
+    if document is None:
+        found, unit = list(_lines(content)), "line"
+    else:
         listed = document if isinstance(document, list) else [document]
-        return _objects(enumerate(listed, 1), "row")
-    return _objects(_lines(content), "line")
+        found, unit = list(enumerate(listed, 1)), "row"
+    if rows is None:
+        return _objects(found, unit)
+    spread: list[Any] = []
+    for _, item in found:
+        spread += _spread(item, rows.split("."), "")
+        parquet.refuse_cells(len(spread))
+    return _objects(list(enumerate(spread, 1)), "row")
+
+
+def _spread(item: Any, path: list[str], prefix: str) -> list[dict[str, Any]]:
+    """The rows at a path below an object, each with the plain values around it, by dotted path."""
+    if not path:
+        return [{f"{prefix}{name}": cell for name, cell in _cells(item)}]
+    if not isinstance(item, dict):
+        return []
+    step, *rest = path
+    around = {
+        f"{prefix}{name}": value
+        for name, value in item.items()
+        if name != step and not isinstance(value, list)
+    }
+    inner = f"{prefix}{step}."
+    if step == "*":
+        around, inner = {}, prefix
+        parts = [({f"{prefix}key": name}, value) for name, value in item.items()]
+    else:
+        below = item.get(step)
+        listed = below if isinstance(below, list) else [below]
+        parts = [({}, value) for value in listed]
+    found = []
+    for named, part in parts:
+        rows = _spread(part, rest, inner)
+        found += [{**around, **named, **row} for row in rows]
+    return found
+
+
+def _cells(item: Any) -> Iterator[tuple[str, Any]]:
+    """The parts of a row; a figure alone is its `value`."""
+    if isinstance(item, dict):
+        yield from item.items()
+    elif item is not None:
+        yield "value", item
 
 
 def _lines(content: bytes) -> Iterator[tuple[int, Any]]:

@@ -16,7 +16,7 @@ from sparkpub.collect.importers.table_mapping import FACTORS
 from sparkpub.collect.importers.writing import Outcome
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.metrics import METRICS
-from sparkpub.record.record import MetricValue, Record, metric_of
+from sparkpub.record.record import MetricValue, Record, Spread, metric_of
 from sparkpub.record.store import read_folder, to_json
 from sparkpub.review.checks import review
 from sparkpub.review.checks.finding import Finding
@@ -805,3 +805,116 @@ def test_a_table_of_many_cells_is_refused(
     assert len(imported(tmp_path).imported) == 3
     monkeypatch.setattr(parquet, "MOST_CELLS", 13)
     assert "more than 13 cells; split the table" in refusal(tmp_path)
+
+
+# -- harnesses of people's own -----------------------------------------------------------------------------------
+
+
+HARNESS: dict[str, Any] = {
+    "date": 1_772_355_600,
+    "model": {"repo": "owner/Model"},
+    "settings": [{"not": "a cell"}],
+    "concurrency": [
+        {"c": 1, "agg_tok_s_runs": [30.0, 31.0, 35.0], "ttft_p50_ms": 250, "n": 3},
+        {"c": 8, "agg_tok_s_runs": [200.0], "ttft_p50_ms": 500, "n": 3},
+    ],
+}
+NESTED = """\
+columns: {model: model.repo, started: date}
+same: {environment: native}
+rows: concurrency
+options: {concurrency: concurrency.c}
+metrics:
+  output_throughput_tok_s: {column: concurrency.agg_tok_s_runs}
+  ttft_p50_ms: {column: concurrency.ttft_p50_ms}
+"""
+
+
+def test_a_list_within_json_is_a_run_each_and_a_list_of_figures_its_repetitions(
+    tmp_path: Path,
+) -> None:
+    imported(tmp_path, json.dumps(HARNESS), NESTED, name="t.json")
+    one, eight = records(tmp_path)
+    assert (one.model, one.workload, eight.workload) == (
+        "model",
+        "concurrency1",
+        "concurrency8",
+    )
+    # (30 + 31 + 35) / 3 = 32; 1,772,355,600 s after 1970 are 2026-03-01T09:00:00Z.
+    assert one.value("output_throughput_tok_s") == 32
+    assert one.samples == {"output_throughput_tok_s": (30.0, 31.0, 35.0)}
+    assert eight.samples == {}
+    assert one.started.value == "2026-03-01T09:00:00Z"
+
+
+def test_names_of_a_mapping_are_a_column(tmp_path: Path) -> None:
+    loads = {"prose": {"t": "22.5 ± 1.5", "n": 5}, "code": {"t": "40 ± 2", "n": 5}}
+    mapping = (
+        "columns: {model: name, workload: by_load.key}\nsame: {environment: native}\nrows: by_load.*\n"
+        "metrics: {output_throughput_tok_s: {column: by_load.t, repetitions: by_load.n, scale: 2}}\n"
+    )
+    document = json.dumps({"name": "m", "by_load": loads})
+    imported(tmp_path, document, mapping, name="t.json")
+    found = {record.workload: record for record in records(tmp_path)}
+    # Both figures are doubled: 2 × 22.5 and 2 × 1.5.
+    assert found["prose"].value("output_throughput_tok_s") == 45
+    assert found["prose"].spreads["output_throughput_tok_s"] == Spread(
+        repetitions=5, deviation=3.0, divisor=None
+    )
+    assert set(found) == {"prose", "code"}
+    assert "last modification" in found["code"].unavailable["started"]
+
+
+def test_the_path_of_a_file_says_model_and_clients(tmp_path: Path) -> None:
+    folder = tmp_path / "in/qwen/fp8"
+    folder.mkdir(parents=True)
+    (folder / "c4.csv").write_text("tok,sd\n100,2.5\n")
+    (folder / "other.csv").write_text("tok,sd\n1,1\n")
+    mapping = tmp_path / "map.yaml"
+    mapping.write_text(
+        "columns: {model: path.model, quantization: path.weights}\nsame: {environment: native, started: 2026-03-01}\n"
+        "path: '{model}/{weights}/c{clients}.csv'\noptions: {concurrency: path.clients}\n"
+        "metrics: {output_throughput_tok_s: {column: tok, deviation: sd}}\n"
+    )
+    given = Given("c", mapping=mapping)
+    outcome = import_results(None, tmp_path / "in", tmp_path / "data", given)
+    (left,) = outcome.refused
+    assert "its path is not {model}/{weights}/c{clients}.csv" in left.reason
+    (record,) = records(tmp_path)
+    assert (record.model, record.workload) == ("qwen", "concurrency4")
+    assert record.observed.quantization == "fp8"
+    assert record.spreads["output_throughput_tok_s"].deviation == 2.5
+
+
+def test_a_list_of_the_times_of_requests_is_a_distribution(tmp_path: Path) -> None:
+    mapping = (
+        "columns: {model: m}\nsame: {environment: native, workload: w, started: 2026-03-01}\n"
+        "requests: {ttft: {column: first, unit: s}}\n"
+    )
+    document = json.dumps({"m": "m", "first": [0.1, 0.3, 0.2]})
+    imported(tmp_path, document, mapping, name="t.json")
+    (record,) = records(tmp_path)
+    # Of 100, 200 and 300 ms.
+    assert record.value("ttft_mean_ms") == pytest.approx(200)
+    assert record.value("ttft_p50_ms") == pytest.approx(200)
+    assert record.value("ttft_max_ms") == pytest.approx(300)
+    wrong = mapping.replace("ttft:", "tttt:").replace("unit: s", "unit: MB")
+    with pytest.raises(ImportFormatError) as problem:
+        imported(tmp_path, document, wrong, name="t.json")
+    assert [line.partition(", ")[0] for line in problem.value.lines()] == [
+        "requests.tttt is no time of a request",
+        "MB cannot be converted to ms",
+    ]
+
+
+def test_what_lies_beside_a_table_says_what_ran(tmp_path: Path) -> None:
+    mapping = (
+        "columns: {started: when}\nsame: {workload: w}\n"
+        "metrics: {output_throughput_tok_s: {column: tok}}\n"
+    )
+    notes = {"model_id": "o/m", "image": "box:1", "engine": "vLLM", "driver": "580"}
+    (tmp_path / "metadata.json").write_text(json.dumps(notes))
+    imported(tmp_path, "when,tok\n2026-03-01,5\n", mapping)
+    (record,) = records(tmp_path)
+    assert record.cell == ("m", "container", "w")
+    assert (record.observed.engine, record.machine.driver) == ("vLLM", "580")
