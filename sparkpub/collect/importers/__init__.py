@@ -19,7 +19,9 @@ from sparkpub.collect.importers import (
 from sparkpub.collect.importers.base import About, Draft, Given, Importer, read_about
 from sparkpub.collect.importers.formats import MakeReader, read_files
 from sparkpub.collect.importers.llama_bench import LlamaBench
+from sparkpub.collect.importers.mapping_starter import starter
 from sparkpub.collect.importers.reports import ReportReader
+from sparkpub.collect.importers.table_mapping import of_tools
 from sparkpub.collect.importers.trtllm_bench import TrtllmBench
 from sparkpub.collect.importers.writing import Outcome, write
 from sparkpub.record import catalogue
@@ -27,6 +29,10 @@ from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Key
 
 READERS: Mapping[str, MakeReader] = {
+    **{
+        str(mapping.declared.tool): partial(table.MappedReader, mapping)
+        for mapping in of_tools()
+    },
     "aiperf": partial(ReportReader, aiperf.TOOL),
     "guidellm": partial(ReportReader, guidellm.TOOL),
     "llama-bench": LlamaBench,
@@ -70,7 +76,12 @@ def import_results(
         found = list(read_files(path, given, tuple(_FOUND_BY_THEMSELVES.values())))
     else:
         found = list(IMPORTERS[kind](path, given))
-    if not any(isinstance(item, Draft) or item.refused for item in found):
+    nothing = not any(isinstance(item, Draft) or item.refused for item in found)
+    if nothing and preview and kind is None:
+        columns = table.columns_of(path)
+        if columns:
+            return Outcome(starter=tuple(starter(columns)))
+    if nothing:
         what = "that is known here" if kind is None else f"of {kind}"
         raise ImportFormatError(
             f"nothing {what} in it",

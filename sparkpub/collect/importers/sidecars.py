@@ -10,7 +10,7 @@ folder holds one report, in any CSV of that folder.
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,7 @@ class Sidecars:
             found = _read(path)
             if found is not None:
                 content, suffix = found, path.suffix
-                notes |= _noted(path, found)
+                notes |= _noted(found)
         return cls(report, notes, content, suffix, layouts, alone)
 
     @cached_property
@@ -189,12 +189,11 @@ def _notes_paths(report: ResultFile) -> Iterator[Path]:
         yield report.path.with_name(f"{report.stem}_{name}")
 
 
-def _noted(path: Path, content: bytes) -> dict[str, Any]:
-    """The names and values of a file of notes; empty for anything else."""
+@lru_cache(maxsize=64)
+def _noted(content: bytes) -> Mapping[str, Any]:
+    """The names and values of a file of notes, which many results share; empty for anything else."""
     try:
-        document, _ = documents.parse(
-            reading.text(content), str(path), ImportFormatError
-        )
+        document, _ = documents.parse(reading.text(content), "", ImportFormatError)
     except ImportFormatError:
         return {}
     return document if isinstance(document, dict) else {}

@@ -9,6 +9,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +20,7 @@ from pydantic import ValidationError
 
 from sparkpub.collect.importers.base import (
     CONTAINER,
+    NAMELESS,
     UNDATED,
     Draft,
     Given,
@@ -28,9 +30,10 @@ from sparkpub.collect.importers.base import (
     utc_moment,
 )
 from sparkpub.collect.importers.files import FileError, ResultFile, result_files
+from sparkpub.collect.importers.files import documents as json_objects
 from sparkpub.collect.importers.layout import Facts
 from sparkpub.collect.importers.reports import key_of
-from sparkpub.collect.importers.sidecars import Sidecars
+from sparkpub.collect.importers.sidecars import Sidecars, is_sidecar
 from sparkpub.collect.importers.table_mapping import (
     FACTORS,
     MappingFile,
@@ -100,6 +103,50 @@ def read(path: Path, given: Given) -> Iterator[Draft | Left]:
             yield from reader.runs(file)
 
 
+def columns_of(path: Path) -> tuple[str, ...]:
+    """The columns of a table; empty for a folder and for what is no table."""
+    if not path.is_file():
+        return ()
+    for file in result_files(path, Given("table")):
+        if isinstance(file, ResultFile) and file.suffix in SUFFIXES:
+            with suppress(FileError):
+                return read_table(file).columns
+    return ()
+
+
+class MappedReader:
+    """Reads the reports of one tool, which a mapping of ours describes."""
+
+    def __init__(self, mapping: MappingFile, given: Given) -> None:
+        self.tool = str(mapping.declared.tool)
+        self._mapping = mapping
+        self._reader = _Reader(mapping, given, needed=tuple(mapping.needed()))
+        self._found: list[Draft | Left] = []
+
+    def takes(self, file: ResultFile) -> bool:
+        """Whether a file is a report of the tool. Raises FileError."""
+        if file.suffix not in (".json", ".jsonl"):
+            return False
+        found = json_objects(file)
+        paths = self._mapping.declared.when
+        is_report = bool(found) and all(
+            reading.at(document, path) is not None
+            for document in found
+            for path in paths
+        )
+        if is_report:
+            self._found += self._reader.runs(file)
+        return is_report
+
+    def found(self) -> Iterator[Draft | Left]:
+        """The runs of the files that were taken."""
+        yield from self._found
+
+    def passes_over(self, file: ResultFile) -> bool:
+        """Whether a file is one of those that lie beside reports."""
+        return is_sidecar(file)
+
+
 @dataclass
 class _Reader:
     """Makes drafts of rows. Iterations are counted, and names compared, over all files."""
@@ -120,6 +167,10 @@ class _Reader:
     """A row to the place where it stood first, where identical rows are one run."""
     _facts: Facts = field(default_factory=Facts)
     """What lies beside the file that is read."""
+
+    @property
+    def _tool(self) -> str:
+        return self.mapping.declared.tool or "table"
 
     def runs(self, file: ResultFile) -> Iterator[Draft | Left]:
         """A draft for each run of a file, or why there is none."""
@@ -166,7 +217,10 @@ class _Reader:
         return replace(table, columns=(*table.columns, *named), rows=rows)
 
     def _refuse_columns(self, table: Table, file: ResultFile) -> None:
-        """Raise ImportFormatError for columns that the mapping names and the table does not have."""
+        """Raise ImportFormatError for columns that the mapping names and the table does not have; the reports of a tool
+        do not all have the same."""
+        if self.mapping.declared.tool is not None:
+            return
         problems = []
         for column, key in self.mapping.needed().items():
             if column not in table.columns:
@@ -222,17 +276,20 @@ class _Reader:
         workload = self._workload(first, asked)
         status, reason = self._status(first)
         metrics, samples, spreads = self._metrics(rows)
-        iteration = self._iteration(first, (model, environment, workload), place)
+        cell = (model, str(environment), workload)
+        iteration = self._iteration(first, cell, place)
         missing = {"log": "a table has none"}
         started = self._started(first)
         if started is None:
             missing["started"] = UNDATED
             started = file.modified
         observed = {name: self._cell(first, name) for name in _OBSERVED}
-        evidence = "\n".join([f'{{"iteration": {iteration}}}', *map(as_document, rows)])
+        evidence = [*map(as_document, rows)]
+        if iteration is not None:
+            evidence.insert(0, f'{{"iteration": {iteration}}}')
         return Draft(
             source=place,
-            tool="table",
+            tool=self._tool,
             model=model,
             model_id=self._model_id(first),
             environment=environment,
@@ -242,12 +299,12 @@ class _Reader:
             samples=samples,
             spreads=spreads,
             facts=self._facts,
-            asked={"type": "table", **asked},
+            asked={"type": self._tool, **asked},
             workload=workload,
             status=status,
             status_reason=reason,
             observed=Observed(**observed),  # type: ignore[arg-type] # all three are text
-            files={"output": evidence.encode()},
+            files={"output": "\n".join(evidence).encode()},
             originals=self._originals(file),
             unavailable=missing,
         )
@@ -294,14 +351,19 @@ class _Reader:
         column = getattr(self.mapping.columns, axis)
         if column is not None:
             raise CellError(f"column {column!r} is empty; fill it in")
+        if axis == "model" and self.mapping.declared.tool is not None:
+            raise CellError(NAMELESS)
         what = f"nothing says {_QUESTIONS[axis]}"
         raise CellError(f"{what}; add same: {{{axis}: ...}} to the mapping")
 
-    def _names(self, row: Row) -> tuple[str, str]:
-        """The keys of model and environment."""
+    def _names(self, row: Row) -> tuple[str, str | None]:
+        """The keys of model and environment, of which the reports of tools say nothing."""
         name = self._named(row, "model")
         model = self.given.model_key(self._cell(row, "model_id") or name)
-        environment = self._key("environment", self._named(row, "environment"))
+        place = self._cell(row, "environment")
+        if place is None and self.mapping.declared.tool is None:
+            place = self._named(row, "environment")
+        environment = None if place is None else self._key("environment", place)
         return model or self._key("model", name), environment
 
     def _key(self, axis: str, name: str) -> str:
@@ -348,9 +410,13 @@ class _Reader:
             )
         return self.given.workload_key
 
-    def _iteration(self, row: Row, cell: tuple[str, str, str], place: str) -> int:
-        """The number of a run in its cell: as the table says, else in the order of its rows."""
+    def _iteration(
+        self, row: Row, cell: tuple[str, str, str], place: str
+    ) -> int | None:
+        """The number of a run in its cell: as the table says, else in the order of its rows; tools number none."""
         column = self.mapping.columns.iteration
+        if column is None and self.mapping.declared.tool is not None:
+            return None
         number = self.counts[cell] + 1
         if column is not None:
             said = self._cell(row, "iteration")
@@ -415,6 +481,9 @@ class _Reader:
                 values = [factor * value for value in cell.numbers]
                 metrics |= reading.distribution(name, values, "published")
             for name, metric in self.mapping.declared.metrics.items():
+                is_silent = metric.column not in rows[0].cells
+                if is_silent and self.mapping.declared.tool is not None:
+                    continue
                 cell = _Cell(str(metric.column), rows[0], metric.unit)
                 metrics[name], factor = self._value(name, cell)
                 repeated = tuple(factor * value for value in cell.numbers)

@@ -9,7 +9,8 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from importlib import resources
 from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,7 +20,7 @@ from pydantic import Field, StringConstraints, ValidationError
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.metrics import DISTRIBUTIONS, METRICS, unit_of
-from sparkpub.record.record import Declared, MetricName, Title, Unit
+from sparkpub.record.record import Declared, Key, MetricName, Title, Unit
 
 Column = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Option = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
@@ -119,6 +120,10 @@ class MetricColumn(Declared):
 class TableMapping(Declared):
     """What the columns of a table mean."""
 
+    tool: Key | None = None
+    """What writes such results, where it is a tool that others use, too."""
+    when: tuple[Column, ...] = ()
+    """Dotted paths that a document of the tool has: by them its files are found."""
     columns: Columns | None = None
     same: Names = Names()
     """What holds for every row."""
@@ -287,16 +292,27 @@ class MappingFile:
         return self.name if self.lines is None else self.lines.where(path)
 
 
+@cache
+def of_tools() -> tuple[MappingFile, ...]:
+    """The mappings that come with the package."""
+    folder = resources.files("sparkpub.collect.importers") / "mappings"
+    files = sorted(folder.iterdir(), key=lambda file: file.name)
+    return tuple(_mapped(file.read_text(), file.name) for file in files)
+
+
 def read_mapping(path: Path | None) -> MappingFile:
     """The mapping in a YAML file; without one, that of an exported table. Raises ImportFormatError with file, line
     and every mistake."""
     if path is None:
         return _with_columns(EXPORTED, "the columns of sparkpub export")
-    text = documents.text_of(path, ImportFormatError)
-    document, lines = documents.parse(text, str(path), ImportFormatError)
+    return _mapped(documents.text_of(path, ImportFormatError), str(path))
+
+
+def _mapped(text: str, name: str) -> MappingFile:
+    document, lines = documents.parse(text, name, ImportFormatError)
     if not isinstance(document, Mapping):
         remedy = "begin with columns: and metrics:"
-        raise ImportFormatError("no mapping", where=str(path), remedy=remedy)
+        raise ImportFormatError("no mapping", where=name, remedy=remedy)
     documents.refuse(lines.duplicates, ImportFormatError)
     try:
         declared = TableMapping.model_validate_json(json.dumps(document, default=str))
@@ -305,7 +321,7 @@ def read_mapping(path: Path | None) -> MappingFile:
         raise ImportFormatError(first, others=others) from None
     faults = [lines.problem(*fault) for fault in _faults(declared)]
     documents.refuse(faults, ImportFormatError)
-    return _with_columns(declared, str(path), text.encode(), lines)
+    return _with_columns(declared, name, text.encode(), lines)
 
 
 def _with_columns(

@@ -59,6 +59,8 @@ class Outcome:
     imported: list[str] = field(default_factory=list)
     previewed: list[Record] | None = None
     """The records that an import would write, where this one writes nothing."""
+    starter: tuple[str, ...] = ()
+    """The lines of a mapping, for a table that has none yet."""
     machineless: int = 0
     """How many runs nothing says the machine of."""
     skipped: list[Left] = field(default_factory=list)
@@ -70,6 +72,8 @@ class Outcome:
 
     def lines(self, *, verbose: bool = False) -> list[str]:
         """For people: what was left and why, then the sum; `verbose` lists what is counted otherwise."""
+        if self.starter:
+            return [*self.starter]
         texts = _told("skipped", self.skipped, verbose=verbose)
         texts += _told("refused", self.refused, verbose=verbose)
         verb = "imported"

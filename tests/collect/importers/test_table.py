@@ -918,3 +918,29 @@ def test_what_lies_beside_a_table_says_what_ran(tmp_path: Path) -> None:
     (record,) = records(tmp_path)
     assert record.cell == ("m", "container", "w")
     assert (record.observed.engine, record.machine.driver) == ("vLLM", "580")
+
+
+def test_a_preview_of_a_table_without_a_mapping_is_a_mapping_to_begin_with(
+    tmp_path: Path,
+) -> None:
+    """With the name of the place filled in it reads the table."""
+    file = tmp_path / "runs.csv"
+    file.write_text("Model,clients,date,tok/s,TTFT (s),note\nm,4,2026-03-01,70,0.5,x\n")
+    outcome = import_results(None, file, tmp_path / "data", Given("c"), preview=True)
+    lines = outcome.lines()
+    assert lines[1:] == [
+        "columns:",
+        '  model: "Model"',
+        '  started: "date"',
+        "same: {environment: ...}",
+        "options:",
+        '  concurrency: "clients"',
+        "metrics:",
+        '  output_throughput_tok_s: {column: "tok/s"}',
+        '  ttft_mean_ms: {column: "TTFT (s)", unit: s}',
+        "# not used: note",
+    ]
+    mapping = "\n".join(lines).replace("...", "native")
+    imported(tmp_path, file.read_text(), mapping)
+    (record,) = records(tmp_path)
+    assert values(record) == {"output_throughput_tok_s": 70.0, "ttft_mean_ms": 500.0}
