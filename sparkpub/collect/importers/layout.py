@@ -31,15 +31,27 @@ Fact = Literal[
     "machine",
     "driver",
     "vbios",
+    "nodes",
     "options",
     "arguments",
     "variables",
 ]
 _WEIGHTS = re.compile(
-    r"(?:bf16|fp16|f16|fp32|f32|fp8|nvfp4|mxfp4|mxfp8|fp4|int8|int4|awq|gptq|i?q\d\w*)(?![a-z0-9])",
+    r"(?:bf16|bfloat16|fp16|float16|f16|fp32|f32|fp8|nvfp4|mxfp4|mxfp8|fp4|int8|int4|awq|gptq|i?q\d\w*)(?![a-z0-9])",
     re.IGNORECASE,
 )
 """Formats of weights by the names that people give to folders and profiles: `bf16-spec` begins with one."""
+_SAME = {"bfloat16": "bf16", "float16": "fp16", "f16": "fp16", "f32": "fp32"}
+"""Names of one format."""
+_ENGINES = {
+    "vllm": "vLLM",
+    "sglang": "SGLang",
+    "llama": "llama.cpp",
+    "trt": "TensorRT-LLM",
+    "tensorrt": "TensorRT-LLM",
+}
+"""How the names begin that people and tools give to engines."""
+_PLACEHOLDER = re.compile(r"\{\w+\}")
 _LONGEST = 500
 
 
@@ -57,8 +69,11 @@ class Layout(Declared):
 
     when: tuple[Key, ...] = ()
     """Keys that the notes must have."""
-    facts: dict[Fact, Key] = Field(default_factory=dict)
-    """Fact to its key in the notes; a dotted key reaches into a mapping."""
+    notes: tuple[Key, ...] = ()
+    """Names of files of notes, besides `meta.json`, `metadata.yaml` and the like."""
+    facts: dict[Fact, Key | tuple[Key, ...]] = Field(default_factory=dict)
+    """Fact to its key in the notes, or to several of which the first counts; a dotted key reaches into a mapping, and
+    into YAML that is kept as text."""
     same: dict[Fact, str] = Field(default_factory=dict)
     """Facts that hold for all results of this layout."""
     telemetry: dict[str, Column] = Field(default_factory=dict)
@@ -114,23 +129,54 @@ def facts_in(notes: Mapping[str, Any], layout: Layout) -> Facts:
     """The facts that notes hold."""
     said: dict[str, Any] = {}
     for fact in get_args(Fact):
-        key = layout.facts.get(fact)
-        noted = None if key is None else reading.at(notes, key)
-        said[fact] = layout.same.get(fact) if noted is None else noted
-    weights = _WEIGHTS.match(str(said["weights"]))
+        keys = layout.facts.get(fact, ())
+        noted = [_at(notes, key) for key in ([keys] if isinstance(keys, str) else keys)]
+        noted.append(layout.same.get(fact))
+        said[fact] = next((value for value in noted if value is not None), None)
+    settings = dict(_settings(said))
     return Facts(
         model_id=_text(said.get("model_id")),
         served_name=_text(said.get("served_name")),
         name=_text(said.get("name")),
-        weights=None if weights is None else weights[0].lower(),
-        engine=_text(said.get("engine")),
+        weights=_weights(said.get("weights"), settings.get("quantization")),
+        engine=_engine(_text(said.get("engine"))),
         engine_version=_text(said.get("engine_version")),
         image=_text(said.get("image")),
         machine=machine_named(_text(said.get("machine")) or ""),
         driver=_text(said.get("driver")),
         vbios=_text(said.get("vbios")),
-        settings=dict(_settings(said)),
+        settings=settings,
     )
+
+
+def _at(notes: Any, key: str) -> Any:
+    """What lies at a dotted key, also within YAML that is kept as text; None where nothing does."""
+    for part in key.split("."):
+        if isinstance(notes, str):
+            try:
+                notes, _ = documents.parse(notes, "", ImportFormatError)
+            except ImportFormatError:
+                return None
+        notes = reading.at(notes, part)
+    return notes
+
+
+def _weights(said: Any, asked: str | None) -> str | None:
+    """The format of the weights; one that the server was asked for counts before that of the files."""
+    found = _WEIGHTS.match(str(said))
+    name = None if found is None else found[0].lower()
+    name = _SAME.get(name or "", name)
+    online = _WEIGHTS.match(asked or "")
+    if online is not None and name in (None, "bf16", "fp16", "fp32"):
+        return online[0].lower()
+    return name
+
+
+def _engine(said: str | None) -> str | None:
+    for begin, name in _ENGINES.items():
+        if said is not None and said.lower().startswith(begin):
+            return name
+    return said
 
 
 def machine_named(text: str) -> str | None:
@@ -160,7 +206,13 @@ def _settings(said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         elif isinstance(value, str) and value and value not in _whole(said):
             yield str(name), value[:_LONGEST]
     yield from arguments(words(said.get("arguments")))
-    for word in words(said.get("variables")):
+    nodes = reading.positive_int(said.get("nodes"))
+    if nodes is not None and nodes > 1:
+        yield "nodes", str(nodes)
+    variables = said.get("variables")
+    if isinstance(variables, Mapping):
+        variables = [f"{name}={value}" for name, value in variables.items()]
+    for word in words(variables):
         name, equals, value = word.partition("=")
         if equals:
             yield name, value[:_LONGEST]
@@ -175,11 +227,12 @@ def words(command: Any) -> list[str]:
     """A command line, or a list of its words, word by word; the quotes within JSON stay where they are."""
     if isinstance(command, list):
         return [str(word) for word in command]
-    return str(command or "").split()
+    return [word for word in str(command or "").split() if word != "\\"]
 
 
 def arguments(command: list[str]) -> Iterator[tuple[str, str]]:
-    """`--max-num-seqs 256 --trust-remote-code` as names and values; a flag alone is `true`."""
+    """`--max-num-seqs 256 --trust-remote-code` as names and values; a flag alone is `true`, and one whose value was to
+    be filled in says nothing."""
     flags: list[list[str]] = []
     for word in command:
         if word.startswith("--"):
@@ -188,6 +241,8 @@ def arguments(command: list[str]) -> Iterator[tuple[str, str]]:
             flags[-1].append(word)
     for name, *values in flags:
         value = " ".join(values) or "true"
+        if _PLACEHOLDER.fullmatch(value):
+            continue
         yield name.replace("-", "_"), value.strip("'\"")[:_LONGEST]
 
 

@@ -41,6 +41,8 @@ _SUFFIXES = (".yaml", ".yml", ".json", ".csv", ".md", ".log", ".stdout", ".txt")
 _TEST = re.compile(
     r"(?P<kind>pp|tg)(?P<length>\d+)(?: @ d(?P<depth>\d+))?(?: \(c(?P<clients>\d+)\))?"
 )
+_RUNS = "runs"
+"""Where sparkrun keeps llama-benchy's own JSON of each load."""
 _CACHED = "prefix_caching_enabled"
 _USUAL_RUNS = "3"
 """How often llama-benchy repeats each load where it is not told."""
@@ -54,6 +56,8 @@ def _twin(file: ResultFile) -> str | None:
     """The results of a call, in a form that says more."""
     if file.suffix not in _SUFFIXES:
         return None
+    if any((file.path.parent / _RUNS).glob("*.json")):
+        return f"the files of the folder {_RUNS}"
     for suffix in _SUFFIXES[: _SUFFIXES.index(file.suffix)]:
         if file.path.with_name(file.stem + suffix).is_file():
             return file.stem + suffix
@@ -82,7 +86,8 @@ def _blocks(text: str) -> Iterator[list[list[str]]]:
         text.splitlines(), lambda line: line.startswith("|")
     ):
         rows = [line.strip("|").split("|") for line in lines if is_table]
-        if rows and {"model", "test"} <= {cell.strip() for cell in rows[0]}:
+        header = {cell.strip() for cell in rows[0]} if rows else set()
+        if "test" in header and _OWN_COLUMNS & header:
             yield rows
 
 
@@ -113,7 +118,8 @@ def _sparkrun(text: str, source: str) -> list[dict[str, Any]]:
     if not isinstance(results, dict):
         return []
     options = reading.at(exported, "benchmark")
-    known = {"timestamp": reading.at(options, "measured_at")}
+    measured = reading.at(options, "measured_at")
+    known = {"timestamp": measured or reading.at(exported, "timestamp")}
     if reading.at(options, "args.prefix_caching") is not None:
         known[_CACHED] = reading.at(options, "args.prefix_caching")
     return [results | known]
@@ -134,7 +140,7 @@ def _table(rows: list[list[str]]) -> list[dict[str, Any]]:
     for prompt, answer in itertools.pairwise(tests):
         load = _load(prompt, answer)
         if load is not None:
-            loads.append({"model": prompt["model"], "benchmarks": [load]})
+            loads.append({"model": prompt.get("model"), "benchmarks": [load]})
     names = [test.get("test_name", "") for test in tests]
     if any(" @ d" in name for name in names):
         cached = any(name.startswith("ctx_") for name in names)
@@ -142,6 +148,8 @@ def _table(rows: list[list[str]]) -> list[dict[str, Any]]:
     return loads
 
 
+_OWN_COLUMNS = {"t/s (total)", "ttfr (ms)", "e2e_ttft (ms)"}
+"""Columns of the Markdown table that those of llama-bench do not have."""
 _COLUMNS = {
     "test": "test_name",
     "t/s": "t_s",
@@ -155,7 +163,7 @@ def _load(prompt: dict[str, str], answer: dict[str, str]) -> dict[str, Any] | No
     """A load in the form of the JSON, of two rows that follow each other; None where they are no pair of one."""
     first = _TEST.fullmatch(prompt.get("test_name", ""))
     second = _TEST.fullmatch(answer.get("test_name", ""))
-    if first is None or second is None or prompt["model"] != answer["model"]:
+    if first is None or second is None or prompt.get("model") != answer.get("model"):
         return None
     load = (first["depth"], first["clients"])
     if (first["kind"], second["kind"]) != ("pp", "tg"):

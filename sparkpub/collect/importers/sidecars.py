@@ -53,11 +53,14 @@ class Sidecars:
         """What lies beside a report."""
         notes: dict[str, Any] = {}
         content, suffix = b"", ".json"
-        for path in _notes_paths(report):
+        further = [name for layout in layouts for name in layout.notes]
+        for path in _notes_paths(report, further):
             found = _read(path)
             if found is not None:
                 content, suffix = found, path.suffix
                 notes |= _noted(found)
+        if report.suffix in (".yaml", ".yml"):
+            notes |= _noted(report.content)
         return cls(report, notes, content, suffix, layouts, alone)
 
     @cached_property
@@ -176,14 +179,14 @@ def _part(log: bytes, report: str) -> bytes:
     return b"\n".join(part)
 
 
-def _notes_paths(report: ResultFile) -> Iterator[Path]:
+def _notes_paths(report: ResultFile, further: list[str]) -> Iterator[Path]:
     """Where notes may lie, the farthest first: from the folder that is imported down to the report's own."""
     folders = [report.path.parent]
     for _ in Path(report.source).parts[:-1]:
         folders.append(folders[-1].parent)
     names = [word + suffix for word in _NOTES for suffix in _NOTES_SUFFIXES]
     for folder in reversed(folders):
-        yield from (folder / name for name in names)
+        yield from (folder / name for name in (*further, *names))
     for name in names:
         yield report.path.with_name(f"{report.stem}.{name}")
         yield report.path.with_name(f"{report.stem}_{name}")

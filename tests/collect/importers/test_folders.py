@@ -334,3 +334,63 @@ def test_arguments_are_names_and_values() -> None:
 
 def test_the_layouts_that_come_with_the_package_are_described_alike() -> None:
     assert all(isinstance(layout, Layout) for layout in importers.base.known())
+
+
+BENCHY = FOLDER.parent / "llama-benchy"
+
+
+def test_sparkrun_keeps_each_load_in_a_folder_and_says_the_recipe_beside_it(
+    tmp_path: Path,
+) -> None:
+    """`results.yaml` repeats the loads of `runs`; what it says of the recipe holds for them."""
+    out = tmp_path / "in/out"
+    (out / "runs").mkdir(parents=True)
+    document = yaml.safe_load((BENCHY / "sparkrun-tiny.yaml").read_text())
+    recipe = document["sparkrun_benchmark"]["recipe"]
+    recipe |= {"container": "vllm-node:7", "runtime": "vllm-distributed"}
+    recipe["text"] = yaml.safe_dump(
+        {
+            "defaults": {"max_num_seqs": 16},
+            "env": {"VLLM_USE_V1": "1"},
+            "command": "vllm serve m \\\n --max-num-seqs {max_num_seqs} \\\n"
+            " --kv-cache-dtype fp8 \\\n --quantization fp8 \\\n",
+        }
+    )
+    document["sparkrun_benchmark"]["model"] = {"dtype": "bfloat16"}
+    document["sparkrun_benchmark"]["cluster"]["node_count"] = 2
+    (out / "results.yaml").write_text(yaml.safe_dump(document))
+    shutil.copy(BENCHY / "prefix-caching.json", out / "runs/000_d64_c1.json")
+    outcome = import_results(None, tmp_path / "in", tmp_path / "d", Given("c"))
+    loads = json.loads((BENCHY / "prefix-caching.json").read_text())["benchmarks"]
+    assert (len(outcome.imported), outcome.refused) == (len(loads), [])
+    assert [left.reason for left in outcome.skipped] == [
+        "the same results as the files of the folder runs"
+    ]
+    for item in read_folder(tmp_path / "d/c"):
+        record = item.record
+        assert record.environment == "container"
+        assert record.requested.environment["image"] == "vllm-node:7"
+        seen = record.observed
+        # Weights of bfloat16 that the server was asked to quantize.
+        assert (seen.engine, seen.quantization, seen.kv_cache_dtype) == (
+            "vLLM",
+            "fp8",
+            "fp8",
+        )
+        assert seen.settings["nodes"] == "2"
+        assert seen.settings["max_num_seqs"] == "16"
+        assert seen.settings["VLLM_USE_V1"] == "1"
+
+
+def test_a_table_without_its_model_needs_the_name(tmp_path: Path) -> None:
+    """As people paste it into a README, among other tables."""
+    (tmp_path / "README.md").write_text(
+        "| what | why |\n|---|---|\n| a | b |\n\n| test | t/s (total) | e2e_ttft (ms) |\n|:--|--:|--:|\n"
+        "| pp2048 (c1) | 20,457.64 ±449.75 | 358.91 ± 19.19 |\n| tg128 (c1) | 156.06 ±17.52 | |\n"
+    )
+    given = Given("c", environment="native", model="mine")
+    import_results(None, tmp_path, tmp_path / "d", given)
+    (item,) = read_folder(tmp_path / "d/c")
+    assert item.record.cell == ("mine", "native", "pp2048-tg128-c1")
+    assert item.record.value("prompt_throughput_tok_s") == 20457.64
+    assert item.record.spreads["prompt_throughput_tok_s"].deviation == 449.75
