@@ -309,6 +309,8 @@ class Machine(Strict):
 
     id: str | None = None
     kind: str | None = None
+    count: PositiveInt | None = None
+    """How many machines of this kind served the model together; null where nothing says it."""
     arch: str | None = None
     os: str | None = None
     kernel: str | None = None

@@ -106,6 +106,8 @@ class Facts:
     image: str | None = None
     machine: str | None = None
     """A key of the catalogue."""
+    nodes: int | None = None
+    """How many such machines served the model together."""
     driver: str | None = None
     vbios: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -117,7 +119,8 @@ class Facts:
     def recipe(self) -> tuple[object, ...]:
         """What makes two builds of one model different ones."""
         settings = tuple(sorted(self.settings.items()))
-        return self.weights, self.engine, self.engine_version, self.image, settings
+        made = (self.weights, self.engine, self.engine_version, self.image)
+        return *made, self.nodes, settings
 
     def is_of(self, model: str | None) -> bool:
         """Whether the facts are about the model of a result, by either of its names."""
@@ -143,6 +146,7 @@ def facts_in(notes: Mapping[str, Any], layout: Layout) -> Facts:
         engine_version=_text(said.get("engine_version")),
         image=_text(said.get("image")),
         machine=machine_named(_text(said.get("machine")) or ""),
+        nodes=reading.positive_int(said.get("nodes")),
         driver=_text(said.get("driver")),
         vbios=_text(said.get("vbios")),
         settings=settings,
@@ -206,9 +210,6 @@ def _settings(said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         elif isinstance(value, str) and value and value not in _whole(said):
             yield str(name), value[:_LONGEST]
     yield from arguments(words(said.get("arguments")))
-    nodes = reading.positive_int(said.get("nodes"))
-    if nodes is not None and nodes > 1:
-        yield "nodes", str(nodes)
     variables = said.get("variables")
     if isinstance(variables, Mapping):
         variables = [f"{name}={value}" for name, value in variables.items()]

@@ -20,7 +20,7 @@ from sparkpub.collect.importers.base import (
 )
 from sparkpub.collect.importers.layout import Facts
 from sparkpub.record.errors import UsageError
-from sparkpub.record.record import Observed, Requested
+from sparkpub.record.record import Record
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.store import Stored, read_folder
 
@@ -42,7 +42,8 @@ def placed(
     for draft in homeless:
         yield Left(draft.source, "it does not say where it ran; add --environment")
     at_home = [draft for draft in drafts if draft.environment is not None]
-    names = _Names(at_home, read_folder(folder) if folder.is_dir() else ())
+    stored = read_folder(folder) if folder.is_dir() else ()
+    names = _Names(at_home, stored, given.about.machine.count)
     for draft in at_home:
         yield replace(draft, environment=names.of(draft))
 
@@ -82,13 +83,16 @@ def _command(path: Path, given: Given) -> str:
 class _Names:
     """The names of the environments of builds."""
 
-    def __init__(self, drafts: Iterable[Draft], stored: Iterable[Stored]) -> None:
+    def __init__(
+        self, drafts: Iterable[Draft], stored: Iterable[Stored], machines: int | None
+    ) -> None:
         self._redactor = Redactor()
+        self._machines = machines
         self._there: dict[tuple[str, str], list[Build]] = defaultdict(list)
         for item in stored:
             record = item.record
             builds = self._there[record.model, record.environment]
-            build = _build(record.requested, record.observed)
+            build = _build(record)
             if build not in builds:
                 builds.append(build)
         self._facts: dict[tuple[str, str], list[Facts]] = defaultdict(list)
@@ -127,17 +131,22 @@ class _Names:
         settings = self._redactor.options(seen.settings)
         return (
             draft.facts.image,
+            self._machines or draft.facts.nodes,
             seen.quantization,
             seen.engine_version,
             tuple(sorted(settings.items())),
         )
 
 
-Build = tuple[str | None, str | None, str | None, tuple[tuple[str, str], ...]]
-"""Image, format of the weights, version of the engine, and settings."""
+Build = tuple[
+    str | None, int | None, str | None, str | None, tuple[tuple[str, str], ...]
+]
+"""Image, number of machines, format of the weights, version of the engine, and settings."""
 
 
-def _build(requested: Requested, seen: Observed) -> Build:
+def _build(record: Record) -> Build:
+    seen = record.observed
     settings = tuple(sorted(seen.settings.items()))
-    image = requested.environment.get("image")
-    return image, seen.quantization, seen.engine_version, settings
+    image = record.requested.environment.get("image")
+    made = (image, record.machine.count, seen.quantization, seen.engine_version)
+    return *made, settings

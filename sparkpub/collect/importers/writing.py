@@ -376,7 +376,11 @@ def _machine(facts: Facts, given: Given) -> Machine:
     """The machine as people describe it, else as the command line and what lies beside the results name it."""
     machine = given.about.machine
     kind = machine.kind or given.machine or facts.machine
-    told: dict[str, Any] = {"kind": kind, "driver": machine.driver or facts.driver}
+    told: dict[str, Any] = {
+        "kind": kind,
+        "count": machine.count or facts.nodes,
+        "driver": machine.driver or facts.driver,
+    }
     known = catalogue.machines().get(kind or "")
     if not machine.gpus and known is not None:
         told["gpus"] = (Gpu(name=f"NVIDIA {known.gpu_names[0]}", vbios=facts.vbios),)

@@ -377,7 +377,7 @@ def test_sparkrun_keeps_each_load_in_a_folder_and_says_the_recipe_beside_it(
             "fp8",
             "fp8",
         )
-        assert seen.settings["nodes"] == "2"
+        assert record.machine.count == 2
         assert seen.settings["max_num_seqs"] == "16"
         assert seen.settings["VLLM_USE_V1"] == "1"
 
