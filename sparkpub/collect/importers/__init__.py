@@ -1,4 +1,6 @@
-"""Other people's results that sparkpub reads. Adding a format = a module here, a line below, a fixture in tests."""
+"""Other people's results that sparkpub reads. A format is YAML: a tool's figures and load (`mappings`), or the load of a
+client whose figures a workload reads (`reports_of`). What has logic (logs, tables in text) is a module with a line below.
+"""
 
 from collections.abc import Mapping
 from functools import partial
@@ -7,12 +9,10 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from sparkpub.collect.importers import (
-    aiperf,
     benchmark_spark,
-    guidellm,
     llama_benchy,
     placing,
-    sglang,
+    report_mapping,
     table,
     vllm_bench,
 )
@@ -33,11 +33,9 @@ READERS: Mapping[str, MakeReader] = {
         str(mapping.declared.tool): partial(table.MappedReader, mapping)
         for mapping in of_tools()
     },
-    "aiperf": partial(ReportReader, aiperf.TOOL),
-    "guidellm": partial(ReportReader, guidellm.TOOL),
+    **{tool.name: partial(ReportReader, tool) for tool in report_mapping.tools()},
     "llama-bench": LlamaBench,
     "llama-benchy": partial(ReportReader, llama_benchy.TOOL),
-    "sglang": partial(ReportReader, sglang.TOOL),
     "trtllm-bench": TrtllmBench,
     "vllm-bench": partial(ReportReader, vllm_bench.TOOL),
 }

@@ -201,6 +201,14 @@ def utc_moment(moment: datetime) -> Moment | None:
         return None
 
 
+def unix_moment(seconds: float) -> Moment | None:
+    """UNIX time in seconds; None for one that no run can have."""
+    try:
+        return utc_moment(datetime.fromtimestamp(seconds, UTC))
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
 def as_key(text: str) -> str:
     """A name in the form that keys have: lower case, everything else a hyphen."""
     name = without_secrets(text).rpartition("/")[2].lower()

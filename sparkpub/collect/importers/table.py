@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from statistics import fmean
 from typing import Any, get_args
@@ -27,6 +27,7 @@ from sparkpub.collect.importers.base import (
     Left,
     as_key,
     local_moment,
+    unix_moment,
     utc_moment,
 )
 from sparkpub.collect.importers.files import FileError, ResultFile, result_files
@@ -654,7 +655,7 @@ def _moment(text: str) -> Moment | None:
     """A time, in UTC where the text says its zone or is UNIX time; a date alone is its midnight."""
     seconds = reading.number(text) if _SECONDS.fullmatch(text) else None
     if seconds is not None:
-        return utc_moment(datetime.fromtimestamp(seconds, UTC))
+        return unix_moment(seconds)
     if _DATE.fullmatch(text):
         return local_moment(f"{text}T00:00:00")
     try:
