@@ -1,5 +1,7 @@
-"""Other people's results that sparkpub reads. A format is YAML: a tool's figures and load (`mappings`), or the load of a
-client whose figures a workload reads (`reports_of`). What has logic (logs, tables in text) is a module with a line below.
+"""Other people's results that sparkpub reads.
+
+A format is YAML: a tool's figures and load (`mappings`), or the load of a client whose figures a workload reads
+(`reports_of`). What has logic, such as logs and tables in text, is a module with a line below.
 """
 
 from collections.abc import Mapping
