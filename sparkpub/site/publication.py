@@ -33,6 +33,16 @@ slug = registry.slug
 
 
 @dataclass(frozen=True)
+class Gathered:
+    """A metric with the campaigns that have it: those that its page shows in full, and those that it only lists."""
+
+    metric: Metric
+    campaigns: Sequence[CampaignData]
+    shown: Sequence[CampaignData]
+    listed: Sequence[CampaignData]
+
+
+@dataclass(frozen=True)
 class Publication:
     """A dataset with its statistics, its review and the verdicts on its claims."""
 
@@ -115,11 +125,18 @@ class Publication:
         return self._metrics[campaign.name]
 
     @cached_property
-    def measured(self) -> frozenset[str]:
-        """The names of the metrics that some run of any campaign has: those with a page."""
-        return frozenset(
-            metric.name for metrics in self._metrics.values() for metric in metrics
-        )
+    def by_metric(self) -> Mapping[str, Gathered]:
+        """Name to every metric that some run of any campaign has: those with a page."""
+        metrics: dict[str, Metric] = {}
+        campaigns: dict[str, list[CampaignData]] = {}
+        for campaign in self.campaigns:
+            for metric in self.metrics(campaign):
+                metrics.setdefault(metric.name, metric)
+                campaigns.setdefault(metric.name, []).append(campaign)
+        return {
+            name: Gathered(metric, campaigns[name], *most_recent(campaigns[name]))
+            for name, metric in metrics.items()
+        }
 
     @cached_property
     def _metrics(self) -> Mapping[str, tuple[Metric, ...]]:

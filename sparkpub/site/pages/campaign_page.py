@@ -20,7 +20,7 @@ from sparkpub.site.content import Picture
 from sparkpub.site.figures import machines, panels, pareto, sweep
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.selection import Selection
-from sparkpub.site.pages import campaign_kind
+from sparkpub.site.pages import campaign_kind, metric_page
 from sparkpub.site.pages.campaign_kind import Asked
 from sparkpub.site.publication import (
     Publication,
@@ -90,6 +90,10 @@ def context(
         "environments": environments,
         "workloads": workloads,
         "headlines": headlines,
+        "metric_pages": {
+            metric.name: metric_page.address(publication, campaign, metric)
+            for metric in headlines
+        },
         "summary": summary(publication, campaign, headlines),
         "tests": tests(campaign, question),
         "answering": _answering(publication, library, campaign, question),
@@ -338,7 +342,7 @@ def value_box(
     """One leading metric as a value box: the largest difference, or the best mean."""
     rows = publication.comparisons_of(campaign, metric)
     cells = publication.cells_of(campaign, metric)
-    href = f"metrics/{slug(metric.name)}/"
+    href = metric_page.address(publication, campaign, metric)
     if rows:
         verdicts = Counter(row.verdict for row in rows)
         return {

@@ -87,7 +87,7 @@ class RunPages:
             place=index + 1,
             label=cell_label(campaign, stored.record.cell),
             standings=list(self._standings(stored)),
-            measured=self.publication.measured,
+            measured=self.publication.by_metric,
             files=files,
             findings=self._findings(stored),
             reason=self.publication.review.excluded.get(stored.record.run_id),

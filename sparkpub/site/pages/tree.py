@@ -165,19 +165,18 @@ class Pages:
 
     def _metrics(self) -> Iterator[tuple[str, Content]]:
         """The list of all metrics, and the page of each."""
-        found = metric_page.campaigns_by_metric(self.publication)
-        metrics = [
-            {"metric": metric, "href": f"metrics/{slug(name)}/", "campaigns": campaigns}
-            for name, (metric, campaigns) in found.items()
-        ]
+        metrics = self.publication.by_metric
         yield "metrics/index.md", self._page("metrics", metrics=metrics)
-        for name, (metric, campaigns) in found.items():
-            shown, earlier = most_recent(campaigns)
+        for name, gathered in metrics.items():
             parts = [
-                metric_page.context(self.publication, self.library, campaign, metric)
-                for campaign in shown
+                metric_page.context(
+                    self.publication, self.library, campaign, gathered.metric
+                )
+                for campaign in gathered.shown
             ]
-            page = self._page("metric", metric=metric, parts=parts, earlier=earlier)
+            page = self._page(
+                "metric", metric=gathered.metric, parts=parts, earlier=gathered.listed
+            )
             yield f"metrics/{slug(name)}.md", page
 
     def _runs(self, campaign: CampaignData, in_full: bool) -> dict[str, Any]:
