@@ -28,6 +28,7 @@ from pydantic import (
 )
 
 from sparkpub.record.metrics import METRICS, Metric, declared
+from sparkpub.record.web import Address
 
 SCHEMA_VERSION = 1
 MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
@@ -380,7 +381,7 @@ class Origin(Strict):
     """Where an imported figure comes from."""
 
     title: str
-    url: str | None = None
+    url: Address | None = None
     commit: str | None = None
     file: str | None = None
     licence: str | None = None

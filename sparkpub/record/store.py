@@ -28,6 +28,8 @@ CAMPAIGN_FILE = "campaign.json"
 EVIDENCE_CAP = 64 * 2**20
 """Bytes of one file of evidence: one over 100 MB is refused by the usual hosts of git and blocks every later push."""
 DEFAULT_DATA = Path("data/comprehensive")
+REMEDY = "correct the field or restore the file from git"
+"""What to do about a field that is not as it has to be."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,9 +199,8 @@ def _validated(model: type[T], data: bytes, path: Path) -> T:
         return model.model_validate_json(data)
     except ValidationError as error:
         first, *others = field_problems(error)
-    remedy = "correct the field or restore the file from git"
-    lines = [f"{text}, {path}; {remedy}" for text in others]
-    raise RecordError(first, where=str(path), remedy=remedy, others=lines)
+    lines = [f"{text}, {path}; {REMEDY}" for text in others]
+    raise RecordError(first, where=str(path), remedy=REMEDY, others=lines)
 
 
 def campaign_folders(data: Path) -> list[Path]:

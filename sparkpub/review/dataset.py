@@ -11,11 +11,13 @@ from pathlib import Path
 
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.matrix import Matrix
+from sparkpub.plan.requested import problems
 from sparkpub.record.campaign import Campaign
-from sparkpub.record.errors import RecordError
+from sparkpub.record.errors import MatrixError, RecordError
 from sparkpub.record.parts import Parts
 from sparkpub.record.record import Record
 from sparkpub.record.store import (
+    REMEDY,
     Stored,
     campaign_folders,
     read_campaign,
@@ -216,10 +218,10 @@ class Loader:
             return known, []
         runs, problems = self._runs(folder, memory)
         try:
-            info = read_campaign(folder)
-        except RecordError as error:
+            campaign = CampaignData(read_campaign(folder), folder, runs, memory)
+            _ = campaign.matrix
+        except (RecordError, MatrixError) as error:
             return None, problems + error.lines()
-        campaign = CampaignData(info, folder, runs, memory)
         if not problems:
             self._campaigns[folder] = campaign
         return campaign, problems
@@ -250,6 +252,9 @@ class Loader:
         if known is not None and known[0] == state:
             return known[1]
         stored = read_record(path)
+        damage = [f"{problem}, {path}; {REMEDY}" for problem in problems(stored.record)]
+        if damage:
+            raise RecordError(damage[0], others=damage[1:])
         if state is not None:
             self._records[path] = state, stored
         return stored

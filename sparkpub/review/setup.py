@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sparkpub.plan.requested import options_of
 from sparkpub.record import catalogue
 from sparkpub.record.record import Record
 from sparkpub.record.text import counted, number
@@ -146,7 +147,7 @@ def setup_of(record: Record) -> Setup:
 
 def load_of(record: Record) -> Load:
     """The load of a run: what was requested, else the means that were observed."""
-    asked = record.requested.workload
+    asked = options_of(record)
     seen = record.observed
     at_once = _at_once(record)
     rate = _rate(asked)
@@ -169,19 +170,19 @@ def load_of(record: Record) -> Load:
 
 
 def _tool(record: Record) -> str:
-    return str(record.requested.workload.get("type", "unknown"))
+    return str(options_of(record).get("type", "unknown"))
 
 
 def _engine_of_tool(record: Record) -> str | None:
     """The engine that a tool always measures; a client, such as `vllm-bench serve`, measures any server."""
-    if record.requested.workload.get("mode") == "serve":
+    if options_of(record).get("mode") == "serve":
         return None
     return _ENGINES.get(_tool(record))
 
 
 def _tool_and_mode(record: Record) -> str:
     """`vllm-bench serve`; the tool alone where it has no modes."""
-    mode = _known_word(record.requested.workload.get("mode"))
+    mode = _known_word(options_of(record).get("mode"))
     if mode is None:
         return _tool(record)
     return f"{_tool(record)} {mode}"
@@ -284,7 +285,7 @@ def _random_weights(record: Record) -> bool:
 
 def _at_once(record: Record) -> int | None:
     """Requests in flight by the options of each tool."""
-    asked = record.requested.workload
+    asked = options_of(record)
     tool, mode = _tool(record), asked.get("mode")
     if tool == "llama-bench" or (tool == "trtllm-bench" and mode == "latency"):
         return 1

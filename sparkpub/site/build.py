@@ -33,13 +33,13 @@ from sparkpub.site.pages.runs import RunPages
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.pages.tree import Pages
 from sparkpub.site.publication import Publication, run_file
+from sparkpub.site.reading import CLAIMS_FILE, FACTS_FILE
 from sparkpub.site.sources import page_text
 from sparkpub.site.tables import SiteTables
 from sparkpub.site.words import Words
 
 __all__ = ["Content", "SiteOptions", "build"]
 
-CLAIMS, FACTS = "claims.yaml", "facts.yaml"
 BLOG_INDEX = "blog/index.md"
 """Left as it is: the blog engine insists on a file of its own."""
 
@@ -111,15 +111,25 @@ def proofread(dataset: Dataset, options: SiteOptions) -> Review:
     """The review of the data and of the pages that people wrote."""
     found = review(dataset)
     return proofreading.with_prose(
-        found, options.sources, lambda: words(publish(dataset, options)).values()
+        found, options.sources, lambda: _undrawn(publish(dataset, options))
     )
+
+
+def _undrawn(publication: Publication) -> Words:
+    """The names that prose may use, with figures that are looked up and not drawn."""
+    library = Library(publication, kinds.tables(publication), {})
+
+    def figure(name: str, campaign: str | None = None, **part: str) -> str:
+        return library.figure(name, campaign, **part).title
+
+    return words(publication, figure)
 
 
 def publish(dataset: Dataset, options: SiteOptions) -> Publication:
     """The dataset with its review, its statistics and the verdicts on its claims."""
     found = review(dataset)
     figures = statistics(dataset, found.frames)
-    verdicts = ledger.judge(ledger.read(options.sources / CLAIMS), found)
+    verdicts = ledger.judge(ledger.read(options.sources / CLAIMS_FILE), found)
     return Publication(dataset, options, figures, found, verdicts)
 
 
@@ -137,7 +147,7 @@ def words(publication: Publication, figure: Any = None) -> Words:
 
 def known_facts(sources: Path) -> dict[str, facts.Fact]:
     """The facts of a site by id, and behind them those of the manual that it does not state itself."""
-    own = facts.read(sources / FACTS)
+    own = facts.read(sources / FACTS_FILE)
     return own | {
         name: fact for name, fact in facts.read(manual.FACTS).items() if name not in own
     }
@@ -209,7 +219,7 @@ def _written(
         uri = path.relative_to(sources).as_posix()
         # Of the address: the folder itself may lie anywhere, below a hidden one as well.
         hidden = any(part.startswith(".") for part in uri.split("/"))
-        if hidden or uri in (CLAIMS, FACTS):
+        if hidden or uri in (CLAIMS_FILE, FACTS_FILE):
             continue
         if not path.resolve().is_relative_to(sources.resolve()):
             raise SiteError(

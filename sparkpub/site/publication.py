@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from sparkpub.plan.requested import options_of
 from sparkpub.record import metrics as registry
 from sparkpub.record.metrics import METRICS, Metric, ranked
 from sparkpub.record.record import Record, metric_of
@@ -239,7 +240,7 @@ def scope(
 def batch_size(record: Record) -> int | None:
     """The batch size or concurrency that a run was asked for; None where its workload has none."""
     for key in ("max_batch_size", "batch_size", "concurrency", "max_concurrency"):
-        value = record.requested.workload.get(key)
+        value = options_of(record).get(key)
         if isinstance(value, int):
             return value
     return None

@@ -5,6 +5,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sparkpub.plan.requested import options_of
 from sparkpub.record.record import Record
 from sparkpub.review.dataset import CampaignData
 
@@ -234,7 +235,7 @@ def columns(campaign: CampaignData) -> dict[Cell, dict[str, float | str]]:
 
 def _options(record: Record) -> Options:
     """The options that say what a run measured."""
-    asked = record.requested.workload
+    asked = options_of(record)
     return {name: value for name, value in asked.items() if name not in AMOUNTS}
 
 

@@ -40,7 +40,7 @@ from sparkpub.review.dataset import load
 from sparkpub.review.summary import statistics
 from sparkpub.site import manual, starter
 from sparkpub.site.figures import samples
-from sparkpub.site.proofreading import read_page
+from sparkpub.site.reading import read_page
 from sparkpub.site.sources import page_text
 from tests.adversarial.mutations import LONGEST, damaged, forged, with_other_values
 from tests.published import MEASURED

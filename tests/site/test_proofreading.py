@@ -1,12 +1,14 @@
 """Sentences under review: each finding names file and line, and sound pages have none."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sparkpub.review.checks import CHECKS, Finding, Review, review
 from sparkpub.review.dataset import load
 from sparkpub.site.proofreading import READERS, with_prose
+from sparkpub.site.words import Words
 from tests.review.checks.clean import clean_runs, write
 
 CLAIM = """\
@@ -60,18 +62,28 @@ def test_a_typed_figure_is_found_by_file_and_line(data: Path, tmp_path: Path) ->
     assert "70.47 GiB" in found.message
 
 
+class Said:
+    """What prose may use, as `Words` gives it."""
+
+    def __init__(self, *names: tuple[str, str]) -> None:
+        self.names = names
+
+    def values(self) -> tuple[tuple[str, str], ...]:
+        return self.names
+
+
 def test_the_expression_that_gives_the_number_is_offered(
     data: Path, tmp_path: Path
 ) -> None:
-    names = [
+    said: Any = Said(
         ('value("mean", "a")', "60.24 tok/s"),
         ('value("max", "a")', "61.00 tok/s"),
         ('value("n", "a")', "60"),
-    ]
+    )
     (tmp_path / "page.md").write_text("It ran at 60.2 tok/s, then at 60.9 tok/s.\n")
     exact, other = (
         item.message
-        for item in of_pages(with_prose(review(load(data)), tmp_path, lambda: names))
+        for item in of_pages(with_prose(review(load(data)), tmp_path, lambda: said))
     )
     assert '; write {{ value("mean", "a") }}.' in exact
     assert (
@@ -83,12 +95,12 @@ def test_the_expression_that_gives_the_number_is_offered(
 def test_the_names_are_asked_only_where_something_is_typed(
     data: Path, tmp_path: Path
 ) -> None:
-    def names() -> list[tuple[str, str]]:
+    def speak() -> Words:
         raise AssertionError
 
     (tmp_path / "page.md").write_text("Nothing typed.\n")
     assert (
-        with_prose(review(load(data)), tmp_path, names).findings
+        with_prose(review(load(data)), tmp_path, speak).findings
         == review(load(data)).findings
     )
 

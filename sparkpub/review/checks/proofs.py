@@ -6,6 +6,7 @@ from itertools import combinations
 from statistics import fmean
 from typing import NamedTuple
 
+from sparkpub.plan.requested import options_of
 from sparkpub.record import catalogue
 from sparkpub.record import identity as identities
 from sparkpub.record.identity import expected
@@ -204,11 +205,11 @@ def bandwidth(record: Record) -> float | None:
 
 def batch_of(record: Record) -> int | None:
     """Most sequences that one step can have held; None where neither the run nor its options say."""
-    wanted = [record.requested.workload.get(name) for name in _BATCH_OPTIONS]
+    wanted = [options_of(record).get(name) for name in _BATCH_OPTIONS]
     limits = [record.observed.batch_size] if record.observed.batch_size else wanted
     known = [
         value
-        for value in (*limits, record.requested.workload.get("concurrency"))
+        for value in (*limits, options_of(record).get("concurrency"))
         if isinstance(value, int)
     ]
     return min(known) if known else None
@@ -232,10 +233,10 @@ def traffic(record: Record) -> tuple[float, float] | None:
     per_step = physics.bytes_per_step(known, batch)
     if per_step is None:
         return None
-    tokens = record.observed.output_tokens_mean or record.requested.workload.get(
+    tokens = record.observed.output_tokens_mean or options_of(record).get(
         "output_tokens"
     )
-    requests = record.observed.requests or record.requested.workload.get("requests")
+    requests = record.observed.requests or options_of(record).get("requests")
     if "requests" in record.requested.disputed or not tokens:
         requests = None
     least, likely = (

@@ -8,6 +8,7 @@ from typing import Any
 
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
+from sparkpub.plan.requested import options_of
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.plan.workloads.base import Case as CommandCase
 from sparkpub.record.errors import WorkloadError
@@ -178,7 +179,7 @@ def _place(
 
 def _work_done(record: Record) -> Iterator[tuple[str, str]]:
     """What the run observed of its own work, against what it was asked for."""
-    asked, seen = record.requested.workload, record.observed
+    asked, seen = options_of(record), record.observed
     batch = next(
         (asked[name] for name in _BATCH_OPTIONS if isinstance(asked.get(name), int)),
         None,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sparkpub.plan import coverage
+from sparkpub.plan.requested import options_of
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
 from sparkpub.record.text import SPACE, listed, percent, spread
@@ -288,7 +289,7 @@ def tests(campaign: CampaignData, question: Asked) -> Tests:
     asked: dict[str, Mapping[str, Any]] = {}
     loads: dict[str, int | None] = {}
     for record in campaign.records:
-        asked.setdefault(record.workload, record.requested.workload)
+        asked.setdefault(record.workload, options_of(record))
         loads.setdefault(record.workload, batch_size(record))
     columns: dict[str, list[float | None]] = {"Requests at once": list(loads.values())}
     for option, head in LENGTHS.items():
