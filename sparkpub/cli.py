@@ -929,8 +929,25 @@ def render(
     help="Configuration of MkDocs.",
 )
 @click.option("--site-dir", type=_FOLDER, help="Folder to write.")
+@click.option(
+    "--data",
+    multiple=True,
+    type=_PRESENT,
+    help="Folder of the campaigns. Can be repeated. [default: as the configuration says]",
+)
+@click.option(
+    "--sources",
+    type=_PRESENT,
+    help="Folder of pages and claims. [default: as the configuration says]",
+)
 @_JSON
-def build(config: Path, site_dir: Path | None, as_json: bool) -> None:
+def build(
+    config: Path,
+    site_dir: Path | None,
+    data: tuple[Path, ...],
+    sources: Path | None,
+    as_json: bool,
+) -> None:
     """Check runs and claims, then build the site.
 
     An error that campaign.json does not acknowledge stops the build.
@@ -939,7 +956,7 @@ def build(config: Path, site_dir: Path | None, as_json: bool) -> None:
     """
     from sparkpub.site.mkdocs import build_site
 
-    built = build_site(config, site_dir)
+    built = build_site(config, site_dir, data, sources)
     _print(as_json, lambda: {"site": str(built)}, lambda: [f"built: {built}"])
 
 

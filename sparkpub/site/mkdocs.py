@@ -4,7 +4,7 @@ import html
 import logging
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -434,6 +434,15 @@ class _Problems(logging.Handler):
         ]
 
 
+def _ours(config: MkDocsConfig) -> SparkpubPlugin:
+    """The plugin in a configuration. Raises SiteError where it is not there."""
+    for plugin in config.plugins.values():
+        if isinstance(plugin, SparkpubPlugin):
+            return plugin
+    where = str(config.config_file_path)
+    raise SiteError("no plugin sparkpub", where=where, remedy="add it to plugins:")
+
+
 _NO_TARGET = re.compile(
     r"Doc file '(?P<page>[^']+)' contains a link '(?P<link>[^']+)', but the target '.*' is not found"
 )
@@ -459,8 +468,18 @@ def _with_remedies(lines: list[str]) -> list[str]:
     return found
 
 
-def build_site(config_file: Path, site_dir: Path | None) -> Path:
-    """Build strictly with MkDocs and return the site's folder. Raises SiteError with the reasons where it stops."""
+def build_site(
+    config_file: Path,
+    site_dir: Path | None,
+    data: Sequence[Path] = (),
+    sources: Path | None = None,
+) -> Path:
+    """Build strictly with MkDocs and return the site's folder. Raises SiteError with the reasons where it stops.
+
+    `data` and `sources` take the place of the folders that the configuration names.
+    """
+    given = {"site_dir": site_dir, "docs_dir": sources}
+    paths = {name: str(path.resolve()) for name, path in given.items() if path}
     problems = _Problems()
     engine = logging.getLogger("mkdocs")
     engine.addHandler(problems)
@@ -468,8 +487,11 @@ def build_site(config_file: Path, site_dir: Path | None) -> Path:
         config = load_config(
             str(config_file),
             strict=True,
-            **({"site_dir": str(site_dir)} if site_dir else {}),
+            **paths,
         )
+        if data:
+            folders = os.pathsep.join(str(folder.resolve()) for folder in data)
+            _ours(config).config.folders = folders
         config.plugins.on_startup(command="build", dirty=False)
         build_docs(config)
         config.plugins.on_shutdown()
