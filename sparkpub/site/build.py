@@ -34,7 +34,7 @@ from sparkpub.site.pages.templating import Templates
 from sparkpub.site.pages.tree import Pages
 from sparkpub.site.publication import Publication, run_file
 from sparkpub.site.reading import CLAIMS_FILE, FACTS_FILE
-from sparkpub.site.sources import page_text
+from sparkpub.site.sources import files, page_text, refuse_outside
 from sparkpub.site.tables import SiteTables
 from sparkpub.site.words import Words
 
@@ -215,18 +215,10 @@ def _written(
     sources = publication.options.sources
     spoken = words(publication, library.picture)
     found: dict[str, Content] = {}
-    for path in sorted(path for path in sources.rglob("*") if path.is_file()):
-        uri = path.relative_to(sources).as_posix()
-        # Of the address: the folder itself may lie anywhere, below a hidden one as well.
-        hidden = any(part.startswith(".") for part in uri.split("/"))
-        if hidden or uri in (CLAIMS_FILE, FACTS_FILE):
+    for path, uri in files(sources):
+        if uri in (CLAIMS_FILE, FACTS_FILE):
             continue
-        if not path.resolve().is_relative_to(sources.resolve()):
-            raise SiteError(
-                "a link leads out of the folder of pages",
-                where=uri,
-                remedy="put the file itself there",
-            )
+        refuse_outside(path, uri, sources)
         if path.suffix != ".md" or uri == BLOG_INDEX:
             found[uri] = Content(copy_of=path)
         else:

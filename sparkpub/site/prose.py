@@ -18,7 +18,7 @@ from typing import Literal
 import markdown
 
 from sparkpub.record.errors import SiteError
-from sparkpub.site.sources import page_text
+from sparkpub.site.sources import files, page_text
 
 BOUND, JUDGED = (
     "\N{OBJECT REPLACEMENT CHARACTER}",
@@ -494,18 +494,14 @@ def _without_code_blocks(text: str) -> str:
 def pages(sources: Path) -> Iterator[tuple[Path, str, str]]:
     """Every Markdown file under `sources` that can be read, by name: file, address below `sources`, text. The check
     `unreadable-page` names the others."""
-    for path, uri in page_files(sources):
+    for path, uri in files(sources):
+        if path.suffix != ".md":
+            continue
         try:
             text = page_text(path, uri)
         except SiteError:
             continue
         yield path, uri, text
-
-
-def page_files(sources: Path) -> Iterator[tuple[Path, str]]:
-    """Every Markdown file under `sources`, by name, and its address below `sources`."""
-    for path in sorted(sources.rglob("*.md")):
-        yield path, path.relative_to(sources).as_posix()
 
 
 def uses(sources: Path, claim: str) -> list[str]:

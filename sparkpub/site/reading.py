@@ -15,7 +15,13 @@ from sparkpub.site import prose
 from sparkpub.site.content import POSTS, Content
 from sparkpub.site.pages import blog
 from sparkpub.site.prose import Passage
-from sparkpub.site.sources import FRONT, bounded, page_text
+from sparkpub.site.sources import (
+    FRONT,
+    bounded,
+    files,
+    page_text,
+    refuse_outside,
+)
 from sparkpub.site.words import Words, proof
 
 CHECK = "unreadable-page"
@@ -108,20 +114,18 @@ def _of_claims(sources: Path, review: Review) -> Iterator[Problem]:
 
 def _of_pages(sources: Path, words: Words | None) -> Iterator[Problem]:
     posts: dict[str, Content] = {}
-    files: dict[str, Path] = {}
-    for path, uri in prose.page_files(sources):
+    for path, uri in files(sources):
         try:
-            text = _rendered(path, uri, words)
-            if uri.startswith(POSTS):
+            refuse_outside(path, uri, sources)
+            if path.suffix == ".md":
+                text = _rendered(path, uri, words)
                 posts |= _as_post(uri, text)
-                files[uri] = path
         except SparkpubError as error:
             yield from _problems(error, path, uri)
     try:
         blog.posts(posts)
     except SiteError as error:
-        uri = next((uri for uri in posts if error.where.startswith(uri)), "")
-        yield from _problems(error, files.get(uri, sources), uri)
+        yield from _problems(error, sources / error.where, error.where)
 
 
 def _rendered(path: Path, uri: str, words: Words | None) -> str:
@@ -134,7 +138,9 @@ def _rendered(path: Path, uri: str, words: Words | None) -> str:
 
 
 def _as_post(uri: str, text: str) -> dict[str, Content]:
-    """A post by its address. Raises SiteError where it could not be published on its own."""
+    """A post by its address, nothing for another page. Raises SiteError where it could not be published on its own."""
+    if not uri.startswith(POSTS):
+        return {}
     post = {uri: Content(text=text)}
     blog.posts(post)
     return post

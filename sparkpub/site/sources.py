@@ -96,6 +96,25 @@ class FrontMatter(Declared):
     search: Search | None = None
 
 
+def files(sources: Path) -> Iterator[tuple[Path, str]]:
+    """Every file of a folder of pages, and its address in it, by name; without hidden ones."""
+    for path in sorted(path for path in sources.rglob("*") if path.is_file()):
+        uri = path.relative_to(sources).as_posix()
+        # Of the address: the folder itself may lie anywhere, below a hidden one as well.
+        if not any(part.startswith(".") for part in uri.split("/")):
+            yield path, uri
+
+
+def refuse_outside(path: Path, uri: str, sources: Path) -> None:
+    """Raise SiteError for a link that leads out of the folder of pages."""
+    if not path.resolve().is_relative_to(sources.resolve()):
+        raise SiteError(
+            "a link leads out of the folder of pages",
+            where=uri,
+            remedy="put the file itself there",
+        )
+
+
 def page_text(path: Path, uri: str) -> str:
     """A page's text with line feeds alone.
 

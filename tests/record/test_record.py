@@ -26,6 +26,8 @@ def test_a_record_survives_the_disk() -> None:
     ("change", "words"),
     [
         ({"throughput": 3}, "throughput"),
+        ({"origin": {"title": "t", "url": "https://[x]/y"}}, "is no address"),
+        ({"origin": {"title": "t", "url": "https://a:99999/"}}, "is no address"),
         (
             {
                 "metrics": {
