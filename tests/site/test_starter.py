@@ -16,6 +16,8 @@ from sparkpub.plan import matrix
 from sparkpub.record.errors import UsageError
 from sparkpub.site import manual, starter
 from sparkpub.site.crawl import dead_links
+from sparkpub.site.publication import SHOWN_IN_FULL
+from tests.review.test_against_base import a_folder
 
 ROOT = Path(__file__).parents[2]
 OF_THE_STUDY = re.compile(
@@ -154,7 +156,8 @@ def test_a_site_of_imported_results_builds_and_says_nothing_of_the_study(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Without claims: their page is gone, from the navigation too, and the strict build finds no dead link."""
+    """Without claims: their page is gone, from the navigation too, and the strict build finds no dead link, with more
+    campaigns than the page of a metric shows."""
     (tmp_path / "runs.csv").write_text(TABLE)
     (tmp_path / "map.yaml").write_text(MAPPING)
     folder = tmp_path / ".hidden" / "mine"
@@ -165,6 +168,8 @@ def test_a_site_of_imported_results_builds_and_says_nothing_of_the_study(
     data = folder / "data/comprehensive/own"
     assert len(list(data.glob("*_iter0?_*Z.json"))) == 4
     assert not (folder / "matrix/demo.yaml").exists()
+    for number in range(SHOWN_IN_FULL):
+        a_folder(data.parent, {"native": [10.0 + number]}, f"other{number}")
 
     argv = [sys.executable, "-m", "sparkpub", "build"]
     built = run(*argv, cwd=folder, XDG_CACHE_HOME=str(cache))
@@ -175,6 +180,9 @@ def test_a_site_of_imported_results_builds_and_says_nothing_of_the_study(
     assert (site / "claims/facts/index.html").is_file()
     assert (site / "method/statistics/index.html").is_file()
     post = (site / "blog/first/index.html").read_text()
+    metric = (site / "metrics/output-throughput/index.html").read_text()
+    links = '<a href="[./]*/campaigns/([a-z0-9]+)/"'
+    assert set(re.findall(links, metric)) == {"own"}  # the oldest is listed
     assert "4 runs" in re.sub(r"\s+|&nbsp;|\u202f|\xa0", " ", post)
     said = {
         f"{path.relative_to(site)}: {found[0]}"
