@@ -4,7 +4,7 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 MOST_CELLS = 10_000_000
 """Cells of one table: some 100 bytes of memory each."""
+_NO_OBJECT = "no JSON object; write {column: value, ...}"
 _DELIMITERS = ",;\t"
 _BATCH_ROWS = 1000
 _BATCH_BYTES = 1 << 30
@@ -102,44 +103,71 @@ def _refuse_cells(count: int) -> None:
 
 def _json(content: bytes) -> Table:
     """A list of objects, one object, or an object on each line."""
-    document = reading.json_value(content)
-    if document is not None:
+    why_no_document = ""
+    try:
+        document = reading.strict_json(content)
+    except ValueError as problem:
+        if isinstance(problem, outside.UnfitError):
+            why_no_document = str(problem)
+        found = _objects(_lines(content), "line")
+    else:
         listed = document if isinstance(document, list) else [document]
-        return _objects(enumerate(listed, 1), "row")
-    return _objects(_lines(content), "line")
+        found = _objects(enumerate(listed, 1), "row")
+    if found.rows:
+        return found
+    told = [text for _, text in found.faults if text != _NO_OBJECT]
+    if why_no_document:
+        told.insert(0, why_no_document)
+    nothing = "no JSON objects in it; write one for each row"
+    raise FileError(told[0] if told else nothing)
 
 
 def _lines(content: bytes) -> Iterator[tuple[int, Any]]:
+    """The JSON value of each line with its number, or why it has none."""
     for number, line in enumerate(reading.text(content).splitlines(), 1):
-        if line.strip():
-            yield number, reading.json_value(line.encode())
+        if not line.strip():
+            continue
+        try:
+            yield number, reading.strict_json(line.encode())
+        except ValueError as problem:
+            yield number, problem
 
 
-def _objects(found: Iterator[tuple[int, Any]] | Any, unit: str) -> Table:
+def _objects(found: Iterable[tuple[int, Any]], unit: str) -> Table:
     rows: list[Row] = []
     faults: list[tuple[int, str]] = []
     for number, item in found:
-        if isinstance(item, dict):
-            rows.append(Row(number, _flat(item)))
+        if isinstance(item, outside.UnfitError):
+            faults.append((number, str(item)))
+        elif isinstance(item, dict):
+            try:
+                rows.append(Row(number, _flat(item)))
+            except FileError as problem:
+                faults.append((number, str(problem)))
         else:
-            faults.append((number, "no JSON object; write {column: value, ...}"))
-    if not rows:
-        raise FileError("no JSON objects in it; write one for each row")
+            faults.append((number, _NO_OBJECT))
     columns = dict.fromkeys(name for row in rows for name in row.cells)
     if len(columns) > outside.MOST_KEYS:
         raise FileError(f"more than {outside.MOST_KEYS:,} columns")
     return Table(tuple(columns), tuple(rows), unit, tuple(faults))
 
 
-def _flat(item: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Values by dotted path: `{"a": {"b": 1}}` has a column `a.b`."""
+def _flat(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by dotted path: `{"a": {"b": 1}}` has a column `a.b`. Raises FileError where two values have one path."""
     cells: dict[str, Any] = {}
+    for path, value in _paths(item, ""):
+        if path in cells:
+            raise FileError(f"column {path!r} stands twice; rename one")
+        cells[path] = value
+    return cells
+
+
+def _paths(item: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
     for name, value in item.items():
         if isinstance(value, dict):
-            cells |= _flat(value, f"{prefix}{name}.")
+            yield from _paths(value, f"{prefix}{name}.")
         else:
-            cells[f"{prefix}{name}"] = value
-    return cells
+            yield f"{prefix}{name}", value
 
 
 def _parquet(content: bytes) -> Table:

@@ -392,6 +392,10 @@ FILES = {
     "nameless": ("t.csv", "a,,\n1,2,3\n", "two columns have no name in the header; rename one"),
     "quote": ("t.csv", 'a,b\n"1,2\n', "not CSV: unexpected end of data, line 2"),
     "no-objects": ("t.json", "[1, 2]", "no JSON objects in it; write one for each row"),
+    "key-twice": ("t.json", '[{"a": 1, "a": 2}]', "key 'a' stands twice"),
+    "key-twice-within": ("t.jsonl", '{"a": {"b": 1, "b": 2}}', "key 'b' stands twice"),
+    "path-twice": ("t.json", '{"a.b": 1, "a": {"b": 2}}', "column 'a.b' stands twice; rename one"),
+    "digits": ("t.json", '{"a": 1%s}' % ("0" * 40), "a number with 41 digits"),
     "cut": ("t.json", '[{"a": 1}', "no JSON objects in it; write one for each row"),
 }  # fmt: skip
 
@@ -408,6 +412,10 @@ def test_a_line_that_is_no_json_is_named_and_the_others_go_on(tmp_path: Path) ->
         "t.jsonl line 2: no JSON object; write {column: value, ...}"
     )
     assert len(records(tmp_path)) == 1
+    twice = good.replace('"tok"', '"tok": 99999, "tok"')
+    assert refusal(tmp_path, f"{good}\n{twice}\n", PLAIN, name="t.jsonl") == (
+        "t.jsonl line 2: key 'tok' stands twice"
+    )
 
 
 def test_dotted_columns_lie_within_json(tmp_path: Path) -> None:
@@ -675,7 +683,7 @@ def test_a_table_of_many_columns_is_refused_at_once(tmp_path: Path) -> None:
     wide = f"{','.join(names)}\n{','.join(names)}\n"
     assert "more than 10,000 columns" in refusal(tmp_path, wide)
     objects = json.dumps(dict.fromkeys(names, 1))
-    assert "more than 10,000 columns" in refusal(tmp_path, objects, name="wide.json")
+    assert "a mapping with 200,000 keys" in refusal(tmp_path, objects, name="wide.json")
 
 
 def test_a_table_of_many_cells_is_refused(

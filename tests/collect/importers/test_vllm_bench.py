@@ -220,14 +220,16 @@ def test_a_damaged_file_is_one_line_and_the_others_go_on(tmp_path: Path) -> None
     (folder / "nameless.json").write_text(
         text.replace('"model_id": "tiny-llama"', '"model_id": null')
     )
+    (folder / "twice.json").write_text('{"completed": 1, ' + text.lstrip()[1:])
     (folder / "other.json").write_text("[1, 2]")
     (folder / "whole.json").write_text(text)
     outcome, records = imported(folder, tmp_path / "data")
     assert [(left.source, left.reason) for left in outcome.refused] == [
         ("cut-lines.json", "not JSON, or cut short"),
         ("cut.json", "not JSON, or cut short"),
-        ("deep.json", "not JSON, or cut short"),
+        ("deep.json", "nested deeper than 50 levels"),
         ("nameless.json", "it does not name the model; give --model"),
+        ("twice.json", "key 'completed' stands twice"),
     ]
     assert [left.source for left in outcome.skipped] == ["other.json"]
     assert len(records) == 1
