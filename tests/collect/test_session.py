@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,6 @@ from sparkpub.collect import journal, lock, state
 from sparkpub.collect.cells import headline
 from sparkpub.collect.choice import Choice, axes
 from sparkpub.collect.overview import plan_document, status_document
-from sparkpub.collect.progress import NOTE
 from sparkpub.collect.session import collect
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.errors import CollectError, UsageError
@@ -259,17 +259,16 @@ def test_a_collection_says_what_was_left_what_changed_and_how_far_it_is(
     begun = [line.partition(":")[0] for line in said if ": running" in line]
     assert begun == ["[1/3] m/native/w 2", "[2/3] m/native/w 3"]
     assert said[-1] == outcome.summary == "2 runs measured, 0 failed, 0 to do"
-    assert state.read(NOTE) is None
+    assert state.read(state.NOTE) is None
 
 
-def test_one_collector_at_a_time_measures_on_a_machine(
-    tmp_path: Path, own_state: Path
-) -> None:
+def test_one_collector_at_a_time_measures_on_a_machine(tmp_path: Path) -> None:
+    me = pwd.getpwuid(os.geteuid()).pw_name
     with lock.locked("other", tmp_path), pytest.raises(CollectError) as refused:
         run(a_matrix(), tmp_path)
     assert refused.value.lines() == [
-        f"another collector runs on this machine: process {os.getpid()}, campaign other, "
-        f"{own_state / lock.NAME}; wait for it, or stop it with Ctrl-C"
+        f"another collector runs on this machine: process {os.getpid()} of {me}, campaign other, "
+        f"socket @{lock.name()}; wait for it, or stop it with Ctrl-C"
     ]
     assert not (tmp_path / "small").exists()
 
