@@ -6,8 +6,8 @@ killed collector leaves is therefore either a finished run, whose folder is drop
 started when; the draft then becomes the record.
 """
 
+import os
 import re
-import shutil
 import threading
 import time
 from collections import deque
@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sparkpub.collect import invoker
+from sparkpub.collect import invoker, workdir
 from sparkpub.collect.public import published
+from sparkpub.collect.workdir import WORK
 from sparkpub.record import patterns
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Evidence, Record
@@ -33,7 +34,7 @@ from sparkpub.record.store import (
 )
 
 OUTPUT_ROLES = ("report", "requests", "iterations", "output")
-FOLDER, DRAFT, WORK = ".run", "journal.json", "work"
+FOLDER, DRAFT = ".run", "journal.json"
 OUTPUT_CAP = EVIDENCE_CAP - 2**20
 """Bytes read of a file that a command wrote; redaction may lengthen it a little."""
 _TAIL = EVIDENCE_CAP // 4
@@ -59,7 +60,7 @@ KILLED = "the collector was killed while the run was on"
 def begin(folder: Path, draft: Record) -> Path:
     """Note a run that is about to start; returns its own folder. The campaign's folder exists.
 
-    Raises CollectError where another run lies there that has no record yet, or files that cannot be removed.
+    Raises CollectError where another run lies there that has no record yet, files that cannot be removed, or a link.
     """
     place = folder / FOLDER
     unfinished = _unfinished(folder)
@@ -70,18 +71,7 @@ def begin(folder: Path, draft: Record) -> Path:
             where=str(place),
             remedy="start the collector again: it records what is there",
         )
-    shutil.rmtree(place, ignore_errors=True)
-    if (place / WORK).exists():
-        # A container's root may leave files that are not ours to remove; an old report must never pass for a new one.
-        raise CollectError(
-            "the last run left files that cannot be removed",
-            where=str(place / WORK),
-            remedy="remove them as root, or give the environment user: with your own id",
-        )
-    (place / WORK).mkdir(parents=True)
-    # A container's user may not be ours.
-    (place / WORK).chmod(0o777)
-    (place / ".gitignore").write_text("*\n")
+    workdir.new(place)
     write_atomic(place / DRAFT, to_json(draft))
     return place
 
@@ -99,7 +89,7 @@ def finish(folder: Path, record: Record) -> Stored:
 
 def drop(folder: Path) -> None:
     """Remove the folder of a run that has its record, or that never started."""
-    shutil.rmtree(folder / FOLDER, ignore_errors=True)
+    workdir.remove(folder / FOLDER)
 
 
 def recover(folder: Path, redactor: Redactor, reason: str = KILLED) -> Stored | None:
@@ -107,10 +97,10 @@ def recover(folder: Path, redactor: Redactor, reason: str = KILLED) -> Stored | 
 
     A run that has its record keeps it.
     """
+    draft = _unfinished(folder)
     # Files that were being written; the machine's lock says that nobody writes now.
     for torn in folder.glob(".*.tmp"):
         torn.unlink()
-    draft = _unfinished(folder)
     if draft is None:
         drop(folder)
         return None
@@ -131,7 +121,11 @@ def recover(folder: Path, redactor: Redactor, reason: str = KILLED) -> Stored | 
 
 
 def _unfinished(folder: Path) -> Record | None:
-    """The draft of a run that has no record; None where there is no draft, or a torn one, or one of another version."""
+    """The draft of a run that has no record; None where there is no draft, or a torn one, or one of another version.
+
+    Raises CollectError where something else is in the place of the run's folder.
+    """
+    workdir.refuse_planted(folder / FOLDER)
     draft = None
     with suppress(OSError, ValueError):
         draft = Record.model_validate_json(
@@ -386,8 +380,8 @@ def _output(work: Path, name: str, redactor: Redactor) -> Output | None:
     inside = path.resolve().is_relative_to(work.resolve())
     if path.is_symlink() or not path.is_file() or not inside:
         return None
-    size = path.stat().st_size
-    with path.open("rb") as handle:
+    with open(path, "rb", opener=_not_through_a_link) as handle:
+        size = os.fstat(handle.fileno()).st_size
         if size <= OUTPUT_CAP:
             return Output(redactor.content(handle.read(OUTPUT_CAP)))
         head = handle.read(OUTPUT_CAP // 2)
@@ -401,6 +395,11 @@ def _output(work: Path, name: str, redactor: Redactor) -> Output | None:
     cut = size - len(head) - len(tail)
     mark = b"\n[sparkpub: %d bytes cut here: files are capped]\n" % cut
     return Output(head + mark + tail, cut)
+
+
+def _not_through_a_link(path: str, flags: int) -> int:
+    """Whoever may write to the folder may do so while it is read."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 _LAST_WORD = re.compile(rb"\S*\Z")

@@ -16,6 +16,7 @@ from sparkpub.collect.git import own_commit
 from sparkpub.collect.journal import Sealed, seal
 from sparkpub.collect.public import published
 from sparkpub.collect.server import SERVER_START, LiveServer
+from sparkpub.collect.workdir import WORK
 from sparkpub.plan.matrix import Model
 from sparkpub.plan.workloads import architecture
 from sparkpub.plan.workloads.base import Answer
@@ -51,7 +52,7 @@ def measure(
     place = journal.begin(bench.folder, draft)
     try:
         for path, content in job.command.files().items():
-            target = place / journal.WORK / path
+            target = place / WORK / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
         followed = follow(bench, job, draft, place, server)
@@ -214,6 +215,7 @@ def _record(
         "phases": stretches,
         "events": (*followed.events, *_noted(bench, draft, answer, status)),
         "container": container,
+        "isolation": followed.isolation,
         "memory": sampling.ledger(
             followed.readings, bench.machine.memory_total_gib or 0.0
         ),

@@ -327,6 +327,15 @@ class Container(Strict):
     error: str | None = None
 
 
+class Isolation(Strict):
+    """What kept a run apart from the rest of the machine, in words."""
+
+    control_group: str
+    """Where the run was charged, or why it had no control group of its own."""
+    work_folder: str
+    """Who could write to the folder in which the command left its results."""
+
+
 class Memory(Strict):
     """The machine's memory at one moment, from /proc/meminfo and NVML, in GiB."""
 
@@ -420,6 +429,7 @@ class Record(Strict):
     events: tuple[Event, ...] = ()
     machine: Machine = Machine()
     container: Container | None = None
+    isolation: Isolation | None = None
     memory: MemoryLedger | None = None
     reproducibility: Reproducibility | None = None
     evidence: tuple[Evidence, ...] = ()

@@ -29,8 +29,10 @@ from sparkpub.collect.machine.processes import (
     mark,
     marked,
 )
+from sparkpub.collect.workdir import OWN
 from sparkpub.plan.environments import HostOptions
 from sparkpub.record.errors import CollectError
+from sparkpub.record.record import Isolation
 
 CHUNK = 1 << 16
 
@@ -53,7 +55,7 @@ def reap() -> list[str]:
         and time.monotonic() < deadline
     ):
         time.sleep(0.02)
-    for folder in cgroup.leftovers(f"{processes.notes()}-"):
+    for folder in cgroup.leftovers(processes.notes()):
         cgroup.remove(folder)
     return said
 
@@ -72,6 +74,7 @@ class HostProcess:
         *,
         recorded: Sequence[str],
         folder: Path | None = None,
+        admitted: str = OWN,
         meanings: Mapping[int, str] = {},
         undo: Callable[[], object] = lambda: None,
     ) -> None:
@@ -79,7 +82,8 @@ class HostProcess:
         self._meanings, self._undo = meanings, undo
         self.argv = tuple(recorded)
         self._run, self._owner = launch.run, launch.owner
-        self._group = cgroup.create(f"{processes.notes()}-{launch.run[-100:]}")
+        self._group, where = cgroup.create(processes.notes(), launch.run[-100:])
+        self.isolation = Isolation(control_group=where, work_folder=admitted)
         self._exit: Exit | None = None
         try:
             if shutil.which(argv[0], path=variables.get("PATH")) is None:
