@@ -20,7 +20,7 @@ from typing import Any
 from sparkpub.collect import invoker, workdir
 from sparkpub.collect.public import published
 from sparkpub.collect.workdir import WORK
-from sparkpub.record import patterns
+from sparkpub.record import outside, patterns
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Evidence, Record
 from sparkpub.record.redaction import Redactor
@@ -128,9 +128,7 @@ def _unfinished(folder: Path) -> Record | None:
     workdir.refuse_planted(folder / FOLDER)
     draft = None
     with suppress(OSError, ValueError):
-        draft = Record.model_validate_json(
-            (folder / FOLDER / DRAFT).read_text(encoding="utf-8")
-        )
+        draft = Record.model_validate_json(outside.content(folder / FOLDER / DRAFT))
     if draft is None or (folder / f"{draft.stem}.json").exists():
         return None
     return draft

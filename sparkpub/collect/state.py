@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sparkpub.collect import invoker
+from sparkpub.record import outside
 from sparkpub.record.errors import CollectError
 from sparkpub.record.store import write_atomic
 
@@ -69,6 +70,6 @@ def write(name: str, text: str | None) -> None:
 def read(name: str) -> str | None:
     """A note, or None where there is none."""
     try:
-        return (folder() / name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        return outside.content(folder() / name).decode("utf-8")
+    except (OSError, ValueError):
         return None

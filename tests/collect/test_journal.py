@@ -90,11 +90,13 @@ def test_the_record_and_its_evidence_belong_to_whoever_called_the_collector(
 
 
 @pytest.mark.parametrize(
-    "content", [None, "", '{"run_id": "tor', '{"schema_version": 99}']
+    "content", [None, "a pipe", "", '{"run_id": "tor', '{"schema_version": 99}']
 )
 def test_a_torn_draft_is_no_run(folder: Path, content: str | None) -> None:
     (folder / FOLDER / WORK).mkdir(parents=True)
-    if content is not None:
+    if content == "a pipe":
+        os.mkfifo(folder / FOLDER / DRAFT)
+    elif content is not None:
         (folder / FOLDER / DRAFT).write_text(content)
     assert journal.recover(folder, Redactor()) is None
     assert not (folder / FOLDER).exists()

@@ -145,6 +145,12 @@ def test_one_that_says_nothing_is_not_waited_for(
     assert found["pid"] == os.getpid()
 
 
+def test_a_pipe_among_the_notes_is_no_note(own_state: Path) -> None:
+    own_state.mkdir()
+    os.mkfifo(own_state / state.NOTE)
+    assert state.read(state.NOTE) is None
+
+
 @AS_ROOT
 def test_notes_in_a_folder_of_another_user_are_refused(
     own_state: Path, tmp_path: Path
