@@ -15,7 +15,8 @@ from sparkpub.collect.books import known_records
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.environments.chroot import may_mount
 from sparkpub.collect.environments.docker import described
-from sparkpub.collect.git import GitError, Repository
+from sparkpub.collect.git import Repository
+from sparkpub.collect.git_process import GitError
 from sparkpub.collect.machine import (
     cgroup,
     controls,

@@ -59,7 +59,9 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
             progress.line(line)
         for line in declare(folder, shown):
             progress.line(line)
-        committer = Committer(folder, choice.commit, choice.push, progress)
+        committer = Committer(
+            folder, choice.commit, choice.push, progress, choice.git_timeout
+        )
         committer.catch_up()
 
         here = stack.enter_context(
@@ -67,7 +69,6 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
         )
         books = Books(shown, folder, choice, records, committer, progress, given_up)
         outcome = Session(here, books, interruption).run(planned, wanted)
-        committer.finish()
         progress.line(outcome.summary)
         return outcome
 
