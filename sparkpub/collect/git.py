@@ -300,10 +300,10 @@ class Committer:
             path
         ).get("matrix")
 
-    def add_run(self, stored: Stored) -> None:
-        """Commit a run, its record and its evidence, after whatever is still waiting."""
+    def add_run(self, stored: Stored, *beside: Path) -> None:
+        """Commit a run, its record and its evidence, and files beside it, after whatever is still waiting."""
         if self._repository is not None:
-            self._waiting.append(_of_run(stored))
+            self._waiting.append(_of_run(stored, *beside))
             self._commit()
 
     def _commit(self) -> None:
@@ -352,12 +352,12 @@ class Committer:
         return None
 
 
-def _of_run(stored: Stored) -> Waiting:
+def _of_run(stored: Stored, *beside: Path) -> Waiting:
     """The commit of a run."""
     record = stored.record
     again = f", repeat of {record.repeat_of}" if record.repeat_of else ""
     message = f"Measure {'/'.join(record.cell)}, iteration {record.iteration}{again}: {record.status}"
-    return Waiting(stored.files, message, is_run=True)
+    return Waiting([*stored.files, *beside], message, is_run=True)
 
 
 def own_commit() -> tuple[str | None, bool | None]:

@@ -17,7 +17,8 @@ from sparkpub.collect.journal import Sealed, seal
 from sparkpub.collect.public import published
 from sparkpub.collect.server import SERVER_START, LiveServer
 from sparkpub.collect.workdir import WORK
-from sparkpub.plan.matrix import Model
+from sparkpub.plan.matrix import Matrix, Model
+from sparkpub.plan.plan import PlannedRun
 from sparkpub.plan.workloads import architecture
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record.errors import (
@@ -107,7 +108,6 @@ def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
             break
         # A retry within the second: the address must be new.
         time.sleep(1.05 - now.microsecond / 1e6)
-    model = matrix.models[run.model]
     draft = Record(
         run_id=f"{matrix.campaign}-{stem}",
         campaign=matrix.campaign,
@@ -119,29 +119,40 @@ def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
         specification=public.fingerprint(run.model, run.environment, run.workload),
         status="interrupted",
         status_reason=journal.KILLED,
-        plan=Plan(
-            position=run.position,
-            order=matrix.order,
-            seed=matrix.seed,
-            attempt=job.attempt,
-            analysis=matrix.analysis,
-        ),
+        plan=planned(matrix, run, job.attempt),
         started=started,
         argv=bench.redactor.argv(job.command.argv),
-        requested=Requested(
-            model_id=public.models[run.model].id,
-            model_path=public.models[run.model].path,
-            random_weights=model.random_weights or model.config is not None,
-            architecture=declared_architecture(model),
-            workload=public.declared_workload(run.workload),
-            environment=public.declared_environment(run.environment),
-        ),
+        requested=requested(matrix, public, run),
         metrics={},
         gates=passed.gates,
         machine=bench.machine,
         reproducibility=_reproducibility(bench, job),
     )
     return published(draft, bench.redactor)
+
+
+def planned(matrix: Matrix, run: PlannedRun, attempt: int) -> Plan:
+    """The place of a run in the plan."""
+    return Plan(
+        position=run.position,
+        order=matrix.order,
+        seed=matrix.seed,
+        attempt=attempt,
+        analysis=matrix.analysis,
+    )
+
+
+def requested(matrix: Matrix, shown: Matrix, run: PlannedRun) -> Requested:
+    """What a run is to measure; `shown` is the matrix as records show it."""
+    model = matrix.models[run.model]
+    return Requested(
+        model_id=shown.models[run.model].id,
+        model_path=shown.models[run.model].path,
+        random_weights=model.random_weights or model.config is not None,
+        architecture=declared_architecture(model),
+        workload=shown.declared_workload(run.workload),
+        environment=shown.declared_environment(run.environment),
+    )
 
 
 def declared_architecture(model: Model) -> Architecture | None:
