@@ -193,6 +193,16 @@ def test_what_measures_loads_on_a_machine_without_the_site(tmp_path: Path) -> No
     ), "import them when used"
 
 
+def test_the_sampler_starts_light() -> None:
+    """It starts before every run, beside what is measured: nothing that reads records or matrices comes with it."""
+    program = "import sys, sparkpub.collect.sampler; print(*sys.modules)"
+    loaded = subprocess.check_output(
+        [sys.executable, "-c", program], cwd=ROOT, text=True
+    )
+    found = {name.split(".")[0] for name in loaded.split()}
+    assert not {"pydantic", "numpy", "yaml", "detect_secrets", *HEAVY} & found
+
+
 def test_no_module_is_a_dumping_ground() -> None:
     vague = {"utils", "util", "helpers", "helper", "common", "misc", "tools", "shared"}
     parts = {

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from sparkpub.collect import invoker
+from sparkpub.collect.machine.processes import ends_within
 
 TIMEOUT = 120.0
 """Seconds that git may take, hooks and network included."""
@@ -63,11 +64,11 @@ def started(
         except FileNotFoundError:
             raise GitError("git is not installed") from None
         try:
-            code = process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            raise GitError(
-                f"git {arguments[0]} was ended with its hooks: it took more than {timeout:g} s"
-            ) from None
+            if not ends_within(process.pid, timeout):
+                raise GitError(
+                    f"git {arguments[0]} was ended with its hooks: it took more than {timeout:g} s"
+                )
+            code = process.wait()
         finally:
             if process.returncode is None:
                 _end(process)

@@ -12,7 +12,6 @@ from pathlib import Path
 from sparkpub.collect import invoker
 from sparkpub.record import outside
 from sparkpub.record.errors import CollectError
-from sparkpub.record.store import write_atomic
 
 VARIABLE = "SPARKPUB_STATE"
 NOTE = "status.json"
@@ -63,6 +62,9 @@ def write(name: str, text: str | None) -> None:
     if text is None:
         place.unlink(missing_ok=True)
         return
+    # The sampler asks for the folder alone, and has to be there quickly and take little memory.
+    from sparkpub.record.store import write_atomic  # noqa: PLC0415
+
     place.parent.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
     write_atomic(place, text)
 

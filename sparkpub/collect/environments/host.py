@@ -2,7 +2,6 @@
 
 import errno
 import os
-import select
 import shutil
 import signal
 import subprocess
@@ -26,6 +25,7 @@ from sparkpub.collect.machine.processes import (
     RUN_VARIABLE,
     descendants,
     end,
+    ends_within,
     mark,
     marked,
 )
@@ -124,7 +124,7 @@ class HostProcess:
 
     def wait(self, timeout: float) -> Exit | None:
         """The end, or None after `timeout` seconds. Children that outlive the command are ended with it."""
-        if self._exit is None and self._ended(timeout):
+        if self._exit is None and ends_within(self.pid, timeout):
             code = self._process.wait()
             self._end_rest()
             self._pump.join(10)
@@ -133,19 +133,6 @@ class HostProcess:
                 reason = f"ended by {_signal_name(-code)}"
             self._exit = Exit(code, reason)
         return self._exit
-
-    def _ended(self, timeout: float) -> bool:
-        """Wait without polling: the kernel wakes us when the process ends."""
-        try:
-            handle = os.pidfd_open(self.pid)
-        except ProcessLookupError:
-            return True
-        try:
-            poller = select.poll()
-            poller.register(handle, select.POLLIN)
-            return bool(poller.poll(max(0.0, timeout) * 1000))
-        finally:
-            os.close(handle)
 
     def stop(self, grace: float = 10.0) -> Exit:
         """End the whole tree: SIGTERM, and SIGKILL after `grace` seconds."""
