@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sparkpub.collect.git_process import TIMEOUT
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun
 from sparkpub.record.errors import UsageError
@@ -20,8 +19,6 @@ class Choice:
     max_runs: int | None = None
     commit: bool = True
     push: bool = False
-    git_timeout: float = TIMEOUT
-    """Seconds that each call of git may take."""
     retry_failed: bool = False
     """Whether runs that have used up their retries get as many attempts again."""
 

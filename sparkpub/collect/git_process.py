@@ -70,8 +70,10 @@ def started(
                 )
             code = process.wait()
         finally:
-            if process.returncode is None:
-                _end(process)
+            if process.returncode is None or process.returncode < 0:
+                _end(
+                    process
+                )  # where somebody has killed git, its hooks are still there
         return subprocess.CompletedProcess(
             process.args, code, _text(said), _text(complained)
         )

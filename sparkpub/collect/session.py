@@ -59,9 +59,7 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
             progress.line(line)
         for line in declare(folder, shown):
             progress.line(line)
-        committer = Committer(
-            folder, choice.commit, choice.push, progress, choice.git_timeout
-        )
+        committer = Committer(folder, choice.commit, choice.push, progress)
         committer.catch_up()
 
         here = stack.enter_context(

@@ -5,6 +5,7 @@ answers has handed over all it has, and its note goes; so it does when the machi
 a later one. What is still noted when a collection has ended becomes the record.
 """
 
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,7 +43,7 @@ def settle(folder: Path, machine: str) -> None:
 
 
 def entered(folder: Path) -> Iterator[Stored]:
-    """Write the record of each run that is still noted, in the order in which they were given."""
+    """Write the record of each run that is still noted, in the order in which they were given; then no note is left."""
     drafts = [
         Record.model_validate_json(path.read_text(encoding="utf-8"))
         for path in (folder / FOLDER).glob("*.json")
@@ -53,6 +54,7 @@ def entered(folder: Path) -> Iterator[Stored]:
         invoker.give(path)
         settle(folder, str(draft.machine.id))
         yield Stored(draft, path)
+    shutil.rmtree(folder / FOLDER, ignore_errors=True)
 
 
 def _draft(shown: Matrix, matrix: Matrix, order: Order, machine: str) -> Record:

@@ -137,9 +137,7 @@ def collect(
         told = (*accepted.lines(), *apart(matrix, accepted))
         for line in (*told, *declare(folder, shown)):
             progress.line(line)
-        committer = Committer(
-            folder, choice.commit, choice.push, progress, choice.git_timeout
-        )
+        committer = Committer(folder, choice.commit, choice.push, progress)
         committer.catch_up()
         books = Books(shown, folder, choice, records, committer, progress, given_up)
         fleet = Fleet(matrix, cluster, books, interruption, patience, accepted)

@@ -264,6 +264,7 @@ def test_a_run_that_arrives_damaged_is_asked_for_again(tmp_path: Path) -> None:
     outcome, records, said = collected(cluster, tmp_path)
     assert (len(cluster.given), len(records), outcome.lacking) == (12, 12, 0)
     assert any("arrived damaged" in line for line in said)
+    assert not (tmp_path / "small" / ".fleet").exists()
 
 
 def test_a_machine_whose_runs_never_arrive_whole_is_given_up(tmp_path: Path) -> None:
