@@ -125,7 +125,12 @@ _SHORTENED = re.compile(
 
 
 def slug(metric: str) -> str:
-    """What a metric is called in addresses and in prose: its name without the unit, `peak-memory`."""
+    """What a metric is called in addresses and in prose: its name without the unit, `peak-memory`.
+
+    One that a campaign declared keeps its unit: another campaign may have declared the same quantity in another.
+    """
+    if metric not in METRICS:
+        return metric.replace("_", "-")
     return _SHORTENED.sub("", metric).replace("_", "-")
 
 
@@ -208,6 +213,8 @@ def _summaries(
 
 
 METRICS: Mapping[str, Metric] = {metric.name: metric for metric in _known()}
+TAKEN: Mapping[str, str] = {"index": "index"} | {slug(name): name for name in METRICS}
+"""Address to the metric that has it, and the page of a folder: no other metric can be called so."""
 DISTRIBUTIONS: tuple[str, ...] = tuple(
     dict.fromkeys(
         metric.distribution for metric in METRICS.values() if metric.distribution

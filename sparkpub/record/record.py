@@ -27,7 +27,7 @@ from pydantic import (
     model_validator,
 )
 
-from sparkpub.record.metrics import METRICS, Metric, declared
+from sparkpub.record.metrics import METRICS, TAKEN, Metric, declared, slug
 from sparkpub.record.web import Address
 
 SCHEMA_VERSION = 1
@@ -495,6 +495,8 @@ def metric_problems(name: str, value: MetricValue) -> list[str]:
             return [
                 f"{where}: unknown metric; a metric of one's own needs label and direction"
             ]
+        if slug(name) in TAKEN:
+            return [f"{where}: would have the address of another page: {slug(name)}"]
         return []
     if (value.label, value.direction, value.definition) != (None, None, None):
         return [

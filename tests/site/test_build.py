@@ -92,6 +92,7 @@ def test_evidence_is_published_as_it_is_with_its_digest(
         "12.5 s",
         "measure: 45.0 s",
         "3 of 3",
+        "<dt>measured_from</dt><dd>not set</dd>",
     ):
         assert part in whole(tree, f"runs/{RUN}.md")
     assert 'id="L2"' in whole(tree, f"runs/{FAILED}.md")

@@ -28,13 +28,14 @@ OF_THE_STUDY = re.compile(
 _DRAWN_LINE = re.compile(r' d="[^"]*"')
 """The path of an SVG: in it, h200 is a line."""
 TABLE = """\
-model,environment,started,tok,temp,watt
-a,native,2026-01-01T10:00:00Z,10.5,4,
-a,native,2026-01-01T10:10:00Z,10.6,4,
-a,container,2026-01-01T10:05:00Z,10.1,5,
-a,container,2026-01-01T10:15:00Z,10.2,,
+model,environment,started,tok,temp,watt,fit
+a,native,2026-01-01T10:00:00Z,10.5,4,,9
+a,native,2026-01-01T10:10:00Z,10.6,4,,9
+a,container,2026-01-01T10:05:00Z,10.1,5,,9
+a,container,2026-01-01T10:15:00Z,10.2,,,9
 """
-"""No run has its watts, as on a machine without the sensor: that metric has no page, and nothing may link to it."""
+"""No run has its watts, as on a machine without the sensor: that metric has no page, and nothing may link to it. Nor has
+any run the size of the cache, of which the tokens that fit into it are computed."""
 MAPPING = """\
 columns: {model: model, environment: environment, started: started}
 same: {workload: w}
@@ -42,6 +43,7 @@ metrics:
   output_throughput_tok_s: {column: tok}
   gpu_temp_end_celsius: {column: temp}
   gpu_power_mean_watt: {column: watt}
+  kv_cache_tokens: {column: fit}
 """
 
 
