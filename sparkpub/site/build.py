@@ -33,6 +33,7 @@ from sparkpub.site.pages.runs import RunPages
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.pages.tree import Pages
 from sparkpub.site.publication import Publication, run_file
+from sparkpub.site.reading import CHECK as UNREADABLE
 from sparkpub.site.reading import CLAIMS_FILE, FACTS_FILE
 from sparkpub.site.sources import files, page_text, refuse_outside
 from sparkpub.site.tables import SiteTables
@@ -100,11 +101,10 @@ def refuse(dataset: Dataset, options: SiteOptions) -> None:
         f"{finding.check}: {finding.where}: {finding.message}" for finding in found
     ]
     if lines:
-        raise SiteError(
-            lines[0],
-            others=lines[1:],
-            remedy="correct it, or acknowledge it in campaign.json",
-        )
+        remedy = "correct it, or acknowledge it in campaign.json"
+        if found[0].check == UNREADABLE:
+            remedy = ""  # it says itself what to do
+        raise SiteError(lines[0], others=lines[1:], remedy=remedy)
 
 
 def proofread(dataset: Dataset, options: SiteOptions) -> Review:

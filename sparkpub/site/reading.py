@@ -47,7 +47,7 @@ def unreadable_page(
         words = speak()
     for path, line, text in (*in_the_way, *_of_pages(sources, words)):
         where = {"file": str(path), "line": line}
-        yield Finding(CHECK, "error", "", None, None, f"{text}.", where)
+        yield Finding(CHECK, "error", "", None, None, text, where)
 
 
 def claims(sources: Path) -> list[ledger.Claim]:

@@ -34,8 +34,8 @@ a,native,2026-01-01T10:10:00Z,10.6,4,,9
 a,container,2026-01-01T10:05:00Z,10.1,5,,9
 a,container,2026-01-01T10:15:00Z,10.2,,,9
 """
-"""No run has its watts, as on a machine without the sensor: that metric has no page, and nothing may link to it. Nor has
-any run the size of the cache, of which the tokens that fit into it are computed."""
+"""No run has its watts, as on a machine without the sensor: that metric has no page, and nothing may link to it. Nor
+has any run the size of the cache, of which the tokens that fit into it are computed."""
 MAPPING = """\
 columns: {model: model, environment: environment, started: started}
 same: {workload: w}
