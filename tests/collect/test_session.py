@@ -3,6 +3,7 @@
 import json
 import os
 import pwd
+import signal
 from pathlib import Path
 
 import pytest
@@ -183,6 +184,16 @@ def test_a_failing_command_is_recorded_and_retried(tmp_path: Path) -> None:
     assert found[0].status_reason == "exit status 7; rate was not found in the log"
     assert outcome.exit_code == 1
     assert run(matrix, tmp_path).measured == 0
+
+
+def test_a_command_ended_by_a_signal_failed_whatever_it_said_before(
+    tmp_path: Path,
+) -> None:
+    outcome = run(a_matrix("echo rate 5; kill -KILL $$", iterations=1), tmp_path)
+    (record,) = records(tmp_path)
+    assert (record.status, record.exit_code) == ("failed", -signal.SIGKILL)
+    assert record.status_reason == "ended by SIGKILL"
+    assert (outcome.failed, outcome.lacking, outcome.exit_code) == (1, 1, 1)
 
 
 def test_the_exit_status_is_1_while_a_planned_run_has_no_good_record(

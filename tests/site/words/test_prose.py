@@ -216,6 +216,13 @@ def test_number_and_unit_are_read() -> None:
     assert (one.number, one.unit, one.text) == (1234.5, "tok/s", "1,234.5 tok/s")
 
 
+@pytest.mark.parametrize("sign", ["\u200b", "\u200d", "\u2060", "\ufeff", "\u00ad"])
+def test_a_sign_that_nobody_sees_cuts_no_number(sign: str) -> None:
+    """A reader sees 119.8; without its first digits it would be another figure."""
+    (one,) = typed(Passage(f"It ran at 1{sign}1{sign}9.8 tok/s."), strict=True)
+    assert (one.number, one.unit) == (119.8, "tok/s")
+
+
 def test_uses_name_every_place(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text('x\n{{ claim("one") }} {{ verdict("two") }}\n')
     (tmp_path / "b.md").write_text("{{ evidence('one') }}\n\n{{ verdict( \"one\" ) }}")
