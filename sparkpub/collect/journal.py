@@ -24,7 +24,7 @@ from sparkpub.record import outside, patterns
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Evidence, Record
 from sparkpub.record.redaction import Redactor
-from sparkpub.record.secrets import is_secret_name
+from sparkpub.record.secrets import unfinished
 from sparkpub.record.store import (
     EVIDENCE_CAP,
     Stored,
@@ -40,10 +40,7 @@ OUTPUT_CAP = EVIDENCE_CAP - 2**20
 _TAIL = EVIDENCE_CAP // 4
 _LINE = 1 << 16
 _TRIES = 8
-_WAITING = re.compile(
-    rb"(?:\A|(?<=[\r\n]))[ \t]*[\"']?(--?[A-Za-z][A-Za-z0-9_-]*)[\"']?,?[ \t]*[\r\n]+\Z"
-)
-_LONGEST_FLAG = 200
+_LOOK_BACK = 4096
 _BLOCKS = (
     (b"-----BEGIN ", b"-----END "),
     (b"PuTTY-User-Key-File-", b"Private-MAC:"),
@@ -206,11 +203,10 @@ class Log:
 
     def _whole_until(self, rest: bytes) -> int:
         """Up to where no secret can be cut in two: after whole lines, but before a private key that has not ended, and
-        before a flag whose value comes with the next line."""
+        before a value that may go on in the next line."""
         cut = max(rest.rfind(b"\n"), rest.rfind(b"\r")) + 1
-        waiting = _WAITING.search(rest, max(0, cut - _LONGEST_FLAG), cut)
-        if waiting and is_secret_name(waiting[1].decode()):
-            cut = waiting.start()
+        ends = rest[max(0, cut - _LOOK_BACK) : cut]
+        cut -= len(ends) - unfinished(ends)
         for begins, ends in _BLOCKS:
             begun = rest.rfind(begins, 0, cut)
             open_still = begun >= 0 and rest.find(ends, begun, cut) < 0
