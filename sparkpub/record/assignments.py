@@ -147,8 +147,9 @@ def _lines_of_value(lines: Sequence[str], start: int, names: Names) -> int:
         line.count(a) > line.count(b) for a, b in _BRACKETS
     ):
         below = "\n".join(lines[start : start + MOST_LINES])
+        last = 0
         for name in _NAME.finditer(line):
-            if names[name["name"]]:
+            if name.start() >= last and names[name["name"]]:
                 last = _end(below, name) - 1
                 most = max(most, 1 + below.count("\n", 0, last))
     return min(most, len(lines) - start)
@@ -173,12 +174,16 @@ def _kept(found: re.Match[str]) -> str:
 
 def _spans(text: str, names: Names) -> Iterator[tuple[int, int]]:
     """Where the values of secrets' names stand."""
+    covered = 0
     for name in _NAME.finditer(text):
         if not names[name["name"]] or name["name"].lower() == "authorization":
             continue
+        if name.start() < covered and _CALL.match(text, name.end()):
+            continue  # its values were looked at with those around them
         end = _end(text, name)
         if end > name.end():
             yield from _items(text, name, end)
+            covered = end
             continue
         value = _VALUE.match(text, name.end())
         if value is None or not _is_secret(name, value):
