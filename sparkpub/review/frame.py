@@ -10,7 +10,6 @@ every `check` and `stats` (0.4 s of 2 s), on measuring machines too, which do no
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import cached_property
 from statistics import fmean
 from typing import Literal
@@ -22,7 +21,7 @@ from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.statistics.compare import Comparison, compare, power_to_detect
 from sparkpub.review.statistics.describe import Description, describe, variation
-from sparkpub.review.statistics.design import Declared, Sample
+from sparkpub.review.statistics.design import Declared, Sample, declared_order
 from sparkpub.review.statistics.drift import Trend, trend
 from sparkpub.review.statistics.replication import describe_machines, over_machines
 
@@ -123,21 +122,8 @@ class Series:
 
     @cached_property
     def sample(self) -> Sample:
-        """The values with their rounds and times, for comparisons. Raises ValueError where there are none.
-
-        A round is one iteration of a model and workload; a repeat stands outside of the rounds.
-        """
-        rounds = [
-            None
-            if record.repeat_of
-            else (record.model, record.workload, record.iteration)
-            for record in self.records
-        ]
-        times = [
-            datetime.fromisoformat(record.started.value).timestamp()
-            for record in self.records
-        ]
-        return Sample(self.values, tuple(rounds), tuple(times))
+        """The values with their rounds and times, for comparisons. Raises ValueError where there are none."""
+        return Sample.of(self.records, self.values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -522,12 +508,6 @@ class Frame:
 def machine_of(record: Record) -> str:
     """The id of the machine of a run, empty where nothing says which it was."""
     return record.machine.id or ""
-
-
-def declared_order(records: Sequence[Record]) -> Declared:
-    """The order that all of these records were planned in, `as-published` where they do not agree."""
-    orders = {record.plan.order for record in records}
-    return orders.pop() if len(orders) == 1 else "as-published"
 
 
 def _series(name: str, runs: Sequence[Stored]) -> Series | None:

@@ -863,63 +863,6 @@ def test_a_difference_of_a_tenth_would_be_seen(apart: float, is_found: bool) -> 
         assert found[0].evidence["power_10_percent"] < 0.8
 
 
-@pytest.mark.parametrize(
-    ("minutes", "severity"),
-    [
-        ([(0, 3), (1, 4), (2, 5)], "error"),
-        ([(0, 1), (3, 2), (4, 5)], None),
-        ([(3, 0), (4, 1), (5, 2)], "error"),
-        ([(0, 2), (1, 3)], None),
-    ],
-)
-def test_environments_that_ran_in_blocks_are_confounded(
-    minutes: list[tuple[int, int]], severity: str | None
-) -> None:
-    runs = []
-    for iteration, (native, container) in enumerate(minutes, 1):
-        runs.append(a_run(iteration=iteration, minute=native))
-        runs.append(
-            a_run(iteration=iteration, minute=container, environment="container")
-        )
-    runs.sort(key=lambda run: run.record.started.value)
-    found = list(order_confound(a_view(*runs)))
-    assert [item.severity for item in found] == ([] if severity is None else [severity])
-    if found:
-        first = min(minutes)[0] == 0
-        assert found[0].evidence["comparisons"][0]["earlier"] == (
-            "m/native/w" if first else "m/container/w"
-        )
-        assert found[0].evidence["comparisons"][0]["share"] == 1
-        # Both complete separations, of the 20 orders of three and three.
-        assert found[0].evidence["comparisons"][0]["p_value"] == pytest.approx(2 / 20)
-
-
-@pytest.mark.parametrize(
-    ("orders", "confounded"),
-    [
-        (("random", "random", "random"), 0),
-        (("random", "random", "blocked"), 1),
-        (("blocked", "random", "random"), 1),
-        (("blocked", "blocked", "blocked"), 1),
-    ],
-)
-def test_blocks_may_be_chance_only_where_each_place_was_drawn(
-    orders: tuple[Literal["random", "blocked"], ...], confounded: int
-) -> None:
-    """Two complete separations among the 20 orders of three and three: chance, where there was any."""
-    runs = [
-        a_run(
-            environment=environment,
-            iteration=number,
-            minute=first + number,
-            plan=Plan(position=first + number, order=order),
-        )
-        for first, environment in ((0, "native"), (3, "container"))
-        for number, order in enumerate(orders, 1)
-    ]
-    assert len(list(order_confound(a_view(*runs)))) == confounded
-
-
 def test_first_runs_that_stand_out_in_every_cell_are_a_cold_start() -> None:
     draw = np.random.default_rng(5)
     runs = []
