@@ -24,7 +24,7 @@ _MOST_KEPT = 4096
 """Different loads that are read once: the runs of a cell share one."""
 
 
-class Load(TypedOptions):
+class Amounts(TypedOptions):
     """The numbers that every tool may have been asked for, whatever else its options are."""
 
     requests: Number | None = None
@@ -57,7 +57,7 @@ def _options(written: str) -> Mapping[str, Any]:
         try:
             value = readers[name].validate_python(options[name])
         except ValidationError:
-            if name in Load.model_fields:
+            if name in Amounts.model_fields:
                 del found[name]
             continue
         if isinstance(value, str | int | float):
@@ -97,7 +97,7 @@ def _problems(
 
 def _of_workload(kind: object) -> Readers:
     """What reads the options of a type of workload, those that it does not have included."""
-    readers = dict(_readers(Load))
+    readers = dict(_readers(Amounts))
     if isinstance(kind, str) and kind in WORKLOADS:
         options: type[TypedOptions] = WORKLOADS[kind].options
         readers |= _readers(options)

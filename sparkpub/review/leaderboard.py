@@ -15,6 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from sparkpub.plan.workloads import load_of
+from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import METRICS, MemoryOf, Metric, ranked
 from sparkpub.record.record import Record
 from sparkpub.record.text import counted, listed, number
@@ -22,7 +24,7 @@ from sparkpub.review.checks import CHECKS, Finding, Review
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import Cell, Frame, machine_of
 from sparkpub.review.grouping import grouped
-from sparkpub.review.setup import Load, Setup, load_of, setup_of
+from sparkpub.review.setup import Setup, setup_of
 from sparkpub.review.statistics.describe import MINIMUM_RUNS, Description, describe
 from sparkpub.review.statistics.replication import describe_machines
 from sparkpub.review.summary import Statistics
@@ -351,7 +353,7 @@ def _place_of_group(group: Group) -> tuple[object, ...]:
     load = group.load
     sizes = [load.input_tokens, load.output_tokens, load.depth, load.at_once]
     known = [size or 0 for size in sizes]
-    return *known, load.requests or 0, load.request_rate or 0, load.named, group.apart
+    return *known, load.in_flight or 0, load.request_rate or 0, load.named, group.apart
 
 
 def _apart(row: Row, ambiguous: Mapping[str, Sequence[int]]) -> str:

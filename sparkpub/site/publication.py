@@ -5,10 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from sparkpub.plan.requested import options_of
 from sparkpub.record import metrics as registry
 from sparkpub.record.metrics import METRICS, Metric, ranked
-from sparkpub.record.record import Record, metric_of
+from sparkpub.record.record import metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.checks import Finding, Review
 from sparkpub.review.claims.ledger import Verdict
@@ -235,15 +234,6 @@ def scope(
         cell_label(campaign, cell) for cell in cell_keys(campaign) if part.holds(*cell)
     )
     return replace(part, cells=labels)
-
-
-def batch_size(record: Record) -> int | None:
-    """The batch size or concurrency that a run was asked for; None where its workload has none."""
-    for key in ("max_batch_size", "batch_size", "concurrency", "max_concurrency"):
-        value = options_of(record).get(key)
-        if isinstance(value, int):
-            return value
-    return None
 
 
 def run_address(run: Stored) -> str:

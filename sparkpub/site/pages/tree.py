@@ -24,7 +24,6 @@ from sparkpub.site.pages.blog import Post
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import (
     Publication,
-    batch_size,
     most_recent,
     newest_first,
     one_of_each_check,
@@ -196,7 +195,6 @@ class Pages:
             "record": record,
             "href": f"runs/{record.run_id}/",
             "reason": review.excluded.get(record.run_id),
-            "batch": batch_size(record),
             "flags": one_of_each_check(review.by_run.get(record.run_id, ())),
         }
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import product
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
