@@ -94,7 +94,9 @@ _UNITS = {
     "_bytes_per_token": "B/token",
     "_celsius": "°C",
     "_watt": "W",
+    "_tokens_per_joule": "tok/J",
     "_joule": "J",
+    "_wh": "Wh",
     "_percent": "%",
     "_mhz": "MHz",
     "_seconds": "s",
@@ -120,7 +122,7 @@ def unit_of(name: str) -> str:
 
 
 _SHORTENED = re.compile(
-    r"_(gib|tok_s|req_s|gflop_s|ms|celsius|watt|joule|percent|mhz)$"
+    r"(?<!_per)_(gib|tok_s|req_s|gflop_s|ms|celsius|watt|joule|wh|percent|mhz)$"
 )
 
 
