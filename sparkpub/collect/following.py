@@ -44,9 +44,7 @@ class Followed:
     measuring_ended: float | None = None
     """Likewise for the line that ends it."""
     log_cut: bool = False
-    readings: sampling.Readings = field(
-        default_factory=lambda: sampling.Readings(Telemetry({}))
-    )
+    telemetry: Telemetry = field(default_factory=lambda: Telemetry({}))
 
 
 def follow(
@@ -160,7 +158,7 @@ class _Run:
             isolation=running.isolation,
             launched_epoch=epoch,
             duration=took,
-            readings=self._after(telemetry, took),
+            telemetry=self._after(telemetry, took),
             log_cut=self.log.truncated,
             measuring_began=self._since_launch(self.log.began),
             measuring_ended=self._since_launch(self.log.ended),
@@ -238,22 +236,22 @@ class _Run:
         gone = None if self.server is None else self.server.ended()
         return None if gone is None else ("failed", gone)
 
-    def _after(self, telemetry: Path, took: float) -> sampling.Readings:
+    def _after(self, path: Path, took: float) -> Telemetry:
         """The telemetry, once everything is over, and what only shows then."""
         self.log.close()
         if self.log.problem is not None:
             self.watch.note(
                 "note", f"the log could not be written to its end: {self.log.problem}"
             )
-        readings = sampling.Readings(sampling.read(telemetry))
+        telemetry = sampling.read(path)
         if self.server is None:
-            self.watch.left_behind(readings)
+            self.watch.left_behind(telemetry)
         self.watch.kernel(took)
         if self.log.began is None:
             self.watch.unavailable["leaks"] = (
                 "nothing that was printed says where the measurement began"
             )
-        return readings
+        return telemetry
 
     def _since_launch(self, moment: float | None) -> float | None:
         return None if moment is None else moment - self.launched

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from sparkpub import __version__
-from sparkpub.collect import journal, phases, sampling
+from sparkpub.collect import journal, phases
 from sparkpub.collect.bench import Bench, Job
 from sparkpub.collect.following import Followed, follow, for_run
 from sparkpub.collect.gates import Passed
@@ -21,6 +21,7 @@ from sparkpub.plan.matrix import Matrix, Model
 from sparkpub.plan.plan import PlannedRun
 from sparkpub.plan.workloads import architecture
 from sparkpub.plan.workloads.base import Answer
+from sparkpub.record import sampled_metrics
 from sparkpub.record.errors import (
     CollectError,
     NeverStartedError,
@@ -227,8 +228,8 @@ def _record(
         "events": (*followed.events, *_noted(bench, draft, answer, status)),
         "container": container,
         "isolation": followed.isolation,
-        "memory": sampling.ledger(
-            followed.readings, bench.machine.memory_total_gib or 0.0
+        "memory": sampled_metrics.ledger(
+            followed.telemetry, bench.machine.memory_total_gib or 0.0
         ),
         "evidence": sealed.evidence,
         "unavailable": _unavailable(job, followed, sealed, server),
@@ -301,8 +302,8 @@ def _sampled(
     """The sampler's metrics over the measured phase, or why they are not known; in its first run the server's start."""
     why = phases.why_unknown(answer, followed.measuring_began, followed.measuring_ended)
     phase = phases.measured(stretches) or why
-    found = sampling.metrics(
-        followed.readings, followed.duration, phase, served=server is not None
+    found = sampled_metrics.metrics(
+        followed.telemetry, followed.duration, phase, served=server is not None
     )
     if (
         server is not None

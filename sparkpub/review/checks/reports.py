@@ -53,8 +53,7 @@ def _contradictions(view: View, stored: Stored) -> Iterator[str]:
 
 def _has_few_requests(record: Record) -> bool:
     """Whether a P99 of the run is the maximum of so few requests that it has to be."""
-    asked = load_of(record).requests
-    requests = record.observed.requests or (asked if isinstance(asked, int) else 0)
+    requests = record.observed.requests or load_of(record).requests or 0
     for stem in DISTRIBUTIONS:
         p99 = record.value(f"{stem}_p99_ms")
         if p99 is not None and p99 == record.value(f"{stem}_max_ms"):
