@@ -40,6 +40,8 @@ def _report(document: dict[str, Any], content: bytes, beside: Sidecars) -> Repor
     answer = WORKLOADS["openai-endpoint"].parse(beside.log, {"report": content}, None)
     backend = reading.at(document, "config.backend")
     strategy = reading.at(document, "config.strategy")
+    kind = reading.word(reading.at(strategy, "type_"))
+    streams = reading.positive_int(reading.at(strategy, "streams"))
     load = {
         "input_tokens": reading.positive_int(
             reading.at(document, "data.0.prompt_tokens")
@@ -47,13 +49,12 @@ def _report(document: dict[str, Any], content: bytes, beside: Sidecars) -> Repor
         "output_tokens": reading.positive_int(
             reading.at(document, "data.0.output_tokens")
         ),
-        "concurrency": reading.positive_int(reading.at(strategy, "streams")),
+        "concurrency": 1 if kind == "synchronous" else streams,
         "request_rate": reading.number(reading.at(strategy, "rate")),
         "requests": reading.positive_int(
             reading.at(document, "config.constraints.max_requests.args.count")
         ),
     }
-    kind = reading.word(reading.at(strategy, "type_"))
     endpoint = str(reading.at(backend, "request_format")).removeprefix("/v1/")
     whole = None if reading.at(backend, "stream") is True else ""
     workload = None
@@ -66,7 +67,7 @@ def _report(document: dict[str, Any], content: bytes, beside: Sidecars) -> Repor
                 "at-": None if kind == "concurrent" else kind,
                 "in": load["input_tokens"],
                 "out": load["output_tokens"],
-                "c": load["concurrency"],
+                "c": streams,
                 "rate": load["request_rate"],
                 "n": load["requests"],
             }
