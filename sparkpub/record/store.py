@@ -21,8 +21,8 @@ from pydantic import ValidationError
 from sparkpub.record import outside
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import RecordError, UsageError, field_problems
-from sparkpub.record.parts import Parts
 from sparkpub.record.record import Evidence, Record, migrate
+from sparkpub.record.shared_parts import SharedParts
 
 CAMPAIGN_FILE = "campaign.json"
 EVIDENCE_CAP = 64 * 2**20
@@ -48,7 +48,7 @@ class Stored:
     path: Path
     known_id: str = ""
     """The id of a run whose record is not given."""
-    parts: Parts = field(default_factory=Parts, repr=False)
+    parts: SharedParts = field(default_factory=SharedParts, repr=False)
     """What records that are read beside this one have in common with it."""
 
     @cached_property

@@ -34,7 +34,7 @@ class CampaignCounts:
 
 
 @dataclass(frozen=True)
-class Figure:
+class CellMean:
     """The mean of one metric of a cell over `n` runs."""
 
     n: int
@@ -52,8 +52,8 @@ class CellChange:
     metric: str
     unit: str
     primary: bool
-    before: Figure | None
-    after: Figure | None
+    before: CellMean | None
+    after: CellMean | None
 
 
 @dataclass(frozen=True)
@@ -305,8 +305,8 @@ def _cell_key(row: CellStatistic) -> tuple[str, ...]:
     return row.campaign, *row.cell, row.metric
 
 
-def _figure(row: CellStatistic) -> Figure:
-    return Figure(row.n, row.mean)
+def _figure(row: CellStatistic) -> CellMean:
+    return CellMean(row.n, row.mean)
 
 
 def _verdicts(

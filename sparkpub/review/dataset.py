@@ -14,8 +14,8 @@ from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.requested import problems
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import MatrixError, RecordError
-from sparkpub.record.parts import Parts
 from sparkpub.record.record import Record
+from sparkpub.record.shared_parts import SharedParts
 from sparkpub.record.store import (
     REMEDY,
     Stored,
@@ -232,7 +232,7 @@ class Loader:
         """The runs in the order in which they ran, and each damaged file as one line."""
         listed = memory.document(_RUNS)
         if listed is not None:
-            parts = Parts()
+            parts = SharedParts()
             runs = [Stored(None, folder / name, run, parts) for run, name in listed]
             return tuple(runs), []
         runs, problems = [], []

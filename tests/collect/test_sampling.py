@@ -10,7 +10,7 @@ import pytest
 from sparkpub.collect import sampling, watch
 from sparkpub.collect.machine import inventory, nvml, proc
 from sparkpub.collect.machine.nvml import Gpus, NoGpuError
-from sparkpub.collect.sampler import Sampler, Table
+from sparkpub.collect.sampler import Sampler, TelemetryFile
 from sparkpub.collect.watch import Watch
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.sampled_metrics import metrics
@@ -42,7 +42,7 @@ def test_a_spark_has_no_device_memory_and_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(nvml, "library", lambda: FakeNvml(spark=True))
-    sampler, table = Sampler(), Table(tmp_path / "t.csv")
+    sampler, table = Sampler(), TelemetryFile(tmp_path / "t.csv")
     row = sampler.row(0.0)
     assert row["gpu_memory_used_gib"] is None
     assert row["gpu_temp_celsius"] == 40

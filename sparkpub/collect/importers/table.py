@@ -19,8 +19,8 @@ from sparkpub.collect.importers.reports import key_of
 from sparkpub.collect.importers.table_mapping import MappingFile, read_mapping
 from sparkpub.collect.importers.table_rows import (
     SUFFIXES,
-    Row,
-    Table,
+    SourceRow,
+    SourceTable,
     as_document,
     read_table,
 )
@@ -102,7 +102,7 @@ class _Reader:
             except OmittedError as reason:
                 yield Left(place, str(reason), refused=False)
 
-    def _refuse_columns(self, table: Table, file: ResultFile) -> None:
+    def _refuse_columns(self, table: SourceTable, file: ResultFile) -> None:
         """Raise ImportFormatError for columns that the mapping names and the table does not have."""
         problems = []
         for column, key in self.mapping.needed().items():
@@ -120,10 +120,10 @@ class _Reader:
             )
         documents.refuse(problems, ImportFormatError)
 
-    def _grouped(self, table: Table) -> list[list[Row]]:
+    def _grouped(self, table: SourceTable) -> list[list[SourceRow]]:
         """The rows of each run, in the order of their first ones, without those that `only` leaves out."""
         wanted = self.mapping.declared.only
-        groups: dict[object, list[Row]] = {}
+        groups: dict[object, list[SourceRow]] = {}
         for row in table.rows:
             kept = all(
                 _text(row.cells.get(name)) in words for name, words in wanted.items()
@@ -132,7 +132,7 @@ class _Reader:
                 groups.setdefault(self._group(row), []).append(row)
         return list(groups.values())
 
-    def _group(self, row: Row) -> object:
+    def _group(self, row: SourceRow) -> object:
         """What rows of one run have in common."""
         long = self.mapping.long
         if long is None:
@@ -142,7 +142,7 @@ class _Reader:
         names = ("model", "environment", "workload", "iteration", "started")
         return tuple(self._cell(row, name) for name in names)
 
-    def _draft(self, rows: list[Row], place: str, file: ResultFile) -> Draft:
+    def _draft(self, rows: list[SourceRow], place: str, file: ResultFile) -> Draft:
         first = rows[0]
         for name in ("model", "environment", "workload", "iteration", "started"):
             if any(self._cell(row, name) != self._cell(first, name) for row in rows):
@@ -186,7 +186,7 @@ class _Reader:
 
     # -- names -----------------------------------------------------------------------------------------------
 
-    def _cell(self, row: Row, name: str) -> str | None:
+    def _cell(self, row: SourceRow, name: str) -> str | None:
         """What a column says of a run, else what holds for every row, else the command line."""
         column = getattr(self.mapping.columns, name, None)
         if column is not None:
@@ -197,7 +197,7 @@ class _Reader:
         said: str | None = getattr(self.given, name, None)
         return said
 
-    def _named(self, row: Row, axis: str) -> str:
+    def _named(self, row: SourceRow, axis: str) -> str:
         """The name on an axis. Raises CellError where nothing says it."""
         found = self._cell(row, axis)
         if found is not None:
@@ -208,7 +208,7 @@ class _Reader:
         what = f"nothing says {_QUESTIONS[axis]}"
         raise CellError(f"{what}; add same: {{{axis}: ...}} to the mapping")
 
-    def _names(self, row: Row) -> tuple[str, str]:
+    def _names(self, row: SourceRow) -> tuple[str, str]:
         """The keys of model and environment."""
         name = self._named(row, "model")
         model = self.given.model_key(self._cell(row, "model_id") or name)
@@ -225,12 +225,12 @@ class _Reader:
             )
         return key
 
-    def _model_id(self, row: Row) -> str | None:
+    def _model_id(self, row: SourceRow) -> str | None:
         """The model's name on Hugging Face, where a column or the name itself says it."""
         name = self._cell(row, "model") or ""
         return self._cell(row, "model_id") or (name if "/" in name else None)
 
-    def _asked(self, row: Row) -> dict[str, Any]:
+    def _asked(self, row: SourceRow) -> dict[str, Any]:
         """What was asked for, by option; whole numbers as such."""
         found: dict[str, Any] = {}
         for option, column in self.mapping.declared.options.items():
@@ -246,7 +246,7 @@ class _Reader:
                 found[option] = value
         return found
 
-    def _workload(self, row: Row, asked: Mapping[str, Any]) -> str:
+    def _workload(self, row: SourceRow, asked: Mapping[str, Any]) -> str:
         """As a column or the mapping names it, else after the options, else as for any import."""
         name = self._cell(row, "workload")
         if name is not None:
@@ -257,7 +257,7 @@ class _Reader:
             )
         return self.given.workload_key
 
-    def _iteration(self, row: Row, cell: tuple[str, str, str], place: str) -> int:
+    def _iteration(self, row: SourceRow, cell: tuple[str, str, str], place: str) -> int:
         """The number of a run in its cell: as the table says, else in the order of its rows."""
         column = self.mapping.columns.iteration
         number = self.counts[cell] + 1
@@ -276,7 +276,7 @@ class _Reader:
         self.counts[cell] += 1
         return number
 
-    def _started(self, row: Row) -> Moment:
+    def _started(self, row: SourceRow) -> Moment:
         said = self._named(row, "started")
         moment = _moment(said)
         if moment is None:
@@ -285,7 +285,7 @@ class _Reader:
             )
         return moment
 
-    def _status(self, row: Row) -> tuple[Status, str | None]:
+    def _status(self, row: SourceRow) -> tuple[Status, str | None]:
         """The status and its reason."""
         said = self._cell(row, "status")
         mark = (self._cell(row, "quarantined") or "").lower()
@@ -302,7 +302,7 @@ class _Reader:
 
     # -- figures ---------------------------------------------------------------------------------------------
 
-    def _metrics(self, rows: list[Row]) -> dict[str, MetricValue]:
+    def _metrics(self, rows: list[SourceRow]) -> dict[str, MetricValue]:
         """Every metric of a run. Raises CellError for a cell that is no figure of its metric."""
         long = self.mapping.long
         found: dict[str, MetricValue] = {}
@@ -362,7 +362,7 @@ class _Cell:
     """Where a figure stands, its unit, and why it may not be there."""
 
     column: str
-    row: Row
+    row: SourceRow
     unit: str | None
     reason: str | None = None
 
@@ -384,7 +384,7 @@ class _Places:
     """Where rows stand, in words that sort like the rows."""
 
     source: str
-    table: Table
+    table: SourceTable
 
     def of(self, number: int) -> str:
         """`runs.csv line 007`."""

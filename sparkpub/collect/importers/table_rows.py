@@ -29,7 +29,7 @@ _BATCH_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
-class Row:
+class SourceRow:
     """One row: column to what stands there (text, number, truth or None), and the number of its line or place."""
 
     number: int
@@ -37,17 +37,17 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class SourceTable:
     """The rows of a file. `unit` is the word for a row's number: line, or row where a file has no lines."""
 
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[SourceRow, ...]
     unit: str = "line"
     faults: tuple[tuple[int, str], ...] = ()
     """Rows that could not be read: number, and why."""
 
 
-def read_table(file: ResultFile) -> Table:
+def read_table(file: ResultFile) -> SourceTable:
     """The table in a file. Raises FileError where it is none."""
     if file.suffix in (".csv", ".tsv"):
         return _csv(reading.text(file.content))
@@ -56,14 +56,14 @@ def read_table(file: ResultFile) -> Table:
     return _json(file.content)
 
 
-def _csv(text: str) -> Table:
+def _csv(text: str) -> SourceTable:
     header = text.partition("\n")[0]
     delimiter = max(_DELIMITERS, key=header.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         columns = tuple(name.strip() for name in next(reader, []))
         _refuse_columns(columns)
-        rows: list[Row] = []
+        rows: list[SourceRow] = []
         faults: list[tuple[int, str]] = []
         for cells in reader:
             _refuse_cells(len(rows) * len(columns))
@@ -77,10 +77,10 @@ def _csv(text: str) -> Table:
                 faults.append((number, what))
                 continue
             values = [cell.strip() or None for cell in cells]
-            rows.append(Row(number, dict(zip(columns, values, strict=True))))
+            rows.append(SourceRow(number, dict(zip(columns, values, strict=True))))
     except csv.Error as problem:
         raise FileError(f"not CSV: {problem}, line {reader.line_num}") from None
-    return Table(columns, tuple(rows), faults=tuple(faults))
+    return SourceTable(columns, tuple(rows), faults=tuple(faults))
 
 
 def _refuse_columns(columns: tuple[str, ...]) -> None:
@@ -101,7 +101,7 @@ def _refuse_cells(count: int) -> None:
         raise FileError(f"more than {MOST_CELLS:,} cells; split the table")
 
 
-def _json(content: bytes) -> Table:
+def _json(content: bytes) -> SourceTable:
     """A list of objects, one object, or an object on each line."""
     why_no_document = ""
     try:
@@ -133,15 +133,15 @@ def _lines(content: bytes) -> Iterator[tuple[int, Any]]:
             yield number, problem
 
 
-def _objects(found: Iterable[tuple[int, Any]], unit: str) -> Table:
-    rows: list[Row] = []
+def _objects(found: Iterable[tuple[int, Any]], unit: str) -> SourceTable:
+    rows: list[SourceRow] = []
     faults: list[tuple[int, str]] = []
     for number, item in found:
         if isinstance(item, outside.UnfitError):
             faults.append((number, str(item)))
         elif isinstance(item, dict):
             try:
-                rows.append(Row(number, _flat(item)))
+                rows.append(SourceRow(number, _flat(item)))
             except FileError as problem:
                 faults.append((number, str(problem)))
         else:
@@ -149,7 +149,7 @@ def _objects(found: Iterable[tuple[int, Any]], unit: str) -> Table:
     columns = dict.fromkeys(name for row in rows for name in row.cells)
     if len(columns) > outside.MOST_KEYS:
         raise FileError(f"more than {outside.MOST_KEYS:,} columns")
-    return Table(tuple(columns), tuple(rows), unit, tuple(faults))
+    return SourceTable(tuple(columns), tuple(rows), unit, tuple(faults))
 
 
 def _flat(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,25 +170,25 @@ def _paths(item: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
             yield f"{prefix}{name}", value
 
 
-def _parquet(content: bytes) -> Table:
+def _parquet(content: bytes) -> SourceTable:
     try:
         import pyarrow as pa  # noqa: PLC0415 - a machine that only measures has no Arrow
         import pyarrow.parquet as pq  # noqa: PLC0415
     except ImportError:
         remedy = "pip install 'sparkpub[site]', or write the table as CSV"
         raise FileError(f"reading Parquet needs pyarrow; {remedy}") from None
-    rows: list[Row] = []
+    rows: list[SourceRow] = []
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
         for batch in _batches(file):
             for item in batch.to_pylist():
                 cells = {name: _plain(value) for name, value in _flat(item).items()}
-                rows.append(Row(len(rows) + 1, cells))
+                rows.append(SourceRow(len(rows) + 1, cells))
         names = file.schema_arrow.names
     except (pa.ArrowException, OSError, UnicodeDecodeError) as problem:
         raise FileError(f"not Parquet: {' '.join(str(problem).split())}") from None
     columns = dict.fromkeys(name for row in rows for name in row.cells)
-    return Table(tuple(columns or names), tuple(rows), "row")
+    return SourceTable(tuple(columns or names), tuple(rows), "row")
 
 
 def _batches(file: "pq.ParquetFile") -> Iterator["pa.RecordBatch"]:
@@ -237,6 +237,6 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-def as_document(row: Row) -> str:
+def as_document(row: SourceRow) -> str:
     """A row as JSON, the same for the same cells."""
     return json.dumps(row.cells, ensure_ascii=False, sort_keys=True, default=str)

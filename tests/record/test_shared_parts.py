@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from sparkpub.record.parts import Parts
 from sparkpub.record.record import Machine, Record, Requested
+from sparkpub.record.shared_parts import SharedParts
 from tests.building import a_record
 
 
@@ -21,7 +21,7 @@ def asked(batch: float) -> Requested:
 
 
 def test_equal_parts_are_one_and_others_stay() -> None:
-    parts = Parts()
+    parts = SharedParts()
     machine: dict[str, Any] = {"machine": Machine(id="m1", cpu="Grace")}
     one = parts.share(a_run(requested=asked(8), **machine))
     other = parts.share(a_run(requested=asked(8), run_id="c-2", **machine))
@@ -35,7 +35,7 @@ def test_equal_parts_are_one_and_others_stay() -> None:
 
 
 def test_a_number_of_another_type_is_another_part() -> None:
-    parts = Parts()
+    parts = SharedParts()
     whole = parts.share(a_run(requested=asked(8)))
     float_ = parts.share(a_run(requested=asked(8.0)))
     assert repr(whole.requested.workload["batch"]) == "8"
@@ -43,7 +43,7 @@ def test_a_number_of_another_type_is_another_part() -> None:
 
 
 def test_a_record_says_what_it_said() -> None:
-    parts = Parts()
+    parts = SharedParts()
     parts.share(a_run(status_reason="a"))
     cases: list[dict[str, Any]] = [{}, {"requested": asked(4)}, {"status_reason": "b"}]
     for fields in cases:

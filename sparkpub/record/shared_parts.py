@@ -18,7 +18,7 @@ _OWN = frozenset({"run_id", "metrics", "started", "ended", "evidence", "gates"})
 """Fields of a record that no two runs have in common."""
 
 
-class Parts:
+class SharedParts:
     """What the records that it has seen hold. No record is changed: it does not matter who else holds a part."""
 
     def __init__(self) -> None:
