@@ -8,7 +8,8 @@ from sparkpub.record.errors import ClaimError
 from sparkpub.record.record import MetricValue, Moment, Plan
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import FIELDS, Frame, Group, declared_order
+from sparkpub.review.frame import FIELDS, Frame, Group
+from sparkpub.review.statistics.design import declared_order
 from tests.building import a_record
 from tests.review.statistics.campaigns import Cells, a_campaign
 
