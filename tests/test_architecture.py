@@ -48,7 +48,6 @@ READS_WITH = {
 STARTS_PROCESSES = {
     "site/history.py": "asks git for the commits that links to evidence name",
     "site/drawing/drawings.py": "draws charts in worker processes",
-    "review/workers.py": "reviews many campaigns on every core",
     "site/browser/runtime.py": "has Node.js make the bundle of the chart runtime",
 }
 """Right of the disk, and why each may."""

@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -22,7 +22,6 @@ from sparkpub.record import outside
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import RecordError, UsageError, field_problems
 from sparkpub.record.record import Evidence, Record, migrate
-from sparkpub.record.shared_parts import SharedParts
 
 CAMPAIGN_FILE = "campaign.json"
 EVIDENCE_CAP = 64 * 2**20
@@ -42,24 +41,15 @@ REMEDY = "correct the field or restore the file from git"
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """A run: its record, and where it lies. A record that is not `given` is read when somebody asks for it."""
+    """A run: its record, and where it lies."""
 
-    given: Record | None
+    record: Record
     path: Path
-    known_id: str = ""
-    """The id of a run whose record is not given."""
-    parts: SharedParts = field(default_factory=SharedParts, repr=False)
-    """What records that are read beside this one have in common with it."""
-
-    @cached_property
-    def record(self) -> Record:
-        """The record. Raises RecordError where it has to be read and cannot be."""
-        return self.given or self.parts.share(read_record(self.path).record)
 
     @property
     def run_id(self) -> str:
         """The id of the run."""
-        return self.known_id or self.record.run_id
+        return self.record.run_id
 
     @cached_property
     def sha256(self) -> str:

@@ -15,10 +15,10 @@ from sparkpub.record.errors import ClaimError, CollectError
 from sparkpub.record.store import campaign_folders
 from sparkpub.review.checks import Finding, Review, review
 from sparkpub.review.claims import ledger
-from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.dataset import CampaignData, Dataset, load
 from sparkpub.review.rows import ComparisonRow
-from sparkpub.review.summary import CellStatistic, Statistics, statistics
-from sparkpub.review.workers import load_known
+from sparkpub.review.summary import Statistics, statistics
+from sparkpub.review.tables.cells import CellStatistic
 
 State = Literal["added", "changed", "removed", "unreadable"]
 
@@ -176,7 +176,7 @@ def _same(one: Path, other: Path) -> bool:
 
 def _side(folder: Path, names: Sequence[str]) -> _Side:
     """The named campaigns of a folder. All of it is loaded, since a run may stand in two campaigns."""
-    whole = load_known(folder, skip=lambda _: None)
+    whole = load(folder, skip=lambda _: None)
     campaigns = {name: data for name, data in whole.campaigns.items() if name in names}
     dataset = Dataset(folder, campaigns, whole.skipped)
     found = review(dataset)

@@ -7,18 +7,18 @@ Two adapters hand the tree to a site generator: the MkDocs plugin as virtual fil
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from sparkpub.record.errors import SiteError
-from sparkpub.review.cache import Cache
-from sparkpub.review.checks import Review, review
+from sparkpub.review.checks import Review
 from sparkpub.review.claims import facts, ledger
 from sparkpub.review.dataset import CampaignData, Dataset
-from sparkpub.review.summary import statistics
+from sparkpub.review.results import Results
 from sparkpub.site import manual, proofreading
 from sparkpub.site.browser import runtime
+from sparkpub.site.cache import Cache
 from sparkpub.site.content import (
     Content,
     SiteOptions,
@@ -74,7 +74,10 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
         _add(tree, _evidence(publication))
         _add(tree, [(uri, page) for uri, page in generated if uri not in written])
         _add(tree, written)
-        _add(tree, downloads.contents(publication, library, templates, cache))
+        _add(
+            tree,
+            downloads.contents(publication, results_of(dataset), library, templates),
+        )
         _add(tree, blog.previews(publication, posts, templates, cache))
         atom = feed.feed(publication, posts, library, templates)
         _add(tree, {feed.ADDRESS: Content(data=atom)})
@@ -109,7 +112,7 @@ def refuse(dataset: Dataset, options: SiteOptions) -> None:
 
 def proofread(dataset: Dataset, options: SiteOptions) -> Review:
     """The review of the data and of the pages that people wrote."""
-    found = review(dataset)
+    found = results_of(dataset).review
     return proofreading.with_prose(
         found, options.sources, lambda: _undrawn(publish(dataset, options))
     )
@@ -127,10 +130,17 @@ def _undrawn(publication: Publication) -> Words:
 
 def publish(dataset: Dataset, options: SiteOptions) -> Publication:
     """The dataset with its review, its statistics and the verdicts on its claims."""
-    found = review(dataset)
-    figures = statistics(dataset, found.frames)
-    verdicts = ledger.judge(ledger.read(options.sources / CLAIMS_FILE), found)
-    return Publication(dataset, options, figures, found, verdicts)
+    results = results_of(dataset)
+    claims = ledger.read(options.sources / CLAIMS_FILE)
+    verdicts = ledger.judge(claims, results.review)
+    return Publication(dataset, options, results.statistics, results.review, verdicts)
+
+
+@lru_cache(maxsize=1)
+def results_of(dataset: Dataset) -> Results:
+    """What a dataset shows, kept of the last one: it is asked whether the site may be published before it is built, and
+    a preview builds again where only a page changed."""
+    return Results(dataset)
 
 
 def words(publication: Publication, figure: Any = None) -> Words:

@@ -29,13 +29,11 @@ from mkdocs.utils.templates import TemplateContext
 
 from sparkpub.record.errors import SiteError, SparkpubError
 from sparkpub.record.store import DEFAULT_DATA, write_atomic
-from sparkpub.review.cache import user_folder
-from sparkpub.review.dataset import Dataset, Loader
-from sparkpub.review.memory import Keeper
-from sparkpub.review.workers import review_ahead
+from sparkpub.review.dataset import Dataset, FilesState, load, state_of
 from sparkpub.site import link_preview, manual
 from sparkpub.site.browser import runtime, security
 from sparkpub.site.build import build, refuse
+from sparkpub.site.cache import user_folder
 from sparkpub.site.content import (
     POSTS,
     SITE_CARD,
@@ -134,8 +132,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def __init__(self) -> None:
         self._serving = False
-        self._keeper = Keeper.of_user()
-        self._loader = Loader(self._keeper)
+        self._loaded: tuple[FilesState, Dataset] | None = None
         self._whole: Dataset | None = None
         self._tree: Mapping[str, Content] = {}
         self._blocks: dict[str, str] = {}
@@ -242,15 +239,16 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     def _load(self, data: list[Path]) -> Dataset:
         """The data; in a preview without what is damaged or half written, or as they last were whole."""
         if not self._serving:
-            review_ahead(self._loader, self._keeper, data, "figures")
-            return self._loader.load(*data)
-        dataset = self._loader.load(
-            *data, skip=lambda line: log.info("left out: %s", line)
-        )
+            return load(*data)
+        state = state_of(data)
+        if self._loaded is not None and self._loaded[0] == state:
+            return self._loaded[1]
+        dataset = load(*data, skip=lambda line: log.info("left out: %s", line))
         if dataset.skipped and self._whole is not None:
             log.info("the last whole data stay until that is fixed")
             return self._whole
         self._whole = None if dataset.skipped else dataset
+        self._loaded = (state, dataset)
         return dataset
 
     def _file(self, config: MkDocsConfig, uri: str, content: Content) -> TreeFile:

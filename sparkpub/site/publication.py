@@ -14,7 +14,8 @@ from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.grouping import grouped
 from sparkpub.review.rows import ComparisonRow
-from sparkpub.review.summary import CellStatistic, Statistics
+from sparkpub.review.summary import Statistics
+from sparkpub.review.tables.cells import CellStatistic
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.pages.evidence import Published, published

@@ -295,6 +295,17 @@ def describe_machines(within: Sequence[Sequence[float]]) -> Description:
     )
 
 
+def levelled(values: Floats, machines: Sequence[str]) -> Floats:
+    """Values with the machines brought to one level: from each the distance of its machine's mean from the mean of all
+    is taken. What is left is what varies within machines."""
+    found = values.copy()
+    names = np.asarray(machines, dtype=object)
+    for machine in dict.fromkeys(machines):
+        mine = names == machine
+        found[mine] += values.mean() - values[mine].mean()
+    return found
+
+
 def _sd_within(parts: Sequence[Description]) -> float | None:
     """The standard deviation within machines, pooled; None where none of them has two values."""
     squares = sum((part.n - 1) * part.sd**2 for part in parts if part.sd is not None)

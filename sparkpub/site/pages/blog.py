@@ -10,8 +10,8 @@ from typing import Any
 import yaml
 
 from sparkpub.record.errors import SiteError
-from sparkpub.review.cache import Cache
 from sparkpub.review.dataset import CampaignData
+from sparkpub.site.cache import Cache
 from sparkpub.site.content import POSTS, SITE_CARD, Content, Picture
 from sparkpub.site.figures.figure import as_png
 from sparkpub.site.pages.campaign_page import preview, value_box

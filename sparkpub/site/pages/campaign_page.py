@@ -16,7 +16,7 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.rows import ComparisonRow
 from sparkpub.review.statistics.compare import holm, significant
-from sparkpub.review.summary import CellStatistic
+from sparkpub.review.tables.cells import CellStatistic
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.content import Picture
 from sparkpub.site.figures import machines, panels, pareto, sweep

@@ -18,7 +18,7 @@ from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.summary import CellStatistic
+from sparkpub.review.tables.cells import CellStatistic
 from sparkpub.site.browser import runtime
 from sparkpub.site.content import Content, fill, packed, unpacked, way_to_root
 from sparkpub.site.figures import telemetry

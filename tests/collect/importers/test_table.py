@@ -18,9 +18,9 @@ from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import MetricValue, Record, metric_of
 from sparkpub.record.store import read_folder, to_json
-from sparkpub.review.checks import review
-from sparkpub.review.dataset import load
-from sparkpub.review.export import FORMATS, table
+from sparkpub.review.export import FORMATS
+from sparkpub.review.results import load
+from sparkpub.review.tables.column import figures
 from tests.building import a_record
 
 TABLE = """\
@@ -142,7 +142,7 @@ def test_the_rows_the_table_and_the_mapping_are_kept_as_evidence(
     assert originals == {TABLE, MAPPING}
     assert not [
         finding
-        for finding in review(load(tmp_path / "data")).findings
+        for finding in load(tmp_path / "data").review.findings
         if finding.severity == "error"
     ]
 
@@ -575,7 +575,7 @@ def exported(folder: Path, form: str) -> bytes:
     (away / "campaign.json").write_text(to_json(campaign))
     for record in runs:
         (away / f"{record.stem}.json").write_text(to_json(record))
-    return FORMATS[form](table(review(load(folder / "source"))))
+    return FORMATS[form](load(folder / "source").runs)
 
 
 KEPT = ("model", "environment", "workload", "iteration", "started", "metric", "value")
@@ -583,7 +583,7 @@ KEPT += ("unit", "reason")
 
 
 def rows(folder: Path) -> list[tuple[object, ...]]:
-    found = table(review(load(folder))).to_pylist()
+    found = list(figures(load(folder).runs))
     kept = [row for row in found if row["repeat_of"] is None]
     return [tuple(row[name] for name in KEPT) for row in kept]
 

@@ -286,16 +286,6 @@ def test_quarantine_refuses_what_makes_no_sense(
     assert (tmp_path / "clean" / CAMPAIGN_FILE).read_text() == before
 
 
-def test_a_campaign_is_reviewed_once_as_long_as_it_is_the_same(tmp_path: Path) -> None:
-    write(tmp_path, clean_runs(seed=7, iterations=2), iterations=2)
-    dataset = load(tmp_path)
-    first, again, anew = (
-        review(data).frames["clean"] for data in (dataset, dataset, load(tmp_path))
-    )
-    assert again is first
-    assert anew is not first
-
-
 def test_a_retry_that_succeeded_is_a_note(tmp_path: Path) -> None:
     runs = clean_runs(seed=7)
     faults.twice(runs)
