@@ -992,6 +992,9 @@ def _explained(error: Exception) -> tuple[list[str], int]:
             error.errno or 0, "check that it exists and is accessible"
         )
         return [f"{said_by_system(error)}; {remedy}"], 2
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        what = f"this needs {error.name}, which is not installed"
+        return [f"{what}; install sparkpub with its extra: sparkpub[site]"], 2
     place = traceback.extract_tb(error.__traceback__)[-1]
     text = " ".join(f"unexpected {type(error).__name__}: {error}".split())
     return [f"{text}, {Path(place.filename).name}:{place.lineno}; please report it"], 1
