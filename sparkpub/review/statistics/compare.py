@@ -262,8 +262,8 @@ def compare_many(
 
     A column for each field, NaN where a comparison does not carry the figure; intervals as `..._low` and `..._high`.
     """
-    a = baseline[:, list(design.baseline)]
-    b = candidate[:, list(design.candidate)]
+    a = np.ascontiguousarray(baseline[:, list(design.baseline)])
+    b = np.ascontiguousarray(candidate[:, list(design.candidate)])
     rows = len(a)
     means = _means(a, b, design, resolutions)
     mean_a, mean_b = a.mean(axis=-1), b.mean(axis=-1)
