@@ -4,7 +4,7 @@
 
 A group is one tool under one load. Rows of other groups are never ranked against it: a rate at another prompt length,
 with other requests in flight or counted by another tool says nothing about this one. Figures are those of the cells in
-`statistics`; only tokens per joule, which no record holds, are described here.
+`statistics`.
 
 A place is a range: from one more than the number of rows that are better beyond both 95 % intervals, to the number of
 rows that are not worse beyond both. A row of a single run has no interval: its place is marked as approximate.
@@ -17,17 +17,14 @@ from typing import Literal
 
 from sparkpub.plan.workloads import load_of
 from sparkpub.plan.workloads.load import Load
-from sparkpub.record.derived import derived
 from sparkpub.record.metrics import METRICS, MemoryOf, Metric, ranked
 from sparkpub.record.record import Record
 from sparkpub.record.text import counted, listed, number
 from sparkpub.review.checks import CHECKS, Finding, Review
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import Cell, Frame, machine_of
-from sparkpub.review.grouping import grouped
 from sparkpub.review.setup import Setup, setup_of
-from sparkpub.review.statistics.describe import MINIMUM_RUNS, Description, describe
-from sparkpub.review.statistics.replication import describe_machines
+from sparkpub.review.statistics.describe import MINIMUM_RUNS, Description
 from sparkpub.review.summary import Statistics
 
 ColumnName = Literal["generation", "prompt", "ttft", "memory", "efficiency"]
@@ -180,9 +177,6 @@ def _row(frame: Frame, cell: Cell, statistics: Statistics, review: Review) -> Ro
             found = statistics.cell(campaign.name, *cell, name)
             if found is not None:
                 figures[name] = found
-    efficiency = _efficiency(records)
-    if efficiency is not None:
-        figures[EFFICIENCY.name] = efficiency
     setup = _common_setup(records)
     findings = review.by_cell.get((campaign.name, "/".join(cell)), ())
     return Row(
@@ -196,22 +190,6 @@ def _row(frame: Frame, cell: Cell, statistics: Statistics, review: Review) -> Ro
         machines=frozenset(filter(None, map(machine_of, records))),
         doubts=_doubts(findings),
     )
-
-
-def _efficiency(records: Sequence[Record]) -> Description | None:
-    """Tokens per joule of a cell's runs, over machines where there are several; None where no run knows both."""
-    parts = grouped(records, machine_of)
-    known = []
-    for part in parts.values():
-        found = [derived(record).get(EFFICIENCY.name) for record in part]
-        values = [value for value in found if value is not None]
-        if values:
-            known.append(values)
-    if not known:
-        return None
-    if len(known) == 1:
-        return describe(known[0])
-    return describe_machines(known)
 
 
 def _common_setup(records: Sequence[Record]) -> Setup:

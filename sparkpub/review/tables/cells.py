@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from sparkpub.record.metrics import Metric
+from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.review.frame import Frame
 from sparkpub.review.rows import Family, Row
 from sparkpub.review.statistics.compare import holm
@@ -185,9 +185,14 @@ def _families(first: pd.DataFrame, frames: Mapping[str, Frame]) -> list[Family]:
     for name, metric in zip(first["campaign"], first["metric"], strict=True):
         if (name, metric) not in known:
             frame = frames[name]
-            known[name, metric] = family_of(frame.metrics[metric], frame)
+            known[name, metric] = family_of(_metric(metric, frame), frame)
         found.append(known[name, metric])
     return found
+
+
+def _metric(name: str, frame: Frame) -> Metric:
+    """A metric of a campaign's records, or one that is derived from them."""
+    return frame.metrics.get(name) or METRICS[name]
 
 
 def _described(values: Any, sizes: Any) -> dict[str, Any]:
@@ -277,7 +282,7 @@ def _trends(
     names = [item.name for item in fields(Trend)]
     found = {f"trend_{name}": np.full(len(starts), np.nan) for name in names}
     for place, name in enumerate(columns["metric"]):
-        metric = frames[columns["campaign"][place]].metrics[name]
+        metric = _metric(name, frames[columns["campaign"][place]])
         if columns["family"][place] != "primary" and metric.memory_of is None:
             continue
         part = slice(starts[place], starts[place] + columns["n"][place])

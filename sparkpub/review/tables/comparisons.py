@@ -15,7 +15,6 @@ from sparkpub.review.frame import (
     Frame,
     Group,
     Series,
-    declared_order,
     machine_of,
 )
 from sparkpub.review.rows import ComparisonRow, MachineRow, by_family
@@ -28,6 +27,7 @@ from sparkpub.review.statistics.compare import (
     design_of,
 )
 from sparkpub.review.statistics.describe import resolution_of
+from sparkpub.review.statistics.design import declared_order
 from sparkpub.review.tables.cells import Include, family_of
 from sparkpub.review.tables.column import Column, Columns, figures, table
 

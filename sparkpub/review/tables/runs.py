@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sparkpub.plan.workloads import load_of
+from sparkpub.record.derived import derived
+from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Record
 from sparkpub.review.frame import Frame
-from sparkpub.review.setup import load_of, setup_of
+from sparkpub.review.setup import setup_of
 from sparkpub.review.tables.column import Column, Columns, table
 
 COLUMNS: Columns = {
@@ -27,7 +30,7 @@ COLUMNS: Columns = {
     "metric": Column("text", "Name of the metric"),
     "value": Column("number", "The value in its unit; empty where it is not available"),
     "unit": Column("text", "Unit of the value"),
-    "source": Column("text", "Where the value was read: log, report, sampler or published"),
+    "source": Column("text", "Where the value was read: log, report, sampler or published; or derived from others"),
     "reason": Column("text", "Why there is no value"),
     "excluded": Column("text", "Why the run is not in the figures; empty where it is"),
     "counts": Column("boolean", "Whether the value is in the figures"),
@@ -42,7 +45,8 @@ COLUMNS: Columns = {
 
 
 def runs(frames: Mapping[str, Frame]) -> pd.DataFrame:
-    """Every recorded run of the campaigns, in the order in which they ran, metrics in the order of the record."""
+    """Every recorded run of the campaigns, in the order in which they ran: the metrics of its record, and those that
+    follow from them."""
     of_runs: dict[str, list[Any]] = {name: [] for name in _OF_A_RUN}
     of_metrics: dict[str, list[Any]] = {name: [] for name in _OF_A_METRIC}
     lengths: list[int] = []
@@ -56,7 +60,14 @@ def runs(frames: Mapping[str, Frame]) -> pd.DataFrame:
                 of_metrics["unit"].append(frame.metrics[name].unit)
                 of_metrics["source"].append(metric.source)
                 of_metrics["reason"].append(metric.reason)
-            lengths.append(len(record.metrics))
+            worked_out = derived(record)
+            for name, value in worked_out.items():
+                of_metrics["metric"].append(name)
+                of_metrics["value"].append(value)
+                of_metrics["unit"].append(METRICS[name].unit)
+                of_metrics["source"].append("derived")
+                of_metrics["reason"].append(None)
+            lengths.append(len(record.metrics) + len(worked_out))
     columns: dict[str, Any] = dict(of_metrics)
     for name, values in of_runs.items():
         columns[name] = _repeated(values, lengths)
