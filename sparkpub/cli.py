@@ -338,7 +338,8 @@ def collect(
     """Run the benchmarks of a matrix that are not done yet.
 
     You can interrupt it and start it again. Press Ctrl-C once to stop after the current run, twice to stop at once;
-    the run is then recorded as interrupted. The exit status is 1 if a planned run has no successful record.
+    the run is then recorded as interrupted. The exit status is 1 if a planned run has no successful record or a run
+    is not committed.
     With --on the runs are measured on the machines of a Ray cluster and recorded here.
 
     Example: sparkpub collect matrix/demo.yaml --data local --only environment=native
@@ -526,18 +527,12 @@ def import_(
     type=_PRESENT,
     help="Also check the pages and claims in this folder. [default: site_src, with the default DIR]",
 )
-@click.option(
-    "--deep",
-    is_flag=True,
-    help="Read all files again, including those of unchanged campaigns.",
-)
 def check(
     data: Path,
     as_json: bool,
     github: bool,
     fail_on: Literal["error", "warning"],
     sources: Path | None,
-    deep: bool,
 ) -> None:
     """Run the data-quality checks over runs, claims and pages. DIR may be an archive of a campaign.
 
@@ -549,7 +544,7 @@ def check(
     sources = _beside(data, sources)
     try:
         with archive.as_folder(data) as folder:
-            found = _reviewed(folder, sources, deep)
+            found = _reviewed(folder, sources)
             text = reviewing.as_text
             if github:
                 text = annotations.of_review
@@ -573,16 +568,12 @@ def _beside(data: Path, sources: Path | None) -> Path | None:
     return sources
 
 
-def _reviewed(data: Path, sources: Path | None, deep: bool) -> "Review":
+def _reviewed(data: Path, sources: Path | None) -> "Review":
     """The review of a data folder, and of the pages in `sources` where they are given."""
     from sparkpub.review.checks import review
-    from sparkpub.review.dataset import Dataset, load
-    from sparkpub.review.workers import load_known
+    from sparkpub.review.dataset import load
 
-    read: Callable[..., Dataset] = load_known
-    if deep:
-        read = load
-    dataset = read(data, skip=lambda _: None)
+    dataset = load(data, skip=lambda _: None)
     if sources is None:
         return review(dataset)
     from sparkpub.site.build import SiteOptions, proofread
@@ -636,13 +627,11 @@ def claims(data: Path, sources: Path, as_json: bool) -> None:
     Example: sparkpub claims --json
     """
     from sparkpub.review.claims import ledger
-    from sparkpub.review.workers import load_known
+    from sparkpub.review.dataset import load
     from sparkpub.site.build import SiteOptions, publish
     from sparkpub.site.prose import uses
 
-    verdicts = publish(
-        load_known(data, wanted="figures"), SiteOptions(sources)
-    ).verdicts
+    verdicts = publish(load(data), SiteOptions(sources)).verdicts
     _print(
         as_json,
         lambda: json.loads(ledger.as_json(verdicts)),
@@ -663,10 +652,10 @@ def values(filter_text: str, data: Path, sources: Path, as_json: bool) -> None:
 
     Example: sparkpub values "mean peak_memory small"
     """
-    from sparkpub.review.workers import load_known
+    from sparkpub.review.dataset import load
     from sparkpub.site.build import SiteOptions, names, publish
 
-    publication = publish(load_known(data, wanted="figures"), SiteOptions(sources))
+    publication = publish(load(data), SiteOptions(sources))
     found = list(names(publication, filter_text))
     if not found and filter_text:
         click.echo(f"no expression contains {filter_text!r}", err=True)
@@ -735,22 +724,14 @@ def stats(
 
     Example: sparkpub stats --campaign demo --include all --markdown
     """
-    from sparkpub.review import statistics_json, tables
+    from sparkpub.review import stats_told
     from sparkpub.review.checks import review
+    from sparkpub.review.dataset import load
     from sparkpub.review.summary import statistics
-    from sparkpub.review.workers import Wanted, load_known
 
-    wanted: Wanted = "figures"
-    if form == "json":
-        wanted = "figures as JSON"
-    dataset = load_known(data, wanted=wanted)
-    frames = review(dataset).frames
-    if form == "json":
-        for piece in statistics_json.document(dataset, frames, **asked):
-            click.echo(piece, nl=False)
-    else:
-        found = statistics(dataset, frames, **asked)
-        click.echo(tables.render(found, form or "text"), nl=False)
+    dataset = load(data)
+    found = statistics(dataset, review(dataset).frames, **asked)
+    click.echo(stats_told.render(found, form or "text"), nl=False)
 
 
 # -- publishing: export, archive, unpack, render, build ----------------------------------------------------
@@ -766,6 +747,12 @@ def stats(
     help="Format of the file.",
 )
 @click.option(
+    "--table",
+    type=click.Choice(["runs", "cells", "comparisons"]),
+    default="runs",
+    help="Which table.",
+)
+@click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, allow_dash=True),
@@ -777,17 +764,16 @@ def stats(
     is_flag=True,
     help="Write one Parquet file per campaign, for DuckDB, Polars or Spark.",
 )
-def export(data: Path, form: str, output: Path, partitioned: bool) -> None:
-    """Write the results as one table: a row per run and metric.
+def export(data: Path, form: str, table: str, output: Path, partitioned: bool) -> None:
+    """Write a table of the results: runs, cells or comparisons.
 
-    Excluded runs are in it, with the reason.
+    The table of runs has a row per run and metric, excluded runs with the
+    reason. Cells are described, comparisons are of environments.
 
     Example: sparkpub export --format parquet -o runs.parquet
     """
-    from sparkpub.review.checks import review
     from sparkpub.review.export import FORMATS, write_partitioned
-    from sparkpub.review.tidy import tidy_table
-    from sparkpub.review.workers import load_known
+    from sparkpub.review.results import load
 
     to_stdout = str(output) == "-"
     if partitioned and form != "parquet":
@@ -798,10 +784,11 @@ def export(data: Path, form: str, output: Path, partitioned: bool) -> None:
         raise click.UsageError(f"{output} holds the records; choose another folder")
     if not to_stdout:
         _refuse_output(output, folder=partitioned)
+    found = getattr(load(data), table)
     if partitioned:
-        write_partitioned(review(load_known(data, wanted="table")), output)
+        write_partitioned(found, output)
         return
-    content = FORMATS[form](tidy_table(data))
+    content = FORMATS[form](found)
     if to_stdout:
         click.echo(content, nl=False)
     else:
@@ -908,7 +895,7 @@ def render(
 
     Example: sparkpub render --out docs
     """
-    from sparkpub.review.workers import load_known
+    from sparkpub.review.dataset import load
     from sparkpub.site import disk
     from sparkpub.site.build import SiteOptions, build, refuse
     from sparkpub.site.history import last_commits
@@ -918,7 +905,7 @@ def render(
     if given["repo_url"]:
         commits = last_commits(Path.cwd(), folders)
     options = SiteOptions(commits=commits, **given)
-    dataset = load_known(*folders, wanted="figures")
+    dataset = load(*folders)
     refuse(dataset, options)
     tree = build(dataset, options)
     written = disk.write(tree, out)
@@ -941,8 +928,25 @@ def render(
     help="Configuration of MkDocs.",
 )
 @click.option("--site-dir", type=_FOLDER, help="Folder to write.")
+@click.option(
+    "--data",
+    multiple=True,
+    type=_PRESENT,
+    help="Folder of the campaigns. Can be repeated. [default: as the configuration says]",
+)
+@click.option(
+    "--sources",
+    type=_PRESENT,
+    help="Folder of pages and claims. [default: as the configuration says]",
+)
 @_JSON
-def build(config: Path, site_dir: Path | None, as_json: bool) -> None:
+def build(
+    config: Path,
+    site_dir: Path | None,
+    data: tuple[Path, ...],
+    sources: Path | None,
+    as_json: bool,
+) -> None:
     """Check runs and claims, then build the site.
 
     An error that campaign.json does not acknowledge stops the build.
@@ -951,7 +955,7 @@ def build(config: Path, site_dir: Path | None, as_json: bool) -> None:
     """
     from sparkpub.site.mkdocs import build_site
 
-    built = build_site(config, site_dir)
+    built = build_site(config, site_dir, data, sources)
     _print(as_json, lambda: {"site": str(built)}, lambda: [f"built: {built}"])
 
 
@@ -1000,6 +1004,9 @@ def _explained(error: Exception) -> tuple[list[str], int]:
             error.errno or 0, "check that it exists and is accessible"
         )
         return [f"{said_by_system(error)}; {remedy}"], 2
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        what = f"this needs {error.name}, which is not installed"
+        return [f"{what}; install sparkpub with its extra: sparkpub[site]"], 2
     place = traceback.extract_tb(error.__traceback__)[-1]
     text = " ".join(f"unexpected {type(error).__name__}: {error}".split())
     return [f"{text}, {Path(place.filename).name}:{place.lineno}; please report it"], 1

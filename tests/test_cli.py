@@ -186,6 +186,11 @@ def test_a_reader_that_goes_away_causes_no_traceback() -> None:
             2,
             "error: No space left on device; make room",
         ),
+        (
+            ModuleNotFoundError("No module named 'pandas'", name="pandas"),
+            2,
+            "error: this needs pandas, which is not installed; install sparkpub with its extra: sparkpub[site]",
+        ),
         (KeyError("a\nb"), 1, "error: unexpected KeyError: 'a\\nb', test_cli.py:"),
     ],
 )

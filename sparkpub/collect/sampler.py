@@ -129,7 +129,7 @@ def _for_columns(start: str, reason: str) -> dict[str, str]:
     return {name: reason for name in COLUMNS if name.startswith(start)}
 
 
-class Table:
+class TelemetryFile:
     """telemetry.csv as it grows; baseline rows wait until the launch gives them their time."""
 
     def __init__(self, path: Path) -> None:
@@ -180,7 +180,7 @@ def main() -> None:
     """Sample until standard input is closed; one last sample then."""
     settings = json.loads(sys.argv[1])
     sampler = Sampler(settings.get("gpus"), settings.get("server"))
-    table = Table(Path(settings["path"]))
+    table = TelemetryFile(Path(settings["path"]))
     interval = float(settings["interval"])
 
     def sample() -> float:

@@ -67,7 +67,6 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
         )
         books = Books(shown, folder, choice, records, committer, progress, given_up)
         outcome = Session(here, books, interruption).run(planned, wanted)
-        committer.finish()
         progress.line(outcome.summary)
         return outcome
 

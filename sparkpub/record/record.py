@@ -27,7 +27,8 @@ from pydantic import (
     model_validator,
 )
 
-from sparkpub.record.metrics import METRICS, Metric, declared
+from sparkpub.record.metrics import METRICS, TAKEN, Metric, declared, slug
+from sparkpub.record.web import Address
 
 SCHEMA_VERSION = 1
 MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
@@ -271,6 +272,10 @@ class Phase(Strict):
     start_seconds: NonNegativeFloat
     end_seconds: NonNegativeFloat
 
+    def holds(self, seconds: float) -> bool:
+        """Whether a moment lies in it, both of its ends included."""
+        return self.start_seconds <= seconds <= self.end_seconds
+
 
 class Event(Strict):
     """Something noted while the run was on: a throttle, a foreign process, a kernel or driver message."""
@@ -345,6 +350,15 @@ class Container(Strict):
     error: str | None = None
 
 
+class Isolation(Strict):
+    """What kept a run apart from the rest of the machine, in words."""
+
+    control_group: str
+    """Where the run was charged, or why it had no control group of its own."""
+    work_folder: str
+    """Who could write to the folder in which the command left its results."""
+
+
 class Memory(Strict):
     """The machine's memory at one moment, from /proc/meminfo and NVML, in GiB."""
 
@@ -399,7 +413,7 @@ class Origin(Strict):
     """Where an imported figure comes from."""
 
     title: str
-    url: str | None = None
+    url: Address | None = None
     commit: str | None = None
     file: str | None = None
     licence: str | None = None
@@ -440,6 +454,7 @@ class Record(Strict):
     events: tuple[Event, ...] = ()
     machine: Machine = Machine()
     container: Container | None = None
+    isolation: Isolation | None = None
     memory: MemoryLedger | None = None
     reproducibility: Reproducibility | None = None
     evidence: tuple[Evidence, ...] = ()
@@ -510,6 +525,8 @@ def metric_problems(name: str, value: MetricValue) -> list[str]:
             return [
                 f"{where}: unknown metric; a metric of one's own needs label and direction"
             ]
+        if slug(name) in TAKEN:
+            return [f"{where}: would have the address of another page: {slug(name)}"]
         return []
     if (value.label, value.direction, value.definition) != (None, None, None):
         return [

@@ -89,11 +89,14 @@ def read(path: Path, given: Given) -> Iterator[Draft | Left]:
             where=str(path),
             remedy="give the folder of the results, or one file",
         ) from None
-    document = reading.json_value(content)
-    if document is None:
+    try:
+        document = reading.strict_json(content)
+    except ValueError as problem:
+        unfit = isinstance(problem, outside.UnfitError)
+        what = str(problem) if unfit else "not JSON, or cut short"
         raise ImportFormatError(
-            "not JSON, or cut short", where=str(path), remedy="fetch the file again"
-        )
+            what, where=str(path), remedy="fetch the file again"
+        ) from None
     entries = list(_entries(document))
     if not entries:
         remedy = "give a list of runs, or models with their environments and runs"

@@ -25,7 +25,7 @@ from sparkpub.collect.importers.sidecars import Sidecars
 from sparkpub.plan.workloads import WORKLOADS, reading
 from sparkpub.record.record import Moment
 
-Row = dict[str, Any]
+TestFields = dict[str, Any]
 """A test with the names of the JSON format."""
 
 _DEFAULTS: Mapping[str, tuple[str, tuple[object, ...]]] = {
@@ -83,7 +83,7 @@ _ALLOWED_SQL = frozenset(
 class _Run:
     """The tests of one run and its workload's key."""
 
-    tests: tuple[Row, ...]
+    tests: tuple[TestFields, ...]
     workload: str
 
 
@@ -115,7 +115,7 @@ class LlamaBench:
 
 
 def _drafts(
-    file: ResultFile, rows: list[Row], given: Given, named: dict[str, str]
+    file: ResultFile, rows: list[TestFields], given: Given, named: dict[str, str]
 ) -> Iterator[Draft | Left]:
     """The runs of one file. `named` is the shape that `--workload` stands for, once a run has shown it."""
     mixed = [row for row in rows if _length(row, "n_prompt") and _length(row, "n_gen")]
@@ -149,9 +149,9 @@ def _drafts(
         yield replace(draft, facts=facts)
 
 
-def _runs(rows: list[Row]) -> Iterator[_Run]:
+def _runs(rows: list[TestFields]) -> Iterator[_Run]:
     """Tests that make a run together: those of the same model and settings, a prompt and a generation."""
-    groups: dict[str, list[Row]] = {}
+    groups: dict[str, list[TestFields]] = {}
     for row in rows:
         groups.setdefault(
             json.dumps([row.get("model_filename"), _settings(row)]), []
@@ -161,7 +161,7 @@ def _runs(rows: list[Row]) -> Iterator[_Run]:
         prompts = [row for row in group if _length(row, "n_prompt")]
         generations = [row for row in group if _length(row, "n_gen")]
         if _pairable(prompts, generations):
-            together: list[tuple[Row, ...]] = list(
+            together: list[tuple[TestFields, ...]] = list(
                 zip(prompts, generations, strict=True)
             )
         else:
@@ -170,14 +170,14 @@ def _runs(rows: list[Row]) -> Iterator[_Run]:
             yield _Run(tests, as_key("-".join([_shape(tests), *settings])))
 
 
-def _pairable(prompts: list[Row], generations: list[Row]) -> bool:
+def _pairable(prompts: list[TestFields], generations: list[TestFields]) -> bool:
     """Whether each has one length, and the tests were made equally often."""
     lengths = {_length(row, "n_prompt") for row in prompts}
     outputs = {_length(row, "n_gen") for row in generations}
     return len(lengths) == len(outputs) == 1 and len(prompts) == len(generations)
 
 
-def _shape(tests: tuple[Row, ...]) -> str:
+def _shape(tests: tuple[TestFields, ...]) -> str:
     """`pp512-tg128`."""
     prompt = sum(_length(row, "n_prompt") for row in tests)
     generated = sum(_length(row, "n_gen") for row in tests)
@@ -185,7 +185,7 @@ def _shape(tests: tuple[Row, ...]) -> str:
     return "-".join([*parts, f"tg{generated}"] if generated else parts)
 
 
-def _settings(row: Row) -> list[str]:
+def _settings(row: TestFields) -> list[str]:
     """Settings that change what is measured, where they are not the tool's defaults: `d4096`, `k-q8-0`, `t8`."""
     found = []
     for name, (letters, defaults) in _DEFAULTS.items():
@@ -199,7 +199,7 @@ def _settings(row: Row) -> list[str]:
     return found
 
 
-def _length(row: Row, name: str) -> int:
+def _length(row: TestFields, name: str) -> int:
     return reading.positive_int(row.get(name)) or 0
 
 
@@ -267,7 +267,7 @@ def _model_key(filename: str | None, given: Given) -> str:
     return as_key(path.removesuffix(".gguf"))
 
 
-def _started(tests: tuple[Row, ...]) -> Moment | None:
+def _started(tests: tuple[TestFields, ...]) -> Moment | None:
     """When the first test began; the tool writes UTC."""
     times = [
         str(row["test_time"]) for row in tests if reading.word(row.get("test_time"))
@@ -278,7 +278,7 @@ def _started(tests: tuple[Row, ...]) -> Moment | None:
         return None
 
 
-def _asked(tests: tuple[Row, ...]) -> dict[str, Any]:
+def _asked(tests: tuple[TestFields, ...]) -> dict[str, Any]:
     asked: dict[str, Any] = {
         "type": "llama-bench",
         "input_tokens": sum(_length(row, "n_prompt") for row in tests),
@@ -296,7 +296,7 @@ def _asked(tests: tuple[Row, ...]) -> dict[str, Any]:
     return asked
 
 
-def _fits(row: Row) -> dict[str, tuple[object, ...]]:
+def _fits(row: TestFields) -> dict[str, tuple[object, ...]]:
     """What a matrix may say of the settings: none where a value is the tool's default, besides the value itself. A
     setting that no option has fits nothing."""
     found: dict[str, tuple[object, ...]] = {}
@@ -338,7 +338,7 @@ _FLASH_ATTENTION: Mapping[object, tuple[object, ...]] = {
 # -- formats -----------------------------------------------------------------------------------------------
 
 
-def _rows(file: ResultFile) -> list[Row] | None:
+def _rows(file: ResultFile) -> list[TestFields] | None:
     """The tests of a file, its format told by its content; None for anything else. Raises FileError."""
     text = reading.text(file.content)
     start = text.lstrip()[:2000]
@@ -357,13 +357,13 @@ def _rows(file: ResultFile) -> list[Row] | None:
     return None
 
 
-def _json(file: ResultFile) -> list[Row] | None:
+def _json(file: ResultFile) -> list[TestFields] | None:
     """An array, or an object on each line."""
     rows = [item for item in documents(file) if "n_gen" in item and "avg_ts" in item]
     return rows or None
 
 
-def _csv(text: str) -> list[Row]:
+def _csv(text: str) -> list[TestFields]:
     reader = csv.DictReader(io.StringIO(text), strict=True)
     try:
         rows = list(reader)
@@ -391,7 +391,7 @@ def _typed(name: str, value: str) -> str | int | float:
     return value
 
 
-def _sql(text: str) -> list[Row]:
+def _sql(text: str) -> list[TestFields]:
     """Run in a data base in memory, which is allowed to make the table and to insert, and nothing else."""
     if not sqlite3.complete_statement(text):
         raise FileError("cut short: the last statement has no end")
@@ -415,7 +415,7 @@ def _authorize(action: int, *_: object) -> int:
     return sqlite3.SQLITE_OK if action in _ALLOWED_SQL else sqlite3.SQLITE_DENY
 
 
-def _table(text: str) -> list[Row]:
+def _table(text: str) -> list[TestFields]:
     """The table that the tool prints; its last line names the build."""
     build = _BUILD.search(text)
     if build is None:
@@ -432,7 +432,7 @@ def _table(text: str) -> list[Row]:
     return rows
 
 
-def _table_row(cells: Mapping[str, str], build: re.Match[str]) -> Row:
+def _table_row(cells: Mapping[str, str], build: re.Match[str]) -> TestFields:
     """A row with the names of the JSON. Size and parameters are left out: they are rounded to three digits."""
     test = _TEST.fullmatch(cells.get("test", ""))
     rate = reading.number(cells.get("t/s", "").partition("±")[0].strip())
@@ -441,7 +441,7 @@ def _table_row(cells: Mapping[str, str], build: re.Match[str]) -> Row:
             f"a row of the table cannot be read: test {cells.get('test')!r}, t/s {cells.get('t/s')!r}"
         )
     names = {_COLUMNS.get(name, name): value for name, value in cells.items()}
-    row: Row = {
+    row: TestFields = {
         name: _typed(name, value)
         for name, value in names.items()
         if name not in _LEFT_OUT

@@ -71,15 +71,22 @@ def refuse_cells(count: int) -> None:
         raise FileError(f"more than {MOST_CELLS:,} cells; split the table")
 
 
-def flat(item: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Values by dotted path: `{"a": {"b": 1}}` has a column `a.b`."""
+def flat(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by dotted path: `{"a": {"b": 1}}` has a column `a.b`. Raises FileError where two values have one path."""
     cells: dict[str, Any] = {}
+    for path, value in _paths(item, ""):
+        if path in cells:
+            raise FileError(f"column {path!r} stands twice; rename one")
+        cells[path] = value
+    return cells
+
+
+def _paths(item: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
     for name, value in item.items():
         if isinstance(value, dict):
-            cells |= flat(value, f"{prefix}{name}.")
+            yield from _paths(value, f"{prefix}{name}.")
         else:
-            cells[f"{prefix}{name}"] = value
-    return cells
+            yield f"{prefix}{name}", value
 
 
 # -- in the process of its own ---------------------------------------------------------------------------------

@@ -37,6 +37,8 @@ class Term(Declared):
     """The option that it is; a mark makes it false."""
     key: str | None = None
     """The letters before it in the name of the workload."""
+    says: str | int | None = None
+    """What it is where it counts, in place of what lies there."""
     unless: tuple[str | bool | int | float, ...] = ()
     """Values that go without saying."""
     only: dict[Where, str] = Field(default_factory=dict)
@@ -52,6 +54,8 @@ class Term(Declared):
         found = _at(document, self.at)
         if found in self.unless:
             return None
+        if self.says is not None:
+            return self.says
         match self.kind:
             case "mark":
                 return ""

@@ -18,10 +18,9 @@ from sparkpub.collect.importers.matching import SAME_SIZE
 from sparkpub.collect.importers.samples import Samples, samples
 from sparkpub.collect.importers.sidecars import Sidecars, is_sidecar
 from sparkpub.collect.phases import MEASURE
-from sparkpub.collect.sampling import Readings
-from sparkpub.collect.sampling import metrics as sampler_metrics
 from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.base import Answer
+from sparkpub.record import sampled_metrics
 from sparkpub.record.record import MetricValue, Moment, Phase, Spread, Status
 from sparkpub.record.telemetry import parse
 
@@ -262,10 +261,10 @@ def _phases(report: Report) -> tuple[Phase, ...]:
 
 def _sampled(report: Report, telemetry: bytes) -> dict[str, MetricValue]:
     """The sampler's metrics over the measured phase; none of the whole run, which began before the client did."""
-    readings = Readings(parse(reading.text(telemetry)))
+    table = parse(reading.text(telemetry))
     found: dict[str, MetricValue] = {}
     for phase in _phases(report):
-        found = sampler_metrics(readings, phase.end_seconds, phase)
+        found = sampled_metrics.metrics(table, phase.end_seconds, phase)
     return {
         name: value
         for name, value in found.items()

@@ -43,8 +43,8 @@ from sparkpub.collect.importers.table_mapping import (
 )
 from sparkpub.collect.importers.table_rows import (
     SUFFIXES,
-    Row,
-    Table,
+    SourceRow,
+    SourceTable,
     as_document,
     read_table,
 )
@@ -185,8 +185,8 @@ class _Reader:
         places = _Places(file.source, table)
         for number, why in table.faults:
             yield Left(places.of(number), why)
-        groups: dict[object, list[Row]] = {}
-        copies: list[Row] = []
+        groups: dict[object, list[SourceRow]] = {}
+        copies: list[SourceRow] = []
         for row in filter(self._is_wanted, table.rows):
             if self._is_copy(row, places.of(row.number)):
                 copies.append(row)
@@ -205,7 +205,7 @@ class _Reader:
             except OmittedError as reason:
                 yield Left(place, str(reason), refused=False)
 
-    def _with_path(self, file: ResultFile, table: Table) -> Table:
+    def _with_path(self, file: ResultFile, table: SourceTable) -> SourceTable:
         """With the columns that the path of a file says. Raises FileError where it is another one."""
         pattern = self.mapping.declared.path_pattern
         if pattern is None:
@@ -214,10 +214,12 @@ class _Reader:
         if found is None:
             raise FileError(f"its path is not {self.mapping.declared.path}")
         named = {f"path.{name}": value for name, value in found.groupdict().items()}
-        rows = tuple(Row(row.number, {**row.cells, **named}) for row in table.rows)
+        rows = tuple(
+            SourceRow(row.number, {**row.cells, **named}) for row in table.rows
+        )
         return replace(table, columns=(*table.columns, *named), rows=rows)
 
-    def _refuse_columns(self, table: Table, file: ResultFile) -> None:
+    def _refuse_columns(self, table: SourceTable, file: ResultFile) -> None:
         """Raise ImportFormatError for columns that the mapping names and the table does not have; the reports of a tool
         do not all have the same."""
         if self.mapping.declared.tool is not None:
@@ -238,14 +240,14 @@ class _Reader:
             )
         documents.refuse(problems, ImportFormatError)
 
-    def _is_wanted(self, row: Row) -> bool:
+    def _is_wanted(self, row: SourceRow) -> bool:
         """Whether a row is one of those that `only` chooses."""
         wanted = self.mapping.declared.only
         return all(
             _text(row.cells.get(name)) in words for name, words in wanted.items()
         )
 
-    def _is_copy(self, row: Row, place: str) -> bool:
+    def _is_copy(self, row: SourceRow, place: str) -> bool:
         """Whether a row says in every cell what another one said before: a file joined twice, not a run of its own."""
         if self.mapping.declared.repeats:
             return False
@@ -253,7 +255,7 @@ class _Reader:
         said = json.dumps(cells, sort_keys=True)
         return self.seen.setdefault(said, place) != place
 
-    def _group(self, row: Row) -> object:
+    def _group(self, row: SourceRow) -> object:
         """What rows of one run have in common."""
         long = self.mapping.long
         if long is None:
@@ -263,7 +265,7 @@ class _Reader:
         names = ("model", "environment", "workload", "iteration", "started")
         return tuple(self._cell(row, name) for name in names)
 
-    def _draft(self, rows: list[Row], place: str, file: ResultFile) -> Draft:
+    def _draft(self, rows: list[SourceRow], place: str, file: ResultFile) -> Draft:
         first = rows[0]
         for row in rows:
             self._refuse_long(row)
@@ -310,7 +312,7 @@ class _Reader:
             unavailable=missing,
         )
 
-    def _refuse_long(self, row: Row) -> None:
+    def _refuse_long(self, row: SourceRow) -> None:
         """Raise CellError where a cell that is used is longer than any text of a record."""
         for column in self.needed:
             cell = row.cells.get(column)
@@ -329,7 +331,7 @@ class _Reader:
 
     # -- names -----------------------------------------------------------------------------------------------
 
-    def _cell(self, row: Row, name: str) -> str | None:
+    def _cell(self, row: SourceRow, name: str) -> str | None:
         """What a column says of a run, else what holds for every row, else the command line."""
         column = getattr(self.mapping.columns, name, None)
         if column is not None:
@@ -344,7 +346,7 @@ class _Reader:
             return CONTAINER
         return said
 
-    def _named(self, row: Row, axis: str) -> str:
+    def _named(self, row: SourceRow, axis: str) -> str:
         """The name on an axis. Raises CellError where nothing says it."""
         found = self._cell(row, axis)
         if found is not None:
@@ -357,7 +359,7 @@ class _Reader:
         what = f"nothing says {_QUESTIONS[axis]}"
         raise CellError(f"{what}; add same: {{{axis}: ...}} to the mapping")
 
-    def _names(self, row: Row) -> tuple[str, str | None]:
+    def _names(self, row: SourceRow) -> tuple[str, str | None]:
         """The keys of model and environment, of which the reports of tools say nothing."""
         name = self._named(row, "model")
         model = self.given.model_key(self._cell(row, "model_id") or name)
@@ -377,12 +379,12 @@ class _Reader:
             )
         return key
 
-    def _model_id(self, row: Row) -> str | None:
+    def _model_id(self, row: SourceRow) -> str | None:
         """The model's name on Hugging Face, where a column or the name itself says it."""
         name = self._cell(row, "model") or ""
         return self._cell(row, "model_id") or (name if "/" in name else None)
 
-    def _asked(self, row: Row) -> dict[str, Any]:
+    def _asked(self, row: SourceRow) -> dict[str, Any]:
         """What was asked for, by option; whole numbers as such."""
         found: dict[str, Any] = {}
         for option, column in self.mapping.declared.options.items():
@@ -400,7 +402,7 @@ class _Reader:
                 found[option] = value
         return found
 
-    def _workload(self, row: Row, asked: Mapping[str, Any]) -> str:
+    def _workload(self, row: SourceRow, asked: Mapping[str, Any]) -> str:
         """As a column or the mapping names it, else after the options, else as for any import."""
         name = self._cell(row, "workload")
         if name is not None:
@@ -412,7 +414,7 @@ class _Reader:
         return self.given.workload_key
 
     def _iteration(
-        self, row: Row, cell: tuple[str, str, str], place: str
+        self, row: SourceRow, cell: tuple[str, str, str], place: str
     ) -> int | None:
         """The number of a run in its cell: as the table says, else in the order of its rows; tools number none."""
         column = self.mapping.columns.iteration
@@ -434,7 +436,7 @@ class _Reader:
         self.counts[cell] += 1
         return number
 
-    def _started(self, row: Row) -> Moment | None:
+    def _started(self, row: SourceRow) -> Moment | None:
         """When a run began; None where nothing says it. Raises CellError for what is no time."""
         said = self._cell(row, "started")
         if said is None and self.mapping.columns.started is None:
@@ -447,7 +449,7 @@ class _Reader:
             )
         return moment
 
-    def _status(self, row: Row) -> tuple[Status, str | None]:
+    def _status(self, row: SourceRow) -> tuple[Status, str | None]:
         """The status and its reason."""
         said = self._cell(row, "status")
         mark = (self._cell(row, "quarantined") or "").lower()
@@ -467,7 +469,7 @@ class _Reader:
     # -- figures ---------------------------------------------------------------------------------------------
 
     def _metrics(
-        self, rows: list[Row]
+        self, rows: list[SourceRow]
     ) -> tuple[Metrics, dict[str, tuple[float, ...]], dict[str, Spread]]:
         """Every metric of a run, with the repetitions or the deviation behind it. Raises CellError for a cell that is
         no figure of its metric."""
@@ -548,7 +550,7 @@ class _Cell:
     """Where a figure stands, its unit, and why it may not be there."""
 
     column: str
-    row: Row
+    row: SourceRow
     unit: str | None
     reason: str | None = None
 
@@ -600,7 +602,7 @@ class _Cell:
 class _Places:
     """Where the rows of a table stand, in words that sort like the rows."""
 
-    def __init__(self, source: str, table: Table) -> None:
+    def __init__(self, source: str, table: SourceTable) -> None:
         numbers = [row.number for row in table.rows]
         numbers += [number for number, _ in table.faults]
         self._begin = f"{source} {table.unit}"
@@ -611,7 +613,7 @@ class _Places:
         return f"{self._begin} {number:0{self._width}d}"
 
 
-def _copied(rows: list[Row], unit: str) -> str:
+def _copied(rows: list[SourceRow], unit: str) -> str:
     """What rows that are there already are not, in words."""
     what = f"{unit} {rows[0].number} says what an earlier one says"
     if len(rows) > 1:

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +14,12 @@ from sparkpub.plan.workloads import reading
 from sparkpub.record import outside
 
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
+_NO_OBJECT = "no JSON object; write {column: value, ...}"
 _DELIMITERS = ",;\t"
 
 
 @dataclass(frozen=True)
-class Row:
+class SourceRow:
     """One row: column to what stands there (text, number, truth or None), and the number of its line or place."""
 
     number: int
@@ -26,17 +27,17 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class SourceTable:
     """The rows of a file. `unit` is the word for a row's number: line, or row where a file has no lines."""
 
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[SourceRow, ...]
     unit: str = "line"
     faults: tuple[tuple[int, str], ...] = ()
     """Rows that could not be read: number, and why."""
 
 
-def read_table(file: ResultFile, rows: str | None = None) -> Table:
+def read_table(file: ResultFile, rows: str | None = None) -> SourceTable:
     """The table in a file; `rows` says where its rows are in JSON. Raises FileError where it is none."""
     if file.suffix in (".csv", ".tsv"):
         return _csv(reading.text(file.content))
@@ -45,7 +46,7 @@ def read_table(file: ResultFile, rows: str | None = None) -> Table:
     return _json(file.content, rows)
 
 
-def _csv(text: str) -> Table:
+def _csv(text: str) -> SourceTable:
     header = text.partition("\n")[0]
     delimiter = max(_DELIMITERS, key=header.count)
     csv.field_size_limit(outside.MOST_BYTES)  # a long cell is a matter of its row
@@ -53,7 +54,7 @@ def _csv(text: str) -> Table:
     try:
         columns = tuple(name.strip() for name in next(reader, []))
         _refuse_columns(columns)
-        rows: list[Row] = []
+        rows: list[SourceRow] = []
         faults: list[tuple[int, str]] = []
         for cells in reader:
             parquet.refuse_cells(len(rows) * len(columns))
@@ -67,10 +68,10 @@ def _csv(text: str) -> Table:
                 faults.append((number, what))
                 continue
             values = [cell.strip() or None for cell in cells]
-            rows.append(Row(number, dict(zip(columns, values, strict=True))))
+            rows.append(SourceRow(number, dict(zip(columns, values, strict=True))))
     except csv.Error as problem:
         raise FileError(f"not CSV: {problem}, line {reader.line_num}") from None
-    return Table(columns, tuple(rows), faults=tuple(faults))
+    return SourceTable(columns, tuple(rows), faults=tuple(faults))
 
 
 def _refuse_columns(columns: tuple[str, ...]) -> None:
@@ -85,21 +86,56 @@ def _refuse_columns(columns: tuple[str, ...]) -> None:
         raise FileError(f"{what} in the header; rename one")
 
 
-def _json(content: bytes, rows: str | None) -> Table:
+def _json(content: bytes, rows: str | None) -> SourceTable:
     """A list of objects, one object, or an object on each line; with `rows` what lies there in each of them."""
-    document = reading.json_value(content)
-    if document is None:
-        found, unit = list(_lines(content)), "line"
+    why_no_document = ""
+    unit = "row"
+    try:
+        document = _document(content)
+    except ValueError as problem:
+        if isinstance(problem, outside.UnfitError):
+            why_no_document = str(problem)
+        unit = "line"
+        items = list(_lines(content))
     else:
         listed = document if isinstance(document, list) else [document]
-        found, unit = list(enumerate(listed, 1)), "row"
-    if rows is None:
-        return _objects(found, unit)
+        items = list(enumerate(listed, 1))
+    if rows is not None:
+        unit = "row"
+        items = list(enumerate(_spread_all(items, rows), 1))
+    found = _objects(items, unit)
+    if found.rows:
+        return found
+    told = [text for _, text in found.faults if text != _NO_OBJECT]
+    if why_no_document:
+        told.insert(0, why_no_document)
+    nothing = "no JSON objects in it; write one for each row"
+    raise FileError(told[0] if told else nothing)
+
+
+def _document(content: bytes) -> Any:
+    """A JSON document in which a number of too many digits is why it cannot be read: the other rows can. Raises
+    ValueError."""
+    return reading.strict_json(content, whole_number=_number_or_why_not)
+
+
+def _number_or_why_not(digits: str) -> int | outside.UnfitError:
+    try:
+        return outside.whole_number(digits)
+    except outside.UnfitError as problem:
+        return problem
+
+
+def _spread_all(items: list[tuple[int, Any]], path: str) -> list[Any]:
+    """The rows at a path below each of several objects."""
     spread: list[Any] = []
-    for _, item in found:
-        spread += _spread(item, rows.split("."), "")
+    for _, item in items:
+        if isinstance(item, outside.UnfitError):
+            spread.append(item)
+        else:
+            spread += _spread(item, path.split("."), "")
         parquet.refuse_cells(len(spread))
-    return _objects(list(enumerate(spread, 1)), "row")
+    return spread
 
 
 def _spread(item: Any, path: list[str], prefix: str) -> list[dict[str, Any]]:
@@ -138,33 +174,49 @@ def _cells(item: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _lines(content: bytes) -> Iterator[tuple[int, Any]]:
+    """The JSON value of each line with its number, or why it has none."""
     for number, line in enumerate(reading.text(content).splitlines(), 1):
-        if line.strip():
-            yield number, reading.json_value(line.encode())
+        if not line.strip():
+            continue
+        try:
+            yield number, _document(line.encode())
+        except ValueError as problem:
+            yield number, problem
 
 
-def _objects(found: Iterator[tuple[int, Any]] | Any, unit: str) -> Table:
-    rows: list[Row] = []
+def _objects(found: Iterable[tuple[int, Any]], unit: str) -> SourceTable:
+    rows: list[SourceRow] = []
     faults: list[tuple[int, str]] = []
     for number, item in found:
-        if isinstance(item, dict):
-            rows.append(Row(number, parquet.flat(item)))
+        if isinstance(item, outside.UnfitError):
+            faults.append((number, str(item)))
+        elif isinstance(item, dict):
+            try:
+                rows.append(SourceRow(number, _whole(parquet.flat(item))))
+            except (FileError, outside.UnfitError) as problem:
+                faults.append((number, str(problem)))
         else:
-            faults.append((number, "no JSON object; write {column: value, ...}"))
-    if not rows:
-        raise FileError("no JSON objects in it; write one for each row")
+            faults.append((number, _NO_OBJECT))
     columns = dict.fromkeys(name for row in rows for name in row.cells)
     if len(columns) > outside.MOST_KEYS:
         raise FileError(f"more than {outside.MOST_KEYS:,} columns")
-    return Table(tuple(columns), tuple(rows), unit, tuple(faults))
+    return SourceTable(tuple(columns), tuple(rows), unit, tuple(faults))
 
 
-def _parquet(content: bytes) -> Table:
+def _whole(cells: dict[str, Any]) -> dict[str, Any]:
+    """The cells, all of which could be read. Raises UnfitError."""
+    for cell in cells.values():
+        if isinstance(cell, outside.UnfitError):
+            raise cell
+    return cells
+
+
+def _parquet(content: bytes) -> SourceTable:
     columns, found = parquet.read(content)
-    rows = tuple(Row(number, cells) for number, cells in enumerate(found, 1))
-    return Table(tuple(columns), rows, "row")
+    rows = tuple(SourceRow(number, cells) for number, cells in enumerate(found, 1))
+    return SourceTable(tuple(columns), rows, "row")
 
 
-def as_document(row: Row) -> str:
+def as_document(row: SourceRow) -> str:
     """A row as JSON, the same for the same cells."""
     return json.dumps(row.cells, ensure_ascii=False, sort_keys=True, default=str)

@@ -31,6 +31,7 @@ from sparkpub.record.redaction import Redactor
 from sparkpub.record.store import (
     CAMPAIGN_FILE,
     EVIDENCE_CAP,
+    EVIDENCE_KINDS,
     read_campaign,
     read_folder,
     to_json,
@@ -463,7 +464,8 @@ def _evidence(
             found.append((role, f"{stem}{suffix}", cleaner.own(content)))
         for content, suffix in draft.originals:
             clean = cleaner.of_all(content)
-            name = f"{_SHARED}{clean.original[:12]}.original{suffix}"
+            kind = suffix if suffix in EVIDENCE_KINDS else ".txt"
+            name = f"{_SHARED}{clean.original[:12]}.original{kind}"
             found.append(("original", name, clean))
     items, files, notes = [], {}, []
     for role, name, clean in found:

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from sparkpub.plan.environments import Server
 from sparkpub.plan.options import TypedOptions
+from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import MetricValue, Observed, Phase
 
@@ -38,6 +39,15 @@ class Options(TypedOptions):
     def measures_server(self) -> bool:
         """Whether a run can be a client of the server that an environment keeps."""
         return False
+
+    def asked(self) -> dict[str, Any]:
+        """What a run is asked for, whether it was written or is a default: option to value."""
+        return dict(self)
+
+    @classmethod
+    def load(cls, asked: Mapping[str, Any]) -> Load:
+        """The load that options ask for: those of `asked`, or those of an import, which knows some of them at most."""
+        return Load.declared(asked)
 
     def flags(self) -> dict[str, object]:
         """The options as our own payloads take them: `batch_size` as `--batch-size`."""

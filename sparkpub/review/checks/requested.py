@@ -8,8 +8,9 @@ from typing import Any
 
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
-from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.plan.workloads import WORKLOADS, load_of
 from sparkpub.plan.workloads.base import Case as CommandCase
+from sparkpub.plan.workloads.load import BATCH
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import Analysis, Declared, Record
 from sparkpub.record.store import Stored
@@ -26,7 +27,6 @@ LENGTH_TOLERANCE = Threshold(
 
 _OWN_PAYLOADS = frozenset({"generate", "matmul", "ctranslate2"})
 """They report their number format by the name that the matrix has for it."""
-_BATCH_OPTIONS = ("batch_size", "max_batch_size", "max_num_seqs")
 
 
 def not_as_requested(view: View) -> Iterator[Finding]:
@@ -178,21 +178,22 @@ def _place(
 
 def _work_done(record: Record) -> Iterator[tuple[str, str]]:
     """What the run observed of its own work, against what it was asked for."""
-    asked, seen = record.requested.workload, record.observed
-    batch = next(
-        (asked[name] for name in _BATCH_OPTIONS if isinstance(asked.get(name), int)),
-        None,
-    )
-    batch_disputed = any(name in record.requested.disputed for name in _BATCH_OPTIONS)
+    asked, seen, load = record.requested.workload, record.observed, load_of(record)
+    batch_disputed = any(name in record.requested.disputed for name in BATCH)
     yield from _unlike(
         "requests",
-        _requests(asked),
+        load.requests,
         seen.requests,
         disputed="requests" in record.requested.disputed,
     )
-    yield from _unlike("batch size", batch, seen.batch_size, disputed=batch_disputed)
-    for name in ("input_tokens", "output_tokens"):
-        wanted, found = asked.get(name), getattr(seen, f"{name}_mean")
+    yield from _unlike(
+        "batch size", load.batch, seen.batch_size, disputed=batch_disputed
+    )
+    lengths = {
+        "input_tokens": (load.input_tokens, seen.input_tokens_mean),
+        "output_tokens": (load.output_tokens, seen.output_tokens_mean),
+    }
+    for name, (wanted, found) in lengths.items():
         near = (
             wanted is not None
             and found is not None
@@ -226,16 +227,6 @@ def _foreign_servers(runs: Sequence[Stored]) -> Iterator[Case]:
         owner = owners.setdefault(server, place)
         if owner != place:
             yield stored, f"that of {'/'.join(owner)} in place of its own"
-
-
-def _requests(asked: Mapping[str, Any]) -> int | None:
-    """How many requests were asked for, in one figure or as batches."""
-    if isinstance(asked.get("batches"), int) and isinstance(
-        asked.get("batch_size"), int
-    ):
-        return int(asked["batches"]) * int(asked["batch_size"])
-    number = asked.get("requests", asked.get("repetitions"))
-    return number if isinstance(number, int) else None
 
 
 def _unlike(

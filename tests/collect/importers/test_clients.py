@@ -15,6 +15,7 @@ import pytest
 from sparkpub.collect.importers import import_results
 from sparkpub.collect.importers.base import Given
 from sparkpub.collect.importers.writing import Outcome
+from sparkpub.plan.workloads import load_of
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.store import read_folder
@@ -432,6 +433,19 @@ def test_guidellm_says_what_it_warns_of_and_what_failed(tmp_path: Path) -> None:
     _, records = imported("guidellm", source, tmp_path / "none")
     (record,) = records.values()
     assert (record.status, record.metrics) == ("failed", {})
+
+
+def test_guidellm_synchronous_is_one_request_at_a_time(tmp_path: Path) -> None:
+    """The strategy has no streams, which does not mean that all requests came at once."""
+    document = json.loads((RESULTS / "guidellm/c2.json").read_text())
+    for benchmark in document["benchmarks"]:
+        benchmark["config"]["strategy"] = {"type_": "synchronous"}
+    source = tmp_path / "one.json"
+    source.write_text(json.dumps(document))
+    _, records = imported("guidellm", source, tmp_path / "one")
+    (record,) = records.values()
+    assert record.workload.startswith("chat-completions-at-synchronous-in32-out8")
+    assert (load_of(record).in_flight, load_of(record).flow) == (1, "1 at once")
 
 
 def test_guidellm_in_one_piece_at_a_rate_without_known_lengths(tmp_path: Path) -> None:

@@ -18,10 +18,10 @@ from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import MetricValue, Record, Spread, metric_of
 from sparkpub.record.store import read_folder, to_json
-from sparkpub.review.checks import review
 from sparkpub.review.checks.finding import Finding
-from sparkpub.review.dataset import load
-from sparkpub.review.export import FORMATS, table
+from sparkpub.review.export import FORMATS
+from sparkpub.review.results import load
+from sparkpub.review.tables.column import figures
 from tests.building import a_record
 
 TABLE = """\
@@ -143,7 +143,7 @@ def test_the_rows_the_table_and_the_mapping_are_kept_as_evidence(
     assert originals == {TABLE, MAPPING}
     assert not [
         finding
-        for finding in review(load(tmp_path / "data")).findings
+        for finding in load(tmp_path / "data").review.findings
         if finding.severity == "error"
     ]
 
@@ -344,7 +344,7 @@ def test_rounded_figures_of_one_day_may_agree(tmp_path: Path) -> None:
 
 
 def copies_found(folder: Path) -> list[Finding]:
-    findings = review(load(folder / "data")).findings
+    findings = load(folder / "data").review.findings
     return [found for found in findings if found.check == "copied-evidence"]
 
 
@@ -465,7 +465,7 @@ def test_a_number_of_70000_digits_is_one_row_of_json(tmp_path: Path) -> None:
     outcome = imported(tmp_path, f"[{bad}, {good}]", PLAIN, name="t.json")
     (left,) = outcome.refused
     assert (left.source, len(outcome.imported)) == ("t.json row 1", 1)
-    assert left.reason == "column 'tok' has 'inf'; write a number, as 1234.5"
+    assert left.reason == "a number with 70000 digits"
 
 
 def test_a_time_that_python_does_not_have_is_one_row_of_parquet(tmp_path: Path) -> None:
@@ -511,6 +511,10 @@ FILES = {
     "nameless": ("t.csv", "a,,\n1,2,3\n", "two columns have no name in the header; rename one"),
     "quote": ("t.csv", 'a,b\n"1,2\n', "not CSV: unexpected end of data, line 2"),
     "no-objects": ("t.json", "[1, 2]", "no JSON objects in it; write one for each row"),
+    "key-twice": ("t.json", '[{"a": 1, "a": 2}]', "key 'a' stands twice"),
+    "key-twice-within": ("t.jsonl", '{"a": {"b": 1, "b": 2}}', "key 'b' stands twice"),
+    "path-twice": ("t.json", '{"a.b": 1, "a": {"b": 2}}', "column 'a.b' stands twice; rename one"),
+    "digits": ("t.json", '{"a": 1%s}' % ("0" * 40), "a number with 41 digits"),
     "cut": ("t.json", '[{"a": 1}', "no JSON objects in it; write one for each row"),
 }  # fmt: skip
 
@@ -527,6 +531,10 @@ def test_a_line_that_is_no_json_is_named_and_the_others_go_on(tmp_path: Path) ->
         "t.jsonl line 2: no JSON object; write {column: value, ...}"
     )
     assert len(records(tmp_path)) == 1
+    twice = good.replace('"tok"', '"tok": 99999, "tok"')
+    assert refusal(tmp_path, f"{good}\n{twice}\n", PLAIN, name="t.jsonl") == (
+        "t.jsonl line 2: key 'tok' stands twice"
+    )
 
 
 def test_dotted_columns_lie_within_json(tmp_path: Path) -> None:
@@ -686,7 +694,7 @@ def exported(folder: Path, form: str) -> bytes:
     (away / "campaign.json").write_text(to_json(campaign))
     for record in runs:
         (away / f"{record.stem}.json").write_text(to_json(record))
-    return FORMATS[form](table(review(load(folder / "source"))))
+    return FORMATS[form](load(folder / "source").runs)
 
 
 KEPT = ("model", "environment", "workload", "iteration", "started", "metric", "value")
@@ -694,7 +702,7 @@ KEPT += ("unit", "reason")
 
 
 def rows(folder: Path) -> list[tuple[object, ...]]:
-    found = table(review(load(folder))).to_pylist()
+    found = list(figures(load(folder).runs))
     kept = [row for row in found if row["repeat_of"] is None]
     return [tuple(row[name] for name in KEPT) for row in kept]
 
@@ -794,7 +802,7 @@ def test_a_table_of_many_columns_is_refused_at_once(tmp_path: Path) -> None:
     wide = f"{','.join(names)}\n{','.join(names)}\n"
     assert "more than 10,000 columns" in refusal(tmp_path, wide)
     objects = json.dumps(dict.fromkeys(names, 1))
-    assert "more than 10,000 columns" in refusal(tmp_path, objects, name="wide.json")
+    assert "a mapping with 200,000 keys" in refusal(tmp_path, objects, name="wide.json")
 
 
 def test_a_table_of_many_cells_is_refused(

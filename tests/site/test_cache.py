@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.review import cache as caching
-from sparkpub.review.cache import Cache
+from sparkpub.site import cache as caching
+from sparkpub.site.cache import Cache
 
 
 @pytest.fixture

@@ -2,18 +2,14 @@
 
 import csv
 import io
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.text import p_text, significant
-from sparkpub.review import statistics_json
-from sparkpub.review.summary import (
-    TABLES,
-    CellStatistic,
-    Statistics,
-    row_document,
-)
+from sparkpub.review.summary import TABLES, Statistics, row_document
+from sparkpub.review.tables.cells import CellStatistic
 
 Form = Literal["text", "markdown", "csv", "json"]
 
@@ -87,7 +83,8 @@ _SIGNED = frozenset(
 def render(found: Statistics, form: Form) -> str:
     """The statistics in one of the forms, with a newline at the end."""
     if form == "json":
-        return "".join(statistics_json.of_statistics(found))
+        text = json.dumps(found.document(), indent=1, ensure_ascii=False)
+        return f"{text}\n"
     rows = {name: getattr(found, name) for name in TABLES}
     if form == "csv":
         return _csv(rows)
