@@ -26,6 +26,13 @@ from sparkpub.record.store import read_folder
 ARCHIVE = ROOT / "tests/data/imports/many/llama-bench.tar.xz"
 RATES = ("prompt_throughput_tok_s", "output_throughput_tok_s")
 RUNS = 3
+SHORT, LONG = 1_000, 10_000
+"""Rows of a table."""
+MAPPING = """\
+columns: {model: model, environment: environment, started: started}
+options: {concurrency: clients}
+metrics: {output_throughput_tok_s: {column: rate}}
+"""
 _CELL = re.compile(
     r"\| *((?:pp|tg)\d+[^|]*?) *\| *([\d.]+) ± [\d.]+ *\|$", re.MULTILINE
 )
@@ -84,6 +91,34 @@ def recorded(data: Path) -> list[float]:
     return values
 
 
+def table(folder: Path, rows: int) -> list[str]:
+    """The command that reads a table of so many rows, and writes nothing."""
+    file, mapping = folder / f"{rows}.csv", folder / "mapping.yaml"
+    mapping.write_text(MAPPING)
+    lines = ["model,environment,started,clients,rate"]
+    for number in range(rows):
+        minute, second = divmod(number, 60)
+        hour, minute = divmod(minute, 60)
+        time = f"2026-03-01T{hour:02}:{minute:02}:{second:02}Z"
+        lines.append(f"m{number % 20},native,{time},{2 ** (number % 5)},{number}.25")
+    file.write_text("\n".join(lines) + "\n")
+    argv = ["-m", "sparkpub", "import", str(file), "--mapping", str(mapping)]
+    return [*argv, "--campaign", "table", "--data", str(folder), "--preview"]
+
+
+def growth(folder: Path) -> list[float]:
+    """Processor time of a row of a long table, in that of a row of a short one."""
+    found = []
+    nothing = table(folder, 1)
+    for _ in range(RUNS):
+        start, short, long = (
+            cost(argv, {}, harness.ROOT).processor
+            for argv in (nothing, table(folder, SHORT), table(folder, LONG))
+        )
+        found.append((long - start) / LONG / ((short - start) / SHORT))
+    return found
+
+
 def main() -> None:
     """Measure and write the result."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -91,7 +126,7 @@ def main() -> None:
         clock, processor, memory, plain = [], [], [], []
         for number in range(RUNS):
             data = Path(scratch, f"data{number}")
-            argv = ["-m", "sparkpub", "import", "llama-bench", f"{scratch}/files"]
+            argv = ["-m", "sparkpub", "import", f"{scratch}/files"]
             argv += [
                 "--campaign",
                 "many",
@@ -100,11 +135,13 @@ def main() -> None:
                 "--model",
                 "tiny-llama",
             ]
-            used = cost([*argv, "--data", str(data)], Path(scratch, "cache"))
+            argv += ["--data", str(data)]
+            used = cost(argv, {}, harness.ROOT)
             clock.append(used.clock)
             processor.append(used.processor)
             memory.append(used.memory)
             plain.append(seconds(lambda: [list(rates(path)) for path in files]))
+        grown = growth(Path(scratch))
         there = figures([rate for path in files for rate in rates(path)])
         kept = figures(recorded(Path(scratch, "data0")))
     differing = (there - kept).total() + (kept - there).total()
@@ -117,6 +154,12 @@ def main() -> None:
         ),
         row("processor time", processor, "s"),
         row("memory at its peak", memory, "MiB"),
+        row(
+            f"processor time of a row in a table of {LONG:,}, in that of a row in one of {SHORT:,}",
+            grown,
+            "times",
+            goal=1.2,
+        ),
         row("figures that differ from the files'", [differing], "", goal=0),
     ]
     formats = Counter(

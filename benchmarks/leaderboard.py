@@ -114,7 +114,7 @@ def imported(folder: Path) -> Path:
             for number, quantization in enumerate(QUANTIZATIONS):
                 text = llama_bench_file(model, quantization, machine, random)
                 (results / f"{model:02d}-{number}.json").write_text(text)
-        argv = ["import", "llama-bench", str(results), "--data", str(data)]
+        argv = ["import", str(results), "--data", str(data)]
         argv += ["--campaign", f"machine-{place}", "--environment", "native"]
         subprocess.run(
             [sys.executable, "-m", "sparkpub", *argv], check=True, capture_output=True

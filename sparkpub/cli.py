@@ -178,26 +178,27 @@ def _parameter(command: click.Command, key: str) -> str | None:
 @click.option(
     "--from",
     "source",
-    type=(str, _PATH),
-    metavar="FORMAT PATH",
-    help="Start with results of another tool, as `sparkpub import FORMAT PATH` does.",
+    type=_PATH,
+    metavar="PATH",
+    help="Start with results of other tools, as `sparkpub import PATH` does.",
 )
 @click.option(
     "--campaign",
     default="imported",
     help="With --from: name of the campaign.",
 )
+@click.option("--machine", help="With --from: kind of machine, such as dgx-spark.")
 @click.option("--model", help="With --from: key of the model.")
 @click.option("--environment", help="With --from: key of the environment.")
 @click.option(
     "--mapping",
     type=_PATH,
-    help="With --from table: file that maps its columns (YAML).",
+    help="With --from a table: file that maps its columns (YAML).",
 )
 def init(
     folder: Path,
     title: str,
-    source: tuple[str, Path] | None,
+    source: Path | None,
     campaign: str,
     **names: Any,
 ) -> None:
@@ -218,15 +219,10 @@ def init(
     from sparkpub.collect import importers
     from sparkpub.collect.importers.base import Given
 
-    kind, path = source
-    if kind not in importers.IMPORTERS:
-        known = ", ".join(importers.IMPORTERS)
-        raise click.UsageError(
-            f"--from: unknown format {kind!r}; known formats: {known}"
-        )
     starter.refuse(folder, title)
-    given = Given(campaign, say=partial(click.echo, err=True), **names)
-    outcome = importers.import_results(kind, path, folder / DEFAULT_DATA, given)
+    about = importers.about(None, source)
+    given = Given(campaign, None, about, say=partial(click.echo, err=True), **names)
+    outcome = importers.import_results(None, source, folder / DEFAULT_DATA, given)
     starter.write(folder, title, campaign=campaign)
     _print(False, outcome.document, outcome.lines)
     click.echo(f"{folder} is written. Preview it with: {there} && mkdocs serve")
@@ -449,7 +445,8 @@ def collect(
     """Run the benchmarks of a matrix that are not done yet.
 
     You can interrupt it and start it again. Press Ctrl-C once to stop after the current run, twice to stop at once;
-    the run is then recorded as interrupted. The exit status is 1 if a planned run has no successful record.
+    the run is then recorded as interrupted. The exit status is 1 if a planned run has no successful record or a run
+    is not committed.
     With --on the runs are measured on the machines of a Ray cluster and recorded here.
 
     Example: sparkpub collect matrix/demo.yaml --data local --only environment=native
@@ -529,32 +526,48 @@ class _Format(click.ParamType[str]):
         return sorted(IMPORTERS)
 
 
+_MACHINE_HELP = "Kind of machine, such as dgx-spark, if the results do not name it."
+_ENVIRONMENT_HELP = "Key of the environment. [default: container, where an image is named beside the results]"
+
+
 @cli.command("import")
-@click.argument("kind", metavar="FORMAT", type=_Format())
 @click.argument("path", type=_PATH)
-@click.option("--campaign", required=True, help="Campaign to which the runs are added.")
+@click.option(
+    "--campaign",
+    help="Campaign to which the runs are added. [default: the name of PATH]",
+)
 @_DATA
-@click.option(
-    "--matrix", "matrix_file", type=_PATH, help="Matrix that declares the campaign."
-)
-@click.option("--about", "about_file", type=_PATH, help="Extra metadata (YAML).")
+@click.option("--machine", help=_MACHINE_HELP)
+@click.option("--environment", help=_ENVIRONMENT_HELP)
 @click.option("--model", help="Key of the model, if the results do not name it.")
-@click.option(
-    "--environment", help="Key of the environment, which most tools do not record."
-)
 @click.option(
     "--workload",
     help="Key of the workload. [default: made from the tool's options]",
 )
 @click.option(
+    "--format",
+    "kind",
+    type=_Format(),
+    help="Read only this format. [default: each file's own]",
+)
+@click.option(
     "--mapping",
     type=_PATH,
-    help="File that maps the columns of a table (YAML); not needed for files of `sparkpub export`.",
+    help="File that maps the columns of a table (YAML). What `sparkpub export` wrote needs --format table instead.",
 )
+@click.option(
+    "--matrix", "matrix_file", type=_PATH, help="Matrix that declares the campaign."
+)
+@click.option("--about", "about_file", type=_PATH, help="Extra metadata (YAML).")
 @click.option(
     "--preview",
     is_flag=True,
     help="Show what would be imported, without writing anything.",
+)
+@click.option(
+    "--verbose",
+    is_flag=True,
+    help="List every file that is skipped or refused, and with --preview every cell.",
 )
 @click.option(
     "--originals/--no-originals",
@@ -563,39 +576,39 @@ class _Format(click.ParamType[str]):
 )
 @_JSON
 def import_(
-    kind: str,
     path: Path,
-    campaign: str,
+    campaign: str | None,
     data: Path,
+    kind: str | None,
     matrix_file: Path | None,
     about_file: Path | None,
     as_json: bool,
-    **given_too: Any,
+    **more: Any,
 ) -> None:
-    """Import another tool's results.
+    """Import other tools' results.
 
-    FORMAT is one of aiperf, benchmark-spark, guidellm, llama-bench, llama-benchy, sglang, table, trtllm-bench and
-    vllm-bench. Importing the same results again changes nothing. The exit status is 1 if anything was refused.
+    PATH is a file or a folder with results of aiperf, benchmark-spark, guidellm, inference-perf, llama-bench,
+    llama-benchy, lm-eval, sglang, trtllm-bench and vllm-bench, in any mixture; with --mapping it is a table, and for a
+    table without one --preview prints a mapping to begin with. What lies beside the results, such as meta.json,
+    telemetry and logs, is read too. Importing the same results again changes nothing. The exit status is 1 if anything
+    was refused.
 
-    Example: sparkpub import benchmark-spark results/comprehensive --campaign mine --data local
+    Example: sparkpub import results/ --machine dgx-spark --campaign mine
     """
     from sparkpub.collect import importers
-    from sparkpub.collect.importers.base import About, Given, read_about
+    from sparkpub.collect.importers.base import Given, as_key
 
-    declared = _declared(matrix_file)
-    about = About()
-    if about_file is not None:
-        about = read_about(about_file)
-    how = {name: given_too.pop(name) for name in ("originals", "preview")}
+    how = {name: more.pop(name) for name in ("originals", "preview")}
+    verbose = more.pop("verbose")
     given = Given(
-        campaign,
-        declared,
-        about,
+        campaign or as_key(path.resolve().name.partition(".")[0]),
+        _declared(matrix_file),
+        importers.about(about_file, path),
         say=partial(click.echo, err=True),
-        **given_too,
+        **more,
     )
     outcome = importers.import_results(kind, path, data, given, **how)
-    _print(as_json, outcome.document, outcome.lines)
+    _print(as_json, outcome.document, partial(outcome.lines, verbose=verbose))
     _finish(failed=bool(outcome.refused))
 
 
@@ -621,18 +634,12 @@ def import_(
     type=_PRESENT,
     help="Also check the pages and claims in this folder. [default: site_src, with the default DIR]",
 )
-@click.option(
-    "--deep",
-    is_flag=True,
-    help="Read all files again, including those of unchanged campaigns.",
-)
 def check(
     data: Path,
     as_json: bool,
     github: bool,
     fail_on: Literal["error", "warning"],
     sources: Path | None,
-    deep: bool,
 ) -> None:
     """Run the data-quality checks over runs, claims and pages. DIR may be an archive of a campaign.
 
@@ -644,7 +651,7 @@ def check(
     sources = _beside(data, sources)
     try:
         with archive.as_folder(data) as folder:
-            found = _reviewed(folder, sources, deep)
+            found = _reviewed(folder, sources)
             text = reviewing.as_text
             if github:
                 text = annotations.of_review
@@ -668,16 +675,12 @@ def _beside(data: Path, sources: Path | None) -> Path | None:
     return sources
 
 
-def _reviewed(data: Path, sources: Path | None, deep: bool) -> "Review":
+def _reviewed(data: Path, sources: Path | None) -> "Review":
     """The review of a data folder, and of the pages in `sources` where they are given."""
     from sparkpub.review.checks import review
-    from sparkpub.review.dataset import Dataset, load
-    from sparkpub.review.workers import load_known
+    from sparkpub.review.dataset import load
 
-    read: Callable[..., Dataset] = load_known
-    if deep:
-        read = load
-    dataset = read(data, skip=lambda _: None)
+    dataset = load(data, skip=lambda _: None)
     if sources is None:
         return review(dataset)
     from sparkpub.site.build import SiteOptions, proofread
@@ -731,13 +734,11 @@ def claims(data: Path, sources: Path, as_json: bool) -> None:
     Example: sparkpub claims --json
     """
     from sparkpub.review.claims import ledger
-    from sparkpub.review.workers import load_known
+    from sparkpub.review.dataset import load
     from sparkpub.site.build import SiteOptions, publish
     from sparkpub.site.prose import uses
 
-    verdicts = publish(
-        load_known(data, wanted="figures"), SiteOptions(sources)
-    ).verdicts
+    verdicts = publish(load(data), SiteOptions(sources)).verdicts
     _print(
         as_json,
         lambda: json.loads(ledger.as_json(verdicts)),
@@ -758,10 +759,10 @@ def values(filter_text: str, data: Path, sources: Path, as_json: bool) -> None:
 
     Example: sparkpub values "mean peak_memory small"
     """
-    from sparkpub.review.workers import load_known
+    from sparkpub.review.dataset import load
     from sparkpub.site.build import SiteOptions, names, publish
 
-    publication = publish(load_known(data, wanted="figures"), SiteOptions(sources))
+    publication = publish(load(data), SiteOptions(sources))
     found = list(names(publication, filter_text))
     if not found and filter_text:
         click.echo(f"no expression contains {filter_text!r}", err=True)
@@ -830,22 +831,14 @@ def stats(
 
     Example: sparkpub stats --campaign demo --include all --markdown
     """
-    from sparkpub.review import statistics_json, tables
+    from sparkpub.review import stats_told
     from sparkpub.review.checks import review
+    from sparkpub.review.dataset import load
     from sparkpub.review.summary import statistics
-    from sparkpub.review.workers import Wanted, load_known
 
-    wanted: Wanted = "figures"
-    if form == "json":
-        wanted = "figures as JSON"
-    dataset = load_known(data, wanted=wanted)
-    frames = review(dataset).frames
-    if form == "json":
-        for piece in statistics_json.document(dataset, frames, **asked):
-            click.echo(piece, nl=False)
-    else:
-        found = statistics(dataset, frames, **asked)
-        click.echo(tables.render(found, form or "text"), nl=False)
+    dataset = load(data)
+    found = statistics(dataset, review(dataset).frames, **asked)
+    click.echo(stats_told.render(found, form or "text"), nl=False)
 
 
 # -- publishing: export, archive, unpack, render, build ----------------------------------------------------
@@ -861,6 +854,12 @@ def stats(
     help="Format of the file.",
 )
 @click.option(
+    "--table",
+    type=click.Choice(["runs", "cells", "comparisons"]),
+    default="runs",
+    help="Which table.",
+)
+@click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, allow_dash=True),
@@ -872,17 +871,16 @@ def stats(
     is_flag=True,
     help="Write one Parquet file per campaign, for DuckDB, Polars or Spark.",
 )
-def export(data: Path, form: str, output: Path, partitioned: bool) -> None:
-    """Write the results as one table: a row per run and metric.
+def export(data: Path, form: str, table: str, output: Path, partitioned: bool) -> None:
+    """Write a table of the results: runs, cells or comparisons.
 
-    Excluded runs are in it, with the reason.
+    The table of runs has a row per run and metric, excluded runs with the
+    reason. Cells are described, comparisons are of environments.
 
     Example: sparkpub export --format parquet -o runs.parquet
     """
-    from sparkpub.review.checks import review
     from sparkpub.review.export import FORMATS, write_partitioned
-    from sparkpub.review.tidy import tidy_table
-    from sparkpub.review.workers import load_known
+    from sparkpub.review.results import load
 
     to_stdout = str(output) == "-"
     if partitioned and form != "parquet":
@@ -893,10 +891,11 @@ def export(data: Path, form: str, output: Path, partitioned: bool) -> None:
         raise click.UsageError(f"{output} holds the records; choose another folder")
     if not to_stdout:
         _refuse_output(output, folder=partitioned)
+    found = getattr(load(data), table)
     if partitioned:
-        write_partitioned(review(load_known(data, wanted="table")), output)
+        write_partitioned(found, output)
         return
-    content = FORMATS[form](tidy_table(data))
+    content = FORMATS[form](found)
     if to_stdout:
         click.echo(content, nl=False)
     else:
@@ -1003,7 +1002,7 @@ def render(
 
     Example: sparkpub render --out docs
     """
-    from sparkpub.review.workers import load_known
+    from sparkpub.review.dataset import load
     from sparkpub.site import disk
     from sparkpub.site.build import SiteOptions, build, refuse
     from sparkpub.site.history import last_commits
@@ -1013,7 +1012,7 @@ def render(
     if given["repo_url"]:
         commits = last_commits(Path.cwd(), folders)
     options = SiteOptions(commits=commits, **given)
-    dataset = load_known(*folders, wanted="figures")
+    dataset = load(*folders)
     refuse(dataset, options)
     tree = build(dataset, options)
     written = disk.write(tree, out)
@@ -1036,8 +1035,25 @@ def render(
     help="Configuration of MkDocs.",
 )
 @click.option("--site-dir", type=_FOLDER, help="Folder to write.")
+@click.option(
+    "--data",
+    multiple=True,
+    type=_PRESENT,
+    help="Folder of the campaigns. Can be repeated. [default: as the configuration says]",
+)
+@click.option(
+    "--sources",
+    type=_PRESENT,
+    help="Folder of pages and claims. [default: as the configuration says]",
+)
 @_JSON
-def build(config: Path, site_dir: Path | None, as_json: bool) -> None:
+def build(
+    config: Path,
+    site_dir: Path | None,
+    data: tuple[Path, ...],
+    sources: Path | None,
+    as_json: bool,
+) -> None:
     """Check runs and claims, then build the site.
 
     An error that campaign.json does not acknowledge stops the build.
@@ -1046,7 +1062,7 @@ def build(config: Path, site_dir: Path | None, as_json: bool) -> None:
     """
     from sparkpub.site.mkdocs import build_site
 
-    built = build_site(config, site_dir)
+    built = build_site(config, site_dir, data, sources)
     _print(as_json, lambda: {"site": str(built)}, lambda: [f"built: {built}"])
 
 
@@ -1095,6 +1111,9 @@ def _explained(error: Exception) -> tuple[list[str], int]:
             error.errno or 0, "check that it exists and is accessible"
         )
         return [f"{said_by_system(error)}; {remedy}"], 2
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        what = f"this needs {error.name}, which is not installed"
+        return [f"{what}; install sparkpub with its extra: sparkpub[site]"], 2
     place = traceback.extract_tb(error.__traceback__)[-1]
     text = " ".join(f"unexpected {type(error).__name__}: {error}".split())
     return [f"{text}, {Path(place.filename).name}:{place.lineno}; please report it"], 1

@@ -42,13 +42,12 @@ HEAVY = {"pandas", "altair", "mkdocs", "jinja2", "vl_convert", "pyarrow"}
 """What a machine that only measures does not have."""
 SENSORS = ("docker", "pynvml")
 READS_WITH = {
-    "collect/importers/table_rows.py": ("pyarrow", "where somebody imports Parquet"),
+    "collect/importers/parquet.py": ("pyarrow", "where somebody imports Parquet"),
 }
 """Left of the disk, what each may import all the same, within a function, and when."""
 STARTS_PROCESSES = {
     "site/history.py": "asks git for the commits that links to evidence name",
     "site/drawing/drawings.py": "draws charts in worker processes",
-    "review/workers.py": "reviews many campaigns on every core",
     "site/browser/runtime.py": "has Node.js make the bundle of the chart runtime",
 }
 """Right of the disk, and why each may."""
@@ -191,6 +190,16 @@ def test_what_measures_loads_on_a_machine_without_the_site(tmp_path: Path) -> No
     assert not {"torch", "transformers", "playwright", *SENSORS} & set(
         json.loads(done.stdout)
     ), "import them when used"
+
+
+def test_the_sampler_starts_light() -> None:
+    """It starts before every run, beside what is measured: nothing that reads records or matrices comes with it."""
+    program = "import sys, sparkpub.collect.sampler; print(*sys.modules)"
+    loaded = subprocess.check_output(
+        [sys.executable, "-c", program], cwd=ROOT, text=True
+    )
+    found = {name.split(".")[0] for name in loaded.split()}
+    assert not {"pydantic", "numpy", "yaml", "detect_secrets", *HEAVY} & found
 
 
 def test_no_module_is_a_dumping_ground() -> None:

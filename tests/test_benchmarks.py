@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from benchmarks import harness, house, report
 from sparkpub.review.claims import facts
 from sparkpub.site import manual
@@ -14,57 +12,6 @@ def test_the_page_is_made_from_the_results() -> None:
     assert report.README.read_text() == report.readme(), (
         "run python -m benchmarks.report"
     )
-
-
-@pytest.mark.parametrize(
-    ("fact", "result", "what"),
-    [
-        ("load-check-first", "load-1000", "check, nothing known: processor"),
-        ("load-check-again", "load-1000", "check, nothing changed: processor"),
-        ("load-stats-first", "load-1000", "stats, nothing known: processor"),
-        ("load-stats-again", "load-1000", "stats, nothing changed: processor"),
-        ("load-table-again", "load-1000", "tidy table, nothing changed: processor"),
-        ("load-10k-check-first", "load-10000", "check, nothing known: processor"),
-        ("load-10k-check-again", "load-10000", "check, nothing changed: processor"),
-        ("load-10k-stats-first", "load-10000", "stats, nothing known: processor"),
-        ("load-10k-stats-again", "load-10000", "stats, nothing changed: processor"),
-        ("load-memory", "load-1000", "tidy table, nothing known: memory"),
-        ("load-10k-memory", "load-10000", "tidy table, nothing known: memory"),
-        ("load-10k-clock", "load-10000", "check, nothing known: clock"),
-        ("load-build-first", "load-1000", "build, nothing drawn: clock"),
-        ("load-build-again", "load-1000", "build, nothing changed: clock"),
-        ("load-build-memory", "load-1000", "build, nothing drawn: memory together"),
-        ("load-site", "load-1000", "site"),
-        ("load-10k-build-first", "load-10000", "build, nothing drawn: clock"),
-        (
-            "load-10k-build-memory",
-            "load-10000",
-            "build, nothing drawn: memory together",
-        ),
-        ("load-10k-site", "load-10000", "site"),
-        ("load-100k-check-first", "load-100000", "check, nothing known: processor"),
-        ("load-100k-check-again", "load-100000", "check, nothing changed: processor"),
-        (
-            "load-100k-table-again",
-            "load-100000",
-            "tidy table, nothing changed: processor",
-        ),
-        ("load-100k-memory", "load-100000", "tidy table, nothing known: memory"),
-        ("load-100k-stats-first", "load-100000", "stats, nothing known: processor"),
-        ("load-100k-stats-again", "load-100000", "stats, nothing changed: processor"),
-        (
-            "load-10k-table-again",
-            "load-10000",
-            "tidy table, nothing changed: processor",
-        ),
-    ],
-)
-def test_the_guide_gives_the_figures_that_were_measured(
-    fact: str, result: str, what: str
-) -> None:
-    rows = json.loads((harness.RESULTS / f"{result}.json").read_text())["rows"]
-    measured = {row["what"]: row["value"] for row in rows}
-    assert facts.read(manual.FACTS)[fact].value == measured[what]
 
 
 def test_the_guide_gives_the_growth_of_every_campaign() -> None:

@@ -266,7 +266,7 @@ WRITING = [
     Mistake("a dead link", "build", "a link to nowhere.md leads nowhere, blog/posts/first.md",
             post("See [this](nowhere.md)."), 1),
     Mistake("a link to no run", "build", "first.md:11", post("See [it](../../runs/own-x_iter01.md)."), 1),
-    Mistake("one slug twice", "build", "second.md; give one", two_posts_of_one_slug, 1),
+    Mistake("one slug twice", "build", "too; give one", two_posts_of_one_slug, 1),
     Mistake("a date in words", "build", "first.md", text(POST_FILE, POST.replace("2026-01-02", "soon") + "One.\n"), 1),
     Mistake("an unknown claim", "build", "no claim 'sme'", post('{{ claim("sme") }}'), 1),
     Mistake("a verdict misspelt", "claims", "recorded: input should be 'supported'", claim("supported", "suported"), 1),

@@ -257,7 +257,7 @@ def test_a_pull_request_is_judged_and_nothing_of_it_is_run(workspace: Path) -> N
     assert len(done) == 3
     summary = (workspace / "summary.md").read_text()
     assert "| new | added | 2 runs\\, 2 counted \\(2 added\\) |" in summary
-    assert (workspace / "docs/campaigns/new.md").is_file()
+    assert (workspace / "site/campaigns/new/index.html").is_file()
     assert not sentinel.exists()
 
 
@@ -278,7 +278,7 @@ def test_a_pull_request_with_a_damaged_record_fails_beside_its_file(
     assert path.name in line
     assert done["Summarise what changes"].returncode == 0
     assert "'tok/h'" in (workspace / "summary.md").read_text().replace("\\", "")
-    assert done["Make every page"].returncode != 0
+    assert done["Build the site, strictly"].returncode != 0
 
 
 def test_a_post_cannot_reach_python_nor_the_runner(workspace: Path) -> None:
@@ -291,7 +291,7 @@ def test_a_post_cannot_reach_python_nor_the_runner(workspace: Path) -> None:
     assert check.returncode != 0
     assert "##[" not in check.stderr
     assert all(line.startswith("| ") for line in check.stderr.splitlines())
-    page = done["Make every page"]
+    page = done["Build the site, strictly"]
     assert page.returncode != 0
     first, *_, last = page.stdout.splitlines()
     word = first.removeprefix("::stop-commands::")

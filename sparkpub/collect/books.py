@@ -39,11 +39,13 @@ class Outcome:
     left: int
     stopped: str | None
     lacking: int = 0
+    uncommitted: str | None = None
+    """What git did not take, in words."""
 
     @property
     def exit_code(self) -> int:
-        """1 while a chosen run has no good record, and where something was interrupted or skipped."""
-        return 1 if self.lacking or self.stopped else 0
+        """1 while a chosen run has no good record, or no commit, and where something was interrupted or skipped."""
+        return 1 if self.lacking or self.stopped or self.uncommitted else 0
 
     @property
     def summary(self) -> str:
@@ -55,6 +57,8 @@ class Outcome:
             text += f", {given_up} given up after their retries (try again with --retry-failed)"
         if self.stopped:
             text += f"; {self.stopped}"
+        if self.uncommitted:
+            text += f"; {self.uncommitted}"
         return text
 
 
@@ -209,7 +213,8 @@ class Books:
                     yield of_cell[odd.iteration], odd
 
     def outcome(self, wanted: Sequence[PlannedRun], stopped: str | None) -> Outcome:
-        """What it came to, once nothing more is measured; says what each cell shows."""
+        """What it came to, once nothing more is measured: a last try to commit, and what each cell shows."""
+        uncommitted = self.committer.finish()
         if self.row is None:
             for line in look(self.records):
                 self.progress.line(line)
@@ -222,7 +227,7 @@ class Books:
         if stopped is None and self.refused:
             skipped = counted(len(self.refused), "run")
             stopped = f"{skipped} skipped because a gate was not met"
-        return Outcome(self.measured, self.failed, left, stopped, lacking)
+        return Outcome(self.measured, self.failed, left, stopped, lacking, uncommitted)
 
     def _report(self, label: str, record: Record) -> None:
         took = duration(record.duration_seconds or 0.0)

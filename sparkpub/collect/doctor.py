@@ -15,8 +15,16 @@ from sparkpub.collect.books import known_records
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.environments.chroot import may_mount
 from sparkpub.collect.environments.docker import described
-from sparkpub.collect.git import GitError, Repository
-from sparkpub.collect.machine import cgroup, controls, inventory, nvml, proc
+from sparkpub.collect.git import Repository
+from sparkpub.collect.git_process import GitError
+from sparkpub.collect.machine import (
+    cgroup,
+    controls,
+    inventory,
+    nvml,
+    proc,
+    processes,
+)
 from sparkpub.collect.session import collect
 from sparkpub.plan.matrix import Gates, Matrix
 from sparkpub.plan.plan import plan
@@ -145,23 +153,7 @@ def _machine(data: Path) -> Iterator[Diagnosis]:
             f"{data} cannot be written",
             "choose another --data, or correct its rights",
         )
-    group, version = (
-        cgroup.create(f"doctor-{os.getpid()}"),
-        f"cgroup {cgroup.version()}",
-    )
-    if group is None:
-        detail = f"{version}; runs on the host get no group of their own"
-        yield Diagnosis(
-            "cgroup",
-            "warning",
-            detail,
-            "run as root, with the memory controller enabled",
-        )
-    else:
-        cgroup.remove(group)
-        yield Diagnosis(
-            "cgroup", "ok", f"{version}; each run is charged to a group of its own"
-        )
+    yield _control_group()
     if (holder := lock.holder()) is not None:
         detail = f"process {holder.get('pid')} collects campaign {holder.get('campaign')} now"
         yield Diagnosis(
@@ -170,6 +162,22 @@ def _machine(data: Path) -> Iterator[Diagnosis]:
             detail,
             "wait for it: two at once would measure each other",
         )
+
+
+def _control_group() -> Diagnosis:
+    owner, version = processes.notes(), f"cgroup {cgroup.version()}"
+    group, where = cgroup.create(owner, f"doctor-{os.getpid()}")
+    if group is not None:
+        cgroup.remove(group)
+    cgroup.leave(owner)
+    if group is not None:
+        detail = (
+            f"{version}; each run on the host is charged to a group of its own, {where}"
+        )
+        return Diagnosis("cgroup", "ok", detail)
+    detail = f"{version}; runs on the host get no group of their own ({where})"
+    remedy = "run as root, or in a group of its own: systemd-run --scope -p Delegate=yes sparkpub ..."
+    return Diagnosis("cgroup", "warning", detail, remedy)
 
 
 def _engines() -> Iterator[Diagnosis]:

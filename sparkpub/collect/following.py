@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sparkpub.collect import journal, sampling
+from sparkpub.collect import sampling
 from sparkpub.collect.bench import Bench, Job, gpu_indices
 from sparkpub.collect.environments.base import Exit, Launch, Running
 from sparkpub.collect.gates import floor_gib
@@ -15,8 +15,9 @@ from sparkpub.collect.progress import duration
 from sparkpub.collect.server import LiveServer
 from sparkpub.collect.standstill import beating
 from sparkpub.collect.watch import Watch
+from sparkpub.collect.workdir import WORK
 from sparkpub.record.errors import CollectError, NeverStartedError
-from sparkpub.record.record import Event, Record, Status
+from sparkpub.record.record import Event, Isolation, Record, Status
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.telemetry import Telemetry
 
@@ -35,6 +36,7 @@ class Followed:
     stopped: tuple[Status, str] | None
     """Why the collector ended the run, or could not start it: status and reason."""
     exit: Exit | None = None
+    isolation: Isolation | None = None
     launched_epoch: float = 0.0
     duration: float = 0.0
     measuring_began: float | None = None
@@ -42,9 +44,7 @@ class Followed:
     measuring_ended: float | None = None
     """Likewise for the line that ends it."""
     log_cut: bool = False
-    readings: sampling.Readings = field(
-        default_factory=lambda: sampling.Readings(Telemetry({}))
-    )
+    telemetry: Telemetry = field(default_factory=lambda: Telemetry({}))
 
 
 def follow(
@@ -81,9 +81,7 @@ def follow(
 def for_run(bench: Bench, job: Job, place: Path) -> Redactor:
     """A redactor that also replaces the run's own folder, whose name changes with the machine."""
     variables = dict(job.command.variables) | dict(job.environment_options.env)
-    return bench.redactor.also(
-        variables, {str((place / journal.WORK).resolve()): "<workdir>"}
-    )
+    return bench.redactor.also(variables, {str((place / WORK).resolve()): "<workdir>"})
 
 
 def _lowest_clock(bench: Bench) -> float | None:
@@ -161,9 +159,10 @@ class _Run:
             at,
             stopped,
             exit=ended,
+            isolation=running.isolation,
             launched_epoch=epoch,
             duration=took,
-            readings=self._after(telemetry, took),
+            telemetry=self._after(telemetry, took),
             log_cut=self.log.truncated,
             measuring_began=self._since_launch(self.log.began),
             measuring_ended=self._since_launch(self.log.ended),
@@ -174,7 +173,7 @@ class _Run:
         environment, options = self.job.environment, self.job.environment_options
         launch = Launch(
             self.job.command,
-            self.place / journal.WORK,
+            self.place / WORK,
             self.log.write,
             self.draft.run_id,
             server=None if self.server is None else self.server.running,
@@ -241,22 +240,22 @@ class _Run:
         gone = None if self.server is None else self.server.ended()
         return None if gone is None else ("failed", gone)
 
-    def _after(self, telemetry: Path, took: float) -> sampling.Readings:
+    def _after(self, path: Path, took: float) -> Telemetry:
         """The telemetry, once everything is over, and what only shows then."""
         self.log.close()
         if self.log.problem is not None:
             self.watch.note(
                 "note", f"the log could not be written to its end: {self.log.problem}"
             )
-        readings = sampling.Readings(sampling.read(telemetry))
+        telemetry = sampling.read(path)
         if self.server is None:
-            self.watch.left_behind(readings)
+            self.watch.left_behind(telemetry)
         self.watch.kernel(took)
         if self.log.began is None:
             self.watch.unavailable["leaks"] = (
                 "nothing that was printed says where the measurement began"
             )
-        return readings
+        return telemetry
 
     def _since_launch(self, moment: float | None) -> float | None:
         return None if moment is None else moment - self.launched

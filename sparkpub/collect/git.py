@@ -10,17 +10,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sparkpub.collect import invoker
+from sparkpub.collect.git_process import LOCKING, TIMEOUT, GitError, Locks, started
 from sparkpub.collect.progress import Progress
 from sparkpub.record import store
 from sparkpub.record.store import Stored
+from sparkpub.record.text import counted
 
-TIMEOUT = 120
 _ATTEMPTS = 3
-
-
-class GitError(Exception):
-    """Git refused; the message is its reason in one line."""
 
 
 @dataclass(frozen=True)
@@ -28,17 +24,21 @@ class Repository:
     """The work tree that a folder lies in."""
 
     root: Path
+    locks: Locks
+    timeout: float = TIMEOUT
+    """Seconds that each call of git may take."""
 
     @classmethod
-    def of(cls, folder: Path) -> "Repository":
+    def of(cls, folder: Path, timeout: float = TIMEOUT) -> "Repository":
         """The repository around `folder`. Raises GitError where there is none, or where it ignores the folder."""
         place = next(
             path
             for path in (folder.resolve(), *folder.resolve().parents)
             if path.is_dir()
         )
-        root = _git(place, "rev-parse", "--show-toplevel").strip()
-        repository = cls(Path(root))
+        said = _git(place, "rev-parse", "--show-toplevel", "--absolute-git-dir")
+        root, own = map(Path, said.splitlines())
+        repository = cls(root, Locks(root, own), timeout)
         probe = folder.resolve() / "probe.json"
         if repository._code("check-ignore", "-q", "--no-index", str(probe)) == 0:
             raise GitError(f"git ignores {folder}")
@@ -157,16 +157,36 @@ class Repository:
         ).strip()
 
     def _run(self, *arguments: str) -> str:
-        return _git(self.root, *arguments)
+        return _said(self._started(*arguments), arguments[0])
 
     def _code(self, *arguments: str) -> int:
-        return _started(self.root, *arguments).returncode
+        return self._started(*arguments).returncode
+
+    def _started(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """Run git here; where it was killed, by us or by anybody, its locks go with it."""
+        if arguments[0] not in LOCKING:
+            return started(self.root, *arguments, timeout=self.timeout)
+        self.locks.clear()
+        before = self.locks.there()
+        killed = True
+        try:
+            ended = started(self.root, *arguments, timeout=self.timeout)
+            killed = ended.returncode < 0
+        finally:
+            if killed:
+                self.locks.left_since(before)
+                self.locks.clear()
+        return ended
 
 
 def _git(place: Path, *arguments: str) -> str:
-    ended = _started(place, *arguments)
+    return _said(started(place, *arguments), arguments[0])
+
+
+def _said(ended: "subprocess.CompletedProcess[str]", command: str) -> str:
+    """What git printed. Raises GitError where it failed."""
     if ended.returncode != 0:
-        raise GitError(f"git {arguments[0]}: {_reason(ended)}")
+        raise GitError(f"git {command}: {_reason(ended)}")
     return ended.stdout
 
 
@@ -186,53 +206,40 @@ def _reason(ended: "subprocess.CompletedProcess[str]") -> str:
     errors = [line for line in lines if line.startswith(("fatal: ", "error: "))]
     if errors:
         return errors[0].partition(": ")[2]
+    if ended.returncode < 0:
+        return f"killed by signal {-ended.returncode}"
     return lines[-1] if lines else f"exit status {ended.returncode}"
 
 
-def _started(place: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    """Git as the invoking user, never waiting for a person, and deaf to the terminal's Ctrl-C."""
-    options = invoker.process_arguments()
-    options["env"] |= {
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_EDITOR": "true",
-        "LC_ALL": "C",
-        "GIT_OPTIONAL_LOCKS": "0",
-    }
-    options["env"].setdefault("GIT_SSH_COMMAND", "ssh -o BatchMode=yes")
-    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
-        options["env"].pop(name, None)
-    try:
-        return subprocess.run(
-            ["git", *arguments],
-            cwd=place,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=TIMEOUT,
-            start_new_session=True,
-            **options,
-        )
-    except FileNotFoundError:
-        raise GitError("git is not installed") from None
-    except subprocess.TimeoutExpired:
-        raise GitError(f"git {arguments[0]} took more than {TIMEOUT} s") from None
+@dataclass(frozen=True)
+class Waiting:
+    """Files that are to be committed, of a run or of campaign.json."""
+
+    paths: Sequence[Path]
+    message: str
+    is_run: bool
 
 
 class Committer:
     """One commit per run, of exactly its own files; what fails is tried again later and never stops measuring."""
 
     def __init__(
-        self, folder: Path, commit: bool, push: bool, progress: Progress
+        self,
+        folder: Path,
+        commit: bool,
+        push: bool,
+        progress: Progress,
+        timeout: float = TIMEOUT,
     ) -> None:
         self._folder, self._push, self._progress = folder, push, progress
-        self._waiting: list[tuple[list[Path], str]] = []
+        self._waiting: list[Waiting] = []
+        self._unknown = False
+        """Whether git could not say what no commit has yet."""
         self._pushed = True
         self._repository: Repository | None = None
         if commit:
             try:
-                self._repository = Repository.of(folder)
+                self._repository = Repository.of(folder, timeout)
             except GitError as error:
                 progress.line(
                     f"not committing: {error}; records are written all the same"
@@ -257,21 +264,24 @@ class Committer:
         """Commit what no commit has yet: campaign.json, and runs of this collector or an earlier one."""
         if self._repository is None:
             return
+        self._waiting.clear()
+        self._unknown = True
         try:
             loose = set(self._repository.uncommitted(self._folder))
             declared = self._declared_anew(self._repository, loose)
         except GitError as error:
             self._progress.line(f"git: {error}")
             return
+        self._unknown = False
         if declared:
-            self.add(
-                [self._folder / store.CAMPAIGN_FILE],
-                f"Declare campaign {self._folder.name}",
-            )
+            message = f"Declare campaign {self._folder.name}"
+            paths = [self._folder / store.CAMPAIGN_FILE]
+            self._waiting.append(Waiting(paths, message, is_run=False))
         for path in store.record_paths(self._folder):
             stored = store.read_record(path)
             if any(file.resolve() in loose for file in stored.files):
-                self.add_run(stored)
+                self._waiting.append(_of_run(stored))
+        self._commit()
 
     def _declared_anew(self, repository: Repository, loose: Collection[Path]) -> bool:
         """Whether campaign.json is in no commit, or declares another matrix than the last one there. What people edit
@@ -290,14 +300,19 @@ class Committer:
             path
         ).get("matrix")
 
-    def add(self, paths: Sequence[Path], message: str) -> None:
-        """Commit these files, after whatever is still waiting."""
-        if self._repository is None or not paths:
-            return
-        self._waiting.append((list(paths), message))
+    def add_run(self, stored: Stored, *beside: Path) -> None:
+        """Commit a run, its record and its evidence, and files beside it, after whatever is still waiting."""
+        if self._repository is not None:
+            self._waiting.append(_of_run(stored, *beside))
+            self._commit()
+
+    def _commit(self) -> None:
+        """Commit what waits, up to the first that git refuses: each may take as long as a hook that never ends."""
+        assert self._repository is not None
         while self._waiting:
+            first = self._waiting[0]
             try:
-                self._repository.commit(*self._waiting[0])
+                self._repository.commit(first.paths, first.message)
             except GitError as error:
                 self._progress.line(
                     f"not committed yet, {len(self._waiting)} waiting: {error}"
@@ -306,15 +321,6 @@ class Committer:
             self._waiting.pop(0)
             self._pushed = False
         self._publish()
-
-    def add_run(self, stored: Stored) -> None:
-        """Commit a run: its record and its evidence."""
-        record = stored.record
-        again = f", repeat of {record.repeat_of}" if record.repeat_of else ""
-        self.add(
-            stored.files,
-            f"Measure {'/'.join(record.cell)}, iteration {record.iteration}{again}: {record.status}",
-        )
 
     def _publish(self) -> None:
         if not self._push or self._pushed or self._repository is None:
@@ -326,12 +332,32 @@ class Committer:
         else:
             self._pushed = True
 
-    def finish(self) -> None:
-        """A last try, and what is left undone."""
+    def finish(self) -> str | None:
+        """A last try. Returns what is left undone, in words; None where everything is committed."""
+        if self._repository is None:
+            return None
+        if self._unknown:
+            self.catch_up()
+        else:
+            self._commit()
+        if self._unknown:
+            return "git does not say which runs are committed"
+        runs = sum(1 for entry in self._waiting if entry.is_run)
+        if runs:
+            return (
+                f"{counted(runs, 'run')} not committed (the next collect tries again)"
+            )
         if self._waiting:
-            paths, message = self._waiting.pop()
-            self.add(paths, message)
-        self._publish()
+            return f"{store.CAMPAIGN_FILE} not committed (the next collect tries again)"
+        return None
+
+
+def _of_run(stored: Stored, *beside: Path) -> Waiting:
+    """The commit of a run."""
+    record = stored.record
+    again = f", repeat of {record.repeat_of}" if record.repeat_of else ""
+    message = f"Measure {'/'.join(record.cell)}, iteration {record.iteration}{again}: {record.status}"
+    return Waiting([*stored.files, *beside], message, is_run=True)
 
 
 def own_commit() -> tuple[str | None, bool | None]:

@@ -1,6 +1,7 @@
 """Signals, turned into two questions: finish after the current run, or stop now?
 
-Ctrl-C once asks to finish, twice to stop. SIGTERM, and the hang-up of a lost terminal, stop at once.
+Ctrl-C once asks to finish, twice to stop. SIGTERM, and the hang-up of a lost terminal, stop at once. Who was asked once
+is on the way out and is not killed by being asked again: not while it puts the machine back, and not after that.
 """
 
 import signal
@@ -33,7 +34,7 @@ class Interruption:
         at: TracebackType | None,
     ) -> None:
         for number, handler in self._before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if self.finish else handler)
 
     def _heard(self, number: int, _frame: FrameType | None) -> None:
         if number == signal.SIGINT and not self.finish:

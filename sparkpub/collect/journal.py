@@ -6,8 +6,8 @@ killed collector leaves is therefore either a finished run, whose folder is drop
 started when; the draft then becomes the record.
 """
 
+import os
 import re
-import shutil
 import threading
 import time
 from collections import deque
@@ -17,13 +17,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sparkpub.collect import invoker
+from sparkpub.collect import invoker, workdir
 from sparkpub.collect.public import published
-from sparkpub.record import patterns
+from sparkpub.collect.workdir import WORK
+from sparkpub.record import outside, patterns
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Evidence, Record
 from sparkpub.record.redaction import Redactor
-from sparkpub.record.secrets import is_secret_name
+from sparkpub.record.secrets import unfinished
 from sparkpub.record.store import (
     EVIDENCE_CAP,
     Stored,
@@ -33,16 +34,13 @@ from sparkpub.record.store import (
 )
 
 OUTPUT_ROLES = ("report", "requests", "iterations", "output")
-FOLDER, DRAFT, WORK = ".run", "journal.json", "work"
+FOLDER, DRAFT = ".run", "journal.json"
 OUTPUT_CAP = EVIDENCE_CAP - 2**20
 """Bytes read of a file that a command wrote; redaction may lengthen it a little."""
 _TAIL = EVIDENCE_CAP // 4
 _LINE = 1 << 16
 _TRIES = 8
-_WAITING = re.compile(
-    rb"(?:\A|(?<=[\r\n]))[ \t]*[\"']?(--?[A-Za-z][A-Za-z0-9_-]*)[\"']?,?[ \t]*[\r\n]+\Z"
-)
-_LONGEST_FLAG = 200
+_LOOK_BACK = 4096
 _BLOCKS = (
     (b"-----BEGIN ", b"-----END "),
     (b"PuTTY-User-Key-File-", b"Private-MAC:"),
@@ -59,7 +57,7 @@ KILLED = "the collector was killed while the run was on"
 def begin(folder: Path, draft: Record) -> Path:
     """Note a run that is about to start; returns its own folder. The campaign's folder exists.
 
-    Raises CollectError where another run lies there that has no record yet, or files that cannot be removed.
+    Raises CollectError where another run lies there that has no record yet, files that cannot be removed, or a link.
     """
     place = folder / FOLDER
     unfinished = _unfinished(folder)
@@ -70,18 +68,7 @@ def begin(folder: Path, draft: Record) -> Path:
             where=str(place),
             remedy="start the collector again: it records what is there",
         )
-    shutil.rmtree(place, ignore_errors=True)
-    if (place / WORK).exists():
-        # A container's root may leave files that are not ours to remove; an old report must never pass for a new one.
-        raise CollectError(
-            "the last run left files that cannot be removed",
-            where=str(place / WORK),
-            remedy="remove them as root, or give the environment user: with your own id",
-        )
-    (place / WORK).mkdir(parents=True)
-    # A container's user may not be ours.
-    (place / WORK).chmod(0o777)
-    (place / ".gitignore").write_text("*\n")
+    workdir.new(place)
     write_atomic(place / DRAFT, to_json(draft))
     return place
 
@@ -99,7 +86,7 @@ def finish(folder: Path, record: Record) -> Stored:
 
 def drop(folder: Path) -> None:
     """Remove the folder of a run that has its record, or that never started."""
-    shutil.rmtree(folder / FOLDER, ignore_errors=True)
+    workdir.remove(folder / FOLDER)
 
 
 def recover(folder: Path, redactor: Redactor, reason: str = KILLED) -> Stored | None:
@@ -107,10 +94,10 @@ def recover(folder: Path, redactor: Redactor, reason: str = KILLED) -> Stored | 
 
     A run that has its record keeps it.
     """
+    draft = _unfinished(folder)
     # Files that were being written; the machine's lock says that nobody writes now.
     for torn in folder.glob(".*.tmp"):
         torn.unlink()
-    draft = _unfinished(folder)
     if draft is None:
         drop(folder)
         return None
@@ -131,12 +118,14 @@ def recover(folder: Path, redactor: Redactor, reason: str = KILLED) -> Stored | 
 
 
 def _unfinished(folder: Path) -> Record | None:
-    """The draft of a run that has no record; None where there is no draft, or a torn one, or one of another version."""
+    """The draft of a run that has no record; None where there is no draft, or a torn one, or one of another version.
+
+    Raises CollectError where something else is in the place of the run's folder.
+    """
+    workdir.refuse_planted(folder / FOLDER)
     draft = None
     with suppress(OSError, ValueError):
-        draft = Record.model_validate_json(
-            (folder / FOLDER / DRAFT).read_text(encoding="utf-8")
-        )
+        draft = Record.model_validate_json(outside.content(folder / FOLDER / DRAFT))
     if draft is None or (folder / f"{draft.stem}.json").exists():
         return None
     return draft
@@ -214,11 +203,10 @@ class Log:
 
     def _whole_until(self, rest: bytes) -> int:
         """Up to where no secret can be cut in two: after whole lines, but before a private key that has not ended, and
-        before a flag whose value comes with the next line."""
+        before a value that may go on in the next line."""
         cut = max(rest.rfind(b"\n"), rest.rfind(b"\r")) + 1
-        waiting = _WAITING.search(rest, max(0, cut - _LONGEST_FLAG), cut)
-        if waiting and is_secret_name(waiting[1].decode()):
-            cut = waiting.start()
+        ends = rest[max(0, cut - _LOOK_BACK) : cut]
+        cut -= len(ends) - unfinished(ends)
         for begins, ends in _BLOCKS:
             begun = rest.rfind(begins, 0, cut)
             open_still = begun >= 0 and rest.find(ends, begun, cut) < 0
@@ -386,8 +374,8 @@ def _output(work: Path, name: str, redactor: Redactor) -> Output | None:
     inside = path.resolve().is_relative_to(work.resolve())
     if path.is_symlink() or not path.is_file() or not inside:
         return None
-    size = path.stat().st_size
-    with path.open("rb") as handle:
+    with open(path, "rb", opener=_not_through_a_link) as handle:
+        size = os.fstat(handle.fileno()).st_size
         if size <= OUTPUT_CAP:
             return Output(redactor.content(handle.read(OUTPUT_CAP)))
         head = handle.read(OUTPUT_CAP // 2)
@@ -401,6 +389,11 @@ def _output(work: Path, name: str, redactor: Redactor) -> Output | None:
     cut = size - len(head) - len(tail)
     mark = b"\n[sparkpub: %d bytes cut here: files are capped]\n" % cut
     return Output(head + mark + tail, cut)
+
+
+def _not_through_a_link(path: str, flags: int) -> int:
+    """Whoever may write to the folder may do so while it is read."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 _LAST_WORD = re.compile(rb"\S*\Z")

@@ -1,55 +1,146 @@
 """One collector per machine: two at once would measure each other.
 
-Not filelock's: the lock's file also says who holds it, is read while it is held, must not be opened with O_CREAT where
-it belongs to somebody else, and must never turn into a soft lock, which outlives a killed collector.
+The lock is a name in the kernel's own namespace of sockets (`abstract`, unix(7)) and not a file. Root and all users
+have to meet at one place. A folder in which all of them may write is one where somebody else can put a link or a device
+first, and in a folder of root's own a user's collector cannot lock. No file is opened here: there is nothing to follow,
+to empty or to leave behind. The kernel gives the name to one socket at a time and takes it back when the collector
+dies, however it dies. It also tells everybody which process has it, and of which user.
+
+Who shares the machine's network shares the lock: a container with a network of its own has one of its own, as it has a
+`/run/lock` of its own.
 """
 
+import errno
 import fcntl
 import hashlib
 import json
 import os
+import pwd
+import socket
+import struct
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from sparkpub.collect import invoker, state
+from sparkpub.record import outside
 from sparkpub.record.errors import CollectError
 
-_PLACES = ("/run/lock", "/var/tmp")  # noqa: S108 - a lock must lie where every user of the machine finds it
-NAME = "sparkpub-collector.lock"
+NAME = "sparkpub-collector"
+ANSWER_SECONDS = 2.0
+"""How long whoever holds the lock may take to say what it does. One that was paused says nothing."""
+_LONGEST_ANSWER = 4096
+_PEER = struct.Struct("3i")
+"""What the kernel says of the other end of a socket: process, user and group id."""
 _REMEDY = "wait for it, or stop it with Ctrl-C"
 
 
-def place() -> Path:
-    """The lock's file: one for the machine, or in the chosen state folder where `SPARKPUB_STATE` is set."""
+def name() -> str:
+    """The name of the lock: one for the machine, or one for the chosen state folder where `SPARKPUB_STATE` is set."""
     if os.environ.get(state.VARIABLE):
-        return state.folder() / NAME
-    for folder in _PLACES:
-        if os.access(folder, os.W_OK):
-            return Path(folder) / NAME
-    return Path("/tmp") / NAME  # noqa: S108
+        return f"{NAME}-{_digest(state.folder())}"
+    return NAME
 
 
 @contextmanager
 def locked(campaign: str, folder: Path) -> Iterator[None]:
-    """Held while collecting; the kernel frees it when the collector dies, however it dies."""
-    path = place()
-    owner = {"pid": os.getpid(), "campaign": campaign, "folder": str(folder.resolve())}
-    with _held(path) as handle:
-        if handle is None:
-            other = holder() or {}
-            raise CollectError(
-                f"another collector runs on this machine: process {other.get('pid', 'unknown')}, "
-                f"campaign {other.get('campaign', 'unknown')}",
-                where=str(path),
-                remedy=_REMEDY,
-            )
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, json.dumps(owner).encode(), 0)
+    """Held while collecting. Raises CollectError where somebody else has it."""
+    state.refuse_foreign()
+    owner: dict[str, object] = {"campaign": campaign, "folder": str(folder.resolve())}
+    with _held(name()) as taken:
+        if taken is None:
+            raise _refusal()
+        taken.listen()
+        answering = threading.Thread(target=_answer, args=(taken, owner), daemon=True)
+        answering.start()
         try:
             yield
         finally:
-            os.ftruncate(handle, 0)
+            taken.shutdown(socket.SHUT_RDWR)  # wakes the thread
+            answering.join()
+
+
+def _refusal() -> CollectError:
+    """Why there is no lock to have, with whoever has it."""
+    other = holder() or {}
+    campaign = other.get("campaign", "unknown")
+    who = f"process {other.get('pid', 'unknown')} of {other.get('user', 'unknown')}"
+    return CollectError(
+        f"another collector runs on this machine: {who}, campaign {campaign}",
+        where=f"socket @{name()}",
+        remedy=_REMEDY,
+    )
+
+
+@contextmanager
+def _held(wanted: str) -> Iterator[socket.socket | None]:
+    """A socket with a name of which there is one on the machine; None where somebody else has the name."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as bound:
+        taken_by_us = True
+        try:
+            bound.bind(f"\0{wanted}")
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                what = f"the machine's lock cannot be taken: {error.strerror}"
+                remedy = "allow the collector sockets of the family AF_UNIX"
+                where = f"socket @{wanted}"
+                raise CollectError(what, where=where, remedy=remedy) from None
+            taken_by_us = False
+        yield bound if taken_by_us else None
+
+
+def _answer(listener: socket.socket, owner: dict[str, object]) -> None:
+    """Tell everybody who asks what is collected, and what it does just now, until the lock is given back."""
+    while True:
+        try:
+            asking, _ = listener.accept()
+        except OSError:
+            return
+        note: dict[str, object] = {}
+        with suppress(ValueError, TypeError):
+            note = dict(json.loads(state.read(state.NOTE) or "{}"))
+        # So few bytes never wait for the one who asked.
+        with asking, suppress(OSError):
+            asking.sendall(json.dumps(note | owner).encode())
+
+
+def holder() -> dict[str, object] | None:
+    """Who collects on this machine now: pid and user as the kernel knows them, campaign, folder and note as the
+    collector tells; None where nobody does."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.settimeout(ANSWER_SECONDS)
+        try:
+            asking.connect(f"\0{name()}")
+        except ConnectionRefusedError:
+            return None
+        except OSError:
+            return {}
+        peer = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+        pid, user, _ = _PEER.unpack(peer)
+        told: dict[str, object] = {}
+        with suppress(OSError, ValueError, TypeError):
+            told = dict(outside.json_document(_read(asking)))
+        return told | {"pid": pid, "user": _user(user)}
+
+
+def _read(asking: socket.socket) -> bytes:
+    """All that the other end says, up to a bound: it may be anybody."""
+    said = b""
+    while len(said) < _LONGEST_ANSWER and (more := asking.recv(_LONGEST_ANSWER)):
+        said += more
+    return said
+
+
+def _user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"user {number}"
+
+
+def _digest(folder: Path) -> str:
+    return hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
 
 
 @contextmanager
@@ -58,22 +149,34 @@ def folder_locked(folder: Path) -> Iterator[None]:
     measure and does not measure itself.
 
     The folder itself is locked, so that no collector takes another's run for one that was killed, whoever started it
-    and with whatever state folder. Where a folder cannot be locked (NFS), a file beside the machine's lock stands for
-    it. A folder that was made for this and is empty afterwards goes again.
+    and with whatever state folder. Where a folder cannot be locked (NFS), a name on this machine stands for it. A
+    folder that was made for this and is empty afterwards goes again.
     """
     with _made(folder), ExitStack() as stack:
         try:
             handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
             stack.callback(os.close, handle)
-            held = _lock(handle)
+            held = _flocked(handle)
+        except NotADirectoryError:
+            what = "something else is where the campaign's folder belongs"
+            remedy = "move it away, or choose another --data"
+            raise CollectError(what, where=str(folder), remedy=remedy) from None
         except OSError:
-            name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
-            path = place().with_name(f"sparkpub-folder-{name}.lock")
-            held = stack.enter_context(_held(path)) is not None
+            stands_for_it = f"sparkpub-folder-{_digest(folder)}"
+            held = stack.enter_context(_held(stands_for_it)) is not None
         if not held:
             what = "another collector writes to this campaign"
             raise CollectError(what, where=str(folder), remedy=_REMEDY)
         yield
+
+
+def _flocked(handle: int) -> bool:
+    """Whether an open folder could be locked; the lock goes when it is closed, or its process ends."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @contextmanager
@@ -88,56 +191,3 @@ def _made(folder: Path) -> Iterator[None]:
         with suppress(OSError):
             for path in missing:
                 path.rmdir()
-
-
-@contextmanager
-def _held(path: Path) -> Iterator[int | None]:
-    """The file of a lock, locked meanwhile; None where somebody else has it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle = _open(path)
-    try:
-        held = _lock(handle)
-        yield handle if held else None
-    finally:
-        os.close(handle)
-
-
-def _lock(handle: int) -> bool:
-    """Whether an open file or folder could be locked; the lock goes when it is closed, or its process ends."""
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _open(path: Path) -> int:
-    """Without O_CREAT first: in sticky folders the kernel refuses it on files of others, to root too."""
-    try:
-        return os.open(path, os.O_RDWR)
-    except FileNotFoundError:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        os.fchmod(handle, 0o666)
-        return handle
-    except PermissionError:
-        remedy = "remove the file, or run as its owner"
-        raise CollectError(
-            "the machine's lock cannot be opened", where=str(path), remedy=remedy
-        ) from None
-
-
-def holder() -> dict[str, object] | None:
-    """Who collects on this machine now: pid, campaign and folder; None where nobody does."""
-    try:
-        handle = os.open(place(), os.O_RDONLY)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        with suppress(ValueError, TypeError):
-            return dict(json.loads(os.pread(handle, 4096, 0)))
-        return {}
-    finally:
-        os.close(handle)
-    return None

@@ -160,7 +160,11 @@ def status_lines(matrix: Matrix, data: Path) -> list[str]:
     )
     now = document["now"]
     if now is not None:
-        lines.append(
-            f"now: {now.get('run', 'starting')}: {now.get('phase', '')} since {now.get('since', 'just now')}"
-        )
+        doing = f"now: process {now.get('pid', 'unknown')}"
+        if "run" in now:
+            since = (
+                f"{now.get('phase', 'starting')} since {now.get('since', 'just now')}"
+            )
+            doing += f": {now['run']}: {since}"
+        lines.append(doing)
     return lines

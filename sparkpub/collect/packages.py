@@ -27,7 +27,6 @@ def installed(
         "print(json.dumps({d.metadata['Name']: d.version for d in m.distributions() if d.metadata['Name']}))"
     )
     folder = Path(tempfile.mkdtemp(prefix="sparkpub-"))
-    folder.chmod(0o777)
     said = BytesIO()
     try:
         running = environment.launch(

@@ -16,7 +16,6 @@ from sparkpub.collect import lock, state
 from sparkpub.record.outside import plain
 from sparkpub.record.record import Moment
 
-NOTE = "status.json"
 _BAR = 20
 
 
@@ -34,7 +33,7 @@ class Progress:
     ) -> None:
         """`phases`: where there is no live line, each phase of a run is a line."""
         self._stream, self._say, self._phases = sys.stdout, say, phases
-        self._live = say is None and self._stream.isatty()
+        self._live = say is None and self._stream.isatty() and _moves_its_cursor()
         self._campaign, self._planned, self._done, self._seen = (
             campaign,
             planned,
@@ -92,7 +91,7 @@ class Progress:
         if self._live and self._shown:
             self._write("\n")
         with suppress(OSError):
-            state.write(NOTE, None)
+            state.write(state.NOTE, None)
 
     def _count(self) -> str:
         return f"[{self._done}/{self._planned}]"
@@ -116,7 +115,7 @@ class Progress:
             "planned": self._planned,
         }
         with suppress(OSError):
-            state.write(NOTE, json.dumps(document))
+            state.write(state.NOTE, json.dumps(document))
 
     def _write(self, text: str) -> None:
         try:
@@ -135,12 +134,14 @@ def current() -> dict[str, object] | None:
     holder = lock.holder()
     if holder is None:
         return None
-    known = {"pid": holder.get("pid"), "campaign": holder.get("campaign")}
-    with suppress(ValueError, TypeError):
-        noted = dict(json.loads(state.read(NOTE) or "{}"))
-        if noted.get("pid") == known["pid"]:
-            return known | noted
-    return known
+    told = ("pid", "campaign", "run", "phase", "since", "done", "planned")
+    return {name: holder[name] for name in told if name in holder}
+
+
+def _moves_its_cursor() -> bool:
+    """Whether the terminal knows the sequences that replace a line. Emacs' shell, and terminals that say nothing of
+    themselves, would show them."""
+    return os.environ.get("TERM", "dumb") not in ("dumb", "unknown", "")
 
 
 def duration(seconds: float) -> str:

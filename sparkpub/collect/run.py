@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from sparkpub import __version__
-from sparkpub.collect import journal, phases, sampling
+from sparkpub.collect import journal, phases
 from sparkpub.collect.bench import Bench, Job
 from sparkpub.collect.following import Followed, follow, for_run
 from sparkpub.collect.gates import Passed
@@ -18,9 +18,12 @@ from sparkpub.collect.git import own_commit
 from sparkpub.collect.journal import Sealed, seal
 from sparkpub.collect.public import published
 from sparkpub.collect.server import SERVER_START, LiveServer
-from sparkpub.plan.matrix import Model
+from sparkpub.collect.workdir import WORK
+from sparkpub.plan.matrix import Matrix, Model
+from sparkpub.plan.plan import PlannedRun
 from sparkpub.plan.workloads import architecture
 from sparkpub.plan.workloads.base import Answer
+from sparkpub.record import sampled_metrics
 from sparkpub.record.errors import (
     CollectError,
     NeverStartedError,
@@ -58,7 +61,7 @@ def measure(
     place = journal.begin(bench.folder, draft)
     try:
         for path, content in job.command.files().items():
-            target = place / journal.WORK / path
+            target = place / WORK / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
         followed = follow(bench, job, draft, place, server)
@@ -113,7 +116,6 @@ def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
             break
         # A retry within the second: the address must be new.
         time.sleep(1.05 - now.microsecond / 1e6)
-    model = matrix.models[run.model]
     draft = Record(
         run_id=f"{matrix.campaign}-{stem}",
         campaign=matrix.campaign,
@@ -125,29 +127,40 @@ def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
         specification=public.fingerprint(run.model, run.environment, run.workload),
         status="interrupted",
         status_reason=journal.KILLED,
-        plan=Plan(
-            position=run.position,
-            order=matrix.order,
-            seed=matrix.seed,
-            attempt=job.attempt,
-            analysis=matrix.analysis,
-        ),
+        plan=planned(matrix, run, job.attempt),
         started=started,
         argv=bench.redactor.argv(job.command.argv),
-        requested=Requested(
-            model_id=public.models[run.model].id,
-            model_path=public.models[run.model].path,
-            random_weights=model.random_weights or model.config is not None,
-            architecture=declared_architecture(model),
-            workload=public.declared_workload(run.workload),
-            environment=public.declared_environment(run.environment),
-        ),
+        requested=requested(matrix, public, run),
         metrics={},
         gates=passed.gates,
         machine=Machine() if job.elsewhere else bench.machine,
         reproducibility=_reproducibility(bench, job),
     )
     return published(draft, bench.redactor)
+
+
+def planned(matrix: Matrix, run: PlannedRun, attempt: int) -> Plan:
+    """The place of a run in the plan."""
+    return Plan(
+        position=run.position,
+        order=matrix.order,
+        seed=matrix.seed,
+        attempt=attempt,
+        analysis=matrix.analysis,
+    )
+
+
+def requested(matrix: Matrix, shown: Matrix, run: PlannedRun) -> Requested:
+    """What a run is to measure; `shown` is the matrix as records show it."""
+    model = matrix.models[run.model]
+    return Requested(
+        model_id=shown.models[run.model].id,
+        model_path=shown.models[run.model].path,
+        random_weights=model.random_weights or model.config is not None,
+        architecture=declared_architecture(model),
+        workload=shown.declared_workload(run.workload),
+        environment=shown.declared_environment(run.environment),
+    )
 
 
 def declared_architecture(model: Model) -> Architecture | None:
@@ -221,8 +234,9 @@ def _record(
         "phases": stretches,
         "events": (*followed.events, *_noted(bench, draft, answer, status)),
         "container": container,
-        "memory": sampling.ledger(
-            followed.readings, bench.machine.memory_total_gib or 0.0
+        "isolation": followed.isolation,
+        "memory": sampled_metrics.ledger(
+            followed.telemetry, bench.machine.memory_total_gib or 0.0
         ),
         "evidence": sealed.evidence,
         "unavailable": _unavailable(job, followed, sealed, server),
@@ -320,8 +334,8 @@ def _sampled(
     """The sampler's metrics over the measured phase, or why they are not known; in its first run the server's start."""
     why = phases.why_unknown(answer, followed.measuring_began, followed.measuring_ended)
     phase = phases.measured(stretches) or why
-    found = sampling.metrics(
-        followed.readings,
+    found = sampled_metrics.metrics(
+        followed.telemetry,
         followed.duration,
         phase,
         served=runs_already or server is not None,

@@ -138,7 +138,7 @@ def _for_columns(start: str, reason: str) -> dict[str, str]:
     return {name: reason for name in COLUMNS if name.startswith(start)}
 
 
-class Table:
+class TelemetryFile:
     """telemetry.csv as it grows; baseline rows wait until the launch gives them their time."""
 
     def __init__(self, path: Path) -> None:
@@ -193,7 +193,7 @@ def main() -> None:
         settings.get("server"),
         tenants=settings.get("tenants", False),
     )
-    table = Table(Path(settings["path"]))
+    table = TelemetryFile(Path(settings["path"]))
     interval = float(settings["interval"])
 
     def sample() -> float:

@@ -5,7 +5,6 @@ killed one left.
 """
 
 import http.client
-import shutil
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from sparkpub.collect import workdir
 from sparkpub.collect.environments.base import (
     LOOPBACK,
     Environment,
@@ -122,11 +122,7 @@ class LiveServer:
                 "another port"
             )
             return
-        _clear(self._folder)
-        work = self._folder / "work"
-        work.mkdir(parents=True, exist_ok=True)
-        work.chmod(0o777)  # a container's user may not be ours
-        (self._folder / ".gitignore").write_text("*\n")
+        work = workdir.new(self._folder)
         launch = Launch(self.serves.command, work, self.heard.write, self.name)
         launched = time.monotonic()
         try:
@@ -195,7 +191,7 @@ class LiveServer:
             self._running.stop()
             self._running.close()
             self._running = None
-        _clear(self._folder)
+        workdir.remove(self._folder)
 
 
 class Servers:
@@ -256,11 +252,7 @@ class Servers:
 
 def clear_server(folder: Path) -> None:
     """Remove what a killed collector left of a server's folder in that of a campaign."""
-    _clear(folder / FOLDER)
-
-
-def _clear(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+    workdir.remove(folder / FOLDER)
 
 
 def _healthy(address: str, server: Server) -> bool:

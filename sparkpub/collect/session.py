@@ -76,7 +76,6 @@ def collect(
             shown, folder, choice, records, committer, progress, given_up, row=row
         )
         outcome = Session(here, books, interruption).run(planned, wanted)
-        committer.finish()
         progress.line(outcome.summary)
         return outcome
 

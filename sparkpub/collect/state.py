@@ -1,15 +1,22 @@
-"""The collector's own notes on this machine: what must be undone after a crash, and who collects now.
+"""The collector's own notes on this machine: what must be undone after a crash, and what it does now.
 
 They lie in `SPARKPUB_STATE`, else `/var/lib/sparkpub` for root and the state folder of the user for anybody else:
 two lines that need no platformdirs.
 """
 
 import os
+import stat
+from contextlib import suppress
 from pathlib import Path
 
-from sparkpub.record.store import write_atomic
+from sparkpub.collect import invoker
+from sparkpub.record import outside
+from sparkpub.record.errors import CollectError
 
 VARIABLE = "SPARKPUB_STATE"
+NOTE = "status.json"
+"""What the collector does now."""
+_PRIVATE = 0o700
 
 
 def folder() -> Path:
@@ -25,19 +32,46 @@ def folder() -> Path:
     )
 
 
+def refuse_foreign() -> None:
+    """Make the folder of the notes, for its owner alone. Raises CollectError for one of another user: what the next
+    collector undoes, under root with its rights, stands in them."""
+    place = folder()
+    with suppress(
+        OSError
+    ):  # who has no home can keep no notes, and says so where one is needed
+        place.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+    try:
+        found = place.stat()
+    except OSError:
+        return
+    owners = {0, os.geteuid()}
+    behind_sudo = invoker.user()
+    if behind_sudo is not None:
+        owners.add(behind_sudo.pw_uid)
+    if found.st_uid not in owners or not stat.S_ISDIR(found.st_mode):
+        what = "the collector's notes would lie with another user, or in no folder"
+        remedy = f"set {VARIABLE} to a folder of your own"
+        raise CollectError(what, where=str(place), remedy=remedy)
+    if found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) != _PRIVATE:
+        place.chmod(_PRIVATE)
+
+
 def write(name: str, text: str | None) -> None:
     """Replace a note, or remove it where `text` is None."""
     place = folder() / name
     if text is None:
         place.unlink(missing_ok=True)
         return
-    place.parent.mkdir(parents=True, exist_ok=True)
+    # The sampler asks for the folder alone, and has to be there quickly and take little memory.
+    from sparkpub.record.store import write_atomic  # noqa: PLC0415
+
+    place.parent.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
     write_atomic(place, text)
 
 
 def read(name: str) -> str | None:
     """A note, or None where there is none."""
     try:
-        return (folder() / name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        return outside.content(folder() / name).decode("utf-8")
+    except (OSError, ValueError):
         return None

@@ -22,7 +22,7 @@ from sparkpub.collect.bench import (
 from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.collect.gates import Gatekeeper, Passed
 from sparkpub.collect.interruption import Interruption
-from sparkpub.collect.machine import controls, inventory, nvml
+from sparkpub.collect.machine import cgroup, controls, inventory, nvml, processes
 from sparkpub.collect.packages import installed
 from sparkpub.collect.progress import Progress
 from sparkpub.collect.run import measure
@@ -84,6 +84,7 @@ def opened(
 ) -> Iterator["Station"]:
     """Set up this machine for a campaign, and put everything back. Records and evidence go into `folder`."""
     with ExitStack() as stack:
+        stack.callback(cgroup.leave, processes.notes())
         gpus, why_no_gpu = stack.enter_context(nvml.opened())
         controlled = stack.enter_context(
             controls.applied(matrix.gates, gpus, why_no_gpu)

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from sparkpub.collect.leaks import FLOOR_GIB, LeakWatch
-from sparkpub.collect.sampling import Readings
 from sparkpub.record.record import Event
 from sparkpub.record.redaction import Redactor
-from sparkpub.record.telemetry import LOAD_PERCENT, THROTTLES, clock_is_stuck
+from sparkpub.record.telemetry import LOAD_PERCENT, THROTTLES, Telemetry, clock_is_stuck
 
 SLOW_CLOCK_SAMPLES = 3
 KMSG = "/dev/kmsg"
@@ -101,13 +100,13 @@ class Watch:
                 at,
             )
 
-    def left_behind(self, readings: Readings) -> None:
+    def left_behind(self, telemetry: Telemetry) -> None:
         """Memory that did not come back, once the run's processes are gone: the driver's, or shared segments."""
         for column, words in {
             "gpu_memory_used_gib": "device",
             "mem_shmem_gib": "shared",
         }.items():
-            before, after = readings.before(column), readings.last(column)
+            before, after = telemetry.before(column), telemetry.last(column)
             if before is not None and after is not None and after - before > FLOOR_GIB:
                 gone = f"{after - before:.2f} GiB of {words} memory"
                 self.note("leak", f"{gone} in use after the run that were free before")

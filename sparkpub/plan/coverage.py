@@ -41,8 +41,9 @@ class MachineCoverage:
 
 
 def machines_of(records: Iterable[Record]) -> list[str]:
-    """Ids of the machines that records name, in alphabetical order."""
-    return sorted({record.machine.id for record in records if record.machine.id})
+    """Ids of the machines that have measured, in alphabetical order: one whose runs were all interrupted has not."""
+    ended = [record for record in records if record.status != "interrupted"]
+    return sorted({record.machine.id for record in ended if record.machine.id})
 
 
 def states(

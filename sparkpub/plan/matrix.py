@@ -17,7 +17,7 @@ from sparkpub.plan.workloads.command import CommandOptions
 from sparkpub.record import documents
 from sparkpub.record.documents import Lines, suggestion
 from sparkpub.record.errors import MatrixError, field_problems
-from sparkpub.record.metrics import METRICS, slug
+from sparkpub.record.metrics import METRICS, TAKEN, slug
 from sparkpub.record.record import (
     Analysis,
     Architecture,
@@ -319,13 +319,12 @@ def _unknown_metrics(matrix: Matrix, lines: Lines) -> Iterator[str]:
 
 def _clashing_metrics(matrix: Matrix, lines: Lines) -> Iterator[str]:
     """Metrics of the matrix's own whose pages would have the address of another's."""
-    taken = {slug(name): name for name in METRICS}
     for workload, options in matrix.workloads.items():
         if not isinstance(options, CommandOptions):
             continue
         for name in options.metrics:
-            other = taken.setdefault(slug(name), name)
-            if other != name or slug(name) == "index":
+            other = TAKEN.get(slug(name), name)
+            if other != name or name in TAKEN:
                 what = (
                     f"metric {name!r} would have the address of {other!r}: {slug(name)}"
                 )

@@ -24,8 +24,10 @@ from sparkpub.record.record import Evidence
 from sparkpub.record.store import (
     CAMPAIGN_FILE,
     EVIDENCE_CAP,
+    EVIDENCE_KINDS,
     read_campaign,
     read_folder,
+    record_paths,
     replacing,
 )
 
@@ -102,8 +104,12 @@ def write_to(folder: Path, file: IO[bytes]) -> Written:
 
 
 def _content(path: Path, evidence: Evidence | None) -> bytes:
-    """The bytes of a file. Raises RecordError where they are not those that the record knows."""
+    """The bytes of a file. Raises RecordError where they are not those that the record knows, or no archive holds such
+    a file."""
     where, remedy = str(path), "restore it from git"
+    if evidence and path.suffix.lower() not in EVIDENCE_KINDS:
+        rename = "name it .txt there and in its record"
+        raise RecordError("no kind of file of an archive", where=where, remedy=rename)
     try:
         content = outside.content(path, EVIDENCE_CAP)
     except OSError as error:
@@ -170,7 +176,7 @@ def extract(path: Path, into: Path) -> str:
     """Write the campaign's folder of an archive into the folder `into`, and return the campaign's name.
 
     Only ordinary files with the names of an archive are written, each within its bound. Raises RecordError with every
-    file that is missing, too much or different from the manifest.
+    file that is missing, too much or different from the manifest, or that is no part of the campaign.
     """
     try:
         with outside.opened(path) as file:
@@ -180,7 +186,7 @@ def extract(path: Path, into: Path) -> str:
     except _NO_TAR as error:
         what = f"not an archive of sparkpub: {outside.plain(str(error))[:200]}"
         raise RecordError(what, where=str(path), remedy=_REMEDY) from None
-    problems = _problems(contents)
+    problems = _problems(contents) or _strays(into / contents.campaign)
     if problems:
         lines = [f"{problem}, {path}; {_REMEDY}" for problem in problems[1:]]
         raise RecordError(problems[0], where=str(path), remedy=_REMEDY, others=lines)
@@ -221,6 +227,7 @@ def _read(tar: tarfile.TarFile, into: Path) -> _Contents:
     digests: dict[str, str] = {}
     tags: dict[str, bytes] = {}
     places: set[tuple[str, str | None]] = set()
+    spelled: dict[str, str] = {}
     for number, member in enumerate(tar):
         if number >= MOST_FILES:
             raise outside.UnfitError(f"more than {MOST_FILES:,} files")
@@ -236,6 +243,10 @@ def _read(tar: tarfile.TarFile, into: Path) -> _Contents:
             digests[key] = hashlib.sha256(content).hexdigest()
         if known:
             raise outside.UnfitError(f"{key} stands twice")
+        # On many a disk they would be one file.
+        twin = spelled.setdefault(key.lower(), key)
+        if twin != key:
+            raise outside.UnfitError(f"{twin} and {key} differ in case alone")
         places.add((name["root"], name["campaign"]))
         if name["file"]:
             folder = into / name["campaign"]
@@ -279,6 +290,32 @@ def _problems(contents: _Contents) -> list[str]:
         *_differences(TAG_MANIFEST, contents.tags[TAG_MANIFEST], tag_digests),
         *_differences(MANIFEST, contents.tags[MANIFEST], contents.digests),
     ]
+
+
+def _strays(folder: Path) -> list[str]:
+    """Files that are no part of the campaign, though the manifest has them, one line each: an archive has the
+    campaign's own file, its records, and what these name as their evidence."""
+    found = {path.name for path in folder.iterdir()}
+    if CAMPAIGN_FILE not in found:
+        return [f"{CAMPAIGN_FILE} is missing"]
+    own = {CAMPAIGN_FILE}
+    for path in record_paths(folder):
+        named = _named_by(path)
+        if named is not None:
+            own |= {path.name, *named}
+    return [f"{name} is no part of a campaign" for name in sorted(found - own)]
+
+
+def _named_by(path: Path) -> set[str] | None:
+    """The evidence that a record names, of the kinds that an archive holds; None for what is no record. Whether the
+    record is otherwise as it should be, the review says."""
+    try:
+        document = outside.json_document(outside.content(path))
+        _ = document["schema_version"], document["run_id"]
+        names = [str(item["path"]) for item in document.get("evidence", ())]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return {name for name in names if Path(name).suffix.lower() in EVIDENCE_KINDS}
 
 
 def _differences(

@@ -34,3 +34,10 @@ class Campaign(Strict):
     note: str | None = None
     acknowledged: tuple[Acknowledgement, ...] = ()
     quarantined: tuple[Quarantine, ...] = ()
+
+    def with_quarantine(self, run: str, reason: str | None) -> "Campaign":
+        """With a run taken out of the figures for a reason, or with None put back."""
+        kept = [item for item in self.quarantined if item.run != run]
+        if reason is not None:
+            kept.append(Quarantine(run=run, reason=reason))
+        return self.model_copy(update={"quarantined": tuple(kept)})

@@ -4,9 +4,13 @@ Only `cli.main` turns these into text and an exit code.
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+if (
+    TYPE_CHECKING
+):  # for annotations alone: the sampler takes errors along, and no pydantic
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
 
 
 class SparkpubError(Exception):
@@ -46,7 +50,7 @@ def said_by_system(error: OSError) -> str:
     return f"{error.strerror or error}{where}"
 
 
-def field_problems(error: ValidationError) -> list[str]:
+def field_problems(error: "ValidationError") -> list[str]:
     """What pydantic found, one `field.part: message` each."""
     found = []
     for item in error.errors():
@@ -55,7 +59,7 @@ def field_problems(error: ValidationError) -> list[str]:
     return found
 
 
-def worded(problem: ErrorDetails) -> str:
+def worded(problem: "ErrorDetails") -> str:
     """What is wrong with one value, in words: a form that it has to have is said as people would say it."""
     if problem["type"] != "string_pattern_mismatch":
         return problem["msg"].removeprefix("Value error, ")

@@ -94,7 +94,9 @@ _UNITS = {
     "_bytes_per_token": "B/token",
     "_celsius": "°C",
     "_watt": "W",
+    "_tokens_per_joule": "tok/J",
     "_joule": "J",
+    "_wh": "Wh",
     "_percent": "%",
     "_mhz": "MHz",
     "_seconds": "s",
@@ -120,12 +122,17 @@ def unit_of(name: str) -> str:
 
 
 _SHORTENED = re.compile(
-    r"_(gib|tok_s|req_s|gflop_s|ms|celsius|watt|joule|percent|mhz)$"
+    r"(?<!_per)_(gib|tok_s|req_s|gflop_s|ms|celsius|watt|joule|wh|percent|mhz)$"
 )
 
 
 def slug(metric: str) -> str:
-    """What a metric is called in addresses and in prose: its name without the unit, `peak-memory`."""
+    """What a metric is called in addresses and in prose: its name without the unit, `peak-memory`.
+
+    One that a campaign declared keeps its unit: another campaign may have declared the same quantity in another.
+    """
+    if metric not in METRICS:
+        return metric.replace("_", "-")
     return _SHORTENED.sub("", metric).replace("_", "-")
 
 
@@ -208,6 +215,8 @@ def _summaries(
 
 
 METRICS: Mapping[str, Metric] = {metric.name: metric for metric in _known()}
+TAKEN: Mapping[str, str] = {"index": "index"} | {slug(name): name for name in METRICS}
+"""Address to the metric that has it, and the page of a folder: no other metric can be called so."""
 DISTRIBUTIONS: tuple[str, ...] = tuple(
     dict.fromkeys(
         metric.distribution for metric in METRICS.values() if metric.distribution

@@ -125,12 +125,12 @@ def json_document(data: bytes) -> Any:
         document = json.loads(
             data,
             parse_constant=_refuse_constant,
-            parse_int=_whole_number,
+            parse_int=whole_number,
             parse_float=_finite_number,
-            object_pairs_hook=_object,
+            object_pairs_hook=mapping,
         )
     except RecursionError:
-        raise UnfitError(f"nested deeper than {DEEPEST} levels") from None
+        raise too_deep() from None
     refuse_depth(document)
     return document
 
@@ -145,7 +145,12 @@ def refuse_depth(document: Any) -> None:
         if not inner:
             return
         level = inner
-    raise UnfitError(f"nested deeper than {DEEPEST} levels")
+    raise too_deep()
+
+
+def too_deep() -> UnfitError:
+    """What is said of a document whose lists and mappings lie too deep in each other."""
+    return UnfitError(f"nested deeper than {DEEPEST} levels")
 
 
 def _nested(part: Any) -> list[Any]:
@@ -163,7 +168,8 @@ def _refuse_constant(name: str) -> float:
     raise UnfitError(f"{name} is not JSON; write null with a reason")
 
 
-def _whole_number(digits: str) -> int:
+def whole_number(digits: str) -> int:
+    """A whole number of a JSON document. Raises UnfitError for one of too many digits."""
     if len(digits) > MOST_DIGITS:
         raise UnfitError(f"a number with {len(digits)} digits")
     return int(digits)
@@ -176,7 +182,8 @@ def _finite_number(digits: str) -> float:
     return number
 
 
-def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def mapping(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """A mapping of a JSON document. Raises UnfitError for too many keys, or one that stands twice."""
     if len(pairs) > MOST_KEYS:
         raise UnfitError(f"a mapping with {len(pairs):,} keys")
     found = dict(pairs)

@@ -6,22 +6,26 @@ which was a twentieth of a review and a tenth of the statistics.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-def quantiles(values: NDArray[np.float64], shares: Sequence[float]) -> list[float]:
-    """The values below which these shares (0 to 1) of one finite value or more lie."""
-    ordered = np.sort(values)
+def quantiles(
+    values: NDArray[np.float64], shares: Sequence[float]
+) -> list[NDArray[np.float64]]:
+    """The values below which these shares (0 to 1) of one finite value or more lie, along the last axis."""
+    ordered = np.sort(values, axis=-1)
     return [_quantile(ordered, share) for share in shares]
 
 
-def _quantile(ordered: NDArray[np.float64], share: float) -> float:
-    place = (len(ordered) - 1) * share
+def _quantile(ordered: NDArray[np.float64], share: float) -> Any:
+    last = ordered.shape[-1] - 1
+    place = last * share
     below = int(place)
-    above = min(below + 1, len(ordered) - 1)
-    low, high = float(ordered[below]), float(ordered[above])
+    above = min(below + 1, last)
+    low, high = ordered[..., below], ordered[..., above]
     beyond = place - below
     if beyond < 0.5:
         return low + (high - low) * beyond

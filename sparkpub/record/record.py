@@ -27,7 +27,8 @@ from pydantic import (
     model_validator,
 )
 
-from sparkpub.record.metrics import METRICS, Metric, declared
+from sparkpub.record.metrics import METRICS, TAKEN, Metric, declared, slug
+from sparkpub.record.web import Address
 
 SCHEMA_VERSION = 1
 MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
@@ -85,6 +86,10 @@ class Declared(BaseModel):
     )
 
 
+_FIRST_YEAR, _LAST_YEAR = 1970, 2261
+"""Of a time: where UNIX time begins, and the last year that nanoseconds in 64 bits reach."""
+
+
 class Moment(Strict):
     """A point in time. `zone` is "unknown" where the source recorded a local clock without its zone."""
 
@@ -93,7 +98,9 @@ class Moment(Strict):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Moment":
-        datetime.fromisoformat(self.value)
+        year = datetime.fromisoformat(self.value).year
+        if not _FIRST_YEAR <= year <= _LAST_YEAR:
+            raise ValueError(f"the year {year} is not {_FIRST_YEAR} to {_LAST_YEAR}")
         if (self.zone == "utc") != self.value.endswith("Z"):
             raise ValueError("a time ends in Z exactly when its zone is utc")
         return self
@@ -129,6 +136,17 @@ class MetricValue(Strict):
         if (self.value is None) == (self.reason is None):
             raise ValueError("a null value needs a reason, and a value has none")
         return self
+
+
+class Spread(Strict):
+    """How far the repetitions behind a metric lie apart, of results that give their mean and deviation alone."""
+
+    repetitions: PositiveInt | None
+    """Null where the results do not say it."""
+    deviation: NonNegativeFloat
+    """Standard deviation, in the metric's unit."""
+    divisor: Literal["n", "n-1"] | None
+    """What the sum of squares was divided by; null where it is not known."""
 
 
 class Architecture(Strict):
@@ -254,6 +272,10 @@ class Phase(Strict):
     start_seconds: NonNegativeFloat
     end_seconds: NonNegativeFloat
 
+    def holds(self, seconds: float) -> bool:
+        """Whether a moment lies in it, both of its ends included."""
+        return self.start_seconds <= seconds <= self.end_seconds
+
 
 class Event(Strict):
     """Something noted while the run was on: a throttle, a foreign process, a kernel or driver message."""
@@ -292,6 +314,8 @@ class Machine(Strict):
 
     id: str | None = None
     kind: str | None = None
+    count: PositiveInt | None = None
+    """How many machines of this kind served the model together; null where nothing says it."""
     arch: str | None = None
     os: str | None = None
     kernel: str | None = None
@@ -324,6 +348,15 @@ class Container(Strict):
     digests: tuple[str, ...] = ()
     oom_killed: bool | None = None
     error: str | None = None
+
+
+class Isolation(Strict):
+    """What kept a run apart from the rest of the machine, in words."""
+
+    control_group: str
+    """Where the run was charged, or why it had no control group of its own."""
+    work_folder: str
+    """Who could write to the folder in which the command left its results."""
 
 
 class Memory(Strict):
@@ -380,7 +413,7 @@ class Origin(Strict):
     """Where an imported figure comes from."""
 
     title: str
-    url: str | None = None
+    url: Address | None = None
     commit: str | None = None
     file: str | None = None
     licence: str | None = None
@@ -414,11 +447,14 @@ class Record(Strict):
     samples: dict[MetricName, tuple[FiniteFloat, ...]] = {}
     """Metrics measured several times within the run: each measurement in order, in the metric's unit. The metric is
     their mean."""
+    spreads: dict[MetricName, Spread] = {}
+    """Metrics that are a mean over repetitions of which no more is known than their deviation."""
     gates: tuple[Gate, ...] = ()
     phases: tuple[Phase, ...] = ()
     events: tuple[Event, ...] = ()
     machine: Machine = Machine()
     container: Container | None = None
+    isolation: Isolation | None = None
     memory: MemoryLedger | None = None
     reproducibility: Reproducibility | None = None
     evidence: tuple[Evidence, ...] = ()
@@ -443,6 +479,11 @@ class Record(Strict):
             f"samples.{name}: not a metric of the run"
             for name in self.samples
             if name not in self.metrics
+        ]
+        problems += [
+            f"spreads.{name}: not a metric of the run, or one with samples"
+            for name in self.spreads
+            if name not in self.metrics or name in self.samples
         ]
         names = [item.path for item in self.evidence]
         if len(names) != len(set(names)):
@@ -484,6 +525,8 @@ def metric_problems(name: str, value: MetricValue) -> list[str]:
             return [
                 f"{where}: unknown metric; a metric of one's own needs label and direction"
             ]
+        if slug(name) in TAKEN:
+            return [f"{where}: would have the address of another page: {slug(name)}"]
         return []
     if (value.label, value.direction, value.definition) != (None, None, None):
         return [

@@ -14,14 +14,20 @@ from typing import Any
 from urllib.parse import quote
 
 from sparkpub.record.metrics import METRICS
-from sparkpub.record.secrets import SECRET, is_secret_name, without_secrets
+from sparkpub.record.secrets import is_secret_name, without_secrets
+from sparkpub.record.tokens import SECRET
 
 LEAST = 8
 """Characters of a secret's value, below which it is not looked for in other text: it may be a word."""
-_SERIAL = re.compile(r"\bGPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+_SERIAL = re.compile(
+    r"\b(?:MIG-)?(?:GPU|MIG)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b",
+    re.IGNORECASE,
+)
 _ANY_HOME = (
     r"/(?:home|Users)/[A-Za-z0-9._-]+|[A-Za-z]:\\{1,2}Users\\{1,2}[A-Za-z0-9._-]+"
 )
+_BLANK = re.compile(r"\s")
+_TEXT = "text"
 _PATTERNS = frozenset(("regex", "measured_from", "json"))
 """Options that are matched against what a tool says: with a placeholder they would match something else."""
 _MEASURE = re.compile(r"[A-Za-z]*[\d.,]+[A-Za-z]*")
@@ -106,7 +112,7 @@ class Redactor:
         text = self._homes.sub("<home>", without_secrets(text))
         if any(name in text for name in self._host_names):
             text = self._hosts.sub(_host, text)
-        if "GPU-" in text:
+        if "PU-" in text or "IG-" in text:
             text = _SERIAL.sub("<gpu>", text)
         return text
 
@@ -124,10 +130,16 @@ class Redactor:
 
     def argv(self, argv: Sequence[str]) -> tuple[str, ...]:
         """A command line: what follows a flag such as `--token` goes too."""
+        # A word with blanks, such as a script, is text of its own: it must not be taken for several words.
+        words = [word if word and not _BLANK.search(word) else _TEXT for word in argv]
+        line = self.text(" ".join(words)).split(" ")
         clean: list[str] = []
         flag = ""
-        for word in argv:
-            clean.append(self._after(flag, word))
+        for position, word in enumerate(argv):
+            shown = self._after(flag, word)
+            if len(line) == len(words) and SECRET in line[position]:
+                shown = line[position]
+            clean.append(shown)
             flag = word
         return tuple(clean)
 
@@ -137,7 +149,7 @@ class Redactor:
             return SECRET
         beside, together = self.text(flag), self.text(f"{flag} {word}")
         if together.startswith(f"{beside} "):
-            return together.removeprefix(f"{beside} ")
+            word = together.removeprefix(f"{beside} ")
         return self.text(word)
 
     def variables(self, variables: Mapping[str, str]) -> dict[str, str]:
@@ -154,9 +166,13 @@ class Redactor:
         Keys stay, and so do patterns and texts that are a word of the schema as a whole.
         """
         if isinstance(options, Mapping):
-            return {
+            shown = {
                 key: self.options(value, str(key)) for key, value in options.items()
             }
+            named = options.get("name", options.get("key"))
+            if isinstance(named, str) and is_secret_name(named) and shown.get("value"):
+                shown["value"] = SECRET  # an entry of a table of variables
+            return shown
         if isinstance(options, list | tuple):
             if all(isinstance(item, str) for item in options) and not is_secret_name(
                 name

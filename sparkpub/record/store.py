@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -21,35 +21,35 @@ from pydantic import ValidationError
 from sparkpub.record import outside
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import RecordError, UsageError, field_problems
-from sparkpub.record.parts import Parts
 from sparkpub.record.record import Evidence, Record, migrate
 
 CAMPAIGN_FILE = "campaign.json"
 EVIDENCE_CAP = 64 * 2**20
 """Bytes of one file of evidence: one over 100 MB is refused by the usual hosts of git and blocks every later push."""
+EVIDENCE_KINDS = frozenset(
+    {
+        *(".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".log", ".txt"),
+        *(".md", ".yaml", ".yml", ".sql", ".parquet", ".npz"),
+        *(".gz", ".zst", ".xz", ".zip"),
+    }
+)
+"""How names of evidence end: data and text, which nothing runs, includes or shows as a page."""
 DEFAULT_DATA = Path("data/comprehensive")
+REMEDY = "correct the field or restore the file from git"
+"""What to do about a field that is not as it has to be."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """A run: its record, and where it lies. A record that is not `given` is read when somebody asks for it."""
+    """A run: its record, and where it lies."""
 
-    given: Record | None
+    record: Record
     path: Path
-    known_id: str = ""
-    """The id of a run whose record is not given."""
-    parts: Parts = field(default_factory=Parts, repr=False)
-    """What records that are read beside this one have in common with it."""
-
-    @cached_property
-    def record(self) -> Record:
-        """The record. Raises RecordError where it has to be read and cannot be."""
-        return self.given or self.parts.share(read_record(self.path).record)
 
     @property
     def run_id(self) -> str:
         """The id of the run."""
-        return self.known_id or self.record.run_id
+        return self.record.run_id
 
     @cached_property
     def sha256(self) -> str:
@@ -197,9 +197,8 @@ def _validated(model: type[T], data: bytes, path: Path) -> T:
         return model.model_validate_json(data)
     except ValidationError as error:
         first, *others = field_problems(error)
-    remedy = "correct the field or restore the file from git"
-    lines = [f"{text}, {path}; {remedy}" for text in others]
-    raise RecordError(first, where=str(path), remedy=remedy, others=lines)
+    lines = [f"{text}, {path}; {REMEDY}" for text in others]
+    raise RecordError(first, where=str(path), remedy=REMEDY, others=lines)
 
 
 def campaign_folders(data: Path) -> list[Path]:

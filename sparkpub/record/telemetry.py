@@ -5,11 +5,13 @@ One row per sample; an empty cell means that the sensor gave nothing, which is n
 """
 
 import csv
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 from sparkpub.record.metrics import unit_of
+from sparkpub.record.record import Phase
 
 _NAMES = """
 elapsed_seconds
@@ -87,6 +89,42 @@ class Telemetry:
             self._timed[column] = cast(list[tuple[float, float]], pairs)
         return self._timed[column]
 
+    def during(self, column: str) -> list[float]:
+        """Values from the launch on."""
+        return [value for time, value in self.timed(column) if time >= 0]
+
+    def within(self, column: str, phase: Phase) -> list[float]:
+        """Values of the samples taken in a phase, both of its ends included."""
+        return [value for time, value in self.timed(column) if phase.holds(time)]
+
+    def under_load(self, column: str, phase: Phase) -> list[float]:
+        """Values of the samples of a phase in which the GPU was busy."""
+        use = dict(self.timed("gpu_utilization_percent"))
+        return [
+            value
+            for time, value in self.timed(column)
+            if phase.holds(time) and use.get(time, 0.0) >= LOAD_PERCENT
+        ]
+
+    def before(self, column: str) -> float | None:
+        """The last value before the launch, else the first at all."""
+        timed = self.timed(column)
+        for time, value in reversed(timed):
+            if time < 0:
+                return value
+        if timed:
+            return timed[0][1]
+        return None
+
+    def last(self, column: str) -> float | None:
+        """The last value of all."""
+        timed = self.timed(column)
+        return timed[-1][1] if timed else None
+
+    def reason(self, column: str) -> str:
+        """Why a column has no values."""
+        return self.notes.get(column, "no sample was taken while it applied")
+
 
 def parse(text: str) -> Telemetry:
     """Telemetry from CSV text. A torn last line is dropped."""
@@ -121,15 +159,20 @@ def _numbers(name: str, texts: Sequence[str]) -> tuple[float | None, ...]:
     if name in TEXT_COLUMNS or name not in COLUMNS:
         return (None,) * len(texts)
     try:
-        if "" not in texts:
-            return tuple(map(float, texts))
-        return tuple([float(text) if text else None for text in texts])
-    except ValueError:
+        values = tuple(map(float, texts))
+    except ValueError:  # a sensor gave nothing
         return tuple([_number(text) for text in texts])
+    if all(map(math.isfinite, values)):
+        return values
+    return tuple([_number(text) for text in texts])
 
 
 def _number(text: str) -> float | None:
+    """The number in a cell; None where there is none, and where it is not finite."""
+    if not text:
+        return None
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
         return None
+    return value if math.isfinite(value) else None

@@ -15,10 +15,10 @@ from sparkpub.record.errors import ClaimError, CollectError
 from sparkpub.record.store import campaign_folders
 from sparkpub.review.checks import Finding, Review, review
 from sparkpub.review.claims import ledger
-from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.dataset import CampaignData, Dataset, load
 from sparkpub.review.rows import ComparisonRow
-from sparkpub.review.summary import CellStatistic, Statistics, statistics
-from sparkpub.review.workers import load_known
+from sparkpub.review.summary import Statistics, statistics
+from sparkpub.review.tables.cells import CellStatistic
 
 State = Literal["added", "changed", "removed", "unreadable"]
 
@@ -34,7 +34,7 @@ class CampaignCounts:
 
 
 @dataclass(frozen=True)
-class Figure:
+class CellMean:
     """The mean of one metric of a cell over `n` runs."""
 
     n: int
@@ -52,8 +52,8 @@ class CellChange:
     metric: str
     unit: str
     primary: bool
-    before: Figure | None
-    after: Figure | None
+    before: CellMean | None
+    after: CellMean | None
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def _same(one: Path, other: Path) -> bool:
 
 def _side(folder: Path, names: Sequence[str]) -> _Side:
     """The named campaigns of a folder. All of it is loaded, since a run may stand in two campaigns."""
-    whole = load_known(folder, skip=lambda _: None)
+    whole = load(folder, skip=lambda _: None)
     campaigns = {name: data for name, data in whole.campaigns.items() if name in names}
     dataset = Dataset(folder, campaigns, whole.skipped)
     found = review(dataset)
@@ -305,8 +305,8 @@ def _cell_key(row: CellStatistic) -> tuple[str, ...]:
     return row.campaign, *row.cell, row.metric
 
 
-def _figure(row: CellStatistic) -> Figure:
-    return Figure(row.n, row.mean)
+def _figure(row: CellStatistic) -> CellMean:
+    return CellMean(row.n, row.mean)
 
 
 def _verdicts(

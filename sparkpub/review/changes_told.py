@@ -9,9 +9,9 @@ from sparkpub.record.text import counted
 from sparkpub.review.against_base import (
     CampaignChange,
     CellChange,
+    CellMean,
     Changes,
     ClaimChange,
-    Figure,
     VerdictChange,
 )
 
@@ -133,7 +133,7 @@ def _shift(cell: CellChange) -> str:
     return f"{_mean(cell.before, metric)} → {_mean(cell.after, metric)}"
 
 
-def _mean(figure: Figure | None, metric: Metric) -> str:
+def _mean(figure: CellMean | None, metric: Metric) -> str:
     if figure is None:
         return "no value"
     return f"{metric.format(figure.mean)} (n = {figure.n})"

@@ -1,28 +1,28 @@
 """Data folders -> validated records, by campaign.
 
 `load` is strict: one damaged record stops it, unless the caller asks to skip (the preview does, with a line in
-its log). A `Loader` reads only what changed since it read last and, with a keeper, since any command read last.
+its log).
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.matrix import Matrix
+from sparkpub.plan.requested import problems
 from sparkpub.record.campaign import Campaign
-from sparkpub.record.errors import RecordError
-from sparkpub.record.parts import Parts
+from sparkpub.record.errors import MatrixError, RecordError
 from sparkpub.record.record import Record
 from sparkpub.record.store import (
+    REMEDY,
     Stored,
     campaign_folders,
     read_campaign,
     read_record,
     record_paths,
 )
-from sparkpub.review.memory import FileState, Keeper, Memory, state_of
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,6 @@ class CampaignData:
     info: Campaign
     folder: Path
     runs: tuple[Stored, ...]
-    memory: Memory = field(default_factory=Memory, compare=False, repr=False)
-    """What was worked out from this campaign and nothing else: as long as no file of it changes, it holds."""
 
     @property
     def name(self) -> str:
@@ -141,122 +139,76 @@ class Dataset:
         return self.campaigns[name]
 
 
-def load(
-    data: Path,
-    *more: Path,
-    skip: Callable[[str], None] | None = None,
-    keeper: Keeper | None = None,
-) -> Dataset:
-    """Every campaign of the data folders, read once; see `Loader.load`."""
-    return Loader(keeper).load(data, *more, skip=skip)
+def load(data: Path, *more: Path, skip: Callable[[str], None] | None = None) -> Dataset:
+    """Every campaign of the data folders.
 
-
-class Loader:
-    """Reads data folders again and again, as a preview does, and parses only what changed since the last time.
-
-    A campaign in which no file changed is the same object as before, so that what was worked out from it holds. With a
-    keeper, records that an earlier command found whole are not read until somebody asks for them.
+    Raises RecordError with all damage, unless `skip` takes each as a line.
     """
+    campaigns: dict[str, CampaignData] = {}
+    lines: list[str] = []
+    for root in (data, *more):
+        for folder in campaign_folders(root):
+            loaded, damage = _campaign(folder)
+            lines += damage
+            if loaded is None:
+                continue
+            first = campaigns.setdefault(loaded.name, loaded)
+            if first is not loaded:
+                places = f"{first.folder} and {folder}"
+                lines.append(
+                    f"campaign {loaded.name} lies in two data folders, {places}; rename one"
+                )
+    lines += _identity_problems(campaigns)
+    if lines and skip is None:
+        raise RecordError(lines[0], others=lines[1:])
+    for line in lines:
+        assert skip is not None
+        skip(line)
+    return Dataset(data, campaigns, tuple(lines))
 
-    def __init__(self, keeper: Keeper | None = None) -> None:
-        self._keeper = keeper
-        self._records: dict[Path, tuple[FileState, Stored]] = {}
-        self._campaigns: dict[Path, CampaignData] = {}
-        self._looked_at: dict[Path, Memory] = {}
 
-    def load(
-        self, data: Path, *more: Path, skip: Callable[[str], None] | None = None
-    ) -> Dataset:
-        """Every campaign of the data folders.
+FilesState = Mapping[Path, tuple[int, int, int]]
+"""Path to inode, size and time of modification of every file of data folders."""
 
-        Raises RecordError with all damage, unless `skip` takes each as a line.
-        """
-        campaigns: dict[str, CampaignData] = {}
-        problems: list[str] = []
-        for root in (data, *more):
-            for folder in campaign_folders(root):
-                loaded, damage = self._campaign(folder)
-                problems += damage
-                if loaded is None:
-                    continue
-                first = campaigns.setdefault(loaded.name, loaded)
-                if first is not loaded:
-                    places = f"{first.folder} and {folder}"
-                    problems.append(
-                        f"campaign {loaded.name} lies in two data folders, {places}; rename one"
-                    )
-        problems += _identity_problems(campaigns)
-        if problems and skip is None:
-            raise RecordError(problems[0], others=problems[1:])
-        for problem in problems:
-            assert skip is not None
-            skip(problem)
-        return Dataset(data, campaigns, tuple(problems))
 
-    def load_campaign(self, folder: Path) -> Dataset | None:
-        """One campaign alone; None where any of its files is damaged."""
-        loaded, damage = self._campaign(folder)
-        if loaded is None or damage:
-            return None
-        return Dataset(folder.parent, {loaded.name: loaded})
-
-    def memory(self, folder: Path) -> Memory:
-        """What is known of a campaign's folder as it is now; the campaign is loaded as it is now, too."""
-        memory = Memory(folder, state_of(folder), self._keeper)
-        self._looked_at[folder] = memory
-        return memory
-
-    def _campaign(self, folder: Path) -> tuple[CampaignData | None, list[str]]:
-        """One campaign's folder, None where campaign.json is damaged; and each damaged file as one line."""
-        memory = self._looked_at.pop(folder, None)
-        if memory is None:
-            memory = Memory(folder, state_of(folder), self._keeper)
-        known = self._campaigns.get(folder)
-        if known is not None and known.memory.state == memory.state:
-            return known, []
-        runs, problems = self._runs(folder, memory)
-        try:
-            info = read_campaign(folder)
-        except RecordError as error:
-            return None, problems + error.lines()
-        campaign = CampaignData(info, folder, runs, memory)
-        if not problems:
-            self._campaigns[folder] = campaign
-        return campaign, problems
-
-    def _runs(
-        self, folder: Path, memory: Memory
-    ) -> tuple[tuple[Stored, ...], list[str]]:
-        """The runs in the order in which they ran, and each damaged file as one line."""
-        listed = memory.document(_RUNS)
-        if listed is not None:
-            parts = Parts()
-            runs = [Stored(None, folder / name, run, parts) for run, name in listed]
-            return tuple(runs), []
-        runs, problems = [], []
-        for path in record_paths(folder):
+def state_of(folders: Iterable[Path]) -> FilesState:
+    """The files of data folders as they are now: where nothing differs, a preview need not read them again."""
+    found = {}
+    for folder in folders:
+        for path in folder.glob("*/*"):
             try:
-                runs.append(self._record(path, memory.state.get(path.name)))
-            except RecordError as error:
-                problems += error.lines()
-        runs.sort(key=_when)
-        if not problems:
-            memory.keep(_RUNS, [(run.run_id, run.path.name) for run in runs])
-        return tuple(runs), problems
-
-    def _record(self, path: Path, state: FileState | None) -> Stored:
-        """A record, as it was read before where its file did not change."""
-        known = self._records.get(path)
-        if known is not None and known[0] == state:
-            return known[1]
-        stored = read_record(path)
-        if state is not None:
-            self._records[path] = state, stored
-        return stored
+                status = path.stat()
+            except FileNotFoundError:
+                continue  # gone meanwhile
+            found[path] = (status.st_ino, status.st_size, status.st_mtime_ns)
+    return found
 
 
-_RUNS = ("runs",)
-"""Under which a campaign's memory holds the id and file name of each run."""
+def _campaign(folder: Path) -> tuple[CampaignData | None, list[str]]:
+    """One campaign's folder, None where campaign.json is damaged; and each damaged file as one line."""
+    runs: list[Stored] = []
+    damage: list[str] = []
+    for path in record_paths(folder):
+        try:
+            runs.append(_record(path))
+        except RecordError as error:
+            damage += error.lines()
+    runs.sort(key=_when)
+    try:
+        campaign = CampaignData(read_campaign(folder), folder, tuple(runs))
+        _ = campaign.matrix
+    except (RecordError, MatrixError) as error:
+        return None, damage + error.lines()
+    return campaign, damage
+
+
+def _record(path: Path) -> Stored:
+    """A record whose options are those of its tool. Raises RecordError naming file and field."""
+    stored = read_record(path)
+    damage = [f"{problem}, {path}; {REMEDY}" for problem in problems(stored.record)]
+    if damage:
+        raise RecordError(damage[0], others=damage[1:])
+    return stored
 
 
 def _when(stored: Stored) -> tuple[str, int, str]:

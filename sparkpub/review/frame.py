@@ -1,19 +1,15 @@
-"""What counts, and what was measured: runs are selected in one place, and the figures of a selection worked out once.
+"""What counts, and what was measured: the runs of a campaign are selected in one place.
 
-A frame is a campaign as a table, a row per run and metric (`rows`), with what counts and why the rest does not. Checks,
-statistics, claims, prose and pages take their values from it, so that all of them mean the same runs and none computes
-a figure again.
-
-The rows are plain tuples and the groups are indices of them. pandas, which the exports use, would have to be loaded by
-every `check` and `stats` (0.4 s of 2 s), on measuring machines too, which do not have it.
+A frame says of a campaign which runs count and why the rest does not. The tables, the checks and the claims take their
+runs from it, so that all of them mean the same.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import cached_property
-from statistics import fmean
 from typing import Literal
+
+import numpy as np
 
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import Metric
@@ -22,9 +18,13 @@ from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.statistics.compare import Comparison, compare, power_to_detect
 from sparkpub.review.statistics.describe import Description, describe, variation
-from sparkpub.review.statistics.design import Declared, Sample
+from sparkpub.review.statistics.design import Declared, Sample, declared_order
 from sparkpub.review.statistics.drift import Trend, trend
-from sparkpub.review.statistics.replication import describe_machines, over_machines
+from sparkpub.review.statistics.replication import (
+    describe_machines,
+    levelled,
+    over_machines,
+)
 
 Cell = tuple[str, str, str]
 """(model, environment, workload)."""
@@ -32,28 +32,6 @@ AXES = ("model", "environment", "workload")
 Include = Literal["counted", "ran", "all"]
 """Which runs: those in the figures; those that happened properly, further records of one iteration included; or every
 recorded run."""
-
-FIELDS = (
-    "run",
-    "campaign",
-    "model",
-    "environment",
-    "workload",
-    "iteration",
-    "position",
-    "started",
-    "machine",
-    "status",
-    "repeat_of",
-    "quarantined",
-    "metric",
-    "value",
-    "unit",
-    "source",
-    "reason",
-    "excluded",
-)
-"""`reason` says why there is no value, `excluded` why the run is not in the figures."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,12 +87,9 @@ class Series:
         the mean of all is taken. What is left is what varies within machines."""
         if len(self.machines) < 2:
             return self
-        levels = {name: fmean(part.values) for name, part in self.by_machine.items()}
-        mean = fmean(self.values)
-        values = []
-        for record, value in zip(self.records, self.values, strict=True):
-            values.append(value - levels[machine_of(record)] + mean)
-        return Series(self.metric, self.records, tuple(values))
+        machines = [machine_of(record) for record in self.records]
+        values = levelled(np.array(self.values), machines)
+        return Series(self.metric, self.records, tuple(values.tolist()))
 
     @cached_property
     def trend(self) -> Trend:
@@ -123,21 +98,8 @@ class Series:
 
     @cached_property
     def sample(self) -> Sample:
-        """The values with their rounds and times, for comparisons. Raises ValueError where there are none.
-
-        A round is one iteration of a model and workload; a repeat stands outside of the rounds.
-        """
-        rounds = [
-            None
-            if record.repeat_of
-            else (record.model, record.workload, record.iteration)
-            for record in self.records
-        ]
-        times = [
-            datetime.fromisoformat(record.started.value).timestamp()
-            for record in self.records
-        ]
-        return Sample(self.values, tuple(rounds), tuple(times))
+        """The values with their rounds and times, for comparisons. Raises ValueError where there are none."""
+        return Sample.of(self.records, self.values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,8 +163,6 @@ class Frame:
 
     campaign: CampaignData
     out: Mapping[str, str] = field(default_factory=dict)
-    known_doubles: Mapping[str, str] | None = None
-    """`doubles`, where an earlier review of the same files found them."""
     _runs: dict[tuple[tuple[Cell, ...], Include], tuple[Stored, ...]] = field(
         default_factory=dict, repr=False
     )
@@ -237,8 +197,6 @@ class Frame:
         choose the result; the first one was there before anybody could. Repeats that name what they repeat
         (`repeat_of`) are declared and count.
         """
-        if self.known_doubles is not None:
-            return self.known_doubles
         doubles: dict[str, str] = {}
         for runs in self.ran.values():
             first: dict[tuple[str, int], str] = {}
@@ -293,35 +251,6 @@ class Frame:
                 if name not in found:
                     found[name] = metric_of(name, value)
         return found
-
-    def rows(self) -> Iterator[tuple[object, ...]]:
-        """One row per run and metric, with `FIELDS`; `value` is None where a metric is not available."""
-        for record in self.campaign.records:
-            quarantined = record.run_id in self.campaign.quarantined
-            run = (
-                record.run_id,
-                record.campaign,
-                *record.cell,
-                record.iteration,
-                record.plan.position,
-            )
-            state = (
-                record.started.value,
-                record.machine.id,
-                record.status,
-                record.repeat_of,
-                quarantined,
-            )
-            excluded = self.excluded.get(record.run_id)
-            for name, value in record.metrics.items():
-                measured = (
-                    name,
-                    value.value,
-                    self.metrics[name].unit,
-                    value.source,
-                    value.reason,
-                )
-                yield (*run, *state, *measured, excluded)
 
     # -- what is taken together ------------------------------------------------------------------------------
 
@@ -522,12 +451,6 @@ class Frame:
 def machine_of(record: Record) -> str:
     """The id of the machine of a run, empty where nothing says which it was."""
     return record.machine.id or ""
-
-
-def declared_order(records: Sequence[Record]) -> Declared:
-    """The order that all of these records were planned in, `as-published` where they do not agree."""
-    orders = {record.plan.order for record in records}
-    return orders.pop() if len(orders) == 1 else "as-published"
 
 
 def _series(name: str, runs: Sequence[Stored]) -> Series | None:

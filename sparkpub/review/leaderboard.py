@@ -4,7 +4,7 @@
 
 A group is one tool under one load. Rows of other groups are never ranked against it: a rate at another prompt length,
 with other requests in flight or counted by another tool says nothing about this one. Figures are those of the cells in
-`statistics`; only tokens per joule, which combine two metrics of each run, are worked out here.
+`statistics`.
 
 A place is a range: from one more than the number of rows that are better beyond both 95 % intervals, to the number of
 rows that are not worse beyond both. A row of a single run has no interval: its place is marked as approximate.
@@ -15,30 +15,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from sparkpub.plan.workloads import load_of
+from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import METRICS, MemoryOf, Metric, ranked
 from sparkpub.record.record import Record
 from sparkpub.record.text import counted, listed, number
 from sparkpub.review.checks import CHECKS, Finding, Review
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import Cell, Frame, machine_of
-from sparkpub.review.grouping import grouped
-from sparkpub.review.setup import Load, Setup, load_of, setup_of
-from sparkpub.review.statistics.describe import MINIMUM_RUNS, Description, describe
-from sparkpub.review.statistics.replication import describe_machines
+from sparkpub.review.setup import Setup, setup_of
+from sparkpub.review.statistics.describe import MINIMUM_RUNS, Description
 from sparkpub.review.summary import Statistics
 
 ColumnName = Literal["generation", "prompt", "ttft", "memory", "efficiency"]
-PHASE_TOLERANCE = 0.02
-"""How much longer than the requests that count a measured phase may last, relatively, for its energy to be theirs."""
-EFFICIENCY = Metric(
-    "output_tokens_per_joule",
-    "tok/J",
-    "higher",
-    "Tokens per joule",
-    "Generated tokens of the measured phase divided by the GPU energy of that phase.",
-    role="derived",
-    derived_from=("gpu_energy_joule",),
-)
+EFFICIENCY = METRICS["output_tokens_per_joule"]
 
 
 def _memory_metrics() -> tuple[str, ...]:
@@ -187,9 +177,6 @@ def _row(frame: Frame, cell: Cell, statistics: Statistics, review: Review) -> Ro
             found = statistics.cell(campaign.name, *cell, name)
             if found is not None:
                 figures[name] = found
-    efficiency = _efficiency(records)
-    if efficiency is not None:
-        figures[EFFICIENCY.name] = efficiency
     setup = _common_setup(records)
     findings = review.by_cell.get((campaign.name, "/".join(cell)), ())
     return Row(
@@ -203,44 +190,6 @@ def _row(frame: Frame, cell: Cell, statistics: Statistics, review: Review) -> Ro
         machines=frozenset(filter(None, map(machine_of, records))),
         doubts=_doubts(findings),
     )
-
-
-def _efficiency(records: Sequence[Record]) -> Description | None:
-    """Tokens per joule of a cell's runs, over machines where there are several; None where no run knows both."""
-    parts = grouped(records, machine_of)
-    each = [tokens_per_joule(part) for part in parts.values()]
-    known = [values for values in each if values]
-    if not known:
-        return None
-    if len(known) == 1:
-        return describe(known[0])
-    return describe_machines(known)
-
-
-def tokens_per_joule(records: Iterable[Record]) -> list[float]:
-    """Generated tokens per joule of GPU energy, of each run that knows both for its measured phase.
-
-    A run without a start-up time has its energy over the whole run, and llama-bench warms up and fills its context
-    within the phase that its log shows: what that energy was spent on is not only the tokens that count.
-    """
-    found = []
-    for record in records:
-        energy = record.value("gpu_energy_joule")
-        requests = record.observed.requests
-        length = record.observed.output_tokens_mean
-        of_phase = record.value("startup_seconds") is not None
-        if energy and requests and length and of_phase and _nothing_else(record):
-            found.append(requests * length / energy)
-    return found
-
-
-def _nothing_else(record: Record) -> bool:
-    """Whether the measured phase lasted as long as the requests that count, so that its energy is theirs."""
-    counted = record.observed.measured_seconds
-    phase = next((phase for phase in record.phases if phase.name == "measure"), None)
-    if counted is None or phase is None:
-        return False
-    return phase.end_seconds - phase.start_seconds <= counted * (1 + PHASE_TOLERANCE)
 
 
 def _common_setup(records: Sequence[Record]) -> Setup:
@@ -351,7 +300,7 @@ def _place_of_group(group: Group) -> tuple[object, ...]:
     load = group.load
     sizes = [load.input_tokens, load.output_tokens, load.depth, load.at_once]
     known = [size or 0 for size in sizes]
-    return *known, load.requests or 0, load.request_rate or 0, load.named, group.apart
+    return *known, load.in_flight or 0, load.request_rate or 0, load.named, group.apart
 
 
 def _apart(row: Row, ambiguous: Mapping[str, Sequence[int]]) -> str:
@@ -415,7 +364,7 @@ def _columns(rows: Sequence[Row]) -> tuple[Column, ...]:
         # Of those that equally many rows have, `max` takes the first.
         name = max(names, key=lambda name: measured[name])
         if measured[name]:
-            columns.append(Column(column, METRICS.get(name, EFFICIENCY)))
+            columns.append(Column(column, METRICS[name]))
     return tuple(columns)
 
 

@@ -5,11 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sparkpub.plan.workloads import load_of
+from sparkpub.plan.workloads.load import Load
 from sparkpub.record.record import Record
 from sparkpub.record.text import number, percent
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import Dataset, load
-from sparkpub.review.setup import Load, Setup, load_of, setup_of
+from sparkpub.review.setup import Setup, setup_of
 from sparkpub.review.statistics.describe import describe
 
 METRIC = "output_throughput_tok_s"

@@ -1,4 +1,4 @@
-"""What a run was made with, and under which load: the same words for the results of every tool.
+"""What a run was made with: the same words for the results of every tool.
 
 Records hold what was requested and what was observed, each in the vocabulary of its tool. Whoever puts runs of several
 campaigns beside each other reads them here. What no run says stays None; nothing is guessed.
@@ -7,11 +7,10 @@ campaigns beside each other reads them here. What no run says stays None; nothin
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from sparkpub.plan.requested import options_of
 from sparkpub.record import catalogue
 from sparkpub.record.record import Record
-from sparkpub.record.text import counted, number
 
 _ENGINES = {
     "ctranslate2": "CTranslate2",
@@ -39,7 +38,6 @@ _WEIGHTS_FILE = re.compile(
     r"[-_.](?P<format>I?Q\d\w*|MXFP4\w*|BF16|F16|F32)(-\d{5}-of-\d{5})?$", re.IGNORECASE
 )
 """The end of the name of a GGUF file: the format of its weights, and which part of several files it is."""
-_REQUEST_COUNT = re.compile(r"-n\d+$")
 _UNIX_SEPARATOR, _WINDOWS_SEPARATOR = "/", "\\"
 
 
@@ -61,71 +59,6 @@ class Setup:
     random_weights: bool
 
 
-@dataclass(frozen=True, order=True)
-class Load:
-    """What a run asked of its engine. Only runs of the same load can be ranked."""
-
-    tool: str
-    """The tool and its mode: what the tool counts as a token rate differs between tools."""
-    input_tokens: int | None
-    output_tokens: int | None
-    at_once: int | None
-    """Requests in flight, or sequences in a batch; None where nothing bounds them or nothing says it."""
-    depth: int
-    """Tokens that stand in the context before the prompt."""
-    requests: int | None
-    """Requests in all, where all of them are in flight at once."""
-    request_rate: float | None
-    """Requests per second, where they arrive at a rate."""
-    named: str
-    """The workload's key, where only the key of an import says everything that its tool was told."""
-
-    @property
-    def is_known(self) -> bool:
-        """Whether the lengths and the number in flight are known."""
-        lengths = (self.input_tokens, self.output_tokens)
-        return None not in lengths and self._flow != ""
-
-    @property
-    def lengths(self) -> str:
-        """Prompt and output in short: `512 → 128`."""
-        sides = [self.input_tokens, self.output_tokens]
-        words = ["?" if side is None else f"{side:,}" for side in sides]
-        return " → ".join(words)
-
-    @property
-    def _flow(self) -> str:
-        """How the requests come; empty where nothing says it."""
-        if self.at_once is not None:
-            return f"{self.at_once:,} at once"
-        if self.request_rate is not None:
-            return f"{number(self.request_rate, 1)} a second"
-        if self.requests is not None:
-            return f"all {self.requests:,} at once"
-        return ""
-
-    @property
-    def flow(self) -> str:
-        """How the requests come: `8 at once`, `5.0 a second`, `all 64 at once`."""
-        return self._flow or "not recorded"
-
-    @property
-    def label(self) -> str:
-        """The load in one line: `512 tokens in, 128 out, 8 at once, 4,096 in context`."""
-        parts = []
-        for tokens, where in ((self.input_tokens, "in"), (self.output_tokens, "out")):
-            if tokens is None:
-                parts.append(f"an unknown number of tokens {where}")
-            elif tokens:
-                parts.append(f"{counted(tokens, 'token')} {where}")
-        parts.append(self._flow or "an unknown number at once")
-        if self.depth:
-            parts.append(f"{self.depth:,} in context")
-        if self.named:
-            parts.append(self.named)
-        return ", ".join(parts)
-
-
 def setup_of(record: Record) -> Setup:
     """What a run was made with."""
     engine = record.observed.engine or _engine_of_tool(record)
@@ -144,47 +77,18 @@ def setup_of(record: Record) -> Setup:
     )
 
 
-def load_of(record: Record) -> Load:
-    """The load of a run: what was requested, else the means that were observed."""
-    asked = record.requested.workload
-    seen = record.observed
-    at_once = _at_once(record)
-    rate = _rate(asked)
-    requests = None
-    if at_once is None and rate is None:
-        requests = _whole(asked.get("requests")) or seen.requests
-    return Load(
-        tool=_tool_and_mode(record),
-        input_tokens=_length(asked, "input_tokens", seen.input_tokens_mean),
-        output_tokens=_length(asked, "output_tokens", seen.output_tokens_mean),
-        at_once=at_once,
-        depth=_whole(asked.get("depth")) or 0,
-        requests=requests,
-        request_rate=rate,
-        named=_telling_key(record),
-    )
-
-
 # -- the parts of a set-up ---------------------------------------------------------------------------------
 
 
 def _tool(record: Record) -> str:
-    return str(record.requested.workload.get("type", "unknown"))
+    return str(options_of(record).get("type", "unknown"))
 
 
 def _engine_of_tool(record: Record) -> str | None:
     """The engine that a tool always measures; a client, such as `vllm-bench serve`, measures any server."""
-    if record.requested.workload.get("mode") == "serve":
+    if options_of(record).get("mode") == "serve":
         return None
     return _ENGINES.get(_tool(record))
-
-
-def _tool_and_mode(record: Record) -> str:
-    """`vllm-bench serve`; the tool alone where it has no modes."""
-    mode = _known_word(record.requested.workload.get("mode"))
-    if mode is None:
-        return _tool(record)
-    return f"{_tool(record)} {mode}"
 
 
 def _model_name(record: Record) -> str:
@@ -277,62 +181,6 @@ def _random_weights(record: Record) -> bool:
     if record.observed.random_weights is not None:
         return record.observed.random_weights
     return record.requested.random_weights
-
-
-# -- the parts of a load -----------------------------------------------------------------------------------
-
-
-def _at_once(record: Record) -> int | None:
-    """Requests in flight by the options of each tool."""
-    asked = record.requested.workload
-    tool, mode = _tool(record), asked.get("mode")
-    if tool == "llama-bench" or (tool == "trtllm-bench" and mode == "latency"):
-        return 1
-    names = ["concurrency", "max_concurrency"]
-    if tool != "vllm-bench" or mode == "latency":
-        names += ["batch_size", "max_batch_size"]
-    for name in names:
-        value = _whole(asked.get(name))
-        if value is not None:
-            return value
-    return None
-
-
-def _length(asked: Mapping[str, Any], name: str, observed: float | None) -> int | None:
-    """Tokens as requested, else the observed mean rounded to whole tokens."""
-    requested = asked.get(name)
-    if isinstance(requested, int):
-        return requested
-    if observed is None:
-        return None
-    return round(observed)
-
-
-def _rate(asked: Mapping[str, Any]) -> float | None:
-    rate = asked.get("request_rate")
-    if isinstance(rate, int | float):
-        return float(rate)
-    return None
-
-
-def _telling_key(record: Record) -> str:
-    """The workload's key without the number of requests, for imports whose options say less than their key.
-
-    The importers put all that a client was told into the key: prompts from a cache, answers in one piece, bursts. The
-    key of a llama-bench test adds settings of the engine only, which are ranked against each other.
-    """
-    is_import = record.origin is not None or record.plan.order == "as-published"
-    if not is_import or record.specification is not None:
-        return ""
-    if _tool(record) in ("llama-bench", "trtllm-bench"):
-        return ""
-    return _REQUEST_COUNT.sub("", record.workload)
-
-
-def _whole(value: object) -> int | None:
-    if isinstance(value, int) and value > 0:
-        return value
-    return None
 
 
 def _known_word(value: object) -> str | None:

@@ -1,24 +1,20 @@
-"""Statistics of campaigns: every cell, every comparison of environments, and repeats of whole campaigns.
+"""Statistics of campaigns: the tables of cells and comparisons, and what follows from them.
 
-Families. Looking at many differences finds some by chance, so p-values are corrected (Holm) over a family, per
-campaign. Tests that answer a question of the study form the family `primary`. Metrics that restate another
-(`derived_from`), that no direction makes better, that describe the machine's state, or that are further summaries of
-a distribution (its median and P99 stay primary) form the family `secondary`: exploratory, uncorrected, and labelled so.
-Trends are corrected over the primary metrics. A matrix that names its `primary` metrics decides itself which they are.
+Cells pooled, campaigns against each other and over machines, and the success criteria of the methodology.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from sparkpub.plan import coverage
 from sparkpub.record.errors import CollectError, UsageError
-from sparkpub.record.metrics import Metric
+from sparkpub.review.checks.spread import HIGH_VARIATION_PERCENT, POWER
 from sparkpub.review.dataset import CampaignData, Dataset
-from sparkpub.review.frame import Frame, Group, Series, machine_of
+from sparkpub.review.frame import Frame, Group, Series
 from sparkpub.review.grouping import grouped
 from sparkpub.review.replications import (
     EffectRow,
@@ -39,58 +35,33 @@ from sparkpub.review.statistics.compare import (
     DETECTABLE_PERCENT,
     Comparison,
     compare,
-    holm,
 )
 from sparkpub.review.statistics.describe import (
     ALPHA,
     MINIMUM_RUNS,
     RESAMPLES,
     SEED,
-    Bootstrap,
-    Description,
     Interval,
 )
-from sparkpub.review.statistics.drift import Trend
 from sparkpub.review.statistics.pooling import pooled
+from sparkpub.review.tables.cells import (
+    CellStatistic,
+    Include,
+    cell_rows,
+    cells,
+    family_of,
+)
+from sparkpub.review.tables.comparisons import (
+    comparison_rows,
+    comparisons,
+    machines_of,
+)
+from sparkpub.review.tables.runs import runs
 
-Include = Literal["counted", "all"]
-
-MAX_CV_PERCENT, MIN_POWER, REPEAT_PERCENT = 5.0, 0.8, 5.0
-"""The methodology's success criteria."""
+REPEAT_PERCENT = 5.0
+"""The methodology's margin for a repeated campaign; its other criteria are thresholds of the checks."""
 MEMORY_UNIT = "GiB"
 """Of metrics whose differences are pooled as they are: what an environment takes does not grow with the model."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CellStatistic(Description, Row):
-    """One metric of one cell. `runs` are run ids in order of time.
-
-    Of a campaign that ran on several machines `machines` are the ids of those of the cell, and `n_by_machine` their
-    runs. The mean of a cell with several machines is that over machines, and its interval holds for machines like
-    these; the spread is that within machines.
-
-    `trend` is None but for primary metrics and memory, `trend_p_adjusted` None outside of the primary family.
-    """
-
-    environment: str
-    runs: tuple[str, ...]
-    trend: Trend | None
-    trend_p_adjusted: float | None = None
-    machines: tuple[str, ...] = ()
-    n_by_machine: tuple[int, ...] = ()
-
-    @property
-    def cell(self) -> tuple[str, str, str]:
-        """(model, environment, workload)."""
-        return self.model, self.environment, self.workload
-
-    @property
-    def n_in_words(self) -> str:
-        """`10`; of several machines with the runs of each: `24 on 3 machines (8, 8, 8)`."""
-        if len(self.machines) < 2:
-            return str(self.n)
-        each = ", ".join(map(str, self.n_by_machine))
-        return f"{self.n} on {len(self.machines)} machines ({each})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,34 +236,36 @@ def statistics(
     """
     known = frames or {name: Frame(data) for name, data in dataset.campaigns.items()}
     chosen = chosen_frames(dataset, known, campaign, against)
-    parts = [_part(frame, include) for frame in chosen]
-    used = list(chosen)
-    measured = [part.measured for part in parts]
+    asked = {frame.campaign.name: frame for frame in chosen}
+    everything = dict(asked)
+    if against is not None:
+        everything[against] = known[against]
+    rows = list(comparison_rows(comparisons(everything, include)))
+    measured = _measured(rows, everything.values(), include)
+    groups = list(measured.values())
     repeats: list[RepeatRow] = []
     if against is not None:
-        other = known[against]
-        used.append(other)
-        repeats = _repeats(chosen[0], other, include)
-        measured = [[*parts[0].measured, *_part(other, include).measured]]
+        groups = [list(chain.from_iterable(groups))]
+        repeats = _repeats(chosen[0], known[against], include)
     excluded: dict[str, str] = {}
     if include != "all":
-        for frame in used:
+        for frame in everything.values():
             excluded |= frame.excluded
+    overall = [
+        row for row in rows if row.campaign in asked and not isinstance(row, MachineRow)
+    ]
     return Statistics(
         include=include,
         excluded=excluded,
-        completeness=tuple(part.completeness for part in parts),
-        cells=tuple(row for part in parts for row in part.cells),
-        comparisons=tuple(row for part in parts for row in part.comparisons),
-        pooled=tuple(row for part in parts for row in part.pooled),
+        completeness=tuple(_completeness(frame.campaign) for frame in chosen),
+        cells=tuple(cell_rows(cells(runs(asked), asked, include))),
+        comparisons=tuple(overall),
+        pooled=tuple(_pooled(overall)),
         against=against,
         repeats=tuple(repeats),
-        effects=tuple(chain.from_iterable(map(effects, measured))),
-        replications=tuple(chain.from_iterable(map(replications, measured))),
-        measured={
-            frame.campaign.name: part.measured
-            for frame, part in zip(chosen, parts, strict=True)
-        },
+        effects=tuple(chain.from_iterable(map(effects, groups))),
+        replications=tuple(chain.from_iterable(map(replications, groups))),
+        measured={name: measured[name] for name in asked},
     )
 
 
@@ -318,136 +291,25 @@ def chosen_frames(
     return [frames[name] for name in wanted]
 
 
-def statistics_of(frame: Frame, include: Include = "counted") -> Statistics:
-    """The statistics of one campaign, which this process does not hold on to: of many campaigns they are large."""
-    part = _recalled(frame, include)
-    excluded = {} if include == "all" else frame.excluded
-    measured = part.measured
-    return Statistics(
-        include=include,
-        excluded=excluded,
-        completeness=(part.completeness,),
-        cells=tuple(part.cells),
-        comparisons=tuple(part.comparisons),
-        pooled=tuple(part.pooled),
-        effects=tuple(effects(measured)),
-        replications=tuple(replications(measured)),
-        measured={frame.campaign.name: measured},
-    )
+def _measured(
+    rows: Sequence[ComparisonRow], frames: Iterable[Frame], include: Include
+) -> dict[str, list[Measured]]:
+    """Campaign to every comparison as one machine measured it."""
+    found: dict[str, list[Measured]] = {}
+    for frame in frames:
+        name = frame.campaign.name
+        mine = [row for row in rows if row.campaign == name]
+        machines = machines_of(frame, include)
+        if len(machines) == 1:
+            found[name] = [Measured(machines[0], row) for row in mine]
+            continue
+        found[name] = [
+            Measured(row.machine, row) for row in mine if isinstance(row, MachineRow)
+        ]
+    return found
 
 
-@dataclass(frozen=True)
-class _Part:
-    """The statistics of one campaign."""
-
-    cells: list[CellStatistic]
-    comparisons: list[ComparisonRow]
-    pooled: list[PooledRow]
-    completeness: Criterion
-    by_machine: list[MachineRow]
-    """The comparisons within each machine; empty where there is only one."""
-    machines: tuple[str, ...]
-
-    @property
-    def measured(self) -> list[Measured]:
-        """Every comparison as one machine measured it."""
-        if len(self.machines) == 1:
-            (machine,) = self.machines
-            return [Measured(machine, row) for row in self.comparisons]
-        return [Measured(row.machine, row) for row in self.by_machine]
-
-
-def _part(frame: Frame, include: Include) -> _Part:
-    """The statistics of one campaign, worked out or recalled once in this process."""
-    what = ("statistics", include, *sorted(frame.out.items()))
-    return frame.campaign.memory.once(what, lambda: _recalled(frame, include))
-
-
-def _recalled(frame: Frame, include: Include) -> _Part:
-    """The statistics of one campaign, from its memory where they are known."""
-    memory = frame.campaign.memory
-    what = ("statistics", include, *sorted(frame.out.items()))
-    document = memory.document(what)
-    if document is None:
-        comparisons = _comparisons(frame, include)
-        part = _Part(
-            _cells(frame, include),
-            comparisons,
-            list(_pooled(comparisons)),
-            _completeness(frame.campaign),
-            _by_machine(frame, include),
-            _machines(frame, include),
-        )
-        memory.keep(what, _written(part))
-        return part
-    texts: Texts = {}
-    return _Part(
-        [_read(CellStatistic, values, texts) for values in document["cells"]],
-        [_read(ComparisonRow, values, texts) for values in document["comparisons"]],
-        [_read(PooledRow, values, texts) for values in document["pooled"]],
-        _read(Criterion, document["completeness"], texts),
-        [_read(MachineRow, values, texts) for values in document["by_machine"]],
-        tuple(document["machines"]),
-    )
-
-
-def _written(part: _Part) -> dict[str, Any]:
-    """The rows as JSON lists of their values, in the order of their fields."""
-    return {
-        "cells": [_values(row) for row in part.cells],
-        "comparisons": [_values(row) for row in part.comparisons],
-        "pooled": [_values(row) for row in part.pooled],
-        "completeness": _values(part.completeness),
-        "by_machine": [_values(row) for row in part.by_machine],
-        "machines": part.machines,
-    }
-
-
-def _values(row: Any) -> list[Any]:
-    values = [getattr(row, item.name) for item in fields(row)]
-    return [_values(value) if is_dataclass(value) else value for value in values]
-
-
-Kind = TypeVar("Kind")
-
-
-Texts = dict[object, Any]
-"""Texts and lists of texts that were read before: names stand in every row, and run ids in each of a cell."""
-
-
-def _read(kind: type[Kind], values: list[Any], texts: Texts) -> Kind:
-    """A row from the values of its fields. Lists were tuples, but for a trend."""
-    given: dict[str, Any] = {}
-    for item, value in zip(fields(kind), values, strict=True):  # type: ignore[arg-type]
-        if item.name == "trend" and value is not None:
-            given[item.name] = _read(Trend, value, texts)
-        elif item.name == "runs":
-            runs = tuple(texts.setdefault(run, run) for run in value)
-            given[item.name] = texts.setdefault(runs, runs)
-        elif isinstance(value, list):
-            given[item.name] = tuple(value)
-        elif isinstance(value, str):
-            given[item.name] = texts.setdefault(value, value)
-        else:
-            given[item.name] = value
-    return kind(**given)
-
-
-def family_of(metric: Metric, frame: Frame) -> Family:
-    """The family a metric's tests belong to (see Families above)."""
-    matrix = frame.campaign.matrix
-    if matrix is not None and matrix.primary:
-        answers = metric.name in matrix.primary
-    elif metric.role == "derived":
-        answers = not any(name in frame.metrics for name in metric.derived_from)
-    else:
-        answers = metric.role == "primary"
-    if answers:
-        return "primary"
-    return "secondary"
-
-
-def _measured(frame: Frame, include: Include) -> Iterator[tuple[Group, Series]]:
+def _series(frame: Frame, include: Include) -> Iterator[tuple[Group, Series]]:
     """Every metric of every cell that has values, cells in the order of the matrix."""
     for cell in frame.recorded:
         group = Group(frame, (cell,), include)
@@ -469,100 +331,10 @@ def _about(group: Group, series: Series) -> dict[str, Any]:
     }
 
 
-def _cells(frame: Frame, include: Include) -> list[CellStatistic]:
-    bootstrap = Bootstrap()
-    rows = []
-    for group, series in _measured(frame, include):
-        rows.append(_cell(group, series, bootstrap))
-    adjusted = holm([_tested_trend(row) for row in rows])
-    return [
-        replace(row, trend_p_adjusted=p) for row, p in zip(rows, adjusted, strict=True)
-    ]
-
-
-def _tested_trend(row: CellStatistic) -> float | None:
-    """The p-value of the trend of a primary metric."""
-    if row.family != "primary" or row.trend is None:
-        return None
-    return row.trend.p_value
-
-
-def _cell(group: Group, series: Series, bootstrap: Bootstrap) -> CellStatistic:
-    figures = dict(vars(series.description))
-    parts = series.by_machine
-    if len(group.frame.machines) > 1:
-        figures["machines"] = tuple(parts)
-        figures["n_by_machine"] = tuple(len(part.values) for part in parts.values())
-    if len(parts) == 1:
-        figures["ci95_bootstrap"] = bootstrap.interval(series.values)
-    about = _about(group, series)
-    found = None
-    if about["family"] == "primary" or series.metric.memory_of is not None:
-        found = series.trend
-    if series.metric.unit == "°C":  # no true zero, so no relative spread
-        figures["cv_percent"] = None
-    return CellStatistic(
-        **about,
-        environment=group.cells[0][1],
-        runs=tuple(record.run_id for record in series.records),
-        trend=found,
-        **figures,
-    )
-
-
-def _comparisons(frame: Frame, include: Include) -> list[ComparisonRow]:
-    margin = frame.campaign.margin_percent
-    rows = []
-    for base, group, series in _compared(frame, include):
-        found = frame.compared(base, group, series.metric.name, margin)
-        if found is not None:
-            sides = _sides(base, group)
-            rows.append(ComparisonRow(**sides, **_about(group, series), **vars(found)))
-    return by_family(rows)
-
-
-def _by_machine(frame: Frame, include: Include) -> list[MachineRow]:
-    """The comparisons within each machine of a campaign that ran on several: each machine is a family of its own."""
-    machines = _machines(frame, include)
-    if len(machines) == 1:
-        return []
-    margin = frame.campaign.margin_percent
-    rows: dict[str, list[MachineRow]] = {machine: [] for machine in machines}
-    for base, group, series in _compared(frame, include):
-        within = frame.within(base, group, series.metric.name, margin)
-        for machine, found in within.items():
-            sides = _sides(base, group)
-            about = _about(group, series)
-            rows[machine].append(
-                MachineRow(machine=machine, **sides, **about, **vars(found))
-            )
-    return list(chain.from_iterable(map(by_family, rows.values())))
-
-
-def _machines(frame: Frame, include: Include) -> tuple[str, ...]:
-    """The machines of the runs that are asked for, the first one used first."""
-    if include == "all":
-        return tuple(dict.fromkeys(map(machine_of, frame.campaign.records)))
-    return frame.machines
-
-
-def _compared(frame: Frame, include: Include) -> Iterator[tuple[Group, Group, Series]]:
-    """Every metric of every cell that is compared: the cell of the baseline, the cell, and its values."""
-    baseline = frame.campaign.baseline
-    for group, series in _measured(frame, include):
-        ((model, environment, workload),) = group.cells
-        if environment != baseline:
-            yield Group(frame, ((model, baseline, workload),), include), group, series
-
-
-def _sides(baseline: Group, candidate: Group) -> dict[str, Any]:
-    return {"baseline": baseline.cells[0][1], "candidate": candidate.cells[0][1]}
-
-
 def _repeats(frame: Frame, against: Frame, include: Include) -> list[RepeatRow]:
     """A cell against the same cell of an earlier campaign: time is what they differ in, so blocks are no fault."""
     rows = []
-    for group, series in _measured(frame, include):
+    for group, series in _series(frame, include):
         other = against.series(group.cells, series.metric.name, include)
         if other is None or not other.values:
             continue
@@ -650,14 +422,14 @@ def _variation(row: CellStatistic) -> Criterion:
     """Whether the runs of a cell vary by less than the methodology allows."""
     met = None
     if row.cv_percent is not None:
-        met = row.cv_percent < MAX_CV_PERCENT
+        met = row.cv_percent < HIGH_VARIATION_PERCENT
     return Criterion(
         row.campaign,
         "variation",
         f"{row.model}/{row.environment}/{row.workload}",
         row.metric,
         row.cv_percent,
-        MAX_CV_PERCENT,
+        HIGH_VARIATION_PERCENT,
         met,
         f"coefficient of variation in percent, n = {row.n}",
     )
@@ -667,7 +439,7 @@ def _power(row: ComparisonRow) -> Criterion:
     """Whether a comparison would have shown a difference of ten percent."""
     met = None
     if row.power_10_percent is not None:
-        met = row.power_10_percent >= MIN_POWER
+        met = row.power_10_percent >= POWER
     runs = f"n = {row.n_baseline} and {row.n_candidate}"
     return Criterion(
         row.campaign,
@@ -675,7 +447,7 @@ def _power(row: ComparisonRow) -> Criterion:
         f"{row.model}/{row.candidate}/{row.workload}",
         row.metric,
         row.power_10_percent,
-        MIN_POWER,
+        POWER,
         met,
         f"power against {DETECTABLE_PERCENT:g} % at 5 %, {runs}",
     )

@@ -7,18 +7,18 @@ Two adapters hand the tree to a site generator: the MkDocs plugin as virtual fil
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from sparkpub.record.errors import SiteError
-from sparkpub.review.cache import Cache
-from sparkpub.review.checks import Review, review
+from sparkpub.review.checks import Review
 from sparkpub.review.claims import facts, ledger
 from sparkpub.review.dataset import CampaignData, Dataset
-from sparkpub.review.summary import statistics
+from sparkpub.review.results import Results
 from sparkpub.site import manual, proofreading
 from sparkpub.site.browser import runtime
+from sparkpub.site.cache import Cache
 from sparkpub.site.content import (
     Content,
     SiteOptions,
@@ -33,13 +33,14 @@ from sparkpub.site.pages.runs import RunPages
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.pages.tree import Pages
 from sparkpub.site.publication import Publication, run_file
-from sparkpub.site.sources import page_text
+from sparkpub.site.reading import CHECK as UNREADABLE
+from sparkpub.site.reading import CLAIMS_FILE, FACTS_FILE
+from sparkpub.site.sources import files, page_text, refuse_outside
 from sparkpub.site.tables import SiteTables
 from sparkpub.site.words import Words
 
 __all__ = ["Content", "SiteOptions", "build"]
 
-CLAIMS, FACTS = "claims.yaml", "facts.yaml"
 BLOG_INDEX = "blog/index.md"
 """Left as it is: the blog engine insists on a file of its own."""
 
@@ -73,7 +74,10 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
         _add(tree, _evidence(publication))
         _add(tree, [(uri, page) for uri, page in generated if uri not in written])
         _add(tree, written)
-        _add(tree, downloads.contents(publication, library, templates, cache))
+        _add(
+            tree,
+            downloads.contents(publication, results_of(dataset), library, templates),
+        )
         _add(tree, blog.previews(publication, posts, templates, cache))
         atom = feed.feed(publication, posts, library, templates)
         _add(tree, {feed.ADDRESS: Content(data=atom)})
@@ -100,27 +104,43 @@ def refuse(dataset: Dataset, options: SiteOptions) -> None:
         f"{finding.check}: {finding.where}: {finding.message}" for finding in found
     ]
     if lines:
-        raise SiteError(
-            lines[0],
-            others=lines[1:],
-            remedy="correct it, or acknowledge it in campaign.json",
-        )
+        remedy = "correct it, or acknowledge it in campaign.json"
+        if found[0].check == UNREADABLE:
+            remedy = ""  # it says itself what to do
+        raise SiteError(lines[0], others=lines[1:], remedy=remedy)
 
 
 def proofread(dataset: Dataset, options: SiteOptions) -> Review:
     """The review of the data and of the pages that people wrote."""
-    found = review(dataset)
+    found = results_of(dataset).review
     return proofreading.with_prose(
-        found, options.sources, lambda: words(publish(dataset, options)).values()
+        found, options.sources, lambda: _undrawn(publish(dataset, options))
     )
+
+
+def _undrawn(publication: Publication) -> Words:
+    """The names that prose may use, with figures that are looked up and not drawn."""
+    library = Library(publication, kinds.tables(publication), {})
+
+    def figure(name: str, campaign: str | None = None, **part: str) -> str:
+        return library.figure(name, campaign, **part).title
+
+    return words(publication, figure)
 
 
 def publish(dataset: Dataset, options: SiteOptions) -> Publication:
     """The dataset with its review, its statistics and the verdicts on its claims."""
-    found = review(dataset)
-    figures = statistics(dataset, found.frames)
-    verdicts = ledger.judge(ledger.read(options.sources / CLAIMS), found)
-    return Publication(dataset, options, figures, found, verdicts)
+    results = results_of(dataset)
+    claims = ledger.read(options.sources / CLAIMS_FILE)
+    verdicts = ledger.judge(claims, results.review)
+    return Publication(dataset, options, results.statistics, results.review, verdicts)
+
+
+@lru_cache(maxsize=1)
+def results_of(dataset: Dataset) -> Results:
+    """What a dataset shows, kept of the last one: it is asked whether the site may be published before it is built, and
+    a preview builds again where only a page changed."""
+    return Results(dataset)
 
 
 def words(publication: Publication, figure: Any = None) -> Words:
@@ -137,7 +157,7 @@ def words(publication: Publication, figure: Any = None) -> Words:
 
 def known_facts(sources: Path) -> dict[str, facts.Fact]:
     """The facts of a site by id, and behind them those of the manual that it does not state itself."""
-    own = facts.read(sources / FACTS)
+    own = facts.read(sources / FACTS_FILE)
     return own | {
         name: fact for name, fact in facts.read(manual.FACTS).items() if name not in own
     }
@@ -205,18 +225,10 @@ def _written(
     sources = publication.options.sources
     spoken = words(publication, library.picture)
     found: dict[str, Content] = {}
-    for path in sorted(path for path in sources.rglob("*") if path.is_file()):
-        uri = path.relative_to(sources).as_posix()
-        # Of the address: the folder itself may lie anywhere, below a hidden one as well.
-        hidden = any(part.startswith(".") for part in uri.split("/"))
-        if hidden or uri in (CLAIMS, FACTS):
+    for path, uri in files(sources):
+        if uri in (CLAIMS_FILE, FACTS_FILE):
             continue
-        if not path.resolve().is_relative_to(sources.resolve()):
-            raise SiteError(
-                "a link leads out of the folder of pages",
-                where=uri,
-                remedy="put the file itself there",
-            )
+        refuse_outside(path, uri, sources)
         if path.suffix != ".md" or uri == BLOG_INDEX:
             found[uri] = Content(copy_of=path)
         else:

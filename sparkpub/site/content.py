@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jinja2 import BytecodeCache
 
-from sparkpub.review.cache import user_folder
+from sparkpub.site.cache import user_folder
 
 ROOT = "\ue000/"
 """Stands at the beginning of an address in generated HTML for the way from a page back to the root of the site, e.g.

@@ -3,14 +3,16 @@
 import html
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from sparkpub.record.web import address_problem
 
 _LINKING_TAG = re.compile(r"<(?:a|area|link|img|script|source|image|use)\b[^>]*>")
 _ADDRESS = re.compile(r'\s(?:href|src)="([^"]*)"')
 NOT_THERE = ", which does not exist"
-"""The end of each line."""
+"""The end of each line of a target that is not there."""
 _ANCHOR = re.compile(r'\s(?:id|name)="([^"]+)"')
 
 
@@ -20,13 +22,15 @@ def dead_links(site: Path, site_url: str) -> list[str]:
     `site_url` is the site's address, or empty: links that begin with it are the site's own as well.
     """
     linking: dict[str, list[str]] = {}
+    lines = []
     for path in sorted(site.rglob("*.html")):
         page = path.relative_to(site).as_posix()
         text = path.read_text(encoding="utf-8")
-        for target in own_targets(page, text, site_url):
+        links, unfit = _links(text)
+        lines += [f"{page}: {problem}" for problem in unfit]
+        for target in _own(page, links, site_url):
             linking.setdefault(target, []).append(page)
     anchors: dict[Path, set[str]] = {}
-    lines = []
     for target, pages in linking.items():
         if _exists(site, target, anchors):
             continue
@@ -37,15 +41,28 @@ def dead_links(site: Path, site_url: str) -> list[str]:
 
 def own_targets(page: str, text: str, site_url: str) -> Iterator[str]:
     """Addresses within the site that the HTML of a page links to, each once: from the root, with their anchors."""
-    links: dict[str, None] = {}
+    links, _ = _links(text)
+    yield from _own(page, links, site_url)
+
+
+def _links(text: str) -> tuple[list[str], list[str]]:
+    """Where the HTML of a page leads, each once; and what of it is no address, as a line each."""
+    found: dict[str, None] = {}
     for tag in _LINKING_TAG.findall(text):
-        links |= dict.fromkeys(_ADDRESS.findall(tag))
+        found |= dict.fromkeys(map(html.unescape, _ADDRESS.findall(tag)))
+    problems = {link: address_problem(link) for link in found}
+    fit = [link for link, problem in problems.items() if problem is None]
+    return fit, [problem for problem in problems.values() if problem is not None]
+
+
+def _own(page: str, links: Iterable[str], site_url: str) -> Iterator[str]:
+    """Those of a page's links that stay on the site, from its root."""
     way_of_site = urlsplit(site_url).path or "/"
-    for escaped in links:
-        link = html.unescape(escaped)
+    for link in links:
+        inner = link
         if site_url and link.startswith(site_url):
-            link = way_of_site + link.removeprefix(site_url)
-        parts = urlsplit(link)
+            inner = way_of_site + link.removeprefix(site_url)
+        parts = urlsplit(inner)
         if parts.scheme or parts.netloc:
             continue
         target = _from_root(page, unquote(parts.path), way_of_site)

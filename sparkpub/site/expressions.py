@@ -1,5 +1,6 @@
 """The expressions in a page: calls and loops over lists that are written out, within bounds, and nothing else."""
 
+import re
 import traceback
 
 from jinja2 import Environment, TemplateError, TemplateSyntaxError, nodes
@@ -13,6 +14,8 @@ MOST_CHARACTERS = 10_000_000
 LONGEST_TEXT, LARGEST_NUMBER = 1000, 1_000_000
 """Of what is written as an argument."""
 _LONGEST_MESSAGE = 300
+_OWNER = re.compile(r"^\S+\.(?=\w+\(\) )")
+"""What Python names before a function that is given other arguments than it takes."""
 _PLAIN = (
     nodes.Template,
     nodes.Output,
@@ -45,7 +48,7 @@ def render(environment: Environment, text: str, uri: str, offset: int) -> str:
         what, line = "an expression is nested too deep, or too large", 1
         remedy = "write calls alone"
     except (TypeError, ValueError, ArithmeticError) as error:
-        what, line = str(error).removeprefix("Words."), _line(error, uri)
+        what, line = _OWNER.sub("", str(error)), _line(error, uri)
         remedy = "see the page on writing for the arguments"
     except (
         Exception

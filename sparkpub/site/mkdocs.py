@@ -4,7 +4,7 @@ import html
 import logging
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -29,13 +29,11 @@ from mkdocs.utils.templates import TemplateContext
 
 from sparkpub.record.errors import SiteError, SparkpubError
 from sparkpub.record.store import DEFAULT_DATA, write_atomic
-from sparkpub.review.cache import user_folder
-from sparkpub.review.dataset import Dataset, Loader
-from sparkpub.review.memory import Keeper
-from sparkpub.review.workers import review_ahead
+from sparkpub.review.dataset import Dataset, FilesState, load, state_of
 from sparkpub.site import link_preview, manual
 from sparkpub.site.browser import runtime, security
 from sparkpub.site.build import build, refuse
+from sparkpub.site.cache import user_folder
 from sparkpub.site.content import (
     POSTS,
     SITE_CARD,
@@ -134,8 +132,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def __init__(self) -> None:
         self._serving = False
-        self._keeper = Keeper.of_user()
-        self._loader = Loader(self._keeper)
+        self._loaded: tuple[FilesState, Dataset] | None = None
         self._whole: Dataset | None = None
         self._tree: Mapping[str, Content] = {}
         self._blocks: dict[str, str] = {}
@@ -242,15 +239,16 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     def _load(self, data: list[Path]) -> Dataset:
         """The data; in a preview without what is damaged or half written, or as they last were whole."""
         if not self._serving:
-            review_ahead(self._loader, self._keeper, data, "figures")
-            return self._loader.load(*data)
-        dataset = self._loader.load(
-            *data, skip=lambda line: log.info("left out: %s", line)
-        )
+            return load(*data)
+        state = state_of(data)
+        if self._loaded is not None and self._loaded[0] == state:
+            return self._loaded[1]
+        dataset = load(*data, skip=lambda line: log.info("left out: %s", line))
         if dataset.skipped and self._whole is not None:
             log.info("the last whole data stay until that is fixed")
             return self._whole
         self._whole = None if dataset.skipped else dataset
+        self._loaded = (state, dataset)
         return dataset
 
     def _file(self, config: MkDocsConfig, uri: str, content: Content) -> TreeFile:
@@ -434,6 +432,15 @@ class _Problems(logging.Handler):
         ]
 
 
+def _ours(config: MkDocsConfig) -> SparkpubPlugin:
+    """The plugin in a configuration. Raises SiteError where it is not there."""
+    for plugin in config.plugins.values():
+        if isinstance(plugin, SparkpubPlugin):
+            return plugin
+    where = str(config.config_file_path)
+    raise SiteError("no plugin sparkpub", where=where, remedy="add it to plugins:")
+
+
 _NO_TARGET = re.compile(
     r"Doc file '(?P<page>[^']+)' contains a link '(?P<link>[^']+)', but the target '.*' is not found"
 )
@@ -459,8 +466,18 @@ def _with_remedies(lines: list[str]) -> list[str]:
     return found
 
 
-def build_site(config_file: Path, site_dir: Path | None) -> Path:
-    """Build strictly with MkDocs and return the site's folder. Raises SiteError with the reasons where it stops."""
+def build_site(
+    config_file: Path,
+    site_dir: Path | None,
+    data: Sequence[Path] = (),
+    sources: Path | None = None,
+) -> Path:
+    """Build strictly with MkDocs and return the site's folder. Raises SiteError with the reasons where it stops.
+
+    `data` and `sources` take the place of the folders that the configuration names.
+    """
+    given = {"site_dir": site_dir, "docs_dir": sources}
+    paths = {name: str(path.resolve()) for name, path in given.items() if path}
     problems = _Problems()
     engine = logging.getLogger("mkdocs")
     engine.addHandler(problems)
@@ -468,8 +485,11 @@ def build_site(config_file: Path, site_dir: Path | None) -> Path:
         config = load_config(
             str(config_file),
             strict=True,
-            **({"site_dir": str(site_dir)} if site_dir else {}),
+            **paths,
         )
+        if data:
+            folders = os.pathsep.join(str(folder.resolve()) for folder in data)
+            _ours(config).config.folders = folders
         config.plugins.on_startup(command="build", dirty=False)
         build_docs(config)
         config.plugins.on_shutdown()

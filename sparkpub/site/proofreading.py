@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from sparkpub.record import documents
-from sparkpub.record.errors import ClaimError
+from sparkpub.record.errors import ClaimError, SparkpubError
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.registry import CHECKS
 from sparkpub.review.checks.reviewing import Review
@@ -15,46 +16,51 @@ from sparkpub.review.claims import ledger
 from sparkpub.review.dataset import Dataset
 from sparkpub.site import prose
 from sparkpub.site.prose import Passage, Typed
-from sparkpub.site.sources import FRONT, bounded
-from sparkpub.site.words import proof
+from sparkpub.site.reading import (
+    CHECK,
+    CLAIMS_FILE,
+    Speak,
+    claims,
+    read_page,
+    unreadable_page,
+)
+from sparkpub.site.sources import FRONT
 
-CLAIMS_FILE = "claims.yaml"
 _BRACES = re.compile(r"\{[^{}]*\}")
 _LINK = re.compile(r"\]\(\s*<?([^)\s>]+)|\bhref=[\"']([^\"']+)")
 _RUN = re.compile(r"(?:^|/)runs/([A-Za-z0-9][\w.-]*?)(?:\.md|/|$)")
 _EVIDENCE = re.compile(r"(?:^|/)evidence/([a-z0-9][a-z0-9.-]*)/([A-Za-z0-9][\w.-]*)$")
-_TITLE = re.compile(r"^(?:title|description|summary):\s*(.+)$", re.MULTILINE)
 _ABOUT_RESULTS = re.compile(r"^campaign:", re.MULTILINE)
 
-Names = Callable[[], Sequence[tuple[str, str]]]
-"""Gives the expressions that an author can use, each with its present value."""
 
-
-def with_prose(review: Review, sources: Path, names: Names = tuple) -> Review:
+def with_prose(review: Review, sources: Path, speak: Speak | None = None) -> Review:
     """The review with what is wrong in the pages, claims.yaml included, of a folder.
 
-    `names` is asked only where a typed figure was found, for the expression that gives it.
+    `speak` is asked only where a page has an expression, or a typed figure that one could take the place of.
     """
-    found = [
-        finding
-        for read in READERS.values()
-        for finding in read(sources, review, cache(names))
-    ]
+    said = None if speak is None else cache(speak)
+    found: list[Finding] = []
+    for read in READERS.values():
+        found += read(sources, review, said)
+        if any(finding.check == CHECK for finding in found):
+            said = None  # claims or facts that cannot be read have no values
     return replace(review, findings=review.findings + tuple(found))
 
 
-def unbound_number(sources: Path, _review: Review, names: Names) -> Iterator[Finding]:
+def unbound_number(
+    sources: Path, _review: Review, speak: Speak | None
+) -> Iterator[Finding]:
     """Figures and verdicts that somebody typed: they go stale in silence."""
     for page, uri, source in prose.pages(sources):
         strict = about_results(page.relative_to(sources), source)
-        for passage in read_page(source, uri):
+        for passage in _passages(source, uri):
             for said in prose.typed(passage, strict=strict):
-                text = f"{said.text!r} is typed into the text; {_advice(said, names)}."
+                text = f"{said.text!r} is typed into the text; {_advice(said, speak)}."
                 yield _finding(
                     "unbound-number", page, prose.line_of(source, said), text
                 )
     path = sources / CLAIMS_FILE
-    for statement in ledger.read(path) if path.is_file() else ():
+    for statement in claims(sources):
         for said in prose.typed(
             Passage(_BRACES.sub(prose.JUDGED, statement.says)), strict=True
         ):
@@ -71,17 +77,15 @@ def about_results(page: Path, source: str) -> bool:
     )
 
 
-def read_page(source: str, uri: str) -> list[Passage]:
-    """What a reader sees of a page, title and description included. Raises ClaimError with file and line."""
-    front = FRONT.match(source)
-    filled = proof(source, uri)
-    head = "" if front is None else filled[: filled.index("\n---\n", 3) + 5]
-    titles = [Passage(found[1]) for found in _TITLE.finditer(head)]
-    with bounded(uri):
-        return titles + prose.passages(prose.to_html(filled[len(head) :]))
+def _passages(source: str, uri: str) -> list[Passage]:
+    """What a reader sees of a page, nothing where it cannot be read."""
+    try:
+        return read_page(source, uri)
+    except SparkpubError:
+        return []
 
 
-def _advice(said: Typed, names: Names) -> str:
+def _advice(said: Typed, speak: Speak | None) -> str:
     """What to write instead: the expression that gives this number, where there is one."""
     if said.kind == "verdict":
         return "a verdict comes from a claim: write {{ claim(…) }} or {{ verdict(…) }} in the same sentence"
@@ -89,7 +93,8 @@ def _advice(said: Typed, names: Names) -> str:
         return (
             "write what was computed: {{ value(…) }}, {{ compare(…) }} or {{ fact(…) }}"
         )
-    exact, near = _matches(said, names())
+    names = () if speak is None else tuple(speak().values())
+    exact, near = _matches(said, names)
     if exact:
         return f"write {{{{ {exact[0]} }}}}"
     number = f"{said.number:g}" + (f" {said.unit}" if said.unit else "")
@@ -124,10 +129,10 @@ def _matches(
     return exact, [(name, value) for _, name, value in sorted(near)[:2]]
 
 
-def claim(sources: Path, review: Review, _names: Names) -> Iterator[Finding]:
+def claim(sources: Path, review: Review, _speak: Speak | None) -> Iterator[Finding]:
     """Claims that the data now judge otherwise than when the text was written, with the places to reread."""
     path = sources / CLAIMS_FILE
-    for verdict in ledger.judge(ledger.read(path), review) if path.is_file() else ():
+    for verdict in _verdicts(sources, review):
         if verdict.verdict != verdict.claim.recorded:
             places = prose.uses(sources, verdict.claim.id)
             text = (
@@ -147,7 +152,16 @@ def claim(sources: Path, review: Review, _names: Names) -> Iterator[Finding]:
             )
 
 
-def dead_evidence(sources: Path, review: Review, _names: Names) -> Iterator[Finding]:
+def _verdicts(sources: Path, review: Review) -> Iterator[ledger.Verdict]:
+    """The verdicts on the claims that can be judged."""
+    for statement in claims(sources):
+        with suppress(ClaimError):
+            yield from ledger.judge([statement], review)
+
+
+def dead_evidence(
+    sources: Path, review: Review, _speak: Speak | None
+) -> Iterator[Finding]:
     """Links to runs that are not among the data, and to files that do not exist."""
     for page, _, text in prose.pages(sources):
         for found in _LINK.finditer(text):
@@ -194,9 +208,10 @@ def _finding(
     )
 
 
-READERS: dict[str, Callable[[Path, Review, Names], Iterator[Finding]]] = {
+READERS: dict[str, Callable[[Path, Review, Speak | None], Iterator[Finding]]] = {
+    CHECK: unreadable_page,
     "unbound-number": unbound_number,
     "claim": claim,
     "dead-evidence": dead_evidence,
 }
-"""The checks of kind `prose` by name: how each reads a folder of pages."""
+"""The checks of kind `prose` by name: how each reads a folder of pages; those behind the first, what can be read."""

@@ -17,7 +17,8 @@ from typing import Literal
 
 import markdown
 
-from sparkpub.site.sources import page_text
+from sparkpub.record.errors import SiteError
+from sparkpub.site.sources import files, page_text
 
 BOUND, JUDGED = (
     "\N{OBJECT REPLACEMENT CHARACTER}",
@@ -241,12 +242,13 @@ class Typed:
     unit: str | None = None
 
 
-def passages(html: str) -> list[Passage]:
-    """The text of a page, block by block, with texts of attributes; without code blocks."""
+def passages(html: str) -> tuple[list[Passage], list[str]]:
+    """The text of a page, block by block, with texts of attributes; without code blocks. And what the page links to or
+    loads."""
     reader = _Reader()
     reader.feed(html)
     reader.close()
-    return reader.finished()
+    return reader.finished(), reader.addresses
 
 
 def to_html(text: str) -> str:
@@ -359,6 +361,7 @@ _BLOCKS = frozenset(
         *("footer", "text", "title", "desc", "option", "button", "label", "legend"),
     )
 )
+_LEADING_ELSEWHERE = ("href", "src")
 _SAID_BY_ATTRIBUTES = (
     "alt",
     "title",
@@ -382,6 +385,8 @@ class _Reader(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
+        self.addresses: list[str] = []
+        """What the page links to or loads."""
         self._passages: list[Passage] = []
         self._block = _Block()
         self._unread = 0
@@ -392,6 +397,8 @@ class _Reader(HTMLParser):
         for name, value in attrs:
             if name in _SAID_BY_ATTRIBUTES and value:
                 self._passages.append(Passage(value))
+            if name in _LEADING_ELSEWHERE and value:
+                self.addresses.append(value)
         if tag in _UNREAD:
             self._unread += 1
         elif tag in _BLOCKS:
@@ -485,10 +492,16 @@ def _without_code_blocks(text: str) -> str:
 
 
 def pages(sources: Path) -> Iterator[tuple[Path, str, str]]:
-    """Every Markdown file under `sources`, by name: file, address below `sources`, text."""
-    for path in sorted(sources.rglob("*.md")):
-        uri = path.relative_to(sources).as_posix()
-        yield path, uri, page_text(path, uri)
+    """Every Markdown file under `sources` that can be read, by name: file, address below `sources`, text. The check
+    `unreadable-page` names the others."""
+    for path, uri in files(sources):
+        if path.suffix != ".md":
+            continue
+        try:
+            text = page_text(path, uri)
+        except SiteError:
+            continue
+        yield path, uri, text
 
 
 def uses(sources: Path, claim: str) -> list[str]:

@@ -7,14 +7,15 @@ from functools import cached_property
 
 from sparkpub.record import metrics as registry
 from sparkpub.record.metrics import METRICS, Metric, ranked
-from sparkpub.record.record import Record, metric_of
+from sparkpub.record.record import metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.checks import Finding, Review
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.grouping import grouped
 from sparkpub.review.rows import ComparisonRow
-from sparkpub.review.summary import CellStatistic, Statistics
+from sparkpub.review.summary import Statistics
+from sparkpub.review.tables.cells import CellStatistic
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.pages.evidence import Published, published
@@ -30,6 +31,16 @@ charts would grow in number with each campaign times its metrics: the pages of t
 
 slug = registry.slug
 """What a metric is called in addresses and in prose."""
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """A metric with the campaigns that have it: those that its page shows in full, and those that it only lists."""
+
+    metric: Metric
+    campaigns: Sequence[CampaignData]
+    shown: Sequence[CampaignData]
+    listed: Sequence[CampaignData]
 
 
 @dataclass(frozen=True)
@@ -115,11 +126,18 @@ class Publication:
         return self._metrics[campaign.name]
 
     @cached_property
-    def measured(self) -> frozenset[str]:
-        """The names of the metrics that some run of any campaign has: those with a page."""
-        return frozenset(
-            metric.name for metrics in self._metrics.values() for metric in metrics
-        )
+    def by_metric(self) -> Mapping[str, Gathered]:
+        """Name to every metric that some run of any campaign has: those with a page."""
+        metrics: dict[str, Metric] = {}
+        campaigns: dict[str, list[CampaignData]] = {}
+        for campaign in self.campaigns:
+            for metric in self.metrics(campaign):
+                metrics.setdefault(metric.name, metric)
+                campaigns.setdefault(metric.name, []).append(campaign)
+        return {
+            name: Gathered(metric, campaigns[name], *most_recent(campaigns[name]))
+            for name, metric in metrics.items()
+        }
 
     @cached_property
     def _metrics(self) -> Mapping[str, tuple[Metric, ...]]:
@@ -217,15 +235,6 @@ def scope(
         cell_label(campaign, cell) for cell in cell_keys(campaign) if part.holds(*cell)
     )
     return replace(part, cells=labels)
-
-
-def batch_size(record: Record) -> int | None:
-    """The batch size or concurrency that a run was asked for; None where its workload has none."""
-    for key in ("max_batch_size", "batch_size", "concurrency", "max_concurrency"):
-        value = record.requested.workload.get(key)
-        if isinstance(value, int):
-            return value
-    return None
 
 
 def run_address(run: Stored) -> str:

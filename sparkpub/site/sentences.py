@@ -20,7 +20,8 @@ from sparkpub.review.frame import Cell
 from sparkpub.review.grouping import grouped
 from sparkpub.review.rows import ComparisonRow
 from sparkpub.review.statistics.describe import ALPHA
-from sparkpub.review.summary import CellStatistic, PooledRow
+from sparkpub.review.summary import PooledRow
+from sparkpub.review.tables.cells import CellStatistic
 
 MOST_NAMES = 3
 MOST_WORDS = 20

@@ -5,16 +5,114 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from types import FrameType
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    ValidationError,
+)
 
 from sparkpub.record import documents, outside
 from sparkpub.record.errors import SiteError
+from sparkpub.record.record import Declared
 
 LONGEST_SECONDS = 20.0
 """Reading a page takes a hundredth of it; Markdown made of nothing but `[` takes for ever."""
 FRONT = re.compile(r"\A---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
 """The front matter of a page, and the text in it."""
+FIRST_YEAR, LAST_YEAR = 1970, 2999
+"""Of a post. At the ends of the calendar a moment has no second after it, and no other time zone."""
+
+
+def _checked(given: object) -> object:
+    moment(given)
+    return given
+
+
+Day = Annotated[Any, AfterValidator(_checked)]
+"""A day, with a time or without."""
+
+
+class Dates(Declared):
+    """When a post was published and changed."""
+
+    created: Day
+    updated: Day | None = None
+
+
+def _dates(given: object) -> object:
+    if isinstance(given, dict):
+        return Dates.model_validate(given)
+    return _checked(given)
+
+
+def _list(given: object) -> object:
+    if given is None:
+        return ()
+    if not isinstance(given, list):
+        raise ValueError(f"not a list; write [{given}]")  # noqa: TRY004 - of a document
+    return given
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_list)]
+
+
+class Search(Declared):
+    """How a page is found."""
+
+    boost: StrictFloat = 1.0
+    exclude: StrictBool = False
+
+
+class FrontMatter(Declared):
+    """What a page may say of itself. The site's engine takes more, and ends where it is not as it expects."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    title: str | None = None
+    description: str | None = None
+    summary: str | None = None
+    subtitle: str | None = None
+    campaign: str | None = None
+    """The campaign that a page's expressions mean where they name none."""
+    date: Annotated[Any, AfterValidator(_dates)] = None
+    slug: str | None = None
+    authors: Names = ()
+    categories: Names = ()
+    tags: Names = ()
+    draft: StrictBool = False
+    pin: StrictBool = False
+    readtime: StrictInt | None = None
+    hide: Names = ()
+    status: str | None = None
+    search: Search | None = None
+
+
+def files(sources: Path) -> Iterator[tuple[Path, str]]:
+    """Every file of a folder of pages, and its address in it, by name; without hidden ones."""
+    for path in sorted(path for path in sources.rglob("*") if path.is_file()):
+        uri = path.relative_to(sources).as_posix()
+        # Of the address: the folder itself may lie anywhere, below a hidden one as well.
+        if not any(part.startswith(".") for part in uri.split("/")):
+            yield path, uri
+
+
+def refuse_outside(path: Path, uri: str, sources: Path) -> None:
+    """Raise SiteError for a link that leads out of the folder of pages."""
+    if not path.resolve().is_relative_to(sources.resolve()):
+        raise SiteError(
+            "a link leads out of the folder of pages",
+            where=uri,
+            remedy="put the file itself there",
+        )
 
 
 def page_text(path: Path, uri: str) -> str:
@@ -42,7 +140,25 @@ def page_text(path: Path, uri: str) -> str:
             raise SiteError(
                 "front matter is no mapping", where=uri, remedy="write name: value"
             )
+        try:
+            FrontMatter.model_validate(meta or {})
+        except ValidationError as error:
+            mistakes = lines.described(error, (), FrontMatter, "front matter")
+            documents.refuse(mistakes, SiteError)
     return text
+
+
+def moment(given: object) -> datetime:
+    """A day or a time as YAML has read it or left it as text. Raises ValueError for what is none."""
+    if isinstance(given, str):
+        given = datetime.fromisoformat(given)
+    if isinstance(given, date) and not isinstance(given, datetime):
+        given = datetime.combine(given, time())
+    if not isinstance(given, datetime):
+        raise ValueError("not a day or a time")  # noqa: TRY004 - of a document
+    if not FIRST_YEAR <= given.year <= LAST_YEAR:
+        raise ValueError(f"{given.year} is not between {FIRST_YEAR} and {LAST_YEAR}")
+    return given if given.tzinfo else given.replace(tzinfo=UTC)
 
 
 class _OutOfTimeError(BaseException):

@@ -5,6 +5,9 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sparkpub.plan.requested import options_of
+from sparkpub.plan.workloads import load_of
+from sparkpub.plan.workloads.load import BATCH, IN_FLIGHT, Load
 from sparkpub.record.record import Record
 from sparkpub.review.dataset import CampaignData
 
@@ -36,18 +39,20 @@ AMOUNTS = frozenset(
 
 @dataclass(frozen=True)
 class Axis:
-    """Something that sweeps vary. `options` are its names in workloads, of which the first one that differs counts;
-    with `summed` they go up together, and their sum counts. `default` is the value of a workload without the option.
-    `word` names it within a sentence, `place` a value of it.
+    """Something that sweeps vary. `parts` are its names in a load, of which the first one that differs counts; with
+    `summed` they go up together, and their sum counts. `options` are their names in workloads. `word` names it within
+    a sentence, `place` a value of it.
     """
 
     name: str
     title: str
     word: str
     place: str
+    parts: tuple[str, ...]
     options: tuple[str, ...]
     summed: bool = False
-    default: float | None = None
+    from_zero: bool = False
+    """Whether 0 is a value like others, and does not say that there is none."""
 
     @property
     def line(self) -> str:
@@ -60,7 +65,8 @@ LOAD = Axis(
     "Requests at once",
     "requests at once",
     "{} requests at once",
-    ("concurrency", "max_concurrency", "batch_size", "max_batch_size"),
+    ("in_flight", "batch"),
+    (*IN_FLIGHT, *BATCH),
 )
 AXES = (
     LOAD,
@@ -70,6 +76,7 @@ AXES = (
         "request rate",
         "{} requests/s",
         ("request_rate",),
+        ("request_rate",),
     ),
     Axis(
         "depth",
@@ -77,13 +84,15 @@ AXES = (
         "depth",
         "depth {}",
         ("depth",),
-        default=0.0,
+        ("depth",),
+        from_zero=True,
     ),
     Axis(
         "input",
         "Input tokens of a request",
         "input length",
         "{} input tokens",
+        ("input_tokens",),
         ("input_tokens",),
     ),
     Axis(
@@ -92,6 +101,7 @@ AXES = (
         "output length",
         "{} output tokens",
         ("output_tokens",),
+        ("output_tokens",),
     ),
     Axis(
         "length",
@@ -99,33 +109,29 @@ AXES = (
         "length",
         "{} tokens",
         ("input_tokens", "output_tokens"),
+        ("input_tokens", "output_tokens"),
         summed=True,
     ),
 )
 SWITCHED = {"True": "on", "False": "off"}
 """A switch to its word in a sentence."""
 RATIO = "ratio"
-"""In place of options that go up together: how they stand to each other."""
+"""In place of parts that go up together: how they stand to each other."""
 REST = ""
 """In place of an option: what is left of the name of an imported workload."""
-WORDS = {
-    "concurrency": "concurrency",
-    "max_concurrency": "concurrency",
-    "batch_size": "batch size",
-    "max_batch_size": "batch size",
-}
-"""Option to its word in a sentence, where an axis has several."""
+WORDS = {"in_flight": "concurrency", "batch": "batch size"}
+"""Part of a load to its word in a sentence, where an axis has several."""
 
 
 @dataclass(frozen=True)
 class Line:
     """Cells of one model in one environment that differ on an axis alone: (value, cell) by rising value.
 
-    `option` is the workload's name of what varies, `fixed` are the options that the cells have in common.
+    `part` is what of the load varies, `fixed` are the options that the cells have in common.
     """
 
     axis: Axis
-    option: str
+    part: str
     model: str
     environment: str
     points: tuple[tuple[float, Cell], ...]
@@ -134,17 +140,17 @@ class Line:
     @property
     def word(self) -> str:
         """What varies, within a sentence: `concurrency`."""
-        return WORDS.get(self.option, self.axis.word)
+        return WORDS.get(self.part, self.axis.word)
 
     @property
     def title(self) -> str:
         """What varies, beside an axis: `Concurrency`."""
-        word = WORDS.get(self.option, self.axis.title)
+        word = WORDS.get(self.part, self.axis.title)
         return word[:1].upper() + word[1:]
 
     def place(self, value: float) -> str:
         """A value of what varies, within a sentence: `concurrency 32`, `640 tokens`."""
-        if self.option in WORDS:
+        if self.part in WORDS:
             return f"{self.word} {value:,g}"
         return self.axis.place.format(f"{value:,g}")
 
@@ -158,17 +164,16 @@ class Line:
 def lines(campaign: CampaignData) -> tuple[Line, ...]:
     """Every line of a campaign, axis by axis."""
     found: list[Line] = []
+    loads = {record.cell: load_of(record) for record in campaign.records}
     options = {record.cell: _options(record) for record in campaign.records}
     declared = campaign.matrix.workloads.keys() if campaign.matrix else frozenset()
     for axis in AXES:
-        groups = _groups(axis, options, declared)
+        groups = _groups(axis, options, loads, declared)
         for (model, environment, rest), cells in groups.items():
-            line = _line(axis, options, cells)
+            line = _line(axis, loads, cells)
             if line is not None:
-                option, points = line
-                found.append(
-                    Line(axis, option, model, environment, points, _fixed(rest))
-                )
+                part, points = line
+                found.append(Line(axis, part, model, environment, points, _fixed(rest)))
     return tuple(found)
 
 
@@ -234,12 +239,15 @@ def columns(campaign: CampaignData) -> dict[Cell, dict[str, float | str]]:
 
 def _options(record: Record) -> Options:
     """The options that say what a run measured."""
-    asked = record.requested.workload
+    asked = options_of(record)
     return {name: value for name, value in asked.items() if name not in AMOUNTS}
 
 
 def _groups(
-    axis: Axis, options: Mapping[Cell, Options], declared: Container[str]
+    axis: Axis,
+    options: Mapping[Cell, Options],
+    loads: Mapping[Cell, Load],
+    declared: Container[str],
 ) -> dict[tuple[str, str, str], list[Cell]]:
     """(model, environment, everything else as JSON) to the cells that have these in common.
 
@@ -253,7 +261,7 @@ def _groups(
             name: value for name, value in asked.items() if name not in axis.options
         }
         if axis.summed:
-            rest[RATIO] = _ratio(axis, asked)
+            rest[RATIO] = _ratio(axis, loads[cell])
         if workload not in declared:
             rest[REST] = _rest_of_name(workload, axis, asked)
         key = (model, environment, json.dumps(rest, sort_keys=True, default=str))
@@ -261,10 +269,10 @@ def _groups(
     return groups
 
 
-def _ratio(axis: Axis, asked: Options) -> str:
-    """How the summed options stand to each other; the options themselves where one is missing."""
-    first, second = (asked.get(name) for name in axis.options)
-    if isinstance(first, int) and isinstance(second, int) and first and second:
+def _ratio(axis: Axis, load: Load) -> str:
+    """How the summed parts stand to each other; the parts themselves where one is missing."""
+    first, second = (getattr(load, name) for name in axis.parts)
+    if first and second:
         return f"{first / second:.3f}"
     return f"{first}:{second}"
 
@@ -281,28 +289,25 @@ def _rest_of_name(workload: str, axis: Axis, asked: Options) -> str:
 
 
 def _line(
-    axis: Axis, options: Mapping[Cell, Options], cells: Sequence[Cell]
+    axis: Axis, loads: Mapping[Cell, Load], cells: Sequence[Cell]
 ) -> tuple[str, tuple[tuple[float, Cell], ...]] | None:
     """What varies and the points, None where fewer than two values are known or two cells share one."""
-    for option in axis.options:
-        points = list(_points(axis, option, options, cells))
+    for part in axis.parts:
+        points = list(_points(axis, part, loads, cells))
         values = {value for value, _ in points}
         if len(values) > 1:
-            return (
-                (option, tuple(sorted(points))) if len(values) == len(points) else None
-            )
+            return (part, tuple(sorted(points))) if len(values) == len(points) else None
     return None
 
 
 def _points(
-    axis: Axis, option: str, options: Mapping[Cell, Options], cells: Sequence[Cell]
+    axis: Axis, part: str, loads: Mapping[Cell, Load], cells: Sequence[Cell]
 ) -> Iterator[tuple[float, Cell]]:
+    wanted = axis.parts if axis.summed else (part,)
     for cell in cells:
-        wanted = axis.options if axis.summed else (option,)
-        values = [options[cell].get(name, axis.default) for name in wanted]
-        numbers = [value for value in values if isinstance(value, int | float)]
-        if len(numbers) == len(wanted) and (axis.default == 0 or min(numbers) > 0):
-            yield float(sum(numbers)), cell
+        values = [getattr(loads[cell], name) for name in wanted]
+        if None not in values and (axis.from_zero or min(values) > 0):
+            yield float(sum(values)), cell
 
 
 def _fixed(rest: str) -> tuple[tuple[str, str], ...]:

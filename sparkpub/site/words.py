@@ -414,9 +414,14 @@ class Words:
             name = next(iter(known))
         if name not in known:
             what = f"no campaign {name!r}" if name else "which campaign is meant"
+            remedy = (
+                f"name one of {', '.join(known)}, or set campaign: in the front matter"
+            )
+            if not known:
+                remedy = "collect or import one: there is none yet"
             raise ClaimError(
                 what,
-                remedy=f"name one of {', '.join(known)}, or set campaign: in the front matter",
+                remedy=remedy,
             )
         return known[name]
 

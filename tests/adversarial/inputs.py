@@ -33,14 +33,15 @@ from sparkpub.record.store import (
     record_paths,
     to_json,
 )
-from sparkpub.review import export, tables
+from sparkpub.review import export, results, stats_told
 from sparkpub.review.checks import review
 from sparkpub.review.claims import facts, ledger
 from sparkpub.review.dataset import load
 from sparkpub.review.summary import statistics
+from sparkpub.review.tables.runs import runs
 from sparkpub.site import manual, starter
 from sparkpub.site.figures import samples
-from sparkpub.site.proofreading import read_page
+from sparkpub.site.reading import read_page
 from sparkpub.site.sources import page_text
 from tests.adversarial.mutations import LONGEST, damaged, forged, with_other_values
 from tests.published import MEASURED
@@ -98,9 +99,9 @@ def _reviewed(data: Path) -> None:
     found = review(dataset)
     summed = statistics(dataset, found.frames)
     for form in ("json", "markdown"):
-        tables.render(summed, form)
+        stats_told.render(summed, form)
     for write in export.FORMATS.values():
-        write(export.table(found))
+        write(runs(found.frames))
 
 
 def _evidence(name: str, content: bytes, folder: Path) -> None:
@@ -366,7 +367,7 @@ def _tables() -> dict[str, bytes]:
     whole = pa.Table.from_pylist(rows)
     parquet = io.BytesIO()
     pq.write_table(whole, parquet, compression="zstd")
-    measured = export.table(review(load(MEASURED)))
+    measured = results.load(MEASURED).runs
     exported = {
         f"exported.{form}": write(measured)[:LONGEST]
         for form, write in export.FORMATS.items()

@@ -11,6 +11,7 @@ ALPHANUMERIC = string.ascii_letters + string.digits
 BASE64 = ALPHANUMERIC + "+/"
 URL_SAFE = ALPHANUMERIC + "-_"
 HEX = "0123456789abcdef"
+LOWER = string.ascii_lowercase + string.digits
 UPPER = string.ascii_uppercase + string.digits
 
 
@@ -57,6 +58,23 @@ def _beside(template: str) -> Form:
         return Planted(template.replace("%", secret), (secret,))
 
     return form
+
+
+def _both(template: str) -> Form:
+    """Two passwords or keys in the places of `%` and `@`."""
+
+    def form(random: Random) -> Planted:
+        secrets = mixed(random, ALPHANUMERIC, 20), mixed(random, ALPHANUMERIC, 20)
+        text = template.replace("%", secrets[0]).replace("@", secrets[1])
+        return Planted(text, secrets)
+
+    return form
+
+
+def _coloured_token(random: Random) -> Planted:
+    """A token of which a part is highlighted."""
+    parts = mixed(random, ALPHANUMERIC, 17), mixed(random, ALPHANUMERIC, 17)
+    return Planted(f"login hf_{parts[0]}\x1b[1m{parts[1]}\x1b[0m done", parts)
 
 
 def _key(kind: str, newline: str = "\n") -> Form:
@@ -128,6 +146,19 @@ FORMS: dict[str, Form] = {
     "mailchimp": _shape("", HEX, 32, "-us12"),
     "age": _shape("AGE-SECRET-KEY-1", UPPER, 58),
     "json-web-token": _web_token,
+    "databricks": _shape("dapi", HEX, 32),
+    "fireworks": _shape("fw_", ALPHANUMERIC, 24),
+    "together": _shape("tgp_v1_", URL_SAFE, 43),
+    "perplexity": _shape("pplx-", ALPHANUMERIC, 48),
+    "runpod": _shape("rpa_", UPPER, 46),
+    "openrouter": _shape("sk-or-v1-", HEX, 64),
+    "cerebras": _shape("csk-", LOWER, 48),
+    "xai": _shape("xai-", ALPHANUMERIC, 80),
+    "langsmith": _shape("lsv2_pt_", HEX, 32, "_0123456789"),
+    "wandb": _shape("wandb_v1_", ALPHANUMERIC, 77),
+    "twilio": _shape("SK", HEX, 32),
+    "token-after-escaped-line-break": _shape("a\\nhf_", ALPHANUMERIC, 34),
+    "token-in-colours": _coloured_token,
     # Private keys.
     "key-rsa": _key("RSA PRIVATE KEY"),
     "key-openssh": _key("OPENSSH PRIVATE KEY"),
@@ -181,4 +212,48 @@ FORMS: dict[str, Form] = {
     "flag-equals": _beside("--api-key=%"),
     "flags-in-list": _beside("['serve', '--api-key', '%', '--port', '8000']"),
     "flags-in-json": _beside('{"argv": [\n  "--hub-token",\n  "%"\n]}'),
+    "flag-of-two-keys": _both("vllm serve m --api-key % @ --port 8000"),
+    "flag-of-two-keys-in-json": _both('["--api-key", "%", "@", "--port", "8000"]'),
+    "docker-login": _beside("docker login -u me -p % nvcr.io"),
+    "podman-login": _beside("podman login --username me -p=% quay.io"),
+    "login-in-list": _beside("['docker', 'login', '-u', 'me', '-p', '%']"),
+    "sshpass": _beside("sshpass -p % ssh me@host"),
+    "mysql": _beside("mysql -uroot -p% runs"),
+    "mariadb": _beside("mariadb-dump -u root -p'%' runs"),
+    "7z": _beside("7z a -p% runs.7z data"),
+    "login-from-pipe": _beside("echo % | docker login --password-stdin"),
+    "cookie-set": _beside("session.cookies.set('sid', '%')"),
+    "redis-cli": _beside("redis-cli -h cache -a % ping"),
+    "wandb-login": _shape("wandb login --relogin ", HEX, 40),
+    # Lists, tables, pairs and elements beside a name.
+    "vllm-arguments": _both(
+        "non-default args: {'model': 'm', 'api_key': ['%', '@'], 'port': 8000}"
+    ),
+    "namespace-list": _beside("Namespace(host=None, api_key=['%'], port=8000)"),
+    "list-without-quotes": _both("api_keys: [%, @]"),
+    "tuple-of-keys": _both("api_keys=('%', '@')"),
+    "set-of-keys": _both("api_keys={'%', '@'}"),
+    "variable-of-two-keys": _both("VLLM_API_KEYS=%,@"),
+    "cookies-in-python": _both("get(url, cookies={'session': '%', 'id': '@'})"),
+    "table-of-secrets": _both("secrets={'first': '%', 'second': '@'}"),
+    "login-in-python": _both("auth=('%', '@')"),
+    "secret-string": _beside("Config(secret=SecretStr('%'))"),
+    "pair": _beside("[('api_key', '%'), ('port', 80)]"),
+    "pair-of-bytes": _beside("[(b'cookie', b'sid=%')]"),
+    "cookie-in-python": _beside("<RequestsCookieJar[<Cookie sid=% for h/>]>"),
+    "xml": _beside("<server><password>%</password></server>"),
+    "xml-with-attribute": _beside('<c:apiKey type="string">%</c:apiKey>'),
+    "xml-entry": _beside('<add key="ApiKey" value="%" />'),
+    "entry-of-variables": _beside('{"name": "HF_TOKEN", "value": "%"}'),
+    "coloured-assignment": _beside("\x1b[32mapi_key\x1b[0m=\x1b[33m%\x1b[0m"),
+    "coloured-link": _beside("\x1b]8;;https://h/?token=%\x1b\\link\x1b]8;;\x1b\\"),
+    "coloured-in-json": _beside('"\\u001b[32mapi_key\\u001b[0m=%"'),
+    "lines-yaml-list": _both("api_keys:\n  - %\n  - @\nport: 80"),
+    "lines-yaml-list-not-indented": _both('api_keys:\n- %\n- "@"\nport: 80'),
+    "lines-yaml-block": _beside("password: |\n  %\nport: 1"),
+    "lines-yaml-entry": _beside("env:\n- name: HF_TOKEN\n  value: %"),
+    "lines-json-list": _both('"api_keys": [\n  "%",\n  "@"\n]'),
+    "lines-json-entry": _beside('{\n "name": "HF_TOKEN",\n "value": "%"\n}'),
+    "lines-xml": _beside("<password>\n  %\n</password>"),
+    "lines-flags": _both('[\n"--api-key",\n"%",\n"@",\n"--port"\n]'),
 }

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from sparkpub.record.store import CAMPAIGN_FILE
-from sparkpub.review import export, tables
+from sparkpub.review import export, stats_told
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
 from sparkpub.review.summary import statistics
+from sparkpub.review.tables.runs import runs
 from tests.published import MEASURED
 
 AXES = ("models", "environments", "workloads")
@@ -33,8 +34,8 @@ def test_a_renamed_key_stops_no_command(axis: str, tmp_path: Path) -> None:
     path.write_text(json.dumps(document))
     dataset = load(tmp_path)
     found = review(dataset)
-    assert tables.render(statistics(dataset, found.frames), "json")
-    assert export.FORMATS["csv"](export.table(found))
+    assert stats_told.render(statistics(dataset, found.frames), "json")
+    assert export.FORMATS["csv"](runs(found.frames))
     assert any(
         f"no such {axis[:-1]}" in item.message or "its cell" in item.message
         for item in found.findings

@@ -6,6 +6,7 @@ The forms are in `secrets.py`; each is made up anew. `python -m benchmarks.outsi
 import csv
 import io
 import json
+import re
 import shlex
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -28,7 +29,8 @@ from sparkpub.record.secrets import is_secret_name, without_secrets
 from tests.adversarial.secrets import FORMS, Planted
 from tests.collect.collecting import RATE, a_command, a_matrix, run
 
-IMPORTS = Path(__file__).parents[1] / "data/imports"
+ROOT = Path(__file__).parents[2]
+IMPORTS = ROOT / "tests/data/imports"
 
 
 def seen(planted: Planted, content: bytes) -> list[str]:
@@ -78,7 +80,7 @@ def _wide(coding: str) -> Callable[[str, Path], bytes]:
 
 def _in_argv(text: str, _: Path) -> bytes:
     words = []
-    if " -" in text:  # a command line, and no sentence
+    if " -" in text and "\n" not in text:  # a command line, and no sentence
         with suppress(ValueError):
             words = shlex.split(text)
     clean = Redactor().argv(["sh", "-c", text, *words])
@@ -132,8 +134,8 @@ EXAMPLES = 300
 
 def check_form(form: str, place: str, random: Random, folder: Path) -> None:
     planted = FORMS[form](random)
-    if place == "long-line" and form.startswith("key-"):
-        return  # a key has lines
+    if place == "long-line" and form.startswith(("key-", "lines-")):
+        return  # its lines tell what it is
     kept = PLACES[place](planted.text, folder)
     assert seen(planted, kept) == []
 
@@ -185,6 +187,8 @@ def test_a_campaign_keeps_no_secret(tmp_path: Path) -> None:
     """Every form in variables, argv, title, model, printed lines and the report of a command that really runs."""
     planted = every_form(1)
     texts = {name: item.text for name, item in planted.items()}
+    # A matrix has no codes of a terminal; a log has.
+    written = [text for text in texts.values() if "\x1b" not in text]
     flags = every_form(2)
     words = [
         part
@@ -199,13 +203,13 @@ def test_a_campaign_keeps_no_secret(tmp_path: Path) -> None:
     environments = {
         "native": {
             "type": "host",
-            "env": {f"PLANTED_{n}": text for n, text in enumerate(texts.values())},
+            "env": {f"PLANTED_{n}": text for n, text in enumerate(written)},
         }
     }
     workloads = {
         "w": a_command(script)
         | {
-            "argv": ["sh", "-c", script, "{workdir}", *texts.values(), *words],
+            "argv": ["sh", "-c", script, "{workdir}", *written, *words],
             "outputs": {"report": "report.json"},
         }
     }
@@ -231,7 +235,7 @@ def _llama_json(texts: list[str]) -> bytes:
     for row in rows:
         row |= {
             "cpu_info": texts,
-            "gpu_info": " ".join(texts),
+            "gpu_info": "\n".join(texts),
             "notes": dict(enumerate(texts)),
         }
     return json.dumps(rows, indent=1).encode()
@@ -336,6 +340,67 @@ def test_names_of_secrets(name: str) -> None:
 )
 def test_names_of_other_things(name: str) -> None:
     assert not is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "'compilation_config': {'pass_config': {'fuse_norm_quant': False, 'x': 1}}",
+        "api_keys: []",
+        "api_keys=None, cookies={}, auth=(), secrets: null",
+        "'api_key': [], 'allowed_origins': ['*'], 'port': 8000",
+        "tokens: ['the', 'a1']",
+        "stop_token_ids: [128001, 128009]",
+        "docker run -p 8080:80 nvcr.io/x",
+        "docker run -p 8080:80 x; echo login",
+        "prf_attention_kernel hf_transformersbackend fw_initialization rpa_",
+        "sha256:dapi hf_hub_download tgp_v1_ pplx- sk-learn",
+        "<token_count>12</token_count> <b>key</b>",
+        '{"name": "tokenizer", "value": "Qwen2.5-7B-Instruct"}',
+        "[('model', 'Qwen2.5-7B'), ('key', 'abc12345')]",
+        "\x1b[32mINFO\x1b[0m max_num_tokens: 8192",
+        "key:\n  first: abc12345\n",
+        "INFO: loading keys:\nabc12345",
+        "INFO: no token:\n- Qwen2.5-7B\n- Llama3-8B",
+        "INFO: no auth:\n  see https://example.org/v1/abc12345 for more",
+    ],
+)
+def test_what_only_looks_like_a_secret_stays(text: str) -> None:
+    assert without_secrets(text) == text
+
+
+def test_the_list_of_marks_is_that_of_the_locked_rules() -> None:
+    """`scripts/tokens` has to be run where the package with the rules is a newer one."""
+    marks = (ROOT / "sparkpub/record/tokens.tsv").read_text()
+    locked = (ROOT / "requirements/dev.txt").read_text()
+    listed = re.search(r"kingfisher-secret-scanner ([\d.]+)", marks)
+    pinned = re.search(r"kingfisher-secret-scanner==([\d.]+)", locked)
+    assert listed is not None
+    assert pinned is not None
+    assert listed[1] == pinned[1]
+
+
+def test_a_list_that_is_printed_slowly_is_redacted_as_a_whole(tmp_path: Path) -> None:
+    """A log is redacted as it comes, line by line."""
+    log = Log(tmp_path / "log", Redactor())
+    log.write(b"api_keys:\n")
+    log.write(b"  - first-key-12345\n")
+    log.write(b"  - second-key-12345\nport: 8000\n")
+    log.close()
+    kept = (tmp_path / "log").read_text()
+    assert kept == "api_keys:\n  - <secret>\n  - <secret>\nport: 8000\n"
+
+
+def test_colours_stay_where_no_secret_is() -> None:
+    text = "\x1b[32mINFO\x1b[0m ready\n\x1b[31mapi_key\x1b[0m=Ab1Cd2Ef3G"
+    clean = "\x1b[32mINFO\x1b[0m ready\napi_key=<secret>"
+    assert without_secrets(text) == clean
+
+
+def test_an_entry_of_a_table_of_variables_is_redacted() -> None:
+    entry = {"name": "HF_TOKEN", "value": "short"}
+    clean = {"name": "HF_TOKEN", "value": "<secret>"}
+    assert Redactor().options({"variables": [entry]}) == {"variables": [clean]}
 
 
 def test_a_secret_in_a_pattern_is_refused() -> None:

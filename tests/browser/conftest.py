@@ -107,6 +107,15 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
+@pytest.fixture(autouse=True)
+def leavings(chromium: Any) -> Iterator[None]:
+    """Every page that a test has opened goes with it: one that stays open goes on drawing beside the tests after it."""
+    before = set(chromium.contexts)
+    yield
+    for context in set(chromium.contexts) - before:
+        context.close()
+
+
 def served(chromium: Any, folder: Path) -> Iterator[Host]:
     """Serve `folder` while the fixture lives."""
     server = http.server.ThreadingHTTPServer(

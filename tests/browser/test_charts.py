@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from sparkpub.review.cache import Cache
 from sparkpub.site.browser import runtime, security
+from sparkpub.site.cache import Cache
 from sparkpub.site.content import ROOT
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.drawing.compile import Job, compile_chart

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from sparkpub.record.record import Machine
-from sparkpub.review.cache import Cache
 from sparkpub.review.leaderboard import standings
 from sparkpub.review.summary import statistics
 from sparkpub.site.browser import runtime, security
+from sparkpub.site.cache import Cache
 from sparkpub.site.pages import leaderboard_page
 from sparkpub.site.pages.templating import Templates
 from tests.browser.conftest import Host, served

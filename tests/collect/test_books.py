@@ -97,6 +97,11 @@ def books(
             1,
             "4 runs measured, 0 failed, 0 to do; stopped by SIGTERM",
         ),
+        (
+            Outcome(4, 0, 0, None, uncommitted="4 runs not committed"),
+            1,
+            "4 runs measured, 0 failed, 0 to do; 4 runs not committed",
+        ),
     ],
 )
 def test_an_outcome_is_one_line_and_an_exit_status(

@@ -233,6 +233,7 @@ def test_on_a_terminal_one_line_is_redrawn(monkeypatch: pytest.MonkeyPatch) -> N
     terminal = Terminal()
     monkeypatch.setattr(progress.sys, "stdout", terminal)
     monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("TERM", "xterm")
     shown = Progress("c", planned=4, done=1)
     shown.live("m/native/w 2", "running", "30s 61 °C", 0.5)
     assert terminal.text.startswith("\r\x1b[K[#####...............] [1/4]")
@@ -243,6 +244,24 @@ def test_on_a_terminal_one_line_is_redrawn(monkeypatch: pytest.MonkeyPatch) -> N
     shown.line("done")
     shown.close()
     assert terminal.text.endswith("Z done\n")
+
+
+@pytest.mark.parametrize("kind", ["dumb", "unknown", "", None])
+def test_a_terminal_that_moves_no_cursor_gets_plain_lines(
+    monkeypatch: pytest.MonkeyPatch, kind: str | None
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(progress.sys, "stdout", terminal)
+    monkeypatch.delenv("TERM", raising=False)
+    if kind is not None:
+        monkeypatch.setenv("TERM", kind)
+    shown = Progress("c", planned=4, done=1)
+    for phase in ("cooling", "running", "running"):
+        shown.live("m/native/w 2", phase, "30s 61 °C", 0.5)
+    shown.line("done")
+    shown.close()
+    assert not {"\r", "\x1b"} & set(terminal.text)
+    assert len(terminal.text.splitlines()) == 3
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,8 @@ def redactor(monkeypatch: pytest.MonkeyPatch) -> Redactor:
             "on <host>: release:spark-single-gpu-dev, spark.local",
         ),
         ("GPU-12345678-1234-1234-1234-123456789abc", "<gpu>"),
+        ("MIG-12345678-1234-1234-1234-123456789abc", "<gpu>"),
+        ("MIG-GPU-12345678-1234-1234-1234-123456789abc/1/0", "<gpu>/1/0"),
         (
             "max_num_tokens=4096 tokenizer: LlamaTokenizerFast",
             "max_num_tokens=4096 tokenizer: LlamaTokenizerFast",

@@ -1,5 +1,6 @@
 """Gates: what is waited for, for how long, and what the record says of it."""
 
+import operator
 import signal
 import threading
 import time
@@ -168,14 +169,31 @@ def test_cooldown_counts_from_the_end_of_the_last_run(
         "cooldown"
     ]
     assert (long_ago.met, long_ago.waited_seconds) == (True, 0)
+    assert 61 <= long_ago.readings[0].value < 90
     just_now = tried(tmp_path, cooldown=60.2, last=now - timedelta(seconds=60))[0][
         "cooldown"
     ]
     assert just_now.met is True
     assert 0 <= just_now.waited_seconds < 5
+    assert 60.2 <= just_now.readings[0].value < 90
     first = tried(tmp_path, cooldown=60)[0]["cooldown"]
     assert first.met is True
     assert "no earlier run" in (first.reason or "")
+
+
+def test_a_clock_that_was_set_back_makes_no_cooldown_longer(
+    tmp_path: Path, driver: FakeNvml
+) -> None:
+    """The last run ended in an hour, by the clock: 0.1 s are waited, and not 3,600."""
+    impatient = threading.Timer(20, lambda: signal.raise_signal(signal.SIGTERM))
+    impatient.start()
+    ahead = datetime.now(UTC) + timedelta(hours=1)
+    found, passed = tried(tmp_path, cooldown=0.1, last=ahead)
+    impatient.cancel()
+    assert not passed.interrupted
+    assert found["cooldown"].met is True
+    assert 0.1 <= found["cooldown"].waited_seconds < 20
+    assert found["cooldown"].readings[0].value == found["cooldown"].waited_seconds
 
 
 def test_a_signal_ends_a_cooldown_at_once(tmp_path: Path, driver: FakeNvml) -> None:
@@ -197,6 +215,54 @@ def test_readings_of_a_long_wait_stay_few(
     ]
     assert len(gate.readings) <= 20
     assert gate.readings[-1].at_seconds > 0.2
+
+
+def test_thinned_readings_keep_the_first_the_last_and_every_second_between(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gates, "KEPT", 4)
+    condition = gates.Condition("x", 1.0, "", lambda: (2.0, ""), operator.lt)
+    kept = []
+    for at in range(8):
+        condition.take(float(at))
+        kept.append([int(reading.at_seconds) for reading in condition.gate().readings])
+    # Full with four: every second of them stays, and the next one comes.
+    assert kept[3:] == [
+        [0, 1, 2, 3],
+        [0, 2, 4],
+        [0, 2, 4, 5],
+        [0, 4, 6],
+        [0, 4, 6, 7],
+    ]
+
+
+def test_each_gate_has_waited_until_it_was_met(
+    tmp_path: Path, driver: FakeNvml
+) -> None:
+    """One is met at once, one when the GPU is free, one never; and one waits for nothing."""
+    driver.temperature, driver.pids = 50, [4711]
+    wanted = Gates.model_validate(
+        OPEN_GATES
+        | {
+            "max_start_temp_celsius": 45,
+            "max_gpu_temp_celsius": 80,
+            "exclusive_gpu": True,
+            "performance_state": "P0",
+            "max_wait": 0.1,
+        }
+    )
+    with Interruption() as interruption:
+        passed = Gatekeeper(wanted, "", tmp_path).passed(
+            Gpus(), None, interruption, lambda _: driver.pids.clear()
+        )
+    found = {gate.name: gate for gate in passed.gates}
+    waited = {name: gate.waited_seconds for name, gate in found.items()}
+    at_once, free = waited["max_gpu_temp_celsius"], waited["exclusive_gpu"]
+    assert at_once < free < waited["max_start_temp_celsius"]
+    assert waited["max_start_temp_celsius"] >= 0.1
+    assert waited["performance_state"] == 0
+    for name in ("max_gpu_temp_celsius", "exclusive_gpu", "max_start_temp_celsius"):
+        assert found[name].readings[-1].at_seconds == waited[name]
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,22 @@
 
 import json
 import os
+import signal
 import subprocess
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from sparkpub.collect.git import GitError, Repository, own_commit
+from sparkpub.collect import git_process
+from sparkpub.collect.git import Committer, Repository, own_commit
+from sparkpub.collect.git_process import GitError
+from sparkpub.collect.machine.processes import end, start_ticks
+from sparkpub.collect.progress import Progress
+from sparkpub.record.store import Stored, to_json, write_atomic
+from tests.building import a_record
 from tests.collect.collecting import a_matrix, records, run
 
 
@@ -94,20 +103,189 @@ def test_a_failing_commit_stops_nothing_and_is_made_up_for(repository: Path) -> 
     assert sum(subject.startswith("Measure") for subject in commits(repository)) == 3
 
 
+@pytest.fixture
+def hook(repository: Path) -> Callable[[str], Path]:
+    """Writes a pre-commit hook, or the one named."""
+
+    def write(script: str, name: str = "pre-commit") -> Path:
+        path = repository / ".git" / "hooks" / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        return path
+
+    return write
+
+
+COUNT = "n=$(cat .git/count 2>/dev/null || echo 0); echo $((n+1)) > .git/count"
+"""In a hook: `n` is how often it was called before."""
+
+
 @pytest.mark.parametrize("refused", [1, 2])
 def test_a_commit_that_fails_once_is_retried_with_the_next_run_or_at_the_end(
-    repository: Path, capsys: pytest.CaptureFixture[str], refused: int
+    repository: Path,
+    hook: Callable[[str], Path],
+    capsys: pytest.CaptureFixture[str],
+    refused: int,
 ) -> None:
     """Commit 0 is campaign.json's, 1 the first run's, and 2 the last run's."""
-    hook = repository / ".git" / "hooks" / "pre-commit"
-    hook.write_text(
-        "#!/bin/sh\nn=$(cat .git/count 2>/dev/null || echo 0); echo $((n+1)) > .git/count; "
-        f'[ "$n" != {refused} ]\n'
-    )
-    hook.chmod(0o755)
-    run(a_matrix(), repository / "data", commit=True)
+    hook(f'{COUNT}; [ "$n" != {refused} ]')
+    outcome = run(a_matrix(), repository / "data", commit=True)
     assert sum(subject.startswith("Measure") for subject in commits(repository)) == 2
     assert "not committed yet" in capsys.readouterr().out
+    assert (outcome.uncommitted, outcome.exit_code) == (None, 0)
+
+
+NOTE = "echo $$ >> .git/hooks-processes"
+"""In a hook: leaves its process id."""
+
+
+def a_run(repository: Path) -> Stored:
+    """A run that was just written."""
+    record = a_record(campaign="small")
+    folder = repository / "data" / "small"
+    folder.mkdir(parents=True)
+    path = folder / f"{record.stem}.json"
+    write_atomic(path, to_json(record))
+    return Stored(record, path)
+
+
+def a_committer(repository: Path, timeout: float) -> tuple[Committer, list[str]]:
+    """A committer of the campaign that `a_run` is of, and what it says."""
+    said: list[str] = []
+    folder = repository / "data" / "small"
+    progress = Progress("small", 1, 0, said.append)
+    return Committer(folder, True, False, progress, timeout), said
+
+
+def living_hooks(repository: Path) -> list[int]:
+    """Those of the hooks that left their ids and still run."""
+    said = (repository / ".git" / "hooks-processes").read_text().split()
+    return [pid for pid in map(int, said) if start_ticks(pid) is not None]
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("sleep 600", "took more than 1.5 s"),
+        ("trap '' TERM HUP INT; while :; do sleep 600; done", "took more than 1.5 s"),
+        ("(trap '' TERM; sleep 600) & sleep 600", "took more than 1.5 s"),
+        ("kill -STOP $PPID; sleep 600", "took more than 1.5 s"),
+        ("kill -KILL $PPID; sleep 600", "killed by signal 9"),
+    ],
+    ids=["sleeps", "ignores SIGTERM", "has a child", "stops git", "kills git"],
+)
+def test_a_hook_that_never_ends_is_ended_and_leaves_no_lock(
+    repository: Path,
+    hook: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    script: str,
+    reason: str,
+) -> None:
+    """The first commit is held up; the last try, at the end, makes it."""
+    monkeypatch.setattr(git_process, "GRACE", 0.3)
+    hook(f'{NOTE}; {COUNT}; [ "$n" = 0 ] || exit 0; {script}')
+    committer, said = a_committer(repository, timeout=1.5)
+    committer.add_run(a_run(repository))
+    assert reason in said[-1]
+    assert commits(repository) == ["Begin"]
+    assert list((repository / ".git").glob("*.lock")) == []
+    assert living_hooks(repository) == []
+    assert committer.finish() is None
+    assert commits(repository)[0].startswith("Measure")
+    assert status(repository) == OPERATORS
+
+
+def test_runs_that_no_commit_has_are_counted_in_the_last_line_and_the_exit_status(
+    repository: Path,
+    hook: Callable[[str], Path],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    refusing = hook(f"{NOTE}; exit 1")
+    data = repository / "data"
+    outcome = run(a_matrix(), data, commit=True)
+    assert outcome.exit_code == 1
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert "2 runs measured, 0 failed, 0 to do; 2 runs not committed" in last
+    assert commits(repository) == ["Begin"]
+    # A collection with nothing to measure counts those of an earlier one, and tries no more than twice.
+    asked = len((repository / ".git" / "hooks-processes").read_text().split())
+    outcome = run(a_matrix(), data, commit=True)
+    assert outcome.uncommitted is not None
+    assert "2 runs not committed" in outcome.uncommitted
+    tries = (repository / ".git" / "hooks-processes").read_text().split()
+    assert len(tries) - asked == 2
+    refusing.unlink()
+    outcome = run(a_matrix(), data, commit=True)
+    assert (outcome.measured, outcome.uncommitted, outcome.exit_code) == (0, None, 0)
+    assert len(commits(repository)) == 4
+    assert status(repository) == OPERATORS
+
+
+def test_where_git_cannot_say_what_is_committed_the_exit_status_says_so(
+    repository: Path,
+) -> None:
+    run(a_matrix(iterations=1), repository / "data", commit=True)
+    (repository / ".git" / "index").write_bytes(b"damaged")
+    outcome = run(a_matrix(iterations=1), repository / "data", commit=True)
+    assert outcome.uncommitted == "git does not say which runs are committed"
+    assert outcome.exit_code == 1
+
+
+def test_a_declaration_alone_that_is_not_committed_is_said(
+    repository: Path, hook: Callable[[str], Path]
+) -> None:
+    hook("exit 1")
+    outcome = run(a_matrix(), repository / "data", commit=True, max_runs=0)
+    assert outcome.uncommitted is not None
+    assert outcome.uncommitted.startswith("campaign.json not committed")
+
+
+def test_what_a_hook_leaves_in_the_background_is_not_waited_for(
+    repository: Path, hook: Callable[[str], Path]
+) -> None:
+    """It goes on, with git's own output open: the hook may have meant it to. The hook's verdict is there at once."""
+    hook(
+        "sleep 600 & echo $! >> .git/hooks-processes; echo the hook says no >&2; exit 1"
+    )
+    committer, said = a_committer(repository, timeout=5.0)
+    committer.add_run(a_run(repository))
+    left = living_hooks(repository)
+    end(left, signal.SIGKILL)
+    assert len(left) == 1
+    assert said == ["not committed yet, 1 waiting: git commit: the hook says no"]
+
+
+@contextmanager
+def another_git(repository: Path) -> Iterator[None]:
+    """A git of somebody else that is at work in the repository."""
+    argv = ["git", "cat-file", "--batch"]
+    with subprocess.Popen(argv, cwd=repository, stdin=subprocess.PIPE) as another:
+        yield
+        another.communicate()
+
+
+def test_a_lock_that_another_git_holds_stays(
+    repository: Path, hook: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours is killed while another is at work: only once that is gone may the lock be taken for ours, and only if it
+    is the one that ours left."""
+    monkeypatch.setattr(git_process, "GRACE", 0.3)
+    mine = Repository.of(repository, timeout=20)
+    hook("kill -KILL $PPID; sleep 600")
+    lock = repository / ".git" / "index.lock"
+    with another_git(repository):
+        with pytest.raises(GitError, match="killed by signal 9"):
+            mine.commit([repository / "loose"], "Loose")
+        mine.locks.clear()
+        assert lock.exists()
+    mine.locks.clear()
+    assert not lock.exists()
+    with another_git(repository), pytest.raises(GitError, match="by signal 9"):
+        mine.commit([repository / "loose"], "Loose")
+    lock.rename(lock.with_name("was-ours"))
+    lock.touch()  # an operator's, by now
+    mine.locks.clear()
+    assert lock.exists()
 
 
 def test_no_repository_and_an_ignored_folder_are_said_and_measured_all_the_same(

@@ -92,6 +92,20 @@ def test_a_signal_during_a_run_ends_and_records_it(
     )  # an interruption is no attempt
 
 
+def test_signals_that_never_end_are_one_signal(tmp_path: Path) -> None:
+    """Whoever waits for the end sends SIGTERM again and again, down to the interpreter's last moment."""
+    with a_collector(tmp_path, a_matrix(LONG)) as collector:
+        until(lambda: running(tmp_path))
+        while collector.poll() is None:
+            collector.send_signal(signal.SIGTERM)
+            time.sleep(0.001)
+        out, err = collector.communicate(timeout=30)
+    assert (collector.returncode, err) == (1, "")
+    assert "1 run measured, 0 failed, 2 to do; stopped by SIGTERM\n" in out
+    (record,) = records(tmp_path)
+    assert record.status_reason == "stopped by SIGTERM"
+
+
 def test_ctrl_c_once_finishes_the_run_in_hand(tmp_path: Path) -> None:
     with a_collector(tmp_path, a_matrix("echo rate 5; sleep 1")) as collector:
         until(lambda: running(tmp_path))
@@ -234,7 +248,8 @@ def test_two_collectors_do_not_share_a_machine(tmp_path: Path) -> None:
         with a_collector(tmp_path, a_matrix(LONG)) as second:
             _, err = second.communicate(timeout=30)
         assert second.returncode == 1
-        assert f"process {collector.pid}, campaign small" in err
+        assert f"process {collector.pid} of " in err
+        assert ", campaign small, socket @" in err
         os.kill(collector.pid, signal.SIGTERM)
         collector.communicate(timeout=30)
 
@@ -294,10 +309,9 @@ def test_status_tells_what_runs_now(tmp_path: Path) -> None:
         assert document["now"]["pid"] == collector.pid
         assert document["now"]["run"] == "m/native/w 1"
         assert document["now"]["phase"] == "running"
-        assert (
-            "now: m/native/w 1"
-            in subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-        )
+        said = subprocess.run(argv, capture_output=True, text=True, check=True)
+        doing = f"now: process {collector.pid}: m/native/w 1: running since "
+        assert doing in said.stdout
         collector.send_signal(signal.SIGTERM)
         collector.communicate(timeout=30)
     said = subprocess.run([*argv, "--json"], capture_output=True, text=True, check=True)

@@ -1,6 +1,7 @@
 """The run on disk: what is kept, sealed and recovered, whatever ends the collector."""
 
 import json
+import os
 import shutil
 import stat
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from sparkpub.collect.journal import DRAFT, FOLDER, WORK
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Record
 from sparkpub.record.redaction import Redactor
-from sparkpub.record.store import EVIDENCE_CAP, file_sha256, read_record
+from sparkpub.record.store import EVIDENCE_CAP, file_sha256, read_record, to_json
 from tests.building import a_record
 from tests.collect.collecting import a_command, a_matrix, records, run
 
@@ -89,11 +90,13 @@ def test_the_record_and_its_evidence_belong_to_whoever_called_the_collector(
 
 
 @pytest.mark.parametrize(
-    "content", [None, "", '{"run_id": "tor', '{"schema_version": 99}']
+    "content", [None, "a pipe", "", '{"run_id": "tor', '{"schema_version": 99}']
 )
 def test_a_torn_draft_is_no_run(folder: Path, content: str | None) -> None:
     (folder / FOLDER / WORK).mkdir(parents=True)
-    if content is not None:
+    if content == "a pipe":
+        os.mkfifo(folder / FOLDER / DRAFT)
+    elif content is not None:
         (folder / FOLDER / DRAFT).write_text(content)
     assert journal.recover(folder, Redactor()) is None
     assert not (folder / FOLDER).exists()
@@ -151,9 +154,45 @@ def test_files_that_stay_are_refused_and_not_taken_for_the_next_runs(
     assert not (folder / FOLDER / DRAFT).exists()
 
 
-def test_any_user_of_a_container_may_write_into_the_runs_folder(folder: Path) -> None:
-    place = journal.begin(folder, a_draft())
-    assert stat.S_IMODE((place / WORK).stat().st_mode) == 0o777
+@pytest.mark.parametrize("mask", [0o022, 0o002, 0])
+def test_the_runs_folder_is_the_collectors_own(folder: Path, mask: int) -> None:
+    """Any user of the machine could write the results of a run into it."""
+    before = os.umask(mask)
+    try:
+        place = journal.begin(folder, a_draft())
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((place / WORK).stat().st_mode) == 0o700
+    assert stat.S_IMODE(place.stat().st_mode) == 0o755
+
+
+@pytest.mark.parametrize("kind", ["a link", "a dangling link", "a file", "a pipe"])
+def test_what_is_no_folder_of_a_run_is_refused_and_left_alone(
+    folder: Path, tmp_path: Path, kind: str
+) -> None:
+    """A campaign may be anybody's: what a run writes would land where its link leads."""
+    target = tmp_path / "target"
+    place = folder / FOLDER
+    if kind == "a link":
+        (target / WORK).mkdir(parents=True)
+        (target / DRAFT).write_text(to_json(a_draft()))
+    if kind == "a file":
+        place.touch()
+    elif kind == "a pipe":
+        os.mkfifo(place)
+    else:
+        place.symlink_to(target)
+    before = sorted(path.name for path in tmp_path.rglob("*"))
+    what = "a link" if "link" in kind else "something else than a folder"
+    said = f"{what} is where the collector keeps a run, {place}; remove it, and see who put it there"
+    for call in (
+        lambda: journal.recover(folder, Redactor()),
+        lambda: journal.begin(folder, a_draft(iteration=2)),
+    ):
+        with pytest.raises(CollectError) as refused:
+            call()
+        assert refused.value.lines() == [said]
+    assert sorted(path.name for path in tmp_path.rglob("*")) == before
 
 
 def test_a_recovered_record_is_redacted_and_its_log_is_whole(folder: Path) -> None:

@@ -10,12 +10,11 @@ import pytest
 from sparkpub.collect import sampling, watch
 from sparkpub.collect.machine import inventory, nvml, proc
 from sparkpub.collect.machine.nvml import Gpus, NoGpuError
-from sparkpub.collect.sampler import Sampler, Table
-from sparkpub.collect.sampling import Readings
+from sparkpub.collect.sampler import Sampler, TelemetryFile
 from sparkpub.collect.watch import Watch
-from sparkpub.record.record import Phase
 from sparkpub.record.redaction import Redactor
-from sparkpub.record.telemetry import COLUMNS, Telemetry, parse
+from sparkpub.record.sampled_metrics import metrics
+from sparkpub.record.telemetry import COLUMNS, parse
 from tests.collect.fake_nvml import FakeNvml, NVMLError
 
 
@@ -43,7 +42,7 @@ def test_a_spark_has_no_device_memory_and_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(nvml, "library", lambda: FakeNvml(spark=True))
-    sampler, table = Sampler(), Table(tmp_path / "t.csv")
+    sampler, table = Sampler(), TelemetryFile(tmp_path / "t.csv")
     row = sampler.row(0.0)
     assert row["gpu_memory_used_gib"] is None
     assert row["gpu_temp_celsius"] == 40
@@ -52,9 +51,7 @@ def test_a_spark_has_no_device_memory_and_says_so(
     table.close(sampler.reasons)
     telemetry = parse((tmp_path / "t.csv").read_text())
     assert "Not Supported" in telemetry.notes["gpu_memory_used_gib"]
-    found = sampling.metrics(
-        Readings(telemetry), 1.0, "the measured phase is not known"
-    )
+    found = metrics(telemetry, 1.0, "the measured phase is not known")
     assert found["gpu_memory_peak_gib"].value is None
     assert "Not Supported" in (found["gpu_memory_peak_gib"].reason or "")
     assert found["gpu_temp_end_celsius"].value == 40
@@ -118,135 +115,6 @@ def test_what_was_on_the_gpu_before_belongs_to_a_server_that_ran_already(
     assert (row["gpu_processes"], row["gpu_foreign_processes"]) == (3, 1)
 
 
-def a_telemetry(**columns: tuple[float | None, ...]) -> Readings:
-    texts = {
-        name: ["" if value is None else str(value) for value in values]
-        for name, values in columns.items()
-    }
-    return Readings(Telemetry(texts))
-
-
-def measured(start: float, end: float) -> Phase:
-    return Phase(name="measure", start_seconds=start, end_seconds=end)
-
-
-A_RUN = {
-    "elapsed_seconds": (-1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0),
-    "mem_available_gib": (100.0, 99.0, 60.0, 95.0, 95.0, 95.0, 95.0),
-    "gpu_temp_celsius": (41.0, 42.0, 43.0, 60.0, 60.0, 59.0, 55.0),
-    "gpu_power_watt": (10.0, 20.0, 40.0, 300.0, 400.0, 500.0, 20.0),
-    "gpu_energy_joule": (990.0, 1000.0, 1030.0, 1130.0, 1530.0, 2030.0, 2230.0),
-    "gpu_utilization_percent": (0.0, 100.0, 5.0, 90.0, 8.0, 100.0, 0.0),
-    "gpu_clock_sm_mhz": (300.0, 1000.0, 300.0, 1900.0, 1600.0, 1800.0, 300.0),
-    "gpu_memory_used_gib": (1.0, 2.0, 15.0, 3.0, 3.0, 3.0, 3.0),
-}
-"""Start-up until second 2, measured until second 4, shutdown after that."""
-
-
-def test_metrics_are_arithmetic_over_the_samples() -> None:
-    found = {
-        name: item.value
-        for name, item in sampling.metrics(
-            a_telemetry(**A_RUN), 5.0, measured(2, 4)
-        ).items()
-    }
-    assert found["system_peak_gib"] == 40.0  # 100 - 60
-    assert found["gpu_memory_peak_gib"] == 15.0
-    temperatures = [
-        found[f"gpu_temp_{when}_celsius"] for when in ("start", "end", "max")
-    ]
-    assert temperatures == [41, 55, 60]
-    assert found["gpu_energy_joule"] == 900.0  # 2030 - 1130: the measured phase
-    assert found["gpu_power_mean_watt"] == 450.0  # 900 J in 2 s
-    assert (found["startup_seconds"], found["startup_energy_joule"]) == (
-        2.0,
-        130.0,
-    )  # 1130 - 1000: from the launch
-    assert found["run_energy_joule"] == 1230.0  # 2230 - 1000
-    assert (
-        found["gpu_clock_sm_mean_mhz"] == 1850.0
-    )  # (1900 + 1800) / 2: measured, and under load
-    assert found["gpu_utilization_mean_percent"] == 66.0  # (90 + 8 + 100) / 3
-    assert found["cgroup_peak_gib"] is None
-
-
-def test_between_samples_the_counter_is_interpolated() -> None:
-    found = sampling.metrics(a_telemetry(**A_RUN), 5.0, measured(1.5, 3.5))
-    # Half of 100 J, 400 J, and half of 500 J.
-    assert found["gpu_energy_joule"].value == 50 + 400 + 250
-    assert found["startup_energy_joule"].value == 30 + 50
-
-
-def test_energy_is_the_integral_of_power_where_there_is_no_counter() -> None:
-    readings = a_telemetry(
-        elapsed_seconds=(-1.0, 0.0, 1.0, 3.0), gpu_power_watt=(500.0, 10.0, 30.0, 50.0)
-    )
-    assert (
-        readings.energy(0.0, 3.0) == 20.0 + 80.0
-    )  # trapezes: (10 + 30) / 2 · 1 + (30 + 50) / 2 · 2
-    assert readings.energy(2.0, 3.0) == 45.0  # 40 W at second 2: (40 + 50) / 2
-    found = sampling.metrics(readings, 3.0, measured(1.0, 3.0))
-    assert (found["gpu_energy_joule"].value, found["gpu_power_mean_watt"].value) == (
-        80.0,
-        40.0,
-    )
-
-
-def test_without_a_measured_phase_nothing_is_averaged_over_the_run() -> None:
-    found = sampling.metrics(a_telemetry(**A_RUN), 5.0, "nobody knows when")
-    unknown = [
-        name for name, item in found.items() if item.reason == "nobody knows when"
-    ]
-    assert unknown == list(sampling.OF_MEASURED_PHASE)
-    assert found["run_energy_joule"].value == 1230.0
-
-
-def test_a_phase_between_two_samples_has_no_means() -> None:
-    found = sampling.metrics(a_telemetry(**A_RUN), 5.0, measured(2.1, 2.9))
-    for name in (
-        "gpu_power_mean_watt",
-        "gpu_energy_joule",
-        "gpu_utilization_mean_percent",
-        "gpu_clock_sm_mean_mhz",
-    ):
-        assert found[name].value is None
-        assert (
-            found[name].reason
-            == "too few samples were taken in the measured phase of 0.8 s"
-        )
-    assert found["startup_seconds"].value == 2.1
-    # One sample says how busy the GPU was, and not how much energy went in.
-    found = sampling.metrics(a_telemetry(**A_RUN), 5.0, measured(1.9, 2.9))
-    assert (
-        found["gpu_utilization_mean_percent"].value,
-        found["gpu_energy_joule"].value,
-    ) == (90.0, None)
-
-
-def test_a_clock_without_load_says_so() -> None:
-    idle = A_RUN | {"gpu_utilization_percent": (0.0,) * 7}
-    found = sampling.metrics(a_telemetry(**idle), 5.0, measured(2, 4))
-    assert found["gpu_clock_sm_mean_mhz"].reason == "no sample was taken under load"
-
-
-def test_the_ledger_is_of_the_baseline_and_of_the_least_available() -> None:
-    readings = a_telemetry(
-        elapsed_seconds=(-2.0, -1.0, 1.0, 2.0),
-        mem_available_gib=(101.0, 100.0, 50.0, 70.0),
-        mem_free_gib=(90.0, 80.0, 10.0, 20.0),
-        mem_cached_gib=(5.0, 15.0, 40.0, 45.0),
-    )
-    ledger = sampling.ledger(readings, 119.7)
-    assert ledger is not None
-    assert (
-        ledger.baseline.available_gib,
-        ledger.baseline.free_gib,
-        ledger.baseline.total_gib,
-    ) == (100, 80, 119.7)
-    assert (ledger.peak.available_gib, ledger.peak.cached_gib) == (50, 40)
-    assert ledger.peak.gpu_used_gib is None
-
-
 def a_row(at: float, **values: str) -> dict[str, str]:
     return dict.fromkeys(COLUMNS, "") | {"elapsed_seconds": str(at)} | values
 
@@ -284,13 +152,8 @@ def test_a_clock_stuck_under_load_is_noted_and_an_idle_one_is_not(
 
 def test_foreign_processes_and_leaks_are_noted(watching: Watch) -> None:
     watching.sample(a_row(1.0, gpu_foreign_processes="2"))
-    watching.left_behind(
-        a_telemetry(
-            elapsed_seconds=(-1.0, 5.0),
-            gpu_memory_used_gib=(1.0, 2.5),
-            mem_shmem_gib=(1.0, 1.1),
-        )
-    )
+    table = "elapsed_seconds,gpu_memory_used_gib,mem_shmem_gib\n-1,1,1\n5,2.5,1.1\n"
+    watching.left_behind(parse(table))
     watching.close()
     assert [event.kind for event in watching.events] == ["foreign-process", "leak"]
     assert "1.50 GiB of device memory" in watching.events[1].text

@@ -2,6 +2,8 @@
 
 import json
 import os
+import pwd
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,6 @@ from sparkpub.collect import journal, lock, state
 from sparkpub.collect.cells import headline
 from sparkpub.collect.choice import Choice, axes
 from sparkpub.collect.overview import plan_document, status_document
-from sparkpub.collect.progress import NOTE
 from sparkpub.collect.session import collect
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.errors import CollectError, UsageError
@@ -185,6 +186,16 @@ def test_a_failing_command_is_recorded_and_retried(tmp_path: Path) -> None:
     assert run(matrix, tmp_path).measured == 0
 
 
+def test_a_command_ended_by_a_signal_failed_whatever_it_said_before(
+    tmp_path: Path,
+) -> None:
+    outcome = run(a_matrix("echo rate 5; kill -KILL $$", iterations=1), tmp_path)
+    (record,) = records(tmp_path)
+    assert (record.status, record.exit_code) == ("failed", -signal.SIGKILL)
+    assert record.status_reason == "ended by SIGKILL"
+    assert (outcome.failed, outcome.lacking, outcome.exit_code) == (1, 1, 1)
+
+
 def test_the_exit_status_is_1_while_a_planned_run_has_no_good_record(
     tmp_path: Path,
 ) -> None:
@@ -259,17 +270,16 @@ def test_a_collection_says_what_was_left_what_changed_and_how_far_it_is(
     begun = [line.partition(":")[0] for line in said if ": running" in line]
     assert begun == ["[1/3] m/native/w 2", "[2/3] m/native/w 3"]
     assert said[-1] == outcome.summary == "2 runs measured, 0 failed, 0 to do"
-    assert state.read(NOTE) is None
+    assert state.read(state.NOTE) is None
 
 
-def test_one_collector_at_a_time_measures_on_a_machine(
-    tmp_path: Path, own_state: Path
-) -> None:
+def test_one_collector_at_a_time_measures_on_a_machine(tmp_path: Path) -> None:
+    me = pwd.getpwuid(os.geteuid()).pw_name
     with lock.locked("other", tmp_path), pytest.raises(CollectError) as refused:
         run(a_matrix(), tmp_path)
     assert refused.value.lines() == [
-        f"another collector runs on this machine: process {os.getpid()}, campaign other, "
-        f"{own_state / lock.NAME}; wait for it, or stop it with Ctrl-C"
+        f"another collector runs on this machine: process {os.getpid()} of {me}, campaign other, "
+        f"socket @{lock.name()}; wait for it, or stop it with Ctrl-C"
     ]
     assert not (tmp_path / "small").exists()
 

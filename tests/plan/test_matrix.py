@@ -484,11 +484,7 @@ def declared(**changes: Any) -> str:
     ("changes", "said"),
     [
         (
-            {"workloads": own_metrics("wait_ms", "wait_percent")},
-            "the address of 'wait_ms': wait,",
-        ),
-        (
-            {"workloads": own_metrics("peak_memory_mhz")},
+            {"workloads": own_metrics("peak_memory")},
             "address of 'peak_memory_gib': peak-memory",
         ),
         ({"workloads": own_metrics("index")}, "the address of 'index': index"),

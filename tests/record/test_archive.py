@@ -223,6 +223,68 @@ def test_what_is_not_whole_is_refused(
     assert not (tmp_path / "evil").exists()
 
 
+def summed(contents: dict[str, bytes]) -> dict[str, bytes]:
+    """The same with manifests that fit: sums that anybody can make."""
+    for manifest, begin in (("manifest", "c/data/"), ("tagmanifest", "c/")):
+        name = f"c/{manifest}-sha256.txt"
+        lines = [
+            f"{hashlib.sha256(content).hexdigest()}  {member.removeprefix('c/')}\n"
+            for member, content in contents.items()
+            if member.startswith(begin) and member != name
+        ]
+        if manifest == "tagmanifest":
+            lines = [line for line in lines if "  data/" not in line]
+        contents[name] = "".join(lines).encode()
+    return contents
+
+
+def renaming(contents: dict[str, bytes], old: str, new: str) -> None:
+    """Give a piece of evidence another name, in its record too."""
+    contents[f"c/data/c/{new}"] = contents.pop(f"c/data/c/{old}")
+    for name, content in contents.items():
+        if name.endswith("Z.json"):
+            contents[name] = content.replace(old.encode(), new.encode())
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda all_: all_.update({"c/data/c/conftest.py": b"import os"}), "conftest.py is no part of a campaign"),
+        (lambda all_: all_.update({"c/data/c/index.html": b"<script>"}), "index.html is no part of a campaign"),
+        (lambda all_: all_.update({"c/data/c/extra.sh": b"rm"}), "extra.sh is no part of a campaign"),
+        (lambda all_: all_.update({"c/data/c/more.log": b"1"}), "more.log is no part of a campaign"),
+        (lambda all_: all_.update({"c/data/c/more.json": b"{}"}), "more.json is no part of a campaign"),
+        (lambda all_: all_.update({"c/data/c/more.json": b"[1]"}), "more.json is no part of a campaign"),
+        (lambda all_: all_.update({"c/data/c/Campaign.json": b"{}"}), "data/c/Campaign.json differ in case alone"),
+        (lambda all_: all_.pop("c/data/c/campaign.json"), "campaign.json is missing"),
+        (lambda all_: renaming(all_, "run.log", "conftest.py"), "conftest.py is no part of a campaign"),
+    ],
+)  # fmt: skip
+def test_what_is_no_part_of_the_campaign_is_refused_with_right_sums(
+    change: Callable[[dict[str, bytes]], object], said: str, whole: Path, tmp_path: Path
+) -> None:
+    contents = members(whole)
+    assert summed(dict(contents)) == contents
+    change(contents)
+    forged = repacked(tmp_path / "forged.tar", summed(contents))
+    assert said in refusal(forged, tmp_path / "into")
+    with pytest.raises(RecordError):
+        archive.unpack(forged, tmp_path / "others")
+    assert not list((tmp_path / "others").iterdir())
+
+
+def test_evidence_that_no_archive_holds_is_named_when_it_is_written(
+    folder: Path, tmp_path: Path
+) -> None:
+    (folder / "run.log").rename(folder / "run.py")
+    (record,) = folder.glob("*Z.json")
+    record.write_text(record.read_text().replace("run.log", "run.py"))
+    with pytest.raises(RecordError) as refused:
+        archive.write(folder, tmp_path / "c.tar")
+    said = f"no kind of file of an archive, {folder / 'run.py'}; name it .txt there and in its record"
+    assert refused.value.lines() == [said]
+
+
 def test_every_difference_is_told_at_once(whole: Path, tmp_path: Path) -> None:
     contents = members(whole)
     contents["c/data/c/run.log"] = b"1"

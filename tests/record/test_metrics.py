@@ -11,6 +11,7 @@ from sparkpub.record.metrics import (
     Metric,
     declared,
     ranked,
+    slug,
 )
 
 PEAK = METRICS["peak_memory_gib"]
@@ -61,6 +62,20 @@ def test_every_metric_in_gib_says_whose_memory_it_counts() -> None:
         "system_peak_gib",
         "cgroup_peak_gib",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "short"),
+    [
+        ("gpu_energy_joule", "J", "gpu-energy"),
+        ("output_tokens_per_joule", "tok/J", "output-tokens-per-joule"),
+        ("energy_per_million_tokens_wh", "Wh", "energy-per-million-tokens"),
+    ],
+)
+def test_a_name_ends_in_its_unit_and_is_shortened_by_it(
+    name: str, unit: str, short: str
+) -> None:
+    assert (METRICS[name].unit, slug(name)) == (unit, short)
 
 
 def test_a_gib_is_a_power_of_two() -> None:

@@ -29,6 +29,22 @@ def test_a_record_survives_the_disk() -> None:
         (
             {
                 "metrics": {
+                    "peak_memory": {
+                        "value": 1.0,
+                        "unit": "x",
+                        "source": "log",
+                        "label": "Peak",
+                        "direction": "lower",
+                    }
+                }
+            },
+            "would have the address of another page: peak-memory",
+        ),
+        ({"origin": {"title": "t", "url": "https://[x]/y"}}, "is no address"),
+        ({"origin": {"title": "t", "url": "https://a:99999/"}}, "is no address"),
+        (
+            {
+                "metrics": {
                     "peak_memory_gib": {"value": 70.0, "unit": "GB", "source": "log"}
                 }
             },

@@ -18,8 +18,8 @@ from sparkpub.record.store import CAMPAIGN_FILE, to_json
 from sparkpub.review.against_base import (
     CampaignCounts,
     CellChange,
+    CellMean,
     ClaimChange,
-    Figure,
     VerdictChange,
     changes,
 )
@@ -127,8 +127,8 @@ def test_removed_runs_move_the_mean_and_the_verdict(base: Path, head: Path) -> N
             TPUT,
             "tok/s",
             True,
-            Figure(6, 80.0),
-            Figure(2, 80.5),
+            CellMean(6, 80.0),
+            CellMean(2, 80.5),
         ),
     )
     assert found.verdicts == (
@@ -161,7 +161,7 @@ def test_a_campaign_that_only_one_side_has(base: Path, head: Path) -> None:
     assert (gone.state, gone.after) == ("removed", None)
     assert gone.removed == ("new-native-1", "new-native-2")
     (cell,) = changes(head, base).cells
-    assert (cell.before, cell.after) == (Figure(2, 11.0), None)
+    assert (cell.before, cell.after) == (CellMean(2, 11.0), None)
 
 
 def test_a_campaign_that_cannot_be_read_any_more_is_not_called_removed(

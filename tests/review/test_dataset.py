@@ -1,16 +1,19 @@
-"""Loading: again only what changed, and the same object where nothing did."""
+"""Loading: every campaign of a folder, and what damage does."""
 
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sparkpub.plan.requested import Amounts, options_of
+from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record.errors import RecordError
-from sparkpub.record.record import Evidence
+from sparkpub.record.record import Evidence, Requested
 from sparkpub.record.store import file_sha256, to_json
 from sparkpub.review.checks import review
-from sparkpub.review.dataset import Loader, load
+from sparkpub.review.dataset import load, state_of
 from tests.building import a_record
 from tests.review.statistics.campaigns import a_campaign
 
@@ -36,56 +39,118 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def later(path: Path) -> None:
-    """Touch a file so that no clock is too coarse to show it."""
-    status = path.stat()
-    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 10**9))
-
-
-def test_a_campaign_in_which_nothing_changed_is_the_same_object(data: Path) -> None:
-    loader = Loader()
-    assert loader.load(data).campaign("c") is loader.load(data).campaign("c")
-    assert load(data).campaign("c") is not load(data).campaign("c")
-
-
-def test_what_was_worked_out_holds_as_long_as_the_campaign_does(data: Path) -> None:
-    loader = Loader()
-    frame = review(loader.load(data)).frames["c"]
-    assert review(loader.load(data)).frames["c"] is frame
-    later(data / "c" / "one.log")
-    assert review(loader.load(data)).frames["c"] is not frame
-
-
-@pytest.mark.parametrize("name", ["one.log", "record", "campaign.json"])
-def test_a_changed_file_makes_the_campaign_anew(data: Path, name: str) -> None:
-    loader = Loader()
-    before = loader.load(data).campaign("c")
-    path = before.runs[0].path if name == "record" else data / "c" / name
-    if name == "campaign.json":
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"title": "another"}))
-    later(path)
-    after = loader.load(data).campaign("c")
-    assert after is not before
-    assert (after.info.title == "another") is (name == "campaign.json")
-    assert (after.runs[1] is before.runs[1]) is True
-    assert (after.runs[0] is before.runs[0]) is (name != "record")
+def test_damage_stops_loading_unless_it_is_skipped(data: Path) -> None:
+    path = load(data).campaign("c").runs[1].path
+    path.write_text("{")
+    with pytest.raises(RecordError, match=path.name):
+        load(data)
+    lines: list[str] = []
+    left = load(data, skip=lines.append)
+    assert [record.run_id for record in left.campaign("c").records] == ["c-one"]
+    assert len(lines) == len(left.skipped) == 1
 
 
 def test_a_record_that_is_gone_is_gone(data: Path) -> None:
-    loader = Loader()
-    loader.load(data).campaign("c").runs[1].path.unlink()
-    assert [record.run_id for record in loader.load(data).campaign("c").records] == [
-        "c-one"
-    ]
+    load(data).campaign("c").runs[1].path.unlink()
+    assert [record.run_id for record in load(data).campaign("c").records] == ["c-one"]
 
 
-def test_damage_stops_loading_unless_it_is_skipped(data: Path) -> None:
-    loader = Loader()
-    path = loader.load(data).campaign("c").runs[1].path
-    path.write_text("{")
-    with pytest.raises(RecordError, match=path.name):
-        loader.load(data)
-    lines: list[str] = []
-    left = loader.load(data, skip=lines.append)
-    assert [record.run_id for record in left.campaign("c").records] == ["c-one"]
-    assert len(lines) == len(left.skipped) == 1
+NONSENSE: tuple[Any, ...] = ([1], {"a": 1}, "many")
+
+
+def second_of(data: Path) -> Path:
+    """The second record of the campaign."""
+    (path,) = data.glob("c/two.json")
+    return path
+
+
+@pytest.mark.parametrize("order", ["interleaved", "as-published"])
+@pytest.mark.parametrize("kind", [*WORKLOADS, "a-tool-of-others"])
+def test_options_that_no_matrix_could_have_are_damage_of_their_record_alone(
+    data: Path, kind: str, order: str
+) -> None:
+    """Checks read `output_tokens` of any tool. Each option of each type gets values of each other kind."""
+    options = set(Amounts.model_fields) - {"mode", "type"}
+    if kind in WORKLOADS:
+        options |= set(WORKLOADS[kind].options.model_fields) - {"type"}
+    path = data / "c" / f"{a_record(run_id='c-two', iteration=2).stem}.json"
+    document = json.loads(path.read_text())
+    document["plan"]["order"] = order
+    reached = set()
+    for name in sorted(options):
+        for value in NONSENSE:
+            document["requested"]["workload"] = {"type": kind, name: value}
+            path.write_text(json.dumps(document))
+            dataset = load(data, skip=lambda _: None)
+            assert "c-one" in dataset.by_id
+            if "c-two" in dataset.by_id:
+                review(dataset)
+                continue
+            reached.add(name)
+            (damage,) = dataset.skipped
+            assert damage.startswith(f"requested.workload.{name}: ")
+            assert f", {path}; " in damage
+    assert reached == options
+
+
+@pytest.mark.parametrize(
+    ("part", "options", "field"),
+    [
+        ("workload", {"type": ["generate"]}, "type"),
+        ("workload", {}, "type"),
+        ("environment", {"type": None}, "type"),
+        ("environment", {"type": "docker", "env": ["A=1"]}, "env"),
+        ("environment", {"type": "docker", "env": {"A": 1}}, "env"),
+        ("environment", {"type": "host", "env": "A=1"}, "env"),
+        ("environment", {"type": "a-kind-of-others", "memory": ["60g"]}, "memory"),
+    ],
+)
+def test_an_environment_is_read_as_a_matrix_reads_it(
+    data: Path, part: str, options: object, field: str
+) -> None:
+    path = data / "c" / f"{a_record(run_id='c-two', iteration=2).stem}.json"
+    document = json.loads(path.read_text())
+    document["requested"][part] = options
+    path.write_text(json.dumps(document))
+    (damage,) = load(data, skip=lambda _: None).skipped
+    assert damage.startswith(f"requested.{part}.{field}: ")
+
+
+def test_numbers_of_a_record_are_numbers_however_they_were_written() -> None:
+    """A matrix takes `"512"`, and its records have it as it was written. An import has what its table has."""
+    asked = {"type": "vllm-bench", "input_tokens": "512", "executable": "vllm"}
+    record = a_record(
+        requested=Requested(model_id="x/y", workload=asked, environment={})
+    )
+    assert options_of(record) == asked | {"input_tokens": 512}
+    asked = {"type": "table", "input_tokens": "about 512", "concurrency": 2.5, "x": "y"}
+    record = a_record(
+        requested=Requested(model_id="x/y", workload=asked, environment={})
+    )
+    assert options_of(record) == {"type": "table", "concurrency": 2.5, "x": "y"}
+
+
+def test_a_matrix_that_cannot_be_read_is_damage_of_its_campaign_alone(
+    data: Path,
+) -> None:
+    other = data / "other"
+    other.mkdir()
+    info = {"schema_version": 1, "campaign": "other", "title": "t"}
+    (other / "campaign.json").write_text(json.dumps(info | {"matrix": {"models": 5}}))
+    dataset = load(data, skip=lambda _: None)
+    (finding,) = [item for item in review(dataset).findings if item.campaign == "other"]
+    assert (finding.check, list(dataset.campaigns)) == ("schema", ["c"])
+    assert "matrix.campaign: Field required, other/campaign.json;" in finding.message
+
+
+@pytest.mark.parametrize("name", ["one.log", "campaign.json"])
+def test_the_state_of_a_folder_shows_every_change(data: Path, name: str) -> None:
+    before = state_of([data])
+    assert state_of([data]) == before
+    path = data / "c" / name
+    status = path.stat()
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 10**9))
+    touched = state_of([data])
+    assert touched != before
+    path.unlink()
+    assert state_of([data]) not in (before, touched)

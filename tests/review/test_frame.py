@@ -8,7 +8,10 @@ from sparkpub.record.errors import ClaimError
 from sparkpub.record.record import MetricValue, Moment, Plan
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import FIELDS, Frame, Group, declared_order
+from sparkpub.review.frame import Frame, Group
+from sparkpub.review.statistics.design import declared_order
+from sparkpub.review.tables.column import figures
+from sparkpub.review.tables.runs import runs
 from tests.building import a_record
 from tests.review.statistics.campaigns import Cells, a_campaign
 
@@ -222,13 +225,12 @@ def test_times_of_a_sample_are_seconds() -> None:
 
 
 def test_rows_say_of_every_value_whether_it_counts(campaign: CampaignData) -> None:
-    rows = [
-        dict(zip(FIELDS, row, strict=True))
-        for row in Frame(campaign, {"c-vm_m_w_01": "hot"}).rows()
-    ]
+    frame = Frame(campaign, {"c-vm_m_w_01": "hot"})
+    rows = list(figures(runs({"c": frame})))
     assert len(rows) == 3 + 3 + 2 + 3
     assert [row["excluded"] for row in rows if row["run"] == "c-vm_m_w_01"] == ["hot"]
     assert {row["excluded"] for row in rows if row["run"] != "c-vm_m_w_01"} == {None}
+    assert [row["run"] for row in rows if not row["counts"]] == ["c-vm_m_w_01"]
     first = rows[0]
     assert (first["model"], first["metric"], first["value"], first["unit"]) == (
         "m",

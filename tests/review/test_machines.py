@@ -10,14 +10,15 @@ from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
 
 from sparkpub.record.store import Stored
-from sparkpub.review import tables
+from sparkpub.review import stats_told
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import FIELDS, Frame, Group
+from sparkpub.review.frame import Frame, Group
 from sparkpub.review.statistics.compare import Comparison
 from sparkpub.review.statistics.drift import trend
 from sparkpub.review.statistics.replication import between
 from sparkpub.review.summary import Statistics, statistics
+from sparkpub.review.tables.runs import runs
 from tests.review.machines import TPUT, a_fleet, drawn, moved
 from tests.review.statistics.campaigns import a_campaign, a_dataset
 
@@ -197,7 +198,7 @@ def test_stats_shows_each_machine_and_all_together() -> None:
     (native,) = [cell for cell in found.cells if cell.environment == "native"]
     assert native.machines == ("a", "b", "c")
     assert native.n_by_machine == (8, 8, 8)
-    text = tables.render(found, "text")
+    text = stats_told.render(found, "text")
     assert "Over machines" in text
     assert "24 (a: 8, b: 8, c: 8)" in text
 
@@ -245,7 +246,7 @@ def test_campaigns_of_several_machines_are_kept_apart_and_joined_on_request() ->
 
 
 def test_the_document_names_machines() -> None:
-    document = json.loads(tables.render(told(5, 5), "json"))
+    document = json.loads(stats_told.render(told(5, 5), "json"))
     assert document["comparisons"][0]["machines"] == 2
     assert document["cells"][0]["machines"] == ["a", "b"]
     assert document["cells"][0]["n_by_machine"] == [8, 8]
@@ -281,11 +282,10 @@ def test_a_run_that_stands_apart_on_its_machine_is_found_beside_a_faster_one() -
 
 
 def test_the_tidy_table_names_the_machine() -> None:
-    rows = list(replicated(5, 5).rows())
-    place = FIELDS.index("machine")
-    assert {row[place] for row in rows} == {"a", "b"}
-    (unnamed,) = {row[place] for row in Frame(a_campaign("c", drawn(100, 5, 1))).rows()}
-    assert unnamed is None
+    rows = runs({"c": replicated(5, 5)})
+    assert set(rows["machine"]) == {"a", "b"}
+    unnamed = runs({"c": Frame(a_campaign("c", drawn(100, 5, 1)))})
+    assert unnamed["machine"].isna().all()
 
 
 def test_an_iteration_that_stands_twice_on_one_machine_is_told() -> None:

@@ -1,4 +1,4 @@
-"""What a run was made with, and under which load, in one vocabulary for all tools."""
+"""What a run was made with, in one vocabulary for all tools."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,12 +10,11 @@ from sparkpub.record.record import (
     Gpu,
     Machine,
     Observed,
-    Origin,
     Record,
     Reproducibility,
     Requested,
 )
-from sparkpub.review.setup import load_of, setup_of
+from sparkpub.review.setup import setup_of
 from tests.building import a_record
 
 
@@ -168,98 +167,3 @@ def test_random_weights_are_what_the_run_showed_before_what_was_asked() -> None:
     assert not setup_of(
         run(requested=asked, observed={"random_weights": False})
     ).random_weights
-
-
-# -- load --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("workload", "at_once"),
-    [
-        ({"concurrency": 8}, 8),
-        ({"max_concurrency": 4}, 4),
-        # The server's largest batch is a setting, not the load that a client makes.
-        ({"max_batch_size": 64}, None),
-        ({"mode": "latency", "batch_size": 2}, 2),
-        ({"type": "llama-bench", "mode": None, "n_batch": 2048}, 1),
-        ({"type": "trtllm-bench", "mode": "latency", "max_batch_size": 8}, 1),
-        ({"type": "trtllm-bench", "mode": "throughput", "max_batch_size": 8}, 8),
-        (
-            {
-                "type": "trtllm-bench",
-                "mode": "throughput",
-                "max_batch_size": 8,
-                "concurrency": 4,
-            },
-            4,
-        ),
-        ({"type": "generate", "mode": None, "batch_size": 16}, 16),
-        ({}, None),
-    ],
-)
-def test_how_many_requests_are_in_flight(
-    workload: dict[str, Any], at_once: int | None
-) -> None:
-    assert load_of(run(workload)).at_once == at_once
-
-
-def test_the_load_is_what_was_asked_else_the_observed_means() -> None:
-    asked = {"input_tokens": 512, "output_tokens": 128, "concurrency": 8, "depth": 4096}
-    seen = {"input_tokens_mean": 511.6, "output_tokens_mean": 100.2}
-    load = load_of(run(asked, observed=seen))
-    assert (load.input_tokens, load.output_tokens, load.depth) == (512, 128, 4096)
-    assert load.label == "512 tokens in, 128 tokens out, 8 at once, 4,096 in context"
-    assert load.lengths == "512 → 128"
-    assert load.is_known
-    load = load_of(run(observed=seen))
-    assert (load.input_tokens, load.output_tokens, load.depth) == (512, 100, 0)
-
-
-def test_a_load_that_nothing_says_is_not_known() -> None:
-    load = load_of(run({"output_tokens": 128, "concurrency": 8}))
-    assert not load.is_known
-    assert load.label == "an unknown number of tokens in, 128 tokens out, 8 at once"
-    assert load.lengths == "? → 128"
-    load = load_of(run({"input_tokens": 1, "output_tokens": 128}))
-    assert not load.is_known
-    assert load.flow == "not recorded"
-    assert load.label == "1 token in, 128 tokens out, an unknown number at once"
-
-
-def test_a_prompt_alone_and_a_generation_alone_say_so() -> None:
-    tool = {"type": "llama-bench", "mode": None}
-    prompt = load_of(run(tool | {"input_tokens": 512, "output_tokens": 0}))
-    assert prompt.label == "512 tokens in, 1 at once"
-    generation = load_of(run(tool | {"input_tokens": 0, "output_tokens": 128}))
-    assert generation.label == "128 tokens out, 1 at once"
-    assert prompt.is_known
-    assert generation.is_known
-
-
-def test_requests_at_a_rate_and_all_at_once_are_loads_of_their_own() -> None:
-    lengths = {"input_tokens": 512, "output_tokens": 128}
-    rate = load_of(run(lengths | {"request_rate": 4, "requests": 100}))
-    assert (rate.flow, rate.requests) == ("4.0 a second", None)
-    burst = load_of(run(lengths | {"requests": 100}))
-    assert (burst.flow, burst.is_known) == ("all 100 at once", True)
-    seen = load_of(run(lengths, observed={"requests": 50}))
-    assert seen.flow == "all 50 at once"
-    assert load_of(run(lengths | {"concurrency": 8, "requests": 100})).requests is None
-
-
-def test_a_tool_is_named_with_its_mode() -> None:
-    assert load_of(run()).tool == "vllm-bench serve"
-    assert load_of(run({"type": "llama-bench", "mode": None})).tool == "llama-bench"
-
-
-def test_the_key_of_an_import_tells_loads_apart_that_its_options_do_not() -> None:
-    imported = {"origin": Origin(title="elsewhere")}
-    cached = run({"concurrency": 1}, workload_key="pp64-c1-cached-n10", **imported)
-    assert load_of(cached).named == "pp64-c1-cached"
-    own = run({"concurrency": 1}, workload_key="pp64-c1-cached-n10")
-    assert load_of(own).named == ""
-    declared = run(workload_key="serve-n8", specification="0" * 64, **imported)
-    assert load_of(declared).named == ""
-    # The key of llama-bench adds settings of the engine, which are what is ranked.
-    tool = {"type": "llama-bench", "mode": None}
-    assert load_of(run(tool, workload_key="pp512-k-q8-0", **imported)).named == ""

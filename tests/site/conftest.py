@@ -59,6 +59,8 @@ def run_of(model: str, environment: str, iteration: int, **fields: Any) -> Recor
     }
     base = a_record(metrics)
     document = base.model_dump(mode="json") | known | {"started": started} | fields
+    # As a matrix may have it, which is kept as it was written.
+    document["requested"]["workload"] = {"type": "command", "measured_from": None}
     for value in document["metrics"].values():
         value["source"] = "published"
     return Record.model_validate_json(json.dumps(document))

@@ -92,6 +92,7 @@ def test_evidence_is_published_as_it_is_with_its_digest(
         "12.5 s",
         "measure: 45.0 s",
         "3 of 3",
+        "<dt>measured_from</dt><dd>not set</dd>",
     ):
         assert part in whole(tree, f"runs/{RUN}.md")
     assert 'id="L2"' in whole(tree, f"runs/{FAILED}.md")
@@ -436,6 +437,13 @@ def test_pages_that_gather_campaigns_list_the_earlier_ones(
             figure = f'id="{campaign}-output-throughput'
             assert (figure in whole(tree, page)) is shown
             assert figure in whole(everything, page)
+    # A campaign links to its part of a metric's page where that shows it, else to the page.
+    of_metric = 'href="../../metrics/output-throughput/'
+    for campaign, part in (("c", ""), ("later", "#later")):
+        page = whole(tree, f"campaigns/{campaign}.md")
+        links = set(re.findall(f'{of_metric}(#[^"]*)?"', page))
+        assert links == {part, ""}  # the heads of tables lead to the page
+    assert "{ #later }" in whole(tree, "metrics/output-throughput.md")
     assert "charts/c-output-throughput.svg" in tree
     coverage = whole(tree, "coverage/index.md")
     assert 'id="later-coverage"' in coverage

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from sparkpub.record.errors import SiteError
-from sparkpub.review.cache import Cache
+from sparkpub.site.cache import Cache
 from sparkpub.site.content import ROOT
 from sparkpub.site.drawing import compile as compiling
 from sparkpub.site.drawing import drawings

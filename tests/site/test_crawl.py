@@ -86,3 +86,11 @@ def test_a_target_is_named_once_with_the_number_of_pages(tmp_path: Path) -> None
     assert dead_links(site(tmp_path, pages), "") == [
         "a.html and 2 more: links to gone, which does not exist"
     ]
+
+
+def test_an_address_that_cannot_be_taken_apart_is_named(tmp_path: Path) -> None:
+    """A record may have brought it: the other links are followed all the same."""
+    page = {"b/index.html": '<a href="https://[x]/y">x</a><a href="../gone/">y</a>'}
+    unfit, gone = dead_links(site(tmp_path, PAGES | page), "")
+    assert unfit.startswith("b/index.html: 'https://[x]/y' is no address: ")
+    assert gone == "b/index.html: links to gone, which does not exist"

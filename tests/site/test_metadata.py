@@ -16,7 +16,7 @@ from sparkpub.record.record import Origin
 from sparkpub.record.store import to_json
 from sparkpub.review.checks import Finding
 from sparkpub.review.dataset import load
-from sparkpub.review.frame import FIELDS
+from sparkpub.review.tables.runs import COLUMNS
 from sparkpub.site.build import build, publish
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.pages import badge, metadata
@@ -49,15 +49,15 @@ def test_frictionless_finds_the_tables_as_they_are_described(
 ) -> None:
     """Its own implementation reads the descriptor, the digest, and every row against the types of the columns."""
     tree = build(load(data), options)
-    for address in (metadata.PACKAGE, metadata.CSV, metadata.PARQUET):
-        content = tree[address].data
-        assert content is not None
-        (tmp_path / Path(address).name).write_bytes(content)
-    package = json.loads((tmp_path / "datapackage.json").read_text())
-    assert [item["path"] for item in package["resources"]] == [
-        "runs.csv",
-        "runs.parquet",
+    package = json.loads(tree[metadata.PACKAGE].data or b"")
+    paths = [item["path"] for item in package["resources"]]
+    assert paths == [
+        f"{table}.{form}"
+        for form in ("csv", "parquet")
+        for table in ("runs", "cells", "comparisons")
     ]
+    for name in ("datapackage.json", *paths):
+        (tmp_path / name).write_bytes(tree[f"data/{name}"].data or b"")
     done = subprocess.run(
         [
             sys.executable,
@@ -79,11 +79,10 @@ def test_frictionless_finds_the_tables_as_they_are_described(
     task = report["tasks"][0]
     # 13 runs; the failed one has no metric, the other twelve have three.
     assert task["stats"]["rows"] == 36
-    assert task["labels"] == list(FIELDS)
+    assert task["labels"] == list(COLUMNS)
 
 
 def test_every_column_is_described_and_no_other(publication: Publication) -> None:
-    assert list(metadata.COLUMNS) == list(FIELDS)
     content = b"run,metric\n"
     package = json.loads(metadata.data_package(publication, {metadata.CSV: content}))
     (resource,) = package["resources"]
@@ -91,6 +90,8 @@ def test_every_column_is_described_and_no_other(publication: Publication) -> Non
     assert resource["bytes"] == len(content)
     assert package["name"] == "test"
     assert package["homepage"] == "https://site.test/x/"
+    described = [field["name"] for field in resource["schema"]["fields"]]
+    assert described == list(COLUMNS)
 
 
 @pytest.mark.parametrize(

@@ -141,6 +141,8 @@ def test_slugs_leave_the_unit_out() -> None:
         "ttft_p50_ms": "ttft-p50",
     }
     assert {name: slug(name) for name in known} == known
+    # Campaigns may have declared the same quantity in different units.
+    assert (slug("wait_ms"), slug("wait_percent")) == ("wait-ms", "wait-percent")
     assert len({slug(name) for name in METRICS}) == len(METRICS)
 
 

@@ -1,12 +1,16 @@
 """Sentences under review: each finding names file and line, and sound pages have none."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sparkpub.review.checks import CHECKS, Finding, Review, review
 from sparkpub.review.dataset import load
+from sparkpub.site.build import proofread
+from sparkpub.site.content import SiteOptions
 from sparkpub.site.proofreading import READERS, with_prose
+from sparkpub.site.words import Words
 from tests.review.checks.clean import clean_runs, write
 
 CLAIM = """\
@@ -60,18 +64,28 @@ def test_a_typed_figure_is_found_by_file_and_line(data: Path, tmp_path: Path) ->
     assert "70.47 GiB" in found.message
 
 
+class Said:
+    """What prose may use, as `Words` gives it."""
+
+    def __init__(self, *names: tuple[str, str]) -> None:
+        self.names = names
+
+    def values(self) -> tuple[tuple[str, str], ...]:
+        return self.names
+
+
 def test_the_expression_that_gives_the_number_is_offered(
     data: Path, tmp_path: Path
 ) -> None:
-    names = [
+    said: Any = Said(
         ('value("mean", "a")', "60.24 tok/s"),
         ('value("max", "a")', "61.00 tok/s"),
         ('value("n", "a")', "60"),
-    ]
+    )
     (tmp_path / "page.md").write_text("It ran at 60.2 tok/s, then at 60.9 tok/s.\n")
     exact, other = (
         item.message
-        for item in of_pages(with_prose(review(load(data)), tmp_path, lambda: names))
+        for item in of_pages(with_prose(review(load(data)), tmp_path, lambda: said))
     )
     assert '; write {{ value("mean", "a") }}.' in exact
     assert (
@@ -83,12 +97,12 @@ def test_the_expression_that_gives_the_number_is_offered(
 def test_the_names_are_asked_only_where_something_is_typed(
     data: Path, tmp_path: Path
 ) -> None:
-    def names() -> list[tuple[str, str]]:
+    def speak() -> Words:
         raise AssertionError
 
     (tmp_path / "page.md").write_text("Nothing typed.\n")
     assert (
-        with_prose(review(load(data)), tmp_path, names).findings
+        with_prose(review(load(data)), tmp_path, speak).findings
         == review(load(data)).findings
     )
 
@@ -148,3 +162,124 @@ def test_every_check_of_prose_has_a_reader() -> None:
     assert set(READERS) == {
         name for name, check in CHECKS.items() if check.kind == "prose"
     }
+
+
+POST = "---\ndate: 2026-01-02\n{}\n---\n\n# T\n"
+UNREADABLE: dict[str, tuple[str, str, int, str]] = {
+    "a number": ("x.md", "# X\n\n{{ 70.47 }}\n", 3, "prints what was typed"),
+    "half an expression": ("x.md", "# X\n\n{{ value( }}\n", 3, "unexpected '}'"),
+    "a statement": ("x.md", "\n{% include 'x' %}\n", 2, "Include is not allowed"),
+    "an unknown name": ("x.md", "\n\n{{ vlaue(1) }}\n", 3, "'vlaue' is undefined"),
+    "an address": ("x.md", "# X\n\n[y](https://[y]/z)\n", 3, "is no address"),
+    "a named address": ("x.md", "[y][z]\n\n[z]: //a:99999/\n", 3, "Port out of range"),
+    "an address in HTML": ("x.md", "\n<img src='//[y'>\n", 2, "Invalid IPv6 URL"),
+    "a control character": ("x.md", "\nA\x07\n", 2, "U+0007"),
+    "a key twice": ("x.md", "---\ntitle: a\ntitle: b\n---\n", 3, "stands twice"),
+    "a template": ("x.md", "---\ntemplate: a.html\n---\n", 2, "unknown key template"),
+    "no list": ("x.md", "---\ntitle: a\nhide: toc\n---\n", 3, "hide: not a list"),
+    "a list": ("x.md", "---\ntitle: [a]\n---\n", 2, "title: input should be a valid"),
+    "the end of time": (
+        "blog/posts/x.md",
+        "---\ndate: 9999-12-31 23:59:59\n---\n",
+        2,
+        "9999 is not between 1970 and 2999",
+    ),
+    "the end of time, again": (
+        "blog/posts/x.md",
+        "---\ndate: {created: 2026-01-01, updated: 9999-12-31}\n---\n",
+        2,
+        "9999 is not between 1970 and 2999",
+    ),
+    "the beginning": (
+        "blog/posts/x.md",
+        "---\ndate: 0001-01-01T00:00:00+14:00\n---\n",
+        2,
+        "1 is not between 1970 and 2999",
+    ),
+    "no day": ("blog/posts/x.md", "---\ndate: soon\n---\n", 2, "invalid isoformat"),
+    "no date": ("blog/posts/x.md", "# A post\n", 1, "needs front matter"),
+    "a key of a date": (
+        "blog/posts/x.md",
+        "---\ndate: {created: 2026-01-01, other: x}\n---\n",
+        2,
+        "unknown key date.other",
+    ),
+    "a mark": (
+        "blog/posts/x.md",
+        POST.format("draft: maybe"),
+        3,
+        "draft: input should",
+    ),
+    "an address of its own": (
+        "blog/posts/x.md",
+        POST.format("slug: ../x"),
+        1,
+        "no address",
+    ),
+    "no claims": ("claims.yaml", "- id: x\n  says: [\n", 3, "not YAML"),
+    "no facts": (
+        "facts.yaml",
+        "- id: x\n  says: [y]\n  value: 1\n  source: {document: z}\n",
+        2,
+        "says: input should",
+    ),
+    "a fact's address": (
+        "facts.yaml",
+        "- id: x\n  says: y\n  value: 1\n  source: {document: z, url: 'https://[y]/z'}\n",
+        4,
+        "is no address",
+    ),
+    "a margin without a reason": (
+        "claims.yaml",
+        CLAIM.replace("RECORDED", "supported").replace(
+            "  note: A margin of the post.\n", ""
+        ),
+        1,
+        "say why in note:",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line", "words"), UNREADABLE.values(), ids=UNREADABLE
+)
+def test_what_cannot_be_read_is_a_finding_and_hides_nothing(
+    data: Path, tmp_path: Path, name: str, text: str, line: int, words: str
+) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    unread, other = (
+        item for item in findings(data, tmp_path, other="It uses 70.47 GiB.\n")
+    )
+    assert (unread.check, unread.severity) == ("unreadable-page", "error")
+    assert unread.where == f"{path}:{line}"
+    assert words in unread.message
+    assert (other.check, other.where) == ("unbound-number", f"{tmp_path}/other.md:1")
+
+
+def test_what_cannot_be_published_together_is_a_finding(
+    data: Path, tmp_path: Path
+) -> None:
+    posts = tmp_path / "blog/posts"
+    posts.mkdir(parents=True)
+    for name in ("a.md", "b.md"):
+        (posts / name).write_text(POST.format("slug: same"))
+    (tmp_path / "out.txt").symlink_to(data / "clean/campaign.json")
+    outside, twin = findings(data, tmp_path)
+    assert outside.where == f"{tmp_path}/out.txt:1"
+    assert outside.message.startswith("a link leads out of the folder of pages; ")
+    assert (twin.check, twin.where) == ("unreadable-page", f"{posts}/b.md:1")
+
+
+def test_names_that_the_data_do_not_have_are_findings_with_their_lines(
+    data: Path, tmp_path: Path
+) -> None:
+    """All of them at once, before a build stops at the first."""
+    for number, said in enumerate(
+        ('value("mean", "nope")', 'figure("nope")', 'fact("nope")')
+    ):
+        (tmp_path / f"{number}.md").write_text(f"\n\n{{{{ {said} }}}}\n")
+    found = of_pages(proofread(load(data), SiteOptions(tmp_path)))
+    assert [item.where for item in found] == [f"{tmp_path}/{n}.md:3" for n in range(3)]
+    assert all("nope" in item.message for item in found)

@@ -1,6 +1,7 @@
 """Which metrics lead a campaign, and what its cells are called."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,6 +15,7 @@ from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.site.build import publish
 from sparkpub.site.content import SiteOptions
+from sparkpub.site.figures import coverage
 from sparkpub.site.publication import (
     LEADING,
     SHOWN_IN_FULL,
@@ -53,6 +55,18 @@ def known(*names: str, source: Any = "report") -> dict[str, MetricValue]:
         name: MetricValue(value=1.0, unit=METRICS[name].unit, source=source)
         for name in names
     }
+
+
+def test_a_matrix_that_was_changed_after_a_run_plans_nothing(
+    options: SiteOptions,
+) -> None:
+    """People may have acknowledged what the check says of it: then the site is built."""
+    campaign = a_campaign(known("output_throughput_tok_s"), ("ttft_p50_ms",))
+    record = campaign.records[0].model_copy(update={"specification": "0" * 64})
+    changed = replace(campaign, runs=(Stored(record, Path("c/r.json")),))
+    dataset = Dataset(Path(), MappingProxyType({"c": changed}))
+    (slot,) = coverage.slots(publish(dataset, options), changed)
+    assert (slot["state"], slot["iteration"]) == ("done", 1)
 
 
 def headlines(campaign: CampaignData, options: SiteOptions) -> list[str]:

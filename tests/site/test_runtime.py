@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.review.cache import Cache
 from sparkpub.site.browser import runtime
+from sparkpub.site.cache import Cache
 
 
 def test_without_node_the_converter_serves_and_the_log_says_so(

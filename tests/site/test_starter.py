@@ -16,6 +16,8 @@ from sparkpub.plan import matrix
 from sparkpub.record.errors import UsageError
 from sparkpub.site import manual, starter
 from sparkpub.site.crawl import dead_links
+from sparkpub.site.publication import SHOWN_IN_FULL
+from tests.review.test_against_base import a_folder
 
 ROOT = Path(__file__).parents[2]
 OF_THE_STUDY = re.compile(
@@ -26,13 +28,14 @@ OF_THE_STUDY = re.compile(
 _DRAWN_LINE = re.compile(r' d="[^"]*"')
 """The path of an SVG: in it, h200 is a line."""
 TABLE = """\
-model,environment,started,tok,temp,watt
-a,native,2026-01-01T10:00:00Z,10.5,4,
-a,native,2026-01-01T10:10:00Z,10.6,4,
-a,container,2026-01-01T10:05:00Z,10.1,5,
-a,container,2026-01-01T10:15:00Z,10.2,,
+model,environment,started,tok,temp,watt,fit
+a,native,2026-01-01T10:00:00Z,10.5,4,,9
+a,native,2026-01-01T10:10:00Z,10.6,4,,9
+a,container,2026-01-01T10:05:00Z,10.1,5,,9
+a,container,2026-01-01T10:15:00Z,10.2,,,9
 """
-"""No run has its watts, as on a machine without the sensor: that metric has no page, and nothing may link to it."""
+"""No run has its watts, as on a machine without the sensor: that metric has no page, and nothing may link to it. Nor
+has any run the size of the cache, of which the tokens that fit into it are computed."""
 MAPPING = """\
 columns: {model: model, environment: environment, started: started}
 same: {workload: w}
@@ -40,6 +43,7 @@ metrics:
   output_throughput_tok_s: {column: tok}
   gpu_temp_end_celsius: {column: temp}
   gpu_power_mean_watt: {column: watt}
+  kv_cache_tokens: {column: fit}
 """
 
 
@@ -154,17 +158,20 @@ def test_a_site_of_imported_results_builds_and_says_nothing_of_the_study(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Without claims: their page is gone, from the navigation too, and the strict build finds no dead link."""
+    """Without claims: their page is gone, from the navigation too, and the strict build finds no dead link, with more
+    campaigns than the page of a metric shows."""
     (tmp_path / "runs.csv").write_text(TABLE)
     (tmp_path / "map.yaml").write_text(MAPPING)
     folder = tmp_path / ".hidden" / "mine"
-    argv = ["init", str(folder), "--from", "table", str(tmp_path / "runs.csv")]
+    argv = ["init", str(folder), "--from", str(tmp_path / "runs.csv")]
     argv += ["--mapping", str(tmp_path / "map.yaml"), "--campaign", "own"]
     assert called(monkeypatch, *argv) == 0
     assert "4 imported" in capsys.readouterr().out
     data = folder / "data/comprehensive/own"
     assert len(list(data.glob("*_iter0?_*Z.json"))) == 4
     assert not (folder / "matrix/demo.yaml").exists()
+    for number in range(SHOWN_IN_FULL):
+        a_folder(data.parent, {"native": [10.0 + number]}, f"other{number}")
 
     argv = [sys.executable, "-m", "sparkpub", "build"]
     built = run(*argv, cwd=folder, XDG_CACHE_HOME=str(cache))
@@ -175,6 +182,9 @@ def test_a_site_of_imported_results_builds_and_says_nothing_of_the_study(
     assert (site / "claims/facts/index.html").is_file()
     assert (site / "method/statistics/index.html").is_file()
     post = (site / "blog/first/index.html").read_text()
+    metric = (site / "metrics/output-throughput/index.html").read_text()
+    links = '<a href="[./]*/campaigns/([a-z0-9]+)/"'
+    assert set(re.findall(links, metric)) == {"own"}  # the oldest is listed
     assert "4 runs" in re.sub(r"\s+|&nbsp;|\u202f|\xa0", " ", post)
     said = {
         f"{path.relative_to(site)}: {found[0]}"
@@ -190,10 +200,8 @@ def test_results_that_cannot_be_read_leave_no_folder(
     folder = tmp_path / "mine"
     (tmp_path / "notes.txt").write_text("nothing")
     source = [str(folder), "--environment", "native", "--from"]
-    assert called(monkeypatch, "init", *source, "tabel", str(tmp_path)) == 2
-    assert "--from: unknown format 'tabel'" in capsys.readouterr().err
-    assert called(monkeypatch, "init", *source, "llama-bench", str(tmp_path)) == 2
-    assert "nothing of llama-bench" in capsys.readouterr().err
+    assert called(monkeypatch, "init", *source, str(tmp_path)) == 2
+    assert "nothing that is known here in it" in capsys.readouterr().err
     assert not folder.exists()
 
 

@@ -94,13 +94,13 @@ def test_of_two_options_of_a_load_the_one_that_differs_is_the_axis() -> None:
         for n in (1, 2)
     }
     (line,) = sweeps.lines(a_campaign(workloads))
-    assert (line.axis, line.option) == (sweeps.LOAD, "concurrency")
+    assert (line.axis, line.word) == (sweeps.LOAD, "concurrency")
     batches = {
         f"b{n}": {"type": "trtllm-bench", "max_batch_size": n, "concurrency": 64}
         for n in (1, 2)
     }
     (line,) = sweeps.lines(a_campaign(batches))
-    assert line.option == "max_batch_size"
+    assert line.word == "batch size"
 
 
 def test_how_much_is_measured_is_no_part_of_what_is_measured() -> None:

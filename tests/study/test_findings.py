@@ -3,7 +3,6 @@
 Expected figures are those of the study's own records, worked out apart from sparkpub.
 """
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -147,13 +146,12 @@ def test_the_first_container_run_of_each_block_stands_out(phase1: Review) -> Non
 
 
 def test_environments_are_confounded_with_order(phase1: Review) -> None:
-    """Ten native runs before ten of the container: 2 of 20!/(10! 10!) orders; 13 before 10 for one model."""
+    """All native runs before the first of the container: they changed places once."""
     (finding,) = named(phase1, "order-confound")
     assert set(finding.cells) == CELLS
-    assert [item["share"] for item in finding.evidence["comparisons"]] == [1, 1, 1]
-    assert sorted(
-        item["p_value"] for item in finding.evidence["comparisons"]
-    ) == pytest.approx([2 / math.comb(20, 10)] * 3)
+    comparisons = finding.evidence["comparisons"]
+    assert [item["share"] for item in comparisons] == [1, 1, 1]
+    assert [item["switches"] for item in comparisons] == [1, 1, 1]
 
 
 def test_what_ran_was_never_observed(phase1: Review) -> None:

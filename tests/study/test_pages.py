@@ -48,7 +48,7 @@ def rendered(reviewed: Review) -> dict[str, str]:
 
 
 def test_no_page_types_a_figure(reviewed: Review) -> None:
-    found = unbound_number(SOURCES, reviewed, tuple)
+    found = unbound_number(SOURCES, reviewed, None)
     assert [f"{item.where}: {item.message}" for item in found] == []
 
 

@@ -10,7 +10,7 @@ from sparkpub.collect.machine import processes
 from sparkpub.collect.machine.processes import OWNER_VARIABLE, RUN_VARIABLE
 from sparkpub.plan.environments import Options, Place
 from sparkpub.plan.workloads.base import PYTHON, WORKDIR, Command
-from sparkpub.record.record import Container
+from sparkpub.record.record import Container, Isolation
 
 LOOPBACK = "127.0.0.1"
 INSIDE_WORKDIR = "/sparkpub"
@@ -29,12 +29,14 @@ class Exit:
 class Running(Protocol):
     """A command that was started. `pid` is its root process on the host, `argv` what it was started with.
 
-    `address` is where this machine reaches the ports that it opens; empty where it does not.
+    `address` is where this machine reaches the ports that it opens; empty where it does not. `isolation` says what
+    keeps it apart from the rest of the machine.
     """
 
     pid: int
     argv: tuple[str, ...]
     address: str
+    isolation: Isolation
 
     def wait(self, timeout: float) -> Exit | None:
         """The end, or None where it is still running after `timeout` seconds."""

@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from sparkpub.collect import state
+from sparkpub.collect import state, workdir
 from sparkpub.collect.environments.base import (
     INSIDE_WORKDIR,
     Environment,
@@ -98,6 +98,7 @@ class Chroot(Environment):
             *options.binds,
             Place(str(launch.workdir.resolve()), INSIDE_WORKDIR),
         ]
+        admitted = workdir.admit(launch.workdir, _user(root, options))
         made = _make_mountpoints(root, binds)
         try:
             private = (_tool("unshare"), "--mount", "--propagation", "private")
@@ -107,6 +108,7 @@ class Chroot(Environment):
                 CLEAN | variables,
                 recorded=argv,
                 folder=root,
+                admitted=admitted,
                 meanings={
                     SETUP_FAILED: "the chroot could not be set up; the log says which mount failed"
                 },
@@ -122,6 +124,14 @@ class Chroot(Environment):
             *reap(),
             *(f"removed mount point {path}" for path in _remove_mountpoints(_noted())),
         ]
+
+
+def _user(root: Path, options: ChrootOptions) -> int | None:
+    """The user of this machine as whom the command runs: ids are the same under another root, names are its own."""
+    passwd = ""
+    with suppress(OSError, UnicodeDecodeError):
+        passwd = Path(_below(root, "/etc/passwd")).read_text(encoding="utf-8")
+    return workdir.user_number(options.user, passwd)
 
 
 SETUP_FAILED = 125

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import select
 import shutil
 import signal
 import subprocess
@@ -26,11 +25,14 @@ from sparkpub.collect.machine.processes import (
     RUN_VARIABLE,
     descendants,
     end,
+    ends_within,
     mark,
     marked,
 )
+from sparkpub.collect.workdir import OWN
 from sparkpub.plan.environments import HostOptions
 from sparkpub.record.errors import CollectError
+from sparkpub.record.record import Isolation
 
 CHUNK = 1 << 16
 
@@ -53,7 +55,7 @@ def reap() -> list[str]:
         and time.monotonic() < deadline
     ):
         time.sleep(0.02)
-    for folder in cgroup.leftovers(f"{processes.notes()}-"):
+    for folder in cgroup.leftovers(processes.notes()):
         cgroup.remove(folder)
     return said
 
@@ -72,6 +74,7 @@ class HostProcess:
         *,
         recorded: Sequence[str],
         folder: Path | None = None,
+        admitted: str = OWN,
         meanings: Mapping[int, str] = {},
         undo: Callable[[], object] = lambda: None,
     ) -> None:
@@ -79,7 +82,8 @@ class HostProcess:
         self._meanings, self._undo = meanings, undo
         self.argv = tuple(recorded)
         self._run, self._owner = launch.run, launch.owner
-        self._group = cgroup.create(f"{processes.notes()}-{launch.run[-100:]}")
+        self._group, where = cgroup.create(processes.notes(), launch.run[-100:])
+        self.isolation = Isolation(control_group=where, work_folder=admitted)
         self._exit: Exit | None = None
         try:
             if shutil.which(argv[0], path=variables.get("PATH")) is None:
@@ -120,7 +124,7 @@ class HostProcess:
 
     def wait(self, timeout: float) -> Exit | None:
         """The end, or None after `timeout` seconds. Children that outlive the command are ended with it."""
-        if self._exit is None and self._ended(timeout):
+        if self._exit is None and ends_within(self.pid, timeout):
             code = self._process.wait()
             self._end_rest()
             self._pump.join(10)
@@ -129,19 +133,6 @@ class HostProcess:
                 reason = f"ended by {_signal_name(-code)}"
             self._exit = Exit(code, reason)
         return self._exit
-
-    def _ended(self, timeout: float) -> bool:
-        """Wait without polling: the kernel wakes us when the process ends."""
-        try:
-            handle = os.pidfd_open(self.pid)
-        except ProcessLookupError:
-            return True
-        try:
-            poller = select.poll()
-            poller.register(handle, select.POLLIN)
-            return bool(poller.poll(max(0.0, timeout) * 1000))
-        finally:
-            os.close(handle)
 
     def stop(self, grace: float = 10.0) -> Exit:
         """End the whole tree: SIGTERM, and SIGKILL after `grace` seconds."""

@@ -9,9 +9,12 @@ import logging
 import os
 import re
 import socket
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from sparkpub.collect.fleet import node as nodes
@@ -22,6 +25,12 @@ from sparkpub.record.errors import CollectError
 RESOURCE = "sparkpub_gpu"
 """What a node offers that may measure: one, since a run has its machine for itself."""
 Given = TypeVar("Given")
+HEAD_SECONDS = 30.0
+"""How long the head of the cluster may take to answer before it is taken for gone."""
+_RAYS_PATIENCE = "RAY_gcs_rpc_server_reconnect_timeout_s"
+"""The seconds after which Ray ends every process whose head is gone, ours too, with a line of its own."""
+_LONGER_THAN_OURS = 3600
+"""In seconds: what is under way is to be written and committed by then."""
 KNOCK_SECONDS = 5.0
 """How long an address may take to answer: Ray itself tries one where nobody is for minutes."""
 _ADDRESS = re.compile(r"(?P<host>[^\s/:\[\]]+|\[[0-9A-Fa-f:.]+\]):(?P<port>[0-9]{1,5})")
@@ -53,6 +62,16 @@ class LostError(Exception):
     """A node, or the process that worked on it for us, is gone; the message is Ray's reason in one line."""
 
 
+class HeadLostError(CollectError):
+    """The head of the Ray cluster is gone: nothing can be asked of it, or started, any more."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"the Ray cluster does not answer any more: {why}",
+            remedy="start it and the same command again: finished runs wait on their machines",
+        )
+
+
 class Cluster:
     """A connection to a Ray cluster, from a machine that is part of it."""
 
@@ -60,14 +79,8 @@ class Cluster:
         self._ray = ray
 
     def nodes(self) -> list[Node]:
-        """Nodes that are alive and offer to measure, by id. Raises CollectError where the cluster is gone."""
-        try:
-            entries = self._ray.nodes()
-        except Exception as error:  # Ray raises whatever its transport raises
-            raise CollectError(
-                f"the Ray cluster does not answer any more: {_reason(error)}",
-                remedy="start it and the same command again: finished runs wait on their machines",
-            ) from None
+        """Nodes that are alive and offer to measure, by id. Raises HeadLostError where the cluster is gone."""
+        entries = _of_head(self._ray.nodes)
         found = []
         for entry in entries:
             offered = entry["Resources"]
@@ -89,18 +102,20 @@ class Cluster:
         """
         with suppress(Exception):
             internals = importlib.import_module("ray._private.state")
-            return set(internals.state.get_draining_nodes())
+            return set(_of_head(internals.state.get_draining_nodes))
         return set()
 
     def ask(
         self, node: Node, question: Callable[..., Given], *given: Any
     ) -> Call[Given]:
-        """Call a function there, beside whatever runs there."""
+        """Call a function there, beside whatever runs there. Raises HeadLostError."""
         remote = self._ray.remote(num_cpus=0, max_retries=0)(question)
-        return Call(remote.options(**self._on(node)).remote(*given))
+        called = remote.options(**self._on(node)).remote
+        return Call(_of_head(partial(called, *given)))
 
     def post(self, node: Node, document: Mapping[str, Any]) -> "PostOnNode":
-        """Have a machine set up for a campaign: all of it, so that no other work of the cluster runs beside ours."""
+        """Have a machine set up for a campaign: all of it, so that no other work of the cluster runs beside ours.
+        Raises HeadLostError."""
         actor = self._ray.remote(
             num_cpus=node.cpus,
             num_gpus=node.gpus,
@@ -109,8 +124,8 @@ class Cluster:
             max_task_retries=0,
             max_concurrency=2,
         )(nodes.Post)
-        handle = actor.options(**self._on(node)).remote(document)
-        return PostOnNode(self._ray, handle)
+        started = actor.options(**self._on(node)).remote
+        return PostOnNode(self._ray, _of_head(partial(started, document)))
 
     def _on(self, node: Node) -> dict[str, Any]:
         strategies = importlib.import_module("ray.util.scheduling_strategies")
@@ -172,6 +187,7 @@ class PostOnNode:
 def connected(address: str) -> Iterator[Cluster]:
     """A cluster by its address, `HOST:PORT` or `auto`. Raises CollectError where Ray or the cluster is missing."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault(_RAYS_PATIENCE, str(_LONGER_THAN_OURS))
     try:
         ray = importlib.import_module("ray")
     except ImportError:
@@ -190,6 +206,29 @@ def connected(address: str) -> Iterator[Cluster]:
         yield Cluster(ray)
     finally:
         ray.shutdown()
+
+
+def _of_head(question: Callable[[], Given]) -> Given:
+    """What only the head of the cluster can answer. Raises HeadLostError where it does not, within `HEAD_SECONDS`.
+
+    Asked in a thread of its own: where the head is gone, Ray waits for it and cannot be interrupted.
+    """
+    answers: SimpleQueue[Given | Exception] = SimpleQueue()
+
+    def ask() -> None:
+        try:
+            answers.put(question())
+        except Exception as error:  # Ray raises whatever its transport raises
+            answers.put(error)
+
+    threading.Thread(target=ask, daemon=True).start()
+    try:
+        answer = answers.get(timeout=HEAD_SECONDS)
+    except Empty:
+        raise HeadLostError(f"no answer in {HEAD_SECONDS:g} s") from None
+    if isinstance(answer, Exception):
+        raise HeadLostError(_reason(answer)) from None
+    return answer
 
 
 def _knock(address: str) -> None:

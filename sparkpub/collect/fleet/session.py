@@ -21,7 +21,8 @@ from sparkpub.collect.books import (
     without,
 )
 from sparkpub.collect.choice import Choice
-from sparkpub.collect.declaring import declare, refuse_another_campaign
+from sparkpub.collect.declaring import declare, exclude, refuse_another_campaign
+from sparkpub.collect.fleet import given
 from sparkpub.collect.fleet.accept import (
     MOST_LOSSES,
     Accepted,
@@ -34,6 +35,7 @@ from sparkpub.collect.fleet.accept import (
 from sparkpub.collect.fleet.cluster import (
     Call,
     Cluster,
+    HeadLostError,
     LostError,
     Node,
     PostOnNode,
@@ -140,7 +142,6 @@ def collect(
         books = Books(shown, folder, choice, records, committer, progress, given_up)
         fleet = Fleet(matrix, cluster, books, interruption, patience, accepted)
         outcome = fleet.run()
-        committer.finish()
         progress.line(outcome.summary)
         return outcome
 
@@ -171,6 +172,8 @@ class Fleet:
     looked: float = 0.0
     seen: float = 0.0
     """When something was last under way, on the monotonic clock."""
+    head_lost: str | None = None
+    """Why nothing can be asked of the cluster any more."""
     told: str = ""
     """What the machines were told of the operator's wish: finish, or stop."""
     todo: list[PlannedRun] = field(default_factory=list)
@@ -180,6 +183,18 @@ class Fleet:
         """Until nothing is left to do, or nobody is left to do it."""
         self.seen = time.monotonic()
         self._list_runs()
+        try:
+            self._measure()
+            self._dismiss()
+            self._enter_lost()
+        except HeadLostError as error:
+            # What is under way ends with the cluster; its machines bring it along when they are started again.
+            self.head_lost = error.lines()[0]
+            self._hear()
+        return self.books.outcome(self.wanted(), self._why_stopped())
+
+    def _measure(self) -> None:
+        """Give out runs and take in what comes back. Raises HeadLostError."""
         for machine, there in self.accepted.machines.items():
             self._enlist(machine, there)
         while self._goes_on():
@@ -188,8 +203,6 @@ class Fleet:
                     self._assign(member)
             self._hear()
             self._look_around()
-        self._dismiss()
-        return self.books.outcome(self.wanted(), self._why_stopped())
 
     def planned(self) -> tuple[PlannedRun, ...]:
         """The plan for every machine that measures, or has measured."""
@@ -219,8 +232,8 @@ class Fleet:
         if now - self.looked < self.patience.look or self.interruption.finish:
             return
         self.looked = now
-        self._let_go()
         present = self.cluster.nodes()
+        self._let_go()
         for machine, there in list(self.accepted.machines.items()):
             if there not in present:
                 self.accepted.gone(machine)
@@ -287,6 +300,7 @@ class Fleet:
         if order is None:
             return
         member.order = order
+        given.note(self.books, self.matrix, order, member.id)
         member.call = member.post.measure(order)
         member.due = time.monotonic() + self._longest(order)
         self.books.progress.live(order.label, f"on {member.name}", "")
@@ -351,7 +365,6 @@ class Fleet:
         if not called:
             self.interruption.wait(min(1.0, self.patience.look))
             return
-        self.seen = time.monotonic()
         there = self.cluster.answered([m.call for m in called if m.call], timeout=1.0)
         for member in called:
             if member.call in there:
@@ -360,6 +373,7 @@ class Fleet:
                 self._exclude(member)
                 why = "other work of the cluster has it, or it hangs"
                 self._lose(member, why if member.order is None else "it hangs")
+        self.seen = time.monotonic()
         self._pass_on()
 
     def _pass_on(self) -> None:
@@ -385,22 +399,25 @@ class Fleet:
         member.call = member.order = None
         for line in answer.said:
             self._say(f"{member.name}: {line}")
-        problem = list(answer.problem)
+        damaged = []
         for delivery in answer.deliveries:
             try:
                 self._keep(member, delivery)
             except RecordError as error:
-                problem.append(error.lines()[0])
+                damaged.append(error.lines()[0])
+        if not damaged:
+            given.settle(self.books.folder, member.id)
         if answer.why == "skipped" and order is not None:
             self.books.refused.add(order.run)
         if answer.problem and order is not None:
             self._exclude(member)
+        problem = [*answer.problem, *damaged]
         if problem:
             self._put_back(member)
             self._lose(member, "; ".join(problem))
 
     def _keep(self, member: Member, delivery: Delivery) -> None:
-        """Write a run that arrived, once. A run that is known, or was measured elsewhere meanwhile, counts no more.
+        """Write a run that arrived, once. One that was measured elsewhere meanwhile stays out of the figures.
 
         Raises RecordError where it did not arrive whole; its machine still has it.
         """
@@ -408,12 +425,18 @@ class Fleet:
         run = self._run_of(record)
         if any(record.run_id == known.run_id for known in self.books.records):
             self._say(f"{member.name}: {record.run_id} came twice and is kept once")
-        elif self._superseded(record, run):
-            self._say(
-                f"{member.name}: {record.run_id} came late and was measured again meanwhile: left out"
-            )
-        else:
+            member.post.forget(record.stem)
+            return
+        counted = self._measured_meanwhile(record, run)
+        if counted is None:
             self._enter(record, written(self.books.folder, record, delivery), run)
+        else:
+            reason = f"came late from its machine: {counted.run_id} was measured in its place"
+            self._say(f"{member.name}: {record.run_id} {reason}; kept, and excluded")
+            declaration = exclude(self.books.folder, record.run_id, reason)
+            stored = written(self.books.folder, record, delivery)
+            self.books.records.append(record)
+            self.books.committer.add_run(stored, declaration)
         member.post.forget(record.stem)
 
     def _enter(self, record: Record, stored: Stored, run: PlannedRun | None) -> None:
@@ -434,11 +457,24 @@ class Fleet:
                 return run
         return None
 
-    def _superseded(self, record: Record, run: PlannedRun | None) -> bool:
-        """Whether a good run of the same slot is there already."""
-        if record.repeat_of is not None or run is None:
-            return False
-        return record.status == "ok" and not self.books.to_do(run)
+    def _measured_meanwhile(
+        self, record: Record, run: PlannedRun | None
+    ) -> Record | None:
+        """The good run that counts in place of a good one; None where there is none."""
+        if record.repeat_of is not None or run is None or record.status != "ok":
+            return None
+        for known in self.books.records:
+            same = attempted(known, run) and known.repeat_of is None
+            if same and known.status == "ok":
+                return known
+        return None
+
+    def _enter_lost(self) -> None:
+        """Enter the runs that machines were given and never handed over, as interrupted ones."""
+        for stored in given.entered(self.books.folder):
+            self._say(f"{stored.run_id}: {given.LOST}")
+            self.books.records.append(stored.record)
+            self.books.committer.add_run(stored)
 
     # -- the end ---------------------------------------------------------------------------------------
 
@@ -470,6 +506,8 @@ class Fleet:
             self._say(f"{member.name} was not put back: {error}")
 
     def _why_stopped(self) -> str | None:
+        if self.head_lost is not None:
+            return self.head_lost
         if self.interruption.finish:
             return f"stopped by {self.interruption.reason}"
         return None

@@ -1,40 +1,62 @@
-"""Other people's results that sparkpub reads. Adding a format = a module here, a line below, a fixture in tests."""
+"""Other people's results that sparkpub reads.
 
+A format is YAML: a tool's figures and load (`mappings`), or the load of a client whose figures a workload reads
+(`reports_of`). What has logic, such as logs and tables in text, is a module with a line below.
+"""
+
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
 from sparkpub.collect.importers import (
-    aiperf,
     benchmark_spark,
-    guidellm,
-    llama_bench,
     llama_benchy,
-    sglang,
+    placing,
+    report_mapping,
     table,
-    trtllm_bench,
     vllm_bench,
 )
-from sparkpub.collect.importers.base import Draft, Given, Importer
+from sparkpub.collect.importers.base import About, Draft, Given, Importer, read_about
+from sparkpub.collect.importers.formats import MakeReader, read_files
+from sparkpub.collect.importers.llama_bench import LlamaBench
+from sparkpub.collect.importers.mapping_starter import starter
+from sparkpub.collect.importers.reports import ReportReader
+from sparkpub.collect.importers.table_mapping import of_tools
+from sparkpub.collect.importers.trtllm_bench import TrtllmBench
 from sparkpub.collect.importers.writing import Outcome, write
+from sparkpub.record import catalogue
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Key
 
-IMPORTERS: dict[str, Importer] = {
-    "aiperf": aiperf.read,
+READERS: Mapping[str, MakeReader] = {
+    **{
+        str(mapping.declared.tool): partial(table.MappedReader, mapping)
+        for mapping in of_tools()
+    },
+    **{tool.name: partial(ReportReader, tool) for tool in report_mapping.tools()},
+    "llama-bench": LlamaBench,
+    "llama-benchy": partial(ReportReader, llama_benchy.TOOL),
+    "trtllm-bench": TrtllmBench,
+    "vllm-bench": partial(ReportReader, vllm_bench.TOOL),
+}
+"""Formats that are read file by file."""
+IMPORTERS: Mapping[str, Importer] = {
     "benchmark-spark": benchmark_spark.read,
-    "guidellm": guidellm.read,
-    "llama-bench": llama_bench.read,
-    "llama-benchy": llama_benchy.read,
-    "sglang": sglang.read,
     "table": table.read,
-    "trtllm-bench": trtllm_bench.read,
-    "vllm-bench": vllm_bench.read,
+} | {
+    name: partial(read_files, make=(reader,)) for name, reader in READERS.items()
+}  # fmt: skip
+_FOUND_BY_THEMSELVES: Mapping[str, MakeReader] = {
+    **READERS,
+    "benchmark-spark": benchmark_spark.BenchmarkSpark,
+    "trtllm-bench": partial(TrtllmBench, among_others=True),
 }
 
 
 def import_results(
-    kind: str,
+    kind: str | None,
     path: Path,
     data: Path,
     given: Given,
@@ -42,10 +64,50 @@ def import_results(
     originals: bool = True,
     preview: bool = False,
 ) -> Outcome:
-    """Read everything of one format under `path` into a campaign; with `preview` nothing is written.
+    """Read everything under `path` into a campaign: of one format, or of all that are found by themselves where `kind`
+    is None. With `preview` nothing is written.
 
-    Raises ImportFormatError where there is nothing.
+    Raises ImportFormatError where there is nothing, UsageError where the command line has to say more.
     """
+    if kind is None and given.mapping is not None:
+        kind = "table"
+    _refuse(kind, given)
+    if kind is None:
+        found = list(read_files(path, given, tuple(_FOUND_BY_THEMSELVES.values())))
+    else:
+        found = list(IMPORTERS[kind](path, given))
+    nothing = not any(isinstance(item, Draft) or item.refused for item in found)
+    if nothing and preview and kind is None:
+        columns = table.columns_of(path)
+        if columns:
+            return Outcome(starter=tuple(starter(columns)))
+    if nothing:
+        what = "that is known here" if kind is None else f"of {kind}"
+        raise ImportFormatError(
+            f"nothing {what} in it",
+            where=str(path),
+            remedy="give what the tool wrote",
+        )
+    placed = placing.placed(found, path, data / given.campaign, given)
+    outcome = write(placed, data, given, originals=originals, preview=preview)
+    if outcome.machineless:
+        known = ", ".join(catalogue.machines())
+        given.say(
+            f"{outcome.machineless:,} runs without a machine: --machine says it ({known})"
+        )
+    return outcome
+
+
+def about(path: Path | None, results: Path) -> About:
+    """What people say of results in a file, or in the `about.yaml` of the folder that they lie in; else nothing."""
+    if path is not None:
+        return read_about(path)
+    beside = results / "about.yaml"
+    return read_about(beside) if beside.is_file() else About()
+
+
+def _refuse(kind: str | None, given: Given) -> None:
+    """Raise UsageError for a command line that contradicts itself."""
     try:
         TypeAdapter(Key).validate_python(given.campaign)
     except ValidationError:
@@ -66,11 +128,9 @@ def import_results(
             where="--campaign",
             remedy="give the same name",
         )
-    found = list(IMPORTERS[kind](path, given))
-    if not any(isinstance(item, Draft) or item.refused for item in found):
-        raise ImportFormatError(
-            f"nothing of {kind} in it",
-            where=str(path),
-            remedy="give what the tool wrote",
+    if given.machine is not None and given.machine not in catalogue.machines():
+        raise UsageError(
+            f"no machine {given.machine!r} in the catalogue",
+            where="--machine",
+            remedy=f"known: {', '.join(catalogue.machines())}; describe another one under machine: of --about",
         )
-    return write(found, data, given, originals=originals, preview=preview)

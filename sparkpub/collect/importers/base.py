@@ -4,14 +4,16 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field, ValidationError
 
+from sparkpub.collect.importers.layout import Facts, Layout, known
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record import documents
-from sparkpub.record.errors import ImportFormatError, UsageError, field_problems
+from sparkpub.record.errors import ImportFormatError, field_problems
 from sparkpub.record.record import (
     Declared,
     Machine,
@@ -20,6 +22,7 @@ from sparkpub.record.record import (
     Observed,
     Origin,
     Phase,
+    Spread,
     Status,
 )
 from sparkpub.record.secrets import without_secrets
@@ -39,6 +42,8 @@ class About(Declared):
     machine: Machine = Machine()
     disputed: dict[str, str] = Field(default_factory=dict)
     unavailable: dict[str, str] = Field(default_factory=dict)
+    layout: Layout | None = None
+    """Where facts lie that the results do not hold."""
 
 
 def read_about(path: Path) -> About:
@@ -64,6 +69,8 @@ class Given:
     model: str | None = None
     environment: str | None = None
     workload: str | None = None
+    machine: str | None = None
+    """A key of the catalogue."""
     mapping: Path | None = None
     """The file that says what the columns of a table mean."""
     say: Callable[[str], None] = lambda _: None
@@ -77,15 +84,12 @@ class Given:
         only = list(self.matrix.workloads) if self.matrix else []
         return only[0] if len(only) == 1 else "throughput"
 
-    def environment_of(self, tool: str) -> str:
-        """The environment, for a tool that does not say it. Raises UsageError where the command line does not."""
-        if self.environment is None:
-            raise UsageError(
-                f"{tool} does not say where it ran",
-                where="--environment",
-                remedy="name the environment",
-            )
-        return self.environment
+    @property
+    def layouts(self) -> tuple[Layout, ...]:
+        """Where facts may lie: as people describe it, else as it is often seen."""
+        if self.about.layout is not None:
+            return (self.about.layout,)
+        return known()
 
     def model_key(self, name: str) -> str | None:
         """The matrix's key of the model with that id or path; None where it declares none."""
@@ -109,7 +113,8 @@ class Draft:
     source: str
     model: str
     model_id: str | None
-    environment: str
+    environment: str | None
+    """None where neither the results nor the command line name it."""
     iteration: int | None
     started: Moment
     metrics: Mapping[str, MetricValue]
@@ -120,6 +125,11 @@ class Draft:
     workload: str | None = None
     """Key of the workload, as the results show it; None: as the command line says."""
     samples: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    spreads: Mapping[str, Spread] = field(default_factory=dict)
+    facts: Facts = field(default_factory=Facts)
+    """What lies beside the results says."""
+    tool: str = ""
+    """What wrote the results."""
     status: Status = "ok"
     status_reason: str | None = None
     exit_code: int | None = None
@@ -131,6 +141,24 @@ class Draft:
     unavailable: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
+    @property
+    def observed_with_facts(self) -> Observed:
+        """What the results show, and what lies beside them for the rest."""
+        facts, seen = self.facts, self.observed
+        speculative = any(name.startswith("speculative") for name in facts.settings)
+        beside = {
+            "engine": facts.engine,
+            "engine_version": facts.engine_version,
+            "quantization": facts.weights,
+            "kv_cache_dtype": facts.settings.get("kv_cache_dtype"),
+            "speculative_decoding": True if speculative else None,
+        }
+        missing = {
+            name: value for name, value in beside.items() if getattr(seen, name) is None
+        }
+        settings = {**facts.settings, **seen.settings}
+        return seen.model_copy(update=missing | {"settings": settings})
+
 
 @dataclass(frozen=True)
 class Left:
@@ -140,6 +168,12 @@ class Left:
     reason: str
     refused: bool = True
 
+
+CONTAINER = "container"
+"""Environment of results beside which an image is named."""
+UNDATED = "the results hold no date; the time is the file's last modification"
+NAMELESS = "it does not name the model; give --model"
+"""The reason of a `Left`."""
 
 Importer = Callable[[Path, Given], Iterator[Draft | Left]]
 """Reads every run of a file or folder, and what became none; ImportFormatError where nothing there is of its format."""
@@ -156,6 +190,22 @@ def local_moment(text: Any) -> Moment | None:
     try:
         return Moment(value=f"{year}-{month}-{day}T{':'.join(clock)}", zone="unknown")
     except ValidationError:
+        return None
+
+
+def utc_moment(moment: datetime) -> Moment | None:
+    """A time with its zone, in UTC; None for one that no run can have."""
+    try:
+        return Moment.at(moment.astimezone(UTC))
+    except (OverflowError, ValidationError):
+        return None
+
+
+def unix_moment(seconds: float) -> Moment | None:
+    """UNIX time in seconds; None for one that no run can have."""
+    try:
+        return utc_moment(datetime.fromtimestamp(seconds, UTC))
+    except (OverflowError, ValueError, OSError):
         return None
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.importers.base import Draft, Given, Left, as_key, local_moment
+from sparkpub.collect.importers.files import ResultFile
 from sparkpub.plan.workloads import WORKLOADS, reading
 from sparkpub.record import outside
 from sparkpub.record.errors import ImportFormatError
@@ -20,6 +21,7 @@ from sparkpub.record.record import MetricValue, Status
 _NAME = re.compile(
     r"(?P<environment>[^_]+)_(?P<model_name>.+)_iter(?P<iteration>\d+)_(?P<timestamp>\d{8}_\d{6})"
 )
+_METADATA = "_metadata.json"
 _PUBLISHED = {
     "output_throughput": "output_throughput_tok_s",
     "throughput": "request_throughput_req_s",
@@ -45,6 +47,35 @@ _UNSEEN = "without a log nothing shows which model ran"
 _ENVIRONMENT_TYPES = {"native": "chroot", "container": "docker"}
 
 
+class BenchmarkSpark:
+    """Reads the runs of folders in which other things may lie."""
+
+    tool = "benchmark-spark"
+
+    def __init__(self, given: Given) -> None:
+        self._given = given
+        self._metadata: list[Path] = []
+
+    def takes(self, file: ResultFile) -> bool:
+        """Whether a file is of a run: its metadata, or the log beside them."""
+        if _NAME.match(file.name) is None:
+            return False
+        if file.name.endswith(_METADATA):
+            self._metadata.append(file.path)
+            return True
+        metadata = file.path.with_name(file.name.removesuffix(".log") + _METADATA)
+        return file.name.endswith(".log") and metadata.is_file()
+
+    def found(self) -> Iterator[Draft | Left]:
+        """The runs of all metadata."""
+        for path in self._metadata:
+            yield _run_or_why_not(path, self._given)
+
+    def passes_over(self, file: ResultFile) -> bool:  # noqa: ARG002
+        """Every file is spoken of."""
+        return False
+
+
 def read(path: Path, given: Given) -> Iterator[Draft | Left]:
     """Runs of a folder, or of an aggregated file."""
     if path.is_dir():
@@ -58,11 +89,14 @@ def read(path: Path, given: Given) -> Iterator[Draft | Left]:
             where=str(path),
             remedy="give the folder of the results, or one file",
         ) from None
-    document = reading.json_value(content)
-    if document is None:
+    try:
+        document = reading.strict_json(content)
+    except ValueError as problem:
+        unfit = isinstance(problem, outside.UnfitError)
+        what = str(problem) if unfit else "not JSON, or cut short"
         raise ImportFormatError(
-            "not JSON, or cut short", where=str(path), remedy="fetch the file again"
-        )
+            what, where=str(path), remedy="fetch the file again"
+        ) from None
     entries = list(_entries(document))
     if not entries:
         remedy = "give a list of runs, or models with their environments and runs"
@@ -128,7 +162,7 @@ def _figure(name: str, value: Any) -> MetricValue:
 
 def _folder(folder: Path, given: Given) -> Iterator[Draft | Left]:
     names = sorted(path for path in folder.iterdir() if path.is_file())
-    metadata = [path for path in names if path.name.endswith("_metadata.json")]
+    metadata = [path for path in names if path.name.endswith(_METADATA)]
     if not metadata:
         raise ImportFormatError(
             "no *_metadata.json in it",
@@ -137,18 +171,26 @@ def _folder(folder: Path, given: Given) -> Iterator[Draft | Left]:
         )
     used = set()
     for path in metadata:
-        log = path.with_name(path.name.removesuffix("_metadata.json") + ".log")
-        used |= {path, log}
-        try:
-            yield _run(path, log if log.is_file() else None, given)
-        except (OSError, outside.UnfitError) as error:
-            yield Left(path.name, f"cannot be read: {error}")
+        used |= {path, _log_of(path)}
+        yield _run_or_why_not(path, given)
     for path in (path for path in names if path not in used):
         orphan = path.suffix == ".log"
         reason = (
             "no metadata beside it: nothing says what it was" if orphan else "not a run"
         )
         yield Left(path.name, reason, refused=orphan)
+
+
+def _log_of(metadata: Path) -> Path:
+    return metadata.with_name(metadata.name.removesuffix(_METADATA) + ".log")
+
+
+def _run_or_why_not(path: Path, given: Given) -> Draft | Left:
+    log = _log_of(path)
+    try:
+        return _run(path, log if log.is_file() else None, given)
+    except (OSError, outside.UnfitError) as error:
+        return Left(path.name, f"cannot be read: {error}")
 
 
 def _run(path: Path, log: Path | None, given: Given) -> Draft | Left:
@@ -222,6 +264,7 @@ def _draft(
         status = "failed"
     return Draft(
         source=source,
+        tool="benchmark-spark",
         model=given.model or as_key(str(model)),
         model_id=reading.word(facts.get("model_id")),
         model_path=reading.word(facts.get("model_path")),

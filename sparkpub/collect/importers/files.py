@@ -76,11 +76,30 @@ def _below(folder: Path) -> Iterator[Path]:
 def documents(file: ResultFile) -> list[dict[str, Any]]:
     """The JSON objects of a file: one, those of an array, or one on each line; other values are passed over. Raises
     FileError where it is none of these, or was cut short."""
-    document = reading.json_value(file.content)
-    if document is not None:
-        return reading.objects(document if isinstance(document, list) else [document])
-    lines = [line for line in reading.text(file.content).splitlines() if line.strip()]
-    values = [reading.json_value(line.encode()) for line in lines]
-    if not values or None in values:
-        raise FileError("not JSON, or cut short")
-    return reading.objects(values)
+    try:
+        document = reading.strict_json(file.content)
+        listed = document if isinstance(document, list) else [document]
+    except ValueError as problem:
+        listed = _of_lines(file.content, problem)
+    return reading.objects(listed)
+
+
+def _of_lines(content: bytes, why_no_document: ValueError) -> list[Any]:
+    """The JSON values of lines. Raises FileError where a line has none, with the bound that something is out of."""
+    values: list[Any] = []
+    problems: list[ValueError] = []
+    for line in reading.text(content).splitlines():
+        if not line.strip():
+            continue
+        try:
+            values.append(reading.strict_json(line.encode()))
+        except ValueError as problem:
+            problems.append(problem)
+    if values and not problems:
+        return values
+    unfit = [
+        str(problem)
+        for problem in (why_no_document, *problems)
+        if isinstance(problem, UnfitError)
+    ]
+    raise FileError(unfit[0] if unfit else "not JSON, or cut short")

@@ -12,8 +12,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sparkpub.collect.importers.base import Draft, Given, Left, as_key
@@ -21,12 +20,12 @@ from sparkpub.collect.importers.files import (
     FileError,
     ResultFile,
     documents,
-    result_files,
 )
+from sparkpub.collect.importers.sidecars import Sidecars
 from sparkpub.plan.workloads import WORKLOADS, reading
 from sparkpub.record.record import Moment
 
-Row = dict[str, Any]
+TestFields = dict[str, Any]
 """A test with the names of the JSON format."""
 
 _DEFAULTS: Mapping[str, tuple[str, tuple[object, ...]]] = {
@@ -84,31 +83,39 @@ _ALLOWED_SQL = frozenset(
 class _Run:
     """The tests of one run and its workload's key."""
 
-    tests: tuple[Row, ...]
+    tests: tuple[TestFields, ...]
     workload: str
 
 
-def read(path: Path, given: Given) -> Iterator[Draft | Left]:
-    """Runs of every file. Raises UsageError without the environment, of which the tool says nothing."""
-    given.environment_of("llama-bench")
-    named: dict[str, str] = {}
-    for file in result_files(path, given):
-        if isinstance(file, Left):
-            yield file
-            continue
-        try:
-            rows = _rows(file)
-        except FileError as problem:
-            yield Left(file.source, str(problem))
-            continue
+class LlamaBench:
+    """Reads files of the tool."""
+
+    tool = "llama-bench"
+
+    def __init__(self, given: Given) -> None:
+        self._given = given
+        self._found: list[Draft | Left] = []
+        self._named: dict[str, str] = {}
+
+    def takes(self, file: ResultFile) -> bool:
+        """Whether a file holds tests. Raises FileError."""
+        rows = _rows(file)
         if rows is None:
-            yield Left(file.source, "not a result of llama-bench", refused=False)
-            continue
-        yield from _drafts(file, rows, given, named)
+            return False
+        self._found += _drafts(file, rows, self._given, self._named)
+        return True
+
+    def found(self) -> Iterator[Draft | Left]:
+        """The runs of all files."""
+        yield from self._found
+
+    def passes_over(self, file: ResultFile) -> bool:  # noqa: ARG002
+        """Every file is spoken of."""
+        return False
 
 
 def _drafts(
-    file: ResultFile, rows: list[Row], given: Given, named: dict[str, str]
+    file: ResultFile, rows: list[TestFields], given: Given, named: dict[str, str]
 ) -> Iterator[Draft | Left]:
     """The runs of one file. `named` is the shape that `--workload` stands for, once a run has shown it."""
     mixed = [row for row in rows if _length(row, "n_prompt") and _length(row, "n_gen")]
@@ -118,6 +125,9 @@ def _drafts(
     alone = [row for row in rows if row not in mixed]
     models = {str(row.get("model_filename") or row.get("model_type")) for row in alone}
     nameless = any(reading.word(row.get("model_filename")) is None for row in alone)
+    facts = Sidecars.of(file, given.layouts).facts
+    if nameless and given.model is None and facts.model_id is not None:
+        given = replace(given, model=as_key(facts.model_id))
     if nameless and given.model is None:
         yield Left(file.source, "it does not name the model's file; give --model")
         return
@@ -133,14 +143,15 @@ def _drafts(
             reason = f"{run.workload} is another test than {named[workload]}, which --workload names; leave it out"
             yield Left(file.source, reason)
             continue
-        yield _draft(
+        draft = _draft(
             file, run, workload, given, alone_in_file=len(run.tests) == len(rows)
         )
+        yield replace(draft, facts=facts)
 
 
-def _runs(rows: list[Row]) -> Iterator[_Run]:
+def _runs(rows: list[TestFields]) -> Iterator[_Run]:
     """Tests that make a run together: those of the same model and settings, a prompt and a generation."""
-    groups: dict[str, list[Row]] = {}
+    groups: dict[str, list[TestFields]] = {}
     for row in rows:
         groups.setdefault(
             json.dumps([row.get("model_filename"), _settings(row)]), []
@@ -150,7 +161,7 @@ def _runs(rows: list[Row]) -> Iterator[_Run]:
         prompts = [row for row in group if _length(row, "n_prompt")]
         generations = [row for row in group if _length(row, "n_gen")]
         if _pairable(prompts, generations):
-            together: list[tuple[Row, ...]] = list(
+            together: list[tuple[TestFields, ...]] = list(
                 zip(prompts, generations, strict=True)
             )
         else:
@@ -159,14 +170,14 @@ def _runs(rows: list[Row]) -> Iterator[_Run]:
             yield _Run(tests, as_key("-".join([_shape(tests), *settings])))
 
 
-def _pairable(prompts: list[Row], generations: list[Row]) -> bool:
+def _pairable(prompts: list[TestFields], generations: list[TestFields]) -> bool:
     """Whether each has one length, and the tests were made equally often."""
     lengths = {_length(row, "n_prompt") for row in prompts}
     outputs = {_length(row, "n_gen") for row in generations}
     return len(lengths) == len(outputs) == 1 and len(prompts) == len(generations)
 
 
-def _shape(tests: tuple[Row, ...]) -> str:
+def _shape(tests: tuple[TestFields, ...]) -> str:
     """`pp512-tg128`."""
     prompt = sum(_length(row, "n_prompt") for row in tests)
     generated = sum(_length(row, "n_gen") for row in tests)
@@ -174,7 +185,7 @@ def _shape(tests: tuple[Row, ...]) -> str:
     return "-".join([*parts, f"tg{generated}"] if generated else parts)
 
 
-def _settings(row: Row) -> list[str]:
+def _settings(row: TestFields) -> list[str]:
     """Settings that change what is measured, where they are not the tool's defaults: `d4096`, `k-q8-0`, `t8`."""
     found = []
     for name, (letters, defaults) in _DEFAULTS.items():
@@ -188,7 +199,7 @@ def _settings(row: Row) -> list[str]:
     return found
 
 
-def _length(row: Row, name: str) -> int:
+def _length(row: TestFields, name: str) -> int:
     return reading.positive_int(row.get(name)) or 0
 
 
@@ -220,10 +231,11 @@ def _draft(
         model_id = filename.replace("\\", "/").rpartition("/")[2]
     return Draft(
         source=file.source,
+        tool="llama-bench",
         model=_model_key(filename, given),
         model_id=model_id,
         model_path=filename,
-        environment=given.environment_of("llama-bench"),
+        environment=given.environment,
         iteration=None,
         started=started,
         metrics=answer.metrics,
@@ -255,7 +267,7 @@ def _model_key(filename: str | None, given: Given) -> str:
     return as_key(path.removesuffix(".gguf"))
 
 
-def _started(tests: tuple[Row, ...]) -> Moment | None:
+def _started(tests: tuple[TestFields, ...]) -> Moment | None:
     """When the first test began; the tool writes UTC."""
     times = [
         str(row["test_time"]) for row in tests if reading.word(row.get("test_time"))
@@ -266,7 +278,7 @@ def _started(tests: tuple[Row, ...]) -> Moment | None:
         return None
 
 
-def _asked(tests: tuple[Row, ...]) -> dict[str, Any]:
+def _asked(tests: tuple[TestFields, ...]) -> dict[str, Any]:
     asked: dict[str, Any] = {
         "type": "llama-bench",
         "input_tokens": sum(_length(row, "n_prompt") for row in tests),
@@ -284,7 +296,7 @@ def _asked(tests: tuple[Row, ...]) -> dict[str, Any]:
     return asked
 
 
-def _fits(row: Row) -> dict[str, tuple[object, ...]]:
+def _fits(row: TestFields) -> dict[str, tuple[object, ...]]:
     """What a matrix may say of the settings: none where a value is the tool's default, besides the value itself. A
     setting that no option has fits nothing."""
     found: dict[str, tuple[object, ...]] = {}
@@ -326,7 +338,7 @@ _FLASH_ATTENTION: Mapping[object, tuple[object, ...]] = {
 # -- formats -----------------------------------------------------------------------------------------------
 
 
-def _rows(file: ResultFile) -> list[Row] | None:
+def _rows(file: ResultFile) -> list[TestFields] | None:
     """The tests of a file, its format told by its content; None for anything else. Raises FileError."""
     text = reading.text(file.content)
     start = text.lstrip()[:2000]
@@ -345,13 +357,13 @@ def _rows(file: ResultFile) -> list[Row] | None:
     return None
 
 
-def _json(file: ResultFile) -> list[Row] | None:
+def _json(file: ResultFile) -> list[TestFields] | None:
     """An array, or an object on each line."""
     rows = [item for item in documents(file) if "n_gen" in item and "avg_ts" in item]
     return rows or None
 
 
-def _csv(text: str) -> list[Row]:
+def _csv(text: str) -> list[TestFields]:
     reader = csv.DictReader(io.StringIO(text), strict=True)
     try:
         rows = list(reader)
@@ -379,7 +391,7 @@ def _typed(name: str, value: str) -> str | int | float:
     return value
 
 
-def _sql(text: str) -> list[Row]:
+def _sql(text: str) -> list[TestFields]:
     """Run in a data base in memory, which is allowed to make the table and to insert, and nothing else."""
     if not sqlite3.complete_statement(text):
         raise FileError("cut short: the last statement has no end")
@@ -403,7 +415,7 @@ def _authorize(action: int, *_: object) -> int:
     return sqlite3.SQLITE_OK if action in _ALLOWED_SQL else sqlite3.SQLITE_DENY
 
 
-def _table(text: str) -> list[Row]:
+def _table(text: str) -> list[TestFields]:
     """The table that the tool prints; its last line names the build."""
     build = _BUILD.search(text)
     if build is None:
@@ -420,7 +432,7 @@ def _table(text: str) -> list[Row]:
     return rows
 
 
-def _table_row(cells: Mapping[str, str], build: re.Match[str]) -> Row:
+def _table_row(cells: Mapping[str, str], build: re.Match[str]) -> TestFields:
     """A row with the names of the JSON. Size and parameters are left out: they are rounded to three digits."""
     test = _TEST.fullmatch(cells.get("test", ""))
     rate = reading.number(cells.get("t/s", "").partition("±")[0].strip())
@@ -429,7 +441,7 @@ def _table_row(cells: Mapping[str, str], build: re.Match[str]) -> Row:
             f"a row of the table cannot be read: test {cells.get('test')!r}, t/s {cells.get('t/s')!r}"
         )
     names = {_COLUMNS.get(name, name): value for name, value in cells.items()}
-    row: Row = {
+    row: TestFields = {
         name: _typed(name, value)
         for name, value in names.items()
         if name not in _LEFT_OUT

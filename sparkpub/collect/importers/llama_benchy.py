@@ -2,11 +2,11 @@
 
 A load is a length of the prompt, of the answer and of the context before it, at one concurrency. Its figures are lists
 of repetitions. A request that failed is missing from them, and nothing else in the file says so; where all failed they
-are null. Tables hold means alone.
+are null. Tables hold means and deviations.
 
 Whether prefixes were cached is part of the load. llama-benchy's JSON says so, sparkrun's YAML has it among the options,
-and in a table the rows of the context's own phase (`ctx_pp @ d64`) show it, where there is a context. What sparkrun
-makes of the JSON (`consolidated.json`, and the JSON that it exports) does not say it and is not read.
+the command says it where it stands in the file or beside it, and in a table the rows of the context's own phase
+(`ctx_pp @ d64`) show it. Where there is a context and nothing says it, the record says that.
 
 The tool's rate of the prompt counts the tokens of a prompt that it may have made shorter for the chat template
 (version 0.4.0: 46 of 64), and its rate of the answer begins at the first token.
@@ -17,43 +17,35 @@ import io
 import itertools
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from pathlib import Path
+from datetime import datetime
 from typing import Any
 
-from sparkpub.collect.importers.base import Draft, Given, Left
+from sparkpub.collect.importers.base import local_moment, utc_moment
 from sparkpub.collect.importers.files import FileError, ResultFile
 from sparkpub.collect.importers.files import documents as json_objects
-from sparkpub.collect.importers.reports import (
-    Report,
-    Tool,
-    key_of,
-    positive,
-    read_reports,
-)
+from sparkpub.collect.importers.layout import arguments
+from sparkpub.collect.importers.reports import Report, Tool, key_of, positive
 from sparkpub.collect.importers.sidecars import Sidecars
 from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
-from sparkpub.record.record import MetricValue, Moment, Observed
+from sparkpub.record.record import MetricValue, Moment, Observed, Spread
 
 _RATES = {
     "output_throughput_tok_s": "tg_throughput",
     "prompt_throughput_tok_s": "pp_throughput",
 }
-_SUFFIXES = (".yaml", ".yml", ".json", ".csv", ".md")
+_SUFFIXES = (".yaml", ".yml", ".json", ".csv", ".md", ".log", ".stdout", ".txt")
 """Of the forms that the results of one call have, the one that says most first."""
 _TEST = re.compile(
     r"(?P<kind>pp|tg)(?P<length>\d+)(?: @ d(?P<depth>\d+))?(?: \(c(?P<clients>\d+)\))?"
 )
+_RUNS = "runs"
+"""Where sparkrun keeps llama-benchy's own JSON of each load."""
 _CACHED = "prefix_caching_enabled"
-
-
-def read(path: Path, given: Given) -> Iterator[Draft | Left]:
-    """Runs of a file or folder. Raises UsageError without the environment."""
-    tool = Tool("llama-benchy", _report, _is_result, _runs, _SUFFIXES, _objects, _twin)
-    return read_reports(tool, path, given)
+_USUAL_RUNS = "3"
+"""How often llama-benchy repeats each load where it is not told."""
 
 
 def _is_result(file: ResultFile) -> bool:
@@ -64,6 +56,8 @@ def _twin(file: ResultFile) -> str | None:
     """The results of a call, in a form that says more."""
     if file.suffix not in _SUFFIXES:
         return None
+    if any((file.path.parent / _RUNS).glob("*.json")):
+        return f"the files of the folder {_RUNS}"
     for suffix in _SUFFIXES[: _SUFFIXES.index(file.suffix)]:
         if file.path.with_name(file.stem + suffix).is_file():
             return file.stem + suffix
@@ -80,10 +74,37 @@ def _objects(file: ResultFile) -> list[dict[str, Any]]:
             return _table(list(csv.reader(io.StringIO(text, newline=""))))
         except csv.Error as error:
             raise FileError(f"not CSV, or cut short: {error}") from None
-    if file.suffix == ".md":
-        lines = [line for line in text.splitlines() if line.startswith("|")]
-        return _table([line.strip("|").split("|") for line in lines])
-    return _sparkrun(text, file.source)
+    if file.suffix in (".yaml", ".yml"):
+        return _sparkrun(text, file.source)
+    said = _said(text)
+    return [load | said for block in _blocks(text) for load in _table(block)]
+
+
+def _blocks(text: str) -> Iterator[list[list[str]]]:
+    """The rows of each Markdown table of results."""
+    for is_table, lines in itertools.groupby(
+        text.splitlines(), lambda line: line.startswith("|")
+    ):
+        rows = [line.strip("|").split("|") for line in lines if is_table]
+        header = {cell.strip() for cell in rows[0]} if rows else set()
+        if "test" in header and _OWN_COLUMNS & header:
+            yield rows
+
+
+def _said(text: str) -> dict[str, Any]:
+    """What the lines around a table say: the command, the date, how often each load was repeated."""
+    lines = text.splitlines()
+    said: dict[str, Any] = {}
+    date = reading.search(
+        lines, r"^[Dd]ate: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", first=True
+    )
+    runs = reading.search(lines, r"^\s*Run \d+/(\d+)\b", first=True)
+    command = reading.search(lines, r"\bllama-benchy(?:==\S+)?\s(.*--.*)", first=True)
+    if command is not None:
+        options = dict(arguments(command.split()))
+        runs = options.get("runs", _USUAL_RUNS)
+        said[_CACHED] = "enable_prefix_caching" in options
+    return said | positive({"timestamp": date, "runs": runs})
 
 
 def _sparkrun(text: str, source: str) -> list[dict[str, Any]]:
@@ -97,7 +118,8 @@ def _sparkrun(text: str, source: str) -> list[dict[str, Any]]:
     if not isinstance(results, dict):
         return []
     options = reading.at(exported, "benchmark")
-    known = {"timestamp": reading.at(options, "measured_at")}
+    measured = reading.at(options, "measured_at")
+    known = {"timestamp": measured or reading.at(exported, "timestamp")}
     if reading.at(options, "args.prefix_caching") is not None:
         known[_CACHED] = reading.at(options, "args.prefix_caching")
     return [results | known]
@@ -106,7 +128,7 @@ def _sparkrun(text: str, source: str) -> list[dict[str, Any]]:
 def _table(rows: list[list[str]]) -> list[dict[str, Any]]:
     """The loads of a table, each of a row of its prompt and one of its answer. Raises FileError."""
     cells = [[cell.strip() for cell in row] for row in rows if row]
-    if not cells or not {"model"} & set(cells[0]):
+    if not cells or not {"test", "test_name"} & set(cells[0]):
         return []
     header = [_COLUMNS.get(name, name) for name in cells[0]]
     tests = []
@@ -118,19 +140,21 @@ def _table(rows: list[list[str]]) -> list[dict[str, Any]]:
     for prompt, answer in itertools.pairwise(tests):
         load = _load(prompt, answer)
         if load is not None:
-            loads.append({"model": prompt["model"], "benchmarks": [load]})
+            loads.append({"model": prompt.get("model"), "benchmarks": [load]})
     names = [test.get("test_name", "") for test in tests]
-    cached = any(name.startswith("ctx_") for name in names)
     if any(" @ d" in name for name in names):
+        cached = any(name.startswith("ctx_") for name in names)
         loads = [load | {_CACHED: cached} for load in loads]
     return loads
 
 
+_OWN_COLUMNS = {"t/s (total)", "ttfr (ms)", "e2e_ttft (ms)"}
+"""Columns of the Markdown table that those of llama-bench do not have."""
 _COLUMNS = {
     "test": "test_name",
-    "t/s": "t_s_mean",
-    "t/s (total)": "t_s_mean",
-    "e2e_ttft (ms)": "e2e_ttft_mean",
+    "t/s": "t_s",
+    "t/s (total)": "t_s",
+    "e2e_ttft (ms)": "e2e_ttft",
 }
 """Columns of the Markdown table, and what the CSV calls them."""
 
@@ -139,7 +163,7 @@ def _load(prompt: dict[str, str], answer: dict[str, str]) -> dict[str, Any] | No
     """A load in the form of the JSON, of two rows that follow each other; None where they are no pair of one."""
     first = _TEST.fullmatch(prompt.get("test_name", ""))
     second = _TEST.fullmatch(answer.get("test_name", ""))
-    if first is None or second is None or prompt["model"] != answer["model"]:
+    if first is None or second is None or prompt.get("model") != answer.get("model"):
         return None
     load = (first["depth"], first["clients"])
     if (first["kind"], second["kind"]) != ("pp", "tg"):
@@ -151,15 +175,20 @@ def _load(prompt: dict[str, str], answer: dict[str, str]) -> dict[str, Any] | No
         "response_size": int(second["length"]),
         "context_size": int(first["depth"] or 0),
         "concurrency": int(first["clients"] or 1),
-        "pp_throughput": {"mean": _mean(prompt.get("t_s_mean"))},
-        "tg_throughput": {"mean": _mean(answer.get("t_s_mean"))},
-        "e2e_ttft": {"mean": _mean(prompt.get("e2e_ttft_mean"))},
+        "pp_throughput": _mean_and_deviation(prompt, "t_s"),
+        "tg_throughput": _mean_and_deviation(answer, "t_s"),
+        "e2e_ttft": _mean_and_deviation(prompt, "e2e_ttft"),
     }
 
 
-def _mean(cell: str | None) -> float | None:
-    """`824.06 ± 178.72`, or the number alone."""
-    return None if cell is None else reading.number(cell.partition("±")[0].strip())
+def _mean_and_deviation(row: dict[str, str], column: str) -> dict[str, float | None]:
+    """Of one cell, `824.06 ± 178.72`, or of the two that the CSV has."""
+    mean, _, deviation = row.get(column, "").partition("±")
+    cells = {
+        "mean": row.get(f"{column}_mean", mean),
+        "std": row.get(f"{column}_std", deviation),
+    }
+    return {name: reading.number(cell.strip()) for name, cell in cells.items()}
 
 
 def _runs(document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -167,20 +196,17 @@ def _runs(document: dict[str, Any]) -> list[dict[str, Any]]:
     loads = reading.objects(document.get("benchmarks"))
     if not all("tg_throughput" in load for load in loads):
         return []
-    if _CACHED not in document:
-        return [document] if loads else []
     return [{**document, "benchmarks": [load]} for load in loads]
 
 
-def _report(document: dict[str, Any], _content: bytes, _: Sidecars) -> Report | None:
+def _report(
+    document: dict[str, Any], _content: bytes, beside: Sidecars
+) -> Report | None:
     load = document["benchmarks"][0]
-    refusal = None
-    if _CACHED not in document:
-        refusal = (
-            "it does not say whether prefixes were cached; import the JSON of llama-benchy "
-            "(of sparkrun: its YAML, or the folder `runs` that it keeps)"
-        )
-    answer = _answer(load)
+    # What stands beside a table, and not in its file, says the same.
+    said = _said(reading.text(beside.told)) | _said(reading.text(beside.log)) | document
+    cached = said.get(_CACHED)
+    is_open = cached is None and bool(load.get("context_size"))
     lengths = {
         "input_tokens": reading.positive_int(load.get("prompt_size")),
         "output_tokens": reading.positive_int(load.get("response_size")),
@@ -193,19 +219,44 @@ def _report(document: dict[str, Any], _content: bytes, _: Sidecars) -> Report | 
             "tg": lengths["output_tokens"],
             "d": lengths["depth"],
             "c": lengths["concurrency"],
-            "cached": "" if document.get(_CACHED) is True else None,
+            "cached": "" if cached is True else None,
+            "caching": "-unknown" if is_open else None,
             "prefill": "" if load.get("is_context_prefill_phase") is True else None,
         }
     )
+    notes: tuple[str, ...] = ()
+    if is_open:
+        notes = ("the results do not say whether prefixes were cached",)
+    answer = _answer(load)
     return Report(
         answer,
         model=reading.word(document.get("model")),
         workload=workload,
         asked={"type": "llama-benchy"} | positive(lengths),
-        started=_moment(document.get("timestamp")),
+        started=_moment(said.get("timestamp")),
         failure=None if answer.complete else "no request succeeded",
-        refusal=refusal,
+        notes=notes,
+        spreads=_spreads(load, reading.positive_int(said.get("runs")), answer),
     )
+
+
+def _spreads(
+    load: dict[str, Any], runs: int | None, answer: Answer
+) -> dict[str, Spread]:
+    """The deviations of means whose repetitions the file does not hold: over the runs, or over the requests of all."""
+    clients = reading.positive_int(load.get("concurrency")) or 1
+    repetitions: dict[str, int | None] = dict.fromkeys(_RATES, runs)
+    repetitions["ttft_mean_ms"] = None if runs is None else runs * clients
+    found = {}
+    for name, theirs in {**_RATES, "ttft_mean_ms": "e2e_ttft"}.items():
+        deviation = reading.number(reading.at(load, f"{theirs}.std"))
+        has_values = bool(reading.numbers(reading.at(load, f"{theirs}.values")))
+        if deviation is None or has_values or not reading.known(answer.metrics, name):
+            continue
+        found[name] = Spread(
+            repetitions=repetitions[name], deviation=deviation, divisor="n"
+        )
+    return found
 
 
 def _answer(load: dict[str, Any]) -> Answer:
@@ -243,9 +294,13 @@ def _answer(load: dict[str, Any]) -> Answer:
 
 
 def _moment(text: Any) -> Moment | None:
-    """`2026-11-21 15:22:19Z` of llama-benchy, `2026-11-21T15:27:08.680933+00:00` of sparkrun."""
+    """`2026-11-21 15:22:19Z` of llama-benchy, `2026-11-21T15:27:08.680933+00:00` of sparkrun, `2026-08-08 16:02:24` of
+    the lines around a table, which is a local time."""
     try:
         moment = datetime.fromisoformat(str(text))
     except ValueError:
         return None
-    return None if moment.tzinfo is None else Moment.at(moment.astimezone(UTC))
+    return local_moment(text) if moment.tzinfo is None else utc_moment(moment)
+
+
+TOOL = Tool("llama-benchy", _report, _is_result, _runs, _SUFFIXES, _objects, _twin)

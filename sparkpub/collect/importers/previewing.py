@@ -4,16 +4,41 @@ from collections.abc import Iterator, Sequence
 
 from sparkpub.record.record import Record, metric_of
 
+_MOST_CELLS = 12
+"""Cells that are shown one by one."""
+_SHOWN = ("output_throughput_tok_s", "ttft_p50_ms", "ttft_mean_ms")
+"""Metrics of builds with many cells."""
 
-def lines(records: Sequence[Record]) -> Iterator[str]:
-    """The cells in order of their first run, with iterations, times, and the range of each metric."""
+
+def lines(records: Sequence[Record], *, verbose: bool = False) -> Iterator[str]:
+    """The cells in order of their first run, with iterations, times, and the range of each metric; where they are many,
+    a line for each build."""
     cells: dict[tuple[str, str, str], list[Record]] = {}
     for record in records:
         cells.setdefault(record.cell, []).append(record)
+    if len(cells) > _MOST_CELLS and not verbose:
+        yield from _builds(records)
+        return
     for cell, runs in cells.items():
         yield f"{'/'.join(cell)}: {_runs(runs)}"
         for name in dict.fromkeys(name for run in runs for name in run.metrics):
             yield f"  {name}: {_figures(name, runs)}"
+
+
+def _builds(records: Sequence[Record]) -> Iterator[str]:
+    """`qwen3-8b/container: 35 runs of 35 loads, BF16, vLLM 0.26.0, output_throughput_tok_s 32 to 447 tok/s`."""
+    builds: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        builds.setdefault(record.cell[:2], []).append(record)
+    for build, runs in builds.items():
+        seen = runs[0].observed
+        loads = len({run.workload for run in runs})
+        engine = " ".join(filter(None, (seen.engine, seen.engine_version)))
+        parts = [f"{len(runs)} runs of {loads} loads", seen.quantization, engine]
+        for name in _SHOWN:
+            if any(run.value(name) is not None for run in runs):
+                parts.append(f"{name} {_range(name, runs)}")
+        yield f"{'/'.join(build)}: {', '.join(filter(None, parts))}"
 
 
 def _runs(runs: Sequence[Record]) -> str:
@@ -37,6 +62,16 @@ def _figures(name: str, runs: Sequence[Record]) -> str:
     values = [value for run in runs if (value := run.value(name)) is not None]
     if not values:
         return "no value"
+    text = _range(name, runs)
+    missing = len(runs) - len(values)
+    if missing:
+        text += f" (no value in {missing})"
+    return text
+
+
+def _range(name: str, runs: Sequence[Record]) -> str:
+    """`36.2 to 38.1 tok/s`."""
+    values = [value for run in runs if (value := run.value(name)) is not None]
     example = next(run.metrics[name] for run in runs if name in run.metrics)
     metric = metric_of(name, example)
     text = metric.format(min(values))
@@ -44,7 +79,4 @@ def _figures(name: str, runs: Sequence[Record]) -> str:
         text = (
             f"{metric.format(min(values), unit=False)} to {metric.format(max(values))}"
         )
-    missing = len(runs) - len(values)
-    if missing:
-        text += f" (no value in {missing})"
     return text

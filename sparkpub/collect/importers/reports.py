@@ -9,25 +9,19 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
-from sparkpub.collect.importers.base import Draft, Given, Left, as_key
-from sparkpub.collect.importers.files import (
-    FileError,
-    ResultFile,
-    documents,
-    result_files,
-)
+from sparkpub.collect.importers.base import NAMELESS, Draft, Given, Left, as_key
+from sparkpub.collect.importers.files import ResultFile, documents
+from sparkpub.collect.importers.layout import Facts
 from sparkpub.collect.importers.matching import SAME_SIZE
 from sparkpub.collect.importers.samples import Samples, samples
 from sparkpub.collect.importers.sidecars import Sidecars, is_sidecar
 from sparkpub.collect.phases import MEASURE
-from sparkpub.collect.sampling import Readings
-from sparkpub.collect.sampling import metrics as sampler_metrics
 from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.base import Answer
-from sparkpub.record.record import MetricValue, Moment, Phase, Status
+from sparkpub.record import sampled_metrics
+from sparkpub.record.record import MetricValue, Moment, Phase, Spread, Status
 from sparkpub.record.telemetry import parse
 
 
@@ -52,6 +46,7 @@ class Report:
     """Why the object cannot become a run whatever the command line says."""
     notes: tuple[str, ...] = ()
     """What the tool says besides, in words."""
+    spreads: Mapping[str, Spread] = field(default_factory=dict)
     fits: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
 
 
@@ -74,75 +69,85 @@ class Tool:
     """The name of a file beside it that says the same with more, and is read in its place."""
 
 
-def read_reports(tool: Tool, path: Path, given: Given) -> Iterator[Draft | Left]:
-    """The runs of every file. Raises UsageError without the environment, of which no client says anything."""
-    given.environment_of(tool.name)
-    cells: dict[tuple[str, str], Report] = {}
-    for file in result_files(path, given):
-        if isinstance(file, Left):
-            yield file
-            continue
-        of_tool = tool.is_report is None or tool.is_report(file)
-        may_be_table = file.suffix == ".csv" and ".csv" in tool.suffixes
-        if not of_tool or (is_sidecar(file) and not may_be_table):
-            continue
-        twin = tool.twin(file)
+class ReportReader:
+    """Reads the reports of one tool."""
+
+    def __init__(self, layout: Tool, given: Given) -> None:
+        self.tool = layout.name
+        self._layout = layout
+        self._given = given
+        self._found: list[Draft | Left] = []
+        self._cells: dict[tuple[str, str], Report] = {}
+        """The first run of each cell."""
+
+    def takes(self, file: ResultFile) -> bool:
+        """Whether a file is a report. Raises FileError."""
+        layout = self._layout
+        if file.suffix not in layout.suffixes or not self._may_be_report(file):
+            return False
+        objects = layout.objects(file)
+        found = objects
+        if layout.runs is not None:
+            found = [run for item in objects for run in layout.runs(item)]
+        is_alone = len(found) == 1
+        beside = Sidecars.of(file, self._given.layouts, alone=is_alone)
+        taken: list[Draft | Left] = []
+        for number, document in enumerate(found, 1):
+            source, content = file.source, file.content
+            if not is_alone:
+                source = f"{file.source}, run {number}"
+            if not is_alone or document != objects[0]:
+                content = json.dumps(document, indent=1).encode()
+            report = layout.report(document, content, beside)
+            if report is not None:
+                taken.append(self._run(source, report, content, beside))
+        twin = layout.twin(file) if taken else None
         if twin is not None:
-            yield Left(file.source, f"the same results as {twin}", refused=False)
-        elif file.suffix in tool.suffixes:
-            yield from _runs(tool, file, given, cells)
-        else:
-            yield Left(file.source, f"not a result of {tool.name}", refused=False)
+            taken = [Left(file.source, f"the same results as {twin}", refused=False)]
+        self._found += taken
+        return bool(taken)
 
+    def found(self) -> Iterator[Draft | Left]:
+        """The runs of the files that were taken."""
+        yield from self._found
 
-def _runs(
-    tool: Tool, file: ResultFile, given: Given, cells: dict[tuple[str, str], Report]
-) -> Iterator[Draft | Left]:
-    try:
-        objects = tool.objects(file)
-    except FileError as problem:
-        yield Left(file.source, str(problem))
-        return
-    found = objects
-    if tool.runs is not None:
-        found = [run for item in objects for run in tool.runs(item)]
-    alone = len(found) == 1
-    # What lies beside a file of several runs is of none of them alone.
-    beside = Sidecars.of(file) if alone else Sidecars()
-    reports = 0
-    for number, document in enumerate(found, 1):
-        source, content = file.source, file.content
-        if not alone:
-            source = f"{file.source}, run {number}"
-        if not alone or document != objects[0]:
-            content = json.dumps(document, indent=1).encode()
-        report = tool.report(document, content, beside)
-        if report is None:
-            continue
-        reports += 1
-        reason = _refusal(report, given, cells)
-        if reason is None:
-            yield _draft(tool, source, file, report, content, beside, given)
-        else:
-            yield Left(source, reason)
-    if reports == 0:
-        yield Left(file.source, f"not a result of {tool.name}", refused=False)
+    def passes_over(self, file: ResultFile) -> bool:
+        """Whether a file is one of those that lie beside reports; a CSV may be one itself."""
+        if not self._may_be_report(file):
+            return True
+        may_be_table = file.suffix == ".csv" and ".csv" in self._layout.suffixes
+        return is_sidecar(file) and not may_be_table
+
+    def _may_be_report(self, file: ResultFile) -> bool:
+        is_report = self._layout.is_report
+        return is_report is None or is_report(file)
+
+    def _run(
+        self, source: str, report: Report, content: bytes, beside: Sidecars
+    ) -> Draft | Left:
+        if _name(report, beside.facts) is None and self._given.model is None:
+            return Left(source, NAMELESS)
+        reason = _refusal(report, beside.facts, self._given, self._cells)
+        if reason is not None:
+            return Left(source, reason)
+        return _draft(self.tool, source, report, content, beside, self._given)
 
 
 def _refusal(
-    report: Report, given: Given, cells: dict[tuple[str, str], Report]
+    report: Report,
+    facts: Facts,
+    given: Given,
+    cells: dict[tuple[str, str], Report],
 ) -> str | None:
     """Why a report becomes no run; `cells` has the first run of each cell."""
     if report.refusal is not None:
         return report.refusal
-    if report.model is None and given.model is None:
-        return "it does not name the model; give --model"
     workload = given.workload or report.workload
     if workload is None and given.matrix is not None:
         return None  # the one of the matrix that it fits, if there is one
     if workload is None:
         return "it does not say what was asked for; name it with --workload"
-    cell = (_model(report, given), workload)
+    cell = (_key(_name(report, facts), given), workload)
     first = cells.setdefault(cell, report)
     if not first.sizes:
         cells[cell] = report
@@ -157,14 +162,15 @@ def _refusal(
 
 
 def _draft(
-    tool: Tool,
+    tool: str,
     source: str,
-    file: ResultFile,
     report: Report,
     content: bytes,
     beside: Sidecars,
     given: Given,
 ) -> Draft:
+    file = beside.report
+    assert file is not None
     answer = report.answer
     telemetry = _telemetry(report, beside)
     missing: dict[str, str] = {}
@@ -187,11 +193,16 @@ def _draft(
         notes = ()
     if beside.notes:
         notes += (f"noted beside the report: {_words(beside.notes)}",)
+    if beside.facts.answer is not None:
+        notes += (f"the model answered before the test: {beside.facts.answer}",)
+    name = _name(report, beside.facts)
     return Draft(
         source=source,
-        model=_model(report, given),
-        model_id=report.model,
-        environment=given.environment_of(tool.name),
+        tool=tool,
+        model=_key(name, given),
+        model_id=name,
+        environment=given.environment,
+        facts=beside.facts if beside.facts.is_of(report.model) else Facts(),
         iteration=None,
         started=report.started or file.modified,
         metrics=dict(answer.metrics) | _sampled(report, telemetry.content),
@@ -199,6 +210,7 @@ def _draft(
         fits=report.fits,
         workload=given.workload or report.workload,
         samples=answer.samples,
+        spreads=report.spreads,
         observed=answer.observed,
         phases=_phases(report) if telemetry.content else (),
         files=_files(content, beside, telemetry),
@@ -235,7 +247,8 @@ def _telemetry(report: Report, beside: Sidecars) -> Samples:
     started = None
     if report.started is not None:
         started = datetime.fromisoformat(report.started.value).replace(tzinfo=None)
-    return samples(beside.telemetry, started)
+    seconds = report.answer.observed.measured_seconds
+    return samples(beside.telemetry, started, beside.layout.telemetry, seconds)
 
 
 def _phases(report: Report) -> tuple[Phase, ...]:
@@ -248,10 +261,10 @@ def _phases(report: Report) -> tuple[Phase, ...]:
 
 def _sampled(report: Report, telemetry: bytes) -> dict[str, MetricValue]:
     """The sampler's metrics over the measured phase; none of the whole run, which began before the client did."""
-    readings = Readings(parse(reading.text(telemetry)))
+    table = parse(reading.text(telemetry))
     found: dict[str, MetricValue] = {}
     for phase in _phases(report):
-        found = sampler_metrics(readings, phase.end_seconds, phase)
+        found = sampled_metrics.metrics(table, phase.end_seconds, phase)
     return {
         name: value
         for name, value in found.items()
@@ -280,12 +293,19 @@ def _words(notes: Mapping[str, Any]) -> str:
 _MOST_NOTES = 1000
 
 
-def _model(report: Report, given: Given) -> str:
-    """The matrix's key of the model that the report names, else that name in the form of a key; else as given."""
-    if report.model is None:
+def _name(report: Report, facts: Facts) -> str | None:
+    """The model's id where notes say it, else as the report names the model."""
+    if facts.model_id is not None and facts.is_of(report.model):
+        return facts.model_id
+    return report.model
+
+
+def _key(name: str | None, given: Given) -> str:
+    """The matrix's key of the model of that name, else the name in the form of a key; else as given."""
+    if name is None:
         assert given.model is not None
         return given.model
-    return given.model_key(report.model) or as_key(report.model)
+    return given.model_key(name) or as_key(name)
 
 
 def positive(values: Mapping[str, Any]) -> dict[str, Any]:

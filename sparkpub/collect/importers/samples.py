@@ -1,7 +1,9 @@
-"""Telemetry that lay beside a report, in our own columns: of our sampler, or of `nvidia-smi --query-gpu`.
+"""Telemetry that lay beside a report, in our own columns: of our sampler, of `nvidia-smi --query-gpu`, or in columns
+that a layout describes.
 
 `nvidia-smi --query-gpu=timestamp,power.draw,… --format=csv -l 1` is what most people leave running. Its times are the
-machine's local clock, as those of the reports are.
+machine's local clock, as those of the reports are. Seconds since somebody's own start do not say
+when the report began: such telemetry is taken to end with the measurement.
 """
 
 import csv
@@ -11,11 +13,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from sparkpub.collect.importers.layout import Column
 from sparkpub.plan.workloads import reading
 from sparkpub.record.telemetry import COLUMNS, TEXT_COLUMNS
 
 _OURS = "elapsed_seconds"
 _MIB_PER_GIB = 1024
+_FACTORS = {"MiB": 1 / _MIB_PER_GIB, "MB": 1e6 / 2**30, "mW": 1e-3, "GHz": 1e3}
 _COLUMNS: Mapping[str, str] = {
     "utilization.gpu": "gpu_utilization_percent",
     "utilization.memory": "gpu_memory_utilization_percent",
@@ -47,8 +51,14 @@ class Samples:
     problem: str | None = None
 
 
-def samples(content: bytes, started: datetime | None) -> Samples:
-    """Telemetry from CSV. `started` is when the run began, on the machine's clock, which nvidia-smi's times need."""
+def samples(
+    content: bytes,
+    started: datetime | None,
+    columns: Mapping[str, Column] | None = None,
+    seconds: float | None = None,
+) -> Samples:
+    """Telemetry from CSV. `started` is when the run began, on the machine's clock, which nvidia-smi's times need.
+    `columns` are those of a layout, and `seconds` is how long was measured."""
     text = reading.text(content)
     if text.lstrip("#\n").startswith(_OURS) or f"\n{_OURS}," in text:
         return Samples(content)
@@ -57,12 +67,12 @@ def samples(content: bytes, started: datetime | None) -> Samples:
     except csv.Error:
         return Samples()
     rows = [[cell.strip() for cell in row] for row in table_rows if row]
+    theirs = (columns or {}).get(_OURS)
+    if columns and theirs is not None and rows and theirs.column in rows[0]:
+        return Samples(_written(_counted(_table(rows), columns, seconds)))
     if not rows or "timestamp" not in rows[0]:
         return Samples()
-    names = [_UNIT.sub("", name) for name in rows[0]]
-    table = [
-        dict(zip(names, row, strict=True)) for row in rows[1:] if len(row) == len(names)
-    ]
+    table = _table(rows)
     if started is None:
         problem = "the telemetry beside it has times of day, and the report has none"
         return Samples(problem=problem)
@@ -70,6 +80,36 @@ def samples(content: bytes, started: datetime | None) -> Samples:
         if len({row.get(name) for row in table}) > 1:
             return Samples(problem="the telemetry beside it is of several GPUs")
     return Samples(_written(list(_converted(table, started))))
+
+
+def _table(rows: list[list[str]]) -> list[dict[str, str]]:
+    """The whole rows, by the names of their columns without units."""
+    names = [_UNIT.sub("", name) for name in rows[0]]
+    return [
+        dict(zip(names, row, strict=True)) for row in rows[1:] if len(row) == len(names)
+    ]
+
+
+def _counted(
+    table: list[dict[str, str]], columns: Mapping[str, Column], seconds: float | None
+) -> list[dict[str, str]]:
+    """Each row with our columns, its seconds counted from the start of the measurement, which ends with the rows."""
+    times = [reading.number(row.get(columns[_OURS].column)) for row in table]
+    known = [time for time in times if time is not None]
+    begin = 0.0
+    if seconds is not None and known:
+        begin = max(0.0, known[-1] - seconds)
+    found = []
+    for time, row in zip(times, table, strict=True):
+        if time is None:
+            continue
+        ours = {_OURS: f"{time - begin:.3f}"}
+        for name, column in columns.items():
+            value = reading.number(row.get(column.column))
+            if name != _OURS and value is not None:
+                ours[name] = f"{value * _FACTORS.get(column.unit or '', 1.0):g}"
+        found.append(ours)
+    return found
 
 
 def _converted(

@@ -1,28 +1,35 @@
-"""What lies beside a report: what the tool printed, notes on the run (JSON or YAML), and telemetry (CSV).
+"""What lies beside a report: what the tool printed, notes on the run (JSON or YAML), telemetry (CSV), an answer.
 
 Notes lie in a file of the report's own name (`a.json`: `a.meta.json`, `a.metadata.yaml`), or in one for everything in
-a folder and below it (`metadata.json`); the nearest one counts. Telemetry lies in a file of the report's own name
-(`a.telemetry.csv`, `a.gpu.csv`, `a.csv`), or, where a folder holds one report, in any CSV of that folder.
+a folder and below it (`metadata.json`); the nearest one counts. A log has the report's own name, or the beginning of it
+where it is that of a sweep (`sweep.log`: `sweep-0.1.json`). Telemetry lies in a file of the report's own name
+(`a.telemetry.csv`, `a.gpu.csv`, `a.csv`), of the beginning of it (`07-telemetry.csv`: `07-chat.json`), or, where a
+folder holds one report, in any CSV of that folder.
 """
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.importers.files import ResultFile
+from sparkpub.collect.importers.layout import Facts, Layout, facts_in
 from sparkpub.plan.workloads import reading
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.outside import UnfitError, unpacked
 
 LOGS = (".log", ".stdout", ".txt")
+_TOLD = (".md",)
+"""People keep what a tool printed in it, with the command."""
 _NOTES = ("meta", "metadata")
 _NOTES_SUFFIXES = (".json", ".yaml", ".yml")
 _TELEMETRY = ("telemetry", "gpu", "nvidia-smi")
+_MARKS = (".", "-", "_")
 _REPORTS = (".json", ".jsonl")
+_LONGEST_ANSWER = 200
 
 
 @dataclass(frozen=True)
@@ -35,67 +42,161 @@ class Sidecars:
     notes_content: bytes = b""
     """The nearest file of notes as it is."""
     notes_suffix: str = ".json"
+    layouts: tuple[Layout, ...] = ()
+    is_of_one_run: bool = True
+    """Whether the report is of one run; log and telemetry beside one of several are of none of them alone."""
 
     @classmethod
-    def of(cls, report: ResultFile) -> "Sidecars":
+    def of(
+        cls, report: ResultFile, layouts: tuple[Layout, ...], *, alone: bool = True
+    ) -> "Sidecars":
         """What lies beside a report."""
         notes: dict[str, Any] = {}
         content, suffix = b"", ".json"
-        for path in _notes_paths(report):
+        further = [name for layout in layouts for name in layout.notes]
+        for path in _notes_paths(report, further):
             found = _read(path)
             if found is not None:
                 content, suffix = found, path.suffix
-                notes |= _noted(path, found)
-        return cls(report, notes, content, suffix)
+                notes |= _noted(found)
+        if report.suffix in (".yaml", ".yml"):
+            notes |= _noted(report.content)
+        return cls(report, notes, content, suffix, layouts, alone)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The first layout that the notes fit."""
+        fitting = (layout for layout in self.layouts if layout.fits(self.notes))
+        return next(fitting, Layout())
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What notes and answer say of the run."""
+        return replace(facts_in(self.notes, self.layout), answer=self._answer)
 
     @cached_property
     def log(self) -> bytes:
         """What the tool printed; empty where there is none that can be read."""
+        if self.report is None or not self.is_of_one_run:
+            return b""
+        own = _first(self.report, [self.report.stem + suffix for suffix in LOGS])
+        return own or _part(self._log_of_sweep, self.report.name)
+
+    @cached_property
+    def told(self) -> bytes:
+        """What people wrote of the run in a file of the report's name."""
         if self.report is None:
             return b""
-        return _first(self.report, [self.report.stem + suffix for suffix in LOGS])
+        return _first(self.report, [self.report.stem + suffix for suffix in _TOLD])
 
     @cached_property
     def telemetry(self) -> bytes:
         """Samples of the sensors; empty where there are none that can be read."""
-        if self.report is None:
+        if self.report is None or not self.is_of_one_run:
             return b""
         stem = self.report.stem
-        own = [f"{stem}{mark}{word}.csv" for word in _TELEMETRY for mark in ".-_"]
+        own = [f"{stem}{mark}{word}.csv" for word in _TELEMETRY for mark in _MARKS]
         found = _first(self.report, [*own, f"{stem}.csv"])
-        return found or _only_csv(self.report)
+        return found or self._numbered_telemetry or _only_csv(self.report)
+
+    @property
+    def _log_of_sweep(self) -> bytes:
+        """The log whose name begins the report's."""
+        assert self.report is not None
+        for begin in reversed(list(_beginnings(self.report.stem))):
+            found = _first(self.report, [begin + suffix for suffix in LOGS])
+            if found:
+                return found
+        return b""
+
+    @property
+    def _numbered_telemetry(self) -> bytes:
+        """Telemetry whose name begins like the report's, where no other results do."""
+        assert self.report is not None
+        for begin in reversed(list(_beginnings(self.report.stem))):
+            names = [
+                f"{begin}{mark}{word}.csv" for word in _TELEMETRY for mark in _MARKS
+            ]
+            found = _first(self.report, names)
+            if found and _stems(self.report.path.parent, begin) == {self.report.stem}:
+                return found
+        return b""
+
+    @property
+    def _answer(self) -> str | None:
+        """What the model answered, in short."""
+        name = self.layout.answer
+        if self.report is None or name is None or "/" in name:
+            return None
+        said = " ".join(reading.text(_first(self.report, [name])).split())
+        return said[:_LONGEST_ANSWER] or None
 
 
 def is_sidecar(file: ResultFile) -> bool:
     """Whether a file is one that a report beside it, or below its folder, may have: nothing has to be said of it."""
-    if file.suffix in LOGS:
-        names = [f"{file.stem}{suffix}" for suffix in (".json", ".json.gz")]
-        return any(file.path.with_name(name).is_file() for name in names)
+    if file.suffix in (*LOGS, *_TOLD):
+        begin = f"{file.stem}"
+        return any(
+            report.name.startswith(begin) for report in _reports(file.path.parent)
+        )
     if file.suffix == ".csv":
-        return any(_reports(file.path.parent))
+        words = file.stem.replace("_", "-").replace(".", "-").split("-")
+        is_telemetry = words[-1] in _TELEMETRY
+        return is_telemetry or any(_reports(file.path.parent))
     last_word = file.stem.replace("_", ".").rpartition(".")[2]
     return file.suffix in _NOTES_SUFFIXES and last_word in _NOTES
 
 
-def _notes_paths(report: ResultFile) -> Iterator[Path]:
+def _beginnings(stem: str) -> Iterator[str]:
+    """`11-rate-sweep-0.1` begins with `11`, `11-rate`, `11-rate-sweep` and `11-rate-sweep-0`."""
+    for number, letter in enumerate(stem):
+        if letter in _MARKS and number:
+            yield stem[:number]
+
+
+def _stems(folder: Path, begin: str) -> set[str]:
+    """Names, without suffixes, of the results in a folder that begin in that way."""
+    found = set()
+    for path in folder.iterdir():
+        name = path.name.removesuffix(".gz")
+        goes_on = name.removeprefix(begin)[:1] in _MARKS
+        if name.startswith(begin) and goes_on and not name.endswith(".csv"):
+            found.add(Path(name).stem)
+    return found
+
+
+def _part(log: bytes, report: str) -> bytes:
+    """A report's part of the log of a sweep: the client prints its options first, the report's name among them."""
+    lines = log.split(b"\n")
+    name = f"result_filename='{report}'".encode()
+    part: list[bytes] = []
+    is_own = False
+    for line in lines:
+        if line.startswith(b"Namespace("):
+            is_own = name in line
+        if is_own:
+            part.append(line)
+    return b"\n".join(part)
+
+
+def _notes_paths(report: ResultFile, further: list[str]) -> Iterator[Path]:
     """Where notes may lie, the farthest first: from the folder that is imported down to the report's own."""
     folders = [report.path.parent]
     for _ in Path(report.source).parts[:-1]:
         folders.append(folders[-1].parent)
     names = [word + suffix for word in _NOTES for suffix in _NOTES_SUFFIXES]
     for folder in reversed(folders):
-        yield from (folder / name for name in names)
+        yield from (folder / name for name in (*further, *names))
     for name in names:
         yield report.path.with_name(f"{report.stem}.{name}")
         yield report.path.with_name(f"{report.stem}_{name}")
 
 
-def _noted(path: Path, content: bytes) -> dict[str, Any]:
-    """The names and values of a file of notes; empty for anything else."""
+@lru_cache(maxsize=64)
+def _noted(content: bytes) -> Mapping[str, Any]:
+    """The names and values of a file of notes, which many results share; empty for anything else."""
     try:
-        document, _ = documents.parse(
-            reading.text(content), str(path), ImportFormatError
-        )
+        document, _ = documents.parse(reading.text(content), "", ImportFormatError)
     except ImportFormatError:
         return {}
     return document if isinstance(document, dict) else {}

@@ -6,8 +6,12 @@ A table has a row for each run, with a column for each metric (`columns`, `metri
 
 import difflib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import resources
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,8 +19,8 @@ from pydantic import Field, StringConstraints, ValidationError
 
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
-from sparkpub.record.metrics import METRICS, unit_of
-from sparkpub.record.record import Declared, MetricName, Title, Unit
+from sparkpub.record.metrics import DISTRIBUTIONS, METRICS, unit_of
+from sparkpub.record.record import Declared, Key, MetricName, Title, Unit
 
 Column = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Option = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
@@ -96,7 +100,12 @@ class MetricColumn(Declared):
     """Where a metric stands, in which unit, and what it is where sparkpub does not know it."""
 
     column: Column | None = None
-    """Name of the column; in a long table the metric's own name finds it."""
+    """Name of the column; in a long table the metric's own name finds it. A cell may hold a list of repetitions,
+    or a mean and its deviation, as `32.3 ± 0.5`."""
+    deviation: Column | None = None
+    """The column of the standard deviation, in the unit of the figures."""
+    repetitions: Column | None = None
+    """The column that says over how many repetitions the figure is a mean."""
     unit: Unit | None = None
     """Of a known metric: the unit of the column, which is converted. Of a metric of one's own: its unit."""
     scale: Annotated[float, Field(gt=0)] | None = None
@@ -111,6 +120,10 @@ class MetricColumn(Declared):
 class TableMapping(Declared):
     """What the columns of a table mean."""
 
+    tool: Key | None = None
+    """What writes such results, where it is a tool that others use, too."""
+    when: tuple[Column, ...] = ()
+    """Dotted paths that a document of the tool has: by them its files are found."""
     columns: Columns | None = None
     same: Names = Names()
     """What holds for every row."""
@@ -120,11 +133,33 @@ class TableMapping(Declared):
     long: Long | None = None
     only: dict[Column, tuple[str, ...]] = Field(default_factory=dict)
     """Columns with the words that rows must have there; other rows are passed over."""
+    rows: Column | None = None
+    """In JSON, where the rows are: `results.points` for a list within a mapping, `by_model.*` for the values of a
+    mapping, whose names are the column `by_model.key`. What stands around the rows is in every row."""
+    path: Annotated[str, Field(pattern=r"\{[a-z_]+\}")] | None = None
+    """What the path of a file says, as `{model}/{weights}/c{clients}.json`: columns `path.model`, `path.weights`, …"""
+    requests: dict[MetricName, MetricColumn] = Field(default_factory=dict)
+    """Columns with a list of the requests' times, by what they are: `ttft`, `tpot`, `itl` or `request_latency`."""
+    repeats: bool = False
+    """Whether rows that are the same in every cell are runs of their own; otherwise they are one run."""
 
     @property
     def is_wide(self) -> bool:
         """Whether a row is a run."""
         return self.columns is not None and self.long is None
+
+    @cached_property
+    def path_pattern(self) -> re.Pattern[str] | None:
+        """The end of a path with a group for each name."""
+        if self.path is None:
+            return None
+        parts = re.split(r"\{([a-z_]+)\}", self.path)
+        pattern = ""
+        for text, name in zip_longest(parts[::2], parts[1::2]):
+            pattern += re.escape(text)
+            if name is not None:
+                pattern += f"(?P<{name}>[^/]+?)"
+        return re.compile(f"(?:^|/){pattern}$")
 
     def factor(self, name: str, unit: str | None) -> float | None:
         """What a figure in `unit` is multiplied with; None where nothing is known of that unit."""
@@ -145,12 +180,13 @@ Fault = tuple[tuple[str, ...], str, str]
 
 def _faults(mapping: TableMapping) -> Iterator[Fault]:
     """What no single key shows."""
-    if mapping.is_wide and not mapping.metrics:
+    if mapping.is_wide and not mapping.metrics and not mapping.requests:
         yield ("metrics",), "no metrics are declared", "name the columns of the figures"
     for name in Names.model_fields if mapping.columns is not None else ():
         if getattr(mapping.columns, name) and getattr(mapping.same, name):
             what = f"same.{name} says what columns.{name} says for each row"
             yield ("same", name), what, "keep one"
+    yield from _faults_of_requests(mapping)
     for name, metric in mapping.metrics.items():
         path = ("metrics", name)
         if mapping.is_wide and metric.column is None:
@@ -159,6 +195,20 @@ def _faults(mapping: TableMapping) -> Iterator[Fault]:
             yield from _faults_of_known(name, metric)
         else:
             yield from _faults_of_own(name, metric)
+
+
+def _faults_of_requests(mapping: TableMapping) -> Iterator[Fault]:
+    for name, times in mapping.requests.items():
+        path = ("requests", name)
+        if name not in DISTRIBUTIONS:
+            what = f"requests.{name} is no time of a request"
+            yield path, what, f"write one of {', '.join(DISTRIBUTIONS)}"
+        if times.column is None:
+            yield path, f"requests.{name} has no column", "add column:"
+        can_be_converted = times.unit in (None, "ms") or (times.unit, "ms") in FACTORS
+        if times.scale is None and not can_be_converted:
+            what = f"{times.unit} cannot be converted to ms"
+            yield (*path, "unit"), what, "give scale: in place of unit:"
 
 
 def _faults_of_known(name: str, metric: MetricColumn) -> Iterator[Fault]:
@@ -229,9 +279,12 @@ class MappingFile:
             found[column] = ("options", option)
         for column in self.declared.only:
             found[column] = ("only", column)
-        for name, metric in self.declared.metrics.items():
-            if self.long is None and metric.column is not None:
-                found[metric.column] = ("metrics", name, "column")
+        for key in ("metrics", "requests"):
+            for name, metric in getattr(self.declared, key).items():
+                for field in ("column", "deviation", "repetitions"):
+                    column = getattr(metric, field)
+                    if self.long is None and column is not None:
+                        found[column] = (key, name, field)
         return found
 
     def where(self, path: tuple[str, ...]) -> str:
@@ -239,16 +292,27 @@ class MappingFile:
         return self.name if self.lines is None else self.lines.where(path)
 
 
+@cache
+def of_tools() -> tuple[MappingFile, ...]:
+    """The mappings that come with the package."""
+    folder = resources.files("sparkpub.collect.importers") / "mappings"
+    files = sorted(folder.iterdir(), key=lambda file: file.name)
+    return tuple(_mapped(file.read_text(), file.name) for file in files)
+
+
 def read_mapping(path: Path | None) -> MappingFile:
     """The mapping in a YAML file; without one, that of an exported table. Raises ImportFormatError with file, line
     and every mistake."""
     if path is None:
         return _with_columns(EXPORTED, "the columns of sparkpub export")
-    text = documents.text_of(path, ImportFormatError)
-    document, lines = documents.parse(text, str(path), ImportFormatError)
+    return _mapped(documents.text_of(path, ImportFormatError), str(path))
+
+
+def _mapped(text: str, name: str) -> MappingFile:
+    document, lines = documents.parse(text, name, ImportFormatError)
     if not isinstance(document, Mapping):
         remedy = "begin with columns: and metrics:"
-        raise ImportFormatError("no mapping", where=str(path), remedy=remedy)
+        raise ImportFormatError("no mapping", where=name, remedy=remedy)
     documents.refuse(lines.duplicates, ImportFormatError)
     try:
         declared = TableMapping.model_validate_json(json.dumps(document, default=str))
@@ -257,7 +321,7 @@ def read_mapping(path: Path | None) -> MappingFile:
         raise ImportFormatError(first, others=others) from None
     faults = [lines.problem(*fault) for fault in _faults(declared)]
     documents.refuse(faults, ImportFormatError)
-    return _with_columns(declared, str(path), text.encode(), lines)
+    return _with_columns(declared, name, text.encode(), lines)
 
 
 def _with_columns(

@@ -4,31 +4,22 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sparkpub.collect.importers import parquet
 from sparkpub.collect.importers.files import FileError, ResultFile
 from sparkpub.plan.workloads import reading
 from sparkpub.record import outside
-from sparkpub.record.text import file_size
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
 
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
-MOST_CELLS = 10_000_000
-"""Cells of one table: some 100 bytes of memory each."""
+_NO_OBJECT = "no JSON object; write {column: value, ...}"
 _DELIMITERS = ",;\t"
-_BATCH_ROWS = 1000
-_BATCH_BYTES = 1 << 30
-"""Parquet is unpacked so many rows, and at worst so many bytes of a column, at a time before its size is looked at."""
 
 
 @dataclass(frozen=True)
-class Row:
+class SourceRow:
     """One row: column to what stands there (text, number, truth or None), and the number of its line or place."""
 
     number: int
@@ -36,36 +27,37 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class SourceTable:
     """The rows of a file. `unit` is the word for a row's number: line, or row where a file has no lines."""
 
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[SourceRow, ...]
     unit: str = "line"
     faults: tuple[tuple[int, str], ...] = ()
     """Rows that could not be read: number, and why."""
 
 
-def read_table(file: ResultFile) -> Table:
-    """The table in a file. Raises FileError where it is none."""
+def read_table(file: ResultFile, rows: str | None = None) -> SourceTable:
+    """The table in a file; `rows` says where its rows are in JSON. Raises FileError where it is none."""
     if file.suffix in (".csv", ".tsv"):
         return _csv(reading.text(file.content))
     if file.suffix == ".parquet":
         return _parquet(file.content)
-    return _json(file.content)
+    return _json(file.content, rows)
 
 
-def _csv(text: str) -> Table:
+def _csv(text: str) -> SourceTable:
     header = text.partition("\n")[0]
     delimiter = max(_DELIMITERS, key=header.count)
+    csv.field_size_limit(outside.MOST_BYTES)  # a long cell is a matter of its row
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         columns = tuple(name.strip() for name in next(reader, []))
         _refuse_columns(columns)
-        rows: list[Row] = []
+        rows: list[SourceRow] = []
         faults: list[tuple[int, str]] = []
         for cells in reader:
-            _refuse_cells(len(rows) * len(columns))
+            parquet.refuse_cells(len(rows) * len(columns))
             number = reader.line_num
             if not any(cell.strip() for cell in cells):
                 continue
@@ -76,10 +68,10 @@ def _csv(text: str) -> Table:
                 faults.append((number, what))
                 continue
             values = [cell.strip() or None for cell in cells]
-            rows.append(Row(number, dict(zip(columns, values, strict=True))))
+            rows.append(SourceRow(number, dict(zip(columns, values, strict=True))))
     except csv.Error as problem:
         raise FileError(f"not CSV: {problem}, line {reader.line_num}") from None
-    return Table(columns, tuple(rows), faults=tuple(faults))
+    return SourceTable(columns, tuple(rows), faults=tuple(faults))
 
 
 def _refuse_columns(columns: tuple[str, ...]) -> None:
@@ -94,121 +86,137 @@ def _refuse_columns(columns: tuple[str, ...]) -> None:
         raise FileError(f"{what} in the header; rename one")
 
 
-def _refuse_cells(count: int) -> None:
-    """Raise FileError for more cells than are read."""
-    if count > MOST_CELLS:
-        raise FileError(f"more than {MOST_CELLS:,} cells; split the table")
-
-
-def _json(content: bytes) -> Table:
-    """A list of objects, one object, or an object on each line."""
-    document = reading.json_value(content)
-    if document is not None:
+def _json(content: bytes, rows: str | None) -> SourceTable:
+    """A list of objects, one object, or an object on each line; with `rows` what lies there in each of them."""
+    why_no_document = ""
+    unit = "row"
+    try:
+        document = _document(content)
+    except ValueError as problem:
+        if isinstance(problem, outside.UnfitError):
+            why_no_document = str(problem)
+        unit = "line"
+        items = list(_lines(content))
+    else:
         listed = document if isinstance(document, list) else [document]
-        return _objects(enumerate(listed, 1), "row")
-    return _objects(_lines(content), "line")
+        items = list(enumerate(listed, 1))
+    if rows is not None:
+        unit = "row"
+        items = list(enumerate(_spread_all(items, rows), 1))
+    found = _objects(items, unit)
+    if found.rows:
+        return found
+    told = [text for _, text in found.faults if text != _NO_OBJECT]
+    if why_no_document:
+        told.insert(0, why_no_document)
+    nothing = "no JSON objects in it; write one for each row"
+    raise FileError(told[0] if told else nothing)
 
 
-def _lines(content: bytes) -> Iterator[tuple[int, Any]]:
-    for number, line in enumerate(reading.text(content).splitlines(), 1):
-        if line.strip():
-            yield number, reading.json_value(line.encode())
+def _document(content: bytes) -> Any:
+    """A JSON document in which a number of too many digits is why it cannot be read: the other rows can. Raises
+    ValueError."""
+    return reading.strict_json(content, whole_number=_number_or_why_not)
 
 
-def _objects(found: Iterator[tuple[int, Any]] | Any, unit: str) -> Table:
-    rows: list[Row] = []
-    faults: list[tuple[int, str]] = []
-    for number, item in found:
-        if isinstance(item, dict):
-            rows.append(Row(number, _flat(item)))
-        else:
-            faults.append((number, "no JSON object; write {column: value, ...}"))
-    if not rows:
-        raise FileError("no JSON objects in it; write one for each row")
-    columns = dict.fromkeys(name for row in rows for name in row.cells)
-    if len(columns) > outside.MOST_KEYS:
-        raise FileError(f"more than {outside.MOST_KEYS:,} columns")
-    return Table(tuple(columns), tuple(rows), unit, tuple(faults))
-
-
-def _flat(item: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Values by dotted path: `{"a": {"b": 1}}` has a column `a.b`."""
-    cells: dict[str, Any] = {}
-    for name, value in item.items():
-        if isinstance(value, dict):
-            cells |= _flat(value, f"{prefix}{name}.")
-        else:
-            cells[f"{prefix}{name}"] = value
-    return cells
-
-
-def _parquet(content: bytes) -> Table:
+def _number_or_why_not(digits: str) -> int | outside.UnfitError:
     try:
-        import pyarrow as pa  # noqa: PLC0415 - a machine that only measures has no Arrow
-        import pyarrow.parquet as pq  # noqa: PLC0415
-    except ImportError:
-        remedy = "pip install 'sparkpub[site]', or write the table as CSV"
-        raise FileError(f"reading Parquet needs pyarrow; {remedy}") from None
-    rows: list[Row] = []
-    try:
-        file = pq.ParquetFile(pa.BufferReader(content))
-        for batch in _batches(file):
-            for item in batch.to_pylist():
-                cells = {name: _plain(value) for name, value in _flat(item).items()}
-                rows.append(Row(len(rows) + 1, cells))
-        names = file.schema_arrow.names
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as problem:
-        raise FileError(f"not Parquet: {' '.join(str(problem).split())}") from None
-    columns = dict.fromkeys(name for row in rows for name in row.cells)
-    return Table(tuple(columns or names), tuple(rows), "row")
+        return outside.whole_number(digits)
+    except outside.UnfitError as problem:
+        return problem
 
 
-def _batches(file: "pq.ParquetFile") -> Iterator["pa.RecordBatch"]:
-    """The rows of a Parquet file, some at a time. Raises FileError where they are more than are read, as soon as the
-    file says so or they turn out to be: a kilobyte can unpack to gigabytes."""
-    declared = file.metadata
-    sizes = _declared_sizes(declared)
-    _refuse_size(sum(sizes))
-    width = max(1, declared.num_columns)
-    _refuse_cells(declared.num_rows * width)
-    # No value is longer than its part of the file, and each row may repeat the longest.
-    longest = max(sizes, default=0)
-    rows = min(_BATCH_ROWS, max(1, _BATCH_BYTES // max(1, longest)))
-    size = count = 0
-    for batch in file.iter_batches(rows, use_threads=False):
-        size += batch.nbytes
-        count += batch.num_rows
-        _refuse_size(size)
-        _refuse_cells(count * width)
-        yield batch
+def _spread_all(items: list[tuple[int, Any]], path: str) -> list[Any]:
+    """The rows at a path below each of several objects."""
+    spread: list[Any] = []
+    for _, item in items:
+        if isinstance(item, outside.UnfitError):
+            spread.append(item)
+        else:
+            spread += _spread(item, path.split("."), "")
+        parquet.refuse_cells(len(spread))
+    return spread
 
 
-def _declared_sizes(declared: "pq.FileMetaData") -> list[int]:
-    """Bytes of each column of each row group, not compressed, as the file says."""
+def _spread(item: Any, path: list[str], prefix: str) -> list[dict[str, Any]]:
+    """The rows at a path below an object, each with the plain values around it, by dotted path."""
+    if not path:
+        return [{f"{prefix}{name}": cell for name, cell in _cells(item)}]
+    if not isinstance(item, dict):
+        return []
+    step, *rest = path
+    around = {
+        f"{prefix}{name}": value
+        for name, value in item.items()
+        if name != step and not isinstance(value, list)
+    }
+    inner = f"{prefix}{step}."
+    if step == "*":
+        around, inner = {}, prefix
+        parts = [({f"{prefix}key": name}, value) for name, value in item.items()]
+    else:
+        below = item.get(step)
+        listed = below if isinstance(below, list) else [below]
+        parts = [({}, value) for value in listed]
     found = []
-    for number in range(declared.num_row_groups):
-        group = declared.row_group(number)
-        for column in range(group.num_columns):
-            found.append(group.column(column).total_uncompressed_size)
+    for named, part in parts:
+        rows = _spread(part, rest, inner)
+        found += [{**around, **named, **row} for row in rows]
     return found
 
 
-def _refuse_size(size: int) -> None:
-    if size > outside.MOST_BYTES:
-        raise FileError(f"larger than {file_size(outside.MOST_BYTES)} when unpacked")
+def _cells(item: Any) -> Iterator[tuple[str, Any]]:
+    """The parts of a row; a figure alone is its `value`."""
+    if isinstance(item, dict):
+        yield from item.items()
+    elif item is not None:
+        yield "value", item
 
 
-def _plain(value: Any) -> Any:
-    """A value as JSON has it: times and dates as text, bytes not at all."""
-    if isinstance(value, date):  # a datetime is one, too
-        return value.isoformat()
-    if isinstance(value, str):
-        return outside.plain(value)
-    if isinstance(value, bool | int | float) or value is None:
-        return value
-    return str(value)
+def _lines(content: bytes) -> Iterator[tuple[int, Any]]:
+    """The JSON value of each line with its number, or why it has none."""
+    for number, line in enumerate(reading.text(content).splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            yield number, _document(line.encode())
+        except ValueError as problem:
+            yield number, problem
 
 
-def as_document(row: Row) -> str:
+def _objects(found: Iterable[tuple[int, Any]], unit: str) -> SourceTable:
+    rows: list[SourceRow] = []
+    faults: list[tuple[int, str]] = []
+    for number, item in found:
+        if isinstance(item, outside.UnfitError):
+            faults.append((number, str(item)))
+        elif isinstance(item, dict):
+            try:
+                rows.append(SourceRow(number, _whole(parquet.flat(item))))
+            except (FileError, outside.UnfitError) as problem:
+                faults.append((number, str(problem)))
+        else:
+            faults.append((number, _NO_OBJECT))
+    columns = dict.fromkeys(name for row in rows for name in row.cells)
+    if len(columns) > outside.MOST_KEYS:
+        raise FileError(f"more than {outside.MOST_KEYS:,} columns")
+    return SourceTable(tuple(columns), tuple(rows), unit, tuple(faults))
+
+
+def _whole(cells: dict[str, Any]) -> dict[str, Any]:
+    """The cells, all of which could be read. Raises UnfitError."""
+    for cell in cells.values():
+        if isinstance(cell, outside.UnfitError):
+            raise cell
+    return cells
+
+
+def _parquet(content: bytes) -> SourceTable:
+    columns, found = parquet.read(content)
+    rows = tuple(SourceRow(number, cells) for number, cells in enumerate(found, 1))
+    return SourceTable(tuple(columns), rows, "row")
+
+
+def as_document(row: SourceRow) -> str:
     """A row as JSON, the same for the same cells."""
     return json.dumps(row.cells, ensure_ascii=False, sort_keys=True, default=str)

@@ -13,19 +13,18 @@ import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.importers.base import Draft, Given, Left, as_key
-from sparkpub.collect.importers.files import ResultFile, result_files
+from sparkpub.collect.importers.files import ResultFile
 from sparkpub.plan.workloads import WORKLOADS, reading, trtllm_answer
 from sparkpub.plan.workloads.base import Answer
-from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.record import Moment
 
 _ROLE = re.compile(r"[._-](?:report|requests?|request_json|report_json)$")
 _ITERATION = re.compile(r"(?:iter|run)[_-]?(\d+)")
 _SPOKEN = re.compile("TensorRT[- ]?LLM|TRT-LLM|PERFORMANCE OVERVIEW")
+_SURE = (b"PERFORMANCE OVERVIEW", b'"performance"', b'"end_to_end_latency"')
 _COMMAND = re.compile(r"(?:^|[\s/;&])(trtllm-bench\s+-.*)")
 _STAMP = re.compile(r"\[(\d\d)/(\d\d)/(\d{4})-(\d\d:\d\d:\d\d)\]")
 _MODES = ("throughput", "latency")
@@ -40,32 +39,43 @@ _FLAGS = {
 """Flags with a number, and the options of our workload that they are."""
 
 
-def read(path: Path, given: Given) -> Iterator[Draft | Left]:
-    """Runs of a folder, or one file as a run."""
-    given.environment_of("trtllm-bench")
-    groups: dict[str, dict[str, ResultFile]] = defaultdict(dict)
-    for file in result_files(path, given):
-        if isinstance(file, Left):
-            yield file
-            continue
+class TrtllmBench:
+    """Reads files of the tool, several of which make a run."""
+
+    tool = "trtllm-bench"
+
+    def __init__(self, given: Given, *, among_others: bool = False) -> None:
+        self._given = given
+        self._among_others = among_others
+        self._groups: dict[str, dict[str, ResultFile]] = defaultdict(dict)
+        self._found: list[Draft | Left] = []
+
+    def takes(self, file: ResultFile) -> bool:
+        """Whether a file is a log or a report."""
         role = _role(file)
+        if role is None or (self._among_others and not _is_surely(file)):
+            return False
         stem = _ROLE.sub("", file.source.removesuffix(".gz").removesuffix(file.suffix))
-        if role is None:
-            reason = "neither a log nor a report of trtllm-bench"
-            yield Left(file.source, reason, refused=False)
-        elif role in groups[stem]:
-            yield Left(file.source, f"a second {role} of {stem}")
+        if role in self._groups[stem]:
+            self._found.append(Left(file.source, f"a second {role} of {stem}"))
         else:
-            groups[stem][role] = file
-    runs = [_Run(stem, files) for stem, files in groups.items() if files]
-    if not runs:
-        raise ImportFormatError(
-            "nothing of trtllm-bench in it",
-            where=str(path),
-            remedy="give its log or reports",
-        )
-    for run in runs:
-        yield from run.drafts(given)
+            self._groups[stem][role] = file
+        return True
+
+    def found(self) -> Iterator[Draft | Left]:
+        """The runs of all files."""
+        yield from self._found
+        for stem, files in self._groups.items():
+            yield from _Run(stem, files).drafts(self._given)
+
+    def passes_over(self, file: ResultFile) -> bool:  # noqa: ARG002
+        """Every file is spoken of."""
+        return False
+
+
+def _is_surely(file: ResultFile) -> bool:
+    """Whether a file can only be of this tool: texts of any kind speak of TensorRT-LLM."""
+    return any(mark in file.content for mark in _SURE)
 
 
 def _role(file: ResultFile) -> str | None:
@@ -129,10 +139,11 @@ class _Run:
             notes += (f"column {column} of a table of several results",)
         return Draft(
             source=source,
+            tool="trtllm-bench",
             model=model,
             model_id=label,
             model_path=self.command.model_path,
-            environment=given.environment_of("trtllm-bench"),
+            environment=given.environment,
             iteration=self._iteration(),
             started=started,
             metrics=answer.metrics,

@@ -1,22 +1,22 @@
 """Results of `vllm bench serve`, `throughput` and `latency`, with the log beside them if there is one.
 
-A log of `serve` begins with all options; without it, and without notes that say them, the lengths asked for are not
-known, only their means. A file of `latency` says neither batch nor lengths: notes beside it do, or its workload must be
-named.
+A log of `serve` begins with all options, and the command may stand in what people wrote beside it; without either, and
+without notes that say them, the lengths asked for are not known, only their means. A data set other than random prompts
+is named, and its lengths are its own. A file of `latency` says neither batch nor lengths: notes beside it do, or its
+workload must be named.
 """
 
-from collections.abc import Iterator
+import re
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from sparkpub.collect.importers.base import Draft, Given, Left, local_moment
+from sparkpub.collect.importers.base import local_moment
+from sparkpub.collect.importers.layout import arguments
 from sparkpub.collect.importers.reports import (
     Report,
     Tool,
     key_of,
     positive,
-    read_reports,
 )
 from sparkpub.collect.importers.sidecars import Sidecars
 from sparkpub.plan.workloads import WORKLOADS, reading
@@ -24,11 +24,6 @@ from sparkpub.record.record import Moment
 
 _USUAL_BACKENDS = ("vllm", "openai")
 """Completions over HTTP; anything else is another load and part of the workload's key."""
-
-
-def read(path: Path, given: Given) -> Iterator[Draft | Left]:
-    """Runs of a file or folder. Raises UsageError without the environment."""
-    return read_reports(Tool("vllm-bench", _report), path, given)
 
 
 def _report(
@@ -51,7 +46,7 @@ def _serve(document: dict[str, Any], content: bytes, beside: Sidecars) -> Report
     requests = reading.positive_int(document.get("num_prompts"))
     backend = document.get("backend")
     completed = reading.number(document.get("completed"))
-    lengths = _lengths(beside)
+    declared = _declared(beside)
     other_backend = None if backend in _USUAL_BACKENDS else backend
     uneven = None if burstiness == 1 else burstiness
     ramp = None  # of the rate, which then has no one value
@@ -61,8 +56,10 @@ def _serve(document: dict[str, Any], content: bytes, beside: Sidecars) -> Report
         {
             "serve": "",
             "": other_backend,
-            "in": lengths.get("input_tokens"),
-            "out": lengths.get("output_tokens"),
+            "data-": declared.get("dataset"),
+            "in": declared.get("input_tokens"),
+            "out": declared.get("output_tokens"),
+            "range": declared.get("range_ratio"),
             "c": concurrency,
             "rate": rate,
             "burst": uneven,
@@ -78,15 +75,14 @@ def _serve(document: dict[str, Any], content: bytes, beside: Sidecars) -> Report
             "requests": requests,
             "concurrency": concurrency,
             "request_rate": rate,
-            "input_tokens": lengths.get("input_tokens"),
-            "output_tokens": lengths.get("output_tokens"),
             "backend": other_backend,
             "burstiness": uneven,
             "ramp_up": ramp,
         }
+        | declared
     )
     sizes: tuple[float, ...] = ()
-    if completed and not lengths:
+    if completed and not declared:
         totals = [
             reading.number(document.get(f"total_{kind}_tokens")) or 0
             for kind in ("input", "output")
@@ -110,8 +106,11 @@ def _started(document: dict[str, Any]) -> Moment | None:
     duration = reading.number(document.get("duration"))
     if ended is None or duration is None:
         return ended
-    began = datetime.fromisoformat(ended.value) - timedelta(seconds=round(duration))
-    return Moment(value=began.isoformat(), zone="unknown")
+    try:
+        took = timedelta(seconds=round(duration))
+    except OverflowError:
+        return ended
+    return local_moment(datetime.fromisoformat(ended.value) - took) or ended
 
 
 def _default_load(document: dict[str, Any]) -> dict[str, tuple[object, ...]]:
@@ -184,24 +183,45 @@ def _noted(beside: Sidecars, *names: str) -> int | None:
     return None
 
 
-def _lengths(beside: Sidecars) -> dict[str, int]:
-    """Tokens asked for, where the options that the client printed or the notes say both; empty where they do not."""
-    options = reading.lines(beside.log)[:20]
-
-    def option(name: str) -> int | None:
-        pattern = rf"Namespace\(.*\b{name}=(\d+)[,)]"
-        return reading.positive_int(reading.search(options, pattern, first=True))
-
-    data = reading.search(options, r"Namespace\(.*\bdataset_name='([^']*)'", first=True)
-    found = {
-        "input_tokens": _noted(beside, *_NOTED["input_tokens"]),
-        "output_tokens": _noted(beside, *_NOTED["output_tokens"]),
-    }
-    if data == "random":
-        found = {
-            "input_tokens": option("random_input_len"),
-            "output_tokens": option("random_output_len"),
+def _declared(beside: Sidecars) -> dict[str, Any]:
+    """The data that the client was told to send, and their lengths, where its options or the notes say them."""
+    options = _options(beside)
+    data = options.get("dataset_name")
+    if data is None:
+        noted = {
+            name: _noted(beside, *_NOTED[name])
+            for name in ("input_tokens", "output_tokens")
         }
-    known = {name: length for name, length in found.items() if length is not None}
-    other_data = data not in (None, "random")
-    return {} if other_data or len(known) < len(found) else known
+        return {} if None in noted.values() else noted
+    if data != "random":
+        return {"dataset": data}
+    span = reading.number(options.get("random_range_ratio"))
+    found = {
+        "input_tokens": reading.positive_int(options.get("random_input_len")),
+        "output_tokens": reading.positive_int(options.get("random_output_len")),
+    }
+    if None in found.values():
+        return {}
+    # Lengths are spread evenly over this share of them, below and above.
+    return positive(found | {"range_ratio": span or None})
+
+
+def _options(beside: Sidecars) -> dict[str, str]:
+    """The client's options: as it printed them, else as the command beside the report says."""
+    for line in reading.lines(beside.log)[:20]:
+        if "Namespace(" in line:
+            return dict(_OPTION.findall(line))
+    for text in (beside.told, beside.log):
+        said = " ".join(reading.text(text).replace("\\\n", " ").split("\n"))
+        _, found, command = said.partition(_COMMAND)
+        if found:
+            return dict(arguments(command.partition("```")[0].split()))
+    return {}
+
+
+_OPTION = re.compile(r"\b(\w+)='?([^',)]*)'?")
+"""`random_input_len=4000` and `dataset_name='random'` of the options that the client prints."""
+_COMMAND = "vllm bench serve "
+
+
+TOOL = Tool("vllm-bench", _report)

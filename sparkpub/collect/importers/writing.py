@@ -1,6 +1,7 @@
 """Drafts to records: one place for addresses, evidence, redaction, and an import that can be repeated."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,16 +11,27 @@ from pydantic import ValidationError
 
 from sparkpub.collect.importers import previewing
 from sparkpub.collect.importers.base import About, Draft, Given, Left
+from sparkpub.collect.importers.layout import Facts
 from sparkpub.collect.importers.matching import workload_of
 from sparkpub.collect.public import public, published
 from sparkpub.plan.matrix import Model
+from sparkpub.record import catalogue
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import ImportFormatError, field_problems
-from sparkpub.record.record import Event, Evidence, Plan, Record, Requested
+from sparkpub.record.record import (
+    Event,
+    Evidence,
+    Gpu,
+    Machine,
+    Plan,
+    Record,
+    Requested,
+)
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.store import (
     CAMPAIGN_FILE,
     EVIDENCE_CAP,
+    EVIDENCE_KINDS,
     read_campaign,
     read_folder,
     to_json,
@@ -48,6 +60,10 @@ class Outcome:
     imported: list[str] = field(default_factory=list)
     previewed: list[Record] | None = None
     """The records that an import would write, where this one writes nothing."""
+    starter: tuple[str, ...] = ()
+    """The lines of a mapping, for a table that has none yet."""
+    machineless: int = 0
+    """How many runs nothing says the machine of."""
     skipped: list[Left] = field(default_factory=list)
     refused: list[Left] = field(default_factory=list)
 
@@ -55,13 +71,15 @@ class Outcome:
         """Count something that became no record."""
         (self.refused if item.refused else self.skipped).append(item)
 
-    def lines(self) -> list[str]:
-        """For people: what was left and why, then the sum."""
-        texts = [f"skipped {item.source}: {item.reason}" for item in self.skipped]
-        texts += [f"refused {item.source}: {item.reason}" for item in self.refused]
+    def lines(self, *, verbose: bool = False) -> list[str]:
+        """For people: what was left and why, then the sum; `verbose` lists what is counted otherwise."""
+        if self.starter:
+            return [*self.starter]
+        texts = _told("skipped", self.skipped, verbose=verbose)
+        texts += _told("refused", self.refused, verbose=verbose)
         verb = "imported"
         if self.previewed is not None:
-            texts += previewing.lines(self.previewed)
+            texts += previewing.lines(self.previewed, verbose=verbose)
             verb = "would be imported"
         counts = f"{len(self.imported)} {verb}, {len(self.skipped)} skipped, {len(self.refused)} refused"
         return [*texts, counts]
@@ -78,6 +96,30 @@ class Outcome:
             "skipped": told(self.skipped),
             "refused": told(self.refused),
         }
+
+
+_PARTICULAR = re.compile(r", as \S+|'[^']*'|\S+\.[a-z]{2,5}\b|[\d.,]*\d")
+"""What differs between reasons that are the same: names in quotes, files, and numbers."""
+
+
+def _told(verb: str, items: Iterable[Left], *, verbose: bool) -> list[str]:
+    """A line for each thing that was left; for those of one reason their number and the first."""
+    groups: dict[str, list[Left]] = {}
+    for item in items:
+        kind = item.source if verbose else _PARTICULAR.sub("", item.reason)
+        groups.setdefault(kind, []).append(item)
+    texts = []
+    for first, *others in groups.values():
+        if verbose or not others:
+            texts += [
+                f"{verb} {item.source}: {item.reason}" for item in (first, *others)
+            ]
+        else:
+            number = len(others) + 1
+            texts.append(
+                f"{verb} {number:,}: {first.reason} (the first is {first.source})"
+            )
+    return texts
 
 
 def write(
@@ -115,6 +157,7 @@ def write(
         record, files = made
         known.add(record)
         outcome.imported.append(record.run_id)
+        outcome.machineless += record.machine == Machine()
         if outcome.previewed is not None:
             outcome.previewed.append(record)
             continue
@@ -147,7 +190,7 @@ def _made(
     draft = replace(draft, workload=workload)
     iteration = draft.iteration
     if iteration is None:
-        iteration = known.next_iteration(draft.model, draft.environment, workload)
+        iteration = known.next_iteration(draft.model, str(draft.environment), workload)
     try:
         plan = Plan(position=len(known.by_id), order="as-published")
         record, files = _record(draft, given, iteration, plan, cleaner, originals)
@@ -283,7 +326,7 @@ def _record(
         run_id=f"{given.campaign}-{stem}",
         campaign=given.campaign,
         model=draft.model,
-        environment=draft.environment,
+        environment=str(draft.environment),
         workload=workload,
         iteration=iteration,
         status=draft.status,
@@ -292,12 +335,13 @@ def _record(
         started=draft.started,
         exit_code=draft.exit_code,
         requested=requested,
-        observed=draft.observed,
+        observed=draft.observed_with_facts,
         metrics=dict(draft.metrics),
         samples=dict(draft.samples),
+        spreads=dict(draft.spreads),
         phases=draft.phases,
         events=tuple(Event(at_seconds=None, kind="note", text=text) for text in said),
-        machine=about.machine,
+        machine=_machine(draft.facts, given),
         evidence=evidence,
         unavailable=_unavailable(draft, about, requested, evidence),
         origin=about.origin,
@@ -311,11 +355,13 @@ def _requested(draft: Draft, given: Given) -> Requested:
     model = Model(id=draft.model)
     workload = dict(draft.asked)
     environment: dict[str, Any] = {"type": draft.environment_type}
+    if draft.facts.image is not None:
+        environment["image"] = draft.facts.image
     if matrix is not None:
         assert draft.workload is not None
         model = matrix.models[draft.model]
         workload = dict(matrix.workloads[draft.workload].declared)
-        environment = matrix.declared_environment(draft.environment)
+        environment = matrix.declared_environment(str(draft.environment))
     return Requested(
         model_id=draft.model_id or model.id,
         model_path=draft.model_path or model.path,
@@ -325,6 +371,21 @@ def _requested(draft: Draft, given: Given) -> Requested:
         environment=environment,
         disputed=given.about.disputed,
     )
+
+
+def _machine(facts: Facts, given: Given) -> Machine:
+    """The machine as people describe it, else as the command line and what lies beside the results name it."""
+    machine = given.about.machine
+    kind = machine.kind or given.machine or facts.machine
+    told: dict[str, Any] = {
+        "kind": kind,
+        "count": machine.count or facts.nodes,
+        "driver": machine.driver or facts.driver,
+    }
+    known = catalogue.machines().get(kind or "")
+    if not machine.gpus and known is not None:
+        told["gpus"] = (Gpu(name=f"NVIDIA {known.gpu_names[0]}", vbios=facts.vbios),)
+    return machine.model_copy(update=told)
 
 
 def _unavailable(
@@ -403,7 +464,8 @@ def _evidence(
             found.append((role, f"{stem}{suffix}", cleaner.own(content)))
         for content, suffix in draft.originals:
             clean = cleaner.of_all(content)
-            name = f"{_SHARED}{clean.original[:12]}.original{suffix}"
+            kind = suffix if suffix in EVIDENCE_KINDS else ".txt"
+            name = f"{_SHARED}{clean.original[:12]}.original{kind}"
             found.append(("original", name, clean))
     items, files, notes = [], {}, []
     for role, name, clean in found:

@@ -1,12 +1,35 @@
-"""Control groups, version 1, 2 and hybrid: where a process is charged, and a group of its own for a run."""
+"""Control groups, version 1, 2 and hybrid: where a process is charged, and a group of its own for a run.
+
+A run's group is made below the collector's, so that every limit of the collector's holds for its runs as well: an
+operator's `MemoryMax=`, a batch system's, a container's. Version 2 charges memory to the groups below a group only
+where no process is in that group itself (cgroups(7), "no internal processes"). There the collector moves into a leaf of
+its own, beside which the groups of runs are made, and moves back in the end.
+"""
 
 import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
+from sparkpub.collect.machine.processes import descendants
+
 ROOT = Path("/sys/fs/cgroup")
+PROC = Path("/proc")
 PREFIX = "sparkpub-"
+BELOW = "below the collector's"
+BESIDE = "beside the collector's, which has no limit and holds processes of others"
+"""How a record says where the group of a run was made."""
+_UNLIMITED = {
+    "memory.max": "max",
+    "memory.high": "max",
+    "memory.swap.max": "max",
+    "pids.max": "max",
+    "cpu.max": "max",
+    "cpuset.cpus": "",
+    "cpuset.mems": "",
+    "io.max": "",
+}
+"""What the limits of a group begin with where there is none."""
 Version = Literal["v1", "v2", "hybrid", "none"]
 
 
@@ -19,10 +42,14 @@ def version(root: Path = ROOT) -> Version:
     return "v1" if (root / "memory").is_dir() else "none"
 
 
-def memory_folder(
-    pid: int, root: Path = ROOT, proc: Path = Path("/proc")
-) -> Path | None:
+def memory_folder(pid: int, root: Path = ROOT, proc: Path = PROC) -> Path | None:
     """The folder whose files say what the process's group is charged; None where nothing charges memory."""
+    folder = _folder(pid, root, proc)
+    return folder if folder is not None and _charges(folder) else None
+
+
+def _folder(pid: int, root: Path, proc: Path) -> Path | None:
+    """The group of a process in the hierarchy that charges memory; None where there is no such hierarchy."""
     try:
         lines = (proc / str(pid) / "cgroup").read_text().splitlines()
     except OSError:
@@ -33,12 +60,15 @@ def memory_folder(
         for controller in controllers.split(","):
             places[controller] = path.lstrip("/")
     if "memory" in places:
-        folder, probe = root / "memory" / places["memory"], "memory.usage_in_bytes"
-    elif "" in places and version(root) == "v2":
-        folder, probe = root / places[""], "memory.current"
-    else:
-        return None
-    return folder if (folder / probe).is_file() else None
+        return root / "memory" / places["memory"]
+    if "" in places and version(root) == "v2":
+        return root / places[""]
+    return None
+
+
+def _charges(folder: Path) -> bool:
+    names = ("memory.current", "memory.usage_in_bytes")
+    return any((folder / name).is_file() for name in names)
 
 
 def members(folder: Path) -> set[int]:
@@ -46,33 +76,127 @@ def members(folder: Path) -> set[int]:
     pids: set[int] = set()
     for place in (folder, *folder.glob("**/")):
         with suppress(OSError):
-            pids.update(
-                int(line) for line in (place / "cgroup.procs").read_text().split()
-            )
+            pids |= _processes(place)
     return pids
 
 
-def create(name: str, root: Path = ROOT) -> Path | None:
-    """A group beside the collector's own, for one run; None where the machine does not allow it.
+def _processes(folder: Path) -> set[int]:
+    return set(map(int, (folder / "cgroup.procs").read_text().split()))
 
-    Beside and not below: version 2 forbids processes in a group whose children carry controllers.
-    """
-    mine = memory_folder(os.getpid(), root)
-    base = root if mine is None and version(root) == "v2" else mine
-    if base is None:
-        return None
-    top = root if version(root) == "v2" else root / "memory"
-    folder = (base if base == top else base.parent) / f"{PREFIX}{name}"
+
+def create(
+    owner: str, name: str, root: Path = ROOT, proc: Path = PROC
+) -> tuple[Path | None, str]:
+    """A group for one run of the collector `owner`, and where it is; or None, and why there is none."""
+    own = _folder(os.getpid(), root, proc)
+    if own is None:
+        return None, "none: this machine has no memory control group"
+    name = f"{PREFIX}{owner}-{name}"
+    if version(root) != "v2":
+        group, why_not = _made(own / name)
+        return group, BELOW if group is not None else f"none: {why_not}"
+    home = own.parent if _is_leaf(own) else own
+    why_not = _controlled(home, owner)
+    if not why_not:
+        group, why_not = _made(home / name)
+        if group is not None:
+            return group, BELOW
+    elif home != root and not _limited(home):
+        group, _ = _made(home.parent / name)
+        if group is not None:
+            return group, BESIDE
+    return None, f"none: {why_not}"
+
+
+def _made(folder: Path) -> tuple[Path | None, str]:
+    """A new group whose memory is charged, or why there is none."""
     try:
         folder.mkdir()
-    except OSError:
-        return None
-    if (folder / "memory.current").exists() or (
-        folder / "memory.usage_in_bytes"
-    ).exists():
-        return folder
+    except OSError as error:
+        return None, f"the collector may not make control groups: {error.strerror}"
+    if _charges(folder):
+        return folder, ""
     remove(folder)
-    return None
+    return None, "memory is not charged to the groups below the collector's"
+
+
+def _leaf(group: Path, owner: str) -> Path:
+    """The leaf below a group that this process makes for itself."""
+    return group / f"{PREFIX}{owner}-collector-{os.getpid()}"
+
+
+def _is_leaf(group: Path) -> bool:
+    """Whether a group is the leaf of a collector: of this process, or of one that started it."""
+    return group.name.startswith(PREFIX) and "-collector-" in group.name
+
+
+def _controlled(group: Path, owner: str) -> str:
+    """Have memory charged to the groups below a group of version 2; empty, or why that cannot be."""
+    try:
+        if "memory" in (group / "cgroup.subtree_control").read_text().split():
+            return ""
+        if "memory" not in (group / "cgroup.controllers").read_text().split():
+            return "memory is not delegated to the collector's control group"
+        if not (group / "cgroup.type").exists():  # the root of all, which may hold any
+            _write(group / "cgroup.subtree_control", "+memory")
+            return ""
+        ours = descendants(os.getpid())
+        if _processes(group) - ours:
+            return "the collector shares its control group with processes of others"
+        _settle(group, _leaf(group, owner))
+    except OSError as error:
+        return f"the collector's control group is not delegated to it: {error.strerror}"
+    return ""
+
+
+def _settle(group: Path, leaf: Path) -> None:
+    """Move this process and all that it started into a leaf, and have memory charged to what is beside the leaf. Raises
+    OSError where that is not permitted, with everything as it was."""
+    leaf.mkdir(exist_ok=True)
+    try:
+        _move(group, leaf)
+        _write(group / "cgroup.subtree_control", "+memory")
+    except OSError:
+        with suppress(OSError):
+            _move(leaf, group)
+        remove(leaf)
+        raise
+
+
+def leave(owner: str, root: Path = ROOT, proc: Path = PROC) -> None:
+    """Move this process back to where it was before it made groups, so that nothing of ours stays there."""
+    own = _folder(os.getpid(), root, proc)
+    if own is None or own != _leaf(own.parent, owner):
+        return
+    with suppress(OSError):
+        _write(own.parent / "cgroup.subtree_control", "-memory")
+        _move(own, own.parent)
+    remove(own)
+
+
+def _move(source: Path, target: Path) -> None:
+    for pid in _processes(source):
+        with suppress(ProcessLookupError):
+            _write(target / "cgroup.procs", str(pid))
+
+
+def _write(file: Path, text: str) -> None:
+    """Write to a file of the kernel's. It answers to the call that writes, and has to be there already."""
+    handle = os.open(file, os.O_WRONLY)
+    try:
+        os.write(handle, text.encode())
+    finally:
+        os.close(handle)
+
+
+def _limited(group: Path) -> bool:
+    """Whether a group has a limit of its own that a group beside it would escape."""
+    for name, unlimited in _UNLIMITED.items():
+        with suppress(OSError):
+            said = (group / name).read_text().strip()
+            if said != unlimited and not said.startswith(f"{unlimited} "):
+                return True
+    return False
 
 
 def remove(folder: Path) -> bool:
@@ -82,15 +206,15 @@ def remove(folder: Path) -> bool:
     return not folder.exists()
 
 
-def leftovers(start: str, root: Path = ROOT) -> list[Path]:
-    """Groups whose names begin so and that hold no process any more. Those of another collector are none of ours: one
-    that it just made is empty, too."""
+def leftovers(owner: str, root: Path = ROOT, proc: Path = PROC) -> list[Path]:
+    """Groups of a killed collector with these notes that hold no process any more. Those of another collector are none
+    of ours: one that it just made is empty, too."""
     top = root if version(root) == "v2" else root / "memory"
-    mine = memory_folder(os.getpid(), root)
-    places = {top, mine.parent if mine is not None else top}
+    own = _folder(os.getpid(), root, proc) or top
+    places = {top, own, own.parent}
     return [
         folder
         for place in places
-        for folder in place.glob(f"{PREFIX}{start}*")
+        for folder in place.glob(f"{PREFIX}{owner}-*")
         if not members(folder)
     ]

@@ -16,6 +16,7 @@ from pydantic import Field
 from sparkpub.plan.address import base_of
 from sparkpub.plan.environments import Server
 from sparkpub.plan.options import TypedOptions
+from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import MetricValue, Observed, Phase
 
@@ -64,6 +65,15 @@ class Options(TypedOptions):
         """Programs of which one has to be installed in the environment, each with the command that installs it; empty
         where the workload's command is the program."""
         return {}
+
+    def asked(self) -> dict[str, Any]:
+        """What a run is asked for, whether it was written or is a default: option to value."""
+        return dict(self)
+
+    @classmethod
+    def load(cls, asked: Mapping[str, Any]) -> Load:
+        """The load that options ask for: those of `asked`, or those of an import, which knows some of them at most."""
+        return Load.declared(asked)
 
     def flags(self) -> dict[str, object]:
         """The options as our own payloads take them: `batch_size` as `--batch-size`."""

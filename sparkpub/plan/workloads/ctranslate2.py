@@ -9,14 +9,14 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveInt
 
 from sparkpub.plan.workloads.architecture import config_bytes
-from sparkpub.plan.workloads.base import WORKDIR, Case, Command, Options
-from sparkpub.plan.workloads.generate import CONFIG, payload_command
+from sparkpub.plan.workloads.base import WORKDIR, Case, Command
+from sparkpub.plan.workloads.generate import CONFIG, BatchOptions, payload_command
 from sparkpub.record.errors import WorkloadError
 
 _SCRIPT = "ctranslate.py"
 
 
-class Ctranslate2Options(Options):
+class Ctranslate2Options(BatchOptions):
     """`batches` × `batch_size` requests of random tokens, after `warmup` batches that do not count, on the processor.
 
     The model is a `config` of type llama in the matrix. How many threads compute is the environment's:

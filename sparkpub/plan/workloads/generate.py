@@ -6,6 +6,7 @@ their time to first token and their latency, and the payload measures `batches` 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, PositiveInt
@@ -23,6 +24,7 @@ from sparkpub.plan.workloads.base import (
     flags,
     no_answer,
 )
+from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import MetricValue
@@ -30,7 +32,20 @@ from sparkpub.record.record import MetricValue
 _SCRIPT, CONFIG = "generate.py", "config.json"
 
 
-class GenerateOptions(Options):
+class BatchOptions(Options):
+    """What is asked of a payload of ours that generates text: batch after batch."""
+
+    @classmethod
+    def load(cls, asked: Mapping[str, Any]) -> Load:
+        """A batch at once, and `batches` of them."""
+        load = Load.declared(asked).in_batches()
+        batches = asked.get("batches")
+        if load.batch is None or not isinstance(batches, int):
+            return load
+        return replace(load, requests=batches * load.batch)
+
+
+class GenerateOptions(BatchOptions):
     """A fixed amount of work: `batches` × `batch_size` requests, after `warmup` batches that do not count.
 
     Example: {type: generate, batch_size: 8, batches: 20, input_tokens: 512, output_tokens: 128, cuda_graph: true}

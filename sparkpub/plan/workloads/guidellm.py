@@ -89,13 +89,3 @@ def problems(report: Mapping[str, Any]) -> list[str]:
         if count:
             found.append(f"{count:g} requests {words}")
     return found
-
-
-def warnings(report: Mapping[str, Any]) -> list[str]:
-    """What the tool itself warns of."""
-    found = []
-    for warning in reading.objects(report.get("warnings")):
-        text = reading.word(warning.get("message"))
-        if text is not None:
-            found.append(f"GuideLLM warns: {text}")
-    return found

@@ -15,7 +15,7 @@ first repetition that stands apart looks at them.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
@@ -23,6 +23,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.base import Answer, Case, Command, Options, flags
+from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import MetricValue, Observed, Source
 
@@ -103,6 +104,11 @@ class LlamaBenchOptions(Options):
                 "input_tokens and output_tokens are both 0, so nothing would be measured"
             )
         return self
+
+    @classmethod
+    def load(cls, asked: Mapping[str, Any]) -> Load:
+        """One sequence at a time, whatever the number of its tokens in a batch."""
+        return replace(Load.declared(asked), in_flight=1, at_once=1, batch=1)
 
 
 @dataclass(frozen=True)

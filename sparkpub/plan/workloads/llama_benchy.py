@@ -14,6 +14,7 @@ Who counted: the server where its answers carry token ids or `usage`, which the 
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
@@ -31,6 +32,7 @@ from sparkpub.plan.workloads.base import (
     flags,
     no_answer,
 )
+from sparkpub.plan.workloads.load import Load
 from sparkpub.record.record import MetricValue
 
 _DRIVER, _WANTED, _TEXT = "llama_benchy.py", "benchy.json", "prose.txt"
@@ -122,6 +124,14 @@ class LlamaBenchyOptions(Options):
     def programs(self) -> Mapping[str, str]:
         """The tool, or what fetches it."""
         return {PACKAGE: f"uv tool install {PACKAGE}", "uvx": ""}
+
+    @classmethod
+    def load(cls, asked: Mapping[str, Any]) -> Load:
+        """In each round all requests are sent at once."""
+        load = Load.declared(asked)
+        if load.requests is None or load.in_flight is None:
+            return load
+        return replace(load, requests=load.requests * load.in_flight)
 
 
 def command(case: Case, options: LlamaBenchyOptions) -> Command:

@@ -30,6 +30,7 @@ from sparkpub.plan.workloads.base import (
     flags,
     no_answer,
 )
+from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import Observed
 
@@ -108,6 +109,18 @@ class OpenaiEndpointOptions(Options):
         if self.dataset is not None and "input_tokens" in self.model_fields_set:
             raise ValueError("give either dataset or input_tokens")
         return self
+
+    def asked(self) -> dict[str, Any]:
+        """With prompts of a file without the default length of random ones."""
+        options = super().asked()
+        if self.dataset is not None:
+            options["input_tokens"] = None
+        return options
+
+    @classmethod
+    def load(cls, asked: Mapping[str, Any]) -> Load:
+        """All requests are submitted at once where neither a number in flight nor a rate bounds them."""
+        return Load.declared(asked).submitted_at_once()
 
 
 def command(case: Case, options: OpenaiEndpointOptions) -> Command:

@@ -7,6 +7,7 @@ engine's log does.
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
@@ -23,6 +24,7 @@ from sparkpub.plan.workloads.base import (
     flags,
     no_answer,
 )
+from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.metrics import GIB
 from sparkpub.record.record import MetricValue, Observed
@@ -105,6 +107,26 @@ class VllmBenchOptions(Options):
         if "warmup" in self.model_fields_set and self.mode == "throughput":
             raise ValueError("warmup is for modes latency and serve")
         return self
+
+    def asked(self) -> dict[str, Any]:
+        """In mode serve without the default of `batch_size`, which an environment's own server does not take."""
+        options = super().asked()
+        if self.mode == "serve" and "batch_size" not in self.model_fields_set:
+            options["batch_size"] = None
+        return options
+
+    @classmethod
+    def load(cls, asked: Mapping[str, Any]) -> Load:
+        """Mode latency: batch after batch. Mode throughput: all requests, of which a batch holds so many. Mode serve:
+        those of a client; the server's batch is a setting."""
+        load = Load.declared(asked)
+        if asked.get("mode") != "latency":
+            load = load.submitted_at_once()
+        elif load.requests and load.batch:
+            load = replace(load, requests=load.requests * load.batch)
+        if asked.get("mode") == "serve":
+            return load
+        return load.in_batches()
 
 
 def command(case: Case, options: VllmBenchOptions) -> Command:

@@ -1,18 +1,17 @@
 """What lies beside a record, read once per review: sums of files, what the parser finds, and the samples in short."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from statistics import fmean, median
 
-import numpy as np
 from pydantic import ValidationError
 
 from sparkpub.plan.workloads import WORKLOADS
-from sparkpub.record import outside, telemetry
+from sparkpub.record import outside, sampled_metrics, telemetry
 from sparkpub.record.record import Evidence, Observed, Phase
 from sparkpub.record.store import EVIDENCE_CAP, Stored
 from sparkpub.record.telemetry import Telemetry
@@ -20,7 +19,7 @@ from sparkpub.review.checks.threshold import Threshold
 
 LOAD_PERCENT = Threshold(
     "load percent",
-    50.0,
+    telemetry.LOAD_PERCENT,
     "GPU utilisation from which a sample counts as under load.",
 )
 
@@ -143,9 +142,8 @@ def _examine(stored: Stored) -> Examined:
         phase = next(
             (phase for phase in stored.record.phases if phase.name == "measure"), None
         )
-        samples = _samples(
-            telemetry.parse(sampled.decode("utf-8", errors="replace")), phase
-        )
+        table = telemetry.parse(sampled.decode("utf-8", errors="replace"))
+        samples = _samples(table, stored.record.duration_seconds, phase)
     return Examined(sums, answer, samples)
 
 
@@ -198,7 +196,7 @@ def _milliseconds(name: str, values: Sequence[float]) -> tuple[float, ...]:
     return tuple(1e3 / value for value in values) if name.endswith("_s") else ()
 
 
-def _samples(table: Telemetry, phase: Phase | None) -> Samples:
+def _samples(table: Telemetry, duration: float | None, phase: Phase | None) -> Samples:
     times = tuple(time for time in table.numbers("elapsed_seconds") if time is not None)
     gaps = [(later - earlier, earlier) for earlier, later in pairwise(times)] or [
         (0.0, 0.0)
@@ -230,89 +228,34 @@ def _samples(table: Telemetry, phase: Phase | None) -> Samples:
         interval=median(gap for gap, _ in gaps),
         slowed_share=_share(reasons, _SLOWDOWN),
         capped_share=_share(reasons, POWER_CAP),
-        clock_under_load_mhz=_middle(clocks),
+        clock_under_load_mhz=_summary(clocks, median),
         foreign_processes=int(max(foreign)) if foreign else None,
-        gpu_used_before_gib=_before(table.timed("gpu_memory_used_gib")),
-        available_before_gib=_before(table.timed("mem_available_gib")),
-        load_before_percent=_middle(idle),
-        load_measured_percent=_highest_during(table, phase),
-        cpu_percent=_during(table, "cpu_percent", fmean),
-        swap_used_gib=_during(table, "swap_used_gib", max),
+        gpu_used_before_gib=table.before("gpu_memory_used_gib"),
+        available_before_gib=table.before("mem_available_gib"),
+        load_before_percent=_summary(idle, median),
+        load_measured_percent=_highest_load(table, phase),
+        cpu_percent=_summary(table.during("cpu_percent"), fmean),
+        swap_used_gib=_summary(table.during("swap_used_gib"), max),
         energy_start_joule=energy[0][1] if energy else None,
         energy_end_joule=energy[-1][1] if energy else None,
-        metrics=dict(_sampled_metrics(table, phase)),
+        metrics=sampled_metrics.by_every_definition(table, duration, phase),
         trace=_trace(table),
     )
 
 
-def _middle(values: Sequence[float]) -> float | None:
-    return median(values) if values else None
-
-
-def _during(
-    table: Telemetry, column: str, summary: Callable[[Sequence[float]], float]
+def _summary(
+    values: Sequence[float], summary: Callable[[Sequence[float]], float]
 ) -> float | None:
-    """A column from the launch on, in one figure."""
-    values = _from_launch(table, column)
+    """Some values in one figure; None where there are none."""
     return summary(values) if values else None
 
 
-def _from_launch(table: Telemetry, column: str) -> list[float]:
-    """The values of a column from the launch on."""
-    return [value for time, value in table.timed(column) if time >= 0]
-
-
-def _highest_during(table: Telemetry, phase: Phase | None) -> float | None:
+def _highest_load(table: Telemetry, phase: Phase | None) -> float | None:
     """The highest utilisation of the GPU in the measured phase; None where too few samples lie in it to tell."""
     if phase is None:
         return None
-    load = [
-        percent
-        for time, percent in table.timed("gpu_utilization_percent")
-        if phase.start_seconds <= time <= phase.end_seconds
-    ]
+    load = table.within("gpu_utilization_percent", phase)
     return max(load) if len(load) >= LOAD_SAMPLES else None
-
-
-def _before(samples: Sequence[tuple[float, float]]) -> float | None:
-    """The last value before the launch, else the first at all."""
-    earlier = [value for time, value in samples if time < 0]
-    if earlier:
-        return earlier[-1]
-    return samples[0][1] if samples else None
-
-
-def _sampled_metrics(
-    table: Telemetry, phase: Phase | None
-) -> Iterator[tuple[str, tuple[float, ...]]]:
-    """The figures that a record takes from the sampler, by each definition that they have had: means and energy over
-    the whole run in older records, over the measured phase in newer ones."""
-    for name, column in (
-        ("gpu_memory_peak_gib", "gpu_memory_used_gib"),
-        ("gpu_temp_max_celsius", "gpu_temp_celsius"),
-    ):
-        highest = _during(table, column, max)
-        if highest is not None:
-            yield name, (highest,)
-    start = _before(table.timed("gpu_temp_celsius"))
-    if start is not None:
-        yield "gpu_temp_start_celsius", (start,)
-    power = _from_launch(table, "gpu_power_watt")
-    energy = table.timed("gpu_energy_joule")
-    if not power or len(energy) < 2:
-        return
-    earlier = [value for time, value in energy if time <= 0]
-    joule = [energy[-1][1] - (earlier[-1] if earlier else energy[0][1])]
-    watt = [fmean(power)]
-    if phase is not None and phase.end_seconds > phase.start_seconds:
-        moments, counter = zip(*energy, strict=True)
-        at_start, at_end = np.interp(
-            [phase.start_seconds, phase.end_seconds], moments, counter
-        )
-        joule.append(float(at_end - at_start))
-        watt.append(joule[-1] / (phase.end_seconds - phase.start_seconds))
-    yield "gpu_energy_joule", tuple(joule)
-    yield "gpu_power_mean_watt", tuple(watt)
 
 
 def _trace(table: Telemetry) -> str | None:

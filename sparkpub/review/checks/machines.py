@@ -64,7 +64,7 @@ ABSENT = "not given"
 @dataclass(frozen=True)
 class NamedFacts:
     """Facts that come by name, such as packages with their versions. A name that one side lacks is a difference only
-    where `absence_counts`. `pooled` is that of a `Fact`; a name that only some runs of a cell have is a note."""
+    where `absence_counts`. `pooled` is that of a `SharedFact`; a name that only some runs of a cell have is a note."""
 
     what: str
     read: Callable[[Record], Mapping[str, str]]
@@ -73,7 +73,7 @@ class NamedFacts:
 
 
 @dataclass(frozen=True)
-class Fact:
+class SharedFact:
     """Something that runs must share. `pooled` and `compared` say how bad it is where those of one cell, or those of
     environments that are compared, do not: an error where the figures are of two things, a warning where they are open
     to doubt, a note where a reader should know, None where it is by design."""
@@ -159,64 +159,66 @@ def _limits(record: Record) -> str:
     return ", ".join(limits) or "none"
 
 
-MACHINE = Fact("machine", lambda record: record.machine.id, "error", "error", own=True)
+MACHINE = SharedFact(
+    "machine", lambda record: record.machine.id, "error", "error", own=True
+)
 FACTS = (
     MACHINE,
-    Fact("GPU", _gpus, "error", "error"),
-    Fact("GPU id", _gpu_ids, "error", "error", own=True),
-    Fact("memory", _memory, "error", "error"),
-    Fact(
+    SharedFact("GPU", _gpus, "error", "error"),
+    SharedFact("GPU id", _gpu_ids, "error", "error", own=True),
+    SharedFact("memory", _memory, "error", "error"),
+    SharedFact(
         "engine version",
         lambda record: record.observed.engine_version,
         "error",
         "warning",
     ),
-    Fact("container image", _image, "error", None),
-    Fact(
+    SharedFact("container image", _image, "error", None),
+    SharedFact(
         "driver", lambda record: record.machine.driver, "warning", "warning", own=True
     ),
-    Fact(
+    SharedFact(
         "CUDA driver",
         lambda record: record.machine.cuda_driver,
         "warning",
         "warning",
         own=True,
     ),
-    Fact("firmware", _firmware, "warning", "warning", own=True),
-    Fact(
+    SharedFact("firmware", _firmware, "warning", "warning", own=True),
+    SharedFact(
         "kernel", lambda record: record.machine.kernel, "warning", "warning", own=True
     ),
-    Fact(
+    SharedFact(
         "number of processors",
         lambda record: record.machine.cpu_count,
         "warning",
         "warning",
         own=True,
     ),
-    Fact(
+    SharedFact(
         "power mode",
         lambda record: record.machine.power_mode or "not set",
         "warning",
         "warning",
     ),
-    Fact("power limit", _power_limits, "warning", "warning", own=True),
-    Fact(
+    SharedFact("power limit", _power_limits, "warning", "warning", own=True),
+    SharedFact(
         "locked clock",
         lambda record: record.machine.clocks_locked_mhz or "none",
         "warning",
         "warning",
     ),
-    Fact("number format", lambda record: record.observed.dtype, "error", "error"),
-    Fact("quantization", _quantization, "error", "error"),
-    Fact(
+    SharedFact("number format", lambda record: record.observed.dtype, "error", "error"),
+    SharedFact("quantization", _quantization, "error", "error"),
+    SharedFact(
         "KV cache format",
         lambda record: record.observed.kv_cache_dtype,
         "error",
         "warning",
     ),
-    Fact("limits of memory and processors", _limits, "warning", "warning"),
-    Fact("collector version", _collector, "info", "warning"),
-    Fact("state of the collector's source", _modified, "info", "warning"),
+    SharedFact("limits of memory and processors", _limits, "warning", "warning"),
+    SharedFact("collector version", _collector, "info", "warning"),
+    SharedFact("state of the collector's source", _modified, "info", "warning"),
 )
 """What is asked of every run, in the order of its weight."""
 _OWN_TO_A_RUN = re.compile(r"server|.*_sha256")
@@ -252,7 +254,7 @@ def mixed_machines(view: View) -> Iterator[Finding]:
 
 
 def _mixed_cells(
-    view: View, fact: Fact, broken: Collection[Cell]
+    view: View, fact: SharedFact, broken: Collection[Cell]
 ) -> dict[Cell, list[str]]:
     """Cells whose runs have several values of a fact; of what every machine has of its own, on one machine."""
     mixed = {}
@@ -564,7 +566,7 @@ NAMED = (
 
 
 @dataclass(frozen=True)
-class Condition:
+class MeasuredCondition:
     """Something that was read of each run and should be the same on average: apart from `least` on, in its unit, or
     from that share of the mean where `relative`."""
 
@@ -599,18 +601,18 @@ def _swapped(view: View, stored: Stored) -> float | None:
 
 
 CONDITIONS = (
-    Condition("start temperature", "°C", _start, START_DIFFERENCE_CELSIUS),
-    Condition(
+    MeasuredCondition("start temperature", "°C", _start, START_DIFFERENCE_CELSIUS),
+    MeasuredCondition(
         "SM clock under load", "MHz", _clock, CLOCK_DIFFERENCE_SHARE, relative=True
     ),
-    Condition(
+    MeasuredCondition(
         "processor load",
         "%",
         _processors,
         PROCESSOR_DIFFERENCE_PERCENT,
         of_resources=True,
     ),
-    Condition("swap in use", "GiB", _swapped, SWAP_DIFFERENCE_GIB),
+    MeasuredCondition("swap in use", "GiB", _swapped, SWAP_DIFFERENCE_GIB),
 )
 
 
@@ -640,7 +642,9 @@ def _conditions(
             )
 
 
-def _apart(view: View, condition: Condition, one: Cell, other: Cell) -> str | None:
+def _apart(
+    view: View, condition: MeasuredCondition, one: Cell, other: Cell
+) -> str | None:
     """The means of a condition in two cells, in words, where they lie apart and nobody wanted them to."""
     if condition.of_resources and resources(view, one) != resources(view, other):
         return None
@@ -656,7 +660,7 @@ def _apart(view: View, condition: Condition, one: Cell, other: Cell) -> str | No
     return f"{fmean(first):.0f} {unit} {one[1]} and {fmean(then):.0f} {unit} {other[1]}"
 
 
-def _read(view: View, condition: Condition, cell: Cell) -> list[float]:
+def _read(view: View, condition: MeasuredCondition, cell: Cell) -> list[float]:
     values = [condition.read(view, run) for run in view.counted[cell]]
     return [value for value in values if value is not None]
 

@@ -3,11 +3,12 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import combinations, product
 from statistics import fmean
 from typing import NamedTuple
 
 from sparkpub.record.metrics import Metric
+from sparkpub.record.record import Record
+from sparkpub.record.text import counted
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.dependence import independent
 from sparkpub.review.checks.finding import Finding
@@ -22,7 +23,7 @@ from sparkpub.review.checks.view import (
 )
 from sparkpub.review.frame import Cell, Series
 from sparkpub.review.grouping import grouped
-from sparkpub.review.statistics import compare, describe, drift
+from sparkpub.review.statistics import compare, describe, design, drift
 
 DRIFT_ALPHA = Threshold(
     "drift alpha",
@@ -34,21 +35,18 @@ TRANSIENT_ALPHA = Threshold(
     0.015,
     "Probability of a false first-run finding in a clean campaign (exact permutation test, Holm).",
 )
-CONFOUND_RUNS = Threshold(
-    "confound runs",
-    3,
-    "Minimum number of runs per environment; with fewer, separate blocks of time cannot be avoided.",
-)
-CONFOUND_SHARE = Threshold(
-    "confound share",
-    0.8,
+EARLIER_SHARE = Threshold(
+    "earlier share",
+    design.EARLIER_SHARE,
     "Share of pairs of runs, one per environment, in which the same environment began first. It is about 0.5 if they "
-    "alternate, and 1 for separate blocks.",
+    "alternate, and 1 for separate blocks. It does not apply to a random order, nor to an interleaved one with four "
+    "complete rounds or more.",
 )
-CONFOUND_ALPHA = Threshold(
-    "confound alpha",
-    0.001,
-    "A random order is reported if the probability of such a separation by chance is below this.",
+FEW_SWITCHES = Threshold(
+    "few switches",
+    design.FEW_SWITCHES,
+    "Environments also ran in blocks if a random order would change from one to the other as seldom with less than "
+    "this probability.",
 )
 
 
@@ -189,47 +187,41 @@ def _transient(
         )
 
 
-class Apart(NamedTuple):
-    """Two environments of one model whose runs lie apart in time. `share` is the share of pairs of runs of which the
-    one of `earlier` began first; `p_value` is that of such an imbalance where runs are in random order."""
+class Blocks(NamedTuple):
+    """Two environments of one model that ran in blocks of time. `share` is the share of pairs of runs of which the
+    one of `earlier` began first, `switches` how often they changed places: None where that is not known."""
 
     earlier: Cell
     later: Cell
     share: float
-    p_value: float
+    switches: int | None
+    runs: int
 
 
 def order_confound(view: View) -> Iterator[Finding]:
-    """Environments of one model that were measured at different times, and runs out of the planned order."""
-    apart = list(_apart(view))
-    if apart:
+    """Environments that were measured in blocks of time, and runs out of the planned order."""
+    found = list(_in_blocks(view))
+    if found:
         cells = dict.fromkeys(
-            label(cell) for item in apart for cell in (item.earlier, item.later)
+            label(cell) for blocks in found for cell in (blocks.earlier, blocks.later)
         )
-        first = max(apart, key=lambda item: item.share)
+        first = max(found, key=lambda blocks: blocks.share)
         model, _, workload = first.earlier
         others = ""
-        if len(apart) > 1:
-            others = f" The same holds for {len(apart) - 1} more comparisons."
-        if first.share == 1:
-            when = f"all runs of {first.earlier[1]} began before the first of {first.later[1]}"
-        else:
-            when = (
-                f"runs of {first.earlier[1]} began before those of {first.later[1]} in {100 * first.share:.0f} of 100 "
-                f"pairs (Mann-Whitney p = {first.p_value:.2g})"
-            )
+        if len(found) > 1:
+            others = f" The same holds for {len(found) - 1} more comparisons."
         text = (
-            f"For {model}/{workload} {when}: any change over time counts as a difference between the "
+            f"For {model}/{workload} {_when(first)}: any change over time counts as a difference between the "
             f"environments.{others}"
         )
         comparisons = [
             {
-                "earlier": label(item.earlier),
-                "later": label(item.later),
-                "share": item.share,
-                "p_value": item.p_value,
+                "earlier": label(blocks.earlier),
+                "later": label(blocks.later),
+                "share": blocks.share,
+                "switches": blocks.switches,
             }
-            for item in apart
+            for blocks in found
         ]
         yield view.finding(
             "order-confound", "error", text, cells=list(cells), comparisons=comparisons
@@ -237,40 +229,47 @@ def order_confound(view: View) -> Iterator[Finding]:
     yield from _out_of_order(view)
 
 
-def _apart(view: View) -> Iterator[Apart]:
-    times = {
-        cell: [run.record.started.value for run in runs]
-        for cell, runs in view.counted.items()
-        if len(runs) >= CONFOUND_RUNS
-    }
-    for cells in grouped(times, lambda cell: (cell[0], cell[2])).values():
-        in_time = sorted(cells, key=lambda cell: times[cell][0])
-        for one, other in combinations(in_time, 2):
-            earlier = sum(
-                (first < then) + 0.5 * (first == then)
-                for first, then in product(times[one], times[other])
-            )
-            share = earlier / (len(times[one]) * len(times[other]))
-            p_value = _imbalance(earlier, len(times[one]), len(times[other]))
-            uneven = max(share, 1 - share) >= CONFOUND_SHARE and not _by_lot(view, one)
-            if uneven or p_value < CONFOUND_ALPHA:
-                ordered = (one, other) if share >= 0.5 else (other, one)
-                yield Apart(*ordered, max(share, 1 - share), p_value)
+def _when(blocks: Blocks) -> str:
+    """When the runs of either environment began."""
+    earlier, later = blocks.earlier[1], blocks.later[1]
+    if blocks.share == 1:
+        return f"all runs of {earlier} began before the first of {later}"
+    if blocks.share >= EARLIER_SHARE:
+        return (
+            f"runs of {earlier} began before those of {later} in {100 * blocks.share:.0f} of 100 "
+            "pairs"
+        )
+    if blocks.switches is None:
+        return f"{earlier} and {later} ran in blocks of time"
+    changed = counted(blocks.switches, "time")
+    return f"{earlier} and {later} changed places only {changed} in {blocks.runs} runs"
 
 
-def _imbalance(earlier: float, one: int, other: int) -> float:
-    """Two-sided p of Mann and Whitney's U (1947): exact without a block of runs, by its normal limit otherwise."""
-    pairs = one * other
-    if earlier == pairs:
-        return min(1.0, 2 / math.comb(one + other, one))
-    sd = math.sqrt(pairs * (one + other + 1) / 12)
-    z = max(0.0, abs(earlier - pairs / 2) - 0.5) / sd
-    return math.erfc(z / math.sqrt(2))
+def _in_blocks(view: View) -> Iterator[Blocks]:
+    """Every comparison with the baseline whose verdict is `confounded` by the order of its runs."""
+    baseline = view.campaign.baseline
+    for cell, runs in view.counted.items():
+        model, environment, workload = cell
+        base = (model, baseline, workload)
+        if environment == baseline or not view.counted.get(base) or not runs:
+            continue
+        one, other = (
+            [run.record for run in view.counted[side]] for side in (base, cell)
+        )
+        if "blocked" in design.orders_by_machine(one, other).values():
+            yield _blocks(base, cell, one, other)
 
 
-def _by_lot(view: View, cell: Cell) -> bool:
-    """Whether the order was drawn at random beforehand, so that chance may explain a separation."""
-    return all(run.record.plan.order == "random" for run in view.counted[cell])
+def _blocks(
+    base: Cell, cell: Cell, one: Sequence[Record], other: Sequence[Record]
+) -> Blocks:
+    times = [design.times_of(records) for records in (one, other)]
+    share = design.share_earlier(*times)
+    changes = design.switches(*times)
+    runs = len(one) + len(other)
+    if share >= 0.5:
+        return Blocks(base, cell, share, changes, runs)
+    return Blocks(cell, base, 1 - share, changes, runs)
 
 
 def _out_of_order(view: View) -> Iterator[Finding]:
@@ -317,6 +316,6 @@ CHECKS = (
         ("error", "warning"),
         "Did the environments alternate?",
         order_confound,
-        thresholds=(CONFOUND_RUNS, CONFOUND_SHARE, CONFOUND_ALPHA),
+        thresholds=(EARLIER_SHARE, FEW_SWITCHES),
     ),
 )

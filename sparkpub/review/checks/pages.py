@@ -3,6 +3,7 @@
 from sparkpub.review.checks.check import Check
 
 CHECKS = (
+    Check("unreadable-page", "prose", ("error",), "Can every page be read?"),
     Check(
         "unbound-number",
         "prose",

@@ -6,6 +6,7 @@ from itertools import combinations
 from statistics import fmean
 from typing import NamedTuple
 
+from sparkpub.plan.workloads import load_of
 from sparkpub.record import catalogue
 from sparkpub.record import identity as identities
 from sparkpub.record.identity import expected
@@ -55,7 +56,6 @@ SAME_NUMBERS_BOUND_BY_MEMORY = Threshold(
 )
 
 THROUGHPUT = "output_throughput_tok_s"
-_BATCH_OPTIONS = ("max_batch_size", "max_num_seqs", "batch_size")
 
 
 def identity(view: View) -> Iterator[Finding]:
@@ -204,14 +204,10 @@ def bandwidth(record: Record) -> float | None:
 
 def batch_of(record: Record) -> int | None:
     """Most sequences that one step can have held; None where neither the run nor its options say."""
-    wanted = [record.requested.workload.get(name) for name in _BATCH_OPTIONS]
-    limits = [record.observed.batch_size] if record.observed.batch_size else wanted
-    known = [
-        value
-        for value in (*limits, record.requested.workload.get("concurrency"))
-        if isinstance(value, int)
-    ]
-    return min(known) if known else None
+    load = load_of(record)
+    batch = record.observed.batch_size or load.batch
+    known = [bound for bound in (batch, load.at_once) if bound is not None]
+    return min(known, default=None)
 
 
 def traffic(record: Record) -> tuple[float, float] | None:
@@ -232,10 +228,9 @@ def traffic(record: Record) -> tuple[float, float] | None:
     per_step = physics.bytes_per_step(known, batch)
     if per_step is None:
         return None
-    tokens = record.observed.output_tokens_mean or record.requested.workload.get(
-        "output_tokens"
-    )
-    requests = record.observed.requests or record.requested.workload.get("requests")
+    load = load_of(record)
+    tokens = record.observed.output_tokens_mean or load.output_tokens
+    requests = record.observed.requests or load.requests
     if "requests" in record.requested.disputed or not tokens:
         requests = None
     least, likely = (
@@ -248,7 +243,7 @@ def traffic(record: Record) -> tuple[float, float] | None:
 def roofline(view: View) -> Iterator[Finding]:
     """Cells whose throughput implies more memory traffic than the machine can carry, or nearly all of it."""
     unknown: dict[str, list[Stored]] = defaultdict(list)
-    loads: dict[Severity, dict[Cell, Load]] = defaultdict(dict)
+    loads: dict[Severity, dict[Cell, Traffic]] = defaultdict(dict)
     for cell, runs in view.counted.items():
         for run in runs:
             missing = _missing(run.record)
@@ -258,7 +253,7 @@ def roofline(view: View) -> Iterator[Finding]:
         limit = bandwidth(runs[0].record) if runs else None
         if not flows or limit is None:
             continue
-        load = Load(
+        load = Traffic(
             fmean(flow[0] for flow in flows),
             fmean(flow[1] for flow in flows),
             limit,
@@ -273,7 +268,7 @@ def roofline(view: View) -> Iterator[Finding]:
     yield from view.unjudged("roofline", unknown)
 
 
-class Load(NamedTuple):
+class Traffic(NamedTuple):
     """Memory traffic of a cell in bytes per second: at least, as expected, and what the machine has; `n` runs."""
 
     at_least: float
@@ -288,7 +283,7 @@ class Load(NamedTuple):
         return self.expected / self.limit
 
 
-def _overload(view: View, severity: Severity, cells: Mapping[Cell, Load]) -> Finding:
+def _overload(view: View, severity: Severity, cells: Mapping[Cell, Traffic]) -> Finding:
     worst = max(cells, key=lambda cell: cells[cell].share(severity))
     load = cells[worst]
     share = load.share(severity)

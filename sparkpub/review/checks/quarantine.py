@@ -1,6 +1,5 @@
 """Taking a run out of the figures and putting it back: a line in campaign.json, nothing deleted."""
 
-from sparkpub.record.campaign import Quarantine
 from sparkpub.record.errors import UsageError
 from sparkpub.record.store import CAMPAIGN_FILE, read_campaign, to_json, write_atomic
 from sparkpub.review.dataset import Dataset
@@ -21,21 +20,19 @@ def quarantine(dataset: Dataset, run: str, reason: str | None) -> str:
     path = stored.path.parent / CAMPAIGN_FILE
     # Read again, and not from the dataset: somebody may have edited the file since.
     info = read_campaign(path.parent)
-    kept = [item for item in info.quarantined if item.run != run]
-    if reason is None and len(kept) == len(info.quarantined):
+    if reason is None and all(item.run != run for item in info.quarantined):
         raise UsageError(
             f"run {run!r} is not in quarantine",
             where=str(path),
             remedy="nothing to undo",
         )
     if reason is not None:
-        words = " ".join(reason.split())
-        if not words:
+        reason = " ".join(reason.split())
+        if not reason:
             raise UsageError(
                 "no reason given",
                 where=f"run {run}",
                 remedy="say with --reason why it is taken out",
             )
-        kept.append(Quarantine(run=run, reason=words))
-    write_atomic(path, to_json(info.model_copy(update={"quarantined": tuple(kept)})))
+    write_atomic(path, to_json(info.with_quarantine(run, reason)))
     return info.campaign

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from itertools import pairwise
 
+from sparkpub.plan.workloads import load_of
 from sparkpub.record.metrics import DISTRIBUTIONS, METRICS
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
@@ -52,8 +53,7 @@ def _contradictions(view: View, stored: Stored) -> Iterator[str]:
 
 def _has_few_requests(record: Record) -> bool:
     """Whether a P99 of the run is the maximum of so few requests that it has to be."""
-    asked = record.requested.workload.get("requests")
-    requests = record.observed.requests or (asked if isinstance(asked, int) else 0)
+    requests = record.observed.requests or load_of(record).requests or 0
     for stem in DISTRIBUTIONS:
         p99 = record.value(f"{stem}_p99_ms")
         if p99 is not None and p99 == record.value(f"{stem}_max_ms"):
@@ -72,7 +72,7 @@ def _identities(record: Record) -> Iterator[str]:
             "measured_time_ms",
         )
     )
-    length = seen.output_tokens_mean or record.requested.workload.get("output_tokens")
+    length = seen.output_tokens_mean or load_of(record).output_tokens
     seconds = None if time is None else time / 1e3
     total = value("total_throughput_tok_s")
     ties = [

@@ -8,8 +8,9 @@ from typing import Any
 
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
-from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.plan.workloads import WORKLOADS, load_of
 from sparkpub.plan.workloads.base import Case as CommandCase
+from sparkpub.plan.workloads.load import BATCH, Load
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import Analysis, Declared, Record
 from sparkpub.record.store import Stored
@@ -32,7 +33,6 @@ PROMPT_TOLERANCE = Threshold(
 
 _OWN_PAYLOADS = frozenset({"generate", "matmul", "ctranslate2"})
 """They report their number format by the name that the matrix has for it."""
-_BATCH_OPTIONS = ("batch_size", "max_batch_size", "max_num_seqs")
 
 
 def not_as_requested(view: View) -> Iterator[Finding]:
@@ -184,20 +184,18 @@ def _place(
 
 def _work_done(record: Record) -> Iterator[tuple[str, str]]:
     """What the run observed of its own work, against what it was asked for."""
-    asked, seen = record.requested.workload, record.observed
-    batch = next(
-        (asked[name] for name in _BATCH_OPTIONS if isinstance(asked.get(name), int)),
-        None,
-    )
-    batch_disputed = any(name in record.requested.disputed for name in _BATCH_OPTIONS)
+    asked, seen, load = record.requested.workload, record.observed, load_of(record)
+    batch_disputed = any(name in record.requested.disputed for name in BATCH)
     yield from _unlike(
         "requests",
-        _requests(asked),
+        load.requests,
         seen.requests,
         disputed="requests" in record.requested.disputed,
     )
-    yield from _unlike("batch size", batch, seen.batch_size, disputed=batch_disputed)
-    for name, (wanted, tolerance) in _lengths(asked).items():
+    yield from _unlike(
+        "batch size", load.batch, seen.batch_size, disputed=batch_disputed
+    )
+    for name, (wanted, tolerance) in _lengths(asked, load).items():
         found = getattr(seen, f"{name}_mean")
         near = (
             wanted is not None
@@ -220,20 +218,19 @@ def _work_done(record: Record) -> Iterator[tuple[str, str]]:
         )
 
 
-def _lengths(asked: Mapping[str, Any]) -> dict[str, tuple[Any, float]]:
+def _lengths(
+    asked: Mapping[str, Any], load: Load
+) -> dict[str, tuple[int | None, float]]:
     """Tokens of a request as asked for, None where they may be any, and how far the counted ones may be from them."""
-    prompt, answer = asked.get("input_tokens"), asked.get("output_tokens")
-    if asked.get("type") != "llama-benchy":
-        return {
-            "input_tokens": (prompt, LENGTH_TOLERANCE),
-            "output_tokens": (answer, LENGTH_TOLERANCE),
-        }
-    if isinstance(prompt, int):
-        prompt += asked.get("depth") or 0
-    if asked.get("exact_output") is False:
-        answer = None
+    prompt, answer, tolerance = load.input_tokens, load.output_tokens, LENGTH_TOLERANCE
+    if asked.get("type") == "llama-benchy":
+        tolerance = PROMPT_TOLERANCE
+        if prompt is not None:
+            prompt += load.depth
+        if asked.get("exact_output") is False:
+            answer = None
     return {
-        "input_tokens": (prompt, PROMPT_TOLERANCE),
+        "input_tokens": (prompt, tolerance),
         "output_tokens": (answer, LENGTH_TOLERANCE),
     }
 
@@ -250,20 +247,6 @@ def _foreign_servers(runs: Sequence[Stored]) -> Iterator[Case]:
         owner = owners.setdefault(server, place)
         if owner != place:
             yield stored, f"that of {'/'.join(owner)} in place of its own"
-
-
-def _requests(asked: Mapping[str, Any]) -> int | None:
-    """How many requests were asked for, in one figure or as batches."""
-    if isinstance(asked.get("batches"), int) and isinstance(
-        asked.get("batch_size"), int
-    ):
-        return int(asked["batches"]) * int(asked["batch_size"])
-    number = asked.get("requests", asked.get("repetitions"))
-    if not isinstance(number, int):
-        return None
-    if asked.get("type") == "llama-benchy":  # in each round all of them at once
-        return number * int(asked.get("concurrency", 1))
-    return number
 
 
 def _unlike(

@@ -4,7 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TypeVar
 
 from sparkpub.record.campaign import Acknowledgement
@@ -105,7 +105,7 @@ def _grouped(pairs: Iterable[tuple[_Key, Finding]]) -> dict[_Key, tuple[Finding,
 
 
 def review(dataset: Dataset) -> Review:
-    """Put every check to every campaign. A campaign is reviewed once as long as it does not change.
+    """Put every check to every campaign.
 
     Pages are another matter: `checks.prose.with_prose` adds what is wrong in them.
     """
@@ -115,44 +115,16 @@ def review(dataset: Dataset) -> Review:
     damage = _damage(dataset)
     for data in dataset.campaigns.values():
         harm = damage.pop(data.name, ())
-        found = data.memory.once(("review", harm), partial(_reviewed, data, harm))
-        findings += found.findings
-        excluded |= found.frame.excluded
-        frames[data.name] = found.frame
+        found, frame = _review_campaign(data, harm)
+        findings += found
+        excluded |= frame.excluded
+        frames[data.name] = frame
     for name, lines in damage.items():
         findings += damaged(name, lines, units=False)
     findings.sort(
         key=lambda finding: (finding.campaign, SEVERITIES.index(finding.severity))
     )
     return Review(dataset, tuple(findings), excluded, frames)
-
-
-@dataclass(frozen=True)
-class _Reviewed:
-    """A campaign's part of a review. `frame` reads no record before somebody asks it for something."""
-
-    findings: tuple[Finding, ...]
-    frame: Frame
-
-
-def _reviewed(data: CampaignData, damage: tuple[str, ...]) -> _Reviewed:
-    """The review of a campaign: the one that is kept of the same files, else a new one."""
-    what = ("review", damage)
-    document = data.memory.document(what)
-    if document is not None:
-        frame = Frame(data, document["out"], document["doubles"])
-    else:
-        made, frame = _review_campaign(data, damage)
-        document = data.memory.keep(
-            what,
-            {
-                "findings": [finding.document() for finding in made],
-                "out": frame.out,
-                "doubles": frame.doubles,
-            },
-        )
-    findings = tuple(Finding(**finding) for finding in document["findings"])
-    return _Reviewed(findings, frame)
 
 
 def _review_campaign(

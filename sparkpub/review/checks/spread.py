@@ -25,6 +25,7 @@ from sparkpub.review.checks.view import (
 )
 from sparkpub.review.frame import Cell
 from sparkpub.review.statistics import describe, outliers
+from sparkpub.review.statistics.compare import WANTED_POWER
 
 OUTLIER_ALPHA = Threshold(
     "outlier alpha",
@@ -48,12 +49,12 @@ HIGH_VARIATION_PERCENT = Threshold(
 )
 EFFECTIVE_RUNS = Threshold(
     "effective runs",
-    4.0,
+    float(describe.MINIMUM_RUNS),
     "Minimum number of runs, or of effective runs under autocorrelation.",
 )
 POWER = Threshold(
     "power",
-    0.8,
+    WANTED_POWER,
     "Minimum power to detect a difference of 10 % in the methodology.",
 )
 

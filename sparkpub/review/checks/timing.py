@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import count, islice, pairwise
 
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
@@ -25,6 +25,8 @@ CLOCK_SHARE = Threshold(
 
 ZONE_SECONDS = 14 * 3600.0
 """Local time lies up to so far off UTC."""
+MOST_MISSING = 1000
+"""Places without a record that a finding lists."""
 _TIME_IN_ID = re.compile(r"_(\d{8}T\d{6}Z?)$")
 
 
@@ -170,10 +172,14 @@ def _gone(view: View) -> Iterator[Finding]:
         "was repeated, but the first record is missing",
     )
     positions = {stored.record.plan.position for stored in view.runs}
-    missing = sorted(set(range(max(positions, default=-1) + 1)) - positions)
-    if missing and view.campaign.matrix is None:
+    places = max(positions, default=-1) + 1
+    lacking = places - len(positions)
+    if lacking and view.campaign.matrix is None:
+        # Whoever wrote a record chose its place: only so many are looked for as can be read.
+        gaps = (place for place in count() if place not in positions)
+        missing = list(islice(gaps, min(lacking, MOST_MISSING)))
         text = (
-            f"{len(missing)} of {max(positions) + 1} places in the order of runs have no record, the first of them "
+            f"{lacking} of {places} places in the order of runs have no record, the first of them "
             f"number {missing[0]}: runs were removed, or never imported."
         )
         yield view.finding(

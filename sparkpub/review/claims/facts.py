@@ -13,6 +13,7 @@ from sparkpub.record import documents
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.record import Declared
 from sparkpub.record.text import number, with_unit
+from sparkpub.record.web import Address
 
 
 class FactSource(Declared):
@@ -20,7 +21,7 @@ class FactSource(Declared):
 
     document: Annotated[str, Field(min_length=1)]
     section: str | None = None
-    url: Annotated[str, Field(pattern=r"^https://")] | None = None
+    url: Annotated[Address, Field(pattern=r"^https://")] | None = None
 
     def __str__(self) -> str:
         return self.document + (f", “{self.section}”" if self.section else "")

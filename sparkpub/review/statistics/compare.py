@@ -10,10 +10,10 @@ The analysis follows the order as it was really run:
 Standard errors and degrees of freedom use the effective n; below four the verdict is `undecided`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Literal, TypeVar
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -25,8 +25,9 @@ from sparkpub.review.statistics.describe import (
     Estimate,
     Floats,
     Interval,
-    around,
+    around_many,
     error_of,
+    or_none,
     resolution_of,
     rounding_variance,
 )
@@ -204,137 +205,223 @@ def compare(
     the step to which the instrument rounds, read off the values where it is not given.
     """
     one, other = _sample(baseline), _sample(candidate)
+    design = design_of(one, other, order)
     if resolution is None:
         resolution = resolution_of([*one.values, *other.values])
-    as_run = order_as_run(order, one, other)
-    runs = _runs_compared(one, other, as_run, resolution)
-    given = len(one.values) + len(other.values)
-    relative = _relative(runs, direction, unit)
-    tests = _tests(runs, relative, margin_percent)
-    return Comparison(
-        order=as_run,
-        analysis=runs.analysis,
-        n_baseline=len(runs.baseline),
-        n_candidate=len(runs.candidate),
-        left_out=given - len(runs.baseline) - len(runs.candidate),
-        n_effective=runs.n_effective,
-        df=None if runs.means is None else float(runs.means.df),
-        mean_baseline=runs.mean_baseline,
-        mean_candidate=runs.mean_candidate,
-        difference=runs.mean_candidate - runs.mean_baseline,
-        difference_percent=relative.percent,
-        ratio=relative.ratio,
-        inverse_ratio=1 / relative.ratio if relative.ratio else None,
-        ci95_ratio=_ratio_interval(runs.means, relative, 1 - ALPHA),
-        ci90_ratio=_ratio_interval(runs.means, relative, 1 - 2 * ALPHA),
-        overhead_percent=relative.overhead_percent,
-        ci95_difference=_difference_interval(runs.means, 1 - ALPHA),
-        ci90_difference=_difference_interval(runs.means, 1 - 2 * ALPHA),
-        p_value=tests.p_value,
-        p_adjusted=tests.p_value,
-        effect_size=hedges_g(runs.baseline, runs.candidate, resolution),
-        equivalence_margin_percent=margin_percent,
-        margin_declared=margin_declared,
-        equivalence_p=tests.equivalence_p,
-        equivalence_p_adjusted=tests.equivalence_p,
-        power=tests.power,
-        runs_required=tests.runs_required,
-        power_10_percent=tests.power_10_percent,
-        better=better_of(runs.mean_baseline, runs.mean_candidate, direction),
+    columns = compare_many(
+        one.array[np.newaxis],
+        other.array[np.newaxis],
+        design,
+        margin_percent=margin_percent,
+        directions=[direction],
+        units=[unit],
+        resolutions=np.array([resolution]),
     )
+    figures = {name: column[0] for name, column in columns.items()}
+    return comparison_of(figures, margin_declared=margin_declared)
+
+
+@dataclass(frozen=True)
+class Design:
+    """How two samples are compared: the order as it was run, the analysis that it allows, and which of the values are
+    compared, by their places on each side."""
+
+    order: Order
+    analysis: Analysis
+    baseline: tuple[int, ...]
+    candidate: tuple[int, ...]
+    left_out: int
+
+
+def design_of(baseline: Sample, candidate: Sample, declared: Declared) -> Design:
+    """The design of a comparison, from the rounds and times of its runs."""
+    order = order_as_run(declared, baseline, candidate)
+    everything = tuple(range(len(baseline.values))), tuple(range(len(candidate.values)))
+    if order != "interleaved":
+        analysis: Analysis = "description" if order == "blocked" else "welch"
+        return Design(order, analysis, *everything, 0)
+    rounds = complete_rounds(baseline, candidate)
+    if not rounds:
+        return Design(order, "description", *everything, 0)
+    one, other = zip(*rounds, strict=True)
+    given = len(baseline.values) + len(candidate.values)
+    return Design(order, "paired", one, other, given - 2 * len(rounds))
+
+
+def compare_many(
+    baseline: Floats,
+    candidate: Floats,
+    design: Design,
+    *,
+    margin_percent: float,
+    directions: Sequence[Direction],
+    units: Sequence[str],
+    resolutions: Floats,
+) -> dict[str, Any]:
+    """The fields of `Comparison` for many comparisons of one design, each a row of `baseline` and `candidate`.
+
+    A column for each field, NaN where a comparison does not carry the figure; intervals as `..._low` and `..._high`.
+    """
+    a = np.ascontiguousarray(baseline[:, list(design.baseline)])
+    b = np.ascontiguousarray(candidate[:, list(design.candidate)])
+    rows = len(a)
+    means = _means(a, b, design, resolutions)
+    mean_a, mean_b = a.mean(axis=-1), b.mean(axis=-1)
+    scaled = np.array([unit != "°C" for unit in units]) & (mean_a > 0)
+    base = np.where(scaled, mean_a, np.nan)
+    ratio = mean_b / base
+    columns: dict[str, Any] = {
+        "order": np.full(rows, design.order, dtype=object),
+        "analysis": np.full(rows, design.analysis, dtype=object),
+        "n_baseline": np.full(rows, a.shape[-1]),
+        "n_candidate": np.full(rows, b.shape[-1]),
+        "left_out": np.full(rows, design.left_out),
+        "n_effective": _worth(means, a, b, design),
+        "df": _none(rows) if means is None else means.df,
+        "mean_baseline": mean_a,
+        "mean_candidate": mean_b,
+        "difference": mean_b - mean_a,
+        "difference_percent": 100 * (mean_b - mean_a) / base,
+        "ratio": ratio,
+        "inverse_ratio": np.divide(1, ratio, out=_none(rows), where=ratio != 0),
+        "overhead_percent": _each(overhead, ratio, directions, units),
+        "effect_size": _hedges_g(a, b, resolutions),
+        "equivalence_margin_percent": np.full(rows, float(margin_percent)),
+        "better": _each_text(better_of, mean_a, mean_b, directions),
+        "machines": np.full(rows, 1),
+    }
+    columns |= _intervals(means, rows, scaled)
+    columns |= _tests(means, design, base, margin_percent)
+    return columns
+
+
+def comparison_of(figures: Mapping[str, Any], *, margin_declared: bool) -> Comparison:
+    """One comparison from its figures by name, as `compare_many` names them."""
+    found = {name: or_none(value) for name, value in figures.items()}
+    for name in INTERVALS:
+        low, high = found.pop(f"{name}_low"), found.pop(f"{name}_high")
+        found[name] = None if low is None else (low, high)
+    if found["runs_required"] is not None:
+        found["runs_required"] = int(found["runs_required"])
+    return Comparison(margin_declared=margin_declared, **found)
+
+
+def _none(rows: int) -> Floats:
+    """A column without figures."""
+    return np.full(rows, np.nan)
+
+
+def _each(
+    figure: Callable[[float, Any, str], float | None],
+    values: Floats,
+    directions: Sequence[Direction],
+    units: Sequence[str],
+) -> Floats:
+    """A figure of each row that has a value."""
+    found = _none(len(values))
+    for place, value in enumerate(values):
+        if not math.isnan(value):
+            given = figure(float(value), directions[place], units[place])
+            found[place] = np.nan if given is None else given
+    return found
+
+
+def _each_text(
+    name: Callable[[float, float, Any], str | None],
+    baseline: Floats,
+    candidate: Floats,
+    directions: Sequence[Direction],
+) -> Any:
+    sides = zip(baseline, candidate, directions, strict=True)
+    return np.array([name(*side) for side in sides], dtype=object)
+
+
+def _means(
+    a: Floats, b: Floats, design: Design, resolutions: Floats
+) -> TwoMeans | None:
+    """The means of each row, where each side has two values or more and the design lets them be compared."""
+    if min(a.shape[-1], b.shape[-1]) < 2:
+        return None
+    if design.analysis == "paired":
+        return of_rounds(a, b, resolutions)
+    if design.order == "interleaved":
+        return None  # no complete round
+    return of_independent(a, b, resolutions)
+
+
+def _worth(means: TwoMeans | None, a: Floats, b: Floats, design: Design) -> Any:
+    """`n_effective` of each row."""
+    if means is not None:
+        return means.n_effective
+    worth = float(min(a.shape[-1], b.shape[-1]))
+    if design.order == "interleaved" and design.analysis == "description":
+        worth = 0.0
+    return np.full(len(a), worth)
+
+
+INTERVALS = ("ci95_difference", "ci90_difference", "ci95_ratio", "ci90_ratio")
+"""Fields that are intervals."""
+
+
+def _intervals(means: TwoMeans | None, rows: int, scaled: Any) -> dict[str, Floats]:
+    """The ends of the intervals of difference and ratio, at both levels."""
+    found = {}
+    for name in INTERVALS:
+        low, high = _none(rows), _none(rows)
+        level = 1 - ALPHA if name.startswith("ci95") else 1 - 2 * ALPHA
+        if means is not None and name.endswith("difference"):
+            low, high = around_many(means.difference, means.error, means.df, level)
+        elif means is not None:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ends = means.ratio_ends(level)
+            low, high = (np.where(scaled, end, np.nan) for end in ends)
+        found[f"{name}_low"], found[f"{name}_high"] = low, high
+    return found
+
+
+def _tests(
+    means: TwoMeans | None, design: Design, base: Floats, margin_percent: float
+) -> dict[str, Any]:
+    """What the tests of each row say; nothing where runs are only described, of equivalence where `base` is NaN."""
+    rows = len(base)
+    names = [item.name for item in fields(Tests)]
+    found: dict[str, Any] = {name: _none(rows) for name in names}
+    if means is not None and design.analysis != "description":
+        margin = margin_percent / 100 * base
+        found["p_value"] = means.p_value
+        found["equivalence_p"] = means.equivalence_p(margin)
+        scaled = ~np.isnan(base)
+        power = means.equivalence_power(margin)
+        found["power"] = np.where(scaled, power, np.nan)
+        detected = means.detection_power(DETECTABLE_PERCENT / 100 * base)
+        found["power_10_percent"] = np.where(scaled, detected, np.nan)
+        fewer = min(len(design.baseline), len(design.candidate))
+        required = means.runs_required(margin, fewer, WANTED_POWER)
+        found["runs_required"] = np.where(scaled, required, np.nan)
+    found["p_adjusted"] = found["p_value"]
+    found["equivalence_p_adjusted"] = found["equivalence_p"]
+    return found
 
 
 def power_to_detect(
     baseline: Sample, candidate: Sample, *, order: Declared, unit: str = ""
 ) -> float | None:
     """`power_10_percent` of `compare` alone, for those who read nothing else of it."""
-    resolution = resolution_of([*baseline.values, *candidate.values])
-    as_run = order_as_run(order, baseline, candidate)
-    runs = _runs_compared(baseline, candidate, as_run, resolution)
-    if runs.means is None or runs.analysis == "description":
+    design = design_of(baseline, candidate, order)
+    a = baseline.array[np.newaxis, list(design.baseline)]
+    b = candidate.array[np.newaxis, list(design.candidate)]
+    step = resolution_of([*baseline.values, *candidate.values])
+    means = _means(a, b, design, np.array([step]))
+    base = float(a.mean())
+    if means is None or design.analysis == "description" or unit == "°C" or base <= 0:
         return None
-    if _relative(runs, "neither", unit).ratio is None:
-        return None
-    return _power_to_detect(runs.means, runs.mean_baseline)
+    return float(means.detection_power(DETECTABLE_PERCENT / 100 * base)[0])
 
 
 def _sample(side: Sample | Sequence[float]) -> Sample:
     if isinstance(side, Sample):
         return side
     return Sample(tuple(side))
-
-
-@dataclass(frozen=True)
-class _Runs:
-    """The values that are compared, and their means where each side has two or more."""
-
-    analysis: Analysis
-    baseline: Floats
-    candidate: Floats
-    means: TwoMeans | None
-    n_effective: float
-
-    @cached_property
-    def mean_baseline(self) -> float:
-        return float(self.baseline.mean())
-
-    @cached_property
-    def mean_candidate(self) -> float:
-        return float(self.candidate.mean())
-
-
-def _runs_compared(one: Sample, other: Sample, order: Order, step: float) -> _Runs:
-    if order != "interleaved":
-        analysis: Analysis = "description" if order == "blocked" else "welch"
-        a, b = one.array, other.array
-        if min(len(a), len(b)) < 2:
-            return _Runs(analysis, a, b, None, float(min(len(a), len(b))))
-        means = of_independent(a, b, step)
-        return _Runs(analysis, a, b, means, float(means.n_effective))
-    rounds = complete_rounds(one, other)
-    if not rounds:
-        return _Runs("description", one.array, other.array, None, 0.0)
-    a = one.array[[place for place, _ in rounds]]
-    b = other.array[[place for _, place in rounds]]
-    if len(rounds) < 2:
-        return _Runs("paired", a, b, None, 1.0)
-    means = of_rounds(a, b, step)
-    return _Runs("paired", a, b, means, float(means.n_effective))
-
-
-def _difference_interval(means: TwoMeans | None, level: float) -> Interval | None:
-    if means is None:
-        return None
-    return around(float(means.difference), float(means.error), float(means.df), level)
-
-
-@dataclass(frozen=True)
-class _Relative:
-    """A difference on the scale of the baseline's mean; all None on a scale without a true zero."""
-
-    percent: float | None = None
-    ratio: float | None = None
-    overhead_percent: float | None = None
-
-
-def _relative(runs: _Runs, direction: Direction, unit: str) -> _Relative:
-    base = runs.mean_baseline
-    if unit == "°C" or base <= 0:
-        return _Relative()
-    ratio = runs.mean_candidate / base
-    return _Relative(
-        percent=100 * (runs.mean_candidate - base) / base,
-        ratio=ratio,
-        overhead_percent=overhead(ratio, direction, unit),
-    )
-
-
-def _ratio_interval(
-    means: TwoMeans | None, relative: _Relative, level: float
-) -> Interval | None:
-    if means is None or relative.ratio is None:
-        return None
-    return means.ratio_interval(level)
 
 
 @dataclass(frozen=True)
@@ -346,28 +433,6 @@ class Tests:
     power: float | None = None
     runs_required: int | None = None
     power_10_percent: float | None = None
-
-
-def _tests(runs: _Runs, relative: _Relative, margin_percent: float) -> Tests:
-    means = runs.means
-    if means is None or runs.analysis == "description":
-        return Tests()
-    p_value = float(means.p_value)
-    if relative.ratio is None:
-        return Tests(p_value)
-    margin = margin_percent / 100 * runs.mean_baseline
-    fewer = min(len(runs.baseline), len(runs.candidate))
-    return Tests(
-        p_value=p_value,
-        equivalence_p=float(means.equivalence_p(margin)),
-        power=means.equivalence_power(margin),
-        runs_required=means.runs_for_equivalence(margin, fewer, WANTED_POWER),
-        power_10_percent=_power_to_detect(means, runs.mean_baseline),
-    )
-
-
-def _power_to_detect(means: TwoMeans, base: float) -> float:
-    return means.detection_power(DETECTABLE_PERCENT / 100 * base)
 
 
 def overhead(ratio: float, direction: Direction, unit: str) -> float | None:
@@ -407,12 +472,22 @@ def hedges_g(a: Floats, b: Floats, resolution: float) -> float | None:
 
     The rounding of the readings counts as spread.
     """
-    if min(len(a), len(b)) < 2:
-        return None
-    df = len(a) + len(b) - 2
-    squares = (len(a) - 1) * a.var(ddof=1) + (len(b) - 1) * b.var(ddof=1)
-    spread = float(np.sqrt(squares / df + rounding_variance(resolution)))
-    return float(b.mean() - a.mean()) / spread * (1 - 3 / (4 * df - 1))
+    found = _hedges_g(a[np.newaxis], b[np.newaxis], np.array([resolution]))
+    figure: float | None = or_none(found[0])
+    return figure
+
+
+def _hedges_g(a: Floats, b: Floats, resolutions: Floats) -> Floats:
+    """Hedges' g of each row."""
+    n, m = a.shape[-1], b.shape[-1]
+    if min(n, m) < 2:
+        return _none(len(a))
+    df = n + m - 2
+    squares = (n - 1) * a.var(axis=-1, ddof=1) + (m - 1) * b.var(axis=-1, ddof=1)
+    spread = np.sqrt(squares / df + rounding_variance(resolutions))
+    corrected: Floats = (b.mean(axis=-1) - a.mean(axis=-1)) / spread
+    corrected *= 1 - 3 / (4 * df - 1)
+    return corrected
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -10,10 +10,10 @@ Functions that take arrays work on the last axis, so that many samples can be de
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy
@@ -31,9 +31,11 @@ is significant at 5 % (2 of 20 arrangements), so at n ≤ 3 everything would res
 RESAMPLES = 2000
 """Bootstrap resamples: Efron and Tibshirani, An Introduction to the Bootstrap (1993), ask for 1,000 to 2,000."""
 SEED = 42
-_TOGETHER = 2_000_000
-"""Values of resamples held at once: 16 MB."""
+_TOGETHER = 64
+"""Samples that are resampled at once: their resamples take a megabyte, which a processor holds beside itself."""
 _TRUSTED_DIGITS = 1e-9
+_NO_SPREAD = 1e-6
+"""Spread of a resample, as a part of its sample's, below which its values are taken as equal."""
 _MOST_ALIKE = 0.99
 """Largest lag-1 autocorrelation that is used: at 1 no number of runs would be worth two."""
 _LEAST_DF = 0.5
@@ -91,30 +93,58 @@ def describe(values: Sequence[float]) -> Description:
     array = np.array(values, dtype=np.float64)
     if not array.size or not np.isfinite(array).all():
         raise ValueError("a description needs at least one value, and finite ones")
-    n = len(array)
-    mean = float(array.mean())
-    sd, cv_percent = variation(array) if n > 1 else (None, None)
-    p50, p95, p99 = quantiles(array, (0.5, 0.95, 0.99))
-    worth = float(effective_n(array))
-    return Description(
-        n=n,
-        mean=mean,
-        sd=sd,
-        sd_population=float(array.std()),
-        min=float(array.min()),
-        max=float(array.max()),
-        p50=p50,
-        p95=p95,
-        p99=p99,
-        p95_supported=percentile_supported(n, 0.95),
-        p99_supported=percentile_supported(n, 0.99),
-        cv_percent=cv_percent,
-        ci95=None
-        if sd is None
-        else around(mean, standard_error(array, worth), worth - 1),
-        autocorrelation=autocorrelation(array),
-        n_effective=worth,
-    )
+    columns = describe_many(array[np.newaxis])
+    figures = {name: or_none(column[0]) for name, column in columns.items()}
+    low, high = figures.pop("ci95_low"), figures.pop("ci95_high")
+    interval = None if low is None else (low, high)
+    return Description(ci95=interval, **figures)
+
+
+def describe_many(values: Floats) -> dict[str, NDArray[Any]]:
+    """The fields of `Description` for many samples of one size, each a row of `values` in run order.
+
+    A column for each field, NaN where a sample does not carry the figure; `ci95` as `ci95_low` and `ci95_high`. The
+    bootstrap is apart: see `bootstrap_many`.
+    """
+    samples, n = values.shape
+    nothing = np.full(samples, np.nan)
+    mean = values.mean(axis=-1)
+    worth = effective_n(values)
+    sd, cv_percent, low, high = nothing, nothing, nothing, nothing
+    if n > 1:
+        sd = values.std(axis=-1, ddof=1)
+        steps = np.array([resolution_of(row) for row in values])
+        with np.errstate(invalid="ignore"):  # of a mean beyond all numbers
+            cv_percent = 100 * sd / np.abs(np.where(mean == 0, np.nan, mean))
+            error = np.sqrt(sd**2 / worth + rounding_variance(steps))
+            low, high = around_many(mean, error, worth - 1)
+    p50, p95, p99 = quantiles(values, (0.5, 0.95, 0.99))
+    return {
+        "n": np.full(samples, n),
+        "mean": mean,
+        "sd": sd,
+        "sd_population": values.std(axis=-1),
+        "min": values.min(axis=-1),
+        "max": values.max(axis=-1),
+        "p50": p50,
+        "p95": p95,
+        "p99": p99,
+        "p95_supported": np.full(samples, percentile_supported(n, 0.95)),
+        "p99_supported": np.full(samples, percentile_supported(n, 0.99)),
+        "cv_percent": cv_percent,
+        "ci95_low": low,
+        "ci95_high": high,
+        "autocorrelation": _lag1(values),
+        "n_effective": worth,
+    }
+
+
+def or_none(value: Any) -> Any:
+    """A figure of a column as a Python object; None for NaN."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, float) and math.isnan(plain):
+        return None
+    return plain
 
 
 def variation(values: Sequence[float] | Floats) -> tuple[float, float | None]:
@@ -141,7 +171,7 @@ def resolution_of(values: Sequence[float] | Floats) -> float:
     return step
 
 
-def rounding_variance(resolution: float) -> float:
+def rounding_variance(resolution: Any) -> Any:
     """Variance of a reading's rounding to steps of `resolution`, uniform within a step (JCGM 100:2008, F.2.2.1)."""
     return resolution * resolution / 12
 
@@ -166,9 +196,19 @@ def around(
     centre: float, error: float, df: float, level: float = 1 - ALPHA
 ) -> Interval | None:
     """Student's interval around an estimate with that standard error; None with too few degrees of freedom."""
-    if df < _LEAST_DF:
+    low, high = around_many(centre, error, df, level)
+    if np.isnan(low):
         return None
-    half = t_quantile((1 + level) / 2, df) * error
+    return float(low), float(high)
+
+
+def around_many(
+    centre: Any, error: Any, df: Any, level: float = 1 - ALPHA
+) -> tuple[Floats, Floats]:
+    """The ends of `around` for arrays; NaN with too few degrees of freedom."""
+    enough = np.asarray(df) >= _LEAST_DF
+    quantile = scipy.special.stdtrit(np.where(enough, df, 1.0), (1 + level) / 2)
+    half = np.where(enough, quantile * error, np.nan)
     return centre - half, centre + half
 
 
@@ -177,75 +217,80 @@ def error_of(ci95: Interval, df: float) -> float:
     return (ci95[1] - ci95[0]) / 2 / t_quantile(1 - ALPHA / 2, df)
 
 
-class Bootstrap:
+def bootstrap(values: Sequence[float] | Floats) -> Interval | None:
+    """The 95 % bootstrap-t interval of the mean of one sample: see `bootstrap_many`. None below `MINIMUM_RUNS`."""
+    array = np.asarray(values, dtype=np.float64)
+    low, high = bootstrap_many(array[np.newaxis])
+    if np.isnan(low[0]):
+        return None
+    return float(low[0]), float(high[0])
+
+
+def bootstrap_many(values: Floats) -> tuple[Floats, Floats]:
     """95 % bootstrap-t intervals of means (Efron and Tibshirani 1993, section 12.5), the same at every call.
 
-    Each resample is studentised, so that a skewed sample gets a skewed interval. Samples of one size share what is
-    drawn: the places of the values, not the values.
+    Each row of `values` is a sample; the ends of the intervals, NaN below `MINIMUM_RUNS`, where resampling knows too
+    few values. Each resample is studentised, so that a skewed sample gets a skewed interval: `scipy.stats.bootstrap`
+    has no such interval. Identical values give their rounding, half a step to either side.
+
+    What is drawn is how often each place of a sample counts, and samples of one size share it. So all resamples of all
+    samples are two sums of products.
     """
-
-    def __init__(self) -> None:
-        self._drawn: dict[int, _Resamples] = {}
-
-    def interval(self, values: Sequence[float] | Floats) -> Interval | None:
-        """The interval of one sample. None below `MINIMUM_RUNS`, where resampling knows too few values. Identical
-        values give their rounding: half a step to either side."""
-        array = np.asarray(values, dtype=np.float64)
-        n = len(array)
-        if n < MINIMUM_RUNS:
-            return None
-        mean = float(array.mean())
-        if array.min() == array.max():
-            half = resolution_of(array) / 2
-            return mean - half, mean + half
-        studentised = self._studentised(array)
-        low, high = quantiles(studentised, (ALPHA / 2, 1 - ALPHA / 2))
-        error = float(array.std(ddof=1)) / math.sqrt(n)
-        return mean - high * error, mean - low * error
-
-    def _studentised(self, values: Floats) -> Floats:
-        """Student's t of resamples against the mean of `values`."""
-        n = len(values)
-        if n * RESAMPLES > _TOGETHER:
-            parts = [_students_t(values, drawn) for drawn in _resamples(n)]
-            return np.concatenate(parts)
-        if n not in self._drawn:
-            (self._drawn[n],) = _resamples(n)
-        return _students_t(values, self._drawn[n])
+    samples, n = values.shape
+    low, high = np.full(samples, np.nan), np.full(samples, np.nan)
+    if n < MINIMUM_RUNS:
+        return low, high
+    shares = _resamples(n)
+    for start in range(0, samples, _TOGETHER):
+        part = slice(start, start + _TOGETHER)
+        low[part], high[part] = _bootstrap_t(values[part], shares)
+    return low, high
 
 
-class _Resamples(NamedTuple):
-    """Places of the values that are drawn, each resample a row. `differ` says which rows hold more than one place, None
-    where all do."""
+def _bootstrap_t(values: Floats, shares: Floats) -> tuple[Floats, Floats]:
+    """The intervals of a few samples, whose resamples are held at once."""
+    n = values.shape[-1]
+    mean = values.mean(axis=-1)
+    centred = values - mean[:, np.newaxis]
+    spread = values.std(axis=-1, ddof=1)
+    # einsum, since a product of matrices this small would wake every processor.
+    means = np.einsum("sn,rn->sr", centred, shares)
+    squares = np.einsum("sn,rn->sr", centred * centred, shares) - means * means
+    # A resample of equal values has no spread and no t. What arithmetic leaves of it is not one.
+    varied = squares > (_NO_SPREAD * spread[:, np.newaxis]) ** 2
+    errors = np.sqrt(np.where(varied, squares, 1.0) / (n - 1))
+    studentised = np.where(varied, means / errors, np.nan)
+    lower, upper = _quantiles_of_known(studentised, (ALPHA / 2, 1 - ALPHA / 2))
+    error = spread / math.sqrt(n)
+    low, high = mean - upper * error, mean - lower * error
+    for place in np.flatnonzero(values.min(axis=-1) == values.max(axis=-1)):
+        half = resolution_of(values[place]) / 2
+        low[place], high[place] = mean[place] - half, mean[place] + half
+    return low, high
 
-    places: NDArray[np.int64]
-    differ: NDArray[np.bool_] | None
 
-
-def _resamples(n: int) -> Iterator[_Resamples]:
-    """The resamples of n values, as many together as may be held at once."""
+def _resamples(n: int) -> Floats:
+    """How much each of n places counts in each resample, a resample a row, each of which sums to 1."""
     generator = np.random.default_rng((SEED, n))
-    at_once = max(1, _TOGETHER // n)
-    for start in range(0, RESAMPLES, at_once):
-        rows = min(at_once, RESAMPLES - start)
-        places = generator.integers(0, n, (rows, n))
-        differ = (places != places[:, :1]).any(axis=1)
-        yield _Resamples(places, None if differ.all() else differ)
+    places = generator.integers(0, n, (RESAMPLES, n))
+    rows = np.repeat(np.arange(RESAMPLES), n)
+    counts = np.bincount(rows * n + places.ravel(), minlength=RESAMPLES * n)
+    found: Floats = counts.reshape(RESAMPLES, n) / n
+    return found
 
 
-def _students_t(values: Floats, resamples: _Resamples) -> Floats:
-    """Student's t of each resample; those without spread have none and are left out."""
-    n = len(values)
-    drawn = values[resamples.places]
-    varied = resamples.differ
-    if len(np.unique(values)) < n:  # other places may hold the same value
-        varied = drawn.min(axis=1) < drawn.max(axis=1)
-    if varied is not None:
-        drawn = drawn[varied]
-    means = drawn.mean(axis=1)
-    apart = drawn - means[:, np.newaxis]
-    errors = np.sqrt((apart * apart).sum(axis=1) / (n - 1)) / math.sqrt(n)
-    found: Floats = (means - values.mean()) / errors
+def _quantiles_of_known(values: Floats, shares: Sequence[float]) -> list[Floats]:
+    """Quantiles of each row without its NaN, interpolated linearly; every row has some values or all are NaN."""
+    ordered = np.sort(values, axis=-1)  # NaN last
+    known = np.maximum(np.isfinite(values).sum(axis=-1), 1)
+    found = []
+    for share in shares:
+        place = (known - 1) * share
+        below = place.astype(np.int64)
+        above = np.minimum(below + 1, known - 1)
+        rows = np.arange(len(ordered))
+        low, high = ordered[rows, below], ordered[rows, above]
+        found.append(low + (high - low) * (place - below))
     return found
 
 

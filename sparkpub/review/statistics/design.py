@@ -2,18 +2,35 @@
 
 Turns taken between environments spread whatever changes with time over both. Where one environment ran in a block of
 its own, such a change looks like a difference between environments, and no test can tell them apart.
+
+`order_as_run` is the one answer to whether environments alternated: verdicts and the check `order-confound` both ask
+it. Two things can go wrong, and each has its own figure:
+
+- **The sides changed places too seldom** (A x 8, B x 16, A x 8). The means lie at the same time, so a steady drift
+  falls on both alike; but the whole comparison is one stretch against two, and a level that held for one of them is
+  all of its difference. Blocked where a random order would change sides as seldom with a probability below 1 %.
+- **One side ran earlier** (AAAABABBBB). They changed places three times, which a random order does often; but 24 of
+  the 25 pairs of runs have A first, so that 92 % of what a steady drift adds to A x 5, B x 5 falls on the difference
+  (2 x 24/25 - 1). Blocked from 80 % of the pairs on, where the drift adds 60 %.
+
+Two kinds of orders are excused. Where four or more rounds are complete, the verdict rests on those: in each of them
+both sides ran next to each other, whatever the other runs did. And where the order was drawn at random, nobody chose
+the side that came first, and its tests count with such draws: only complete separation and too few changes of place
+are blocks.
 """
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
-from sparkpub.review.statistics.describe import Floats
+from sparkpub.record.record import Record
+from sparkpub.review.statistics.describe import MINIMUM_RUNS, Floats
 
 Declared = Literal["interleaved", "random", "blocked", "as-published"]
 """The order that a campaign declares; `as-published` where nobody declared one."""
@@ -22,8 +39,12 @@ Order = Literal["interleaved", "random", "mixed", "blocked"]
 
 FEW_SWITCHES = 0.01
 """An order is blocked where a random one would switch environments as seldom with less than this probability."""
-_FEWEST = 2
+EARLIER_SHARE = 0.8
+"""An order that nobody drew is blocked where the same side began first in this share of all pairs of runs."""
+FEWEST_IN_BLOCKS = 2
 """Fewest runs on each side that can form blocks."""
+FEWEST_EARLIER = 3
+"""Fewest runs on each side of which one can lie earlier: of two, ABABB has five of six pairs with A first."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +69,20 @@ class Sample:
             if known and len(known) != len(self.values):
                 raise ValueError("rounds and times go with the values, one each")
 
+    @classmethod
+    def of(cls, records: Sequence[Record], values: Sequence[float]) -> Self:
+        """The values of these runs, one each, with their rounds and times. Raises ValueError where there are none.
+
+        A round is one iteration of a model and workload; a repeat stands outside of the rounds.
+        """
+        rounds = [
+            None
+            if record.repeat_of
+            else (record.model, record.workload, record.iteration)
+            for record in records
+        ]
+        return cls(tuple(values), tuple(rounds), times_of(records))
+
     @cached_property
     def array(self) -> Floats:
         """The values as an array."""
@@ -64,28 +99,102 @@ class Sample:
         }
 
 
-def order_as_run(declared: Declared, baseline: Sample, candidate: Sample) -> Order:
-    """The order as it was really run: what was declared, unless the times show blocks.
+def times_of(records: Sequence[Record]) -> tuple[float, ...]:
+    """When each of these runs began, in seconds."""
+    return tuple(
+        datetime.fromisoformat(record.started.value).timestamp() for record in records
+    )
 
-    Blocks are complete separation of two runs or more on each side, or fewer switches between the two than a random
-    order makes (the runs test of Wald and Wolfowitz 1940, one-sided, exact).
-    """
-    if declared == "blocked" or _ran_in_blocks(baseline.times, candidate.times):
+
+def order_as_run(declared: Declared, baseline: Sample, candidate: Sample) -> Order:
+    """The order as it was really run: what was declared, unless the times show blocks (see above)."""
+    if declared == "blocked" or _ran_in_blocks(declared, baseline, candidate):
         return "blocked"
     return "mixed" if declared == "as-published" else declared
 
 
-def _ran_in_blocks(baseline: Sequence[float], candidate: Sequence[float]) -> bool:
-    if min(len(baseline), len(candidate)) < _FEWEST:
+def orders_by_machine(
+    baseline: Sequence[Record], candidate: Sequence[Record]
+) -> Mapping[str, Order]:
+    """Machine to the order as it was run there, for each machine that ran both sides.
+
+    A comparison over several machines is blocked where one of them is (`order_over_machines`).
+    """
+    sides = _by_machine(baseline), _by_machine(candidate)
+    orders: dict[str, Order] = {}
+    for machine in sides[0].keys() & sides[1].keys():
+        one, other = (side[machine] for side in sides)
+        samples = [Sample.of(runs, [0.0] * len(runs)) for runs in (one, other)]
+        orders[machine] = order_as_run(declared_order([*one, *other]), *samples)
+    return orders
+
+
+def _by_machine(records: Iterable[Record]) -> dict[str, list[Record]]:
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        found.setdefault(record.machine.id or "", []).append(record)
+    return found
+
+
+def order_over_machines(orders: Iterable[Order]) -> Order:
+    """The order of several machines together: blocked where one was, and mixed where they differ."""
+    found = set(orders)
+    if "blocked" in found:
+        return "blocked"
+    if len(found) > 1:
+        return "mixed"
+    (order,) = found
+    return order
+
+
+def declared_order(records: Sequence[Record]) -> Declared:
+    """The order that all of these records were planned in, `as-published` where they do not agree."""
+    orders = {record.plan.order for record in records}
+    return orders.pop() if len(orders) == 1 else "as-published"
+
+
+def _ran_in_blocks(declared: Declared, baseline: Sample, candidate: Sample) -> bool:
+    fewest = min(len(baseline.times), len(candidate.times))
+    if fewest < FEWEST_IN_BLOCKS:
         return False
-    if max(baseline) < min(candidate) or max(candidate) < min(baseline):
+    earlier = share_earlier(baseline.times, candidate.times)
+    if earlier in (0, 1):
         return True
-    if set(baseline) & set(candidate):
-        return False  # started at the same time: which came first is unknown
-    sides = [0] * len(baseline) + [1] * len(candidate)
-    in_time = np.array(sides)[np.argsort([*baseline, *candidate], kind="stable")]
-    switches = int((in_time[1:] != in_time[:-1]).sum())
-    return chance_of_switches(len(baseline), len(candidate), switches) < FEW_SWITCHES
+    seldom = _changed_too_seldom(baseline.times, candidate.times)
+    uneven = max(earlier, 1 - earlier) >= EARLIER_SHARE and fewest >= FEWEST_EARLIER
+    if declared == "random":
+        return seldom
+    if declared == "interleaved" and (seldom or uneven):
+        return len(complete_rounds(baseline, candidate)) < MINIMUM_RUNS
+    return seldom or uneven
+
+
+def _changed_too_seldom(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether a random order would hardly have so few switches (Wald and Wolfowitz's runs test, one-sided, exact)."""
+    changes = switches(one, other)
+    if changes is None:
+        return False
+    return chance_of_switches(len(one), len(other), changes) < FEW_SWITCHES
+
+
+def share_earlier(one: Sequence[float], other: Sequence[float]) -> float:
+    """Of the pairs of a run on either side, the share in which that of `one` began first; a tie counts half.
+
+    It is Mann and Whitney's U (1947) divided by the number of pairs.
+    """
+    in_time = np.sort(other)
+    later = len(other) - np.searchsorted(in_time, one, side="right")
+    not_earlier = len(other) - np.searchsorted(in_time, one, side="left")
+    return float((later + not_earlier).sum() / (2 * len(one) * len(other)))
+
+
+def switches(one: Sequence[float], other: Sequence[float]) -> int | None:
+    """How often the sides changed places in time; None where runs of both began at the same time."""
+    if set(one) & set(other):
+        return None
+    sides = np.array([0] * len(one) + [1] * len(other))
+    in_time = sides[np.argsort([*one, *other], kind="stable")]
+    return int((in_time[1:] != in_time[:-1]).sum())
 
 
 def chance_of_switches(n: int, m: int, switches: int) -> float:

@@ -15,6 +15,7 @@ from sparkpub.review.statistics.describe import (
     ALPHA,
     MINIMUM_RUNS,
     Floats,
+    Interval,
     effective_n,
     rounding_variance,
 )
@@ -43,7 +44,7 @@ class TwoMeans:
     variance_candidate: Any
     covariance: Any
     variance_difference: Any
-    floor: float
+    floor: Any
     df_baseline: Any
     df_candidate: Any
     n_effective: Any
@@ -64,7 +65,7 @@ class TwoMeans:
         """Degrees of freedom of the difference."""
         return self._df(1.0)
 
-    def _df(self, weight: float) -> Any:
+    def _df(self, weight: Any) -> Any:
         """Degrees of freedom of candidate - weight × baseline: Welch-Satterthwaite where the sides are independent."""
         if self.paired:
             return self.df_baseline
@@ -82,106 +83,124 @@ class TwoMeans:
         below = scipy.special.stdtr(self.df, -(self.difference + margin) / self.error)
         return np.maximum(above, below)
 
-    def ratio_interval(self, level: float = 1 - ALPHA) -> tuple[float, float] | None:
-        """Fieller's (1954) interval of candidate / baseline; None where the baseline is not clear of zero.
+    def ratio_interval(self, level: float = 1 - ALPHA) -> Interval | None:
+        """Fieller's interval of one ratio, as `ratio_ends` has it; None where the baseline is not clear of zero."""
+        low, high = self.ratio_ends(level)
+        if np.isnan(low):
+            return None
+        return float(low), float(high)
 
-        Its ends are the ratios θ at which candidate - θ × baseline lies t of its own errors from zero.
+    def ratio_ends(self, level: float = 1 - ALPHA) -> tuple[Any, Any]:
+        """The ends of Fieller's (1954) interval of candidate / baseline; NaN where the baseline is not clear of zero.
+
+        They are the ratios θ at which candidate - θ × baseline lies t of its own errors from zero.
         """
         ratio = self.candidate / self.baseline
-        t = float(scipy.special.stdtrit(self._df(ratio), (1 + level) / 2))
-        va, vb, cov = (
-            float(self.variance_baseline),
-            float(self.variance_candidate),
-            float(self.covariance),
-        )
+        t = scipy.special.stdtrit(self._df(ratio), (1 + level) / 2)
+        va, vb, cov = self.variance_baseline, self.variance_candidate, self.covariance
         g = t**2 * va / self.baseline**2
-        if not g < 1:
-            return None
+        clear = g < 1
         spread = vb - 2 * ratio * cov + ratio**2 * va - g * (vb - cov**2 / va)
-        half = t / abs(self.baseline) * math.sqrt(max(0.0, spread))
+        half = t / np.abs(self.baseline) * np.sqrt(np.maximum(0.0, spread))
         centre = ratio - g * cov / va
-        return float((centre - half) / (1 - g)), float((centre + half) / (1 - g))
+        below_one = np.where(clear, 1 - g, np.nan)
+        return (centre - half) / below_one, (centre + half) / below_one
 
-    def detection_power(self, difference: float) -> float:
+    def detection_power(self, difference: Any) -> Any:
         """Probability that the test of a difference rejects at 5 % when the true one is `difference`.
 
         Noncentral t (Cohen, Statistical Power Analysis, 1988); the spreads are those observed.
         """
-        return detection_power(difference / float(self.error), float(self.df))
+        return detection_power(difference / self.error, self.df)
 
-    def equivalence_power(self, margin: float) -> float:
+    def equivalence_power(self, margin: Any) -> Any:
         """Probability that TOST shows equivalence within `margin` when the true difference is zero."""
-        return equivalence_power(margin / float(self.error), float(self.df))
+        return equivalence_power(margin / self.error, self.df)
 
     def runs_for_equivalence(self, margin: float, n: int, power: float) -> int | None:
         """How many runs a side (or rounds) show equivalence with that power; None where no number would.
 
         `n` is how many there were: error and degrees of freedom of another number follow from those observed.
         """
-        spread = float(self.error) ** 2 - self.floor
+        (found,) = self.runs_required(margin, n, power)
+        if math.isnan(found):
+            return None
+        return int(found)
 
-        def enough(runs: int) -> bool:
-            error = math.sqrt(spread * n / runs + self.floor)
-            df = (
-                (float(self.df) + 1) * runs / n - 1
-                if self.paired
-                else (float(self.df) + 2) * runs / n - 2
-            )
-            return df > 0 and equivalence_power(margin / error, df) >= power
+    def runs_required(self, margin: Any, n: int, power: float) -> Any:
+        """The same for many comparisons at once, NaN where no number of runs would do."""
+        margin, floor = np.atleast_1d(margin), np.atleast_1d(self.floor)
+        spread = np.atleast_1d(self.error**2 - self.floor)
+        known_df = np.atleast_1d(self.df)
+        margin, floor, spread, known_df = np.broadcast_arrays(
+            margin, floor, spread, known_df
+        )
+        means = 1 if self.paired else 2
+
+        def enough(runs: Floats, rows: Any) -> Any:
+            """Whether so many runs are enough, for some of the comparisons."""
+            error = np.sqrt(spread[rows] * n / runs + floor[rows])
+            df = (known_df[rows] + means) * runs / n - means
+            reached = equivalence_power(margin[rows] / error, np.where(df > 0, df, 1.0))
+            return (df > 0) & (reached >= power)
 
         # With so many runs that t is normal, this error would do. Mostly a few runs more are enough, and more runs
         # than were asked for never are too few.
-        error = margin / (scipy.special.ndtri((1 + power) / 2) + _ONE_SIDED)
-        if error**2 <= self.floor:
-            return None
-        guess = math.ceil(spread * n / (error**2 - self.floor))
-        high = max(MINIMUM_RUNS, guess)
-        low = MINIMUM_RUNS - 1
+        wanted = margin / (scipy.special.ndtri((1 + power) / 2) + _ONE_SIDED)
+        possible = wanted**2 > floor
+        room = np.where(possible, wanted**2 - floor, np.nan)
+        high = np.fmax(MINIMUM_RUNS, np.ceil(spread * n / room))
+        low = np.full_like(high, MINIMUM_RUNS - 1)
         step = 1
-        while high <= _MOST_RUNS and not enough(high):
-            low = high
-            high += step
+        rows = np.flatnonzero(possible & (high <= _MOST_RUNS))
+        while len(rows):
+            rows = rows[~enough(high[rows], rows)]
+            low[rows] = high[rows]
+            high[rows] += step
             step *= 2
-        if high > _MOST_RUNS:
-            return None
-        if low < high - 1 and not enough(high - 1):
-            return high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if enough(middle) else (middle, high)
-        return high
+            rows = rows[high[rows] <= _MOST_RUNS]
+        possible &= high <= _MOST_RUNS
+        # The number just below is the one most often in question.
+        middle = high - 1
+        rows = np.flatnonzero(possible & (high - low > 1))
+        while len(rows):
+            done = enough(middle[rows], rows)
+            high[rows[done]] = middle[rows[done]]
+            low[rows[~done]] = middle[rows[~done]]
+            middle = np.floor((low + high) / 2)
+            rows = rows[high[rows] - low[rows] > 1]
+        return np.where(possible, high, np.nan)
 
 
-def detection_power(difference: float, df: float) -> float:
+def detection_power(difference: Any, df: Any) -> Any:
     """Probability that the test rejects at 5 % when the true difference is so many standard errors."""
-    critical = float(scipy.special.stdtrit(df, 1 - ALPHA / 2))
-    shift = abs(difference)
-    above, below = 1.0, 0.0
-    if shift <= _CERTAIN:
-        above = float(1 - scipy.special.nctdtr(df, shift, critical))
-    if shift < _NO_LOWER_TAIL:
-        below = float(scipy.special.nctdtr(df, shift, -critical))
-    return min(1.0, above + below)
+    critical = scipy.special.stdtrit(df, 1 - ALPHA / 2)
+    shift = np.abs(difference)
+    # Beyond these shifts the tails cannot be evaluated, and are 1 and 0. Some that are nearly 0 come as NaN before.
+    missed = scipy.special.nctdtr(df, np.minimum(shift, _CERTAIN), critical)
+    known = (shift <= _CERTAIN) & ~(np.isnan(missed) & np.isfinite(shift))
+    above = np.where(known, 1 - missed, 1.0)
+    below = scipy.special.nctdtr(df, np.minimum(shift, _NO_LOWER_TAIL), -critical)
+    below = np.where(shift < _NO_LOWER_TAIL, below, 0.0)
+    return np.minimum(1.0, above + below)
 
 
-def equivalence_power(margin: float, df: float) -> float:
+def equivalence_power(margin: Any, df: Any) -> Any:
     """Probability that TOST shows equivalence within `margin` standard errors when the true difference is zero.
 
     The difference lies within margin - t × observed error of zero; averaged over the chi distribution of the observed
     error (Phillips 1990, Journal of Pharmacokinetics and Biopharmaceutics 18, 137-144).
     """
+    margin, df = np.asarray(margin)[..., np.newaxis], np.asarray(df)[..., np.newaxis]
     share = (np.arange(_QUADRATURE) + 0.5) / _QUADRATURE
     observed = np.sqrt(2 * scipy.special.gammaincinv(df / 2, share) / df)
     reach = margin - scipy.special.stdtrit(df, 1 - ALPHA) * observed
-    return float(
-        np.where(
-            reach > 0, scipy.special.erf(np.maximum(reach, 0) / math.sqrt(2)), 0.0
-        ).mean()
-    )
+    within = scipy.special.erf(np.maximum(reach, 0) / math.sqrt(2))
+    return np.where(reach > 0, within, 0.0).mean(axis=-1)
 
 
 def of_independent(
-    baseline: Floats, candidate: Floats, resolution: float, *, serial: bool = True
+    baseline: Floats, candidate: Floats, resolution: Any, *, serial: bool = True
 ) -> TwoMeans:
     """From two independent samples of two values or more each, along the last axis, in run order.
 
@@ -209,7 +228,7 @@ def of_independent(
     )
 
 
-def of_rounds(baseline: Floats, candidate: Floats, resolution: float) -> TwoMeans:
+def of_rounds(baseline: Floats, candidate: Floats, resolution: Any) -> TwoMeans:
     """From the two values of each of two rounds or more, along the last axis, in order of time.
 
     The differences within rounds count with their effective n.

@@ -44,7 +44,7 @@ from sparkpub.review.statistics.describe import (
     describe,
     t_quantile,
 )
-from sparkpub.review.statistics.design import Order
+from sparkpub.review.statistics.design import order_over_machines
 from sparkpub.review.statistics.means import detection_power, equivalence_power
 from sparkpub.review.statistics.pooling import heterogeneity_p
 
@@ -236,7 +236,7 @@ def over_machines(
     tests = _tests(together, first.equivalence_margin_percent, scale)
     difference = scale.in_unit(effect)
     return Comparison(
-        order=_order_of({part.order for part in within}),
+        order=order_over_machines(part.order for part in within),
         analysis="machines",
         machines=len(within),
         n_baseline=sum(part.n_baseline for part in within),
@@ -295,6 +295,17 @@ def describe_machines(within: Sequence[Sequence[float]]) -> Description:
     )
 
 
+def levelled(values: Floats, machines: Sequence[str]) -> Floats:
+    """Values with the machines brought to one level: from each the distance of its machine's mean from the mean of all
+    is taken. What is left is what varies within machines."""
+    found = values.copy()
+    names = np.asarray(machines, dtype=object)
+    for machine in dict.fromkeys(machines):
+        mine = names == machine
+        found[mine] += values.mean() - values[mine].mean()
+    return found
+
+
 def _sd_within(parts: Sequence[Description]) -> float | None:
     """The standard deviation within machines, pooled; None where none of them has two values."""
     squares = sum((part.n - 1) * part.sd**2 for part in parts if part.sd is not None)
@@ -302,16 +313,6 @@ def _sd_within(parts: Sequence[Description]) -> float | None:
     if df == 0:
         return None
     return math.sqrt(squares / df)
-
-
-def _order_of(orders: set[Order]) -> Order:
-    """The order of the machines together: blocked where one was, and mixed where they differ."""
-    if "blocked" in orders:
-        return "blocked"
-    if len(orders) > 1:
-        return "mixed"
-    (order,) = orders
-    return order
 
 
 def _tests(together: Combined | None, margin_percent: float, scale: _Scale) -> Tests:

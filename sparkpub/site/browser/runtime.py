@@ -22,8 +22,8 @@ from typing import Literal
 
 from pydantic_core import from_json, to_json
 
-from sparkpub.review import cache as caching
-from sparkpub.review.cache import Cache
+from sparkpub.site import cache as caching
+from sparkpub.site.cache import Cache
 from sparkpub.site.drawing.colours import STYLESHEET
 from sparkpub.site.drawing.converter import VEGA_LITE, VERSION, converter
 

@@ -14,8 +14,8 @@ from typing import Self
 from pydantic_core import from_json, to_json
 
 from sparkpub.record.errors import SiteError
-from sparkpub.review import cache
-from sparkpub.review.cache import Cache
+from sparkpub.site import cache
+from sparkpub.site.cache import Cache
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.drawing.compile import Compiled, Job, compile_chart
 from sparkpub.site.drawing.converter import VEGA_LITE, VERSION

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from sparkpub.record.metrics import Metric
-from sparkpub.review.summary import CellStatistic
+from sparkpub.review.tables.cells import CellStatistic
 from sparkpub.site import sentences
 from sparkpub.site.figures import cell_table, kind, marks, panels, theme
 from sparkpub.site.figures.altair import alt

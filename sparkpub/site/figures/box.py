@@ -6,7 +6,7 @@ from typing import Any
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import spread
-from sparkpub.review.summary import CellStatistic
+from sparkpub.review.tables.cells import CellStatistic
 from sparkpub.site import sentences
 from sparkpub.site.figures import cell_table, kind, marks, panels, theme
 from sparkpub.site.figures.altair import alt

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from sparkpub.record.metrics import Metric
 from sparkpub.review.grouping import grouped
-from sparkpub.review.summary import CellStatistic
+from sparkpub.review.tables.cells import CellStatistic
 from sparkpub.site import sentences
 from sparkpub.site.figures.figure import Entry, Table, Value
 from sparkpub.site.figures.rows import Row, cell_of

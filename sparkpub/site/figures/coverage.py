@@ -1,11 +1,14 @@
 """What was planned and what was done: one mark per planned run."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from sparkpub.plan import coverage as plan_coverage
+from sparkpub.plan.coverage import State
+from sparkpub.plan.plan import PlannedRun
+from sparkpub.record.errors import CollectError
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import Cell
@@ -73,17 +76,15 @@ def slots(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
 def _states(
     campaign: CampaignData, recorded: dict[Slot, list[Stored]]
 ) -> dict[Slot, str]:
-    """The state of every iteration; without a matrix those that are there are all."""
+    """The state of every iteration; without a matrix of these runs those that are there are all."""
     states: dict[Slot, str] = {}
-    if campaign.matrix is None:
+    planned = _planned(campaign)
+    if planned is None:
         for slot, runs in recorded.items():
             states[slot] = "failed"
             if any(run.record.status == "ok" for run in runs):
                 states[slot] = "done"
         return states
-    planned = plan_coverage.states(
-        campaign.matrix, campaign.records, campaign.quarantined
-    )
     for run, state in planned.items():
         slot = (run.cell, run.iteration, run.machine or "")
         states[slot] = state
@@ -92,6 +93,19 @@ def _states(
     for slot in recorded:
         states.setdefault(slot, "extra")
     return states
+
+
+def _planned(campaign: CampaignData) -> Mapping[PlannedRun, State] | None:
+    """The state of every planned run. None without a matrix, and with one that was changed after a run: which runs are
+    planned is not known then, and the check `not-as-requested` says so."""
+    if campaign.matrix is None:
+        return None
+    try:
+        return plan_coverage.states(
+            campaign.matrix, campaign.records, campaign.quarantined
+        )
+    except CollectError:
+        return None
 
 
 def figure(selection: Selection, key: str) -> Figure:

@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from sparkpub.review import cache
-from sparkpub.review.cache import Cache
 from sparkpub.review.checks import Finding
+from sparkpub.site import cache
+from sparkpub.site.cache import Cache
 from sparkpub.site.content import Content, block_key
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.drawing.compile import Compiled, Job

@@ -72,7 +72,7 @@ def _interest(verdict: str, ratio: float) -> tuple[int, float]:
 
 
 @dataclass(frozen=True)
-class Group:
+class MetricRows:
     """The comparisons of one metric: its name and label, and the labels of their rows in order."""
 
     metric: str
@@ -143,14 +143,14 @@ def of_differences(
     )
 
 
-def groups_of(selection: Selection, rows: Sequence[Row]) -> tuple[Group, ...]:
+def groups_of(selection: Selection, rows: Sequence[Row]) -> tuple[MetricRows, ...]:
     """The rows by metric, metrics that lead first; rows have `metric` and `label`."""
     by_metric = grouped(rows, lambda row: str(row["metric"]))
     groups = []
     for metric in selection.publication.headlines(selection.campaign):
         if metric.name in by_metric:
             labels = tuple(row["label"] for row in by_metric[metric.name])
-            groups.append(Group(metric.name, metric.label, labels))
+            groups.append(MetricRows(metric.name, metric.label, labels))
     return tuple(groups)
 
 
@@ -174,7 +174,7 @@ def _notes(selection: Selection, rows: Sequence[Row]) -> Iterator[str]:
         yield f"{drawn} of {len(rows)} are drawn, the largest differences first; the table has all."
 
 
-def _room(groups: Sequence[Group]) -> int:
+def _room(groups: Sequence[MetricRows]) -> int:
     """How many rows of each metric are drawn at most."""
     return panels.room_for([len(group.labels) for group in groups])
 
@@ -190,7 +190,7 @@ def _columns(row: Row) -> list[str]:
 def draw(
     scope: Scope,
     table: str,
-    groups: tuple[Group, ...],
+    groups: tuple[MetricRows, ...],
     margin_percent: float,
     verdicts: tuple[str, ...],
     narrow: bool = False,
@@ -225,7 +225,7 @@ def draw(
     return panels.stacked(titled, room, narrow=narrow, shared_x=True)
 
 
-def _y(group: Group, room: int, *, above: bool, alone: bool) -> "alt.Y":
+def _y(group: MetricRows, room: int, *, above: bool, alone: bool) -> "alt.Y":
     axis = alt.Axis(
         grid=True,
         labelColor=theme.TEXT,

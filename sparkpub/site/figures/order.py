@@ -7,7 +7,7 @@ from sparkpub.record.metrics import Metric
 from sparkpub.record.text import counted
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.statistics.describe import ALPHA
-from sparkpub.review.summary import CellStatistic
+from sparkpub.review.tables.cells import CellStatistic
 from sparkpub.site import sentences
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import cell_table, kind, marks, theme

@@ -10,7 +10,7 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import Cell
 from sparkpub.review.grouping import grouped
 from sparkpub.review.statistics.growth import growth
-from sparkpub.review.summary import CellStatistic
+from sparkpub.review.tables.cells import CellStatistic
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import kind, marks, theme

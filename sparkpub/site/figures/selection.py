@@ -9,7 +9,7 @@ from sparkpub.record.metrics import Metric
 from sparkpub.review.checks import Finding
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.rows import ComparisonRow
-from sparkpub.review.summary import CellStatistic
+from sparkpub.review.tables.cells import CellStatistic
 from sparkpub.site import sweeps
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures.figure import Figure

@@ -10,7 +10,7 @@ from sparkpub.record.metrics import Metric
 from sparkpub.record.text import counted, percent, rounded, spread
 from sparkpub.review.frame import Cell
 from sparkpub.review.statistics.growth import PROPORTIONAL, Growth, Shape, growth
-from sparkpub.review.summary import CellStatistic
+from sparkpub.review.tables.cells import CellStatistic
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import cell_table, marks, theme

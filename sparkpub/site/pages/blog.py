@@ -4,20 +4,21 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import yaml
 
 from sparkpub.record.errors import SiteError
-from sparkpub.review.cache import Cache
 from sparkpub.review.dataset import CampaignData
+from sparkpub.site.cache import Cache
 from sparkpub.site.content import POSTS, SITE_CARD, Content, Picture
 from sparkpub.site.figures.figure import as_png
 from sparkpub.site.pages.campaign_page import preview, value_box
 from sparkpub.site.pages.citation import Work, bibtex
 from sparkpub.site.pages.templating import Templates, front_matter, markdown_text
 from sparkpub.site.publication import Publication
+from sparkpub.site.sources import moment
 
 CARD_BOXES = 3
 """Leading metrics on a preview picture."""
@@ -116,7 +117,7 @@ def _parts(uri: str, text: str) -> tuple[Mapping[str, Any], str]:
     head, fence, body = text.removeprefix(_FENCE).partition("\n" + _FENCE)
     try:
         meta = yaml.safe_load(head) if fence and text.startswith(_FENCE) else None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise SiteError(
             f"front matter is not YAML: {error}", where=uri, remedy="correct it"
         ) from None
@@ -174,21 +175,14 @@ def _dates(uri: str, meta: Mapping[str, Any]) -> tuple[datetime, datetime]:
 
 
 def _moment(uri: str, given: object) -> datetime:
-    """A day or a time of the front matter, which YAML has read or left as text."""
-    if isinstance(given, date) and not isinstance(given, datetime):
-        given = datetime.combine(given, time())
-    if isinstance(given, str):
-        try:
-            given = datetime.fromisoformat(given)
-        except ValueError:
-            given = None
-    if not isinstance(given, datetime):
+    try:
+        return moment(given)
+    except ValueError as error:
         raise SiteError(
-            "a post needs a date",
+            f"a post needs a date: {error}",
             where=uri,
             remedy="add date: YYYY-MM-DD to its front matter, with a time if you like",
-        )
-    return given if given.tzinfo else given.replace(tzinfo=UTC)
+        ) from None
 
 
 def _names(uri: str, meta: Mapping[str, Any], field: str) -> tuple[str, ...]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sparkpub.plan import coverage
+from sparkpub.plan.workloads import load_of
+from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
 from sparkpub.record.text import SPACE, listed, percent, spread
@@ -14,17 +16,16 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.rows import ComparisonRow
 from sparkpub.review.statistics.compare import holm, significant
-from sparkpub.review.summary import CellStatistic
+from sparkpub.review.tables.cells import CellStatistic
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.content import Picture
 from sparkpub.site.figures import machines, panels, pareto, sweep
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.selection import Selection
-from sparkpub.site.pages import campaign_kind
+from sparkpub.site.pages import campaign_kind, metric_page
 from sparkpub.site.pages.campaign_kind import Asked
 from sparkpub.site.publication import (
     Publication,
-    batch_size,
     cell_keys,
     cell_label,
     one_of_each_check,
@@ -40,14 +41,6 @@ SWEPT = 3
 """Metrics drawn along an axis: the first of all, and of the others what a user waits for first."""
 CHECK_KINDS = ("meaning", "happened", "evidence", "prose")
 """Kinds of checks in the order in which a campaign's problems are listed."""
-LENGTHS = {
-    "depth": "Depth",
-    "input_tokens": "Input tokens",
-    "output_tokens": "Output tokens",
-}
-"""Option of a workload to its column in the table of tests."""
-TOTALLED = ("Requests at once", "Input tokens", "Output tokens")
-"""Columns of which the total number of tokens is made."""
 ALONG = {
     "load": "Under load",
     "rate": "At rising request rates",
@@ -90,6 +83,10 @@ def context(
         "environments": environments,
         "workloads": workloads,
         "headlines": headlines,
+        "metric_pages": {
+            metric.name: metric_page.address(publication, campaign, metric)
+            for metric in headlines
+        },
         "summary": summary(publication, campaign, headlines),
         "tests": tests(campaign, question),
         "answering": _answering(publication, library, campaign, question),
@@ -277,41 +274,39 @@ class Tests:
 
 
 def tests(campaign: CampaignData, question: Asked) -> Tests:
-    """The options that differ between the workloads of a sweep; where load and lengths are known, the tokens of all
-    requests at once as well. Empty for a campaign that sweeps nothing."""
+    """The loads of the workloads of a sweep; where all parts are known, the tokens of all requests at once as well.
+    Empty for a campaign that sweeps nothing."""
     if not question.sweeps:
         return Tests()
-    asked: dict[str, Mapping[str, Any]] = {}
-    loads: dict[str, int | None] = {}
+    by_workload: dict[str, Load] = {}
     for record in campaign.records:
-        asked.setdefault(record.workload, record.requested.workload)
-        loads.setdefault(record.workload, batch_size(record))
-    columns: dict[str, list[float | None]] = {"Requests at once": list(loads.values())}
-    for option, head in LENGTHS.items():
-        columns[head] = [_number(options.get(option)) for options in asked.values()]
-    columns["Total tokens"] = [
-        _product(*values)
-        for values in zip(*(columns[head] for head in TOTALLED), strict=True)
-    ]
+        if record.workload not in by_workload:
+            by_workload[record.workload] = load_of(record)
+    loads = list(by_workload.values())
+    columns: dict[str, list[int | None]] = {
+        "Requests at once": [load.at_once for load in loads],
+        "Depth": [load.depth for load in loads],
+        "Input tokens": [load.input_tokens for load in loads],
+        "Output tokens": [load.output_tokens for load in loads],
+        "Total tokens": [_total_tokens(load) for load in loads],
+    }
+    if not any(columns["Depth"]):
+        del columns["Depth"]
     # What some workload does not say is not shown.
     shown = {
         head: column
         for head, column in columns.items()
         if column and None not in column
     }
-    rows = dict(zip(asked, zip(*shown.values(), strict=True), strict=False))
+    rows = dict(zip(by_workload, zip(*shown.values(), strict=True), strict=False))
     return Tests(tuple(shown), rows)
 
 
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
-
-
-def _product(load: float | None, put: float | None, got: float | None) -> float | None:
+def _total_tokens(load: Load) -> int | None:
     """Tokens of all requests at once."""
-    if load is None or put is None or got is None:
+    if load.at_once is None or load.input_tokens is None or load.output_tokens is None:
         return None
-    return load * (put + got)
+    return load.at_once * (load.input_tokens + load.output_tokens)
 
 
 def together(publication: Publication, campaign: CampaignData) -> list[str]:
@@ -338,7 +333,7 @@ def value_box(
     """One leading metric as a value box: the largest difference, or the best mean."""
     rows = publication.comparisons_of(campaign, metric)
     cells = publication.cells_of(campaign, metric)
-    href = f"metrics/{slug(metric.name)}/"
+    href = metric_page.address(publication, campaign, metric)
     if rows:
         verdicts = Counter(row.verdict for row in rows)
         return {

@@ -7,7 +7,7 @@ from pydantic_core import to_json
 
 from sparkpub.record.record import json_schema
 from sparkpub.review import export
-from sparkpub.review.cache import Cache
+from sparkpub.review.results import Results
 from sparkpub.review.summary import TABLES, Statistics, heading, row_document
 from sparkpub.site.content import Content, packed, packed_pieces, unpacked
 from sparkpub.site.figures.library import Library
@@ -21,7 +21,10 @@ the usual hosts take in one file."""
 
 
 def contents(
-    publication: Publication, library: Library, templates: Templates, cache: Cache
+    publication: Publication,
+    results: Results,
+    library: Library,
+    templates: Templates,
 ) -> Mapping[str, Content]:
     """The download page and its files."""
     dataset, review = publication.dataset, publication.review
@@ -36,8 +39,11 @@ def contents(
     }
     # CSV and JSON take 5 and 12 kB per run, Parquet some hundred bytes.
     formats = ["parquet"] if publication.large else list(export.FORMATS)
-    tables = export.written(review, formats, cache)
-    files = {f"data/runs.{name}": data for name, data in tables.items()}
+    files: dict[str, bytes] = {}
+    for form in formats:
+        for name in metadata.TABLES:
+            data = export.FORMATS[form](getattr(results, name))
+            files[f"data/{name}.{form}"] = data
     files[metadata.PACKAGE] = metadata.data_package(publication, files)
     if publication.large:
         files |= _statistics(publication.statistics)

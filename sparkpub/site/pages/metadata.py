@@ -9,33 +9,30 @@ from typing import Any
 
 from sparkpub.record.text import counted, listed
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import FIELDS
+from sparkpub.review.tables import cells, comparisons, runs
+from sparkpub.review.tables.column import Columns
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.publication import Publication
 
 PACKAGE = "data/datapackage.json"
 CSV, PARQUET = "data/runs.csv", "data/runs.parquet"
-COLUMNS: Mapping[str, tuple[str, str]] = {
-    "run": ("string", "Id of the run"),
-    "campaign": ("string", "The campaign that the run belongs to"),
-    "model": ("string", "Key of the model"),
-    "environment": ("string", "Key of the environment"),
-    "workload": ("string", "Key of the workload"),
-    "iteration": ("integer", "Which repetition of its cell the run is, from 1"),
-    "position": ("integer", "Place in the planned order, from 0"),
-    "started": ("string", "Start as ISO 8601; in UTC where it ends in Z, else in an unknown zone"),
-    "machine": ("string", "Id of the machine; empty where it is not known"),
-    "status": ("string", "ok, failed, timeout, interrupted or invalid"),
-    "repeat_of": ("string", "Id of the run that this one repeats"),
-    "quarantined": ("boolean", "Whether people excluded the run"),
-    "metric": ("string", "Name of the metric"),
-    "value": ("number", "The value in its unit; empty where it is not available"),
-    "unit": ("string", "Unit of the value"),
-    "source": ("string", "Where the value was read: log, report, sampler or published"),
-    "reason": ("string", "Why there is no value"),
-    "excluded": ("string", "Why the run is not in the figures; empty where it is"),
-}  # fmt: skip
-"""Column of the tables to its type in a Table Schema, and what it holds."""
+TABLES: Mapping[str, tuple[Columns, Sequence[str]]] = {
+    "runs": (runs.COLUMNS, ["run", "metric"]),
+    "cells": (cells.COLUMNS, [*cells.CELL, "metric"]),
+    "comparisons": (
+        comparisons.COLUMNS,
+        ["campaign", "model", "workload", "metric", "baseline", "candidate", "machine"],
+    ),
+}
+"""The tables that a site publishes: their columns, and those that tell rows apart."""
+_TYPES = {
+    "text": "string",
+    "list": "string",
+    "integer": "integer",
+    "number": "number",
+    "boolean": "boolean",
+}
+"""Kind of a column to its type in a Table Schema."""
 _MEDIA_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 _NOT_A_NAME = re.compile(r"[^a-z0-9]+")
 _LICENCE_ID = re.compile(r"[A-Za-z0-9.+-]+")
@@ -50,7 +47,7 @@ def data_package(publication: Publication, files: Mapping[str, bytes]) -> bytes:
         "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
         "name": _NOT_A_NAME.sub("-", options.name.lower()).strip("-") or "benchmarks",
         "title": options.name,
-        "description": "One row per run and metric, with the reason where a run is not in the figures.",
+        "description": "Runs, cells and comparisons: each table has a row per metric.",
     }
     if options.url:
         descriptor["homepage"] = options.url
@@ -61,9 +58,10 @@ def data_package(publication: Publication, files: Mapping[str, bytes]) -> bytes:
     if sources:
         descriptor["sources"] = sources
     descriptor["resources"] = [
-        _resource(address, files[address])
-        for address in (CSV, PARQUET)
-        if address in files
+        _resource(name, form, files[address])
+        for form in _MEDIA_TYPES
+        for name in TABLES
+        if (address := f"data/{name}.{form}") in files
     ]
     return json.dumps(descriptor, indent=1, ensure_ascii=False).encode() + b"\n"
 
@@ -79,18 +77,23 @@ def _source(campaign: CampaignData) -> dict[str, str]:
     return source
 
 
-def _resource(address: str, content: bytes) -> dict[str, Any]:
-    """One table. Both forms hold the same rows."""
-    file = address.rpartition("/")[2]
-    form = file.rpartition(".")[2]
-    names = {"csv": "runs", "parquet": "runs-parquet"}
-    fields = []
-    for name in FIELDS:
-        kind, meaning = COLUMNS[name]
-        fields.append({"name": name, "type": kind, "description": meaning})
+def _resource(table: str, form: str, content: bytes) -> dict[str, Any]:
+    """One table in one form. All forms of a table hold the same rows."""
+    name = table
+    if form != "csv":
+        name = f"{table}-{form}"
+    columns, key = TABLES[table]
+    fields = [
+        {
+            "name": column,
+            "type": _TYPES[about.kind],
+            "description": about.meaning,
+        }
+        for column, about in columns.items()
+    ]
     resource: dict[str, Any] = {
-        "name": names[form],
-        "path": file,
+        "name": name,
+        "path": f"{table}.{form}",
         "type": "table",
         "format": form,
         "mediatype": _MEDIA_TYPES[form],
@@ -98,7 +101,7 @@ def _resource(address: str, content: bytes) -> dict[str, Any]:
         "hash": f"sha256:{hashlib.sha256(content).hexdigest()}",
         "schema": {
             "fields": fields,
-            "primaryKey": ["run", "metric"],
+            "primaryKey": list(key),
             "missingValues": [""],
         },
     }

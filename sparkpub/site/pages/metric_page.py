@@ -1,6 +1,6 @@
 """What the page of a metric shows: its part of every campaign that measured it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sparkpub.record.metrics import Metric
@@ -21,16 +21,13 @@ LEADING_SWEPT = (*EVERY_RUN, "-relative", *SWEEPS)
 """The same where a campaign sweeps something: lines in place of bars, boxes and order, which its own page has."""
 
 
-def campaigns_by_metric(
-    publication: Publication,
-) -> Mapping[str, tuple[Metric, list[CampaignData]]]:
-    """Name to every metric that a run has, with the campaigns that have it."""
-    found: dict[str, tuple[Metric, list[CampaignData]]] = {}
-    for campaign in publication.campaigns:
-        for metric in publication.metrics(campaign):
-            _, campaigns = found.setdefault(metric.name, (metric, []))
-            campaigns.append(campaign)
-    return found
+def address(publication: Publication, campaign: CampaignData, metric: Metric) -> str:
+    """Where the page of a metric shows a campaign, from the root of the site; the whole page where it only lists it."""
+    page = f"metrics/{slug(metric.name)}/"
+    shown = publication.by_metric[metric.name].shown
+    if any(campaign.name == one.name for one in shown):
+        return f"{page}#{campaign.name}"
+    return page
 
 
 def context(
@@ -60,8 +57,7 @@ def _kinds(
     if leads and publication.cells_of(campaign, metric):
         if swept:
             return LEADING_SWEPT
-        campaigns = publication.campaigns
-        if sum(metric in publication.metrics(one) for one in campaigns) > MANY:
+        if len(publication.by_metric[metric.name].campaigns) > MANY:
             return LEADING_OF_MANY
         return LEADING
     return SWEEPS if swept else EVERY_RUN

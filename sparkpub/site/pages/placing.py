@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
-from sparkpub.review.cache import Cache
+from sparkpub.site.cache import Cache
 from sparkpub.site.content import (
     Content,
     block_key,

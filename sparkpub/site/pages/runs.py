@@ -18,7 +18,7 @@ from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.summary import CellStatistic
+from sparkpub.review.tables.cells import CellStatistic
 from sparkpub.site.browser import runtime
 from sparkpub.site.content import Content, fill, packed, unpacked, way_to_root
 from sparkpub.site.figures import telemetry
@@ -87,7 +87,7 @@ class RunPages:
             place=index + 1,
             label=cell_label(campaign, stored.record.cell),
             standings=list(self._standings(stored)),
-            measured=self.publication.measured,
+            measured=self.publication.by_metric,
             files=files,
             findings=self._findings(stored),
             reason=self.publication.review.excluded.get(stored.record.run_id),

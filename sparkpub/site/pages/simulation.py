@@ -19,7 +19,7 @@ HEADINGS: Mapping[Kind, str] = {
 
 
 @dataclass(frozen=True)
-class Table:
+class SimulationTable:
     """Header and rows of words."""
 
     header: Sequence[str]
@@ -37,7 +37,7 @@ def results(name: str = "size") -> dict[str, Any]:
     return found
 
 
-def table(kind: Kind, *, required: bool = True) -> Table:
+def table(kind: Kind, *, required: bool = True) -> SimulationTable:
     """Shares of campaigns in percent, `before → after`, by order and scenario, with a column for each number of runs.
 
     `required` are the scenarios that the procedure must hold in; the others show where it does not.
@@ -52,7 +52,7 @@ def table(kind: Kind, *, required: bool = True) -> Table:
         )
     header = ["order", "runs", *(f"n = {n}" for n in sizes)]
     ordered = sorted(by_case.items(), key=lambda item: _ORDER.index(item[0][0]))
-    return Table(
+    return SimulationTable(
         header,
         [
             [order, scenario, *(cells[n] for n in sizes)]
@@ -82,7 +82,7 @@ def how() -> str:
     ).replace("-", "\N{MINUS SIGN}")
 
 
-def over_machines() -> Table:
+def over_machines() -> SimulationTable:
     """Shares of campaigns on several machines in percent: a row for each number of machines and spread between them.
 
     `replicates` is told of effects of twice the margin, and of no effect; `does not replicate` of any.
@@ -109,7 +109,7 @@ def over_machines() -> Table:
         place = [str(row["machines"]), str(row["rounds"])]
         between = f"{row['between_sd_percent']:g} %"
         rows.append([*place, between, *(_percent(row[share]) for share in shares)])
-    return Table(header, rows)
+    return SimulationTable(header, rows)
 
 
 def how_over_machines() -> str:

@@ -24,7 +24,6 @@ from sparkpub.site.pages.blog import Post
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import (
     Publication,
-    batch_size,
     most_recent,
     newest_first,
     one_of_each_check,
@@ -165,19 +164,18 @@ class Pages:
 
     def _metrics(self) -> Iterator[tuple[str, Content]]:
         """The list of all metrics, and the page of each."""
-        found = metric_page.campaigns_by_metric(self.publication)
-        metrics = [
-            {"metric": metric, "href": f"metrics/{slug(name)}/", "campaigns": campaigns}
-            for name, (metric, campaigns) in found.items()
-        ]
+        metrics = self.publication.by_metric
         yield "metrics/index.md", self._page("metrics", metrics=metrics)
-        for name, (metric, campaigns) in found.items():
-            shown, earlier = most_recent(campaigns)
+        for name, gathered in metrics.items():
             parts = [
-                metric_page.context(self.publication, self.library, campaign, metric)
-                for campaign in shown
+                metric_page.context(
+                    self.publication, self.library, campaign, gathered.metric
+                )
+                for campaign in gathered.shown
             ]
-            page = self._page("metric", metric=metric, parts=parts, earlier=earlier)
+            page = self._page(
+                "metric", metric=gathered.metric, parts=parts, earlier=gathered.listed
+            )
             yield f"metrics/{slug(name)}.md", page
 
     def _runs(self, campaign: CampaignData, in_full: bool) -> dict[str, Any]:
@@ -197,7 +195,6 @@ class Pages:
             "record": record,
             "href": f"runs/{record.run_id}/",
             "reason": review.excluded.get(record.run_id),
-            "batch": batch_size(record),
             "flags": one_of_each_check(review.by_run.get(record.run_id, ())),
         }
 

@@ -24,8 +24,8 @@ def a_rootfs(place: Path) -> Path:
     return place
 
 
-def a_tar() -> bytes:
-    """The same as a tar, for `docker import`."""
+def a_tar(passwd: str = "") -> bytes:
+    """The same as a tar, for `docker import`, with an /etc/passwd where one is given."""
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as tar:
         for name in FOLDERS:
@@ -36,6 +36,10 @@ def a_tar() -> bytes:
             entry = tarfile.TarInfo(name)
             entry.type, entry.linkname = tarfile.SYMTYPE, target
             tar.addfile(entry)
+        if passwd:
+            entry = tarfile.TarInfo("etc/passwd")
+            entry.size = len(passwd)
+            tar.addfile(entry, io.BytesIO(passwd.encode()))
     return content.getvalue()
 
 

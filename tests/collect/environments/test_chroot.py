@@ -128,13 +128,24 @@ def test_an_absolute_link_in_the_root_does_not_lead_out_of_it(
     assert list(outside.iterdir()) == []
 
 
-def test_a_user_inside_is_not_root(tmp_path: Path, root: Path) -> None:
-    tmp_path.chmod(0o777)
-    launch, log = a_launch(tmp_path, "id", "-u")
-    running = Chroot().launch(launch, options(root, user="65534:65534"))
+@pytest.mark.parametrize("user", ["65534:65534", "65534", "worker"])
+def test_a_user_inside_is_not_root_and_the_folder_is_given_to_it(
+    tmp_path: Path, root: Path, user: str
+) -> None:
+    (root / "etc" / "passwd").write_text("worker:x:65534:0::/:/bin/sh\n")
+    work = tmp_path / "work"
+    work.mkdir(mode=0o700)
+    (work / "given").write_text("5\n")
+    launch, log = a_launch(work, "sh", "-c", "id -u; cat given >made; rm given")
+    running = Chroot().launch(launch, options(root, user=user))
     running.wait(30)
     running.close()
     assert log.text == "65534\n"
+    assert (work / "made").read_text() == "5\n"
+    assert [path.name for path in work.iterdir()] == ["made"]
+    assert work.stat().st_mode & 0o777 == 0o700
+    said = "0700, owned by user 65534, as whom the command runs"
+    assert running.isolation.work_folder == said
 
 
 def test_the_exit_status_and_a_timeout_are_those_of_the_command(

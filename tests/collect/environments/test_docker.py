@@ -1,8 +1,12 @@
 """Containers of a real engine: `DOCKER_HOST` says which."""
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -73,6 +77,99 @@ def test_a_command_runs_in_a_container_and_leaves_none(
         client.containers.list(all=True, filters={"label": f"{RUN_LABEL}=r-plain"})
         == []
     )
+
+
+WORKER = "sparkpub-test-worker:latest"
+WORKING = "id -u; cat given >made; mkdir -p deep/er; echo 6 >deep/er/out; rm given"
+
+
+@pytest.fixture(scope="module")
+def worker(client: Any) -> str:
+    """An image whose commands run as a user that it names."""
+    client.api.import_image_from_data(
+        a_tar("root:x:0:0::/:/bin/sh\nworker:x:4321:4321::/:/bin/sh\n"),
+        repository=WORKER.partition(":")[0],
+        tag="latest",
+        changes=["USER worker"],
+    )
+    return WORKER
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives folders away")
+@pytest.mark.parametrize("user", [None, "worker", "4321", "4321:100"])
+def test_a_container_of_another_user_owns_the_folder_of_its_run(
+    tmp_path: Path, worker: str, user: str | None
+) -> None:
+    """Everybody could write there, so that any user of the machine could leave a result."""
+    work = tmp_path / "work"
+    work.mkdir(mode=0o700)
+    (work / "given").write_text("5\n")
+    launch, log = a_launch(work, "sh", "-c", WORKING)
+    chosen = {} if user is None else {"user": user}
+    running = Docker().launch(launch, options(worker, **chosen))
+    ended = running.wait(60)
+    running.close()
+    assert ended is not None
+    assert (ended.code, log.text) == (0, "4321\n")
+    assert (work / "made").read_text() == "5\n"
+    assert work.stat().st_mode & 0o777 == 0o700
+    said = "0700, owned by user 4321, as whom the command runs"
+    assert running.isolation.work_folder == said
+    assert running.isolation.control_group == "the engine's, for this container"
+
+
+COLLECTING = """
+import os, sys
+from pathlib import Path
+from sparkpub.collect import workdir
+from sparkpub.collect.environments.docker import Docker
+from tests.collect.environments.launching import a_launch
+from tests.collect.environments.test_docker import WORKER, WORKING, options
+# What it imports only now may lie where the other user cannot read.
+assert Docker().obstacles(options(WORKER)) == []
+os.setgroups([int(sys.argv[2])]); os.setgid(4322); os.setuid(4322)
+place = Path(sys.argv[1])
+work = workdir.new(place)
+(work / "given").write_text("5\\n")
+launch, log = a_launch(work, "sh", "-c", WORKING)
+running = Docker().launch(launch, options(WORKER))
+ended = running.wait(60)
+running.close()
+print(log.text, ended.code, (work / "made").read_text(), (work / "deep/er/out").read_text(), sep="")
+print(running.isolation.work_folder)
+workdir.remove(place)
+print(place.exists())
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_a_collector_without_root_lets_a_container_of_another_user_in(
+    client: Any, worker: str, own_state: Path
+) -> None:
+    """He is in the group of the engine's socket, and neither root nor the container's user."""
+    socket = Path(os.environ["DOCKER_HOST"].removeprefix("unix://"))
+    with TemporaryDirectory() as folder:
+        os.chown(folder, 4322, 4322)
+        done = subprocess.run(
+            [
+                *(sys.executable, "-c", COLLECTING),
+                *(f"{folder}/.run", str(socket.stat().st_gid)),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if "access lists" in done.stderr:
+            pytest.skip("the file system here has no access lists")
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "4321",
+        "05",
+        "6",
+        "",
+        "the collector's own, with user 4321, as whom the command runs, in its access list",
+        "False",
+    ]
 
 
 def test_the_root_process_is_visible_on_the_host(tmp_path: Path, image: str) -> None:

@@ -86,6 +86,12 @@ class Nodes:
         """End a machine at once, as a power cut does."""
         self._cluster.remove_node(self._nodes.pop(name), allow_graceful=False)
 
+    def kill_head(self) -> None:
+        """End the head of the cluster at once; nothing can be added any more."""
+        for name in ("gcs_server", "raylet"):
+            for entry in self._cluster.head_node.all_processes[name]:
+                end([entry.process.pid], signal.SIGKILL)
+
     def drain(self, name: str) -> None:
         """Ask Ray to let a machine go once its work is done."""
         ray = Path(sys.executable).with_name("ray")

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub import __version__
-from sparkpub.collect.books import Books, Outcome
+from sparkpub.collect.books import Books, Outcome, known_records
 from sparkpub.collect.choice import Choice
+from sparkpub.collect.declaring import declare
 from sparkpub.collect.fleet import accept
 from sparkpub.collect.fleet.accept import Accepted, admit, asked
 from sparkpub.collect.fleet.cluster import Call, LostError, Node
@@ -25,7 +26,7 @@ from sparkpub.collect.public import public
 from sparkpub.collect.station import Order
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.record import Evidence, Machine, Moment, Plan, Record
-from sparkpub.record.store import read_folder, to_json
+from sparkpub.record.store import to_json
 from tests.building import a_record
 
 BEGAN = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -217,9 +218,10 @@ def collected(
     folder = data / cluster.matrix.campaign
     folder.mkdir(parents=True, exist_ok=True)
     shown, _ = public(cluster.matrix)
+    declare(folder, shown)
     progress = Progress(cluster.matrix.campaign, 0, 0, said.append)
     chosen = Choice(data, commit=False, **choice)
-    known = [stored.record for stored in read_folder(folder)]
+    known = known_records(folder)
     books = Books(
         shown,
         folder,
@@ -232,7 +234,7 @@ def collected(
     for node in cluster.nodes():
         for there, found in asked(cluster, [node], cluster.matrix, 0.0):  # type: ignore[arg-type]
             admit(accepted, there, found)
-    patience = Patience(survey=0, look=0, absent=0.05)
+    patience = Patience(survey=0, look=0, absent=0.3)
     fleet = Fleet(cluster.matrix, cluster, books, Interruption(), patience, accepted)  # type: ignore[arg-type]
     outcome = fleet.run()
-    return outcome, [stored.record for stored in read_folder(folder)], said
+    return outcome, known_records(folder), said

@@ -5,6 +5,7 @@ import random
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -24,7 +25,7 @@ from sparkpub.plan.plan import plan
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Record
 from sparkpub.record.store import file_sha256
-from tests.collect.collecting import a_command, a_matrix, records
+from tests.collect.collecting import a_command, a_matrix, excluded, records
 from tests.collect.fleet.nodes import Nodes, command
 
 pytestmark = [
@@ -67,12 +68,13 @@ def spread(matrix: Matrix, nodes: Nodes, data: Path) -> Outcome:
     )
 
 
-def good(found: list[Record]) -> Counter[tuple[object, ...]]:
-    """How often each machine has a good run of each slot."""
+def good(found: list[Record], data: Path) -> Counter[tuple[object, ...]]:
+    """How often each machine has a good run of each slot that counts."""
+    out = excluded(data)
     return Counter(
         (*record.cell, record.iteration, record.machine.id)
         for record in found
-        if record.status == "ok"
+        if record.status == "ok" and record.run_id not in out
     )
 
 
@@ -226,7 +228,7 @@ def killed_while_collecting(
     if machines == "replicate":
         assert len(ids) == 3
         wanted = Counter((*run.slot, run.machine) for run in plan(matrix, ids))
-        assert good(found) == wanted
+        assert good(found, data) == wanted
     else:
         slots = Counter(
             (*record.cell, record.iteration)
@@ -252,7 +254,7 @@ def test_a_machine_that_hangs_is_taken_for_dead_and_comes_back(
         nodes.kill("two")
         nodes.add("two")
     assert outcome.lacking == 0
-    assert max(good(records(tmp_path)).values()) == 1
+    assert max(good(records(tmp_path), tmp_path).values()) == 1
 
 
 @pytest.mark.slow
@@ -327,3 +329,35 @@ def test_ctrl_c_finishes_the_current_runs_and_twice_stops_them(
     assert {record.status_reason for record in found} == {"stopped by Ctrl-C, twice"}
     assert outcome.stopped == "stopped by Ctrl-C, twice"
     assert outcome.left == 6
+
+
+IMPATIENT = (
+    "import sys; from sparkpub.__main__ import main; "
+    "from sparkpub.collect.fleet import cluster; cluster.HEAD_SECONDS = 3.0; sys.exit(main())"
+)
+"""The command line, with less patience for the head of the cluster."""
+
+
+def test_where_the_head_of_the_cluster_is_killed_the_collection_says_so(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    """The last test of this file: the cluster is of no use any more. Ray would end the process, without a summary."""
+    matrix = campaign("echo rate 5; sleep 60")
+    _, _, _, *arguments = command(matrix, nodes, tmp_path)
+    argv = [sys.executable, "-c", IMPATIENT, *arguments]
+    with subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as head:
+        for name in NAMES:
+            wait_for_a_run(nodes, [name])
+        nodes.kill_head()
+        said, _ = head.communicate(timeout=120)
+    assert head.returncode == 1
+    lines = said.splitlines()
+    assert lines[-1].endswith(
+        "0 runs measured, 0 failed, 6 to do; the Ray cluster does not answer any more: no answer in 3 s; "
+        "start it and the same command again: finished runs wait on their machines"
+    )
+    assert all(line[:2].isdigit() for line in lines), said  # each begins with the time
+    given = [path.stem for path in (tmp_path / "small" / ".fleet").glob("*.json")]
+    assert len(given) == 3

@@ -64,6 +64,23 @@ def test_a_cluster_that_is_gone_is_one_line() -> None:
     assert line.startswith("the Ray cluster does not answer any more: GCS; start it")
 
 
+def test_a_head_that_does_not_answer_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where the head is gone, Ray's calls wait for it."""
+    monkeypatch.setattr(cluster, "HEAD_SECONDS", 0.1)
+    answered = threading.Event()
+    silent = Cluster(a_ray(nodes=answered.wait))
+    with pytest.raises(CollectError) as caught:
+        silent.nodes()
+    assert silent.leaving() == set()
+    answered.set()
+    (line,) = caught.value.lines()
+    assert line.startswith(
+        "the Ray cluster does not answer any more: no answer in 0.1 s; start it"
+    )
+
+
 @pytest.mark.parametrize(
     ("said", "reason"),
     [

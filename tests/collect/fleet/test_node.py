@@ -210,6 +210,7 @@ def test_machines_that_are_alike_may_measure() -> None:
             "has another image for environment box (sha256:222222222222) than most machines (sha256:111111111111)",
         ),
         ({"niceness": 15}, "15 steps nicer"),
+        ({"niceness": 1}, "1 steps nicer"),
         ({"obstacles": ("no model at /x",)}, "no model at /x"),
     ],
 )
@@ -220,6 +221,11 @@ def test_a_machine_that_differs_is_refused_in_one_line(
     odd = standing("n", **(alike | fields))
     (line,) = refused(odd, odd)
     assert words in line
+
+
+@pytest.mark.parametrize("niceness", [0, -5])
+def test_a_machine_that_puts_its_work_first_may_measure(niceness: int) -> None:
+    assert refused(standing("n", driver="580.1", niceness=niceness)) == []
 
 
 def test_a_machine_without_a_name_is_refused() -> None:

@@ -36,8 +36,9 @@ def nested(entries: list[dict[str, Any]]) -> dict[str, Any]:
 def import_command(path: Path, data: Path, *more: str) -> Any:
     arguments = [
         "import",
-        "benchmark-spark",
         str(path),
+        "--format",
+        "benchmark-spark",
         "--campaign",
         "phase1",
         "--data",
@@ -91,7 +92,7 @@ def test_originals_are_kept_and_a_second_import_changes_nothing(tmp_path: Path) 
         json.dumps([entry | {"comment": "x"} for entry in published.entries()[-4:]])
     )
     first = import_command(source, tmp_path)
-    assert first.output.splitlines() == [
+    assert first.stdout.splitlines() == [
         "skipped all.json: the field comment is not used",
         "4 imported, 1 skipped, 0 refused",
     ]

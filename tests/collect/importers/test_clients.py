@@ -15,6 +15,7 @@ import pytest
 from sparkpub.collect.importers import import_results
 from sparkpub.collect.importers.base import Given
 from sparkpub.collect.importers.writing import Outcome
+from sparkpub.plan.workloads import load_of
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.store import read_folder
@@ -221,12 +222,23 @@ def test_llama_benchy_says_nulls_where_all_requests_failed(tmp_path: Path) -> No
     )
 
 
-def test_a_summary_of_sparkrun_does_not_say_enough(tmp_path: Path) -> None:
+def test_a_summary_of_sparkrun_does_not_say_whether_prefixes_were_cached(
+    tmp_path: Path,
+) -> None:
+    """Only where there is a context does it matter; a load of which it is unknown is one of its own."""
     shutil.copy(RESULTS / "llama-benchy/sparkrun-tiny.json", tmp_path / "a.json")
     outcome, records = imported("llama-benchy", tmp_path / "a.json", tmp_path / "data")
-    assert records == {}
-    assert len(outcome.refused) == 1
-    assert "whether prefixes were cached" in outcome.refused[0].reason
+    assert outcome.refused == []
+    assert set(records) == {
+        *(f"pp64-tg16-c{clients}" for clients in (1, 2)),
+        *(f"pp64-tg16-d64-c{clients}-caching-unknown" for clients in (1, 2)),
+        *(f"pp64-tg16-d64-c{clients}-caching-unknown-prefill" for clients in (1, 2)),
+    }
+    for workload, record in records.items():
+        said = [event.text for event in record.events]
+        assert any("prefixes were cached" in text for text in said) == (
+            "d64" in workload
+        )
 
 
 def test_llama_benchy_as_a_table_gives_the_means_of_each_load(tmp_path: Path) -> None:
@@ -264,13 +276,14 @@ def test_llama_benchy_in_markdown(tmp_path: Path) -> None:
     assert "last modification" in record.unavailable["started"]
 
 
-def test_a_table_without_a_context_does_not_say_whether_prefixes_were_cached(
-    tmp_path: Path,
-) -> None:
+def test_a_table_without_a_context_and_a_concurrency(tmp_path: Path) -> None:
+    """| pp64 | 824.06 ± 178.72 | and | tg16 | 304.19 ± 13.32 |: nothing says over how many runs."""
     source = RESULTS / "llama-benchy/tables/basic.md"
-    outcome, records = imported("llama-benchy", source, tmp_path)
-    assert records == {}
-    assert "whether prefixes were cached" in outcome.refused[0].reason
+    _, records = imported("llama-benchy", source, tmp_path)
+    record = records["pp64-tg16-c1"]
+    assert record.value("output_throughput_tok_s") == 304.19
+    spread = record.spreads["output_throughput_tok_s"]
+    assert (spread.repetitions, spread.deviation, spread.divisor) == (None, 13.32, "n")
 
 
 def test_the_phase_of_the_context_in_a_table_shows_that_prefixes_were_cached(
@@ -422,6 +435,19 @@ def test_guidellm_says_what_it_warns_of_and_what_failed(tmp_path: Path) -> None:
     assert (record.status, record.metrics) == ("failed", {})
 
 
+def test_guidellm_synchronous_is_one_request_at_a_time(tmp_path: Path) -> None:
+    """The strategy has no streams, which does not mean that all requests came at once."""
+    document = json.loads((RESULTS / "guidellm/c2.json").read_text())
+    for benchmark in document["benchmarks"]:
+        benchmark["config"]["strategy"] = {"type_": "synchronous"}
+    source = tmp_path / "one.json"
+    source.write_text(json.dumps(document))
+    _, records = imported("guidellm", source, tmp_path / "one")
+    (record,) = records.values()
+    assert record.workload.startswith("chat-completions-at-synchronous-in32-out8")
+    assert (load_of(record).in_flight, load_of(record).flow) == (1, "1 at once")
+
+
 def test_guidellm_in_one_piece_at_a_rate_without_known_lengths(tmp_path: Path) -> None:
     document = json.loads((RESULTS / "guidellm/c2.json").read_text())
     (benchmark,) = document["benchmarks"]
@@ -443,3 +469,82 @@ def test_guidellm_in_one_piece_at_a_rate_without_known_lengths(tmp_path: Path) -
     source.write_text(json.dumps(document))
     outcome, _ = imported("guidellm", source, tmp_path / "data")
     assert "name it with --workload" in outcome.refused[0].reason
+
+
+INFERENCE_PERF: dict[str, Any] = {
+    # Rates and times are those of the README of inference-perf (kubernetes-sigs, Apache 2.0); a report has more.
+    "load_summary": {
+        "count": 480,
+        "send_duration": 59.98128472798271,
+        "requested_rate": 8.0,
+        "achieved_rate": 8.00249614820385,
+    },
+    "successes": {
+        "count": 480,
+        "latency": {
+            "request_latency": {"mean": 3.31325431142327, "median": 2.11507539497688},
+            "time_per_output_token": {"mean": 0.0836929455635872},
+            "time_to_first_token": {"p90": 2.26959549135063, "max": 4.46773961000145},
+            "inter_token_latency": {"median": 0.0591336835059337},
+        },
+        "throughput": {"output_tokens_per_sec": 185.0, "requests_per_sec": 7.5},
+    },
+    "failures": {"count": 0},
+}
+
+
+def test_a_mapping_of_ours_reads_inference_perf(tmp_path: Path) -> None:
+    """Its times are seconds."""
+    (tmp_path / "stage_0.json").write_text(json.dumps(INFERENCE_PERF))
+    given = Given("c", environment="native")
+    outcome = import_results(None, tmp_path, tmp_path / "d", given)
+    assert [left.reason for left in outcome.refused] == [
+        "it does not name the model; give --model"
+    ]
+    _, records = imported("inference-perf", tmp_path, tmp_path / "d", model="m")
+    (record,) = records.values()
+    assert record.requested.workload == {
+        "type": "inference-perf",
+        "requests": 480,
+        "request_rate": 8,
+    }
+    values = {name: metric.value for name, metric in record.metrics.items()}
+    assert values == pytest.approx(
+        {
+            "output_throughput_tok_s": 185.0,
+            "request_throughput_req_s": 7.5,
+            "request_latency_mean_ms": 3313.25431142327,
+            "request_latency_p50_ms": 2115.07539497688,
+            "tpot_mean_ms": 83.6929455635872,
+            "ttft_p90_ms": 2269.59549135063,
+            "ttft_max_ms": 4467.73961000145,
+            "itl_p50_ms": 59.1336835059337,
+        }
+    )
+
+
+def test_a_mapping_of_ours_reads_lm_eval(tmp_path: Path) -> None:
+    """A run for each task, of the time when the tool began; accuracy stands beside speed in a cell of its own."""
+    document = {
+        "results": {
+            "arc_easy": {"alias": "arc_easy", "acc,none": 0.71, "acc_norm,none": 0.68},
+            "gsm8k": {"exact_match,strict-match": 0.3},
+        },
+        "n-samples": {"arc_easy": {"original": 2376, "effective": 2376}},
+        "config": {"model": "local-completions", "limit": None},
+        "date": 1772355600.5,
+        "model_name": "owner/Model",
+    }
+    (tmp_path / "results_2026-03-01.json").write_text(json.dumps(document))
+    given = Given("c", environment="native")
+    for _ in range(2):
+        outcome = import_results(None, tmp_path, tmp_path / "d", given)
+        assert outcome.refused == []
+    stored = [item.record for item in read_folder(tmp_path / "d/c")]
+    records = {record.workload: record for record in stored}
+    assert len(stored) == 2
+    assert records["arc-easy"].value("accuracy_percent") == pytest.approx(71)
+    assert records["arc-easy"].value("accuracy_normalized_percent") == pytest.approx(68)
+    assert records["gsm8k"].value("exact_match_strict_percent") == pytest.approx(30)
+    assert records["gsm8k"].started.value == "2026-03-01T09:00:00Z"
+    assert {record.model for record in stored} == {"model"}

@@ -10,17 +10,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sparkpub.collect.importers import import_results, table_rows
+from sparkpub.collect.importers import import_results, parquet
 from sparkpub.collect.importers.base import Given
 from sparkpub.collect.importers.table_mapping import FACTORS
 from sparkpub.collect.importers.writing import Outcome
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.metrics import METRICS
-from sparkpub.record.record import MetricValue, Record, metric_of
+from sparkpub.record.record import MetricValue, Record, Spread, metric_of
 from sparkpub.record.store import read_folder, to_json
-from sparkpub.review.checks import review
-from sparkpub.review.dataset import load
-from sparkpub.review.export import FORMATS, table
+from sparkpub.review.checks.finding import Finding
+from sparkpub.review.export import FORMATS
+from sparkpub.review.results import load
+from sparkpub.review.tables.column import figures
 from tests.building import a_record
 
 TABLE = """\
@@ -142,7 +143,7 @@ def test_the_rows_the_table_and_the_mapping_are_kept_as_evidence(
     assert originals == {TABLE, MAPPING}
     assert not [
         finding
-        for finding in review(load(tmp_path / "data")).findings
+        for finding in load(tmp_path / "data").review.findings
         if finding.severity == "error"
     ]
 
@@ -246,6 +247,36 @@ CELLS = {
         "1190;8",
         "line 4: 6 cells under 7 columns; correct the row",
     ),
+    "first-day": (
+        "2026-03-02",
+        "0001-01-01T00:00:00+14:00",
+        "line 4: started is '0001-01-01T00:00:00+14:00'; write a time as 2026-11-21T18:30:00Z",
+    ),
+    "last-day": (
+        "2026-03-02",
+        "9999-12-31T23:59:59-12:00",
+        "line 4: started is '9999-12-31T23:59:59-12:00'; write a time as 2026-11-21T18:30:00Z",
+    ),
+    "letters": (
+        "1,204.5",
+        "x" * 70_000,
+        "line 2: column 'tok/s' has a cell of 70,000 letters; 5,000 are the most",
+    ),
+    "more-letters": (
+        "1,204.5",
+        "x" * 140_000,
+        "line 2: column 'tok/s' has a cell of 140,000 letters; 5,000 are the most",
+    ),
+    "digits": (
+        "1,204.5",
+        "9" * 400,
+        f"line 2: column 'tok/s' has '{'9' * 60}…'; write a number, as 1234.5",
+    ),
+    "option": (
+        ";8;2026-03-02",
+        ";1e300;2026-03-02",
+        "line 4: column 'clients' has '1e300'; correct it",
+    ),
     "same-key": (
         "Qwen/Qwen3-8B;container",
         "qwen3 8b;container",
@@ -264,6 +295,57 @@ def test_a_bad_cell_is_one_line_and_the_other_rows_go_on(
     (left,) = outcome.refused
     assert f"{left.source}: {left.reason}" == f"runs.csv {line}"
     assert len(outcome.imported) == 2
+
+
+COPIES = """\
+Model,when,tok/s
+m,2026-03-01T10:00:00Z,36.2
+m,2026-03-01T10:00:00Z,36.2
+m,2026-03-01T11:00:00Z,38.1
+m,2026-03-01T10:00:00Z,36.20
+m,2026-03-01T11:00:00Z, 38.1
+"""
+COPIES_MAPPING = (
+    "columns: {model: Model, started: when}\n"
+    "same: {environment: native, workload: w}\n"
+    "metrics: {output_throughput_tok_s: {column: tok/s}}\n"
+)
+
+
+def test_identical_rows_are_one_run_unless_the_mapping_says_otherwise(
+    tmp_path: Path,
+) -> None:
+    """36.2 and 36.20 are written differently: the review sees what the import leaves."""
+    outcome = imported(tmp_path, COPIES, COPIES_MAPPING)
+    assert outcome.lines() == [
+        "skipped runs.csv: 2 lines say what an earlier one says, the first is line 3; counted once (if they are runs "
+        "of their own, add repeats: true to the mapping)",
+        "3 imported, 1 skipped, 0 refused",
+    ]
+    (finding,) = copies_found(tmp_path)
+    assert "share their start and all their figures" in finding.message
+    assert len(finding.evidence["runs"]) == 2
+
+
+def test_rows_that_repeat_a_run_are_runs_and_the_review_names_those_of_one_second(
+    tmp_path: Path,
+) -> None:
+    outcome = imported(tmp_path, COPIES, COPIES_MAPPING + "repeats: true\n")
+    assert (len(outcome.imported), outcome.skipped) == (5, [])
+    (finding,) = copies_found(tmp_path)
+    # Three rows of 10:00 and two of 11:00.
+    assert sorted(map(len, finding.evidence["groups"])) == [2, 3]
+
+
+def test_rounded_figures_of_one_day_may_agree(tmp_path: Path) -> None:
+    days = COPIES.replace("T10:00:00Z", "").replace("T11:00:00Z", "")
+    imported(tmp_path, days, COPIES_MAPPING + "repeats: true\n")
+    assert copies_found(tmp_path) == []
+
+
+def copies_found(folder: Path) -> list[Finding]:
+    findings = load(folder / "data").review.findings
+    return [found for found in findings if found.check == "copied-evidence"]
 
 
 MAPPINGS = {
@@ -377,6 +459,43 @@ def test_parquet_with_types_of_its_own(tmp_path: Path) -> None:
     )
 
 
+def test_a_number_of_70000_digits_is_one_row_of_json(tmp_path: Path) -> None:
+    good = '{"model": "a", "environment": "n", "started": "2026-03-01", "tok": 5}'
+    bad = good.replace(": 5}", f": {'9' * 70_000}}}")
+    outcome = imported(tmp_path, f"[{bad}, {good}]", PLAIN, name="t.json")
+    (left,) = outcome.refused
+    assert (left.source, len(outcome.imported)) == ("t.json row 1", 1)
+    assert left.reason == "a number with 70000 digits"
+
+
+def test_a_time_that_python_does_not_have_is_one_row_of_parquet(tmp_path: Path) -> None:
+    """2**62 microseconds are some 146,000 years."""
+    rows = pa.table(
+        {
+            "model": ["a", "a"],
+            "environment": ["native", "native"],
+            "started": pa.array([2**62, 1_772_355_600_000_000], pa.timestamp("us")),
+            "tok": [5.5, 6.5],
+        }
+    )
+    outcome = imported(tmp_path, packed(tmp_path, [rows]), PLAIN, name="t.parquet")
+    (left,) = outcome.refused
+    assert (left.source, len(outcome.imported)) == ("t.parquet row 1", 1)
+    assert "started is 'a timestamp[us] that is out of range'" in left.reason
+
+
+def test_parquet_that_ends_its_reader_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in for Arrow ends its process as Arrow does over some damaged files."""
+    (tmp_path / "pyarrow").mkdir()
+    (tmp_path / "pyarrow/__init__.py").write_text("import os; os.abort()")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert refusal(tmp_path, b"PAR1", PLAIN, name="t.parquet") == (
+        "t.parquet: not Parquet: its reader ended with SIGABRT"
+    )
+
+
 def test_parquet_without_arrow_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -392,6 +511,10 @@ FILES = {
     "nameless": ("t.csv", "a,,\n1,2,3\n", "two columns have no name in the header; rename one"),
     "quote": ("t.csv", 'a,b\n"1,2\n', "not CSV: unexpected end of data, line 2"),
     "no-objects": ("t.json", "[1, 2]", "no JSON objects in it; write one for each row"),
+    "key-twice": ("t.json", '[{"a": 1, "a": 2}]', "key 'a' stands twice"),
+    "key-twice-within": ("t.jsonl", '{"a": {"b": 1, "b": 2}}', "key 'b' stands twice"),
+    "path-twice": ("t.json", '{"a.b": 1, "a": {"b": 2}}', "column 'a.b' stands twice; rename one"),
+    "digits": ("t.json", '{"a": 1%s}' % ("0" * 40), "a number with 41 digits"),
     "cut": ("t.json", '[{"a": 1}', "no JSON objects in it; write one for each row"),
 }  # fmt: skip
 
@@ -408,6 +531,10 @@ def test_a_line_that_is_no_json_is_named_and_the_others_go_on(tmp_path: Path) ->
         "t.jsonl line 2: no JSON object; write {column: value, ...}"
     )
     assert len(records(tmp_path)) == 1
+    twice = good.replace('"tok"', '"tok": 99999, "tok"')
+    assert refusal(tmp_path, f"{good}\n{twice}\n", PLAIN, name="t.jsonl") == (
+        "t.jsonl line 2: key 'tok' stands twice"
+    )
 
 
 def test_dotted_columns_lie_within_json(tmp_path: Path) -> None:
@@ -567,7 +694,7 @@ def exported(folder: Path, form: str) -> bytes:
     (away / "campaign.json").write_text(to_json(campaign))
     for record in runs:
         (away / f"{record.stem}.json").write_text(to_json(record))
-    return FORMATS[form](table(review(load(folder / "source"))))
+    return FORMATS[form](load(folder / "source").runs)
 
 
 KEPT = ("model", "environment", "workload", "iteration", "started", "metric", "value")
@@ -575,7 +702,7 @@ KEPT += ("unit", "reason")
 
 
 def rows(folder: Path) -> list[tuple[object, ...]]:
-    found = table(review(load(folder))).to_pylist()
+    found = list(figures(load(folder).runs))
     kept = [row for row in found if row["repeat_of"] is None]
     return [tuple(row[name] for name in KEPT) for row in kept]
 
@@ -675,14 +802,153 @@ def test_a_table_of_many_columns_is_refused_at_once(tmp_path: Path) -> None:
     wide = f"{','.join(names)}\n{','.join(names)}\n"
     assert "more than 10,000 columns" in refusal(tmp_path, wide)
     objects = json.dumps(dict.fromkeys(names, 1))
-    assert "more than 10,000 columns" in refusal(tmp_path, objects, name="wide.json")
+    assert "a mapping with 200,000 keys" in refusal(tmp_path, objects, name="wide.json")
 
 
 def test_a_table_of_many_cells_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two rows of seven cells are within fourteen; a third is read when these are full."""
-    monkeypatch.setattr(table_rows, "MOST_CELLS", 14)
+    monkeypatch.setattr(parquet, "MOST_CELLS", 14)
     assert len(imported(tmp_path).imported) == 3
-    monkeypatch.setattr(table_rows, "MOST_CELLS", 13)
+    monkeypatch.setattr(parquet, "MOST_CELLS", 13)
     assert "more than 13 cells; split the table" in refusal(tmp_path)
+
+
+# -- harnesses of people's own -----------------------------------------------------------------------------------
+
+
+HARNESS: dict[str, Any] = {
+    "date": 1_772_355_600,
+    "model": {"repo": "owner/Model"},
+    "settings": [{"not": "a cell"}],
+    "concurrency": [
+        {"c": 1, "agg_tok_s_runs": [30.0, 31.0, 35.0], "ttft_p50_ms": 250, "n": 3},
+        {"c": 8, "agg_tok_s_runs": [200.0], "ttft_p50_ms": 500, "n": 3},
+    ],
+}
+NESTED = """\
+columns: {model: model.repo, started: date}
+same: {environment: native}
+rows: concurrency
+options: {concurrency: concurrency.c}
+metrics:
+  output_throughput_tok_s: {column: concurrency.agg_tok_s_runs}
+  ttft_p50_ms: {column: concurrency.ttft_p50_ms}
+"""
+
+
+def test_a_list_within_json_is_a_run_each_and_a_list_of_figures_its_repetitions(
+    tmp_path: Path,
+) -> None:
+    imported(tmp_path, json.dumps(HARNESS), NESTED, name="t.json")
+    one, eight = records(tmp_path)
+    assert (one.model, one.workload, eight.workload) == (
+        "model",
+        "concurrency1",
+        "concurrency8",
+    )
+    # (30 + 31 + 35) / 3 = 32; 1,772,355,600 s after 1970 are 2026-03-01T09:00:00Z.
+    assert one.value("output_throughput_tok_s") == 32
+    assert one.samples == {"output_throughput_tok_s": (30.0, 31.0, 35.0)}
+    assert eight.samples == {}
+    assert one.started.value == "2026-03-01T09:00:00Z"
+
+
+def test_names_of_a_mapping_are_a_column(tmp_path: Path) -> None:
+    loads = {"prose": {"t": "22.5 ± 1.5", "n": 5}, "code": {"t": "40 ± 2", "n": 5}}
+    mapping = (
+        "columns: {model: name, workload: by_load.key}\nsame: {environment: native}\nrows: by_load.*\n"
+        "metrics: {output_throughput_tok_s: {column: by_load.t, repetitions: by_load.n, scale: 2}}\n"
+    )
+    document = json.dumps({"name": "m", "by_load": loads})
+    imported(tmp_path, document, mapping, name="t.json")
+    found = {record.workload: record for record in records(tmp_path)}
+    # Both figures are doubled: 2 × 22.5 and 2 × 1.5.
+    assert found["prose"].value("output_throughput_tok_s") == 45
+    assert found["prose"].spreads["output_throughput_tok_s"] == Spread(
+        repetitions=5, deviation=3.0, divisor=None
+    )
+    assert set(found) == {"prose", "code"}
+    assert "last modification" in found["code"].unavailable["started"]
+
+
+def test_the_path_of_a_file_says_model_and_clients(tmp_path: Path) -> None:
+    folder = tmp_path / "in/qwen/fp8"
+    folder.mkdir(parents=True)
+    (folder / "c4.csv").write_text("tok,sd\n100,2.5\n")
+    (folder / "other.csv").write_text("tok,sd\n1,1\n")
+    mapping = tmp_path / "map.yaml"
+    mapping.write_text(
+        "columns: {model: path.model, quantization: path.weights}\nsame: {environment: native, started: 2026-03-01}\n"
+        "path: '{model}/{weights}/c{clients}.csv'\noptions: {concurrency: path.clients}\n"
+        "metrics: {output_throughput_tok_s: {column: tok, deviation: sd}}\n"
+    )
+    given = Given("c", mapping=mapping)
+    outcome = import_results(None, tmp_path / "in", tmp_path / "data", given)
+    (left,) = outcome.refused
+    assert "its path is not {model}/{weights}/c{clients}.csv" in left.reason
+    (record,) = records(tmp_path)
+    assert (record.model, record.workload) == ("qwen", "concurrency4")
+    assert record.observed.quantization == "fp8"
+    assert record.spreads["output_throughput_tok_s"].deviation == 2.5
+
+
+def test_a_list_of_the_times_of_requests_is_a_distribution(tmp_path: Path) -> None:
+    mapping = (
+        "columns: {model: m}\nsame: {environment: native, workload: w, started: 2026-03-01}\n"
+        "requests: {ttft: {column: first, unit: s}}\n"
+    )
+    document = json.dumps({"m": "m", "first": [0.1, 0.3, 0.2]})
+    imported(tmp_path, document, mapping, name="t.json")
+    (record,) = records(tmp_path)
+    # Of 100, 200 and 300 ms.
+    assert record.value("ttft_mean_ms") == pytest.approx(200)
+    assert record.value("ttft_p50_ms") == pytest.approx(200)
+    assert record.value("ttft_max_ms") == pytest.approx(300)
+    wrong = mapping.replace("ttft:", "tttt:").replace("unit: s", "unit: MB")
+    with pytest.raises(ImportFormatError) as problem:
+        imported(tmp_path, document, wrong, name="t.json")
+    assert [line.partition(", ")[0] for line in problem.value.lines()] == [
+        "requests.tttt is no time of a request",
+        "MB cannot be converted to ms",
+    ]
+
+
+def test_what_lies_beside_a_table_says_what_ran(tmp_path: Path) -> None:
+    mapping = (
+        "columns: {started: when}\nsame: {workload: w}\n"
+        "metrics: {output_throughput_tok_s: {column: tok}}\n"
+    )
+    notes = {"model_id": "o/m", "image": "box:1", "engine": "vLLM", "driver": "580"}
+    (tmp_path / "metadata.json").write_text(json.dumps(notes))
+    imported(tmp_path, "when,tok\n2026-03-01,5\n", mapping)
+    (record,) = records(tmp_path)
+    assert record.cell == ("m", "container", "w")
+    assert (record.observed.engine, record.machine.driver) == ("vLLM", "580")
+
+
+def test_a_preview_of_a_table_without_a_mapping_is_a_mapping_to_begin_with(
+    tmp_path: Path,
+) -> None:
+    """With the name of the place filled in it reads the table."""
+    file = tmp_path / "runs.csv"
+    file.write_text("Model,clients,date,tok/s,TTFT (s),note\nm,4,2026-03-01,70,0.5,x\n")
+    outcome = import_results(None, file, tmp_path / "data", Given("c"), preview=True)
+    lines = outcome.lines()
+    assert lines[1:] == [
+        "columns:",
+        '  model: "Model"',
+        '  started: "date"',
+        "same: {environment: ...}",
+        "options:",
+        '  concurrency: "clients"',
+        "metrics:",
+        '  output_throughput_tok_s: {column: "tok/s"}',
+        '  ttft_mean_ms: {column: "TTFT (s)", unit: s}',
+        "# not used: note",
+    ]
+    mapping = "\n".join(lines).replace("...", "native")
+    imported(tmp_path, file.read_text(), mapping)
+    (record,) = records(tmp_path)
+    assert values(record) == {"output_throughput_tok_s": 70.0, "ttft_mean_ms": 500.0}

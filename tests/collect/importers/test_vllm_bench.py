@@ -208,6 +208,28 @@ def test_loads_of_another_size_are_not_put_in_one_cell(tmp_path: Path) -> None:
     ]
 
 
+def test_the_size_of_a_load_is_that_of_the_first_run_that_has_one(
+    tmp_path: Path,
+) -> None:
+    """A run whose requests all failed says nothing of the load; the next one does."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    shutil.copy(RESULTS / "noserver.json", folder / "a.json")
+    sweep = (RESULTS / "append-sweep.json").read_text().splitlines()
+    asked = ("num_prompts", "max_concurrency", "request_rate", "backend", "model_id")
+    wanted = {key: json.loads(sweep[0])[key] for key in asked}
+    for name, source in (
+        ("a.json", RESULTS / "noserver.json"),
+        ("c.json", RESULTS / "detailed.json"),
+    ):
+        document = json.loads(source.read_text()) | wanted
+        (folder / name).write_text(json.dumps(document))
+    (folder / "b.json").write_text(sweep[0])
+    outcome, _ = imported(folder, tmp_path / "data")
+    assert [left.source for left in outcome.refused] == ["c.json"]
+    assert "tokens per request in place of" in outcome.refused[0].reason
+
+
 def test_a_damaged_file_is_one_line_and_the_others_go_on(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
@@ -220,14 +242,16 @@ def test_a_damaged_file_is_one_line_and_the_others_go_on(tmp_path: Path) -> None
     (folder / "nameless.json").write_text(
         text.replace('"model_id": "tiny-llama"', '"model_id": null')
     )
+    (folder / "twice.json").write_text('{"completed": 1, ' + text.lstrip()[1:])
     (folder / "other.json").write_text("[1, 2]")
     (folder / "whole.json").write_text(text)
     outcome, records = imported(folder, tmp_path / "data")
     assert [(left.source, left.reason) for left in outcome.refused] == [
         ("cut-lines.json", "not JSON, or cut short"),
         ("cut.json", "not JSON, or cut short"),
-        ("deep.json", "not JSON, or cut short"),
+        ("deep.json", "nested deeper than 50 levels"),
         ("nameless.json", "it does not name the model; give --model"),
+        ("twice.json", "key 'completed' stands twice"),
     ]
     assert [left.source for left in outcome.skipped] == ["other.json"]
     assert len(records) == 1

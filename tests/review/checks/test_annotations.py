@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from sparkpub.cli import cli
 from sparkpub.record.campaign import Acknowledgement
-from sparkpub.record.errors import MatrixError
+from sparkpub.record.errors import UsageError
 from sparkpub.record.store import CAMPAIGN_FILE
 from sparkpub.review.checks import Finding, Review, annotations
 from sparkpub.review.dataset import Dataset
@@ -112,12 +112,21 @@ def test_what_people_acknowledged_is_a_notice(tmp_path: Path) -> None:
 
 
 def test_what_stops_the_review_is_an_annotation_too(tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli, ["check", str(tmp_path / "gone"), "--github"])
+    assert isinstance(done.exception, UsageError)
+    (line,) = done.output.splitlines()
+    level, _, message = as_the_runner_reads(line)
+    assert (level, message[:20]) == ("error", "no such data folder,")
+
+
+def test_a_matrix_that_cannot_be_read_is_an_annotation_of_its_file(
+    tmp_path: Path,
+) -> None:
     folder = write(tmp_path, clean_runs(seed=7, iterations=1), 1)
     path = folder / CAMPAIGN_FILE
     path.write_text(path.read_text().replace('"models": {', '"models": 1, "x": {', 1))
     done = CliRunner().invoke(cli, ["check", str(tmp_path), "--github"])
-    assert isinstance(done.exception, MatrixError)
-    levels = [as_the_runner_reads(line)[0] for line in done.output.splitlines()]
-    assert levels
-    assert set(levels) == {"error"}
-    assert "matrix.models" in done.output
+    (line,) = done.output.splitlines()
+    level, properties, message = as_the_runner_reads(line)
+    assert (level, properties["file"]) == ("error", str(path))
+    assert "matrix.models" in message

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -285,16 +284,6 @@ def test_quarantine_refuses_what_makes_no_sense(
         != 0
     )
     assert (tmp_path / "clean" / CAMPAIGN_FILE).read_text() == before
-
-
-def test_a_campaign_is_reviewed_once_as_long_as_it_is_the_same(tmp_path: Path) -> None:
-    write(tmp_path, clean_runs(seed=7, iterations=2), iterations=2)
-    dataset = load(tmp_path)
-    first, again, anew = (
-        review(data).frames["clean"] for data in (dataset, dataset, load(tmp_path))
-    )
-    assert again is first
-    assert anew is not first
 
 
 def test_a_retry_that_succeeded_is_a_note(tmp_path: Path) -> None:
@@ -633,7 +622,7 @@ def test_environments_of_unlike_resources_may_differ(tmp_path: Path) -> None:
     assert reviewed(tmp_path).findings == ()
 
 
-def test_a_test_of_ranks_finds_environments_that_hardly_took_turns(
+def test_environments_that_hardly_took_turns_are_blocks(
     tmp_path: Path,
 ) -> None:
     """Nine of ten native runs before the first of the container, and one after the last: 90 of 100 pairs."""
@@ -652,10 +641,7 @@ def test_a_test_of_ranks_finds_environments_that_hardly_took_turns(
     (comparison,) = error.evidence["comparisons"]
     assert error.check == "order-confound"
     assert comparison["share"] == 0.9
-    # U = 90 of 100, by its normal limit with continuity: z = 39.5 / sqrt(100 × 21 / 12).
-    assert comparison["p_value"] == pytest.approx(
-        math.erfc(39.5 / math.sqrt(175) / math.sqrt(2))
-    )
+    assert comparison["switches"] == 2
 
 
 def test_one_finding_is_raised_for_one_cause_in_many_runs(tmp_path: Path) -> None:

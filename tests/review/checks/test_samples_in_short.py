@@ -108,38 +108,29 @@ def test_both_ends_belong_to_the_measured_phase(tmp_path: Path) -> None:
 
 
 def test_what_a_record_takes_from_its_samples(tmp_path: Path) -> None:
-    """Energy: from the last sample before the launch, 1,100 J, to the end: 2,900. In the phase it grows by 1,000 J."""
+    """In the phase the counter grows from 2,000 J (second 10, between 1,500 at 5 and 2,500 at 15) to 3,250 J (second
+    20), and over the whole run from 1,100 J, the last sample before the launch, to 4,000 J."""
     header = "gpu_memory_used_gib,gpu_temp_celsius,gpu_power_watt,gpu_energy_joule"
     rows = (
         "-2,9,41,50,1000",
         "-1,8,40,50,1100",
         "5,3,60,100,1500",
+        "11,4,61,150,2100",
         "15,7,66,200,2500",
         "25,4,62,300,4000",
     )
-    found = samples(tmp_path, header, *rows, phases=(PHASE,))
-    # 2,000 J at 10 s, between 1,500 at 5 and 2,500 at 15; 3,250 at 20, between 2,500 at 15 and 4,000 at 25
-    assert found.metrics == {
-        "gpu_memory_peak_gib": (7.0,),
-        "gpu_temp_max_celsius": (66.0,),
-        "gpu_temp_start_celsius": (40.0,),
-        "gpu_energy_joule": (2900.0, 1250.0),
-        "gpu_power_mean_watt": (200.0, 125.0),
-    }
-    assert (found.energy_start_joule, found.energy_end_joule) == (1000.0, 4000.0)
+    found = samples(
+        tmp_path, header, *rows, phases=(PHASE,), duration_seconds=25.0
+    ).metrics
+    assert found["gpu_memory_peak_gib"] == (7.0,)
+    assert found["gpu_temp_max_celsius"] == (66.0,)
+    assert found["gpu_temp_start_celsius"] == (40.0,)
+    assert found["gpu_energy_joule"] == (1250.0, 2900.0)
+    assert found["gpu_power_mean_watt"] == (125.0, 187.5)
     whole = samples(tmp_path, header, *rows)
     assert whole.metrics["gpu_energy_joule"] == (2900.0,)
-    assert whole.metrics["gpu_power_mean_watt"] == (200.0,)
-
-
-def test_energy_needs_two_readings_and_power(tmp_path: Path) -> None:
-    header = "gpu_power_watt,gpu_energy_joule"
-    assert samples(tmp_path, header, "0,9,100").metrics == {}
-    late = samples(tmp_path, header, "1,9,100", "2,9,150")
-    at_launch = samples(tmp_path, header, "0,9,100", "2,11,150")
-    assert at_launch.metrics["gpu_power_mean_watt"] == (10.0,)
-    assert late.metrics["gpu_energy_joule"] == (50.0,)  # none before the launch
-    assert samples(tmp_path, "gpu_energy_joule", "0,1", "1,2").metrics == {}
+    assert whole.metrics["gpu_power_mean_watt"] == (187.5,)
+    assert (whole.energy_start_joule, whole.energy_end_joule) == (1000.0, 4000.0)
 
 
 @pytest.mark.parametrize(("distinct", "is_traced"), [(19, False), (20, True)])

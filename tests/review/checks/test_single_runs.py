@@ -529,6 +529,15 @@ def test_places_in_the_order_without_a_record_are_missing() -> None:
     )
 
 
+def test_a_place_beyond_all_others_costs_no_more_than_another() -> None:
+    """Whoever wrote the record chose it: a list of all places before it would take all memory."""
+    far = Plan(position=10**30, order="interleaved")
+    view = a_view(a_run(minute=0), a_run(iteration=2, minute=1, plan=far))
+    (found,) = time_consistency(view)
+    assert f"{10**30 - 1} of {10**30 + 1} places" in found.message
+    assert found.evidence["missing"] == list(range(1, 1001))
+
+
 @pytest.mark.parametrize(
     ("metrics", "words"),
     [

@@ -10,9 +10,10 @@ from statsmodels.tsa.stattools import acf
 from sparkpub.review.statistics import describe as module
 from sparkpub.review.statistics.describe import (
     MINIMUM_RUNS,
-    Bootstrap,
     around,
     autocorrelation,
+    bootstrap,
+    bootstrap_many,
     describe,
     effective_n,
     percentile_supported,
@@ -112,18 +113,18 @@ def test_the_bootstrap_is_students_t_of_resamples(n: int) -> None:
     drawn = np.random.default_rng(7).choice(values, (20_000, n))
     t = (drawn.mean(axis=1) - values.mean()) / stats.sem(drawn, axis=1)
     high, low = np.quantile(t, (0.025, 0.975))
-    found = Bootstrap().interval(values)
+    found = bootstrap(values)
     assert found is not None
     width = stats.sem(values)
     assert found == pytest.approx(
         (values.mean() - low * width, values.mean() - high * width), abs=0.35 * width
     )
-    assert Bootstrap().interval(values) == found, "the same at every call"
+    assert bootstrap(values) == found, "the same at every call"
 
 
 def test_the_bootstrap_leans_to_the_side_of_the_long_tail() -> None:
     values = np.random.default_rng(3).lognormal(0, 1, 20)
-    found = Bootstrap().interval(values)
+    found = bootstrap(values)
     assert found is not None
     assert found[1] - values.mean() > 1.3 * (values.mean() - found[0])
 
@@ -135,46 +136,42 @@ def test_the_bootstrap_covers_a_skewed_mean_better_than_students_interval() -> N
     for _ in range(400):
         values = generator.lognormal(0, 1, 10)
         student = stats.t.interval(0.95, 9, values.mean(), stats.sem(values))
-        for place, (low, high) in enumerate(
-            (student, Bootstrap().interval(values) or (1.0, 0.0))
-        ):
+        for place, (low, high) in enumerate((student, bootstrap(values) or (1.0, 0.0))):
             hits[place] += low <= math.exp(0.5) <= high
     assert hits[1] - hits[0] > 10
     assert hits[1] / 400 == pytest.approx(0.91, abs=0.05)
 
 
-def test_resamples_are_drawn_in_parts_without_changing_their_number(
+def test_samples_of_one_size_are_resampled_in_parts_and_judged_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    values = np.random.default_rng(1).normal(size=10)
-    whole = module.Bootstrap()._studentised(values)
-    monkeypatch.setattr(
-        module, "_TOGETHER", 70
-    )  # seven resamples at once, five in the last part
-    drawn = module.Bootstrap()._studentised(values)
-    assert len(drawn) == 2000
-    assert np.std(drawn) == pytest.approx(np.std(whole), rel=0.15)
+    values = np.random.default_rng(1).gamma(2, 1, (5, 6))
+    whole = bootstrap_many(values)
+    monkeypatch.setattr(module, "_TOGETHER", 2)
+    parts = bootstrap_many(values)
+    assert np.array_equal(whole, parts)
+    for place, sample in enumerate(values):
+        low, high = bootstrap(sample) or (0.0, 0.0)
+        assert (low, high) == pytest.approx((whole[0][place], whole[1][place]))
 
 
-def test_samples_of_one_size_are_drawn_from_alike_and_judged_alone() -> None:
-    """With values that are all different, and with ties, of which a resample may hold one value from several places."""
-    one = np.random.default_rng(1).gamma(2, 1, 6)
+def test_resamples_of_equal_values_have_no_t() -> None:
+    """With ties a resample may hold one value from several places. The same draws, studentised one by one by SciPy."""
     tied = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 3.0])
-    together = Bootstrap()
-    assert [together.interval(values) for values in (one, tied, one + 1)] == [
-        Bootstrap().interval(values) for values in (one, tied, one + 1)
-    ]
-    assert len(together._studentised(one)) > len(together._studentised(tied))
-    low, high = np.quantile(together._studentised(tied), (0.025, 0.975))
-    width = tied.std(ddof=1) / math.sqrt(6)
-    ends = (tied.mean() - high * width, tied.mean() - low * width)
-    assert together.interval(tied) == pytest.approx(ends)
+    places = np.random.default_rng((42, 6)).integers(0, 6, (2000, 6))
+    drawn = [row for row in tied[places] if row.min() < row.max()]
+    assert len(drawn) < 2000
+    t = [(row.mean() - tied.mean()) / stats.sem(row) for row in drawn]
+    high, low = np.quantile(t, (0.025, 0.975))
+    width = stats.sem(tied)
+    expected = tied.mean() - low * width, tied.mean() - high * width
+    assert bootstrap(tied) == pytest.approx(expected)
 
 
 def test_no_bootstrap_below_the_fewest_runs_that_carry_a_statement() -> None:
     assert MINIMUM_RUNS == 4
-    assert Bootstrap().interval(np.array([1.0, 2.0, 4.0])) is None
-    assert Bootstrap().interval(np.array([1.0, 2.0, 4.0, 8.0])) is not None
+    assert bootstrap(np.array([1.0, 2.0, 4.0])) is None
+    assert bootstrap(np.array([1.0, 2.0, 4.0, 8.0])) is not None
 
 
 def test_one_value_has_no_spread_and_two_no_bootstrap() -> None:
@@ -183,14 +180,14 @@ def test_one_value_has_no_spread_and_two_no_bootstrap() -> None:
         one.sd,
         one.ci95,
         one.cv_percent,
-        Bootstrap().interval([3.25]),
+        bootstrap([3.25]),
         one.autocorrelation,
     ) == (None,) * 5
     assert (one.mean, one.n_effective, one.sd_population) == (3.25, 1.0, 0.0)
     # t(0.975, 1) = 12.7062; the error is that of the spread and of rounding to 0.01.
     half = 12.7062 * math.sqrt(0.25**2 + 0.01**2 / 12)
     assert two.ci95 == pytest.approx((3.5 - half, 3.5 + half), abs=1e-4)
-    assert Bootstrap().interval([3.25, 3.75]) is None
+    assert bootstrap([3.25, 3.75]) is None
     assert two.autocorrelation is None
 
 
@@ -212,7 +209,7 @@ def test_identical_readings_are_as_sure_as_their_rounding() -> None:
     assert found.ci95 == pytest.approx(
         (60 - 2.2622 / math.sqrt(12), 60 + 2.2622 / math.sqrt(12)), abs=1e-4
     )
-    assert Bootstrap().interval([60.0] * 10) == (59.5, 60.5)
+    assert bootstrap([60.0] * 10) == (59.5, 60.5)
     assert found.autocorrelation is None
     assert found.n_effective == 10
 
@@ -294,11 +291,11 @@ def test_the_interval_covers_the_mean_at_least_as_often_as_it_says() -> None:
 def test_intervals_move_and_stretch_with_the_values() -> None:
     values = np.random.default_rng(5).normal(10, 1, 12)
     one, other = describe(list(values)), describe(list(4 * values + 3))
-    resampled = Bootstrap().interval(values)
+    resampled = bootstrap(values)
     assert one.ci95 is not None
     assert resampled is not None
     assert other.ci95 == pytest.approx(tuple(4 * end + 3 for end in one.ci95))
-    assert Bootstrap().interval(4 * values + 3) == pytest.approx(
+    assert bootstrap(4 * values + 3) == pytest.approx(
         tuple(4 * end + 3 for end in resampled)
     )
     assert other.autocorrelation == pytest.approx(one.autocorrelation)

@@ -11,6 +11,8 @@ from sparkpub.review.statistics.design import (
     chance_of_switches,
     complete_rounds,
     order_as_run,
+    share_earlier,
+    switches,
 )
 from tests.review.statistics.samples import turns
 
@@ -81,9 +83,9 @@ def test_the_chance_of_few_switches_is_the_enumerated_one(n: int, m: int) -> Non
         sum((place in chosen) != (place + 1 in chosen) for place in range(n + m - 1))
         for chosen in itertools.combinations(range(n + m), n)
     ]
-    for switches in range(1, n + m):
-        share = sum(order <= switches for order in orders) / math.comb(n + m, n)
-        assert chance_of_switches(n, m, switches) == pytest.approx(share)
+    for fewest in range(1, n + m):
+        share = sum(order <= fewest for order in orders) / math.comb(n + m, n)
+        assert chance_of_switches(n, m, fewest) == pytest.approx(share)
 
 
 def test_seldom_means_below_one_per_cent() -> None:
@@ -91,7 +93,25 @@ def test_seldom_means_below_one_per_cent() -> None:
     assert chance_of_switches(5, 5, 1) == pytest.approx(2 / 252)
     assert chance_of_switches(5, 5, 2) == pytest.approx(10 / 252)
     nearly = timed([0, 1, 2, 3, 9]), timed([4, 5, 6, 7, 8])
-    assert order_as_run("interleaved", *nearly) == "interleaved"
+    assert order_as_run("random", *nearly) == "random"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "share", "changes"),
+    [
+        # 1 before both, 4 before none.
+        ([1, 4], [2, 3], 2 / 4, 2),
+        ([1, 2, 3, 4, 6], [5, 7, 8, 9, 10], 24 / 25, 3),
+        ([5, 7, 8, 9, 10], [1, 2, 3, 4, 6], 1 / 25, 3),
+        # Which of the two at 2 came first is unknown: half of a pair.
+        ([1, 2], [2, 3], 3.5 / 4, None),
+    ],
+)
+def test_how_much_earlier_a_side_ran_and_how_often_they_changed_places(
+    one: list[float], other: list[float], share: float, changes: int | None
+) -> None:
+    assert share_earlier(one, other) == pytest.approx(share)
+    assert switches(one, other) == changes
 
 
 def test_rounds_are_complete_where_both_sides_ran_once_and_nothing_came_between() -> (

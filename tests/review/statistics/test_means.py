@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import integrate, optimize, stats
+from scipy import integrate, optimize, special, stats
 from statsmodels.stats.power import TTestIndPower, TTestPower
 from statsmodels.stats.weightstats import (
     CompareMeans,
@@ -259,6 +259,12 @@ def test_the_power_to_detect_in_few_runs_is_that_of_the_noncentral_t(
     expected = stats.nct.sf(critical, 3, shift) + stats.nct.cdf(-critical, 3, shift)
     assert 0.8 < expected < 0.999
     assert detection_power(shift, 3) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_tail_that_scipy_cannot_evaluate_is_none() -> None:
+    """At 41.67 standard errors and 9 degrees of freedom SciPy's noncentral t is NaN: nothing is missed."""
+    assert np.isnan(special.nctdtr(9, 41.67244207541006, 2.2621571627))
+    assert detection_power(41.67244207541006, 9.0) == 1
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import UsageError
 from sparkpub.record.metrics import METRICS, declared
 from sparkpub.record.record import Origin
-from sparkpub.review import tables
+from sparkpub.review import stats_told
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import Frame
 from sparkpub.review.statistics.compare import compare
-from sparkpub.review.statistics.describe import Bootstrap
+from sparkpub.review.statistics.describe import bootstrap
 from sparkpub.review.statistics.design import Sample
 from sparkpub.review.summary import Statistics, family_of, statistics
 from tests.review.statistics.campaigns import Cells, a_campaign, a_dataset, frames_of
@@ -54,7 +54,7 @@ def test_each_cell_and_metric_is_described_in_the_order_of_the_matrix() -> None:
     ]
     row = found.cell("c", "m", "container", "w", PEAK)
     assert row is not None
-    assert row.ci95_bootstrap == Bootstrap().interval(CELLS["m", "container"][PEAK])
+    assert row.ci95_bootstrap == bootstrap(CELLS["m", "container"][PEAK])
     assert row.unit == "GiB"
     assert len(row.runs) == 6
     assert found.cell("c", "m", "vm", "w", PEAK) is None
@@ -313,7 +313,7 @@ def test_a_figure_beyond_all_numbers_is_null_in_json() -> None:
         found = statistics(
             a_dataset(a_campaign("c", {("m", "native"): {TPUT: [1.7e308, 1.6e308]}}))
         )
-        assert json.loads(tables.render(found, "json"))["cells"][0]["mean"] is None
+        assert json.loads(stats_told.render(found, "json"))["cells"][0]["mean"] is None
 
 
 def test_criteria_are_judged_or_left_open() -> None:
@@ -377,7 +377,7 @@ def without_numpy(value: object) -> bool:
 
 def test_json_has_the_promised_fields_and_plain_values() -> None:
     document = json.loads(
-        tables.render(statistics(a_dataset(a_campaign("c", CELLS))), "json")
+        stats_told.render(statistics(a_dataset(a_campaign("c", CELLS))), "json")
     )
     assert set(CELL_FIELDS.split(", ")) <= set(document["cells"][0])
     assert set(COMPARISON_FIELDS.split(", ")) <= set(document["comparisons"][0])
@@ -398,19 +398,19 @@ def test_few_runs_pass_through_every_form(n: int) -> None:
     found = statistics(a_dataset(a_campaign("c", cells)))
     assert {row.verdict for row in found.comparisons} == {"undecided"}
     for form in ("text", "markdown", "csv", "json"):
-        assert tables.render(found, form).endswith("\n")  # type: ignore[arg-type]
+        assert stats_told.render(found, form).endswith("\n")  # type: ignore[arg-type]
 
 
 def test_no_runs_pass_through_every_form() -> None:
     found = statistics(a_dataset())
-    assert tables.render(found, "csv") == "table\n"
-    assert tables.render(found, "text").startswith("0 runs counted")
-    assert json.loads(tables.render(found, "json"))["cells"] == []
+    assert stats_told.render(found, "csv") == "table\n"
+    assert stats_told.render(found, "text").startswith("0 runs counted")
+    assert json.loads(stats_told.render(found, "json"))["cells"] == []
 
 
 def test_csv_has_one_row_of_numbers_per_cell_comparison_and_criterion() -> None:
     found = statistics(a_dataset(a_campaign("c", CELLS)))
-    rows = list(csv.DictReader(io.StringIO(tables.render(found, "csv"))))
+    rows = list(csv.DictReader(io.StringIO(stats_told.render(found, "csv"))))
     first = rows[0]
     assert (first["table"], first["metric"], float(first["ci95_low"])) == (
         "cells",
@@ -429,7 +429,7 @@ def test_markdown_marks_percentiles_that_n_cannot_carry_and_says_what_was_left_o
     None
 ):
     data = a_dataset(a_campaign("c", CELLS))
-    text = tables.render(
+    text = stats_told.render(
         statistics(data, frames_of(data, {"c-native_m_w_01": "hot"})), "markdown"
     )
     (line,) = [
@@ -464,7 +464,7 @@ def test_a_state_of_the_machine_is_described_and_not_tested() -> None:
     assert memory.trend.slope == 1
     assert speed.trend is not None
     assert speed.trend_p_adjusted == speed.trend.p_value
-    rows = tables.render(found, "markdown").splitlines()
+    rows = stats_told.render(found, "markdown").splitlines()
     (row,) = [line for line in rows if "gpu_temp_end_celsius" in line]
     assert row.endswith("| — |")
 
@@ -584,13 +584,13 @@ def test_one_cell_is_not_pooled_and_blocks_never() -> None:
 
 
 def test_tables_show_sessions_and_pooled_effects() -> None:
-    text = tables.render(two_sessions(1.10, 1.10), "text")
+    text = stats_told.render(two_sessions(1.10, 1.10), "text")
     assert "Effects within each machine" in text
     assert "Over machines" in text
     assert "higher, higher  replicates" in text
-    document = json.loads(tables.render(two_sessions(1.10, 1.10), "json"))
+    document = json.loads(stats_told.render(two_sessions(1.10, 1.10), "json"))
     assert document["replications"][0]["replication"] == "replicates"
     assert [row["verdict"] for row in document["effects"]] == ["higher", "higher"]
     assert document["pooled"] == []
-    table = tables.render(two_sessions(1.10, 1.10), "csv")
+    table = stats_told.render(two_sessions(1.10, 1.10), "csv")
     assert "prediction95_low" in table.splitlines()[0]

@@ -242,8 +242,18 @@ def test_a_page_of_a_sweep_asks_how_something_grows(options: SiteOptions) -> Non
     assert context["kind"] == "sweep"
     assert [section.title for section in context["answering"]] == ["Under load"]
     assert context["answers"][0].startswith("Output throughput grows proportionally")
-    assert context["tests"].heads == ("Requests at once",)
-    assert context["tests"].rows == {"c1": (1,), "c2": (2,), "c4": (4,)}
+    # The lengths are the tool's defaults; 640 tokens a request.
+    assert context["tests"].heads == (
+        "Requests at once",
+        "Input tokens",
+        "Output tokens",
+        "Total tokens",
+    )
+    assert context["tests"].rows == {
+        "c1": (1, 512, 128, 640),
+        "c2": (2, 512, 128, 1280),
+        "c4": (4, 512, 128, 2560),
+    }
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def rendered(
 
 
 def test_no_page_types_a_figure(reviewed: Review) -> None:
-    found = unbound_number(manual.FOLDER, reviewed, tuple)
+    found = unbound_number(manual.FOLDER, reviewed, None)
     assert [f"{item.where}: {item.message}" for item in found] == []
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from sparkpub.record.errors import ClaimError
 from sparkpub.site import prose
-from sparkpub.site.proofreading import read_page
 from sparkpub.site.prose import Passage, line_of, typed, uses
+from sparkpub.site.reading import read_page
 
 HEAD = "---\ntitle: A post\ncampaign: c\n---\n\n"
 
@@ -214,6 +214,13 @@ def test_the_line_is_that_of_the_source(text: str, line: int) -> None:
 def test_number_and_unit_are_read() -> None:
     (one,) = typed(Passage("It ran at 1,234.5 tok/s."), strict=True)
     assert (one.number, one.unit, one.text) == (1234.5, "tok/s", "1,234.5 tok/s")
+
+
+@pytest.mark.parametrize("sign", ["\u200b", "\u200d", "\u2060", "\ufeff", "\u00ad"])
+def test_a_sign_that_nobody_sees_cuts_no_number(sign: str) -> None:
+    """A reader sees 119.8; without its first digits it would be another figure."""
+    (one,) = typed(Passage(f"It ran at 1{sign}1{sign}9.8 tok/s."), strict=True)
+    assert (one.number, one.unit) == (119.8, "tok/s")
 
 
 def test_uses_name_every_place(tmp_path: Path) -> None:

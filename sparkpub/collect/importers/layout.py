@@ -1,0 +1,258 @@
+"""Where the facts lie that results do not hold: which key of the notes beside them says what, in YAML.
+
+Layouts that are seen often come with the package (`layouts/*.yaml`); `about.yaml` describes any other.
+"""
+
+import fnmatch
+import functools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import Field, StringConstraints
+
+from sparkpub.plan.workloads import reading
+from sparkpub.record import catalogue, documents
+from sparkpub.record.errors import ImportFormatError
+from sparkpub.record.record import Declared
+
+Key = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Fact = Literal[
+    "model_id",
+    "served_name",
+    "name",
+    "weights",
+    "engine",
+    "engine_version",
+    "image",
+    "machine",
+    "driver",
+    "vbios",
+    "nodes",
+    "options",
+    "arguments",
+    "variables",
+]
+_WEIGHTS = re.compile(
+    r"(?:bf16|bfloat16|fp16|float16|f16|fp32|f32|fp8|nvfp4|mxfp4|mxfp8|fp4|int8|int4|awq|gptq|i?q\d\w*)(?![a-z0-9])",
+    re.IGNORECASE,
+)
+"""Formats of weights by the names that people give to folders and profiles: `bf16-spec` begins with one."""
+_SAME = {"bfloat16": "bf16", "float16": "fp16", "f16": "fp16", "f32": "fp32"}
+"""Names of one format."""
+_ENGINES = {
+    "vllm": "vLLM",
+    "sglang": "SGLang",
+    "llama": "llama.cpp",
+    "trt": "TensorRT-LLM",
+    "tensorrt": "TensorRT-LLM",
+}
+"""How the names begin that people and tools give to engines."""
+_PLACEHOLDER = re.compile(r"\{\w+\}")
+_LONGEST = 500
+
+
+class Column(Declared):
+    """A column of a telemetry CSV."""
+
+    column: Key
+    """Its name in the file."""
+    unit: Literal["MiB", "MB", "mW", "GHz"] | None = None
+    """Its unit, where it is another one than that of our column."""
+
+
+class Layout(Declared):
+    """What lies beside results, and what is in it."""
+
+    when: tuple[Key, ...] = ()
+    """Keys that the notes must have."""
+    notes: tuple[Key, ...] = ()
+    """Names of files of notes, besides `meta.json`, `metadata.yaml` and the like."""
+    facts: dict[Fact, Key | tuple[Key, ...]] = Field(default_factory=dict)
+    """Fact to its key in the notes, or to several of which the first counts; a dotted key reaches into a mapping, and
+    into YAML that is kept as text."""
+    same: dict[Fact, str] = Field(default_factory=dict)
+    """Facts that hold for all results of this layout."""
+    telemetry: dict[str, Column] = Field(default_factory=dict)
+    """Our column of telemetry to the column of the CSV beside the results."""
+    answer: Key | None = None
+    """Name of a text file beside the results with an answer of the model."""
+    others: tuple[Key, ...] = ()
+    """Names, with `*` for any letters, of files that lie beside the results and are none."""
+
+    def is_other(self, name: str) -> bool:
+        """Whether a file of that name is no result."""
+        return any(fnmatch.fnmatch(name, pattern) for pattern in self.others)
+
+    def fits(self, notes: Mapping[str, Any]) -> bool:
+        """Whether notes are of this layout."""
+        return all(reading.at(notes, key) is not None for key in self.when)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What lies beside a result says of its run. What nothing says is None."""
+
+    model_id: str | None = None
+    served_name: str | None = None
+    name: str | None = None
+    """What people call this build: `bf16-spec`."""
+    weights: str | None = None
+    engine: str | None = None
+    engine_version: str | None = None
+    image: str | None = None
+    machine: str | None = None
+    """A key of the catalogue."""
+    nodes: int | None = None
+    """How many such machines served the model together."""
+    driver: str | None = None
+    vbios: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Options of the server, in the engine's own words, and its environment variables."""
+    answer: str | None = None
+    """What the model answered before it was measured."""
+
+    @property
+    def recipe(self) -> tuple[object, ...]:
+        """What makes two builds of one model different ones."""
+        settings = tuple(sorted(self.settings.items()))
+        made = (self.weights, self.engine, self.engine_version, self.image)
+        return *made, self.nodes, settings
+
+    def is_of(self, model: str | None) -> bool:
+        """Whether the facts are about the model of a result, by either of its names."""
+        names = {self.model_id, self.served_name} - {None}
+        return model is None or not names or model in names
+
+
+def facts_in(notes: Mapping[str, Any], layout: Layout) -> Facts:
+    """The facts that notes hold."""
+    said: dict[str, Any] = {}
+    for fact in get_args(Fact):
+        keys = layout.facts.get(fact, ())
+        noted = [_at(notes, key) for key in ([keys] if isinstance(keys, str) else keys)]
+        noted.append(layout.same.get(fact))
+        said[fact] = next((value for value in noted if value is not None), None)
+    settings = dict(_settings(said))
+    return Facts(
+        model_id=_text(said.get("model_id")),
+        served_name=_text(said.get("served_name")),
+        name=_text(said.get("name")),
+        weights=_weights(said.get("weights"), settings.get("quantization")),
+        engine=_engine(_text(said.get("engine"))),
+        engine_version=_text(said.get("engine_version")),
+        image=_text(said.get("image")),
+        machine=machine_named(_text(said.get("machine")) or ""),
+        nodes=reading.positive_int(said.get("nodes")),
+        driver=_text(said.get("driver")),
+        vbios=_text(said.get("vbios")),
+        settings=settings,
+    )
+
+
+def _at(notes: Any, key: str) -> Any:
+    """What lies at a dotted key, also within YAML that is kept as text; None where nothing does."""
+    for part in key.split("."):
+        if isinstance(notes, str):
+            try:
+                notes, _ = documents.parse(notes, "", ImportFormatError)
+            except ImportFormatError:
+                return None
+        notes = reading.at(notes, part)
+    return notes
+
+
+def _weights(said: Any, asked: str | None) -> str | None:
+    """The format of the weights; one that the server was asked for counts before that of the files."""
+    found = _WEIGHTS.match(str(said))
+    name = None if found is None else found[0].lower()
+    name = _SAME.get(name or "", name)
+    online = _WEIGHTS.match(asked or "")
+    if online is not None and name in (None, "bf16", "fp16", "fp32"):
+        return online[0].lower()
+    return name
+
+
+def _engine(said: str | None) -> str | None:
+    for begin, name in _ENGINES.items():
+        if said is not None and said.lower().startswith(begin):
+            return name
+    return said
+
+
+def machine_named(text: str) -> str | None:
+    """The kind of machine that a text speaks of, by its key or a GPU of it; None for none and for several."""
+    found = []
+    for key, facts in catalogue.machines().items():
+        names = (key, *facts.gpu_names)
+        if any(re.search(rf"\b{re.escape(name)}\b", text) for name in names):
+            found.append(key)
+    return found[0] if len(found) == 1 else None
+
+
+def _text(value: Any) -> str | None:
+    """Text, or a number as such, that says something."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    word = reading.word(value)
+    return None if word is None else word[:_LONGEST]
+
+
+def _settings(said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Name and value of each option, argument and variable of the server."""
+    options = said.get("options")
+    for name, value in options.items() if isinstance(options, Mapping) else ():
+        if isinstance(value, bool | int | float):
+            yield str(name), json.dumps(value)
+        elif isinstance(value, str) and value and value not in _whole(said):
+            yield str(name), value[:_LONGEST]
+    yield from arguments(words(said.get("arguments")))
+    variables = said.get("variables")
+    if isinstance(variables, Mapping):
+        variables = [f"{name}={value}" for name, value in variables.items()]
+    for word in words(variables):
+        name, equals, value = word.partition("=")
+        if equals:
+            yield name, value[:_LONGEST]
+
+
+def _whole(said: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Texts among the options that are taken apart themselves."""
+    return said.get("arguments"), said.get("variables")
+
+
+def words(command: Any) -> list[str]:
+    """A command line, or a list of its words, word by word; the quotes within JSON stay where they are."""
+    if isinstance(command, list):
+        return [str(word) for word in command]
+    return [word for word in str(command or "").split() if word != "\\"]
+
+
+def arguments(command: list[str]) -> Iterator[tuple[str, str]]:
+    """`--max-num-seqs 256 --trust-remote-code` as names and values; a flag alone is `true`, and one whose value was to
+    be filled in says nothing."""
+    flags: list[list[str]] = []
+    for word in command:
+        if word.startswith("--"):
+            flags.append([*word[2:].split("=", 1)])
+        elif flags:
+            flags[-1].append(word)
+    for name, *values in flags:
+        value = " ".join(values) or "true"
+        if _PLACEHOLDER.fullmatch(value):
+            continue
+        yield name.replace("-", "_"), value.strip("'\"")[:_LONGEST]
+
+
+@functools.cache
+def known() -> tuple[Layout, ...]:
+    """The layouts that come with the package, the most particular first."""
+    folder = resources.files("sparkpub.collect.importers") / "layouts"
+    found = []
+    for file in sorted(folder.iterdir(), key=lambda item: item.name):
+        document, _ = documents.parse(file.read_text(), file.name, ImportFormatError)
+        found.append(Layout.model_validate(document))
+    return tuple(sorted(found, key=lambda layout: -len(layout.when)))

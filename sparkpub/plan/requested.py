@@ -1,0 +1,114 @@
+"""What a run was asked for, read from its record through the types that a matrix has for it.
+
+A record keeps options as somebody wrote them, and anybody may have written the record. An import knows some options at
+most, and those of tools that a matrix cannot name.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
+from typing import Any
+
+from pydantic import NonNegativeFloat, NonNegativeInt, TypeAdapter, ValidationError
+
+from sparkpub.plan.environments import OPTIONS, DockerOptions
+from sparkpub.plan.options import TypedOptions
+from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.record.errors import worded
+from sparkpub.record.record import Record
+
+Number = NonNegativeInt | NonNegativeFloat
+Readers = Mapping[str, TypeAdapter[Any]]
+"""Option to what reads it."""
+_MOST_KEPT = 4096
+"""Different loads that are read once: the runs of a cell share one."""
+
+
+class Amounts(TypedOptions):
+    """The numbers that every tool may have been asked for, whatever else its options are."""
+
+    requests: Number | None = None
+    repetitions: Number | None = None
+    batches: Number | None = None
+    batch_size: Number | None = None
+    max_batch_size: Number | None = None
+    max_num_seqs: Number | None = None
+    concurrency: Number | None = None
+    max_concurrency: Number | None = None
+    request_rate: Number | None = None
+    input_tokens: Number | None = None
+    output_tokens: Number | None = None
+    depth: Number | None = None
+    mode: str | None = None
+
+
+def options_of(record: Record) -> Mapping[str, Any]:
+    """The options of a run's workload: numbers as numbers, however they were written. Without those that should be
+    numbers and are not, as an import may have them."""
+    return _options(json.dumps(record.requested.workload))
+
+
+@lru_cache(_MOST_KEPT)
+def _options(written: str) -> Mapping[str, Any]:
+    options: dict[str, Any] = json.loads(written)
+    readers = _of_workload(options.get("type"))
+    found = dict(options)
+    for name in options.keys() & readers.keys():
+        try:
+            value = readers[name].validate_python(options[name])
+        except ValidationError:
+            if name in Amounts.model_fields:
+                del found[name]
+            continue
+        if isinstance(value, str | int | float):
+            found[name] = value
+    return found
+
+
+def problems(record: Record) -> list[str]:
+    """What no matrix can have asked for, as `field: what is wrong with it`."""
+    requested = record.requested
+    imported = record.plan.order == "as-published"
+    workload = _of_workload(requested.workload.get("type"))
+    kind = requested.environment.get("type")
+    options = OPTIONS.get(kind, DockerOptions) if isinstance(kind, str) else None
+    environment = {} if options is None else _readers(options)
+    return [
+        *_problems("workload", requested.workload, workload, imported=imported),
+        *_problems("environment", requested.environment, environment, imported=False),
+    ]
+
+
+def _problems(
+    part: str, options: Mapping[str, Any], readers: Readers, *, imported: bool
+) -> Iterator[str]:
+    """A number or a word of an import may be another than a matrix could name; a list in its place is damage."""
+    if not isinstance(options.get("type"), str):
+        yield f"requested.{part}.type: not a word"
+    for name, value in options.items():
+        if name not in readers or (imported and not isinstance(value, list | dict)):
+            continue
+        try:
+            readers[name].validate_python(value)
+        except ValidationError as error:
+            message = worded(error.errors()[0])
+            yield f"requested.{part}.{name}: {message[:1].lower()}{message[1:]}"
+
+
+def _of_workload(kind: object) -> Readers:
+    """What reads the options of a type of workload, those that it does not have included."""
+    readers = dict(_readers(Amounts))
+    if isinstance(kind, str) and kind in WORKLOADS:
+        options: type[TypedOptions] = WORKLOADS[kind].options
+        readers |= _readers(options)
+    return readers
+
+
+@cache
+def _readers(options: type[TypedOptions]) -> Readers:
+    """An option's reader is that of its field; `type` chose the fields."""
+    return {
+        name: TypeAdapter(field.rebuild_annotation())
+        for name, field in options.model_fields.items()
+        if name != "type"
+    }

@@ -1,0 +1,53 @@
+"""Metrics that follow from others of the same run, and that no record holds: worked out wherever runs are read.
+
+`derived(record)` gives their values by name; what they are stands in metrics.toml. A table of runs adds them to the
+metrics that the record holds, and treats both alike.
+"""
+
+from collections.abc import Mapping
+
+from sparkpub.record.record import Record
+
+PHASE_TOLERANCE = 0.02
+"""How much longer than the requests that count a measured phase may last, relatively, for its energy to be theirs."""
+_JOULE_PER_WATT_HOUR = 3600
+
+
+def derived(record: Record) -> Mapping[str, float]:
+    """Metric to value, for those whose sources the run has; empty where it has none of them."""
+    joule, tokens = _energy_of_output(record), _output_tokens(record)
+    if joule is None or tokens is None:
+        return {}
+    watt_hours = joule / _JOULE_PER_WATT_HOUR
+    return {
+        "output_tokens_per_joule": tokens / joule,
+        "energy_per_million_tokens_wh": 1e6 * watt_hours / tokens,
+    }
+
+
+def _output_tokens(record: Record) -> float | None:
+    """The tokens that a run generated in its measured phase; None where it does not say."""
+    requests, length = record.observed.requests, record.observed.output_tokens_mean
+    if not requests or not length:
+        return None
+    return requests * length
+
+
+def _energy_of_output(record: Record) -> float | None:
+    """The GPU energy in joule that went into the tokens that count; None where more went into it, or nothing says it.
+
+    A run without a start-up time has its energy over the whole run, and llama-bench warms up and fills its context
+    within the phase that its log shows: what that energy was spent on is not only the tokens that count.
+    """
+    if record.value("startup_seconds") is None or not _nothing_else(record):
+        return None
+    return record.value("gpu_energy_joule") or None
+
+
+def _nothing_else(record: Record) -> bool:
+    """Whether the measured phase lasted as long as the requests that count, so that its energy is theirs."""
+    counted = record.observed.measured_seconds
+    phase = next((phase for phase in record.phases if phase.name == "measure"), None)
+    if counted is None or phase is None:
+        return False
+    return phase.end_seconds - phase.start_seconds <= counted * (1 + PHASE_TOLERANCE)

@@ -1,0 +1,238 @@
+"""What a record takes from its telemetry: the sampler's metrics, and where memory went.
+
+The collector computes them once for a record, and the checks again from the evidence beside it.
+"""
+
+import statistics
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from sparkpub.record.metrics import METRICS
+from sparkpub.record.record import Memory, MemoryLedger, MetricValue, Phase
+from sparkpub.record.telemetry import Telemetry
+
+LEAST_SAMPLES = 2
+"""Samples in the measured phase that energy needs: with fewer most of it would be interpolated from outside."""
+
+
+def metrics(
+    telemetry: Telemetry, duration: float, phase: Phase | str, *, served: bool = False
+) -> dict[str, MetricValue]:
+    """The sampler's metrics of a run that took `duration` seconds; null with the reason where there is no value.
+
+    `phase` is the measured phase, or why it is not known. `served`: a server was there before the run, so that the
+    memory of the machine before it is no baseline.
+    """
+    found = _of_run(telemetry, duration)
+    if served:
+        found["system_peak_gib"] = _null(
+            "system_peak_gib", "the server was loaded before the run"
+        )
+    if isinstance(phase, str):
+        found |= {name: _null(name, phase) for name in OF_MEASURED_PHASE}
+    else:
+        found |= _of_phase(telemetry, phase)
+    return found
+
+
+OF_MEASURED_PHASE = (
+    "startup_seconds",
+    "startup_energy_joule",
+    "gpu_power_mean_watt",
+    "gpu_energy_joule",
+    "gpu_utilization_mean_percent",
+    "gpu_clock_sm_mean_mhz",
+)
+"""Metrics that cannot be had without knowing when the measured phase was."""
+
+
+def _of_run(telemetry: Telemetry, duration: float) -> dict[str, MetricValue]:
+    """Peaks, temperatures and energy from the launch to the end."""
+    available = telemetry.during("mem_available_gib")
+    baseline = telemetry.before("mem_available_gib")
+    drop = None
+    if available and baseline is not None:
+        drop = max(0.0, baseline - min(available))
+    charged = telemetry.during("cgroup_peak_gib") or telemetry.during(
+        "cgroup_current_gib"
+    )
+    found: dict[str, tuple[float | None, str]] = {
+        "gpu_memory_peak_gib": (
+            max(telemetry.during("gpu_memory_used_gib"), default=None),
+            "gpu_memory_used_gib",
+        ),
+        "system_peak_gib": (drop, "mem_available_gib"),
+        "cgroup_peak_gib": (max(charged, default=None), "cgroup_peak_gib"),
+        "gpu_temp_start_celsius": (
+            telemetry.before("gpu_temp_celsius"),
+            "gpu_temp_celsius",
+        ),
+        "gpu_temp_end_celsius": (
+            telemetry.last("gpu_temp_celsius"),
+            "gpu_temp_celsius",
+        ),
+        "gpu_temp_max_celsius": (
+            max(telemetry.during("gpu_temp_celsius"), default=None),
+            "gpu_temp_celsius",
+        ),
+        "run_energy_joule": (energy(telemetry, 0.0, duration), "gpu_power_watt"),
+    }
+    return {
+        name: _value(name, value, telemetry.reason(column))
+        for name, (value, column) in found.items()
+    }
+
+
+def _of_phase(telemetry: Telemetry, phase: Phase) -> dict[str, MetricValue]:
+    """Means and energy over the measured phase, and what came before it."""
+    start, end = phase.start_seconds, phase.end_seconds
+    energy_column = "gpu_energy_joule" if _has_counter(telemetry) else "gpu_power_watt"
+    joule = None
+    mean_power = None
+    if len(telemetry.within(energy_column, phase)) >= LEAST_SAMPLES:
+        joule = energy(telemetry, start, end)
+    if joule is not None:
+        mean_power = joule / (end - start)
+    utilisation = telemetry.within("gpu_utilization_percent", phase)
+    clocks = telemetry.under_load("gpu_clock_sm_mhz", phase)
+    why_no_energy = _why_empty(telemetry, energy_column, phase)
+    found = {
+        "startup_seconds": (start, ""),
+        "startup_energy_joule": (energy(telemetry, 0.0, start), why_no_energy),
+        "gpu_power_mean_watt": (mean_power, why_no_energy),
+        "gpu_energy_joule": (joule, why_no_energy),
+        "gpu_utilization_mean_percent": (
+            _mean(utilisation),
+            _why_empty(telemetry, "gpu_utilization_percent", phase),
+        ),
+        "gpu_clock_sm_mean_mhz": (_mean(clocks), _why_no_clock(telemetry, phase)),
+    }
+    return {
+        name: _value(name, value, reason) for name, (value, reason) in found.items()
+    }
+
+
+def _why_empty(telemetry: Telemetry, column: str, phase: Phase) -> str:
+    """Why a column has no value in a phase."""
+    if telemetry.timed(column):
+        length = phase.end_seconds - phase.start_seconds
+        return f"too few samples were taken in the measured phase of {length:.3g} s"
+    return telemetry.reason(column)
+
+
+def _why_no_clock(telemetry: Telemetry, phase: Phase) -> str:
+    if telemetry.within("gpu_clock_sm_mhz", phase):
+        return "no sample was taken under load"
+    return _why_empty(telemetry, "gpu_clock_sm_mhz", phase)
+
+
+def _value(name: str, value: float | None, reason: str) -> MetricValue:
+    """A known metric of the sampler; `reason` is why it has no value."""
+    if value is None:
+        return _null(name, reason)
+    return MetricValue(value=value, unit=METRICS[name].unit, source="sampler")
+
+
+def _null(name: str, reason: str) -> MetricValue:
+    return MetricValue(
+        value=None, unit=METRICS[name].unit, source="sampler", reason=reason
+    )
+
+
+def energy(telemetry: Telemetry, start: float, end: float) -> float | None:
+    """Joule between two moments: the difference of the counter, else the integral of power; None without either.
+
+    Between samples both are interpolated linearly, and before the first and after the last they stay as they are.
+    """
+    if _has_counter(telemetry):
+        times, joule = zip(*telemetry.timed("gpu_energy_joule"), strict=True)
+        at_start, at_end = np.interp([start, end], times, joule)
+        return max(0.0, float(at_end - at_start))
+    power = telemetry.timed("gpu_power_watt")
+    if len(power) < 2:
+        return None
+    times, watt = zip(*power, strict=True)
+    inside = [time for time in times if start < time < end]
+    moments = [start, *inside, end]
+    return float(np.trapezoid(np.interp(moments, times, watt), moments))
+
+
+def _has_counter(telemetry: Telemetry) -> bool:
+    """Whether the driver counts energy."""
+    return len(telemetry.timed("gpu_energy_joule")) >= 2
+
+
+CLOCK = "gpu_clock_sm_mean_mhz"
+"""Which samples count for it has changed too often for a record to be held to it."""
+
+
+def by_every_definition(
+    telemetry: Telemetry, duration: float | None, phase: Phase | None
+) -> dict[str, tuple[float, ...]]:
+    """The sampler's metrics of a run by each definition that they have had, the present one first; those without a
+    value are left out. `duration` and `phase` are None where nobody knows them.
+
+    Older records have mean power, energy and utilisation over the whole run.
+    """
+    present = metrics(telemetry, duration or 0.0, phase or "nobody knows when")
+    if duration is None:
+        del present["run_energy_joule"]
+    found: dict[str, tuple[float, ...]] = {}
+    for name, item in present.items():
+        if item.value is not None and name != CLOCK:
+            found[name] = (item.value,)
+    for name, value in _over_the_whole_run(telemetry):
+        found[name] = (*found.get(name, ()), value)
+    return found
+
+
+def _over_the_whole_run(telemetry: Telemetry) -> Iterator[tuple[str, float]]:
+    """Means of the samples from the launch on, and what the counter grew by from the last sample before it."""
+    for name, column in (
+        ("gpu_power_mean_watt", "gpu_power_watt"),
+        ("gpu_utilization_mean_percent", "gpu_utilization_percent"),
+    ):
+        mean = _mean(telemetry.during(column))
+        if mean is not None:
+            yield name, mean
+    counter = telemetry.timed("gpu_energy_joule")
+    if len(counter) >= 2:
+        earlier = [value for time, value in counter if time <= 0]
+        start = earlier[-1] if earlier else counter[0][1]
+        yield "gpu_energy_joule", counter[-1][1] - start
+
+
+def ledger(telemetry: Telemetry, total_gib: float) -> MemoryLedger | None:
+    """Where memory went: at the last sample before the launch, and at the one with the least MemAvailable."""
+    samples = telemetry.timed("mem_available_gib")
+    if not samples:
+        return None
+    before = next((time for time, _ in reversed(samples) if time < 0), samples[0][0])
+    during = [(value, time) for time, value in samples if time >= 0]
+    least = min(during)[1] if during else samples[0][0]
+    return MemoryLedger(
+        baseline=_memory(telemetry, before, total_gib),
+        peak=_memory(telemetry, least, total_gib),
+    )
+
+
+def _memory(telemetry: Telemetry, moment: float, total_gib: float) -> Memory:
+    def at(column: str) -> float | None:
+        return dict(telemetry.timed(column)).get(moment)
+
+    return Memory(
+        total_gib=total_gib,
+        free_gib=at("mem_free_gib") or 0.0,
+        available_gib=at("mem_available_gib") or 0.0,
+        cached_gib=at("mem_cached_gib") or 0.0,
+        shmem_gib=at("mem_shmem_gib") or 0.0,
+        swap_used_gib=max(0.0, at("swap_used_gib") or 0.0),
+        gpu_used_gib=at("gpu_memory_used_gib"),
+        cgroup_gib=at("cgroup_current_gib"),
+        processes_pss_gib=at("processes_pss_gib"),
+    )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return statistics.fmean(values) if values else None

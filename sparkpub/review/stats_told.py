@@ -1,0 +1,225 @@
+"""The statistics as tables for people (text, Markdown) and spreadsheets (CSV), and as JSON for programs."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from sparkpub.record.metrics import METRICS, Metric
+from sparkpub.record.text import p_text, significant
+from sparkpub.review.summary import TABLES, Statistics, row_document
+from sparkpub.review.tables.cells import CellStatistic
+
+Form = Literal["text", "markdown", "csv", "json"]
+
+_CELL = "campaign model environment workload metric n mean sd ci95 cv_percent p50 p95 p99 n_effective trend"
+_CHANGE = "difference ci95_difference difference_percent"
+_COLUMNS = {
+    "cells": (
+        _CELL,
+        "Cells (σ of the sample; * is in effect the maximum: n is too small)",
+    ),
+    "comparisons": (
+        f"campaign model workload metric family candidate baseline {_CHANGE} ratio overhead_percent effect_size"
+        " verdict why",
+        "Comparisons (candidate against baseline)",
+    ),
+    "pooled": (
+        "campaign metric family candidate baseline cells effect unit ci95_effect t p_value heterogeneity_p",
+        "Pooled over cells (memory in GiB, all else in % of the baseline; exploratory)",
+    ),
+    "repeats": (
+        f"campaign against model environment workload metric {_CHANGE} same_specification verdict why",
+        "Repeats (campaign against campaign)",
+    ),
+    "effects": (
+        "campaign machine model workload metric candidate baseline n_baseline n_candidate effect effect_unit"
+        " ci95_effect verdict",
+        "Effects within each machine (in % of its own baseline)",
+    ),
+    "replications": (
+        "campaign campaigns machines model workload metric family candidate baseline effect effect_unit ci95_effect"
+        " verdict between_sd i2_percent q heterogeneity_p prediction95 verdicts replication why",
+        "Over machines (the interval holds for machines and days like these)",
+    ),
+    "criteria": (
+        "campaign criterion cell metric value threshold met why",
+        "Success criteria",
+    ),
+}
+_HEADINGS = {
+    "sd": "σ",
+    "ci95": "95 % interval",
+    "ci95_difference": "95 % interval",
+    "cv_percent": "CV %",
+    "difference_percent": "%",
+    "overhead_percent": "overhead %",
+    "effect_size": "g",
+    "ci95_effect": "95 % interval",
+    "effect_unit": "unit",
+    "between_sd": "τ",
+    "i2_percent": "I² %",
+    "q": "Q",
+    "prediction95": "95 % prediction",
+    "heterogeneity_p": "p of heterogeneity",
+    "n_effective": "n eff.",
+    "trend": "trend per run",
+}
+_IN_UNIT = frozenset(
+    ["mean", "sd", "ci95", "p50", "p95", "p99", "difference", "ci95_difference"]
+)
+_SIGNED = frozenset(
+    [
+        "difference",
+        "difference_percent",
+        "overhead_percent",
+        "effect_size",
+        "effect",
+    ]
+)
+
+
+def render(found: Statistics, form: Form) -> str:
+    """The statistics in one of the forms, with a newline at the end."""
+    if form == "json":
+        text = json.dumps(found.document(), indent=1, ensure_ascii=False)
+        return f"{text}\n"
+    rows = {name: getattr(found, name) for name in TABLES}
+    if form == "csv":
+        return _csv(rows)
+    parts = [_counted(found)]
+    for kind, (names, title) in _COLUMNS.items():
+        if not rows[kind]:
+            continue
+        table = _filled(names.split(), rows[kind])
+        if form == "markdown":
+            parts.append(_markdown(title, table))
+        else:
+            parts.append(_text(title, table))
+    return "\n".join(parts)
+
+
+def _counted(found: Statistics) -> str:
+    runs = {run for cell in found.cells for run in cell.runs}
+    if found.include == "all":
+        return f"All {len(runs)} runs as recorded, including excluded ones.\n"
+    lines = [f"{len(runs)} runs counted, {len(found.excluded)} excluded."]
+    for run, reason in found.excluded.items():
+        lines.append(f"- {run}: {reason}")
+    return "\n".join(lines) + "\n"
+
+
+def _filled(names: Sequence[str], rows: Sequence[Any]) -> list[list[str]]:
+    """A table of text: the headings, then a line for each row."""
+    table = [[_HEADINGS.get(name, name) for name in names]]
+    for row in rows:
+        table.append([_cell(row, name) for name in names])
+    return table
+
+
+def _cell(row: Any, name: str) -> str:
+    value = getattr(row, name)
+    if name == "trend":
+        return _trend(row)
+    if name == "n":
+        return _runs(row)
+    if name in {"verdicts", "campaigns"}:
+        return ", ".join(value)
+    if isinstance(value, tuple):
+        return " … ".join(_figure(row, name, end) for end in value)
+    if isinstance(value, str):
+        return value
+    text = _figure(row, name, value)
+    if not getattr(row, f"{name}_supported", True):
+        return f"{text}*"
+    return text
+
+
+def _runs(row: CellStatistic) -> str:
+    """The number of runs, with those of each machine where the campaign has several: `16 (a: 8, b: 8)`."""
+    if not row.machines:
+        return str(row.n)
+    pairs = zip(row.machines, row.n_by_machine, strict=True)
+    each = ", ".join(f"{machine}: {n}" for machine, n in pairs)
+    return f"{row.n} ({each})"
+
+
+def _trend(row: CellStatistic) -> str:
+    if row.trend is None:
+        return "—"
+    p_value = row.trend_p_adjusted
+    if p_value is None:
+        p_value = row.trend.p_value
+    return f"{_figure(row, 'slope', row.trend.slope)} ({p_text(p_value)})"
+
+
+def _figure(row: Any, name: str, value: float | bool | None) -> str:
+    """One value for a reader: in the metric's own digits where it is in its unit, which stands beside mean and
+    difference."""
+    if value is None:
+        return "—"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = significant(value)
+    if name in _IN_UNIT:
+        metric = METRICS.get(row.metric)
+        if metric is None:
+            metric = Metric(row.metric, row.unit, "neither", row.metric, "")
+        text = metric.format(value, unit=name in {"mean", "difference"})
+    if name in _SIGNED and value > 0:
+        return f"+{text}"
+    return text
+
+
+def _markdown(title: str, rows: list[list[str]]) -> str:
+    lines = [f"## {title}", ""]
+    for number, row in enumerate(rows):
+        cells = [cell.replace("|", "\\|") for cell in row]
+        lines.append(f"| {' | '.join(cells)} |")
+        if number == 0:
+            lines.append("|" + " --- |" * len(row))
+    return "\n".join(lines) + "\n"
+
+
+def _text(title: str, rows: list[list[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [title]
+    for row in rows:
+        cells = map(str.ljust, row, widths)
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def _csv(kinds: Mapping[str, Sequence[Any]]) -> str:
+    """All rows in one table: `table` says which they belong to, and columns of the others stay empty."""
+    rows: list[dict[str, object]] = []
+    columns = {"table": None}
+    for kind, group in kinds.items():
+        for item in group:
+            row = {"table": kind, **_flat(row_document(item))}
+            columns |= dict.fromkeys(row)
+            rows.append(row)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(columns), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
+    """Intervals as `…_low` and `…_high`, lists joined by spaces, nested figures after their parent's name."""
+    flat: dict[str, object] = {}
+    for name, value in document.items():
+        column = f"{prefix}{name}"
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{column}_")
+        elif name.startswith("ci95") or name == "prediction95":
+            low, high = value or (None, None)
+            flat[f"{column}_low"] = low
+            flat[f"{column}_high"] = high
+        elif isinstance(value, list):
+            flat[column] = " ".join(map(str, value))
+        else:
+            flat[column] = value
+    return flat

@@ -1,0 +1,267 @@
+"""The table of comparisons: one row per metric of each cell whose environment is compared with the baseline.
+
+Looking at many differences finds some by chance, so p-values are corrected (Holm) over a family: the primary metrics of
+a campaign, and of each machine of a campaign that ran on several. Secondary ones are exploratory and uncorrected.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sparkpub.review.frame import (
+    Frame,
+    Group,
+    Series,
+    machine_of,
+)
+from sparkpub.review.rows import ComparisonRow, MachineRow, by_family
+from sparkpub.review.statistics.compare import (
+    INTERVALS,
+    Comparison,
+    Design,
+    compare_many,
+    comparison_of,
+    design_of,
+)
+from sparkpub.review.statistics.describe import resolution_of
+from sparkpub.review.statistics.design import declared_order
+from sparkpub.review.tables.cells import Include, family_of
+from sparkpub.review.tables.column import Column, Columns, figures, table
+
+COLUMNS: Columns = {
+    "campaign": Column("text", "The campaign"),
+    "model": Column("text", "Key of the model"),
+    "workload": Column("text", "Key of the workload"),
+    "metric": Column("text", "Name of the metric"),
+    "unit": Column("text", "Unit of means and differences"),
+    "family": Column("text", "primary, or secondary for exploratory metrics"),
+    "baseline": Column("text", "The environment that is compared with"),
+    "candidate": Column("text", "The environment that is compared"),
+    "machine": Column("text", "The machine within which both are compared; empty over all of them"),
+    "order": Column("text", "The order in which the runs were really made"),
+    "analysis": Column("text", "paired, welch, description, or machines for within each and then over them"),
+    "machines": Column("integer", "Machines within which both are compared"),
+    "n_baseline": Column("integer", "Runs of the baseline, or complete rounds"),
+    "n_candidate": Column("integer", "Runs of the candidate, or complete rounds"),
+    "left_out": Column("integer", "Runs outside of complete rounds"),
+    "n_effective": Column("number", "What the runs are worth if neighbours are alike"),
+    "df": Column("number", "Degrees of freedom of the difference"),
+    "mean_baseline": Column("number", "Mean of the baseline over the runs compared"),
+    "mean_candidate": Column("number", "Mean of the candidate over the runs compared"),
+    "difference": Column("number", "Candidate minus baseline"),
+    "difference_percent": Column("number", "The same in percent of the baseline"),
+    "ci95_difference_low": Column("number", "Lower end of the 95 % interval of the difference"),
+    "ci95_difference_high": Column("number", "Upper end of it"),
+    "ci90_difference_low": Column("number", "Lower end of the 90 % interval of the difference"),
+    "ci90_difference_high": Column("number", "Upper end of it"),
+    "ratio": Column("number", "Candidate by baseline"),
+    "inverse_ratio": Column("number", "Baseline by candidate"),
+    "ci95_ratio_low": Column("number", "Lower end of the 95 % interval of the ratio"),
+    "ci95_ratio_high": Column("number", "Upper end of it"),
+    "ci90_ratio_low": Column("number", "Lower end of the 90 % interval of the ratio"),
+    "ci90_ratio_high": Column("number", "Upper end of it"),
+    "overhead_percent": Column("number", "Increase of execution time in percent"),
+    "effect_size": Column("number", "Hedges' g"),
+    "p_value": Column("number", "p of no difference"),
+    "p_adjusted": Column("number", "The same, corrected over the family"),
+    "equivalence_margin_percent": Column("number", "Margin within which a difference does not matter"),
+    "margin_declared": Column("boolean", "Whether the margin was declared before the first run"),
+    "equivalence_p": Column("number", "p of a difference beyond the margin"),
+    "equivalence_p_adjusted": Column("number", "The same, corrected over the family"),
+    "power": Column("number", "Power to show equivalence where there is no difference"),
+    "runs_required": Column("number", "Runs a side, or rounds, that would show it with a power of 0.8"),
+    "power_10_percent": Column("number", "Power to detect a difference of 10 %"),
+    "better": Column("text", "The side with the better mean; empty where no direction is better"),
+    "verdict": Column("text", "higher, lower, equivalent, undecided or confounded"),
+    "why": Column("text", "What the verdict rests on"),
+}  # fmt: skip
+_ENDS = {
+    f"{name}_{end}": (name, place)
+    for name in INTERVALS
+    for place, end in enumerate(("low", "high"))
+}
+"""Columns that are an end of an interval: the field of a row, and which of its ends."""
+_DERIVED = ["verdict", "why"]
+"""What a row says of itself."""
+
+
+def comparisons(
+    frames: Mapping[str, Frame], include: Include = "counted"
+) -> pd.DataFrame:
+    """Every comparison of the campaigns, cells in the order of the matrix.
+
+    Behind those of a campaign that ran on several machines stand the comparisons within each machine."""
+    rows: list[ComparisonRow] = []
+    for frame in frames.values():
+        asked = list(_asked(frame, include))
+        rows += by_family(_over_all(asked, frame))
+        machines = machines_of(frame, include)
+        if len(machines) < 2:
+            continue
+        for machine in machines:
+            rows += by_family(_within(asked, machine, frame))
+    return comparison_table(rows)
+
+
+def comparison_table(rows: Sequence[ComparisonRow]) -> pd.DataFrame:
+    """Comparisons as a table."""
+    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    for row in rows:
+        for name in COLUMNS:
+            columns[name].append(_figure(row, name))
+    return table(COLUMNS, columns)
+
+
+def _figure(row: ComparisonRow, name: str) -> Any:
+    """What stands in a column of a row; the ends of an interval are columns of their own."""
+    if name in _ENDS:
+        field, end = _ENDS[name]
+        interval = getattr(row, field)
+        return None if interval is None else interval[end]
+    if name == "machine":
+        return row.machine if isinstance(row, MachineRow) else None
+    return getattr(row, name)
+
+
+def comparison_rows(comparisons: pd.DataFrame) -> Iterator[ComparisonRow]:
+    """The rows of a table of comparisons, one by one; those within a machine as `MachineRow`."""
+    for row in figures(comparisons.drop(columns=_DERIVED)):
+        for name in INTERVALS:
+            low, high = row.pop(f"{name}_low"), row.pop(f"{name}_high")
+            row[name] = None if low is None else (low, high)
+        if row["runs_required"] is not None:
+            row["runs_required"] = int(row["runs_required"])
+        if row["machine"] is None:
+            row.pop("machine")
+            yield ComparisonRow(**row)
+        else:
+            yield MachineRow(**row)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A metric of a cell that is to be compared: both sides, and the values of each."""
+
+    baseline: Group
+    candidate: Group
+    one: Series
+    other: Series
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """The machines of both sides, the first one used first."""
+        return tuple(dict.fromkeys((*self.one.machines, *self.other.machines)))
+
+    def about(self) -> dict[str, Any]:
+        """What a row of this comparison is about."""
+        ((model, environment, workload),) = self.candidate.cells
+        return {
+            "campaign": self.candidate.frame.campaign.name,
+            "model": model,
+            "workload": workload,
+            "metric": self.other.metric.name,
+            "unit": self.other.metric.unit,
+            "family": family_of(self.other.metric, self.candidate.frame),
+            "baseline": self.baseline.cells[0][1],
+            "candidate": environment,
+        }
+
+
+def _asked(frame: Frame, include: Include) -> Iterator[_Asked]:
+    """Every metric of every cell that has values on both sides."""
+    against = frame.campaign.baseline
+    for cell in frame.recorded:
+        model, environment, workload = cell
+        if environment == against:
+            continue
+        baseline = Group(frame, ((model, against, workload),), include)
+        candidate = Group(frame, (cell,), include)
+        for metric in candidate.metrics:
+            one, other = baseline.series(metric), candidate.series(metric)
+            if one is not None and other is not None and one.values and other.values:
+                yield _Asked(baseline, candidate, one, other)
+
+
+def _over_all(asked: Sequence[_Asked], frame: Frame) -> list[ComparisonRow]:
+    """Each comparison over all machines, p-values uncorrected."""
+    together = _together([item for item in asked if len(item.machines) == 1], frame)
+    rows = []
+    for item in asked:
+        found = together.get(id(item))
+        if found is None:
+            found = _over_machines(item, frame)
+        rows.append(ComparisonRow(**item.about(), **vars(found)))
+    return rows
+
+
+def _over_machines(item: _Asked, frame: Frame) -> Comparison:
+    """A comparison within each of several machines, and then over them."""
+    margin = frame.campaign.margin_percent
+    metric = item.other.metric.name
+    found = frame.compared(item.baseline, item.candidate, metric, margin)
+    assert found is not None, "both sides have values"
+    return found
+
+
+def _together(asked: Sequence[_Asked], frame: Frame) -> dict[int, Comparison]:
+    """Comparisons of runs of one machine, those of one design worked out at once; by the identity of what was asked."""
+    designs: dict[tuple[str, ...], Design] = {}
+    parts: dict[Design, list[_Asked]] = {}
+    for item in asked:
+        runs = [*item.one.records, *item.other.records]
+        # The rounds and times of runs are those of every metric that has values in the same runs.
+        key = (item.one.records[0].environment, *(record.run_id for record in runs))
+        if key not in designs:
+            order = declared_order(runs)
+            designs[key] = design_of(item.one.sample, item.other.sample, order)
+        parts.setdefault(designs[key], []).append(item)
+    found: dict[int, Comparison] = {}
+    for design, items in parts.items():
+        for item, comparison in zip(
+            items, _of_design(items, design, frame), strict=True
+        ):
+            found[id(item)] = comparison
+    return found
+
+
+def _of_design(
+    items: Sequence[_Asked], design: Design, frame: Frame
+) -> Iterator[Comparison]:
+    """Comparisons of one design, in the order given."""
+    columns = compare_many(
+        np.array([item.one.values for item in items]),
+        np.array([item.other.values for item in items]),
+        design,
+        margin_percent=frame.campaign.margin_percent,
+        directions=[item.other.metric.direction for item in items],
+        units=[item.other.metric.unit for item in items],
+        resolutions=np.array(
+            [resolution_of([*item.one.values, *item.other.values]) for item in items]
+        ),
+    )
+    for place in range(len(items)):
+        figures = {name: column[place] for name, column in columns.items()}
+        yield comparison_of(figures, margin_declared=frame.campaign.margin_declared)
+
+
+def machines_of(frame: Frame, include: Include) -> tuple[str, ...]:
+    """The machines of the runs that are asked for, the first one used first."""
+    if include == "all":
+        return tuple(dict.fromkeys(map(machine_of, frame.campaign.records)))
+    return frame.machines
+
+
+def _within(asked: Sequence[_Asked], machine: str, frame: Frame) -> list[ComparisonRow]:
+    """The comparisons within one machine, p-values uncorrected."""
+    margin = frame.campaign.margin_percent
+    rows: list[ComparisonRow] = []
+    for item in asked:
+        metric = item.other.metric.name
+        within = frame.within(item.baseline, item.candidate, metric, margin)
+        if machine in within:
+            figures = vars(within[machine])
+            rows.append(MachineRow(machine=machine, **item.about(), **figures))
+    return rows

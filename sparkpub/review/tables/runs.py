@@ -1,0 +1,117 @@
+"""The table of runs: one row per run and metric, with what counts and why the rest does not."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sparkpub.plan.workloads import load_of
+from sparkpub.record.derived import derived
+from sparkpub.record.metrics import METRICS
+from sparkpub.record.record import Record
+from sparkpub.review.frame import Frame
+from sparkpub.review.setup import setup_of
+from sparkpub.review.tables.column import Column, Columns, table
+
+COLUMNS: Columns = {
+    "run": Column("text", "Id of the run"),
+    "campaign": Column("text", "The campaign that the run belongs to"),
+    "model": Column("text", "Key of the model"),
+    "environment": Column("text", "Key of the environment"),
+    "workload": Column("text", "Key of the workload"),
+    "iteration": Column("integer", "Which repetition of its cell the run is, from 1"),
+    "position": Column("integer", "Place in the planned order, from 0"),
+    "started": Column("text", "Start as ISO 8601; in UTC where it ends in Z, else in an unknown zone"),
+    "machine": Column("text", "Id of the machine; empty where it is not known"),
+    "status": Column("text", "ok, failed, timeout, interrupted or invalid"),
+    "repeat_of": Column("text", "Id of the run that this one repeats"),
+    "quarantined": Column("boolean", "Whether people excluded the run"),
+    "metric": Column("text", "Name of the metric"),
+    "value": Column("number", "The value in its unit; empty where it is not available"),
+    "unit": Column("text", "Unit of the value"),
+    "source": Column("text", "Where the value was read: log, report, sampler or published; or derived from others"),
+    "reason": Column("text", "Why there is no value"),
+    "excluded": Column("text", "Why the run is not in the figures; empty where it is"),
+    "counts": Column("boolean", "Whether the value is in the figures"),
+    "model_id": Column("text", "The model as its publisher names it"),
+    "weights": Column("text", "Format of the weights"),
+    "engine": Column("text", "The inference engine"),
+    "engine_version": Column("text", "Version of the engine"),
+    "hardware": Column("text", "What the machine is, in words"),
+    "tool": Column("text", "The tool that measured, and its mode"),
+    "load": Column("text", "What was asked of the engine, in words"),
+}  # fmt: skip
+
+
+def runs(frames: Mapping[str, Frame]) -> pd.DataFrame:
+    """Every recorded run of the campaigns, in the order in which they ran: the metrics of its record, and those that
+    follow from them."""
+    of_runs: dict[str, list[Any]] = {name: [] for name in _OF_A_RUN}
+    of_metrics: dict[str, list[Any]] = {name: [] for name in _OF_A_METRIC}
+    lengths: list[int] = []
+    for frame in frames.values():
+        for record in frame.campaign.records:
+            for name, value in _about(record, frame).items():
+                of_runs[name].append(value)
+            for name, metric in record.metrics.items():
+                of_metrics["metric"].append(name)
+                of_metrics["value"].append(metric.value)
+                of_metrics["unit"].append(frame.metrics[name].unit)
+                of_metrics["source"].append(metric.source)
+                of_metrics["reason"].append(metric.reason)
+            worked_out = derived(record)
+            for name, value in worked_out.items():
+                of_metrics["metric"].append(name)
+                of_metrics["value"].append(value)
+                of_metrics["unit"].append(METRICS[name].unit)
+                of_metrics["source"].append("derived")
+                of_metrics["reason"].append(None)
+            lengths.append(len(record.metrics) + len(worked_out))
+    columns: dict[str, Any] = dict(of_metrics)
+    for name, values in of_runs.items():
+        columns[name] = _repeated(values, lengths)
+    value = pd.Series(columns["value"], dtype="float64")
+    columns["counts"] = value.notna() & pd.isna(columns["excluded"])
+    return table(COLUMNS, columns)
+
+
+_OF_A_METRIC = ("metric", "value", "unit", "source", "reason")
+_OF_A_RUN = tuple(name for name in COLUMNS if name not in (*_OF_A_METRIC, "counts"))
+
+
+def _about(record: Record, frame: Frame) -> dict[str, Any]:
+    """What all rows of a run share."""
+    model, environment, workload = record.cell
+    setup = setup_of(record)
+    load = load_of(record)
+    return {
+        "run": record.run_id,
+        "campaign": record.campaign,
+        "model": model,
+        "environment": environment,
+        "workload": workload,
+        "iteration": record.iteration,
+        "position": record.plan.position,
+        "started": record.started.value,
+        "machine": record.machine.id,
+        "status": record.status,
+        "repeat_of": record.repeat_of,
+        "quarantined": record.run_id in frame.campaign.quarantined,
+        "excluded": frame.excluded.get(record.run_id),
+        "model_id": setup.model_id,
+        "weights": setup.quantization,
+        "engine": setup.engine,
+        "engine_version": setup.engine_version,
+        "hardware": setup.machine,
+        "tool": load.tool,
+        "load": load.label,
+    }
+
+
+def _repeated(values: list[Any], lengths: list[int]) -> Any:
+    """A value of each run, once for each of its metrics. Text is held once, however often it stands there."""
+    if all(value is None or isinstance(value, str) for value in values):
+        codes, texts = pd.factorize(pd.Series(values, dtype="object"))
+        return pd.Categorical.from_codes(np.repeat(codes, lengths), texts)
+    return np.repeat(np.array(values), lengths)

@@ -1,0 +1,396 @@
+"""Folders as owners keep them: formats found file by file, and the facts that lie beside the results."""
+
+import csv
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sparkpub.collect import importers
+from sparkpub.collect.importers import import_results
+from sparkpub.collect.importers.base import Given
+from sparkpub.collect.importers.layout import Layout, arguments
+from sparkpub.collect.importers.writing import Outcome
+from sparkpub.record.errors import ImportFormatError, UsageError
+from sparkpub.record.record import Record, Spread
+from sparkpub.record.store import read_folder
+
+FOLDER = Path(__file__).parents[2] / "data/imports/bench-spark"
+GRANITE = FOLDER / "results/granite-4.1/granite-4.1-8b/bf16"
+MUSE = FOLDER / "results/muse-glimmer/muse-glimmer-30b"
+ROW = re.compile(
+    r"^\| \S+ +\| +(?P<test>(?:pp|tg)\d+)(?: @ d(?P<depth>\d+))? \(c(?P<clients>\d+)\) \| +"
+    r"(?P<mean>[\d.]+) ± (?P<deviation>[\d.]+) \|.*\| +(?:(?P<ttft>[\d.]+) ± (?P<spread>[\d.]+))? +\|$",
+    re.MULTILINE,
+)
+"""A row of llama-benchy's Markdown: the first figure is the rate, the last one the time to the first token."""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, Path]:
+    """The folder, imported without a word about where it ran."""
+    data = tmp_path_factory.mktemp("whole")
+    return import_results(None, FOLDER, data, Given("c")), data
+
+
+@pytest.fixture(scope="module")
+def records(whole: tuple[Outcome, Path]) -> dict[tuple[str, str, str], Record]:
+    stored = read_folder(whole[1] / "c")
+    return {item.record.cell: item.record for item in stored}
+
+
+def published(path: Path) -> Iterator[dict[str, str]]:
+    """The rows of a table of llama-benchy, by a reader of their own."""
+    for row in ROW.finditer(path.read_text()):
+        yield row.groupdict()
+
+
+def test_every_result_comes_in_and_what_is_none_is_counted_by_reason(
+    whole: tuple[Outcome, Path],
+) -> None:
+    """3 + 3 + 1 loads of llama-benchy for Granite, 3 for each build of Muse, and 8 files of `vllm bench serve`."""
+    outcome, _ = whole
+    assert (len(outcome.imported), outcome.refused) == (3 + 3 + 1 + 2 * 3 + 8, [])
+    assert outcome.lines() == [
+        "skipped 2: not a result of a tool that is known here (the first is README.md)",
+        "21 imported, 2 skipped, 0 refused",
+    ]
+    assert outcome.lines(verbose=True)[1].startswith(
+        "skipped results/granite-4.1/granite-4.1-8b/bf16/11-rate-sweep.json: "
+    )
+    assert outcome.machineless == 0
+
+
+def test_a_second_import_adds_nothing(whole: tuple[Outcome, Path]) -> None:
+    again = import_results(None, FOLDER, whole[1], Given("c"))
+    assert (again.imported, again.refused, len(again.skipped)) == ([], [], 2 + 21)
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        (GRANITE / "01-chat.md", ("granite-4.1-8b", "container")),
+        (GRANITE / "04-multi-turn.md", ("granite-4.1-8b", "container")),
+        (GRANITE / "06-concurrency-stress.md", ("granite-4.1-8b", "container")),
+        (MUSE / "bf16/01-chat.md", ("muse-glimmer-30b", "container-bf16")),
+        (MUSE / "bf16-spec/01-chat.md", ("muse-glimmer-30b", "container-bf16-spec")),
+    ],
+)
+def test_means_and_deviations_are_those_of_the_authors_tables(
+    path: Path,
+    place: tuple[str, str],
+    records: dict[tuple[str, str, str], Record],
+) -> None:
+    """Rates are means over three runs, times to the first token over the requests of all three."""
+    rows = list(published(path))
+    assert rows
+    for prompt, answer in zip(rows[::2], rows[1::2], strict=True):
+        depth = f"-d{answer['depth']}" if answer["depth"] else ""
+        workload = f"{prompt['test']}-{answer['test']}{depth}-c{answer['clients']}"
+        record = records[*place, workload]
+        requests = 3 * int(answer["clients"])
+        expected = {
+            "prompt_throughput_tok_s": (prompt["mean"], prompt["deviation"], 3),
+            "output_throughput_tok_s": (answer["mean"], answer["deviation"], 3),
+            "ttft_mean_ms": (prompt["ttft"], prompt["spread"], requests),
+        }
+        for name, (mean, deviation, repetitions) in expected.items():
+            assert record.value(name) == float(mean)
+            assert record.spreads[name] == Spread(
+                repetitions=repetitions, deviation=float(deviation), divisor="n"
+            )
+        date = re.search(r"^date: (\S+) (\S+) \|", path.read_text(), re.MULTILINE)
+        assert date is not None
+        assert record.started.value == f"{date[1]}T{date[2]}"
+        assert "started" not in record.unavailable
+
+
+def test_capacity_from_the_records_is_the_authors(
+    records: dict[tuple[str, str, str], Record],
+) -> None:
+    """The highest rate whose 95th percentile of TTFT stays below 2, 5 and 10 s; and each step of the sweep."""
+    summary = json.loads((GRANITE / "11-rate-sweep.json").read_text())
+    steps = {
+        record.requested.workload["request_rate"]: record
+        for (_, _, workload), record in records.items()
+        if "in4000-out500-range0.9-rate" in workload
+    }
+    assert [step["configured_rps"] for step in summary["steps"]] == sorted(steps)
+    for step in summary["steps"]:
+        record = steps[step["configured_rps"]]
+        assert round(record.value("ttft_p95_ms") or 0, 1) == step["ttft_p95_ms"]
+        assert round(record.value("ttft_p50_ms") or 0, 1) == step["ttft_p50_ms"]
+        rate = record.value("output_throughput_tok_s") or 0
+        assert round(rate, 1) == step["output_tps"]
+        achieved = record.value("request_throughput_req_s") or 0
+        assert round(achieved, 3) == step["achieved_rps"]
+        assert record.observed.requests == step["completed"]
+    for limit, best in summary["capacity_by_slo_ms"].items():
+        holding = [
+            rate
+            for rate, record in steps.items()
+            if (record.value("ttft_p95_ms") or 0) < float(limit)
+        ]
+        assert max(holding, default=None) == (best and best["configured_rps"])
+
+
+def test_a_load_is_what_was_declared(
+    records: dict[tuple[str, str, str], Record],
+) -> None:
+    """ShareGPT has no lengths of its own to name; those that came out are observed."""
+    place = ("granite-4.1-8b", "container")
+    shared = "serve-openai-chat-data-sharegpt-rate0.3-burst0.7-n250"
+    written = json.loads((GRANITE / "08-sharegpt.json").read_text())
+    record = records[*place, shared]
+    assert record.requested.workload == {
+        "type": "vllm-bench",
+        "mode": "serve",
+        "requests": 250,
+        "request_rate": 0.3,
+        "burstiness": 0.7,
+        "backend": "openai-chat",
+        "dataset": "sharegpt",
+    }
+    assert record.observed.input_tokens_mean == written["total_input_tokens"] / 250
+    peak = "serve-openai-chat-in4000-out500-range0.9-c25-rate1.5-n300"
+    assert records[*place, peak].requested.workload["concurrency"] == 25
+
+
+def test_what_lies_beside_the_results_says_what_ran(
+    records: dict[tuple[str, str, str], Record],
+) -> None:
+    cell = ("muse-glimmer-30b", "container-bf16-spec", "pp1024-tg1024-c1")
+    record = records[cell]
+    noted = json.loads((MUSE / "bf16-spec/meta.json").read_text())
+    assert record.requested.model_id == noted["model"]
+    assert record.requested.environment == {
+        "type": "docker",
+        "image": noted["vllm_image"],
+    }
+    seen = record.observed
+    assert (seen.engine, seen.engine_version, seen.quantization) == (
+        "vLLM",
+        noted["vllm_version_reported"],
+        "bf16",
+    )
+    assert (seen.kv_cache_dtype, seen.speculative_decoding) == ("auto", True)
+    assert seen.settings["max_num_seqs"] == "256"
+    assert json.loads(seen.settings["speculative_config"])["method"] == "dflash"
+    machine = record.machine
+    assert (machine.kind, machine.driver) == ("dgx-spark", noted["driver_version"])
+    assert machine.gpus[0].vbios == noted["vbios_version"]
+    answer = " ".join((MUSE / "bf16-spec/_sanity.txt").read_text().split())
+    assert any(answer in event.text for event in record.events)
+
+
+def test_telemetry_of_a_test_belongs_to_its_only_run(
+    records: dict[tuple[str, str, str], Record],
+) -> None:
+    """Telemetry every ten seconds ends with the measurement: the mean of the rows of its last 1,108.75 s."""
+    peak = "serve-openai-chat-in4000-out500-range0.9-c25-rate1.5-n300"
+    record = records["granite-4.1-8b", "container", peak]
+    with (GRANITE / "10-telemetry.csv").open() as file:
+        rows = [
+            (float(row["elapsed_s"]), float(row["power_w"]))
+            for row in csv.DictReader(file)
+        ]
+    begin = rows[-1][0] - (record.observed.measured_seconds or 0)
+    watts = [watt for time, watt in rows if time >= begin]
+    mean = sum(watts) / len(watts)
+    # The program weighs each reading by its time; at even intervals that is the mean, but for the two at the ends.
+    assert record.value("gpu_power_mean_watt") == pytest.approx(mean, rel=0.01)
+    stress = records["granite-4.1-8b", "container", "pp25000-tg256-c20"]
+    assert stress.file("telemetry") is not None
+    assert all(
+        record.file("telemetry") is None
+        for (_, _, workload), record in records.items()
+        if workload.endswith("n100")
+    )
+
+
+# -- layouts of other people ------------------------------------------------------------------------------------
+
+
+ABOUT: dict[str, Any] = {
+    "title": "Mine",
+    "layout": {
+        "facts": {"model_id": "hf.repo", "served_name": "as", "image": "box.image"},
+        "same": {"engine": "SGLang", "machine": "dgx-spark"},
+        "others": ["*.bak.json"],
+    },
+}
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    """A folder with notes in other words, a description of them, and two tools' results."""
+    folder = tmp_path / "in"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "about.yaml").write_text(yaml.safe_dump(ABOUT))
+    notes = {
+        "hf": {"repo": "owner/Granite"},
+        "as": "granite-4-1-8b-bf16",
+        "box": {"image": "lmsysorg/sglang:spark"},
+    }
+    (folder / "metadata.json").write_text(json.dumps(notes))
+    shutil.copy(GRANITE / "01-chat.md", folder / "deep/chat.md")
+    (folder / "deep/cut.bak.json").write_text("{")
+    return folder
+
+
+def test_a_description_says_where_the_facts_lie(other: Path, tmp_path: Path) -> None:
+    given = Given("c", about=importers.about(None, other))
+    outcome = import_results(None, other, tmp_path, given)
+    assert outcome.refused == []
+    stored = [item.record for item in read_folder(tmp_path / "c")]
+    assert {record.cell[:2] for record in stored} == {("granite", "container")}
+    for record in stored:
+        assert record.requested.model_id == "owner/Granite"
+        assert record.requested.environment["image"] == "lmsysorg/sglang:spark"
+        assert (record.observed.engine, record.machine.kind) == ("SGLang", "dgx-spark")
+
+
+def test_notes_about_another_model_are_not_believed(
+    other: Path, tmp_path: Path
+) -> None:
+    text = (other / "deep/chat.md").read_text()
+    (other / "deep/chat.md").write_text(text.replace("granite-4-1-8b-bf16", "another"))
+    given = Given("c", about=importers.about(None, other), environment="native")
+    import_results(None, other, tmp_path, given)
+    stored = [item.record for item in read_folder(tmp_path / "c")]
+    assert {record.cell[:2] for record in stored} == {("another", "native")}
+    assert {record.observed.engine for record in stored} == {None}
+
+
+def test_what_is_missing_is_asked_for_with_the_command_to_type(tmp_path: Path) -> None:
+    shutil.copy(GRANITE / "01-chat.md", tmp_path / "chat.md")
+    with pytest.raises(UsageError) as problem:
+        import_results(None, tmp_path, tmp_path / "d", Given("c", machine="dgx-spark"))
+    (line,) = problem.value.lines()
+    command = f"sparkpub import {tmp_path} --campaign c --machine dgx-spark --environment native"
+    assert line.endswith(command)
+    with pytest.raises(UsageError, match="known: dgx-spark"):
+        import_results(None, tmp_path, tmp_path / "d", Given("c", machine="dgx"))
+
+
+def test_a_build_with_other_options_is_another_environment_and_keeps_its_name(
+    other: Path, tmp_path: Path
+) -> None:
+    """The second build comes later; the first keeps the plain name, also when both are read again."""
+
+    def imported(*folders: Path) -> set[tuple[str, str]]:
+        for folder in folders:
+            about = importers.about(None, other)
+            import_results(None, folder, tmp_path / "d", Given("c", about=about))
+        stored = read_folder(tmp_path / "d/c")
+        return {(item.record.environment, item.record.iteration) for item in stored}  # type: ignore[misc]
+
+    second = tmp_path / "second"
+    shutil.copytree(other, second)
+    notes = json.loads((second / "metadata.json").read_text())
+    notes["box"]["image"] += "-2"
+    (second / "metadata.json").write_text(json.dumps(notes))
+    assert imported(other) == {("container", 1)}
+    both = {("container", 1), ("container-2", 1)}
+    assert imported(second) == both
+    assert imported(second, other) == both
+
+
+def test_a_description_with_an_unknown_key_is_refused(other: Path) -> None:
+    wrong = {**ABOUT, "layout": {"fact": {}}}
+    (other / "about.yaml").write_text(yaml.safe_dump(wrong))
+    with pytest.raises(ImportFormatError, match="fact"):
+        importers.about(None, other)
+
+
+def test_damaged_json_that_nobody_describes_is_refused_and_other_files_are_not(
+    tmp_path: Path,
+) -> None:
+    shutil.copy(GRANITE / "01-chat.md", tmp_path / "chat.md")
+    (tmp_path / "cut.json").write_text("{")
+    (tmp_path / "notes.txt").write_text("TensorRT-LLM is fast, they say")
+    outcome = import_results(
+        None, tmp_path, tmp_path / "d", Given("c", environment="native")
+    )
+    assert len(outcome.imported) == 3
+    assert [left.source for left in outcome.refused] == ["cut.json"]
+    assert [left.source for left in outcome.skipped] == ["notes.txt"]
+
+
+def test_arguments_are_names_and_values() -> None:
+    command = '--a-b 1 --flag --c={"x":1} --last 2 3'
+    assert dict(arguments(command.split())) == {
+        "a_b": "1",
+        "flag": "true",
+        "c": '{"x":1}',
+        "last": "2 3",
+    }
+
+
+def test_the_layouts_that_come_with_the_package_are_described_alike() -> None:
+    assert all(isinstance(layout, Layout) for layout in importers.base.known())
+
+
+BENCHY = FOLDER.parent / "llama-benchy"
+
+
+def test_sparkrun_keeps_each_load_in_a_folder_and_says_the_recipe_beside_it(
+    tmp_path: Path,
+) -> None:
+    """`results.yaml` repeats the loads of `runs`; what it says of the recipe holds for them."""
+    out = tmp_path / "in/out"
+    (out / "runs").mkdir(parents=True)
+    document = yaml.safe_load((BENCHY / "sparkrun-tiny.yaml").read_text())
+    recipe = document["sparkrun_benchmark"]["recipe"]
+    recipe |= {"container": "vllm-node:7", "runtime": "vllm-distributed"}
+    recipe["text"] = yaml.safe_dump(
+        {
+            "defaults": {"max_num_seqs": 16},
+            "env": {"VLLM_USE_V1": "1"},
+            "command": "vllm serve m \\\n --max-num-seqs {max_num_seqs} \\\n"
+            " --kv-cache-dtype fp8 \\\n --quantization fp8 \\\n",
+        }
+    )
+    document["sparkrun_benchmark"]["model"] = {"dtype": "bfloat16"}
+    document["sparkrun_benchmark"]["cluster"]["node_count"] = 2
+    (out / "results.yaml").write_text(yaml.safe_dump(document))
+    shutil.copy(BENCHY / "prefix-caching.json", out / "runs/000_d64_c1.json")
+    outcome = import_results(None, tmp_path / "in", tmp_path / "d", Given("c"))
+    loads = json.loads((BENCHY / "prefix-caching.json").read_text())["benchmarks"]
+    assert (len(outcome.imported), outcome.refused) == (len(loads), [])
+    assert [left.reason for left in outcome.skipped] == [
+        "the same results as the files of the folder runs"
+    ]
+    for item in read_folder(tmp_path / "d/c"):
+        record = item.record
+        assert record.environment == "container"
+        assert record.requested.environment["image"] == "vllm-node:7"
+        seen = record.observed
+        # Weights of bfloat16 that the server was asked to quantize.
+        assert (seen.engine, seen.quantization, seen.kv_cache_dtype) == (
+            "vLLM",
+            "fp8",
+            "fp8",
+        )
+        assert record.machine.count == 2
+        assert seen.settings["max_num_seqs"] == "16"
+        assert seen.settings["VLLM_USE_V1"] == "1"
+
+
+def test_a_table_without_its_model_needs_the_name(tmp_path: Path) -> None:
+    """As people paste it into a README, among other tables."""
+    (tmp_path / "README.md").write_text(
+        "| what | why |\n|---|---|\n| a | b |\n\n| test | t/s (total) | e2e_ttft (ms) |\n|:--|--:|--:|\n"
+        "| pp2048 (c1) | 20,457.64 ±449.75 | 358.91 ± 19.19 |\n| tg128 (c1) | 156.06 ±17.52 | |\n"
+    )
+    given = Given("c", environment="native", model="mine")
+    import_results(None, tmp_path, tmp_path / "d", given)
+    (item,) = read_folder(tmp_path / "d/c")
+    assert item.record.cell == ("mine", "native", "pp2048-tg128-c1")
+    assert item.record.value("prompt_throughput_tok_s") == 20457.64
+    assert item.record.spreads["prompt_throughput_tok_s"].deviation == 449.75

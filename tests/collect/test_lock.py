@@ -1,0 +1,203 @@
+"""One collector at a time, whoever runs it, and nothing that somebody else laid in its way."""
+
+import os
+import pwd
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from sparkpub.collect import lock, state
+from sparkpub.record.errors import CollectError
+
+NOBODY = 65534
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+HOLDING = """
+import os, sys
+from pathlib import Path
+from sparkpub.collect import lock
+os.setuid(int(sys.argv[1]))
+with lock.locked("of-another", Path("/")):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def held_by(user: int) -> Iterator["subprocess.Popen[str]"]:
+    """A process of another user that holds the lock."""
+    argv = [sys.executable, "-c", HOLDING, str(user)]
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+
+
+@AS_ROOT
+@pytest.mark.parametrize("user", [0, NOBODY])
+def test_root_and_a_user_share_one_lock(
+    own_state: Path, tmp_path: Path, user: int
+) -> None:
+    own_state.mkdir()
+    with (
+        held_by(user) as other,
+        pytest.raises(CollectError) as refused,
+        lock.locked("c", tmp_path),
+    ):
+        pass
+    name = pwd.getpwuid(user).pw_name
+    said = f"another collector runs on this machine: process {other.pid} of {name}, campaign of-another"
+    assert refused.value.what == said
+    with lock.locked("c", tmp_path):
+        pass
+
+
+def test_without_a_state_folder_of_ones_own_the_machine_has_one_lock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = lock.name()
+    monkeypatch.delenv(state.VARIABLE)
+    whoever = []
+    for user in (0, NOBODY):
+        monkeypatch.setattr(os, "geteuid", lambda user=user: user)
+        whoever.append(lock.name())
+    assert whoever == [lock.NAME, lock.NAME]
+    assert own != lock.NAME
+
+
+@pytest.mark.parametrize("laid", ["a link", "a dangling link", "a pipe", "a folder"])
+def test_nothing_that_lies_in_the_folder_of_notes_is_followed_or_opened(
+    own_state: Path, tmp_path: Path, laid: str
+) -> None:
+    """The lock was a file: a link in its place emptied what it led to, or made it for everybody to write."""
+    own_state.mkdir()
+    place = own_state / "sparkpub-collector.lock"
+    victim = tmp_path / "victim"
+    if laid == "a link":
+        victim.write_text("root's")
+    if laid == "a pipe":
+        os.mkfifo(place)
+    elif laid == "a folder":
+        place.mkdir()
+    else:
+        place.symlink_to(victim)
+    with lock.locked("c", tmp_path):
+        assert lock.holder() is not None
+    assert victim.exists() == (laid == "a link")
+    if laid == "a link":
+        assert victim.read_text() == "root's"
+    assert list(own_state.iterdir()) == [place]
+
+
+def test_the_lock_says_who_has_it_and_is_free_afterwards(
+    own_state: Path, tmp_path: Path
+) -> None:
+    assert lock.holder() is None
+    with lock.locked("c", tmp_path):
+        state.write(state.NOTE, '{"run": "m/native/w 1", "campaign": "other"}')
+        assert lock.holder() == {
+            "run": "m/native/w 1",
+            "campaign": "c",
+            "folder": str(tmp_path),
+            "pid": os.getpid(),
+            "user": pwd.getpwuid(os.geteuid()).pw_name,
+        }
+    assert lock.holder() is None
+    assert own_state.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("answer", [b"", b"[1]", b"{", b'{"campaign": "a\\u001bb"}'])
+def test_somebody_else_with_the_name_is_named_whatever_he_says(
+    own_state: Path, tmp_path: Path, answer: bytes
+) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+        other.bind(f"\0{lock.name()}")
+        other.listen()
+
+        def answering() -> None:
+            asking, _ = other.accept()
+            with asking:
+                asking.sendall(answer)
+
+        threading.Thread(target=answering, daemon=True).start()
+        with pytest.raises(CollectError) as refused, lock.locked("c", tmp_path):
+            pass
+    said = f"process {os.getpid()} of {pwd.getpwuid(os.geteuid()).pw_name}, campaign unknown"
+    assert refused.value.what.endswith(said)
+
+
+def test_one_that_says_nothing_is_not_waited_for(
+    own_state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "ANSWER_SECONDS", 0.05)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+        other.bind(f"\0{lock.name()}")
+        other.listen()
+        found = lock.holder()
+    assert found is not None
+    assert found["pid"] == os.getpid()
+
+
+def test_a_pipe_among_the_notes_is_no_note(own_state: Path) -> None:
+    own_state.mkdir()
+    os.mkfifo(own_state / state.NOTE)
+    assert state.read(state.NOTE) is None
+
+
+@AS_ROOT
+def test_notes_in_a_folder_of_another_user_are_refused(
+    own_state: Path, tmp_path: Path
+) -> None:
+    """What the next collector undoes stands in them."""
+    own_state.mkdir()
+    os.chown(own_state, NOBODY, NOBODY)
+    with pytest.raises(CollectError) as refused, lock.locked("c", tmp_path):
+        pass
+    assert refused.value.lines() == [
+        f"the collector's notes would lie with another user, or in no folder, {own_state}; "
+        "set SPARKPUB_STATE to a folder of your own"
+    ]
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a file", "a device"])
+def test_what_is_no_folder_is_named_where_a_campaign_belongs(
+    tmp_path: Path, kind: str
+) -> None:
+    place = tmp_path / "small"
+    if kind == "a pipe":
+        os.mkfifo(place)
+    elif kind == "a file":
+        place.touch()
+    else:
+        place.symlink_to("/dev/null")
+    with pytest.raises(CollectError) as refused, lock.folder_locked(place):
+        pass
+    assert refused.value.lines() == [
+        f"something else is where the campaign's folder belongs, {place}; "
+        "move it away, or choose another --data"
+    ]
+
+
+def test_a_folder_that_cannot_be_locked_is_locked_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As NFS answers; the name stands for the folder whatever the state folder."""
+
+    def refused(*_: object) -> bool:
+        raise OSError(9, "Bad file descriptor")
+
+    monkeypatch.setattr(lock, "_flocked", refused)
+    with lock.folder_locked(tmp_path):
+        monkeypatch.setenv(state.VARIABLE, str(tmp_path / "another"))
+        with (
+            pytest.raises(CollectError, match="writes to this campaign"),
+            lock.folder_locked(tmp_path),
+        ):
+            pass

@@ -1,0 +1,131 @@
+"""The three tables: what a row says is what one cell, or one comparison, says alone."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sparkpub
+from sparkpub.record.store import to_json
+from sparkpub.review.results import Results
+from sparkpub.review.statistics.compare import compare
+from sparkpub.review.statistics.describe import bootstrap, describe
+from sparkpub.review.statistics.design import Sample
+from sparkpub.review.tables import cells, comparisons, runs
+from tests.review.statistics.campaigns import Cells, a_campaign, a_dataset
+
+TPUT, PEAK, TEMPERATURE = (
+    "output_throughput_tok_s",
+    "peak_memory_gib",
+    "gpu_temp_end_celsius",
+)
+
+
+def drawn(seed: int, centre: float, n: int) -> list[float]:
+    return list(np.random.default_rng(seed).normal(centre, 0.02 * centre, n).round(3))
+
+
+SIZES: Cells = {
+    ("m", "native"): {TPUT: drawn(1, 100, 6), PEAK: drawn(2, 70, 6)},
+    ("m", "container"): {TPUT: drawn(3, 99, 6), PEAK: drawn(4, 95, 6)},
+    ("k", "native"): {TPUT: drawn(5, 50, 1), PEAK: [8.0, 8.0, 8.0, 8.0]},
+    ("k", "container"): {TPUT: drawn(6, 51, 3), TEMPERATURE: drawn(7, 60, 3)},
+}
+
+
+@pytest.fixture
+def results() -> Results:
+    """Cells of 6, 4, 3 runs and of one."""
+    return Results(a_dataset(a_campaign("c", SIZES)), include="all")
+
+
+def test_cells_of_any_size_are_described_as_each_is_alone(results: Results) -> None:
+    rows = results.cells
+    assert list(rows) == list(cells.COLUMNS)
+    found = 0
+    for (model, environment), metrics in SIZES.items():
+        for metric, values in metrics.items():
+            row = one(rows, model=model, environment=environment, metric=metric)
+            alone = describe(values)
+            assert row["n"] == len(values)
+            for name in ("mean", "sd", "min", "p50", "p95", "n_effective"):
+                assert same(row[name], getattr(alone, name)), name
+            interval = alone.ci95 or (None, None)
+            assert same(row["ci95_low"], interval[0])
+            assert same(row["ci95_high"], interval[1])
+            interval = bootstrap(values) or (None, None)
+            assert same(row["ci95_bootstrap_low"], interval[0])
+            assert len(row["runs"]) == len(values)
+            found += 1
+    assert len(rows) == found
+    hot = one(rows, metric=TEMPERATURE)
+    assert np.isnan(hot["cv_percent"])
+    assert hot["sd"] > 0
+
+
+def test_comparisons_are_those_of_each_pair_alone(results: Results) -> None:
+    rows = results.comparisons
+    assert list(rows) == list(comparisons.COLUMNS)
+    assert [(row.model, row.metric) for row in rows.itertuples()] == [
+        ("m", TPUT),
+        ("m", PEAK),
+        ("k", TPUT),
+    ]
+    row = one(rows, model="m", metric=PEAK)
+    numbers = tuple(range(6))
+    alone = compare(
+        Sample(tuple(SIZES["m", "native"][PEAK]), numbers),
+        Sample(tuple(SIZES["m", "container"][PEAK]), numbers),
+        order="interleaved",
+        margin_percent=2,
+        direction="lower",
+        unit="GiB",
+    )
+    for name in ("difference", "ratio", "p_value", "equivalence_p", "power", "df"):
+        assert row[name] == pytest.approx(getattr(alone, name)), name
+    assert alone.ci90_difference is not None
+    assert row["ci90_difference_low"] == pytest.approx(alone.ci90_difference[0])
+    assert (row["verdict"], row["better"]) == (alone.verdict, "baseline")
+    alone_in_a_cell = one(rows, model="k", metric=TPUT)
+    assert alone_in_a_cell["verdict"] == "undecided"
+    assert alone_in_a_cell["n_baseline"] == 1
+
+
+def test_excluded_runs_are_in_the_table_and_in_no_figure() -> None:
+    """The campaigns of these tests have no logs, for which the checks exclude every run."""
+    counted = Results(a_dataset(a_campaign("c", SIZES)))
+    assert len(counted.runs) == sum(
+        len(values) for metrics in SIZES.values() for values in metrics.values()
+    )
+    assert list(counted.runs) == list(runs.COLUMNS)
+    assert counted.runs["excluded"].notna().all()
+    assert counted.cells.empty
+    assert counted.comparisons.empty
+    assert list(counted.cells) == list(cells.COLUMNS)
+
+
+def test_a_notebook_gets_the_same_tables(tmp_path: Path, results: Results) -> None:
+    campaign = a_campaign("c", SIZES)
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "campaign.json").write_text(to_json(campaign.info))
+    for record in campaign.records:
+        (tmp_path / "c" / f"{record.stem}.json").write_text(to_json(record))
+    loaded = sparkpub.load(str(tmp_path), include="all")
+    pd.testing.assert_frame_equal(loaded.runs, results.runs)
+    pd.testing.assert_frame_equal(loaded.cells, results.cells)
+
+
+def one(rows: pd.DataFrame, **wanted: str) -> "pd.Series[float]":
+    """The one row that has these values."""
+    for name, value in wanted.items():
+        rows = rows[rows[name] == value]
+    assert len(rows) == 1
+    return rows.iloc[0]
+
+
+def same(found: float, expected: float | None) -> bool:
+    """Whether a figure of a table is the one expected; NaN stands for None."""
+    if expected is None:
+        return bool(np.isnan(found))
+    return found == pytest.approx(expected)

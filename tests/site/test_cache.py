@@ -1,0 +1,99 @@
+"""The one cache: what it holds is what was put, or nothing."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from sparkpub.site import cache as caching
+from sparkpub.site.cache import Cache
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Cache:
+    return Cache(tmp_path / "not there yet")
+
+
+def entry(folder: Path) -> Path:
+    (found,) = (path for path in folder.rglob("*") if path.is_file())
+    return found
+
+
+def test_what_was_put_is_there_for_the_next_build(store: Cache, tmp_path: Path) -> None:
+    key = caching.key("a", 1)
+    assert store.empty
+    assert store.get(key) is None
+    store.put(key, b"x")
+    assert not store.empty
+    assert Cache(tmp_path / "not there yet").get(key) == b"x"
+
+
+def test_an_entry_that_is_not_whole_is_no_entry(store: Cache, tmp_path: Path) -> None:
+    key = caching.key("a")
+    store.put(key, b"whole")
+    place = entry(tmp_path)
+    whole = place.read_bytes()
+    for damaged in (whole[:-1], whole + b"x", whole[:-1] + b"?", b"", b"?" + whole[1:]):
+        place.write_bytes(damaged)
+        assert store.get(key) is None
+    place.write_bytes(whole)
+    assert store.get(key) == b"whole"
+
+
+def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    store = Cache(tmp_path / "file" / "cache")
+    store.put(caching.key("a"), b"x")
+    assert store.get(caching.key("a")) is None
+
+
+def test_an_entry_in_the_place_of_another_is_no_entry(
+    store: Cache, tmp_path: Path
+) -> None:
+    store.put(caching.key("a"), b"of a")
+    store.put(caching.key("b"), b"of b")
+    entry_of(tmp_path, "a").write_bytes(entry_of(tmp_path, "b").read_bytes())
+    assert store.get(caching.key("a")) is None
+    assert store.get(caching.key("b")) == b"of b"
+
+
+@pytest.mark.parametrize(
+    "other", [("a", "b"), ("ab",), ("a", 1), ("a", {"b": 1}), ("a", ["b"])]
+)
+def test_every_part_of_a_key_counts(other: tuple[object, ...]) -> None:
+    assert caching.key(*other) != caching.key("a")
+
+
+def test_a_change_of_code_changes_the_digest_of_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    before = caching.code(tmp_path)
+    (tmp_path / "notes.txt").write_text("not code")
+    assert caching.code(tmp_path) == before
+    (tmp_path / "a.py").write_text("x = 2\n")
+    assert caching.code(tmp_path) != before
+
+
+def test_only_what_no_build_asked_for_is_deleted(store: Cache, tmp_path: Path) -> None:
+    """A day over the limit goes, a day under it stays, and asking makes an entry young."""
+    day = 24 * 60 * 60
+    store.put(caching.key("old"), b"")
+    old = entry(tmp_path)
+    os.utime(old, (0, time.time() - (caching.KEPT_DAYS + 1) * day))
+    store.put(caching.key("young"), b"")
+    store.put(caching.key("asked"), b"")
+    for path in tmp_path.rglob("*"):
+        if path.is_file() and path != old:
+            os.utime(path, (0, time.time() - (caching.KEPT_DAYS - 1) * day))
+    store.prune()
+    assert not old.exists()
+    assert store.get(caching.key("young")) == b""
+    os.utime(entry_of(tmp_path, "asked"), (0, 0))
+    store.get(caching.key("asked"))
+    store.prune()
+    assert store.get(caching.key("asked")) == b""
+
+
+def entry_of(folder: Path, name: str) -> Path:
+    key = caching.key(name)
+    return next(folder.rglob(key[2:]))
