@@ -4,6 +4,7 @@ Ctrl-C once asks to finish, twice to stop. SIGTERM, and the hang-up of a lost te
 is on the way out and is not killed by being asked again: not while it puts the machine back, and not after that.
 """
 
+import atexit
 import signal
 import time
 from types import FrameType, TracebackType
@@ -11,6 +12,19 @@ from typing import Any
 
 GLANCE = 0.1
 """Seconds after which a sleeper looks up: a handler must not take locks, so nothing can wake it."""
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def _unheard(_number: int, _frame: FrameType | None) -> None:
+    """Not `SIG_IGN`, which every process that is started afterwards would inherit: git with its hooks, for one."""
+
+
+def _ignore() -> None:
+    """For the end of the interpreter, which takes its handlers away and starts nothing any more."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 class Interruption:
@@ -23,7 +37,7 @@ class Interruption:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> "Interruption":
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in _SIGNALS:
             self._before[number] = signal.signal(number, self._heard)
         return self
 
@@ -34,7 +48,9 @@ class Interruption:
         at: TracebackType | None,
     ) -> None:
         for number, handler in self._before.items():
-            signal.signal(number, signal.SIG_IGN if self.finish else handler)
+            signal.signal(number, _unheard if self.finish else handler)
+        if self.finish:
+            atexit.register(_ignore)
 
     def _heard(self, number: int, _frame: FrameType | None) -> None:
         if number == signal.SIGINT and not self.finish:

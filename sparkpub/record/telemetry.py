@@ -8,10 +8,12 @@ import csv
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from sparkpub.record.metrics import unit_of
-from sparkpub.record.record import Phase
+
+if TYPE_CHECKING:  # the sampler takes the columns along, and no pydantic
+    from sparkpub.record.record import Phase
 
 _NAMES = """
 elapsed_seconds
@@ -93,11 +95,11 @@ class Telemetry:
         """Values from the launch on."""
         return [value for time, value in self.timed(column) if time >= 0]
 
-    def within(self, column: str, phase: Phase) -> list[float]:
+    def within(self, column: str, phase: "Phase") -> list[float]:
         """Values of the samples taken in a phase, both of its ends included."""
         return [value for time, value in self.timed(column) if phase.holds(time)]
 
-    def under_load(self, column: str, phase: Phase) -> list[float]:
+    def under_load(self, column: str, phase: "Phase") -> list[float]:
         """Values of the samples of a phase in which the GPU was busy."""
         use = dict(self.timed("gpu_utilization_percent"))
         return [

@@ -43,7 +43,7 @@ from sparkpub.site.figures import (
     telemetry,
 )
 from sparkpub.site.figures.figure import Entry, Figure, Table
-from sparkpub.site.figures.forest import Group
+from sparkpub.site.figures.forest import MetricRows
 from sparkpub.site.figures.kind import Kind, Offer
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.panels import Layout
@@ -158,7 +158,7 @@ ROWS: dict[str, list[dict[str, Any]]] = {
 }
 ROOM = Layout(CUT, "model", (("w", ("m",)),), 24, ("native", "container"))
 PAIRS = Layout(CUT, "pair", (("w", ("m, native", "m, container")),), 24, ("native",))
-GROUPS = (Group(PEAK.name, PEAK.label, ("m",)),)
+GROUPS = (MetricRows(PEAK.name, PEAK.label, ("m",)),)
 SWEEP = (CUT, PEAK, LOAD, ("m",), (2.0, 4.0, 8.0), "Concurrency", 4.0)
 CHARTS = {
     "strip": Chart(strip.draw, (PEAK, ROOM)),
@@ -295,7 +295,7 @@ LONG_ROOM = Layout(LONG_SCOPE, "model", (("w", (LONG,)),), 24, ("native",))
             (
                 LONG_SCOPE,
                 "comparisons",
-                (Group(PEAK.name, PEAK.label, (LONG,)),),
+                (MetricRows(PEAK.name, PEAK.label, (LONG,)),),
                 1.0,
                 ("higher",),
             ),
