@@ -392,6 +392,18 @@ def test_sparkrun_keeps_each_load_in_a_folder_and_says_the_recipe_beside_it(
         assert seen.settings["VLLM_USE_V1"] == "1"
 
 
+def test_a_file_that_is_only_called_like_results_hides_none(tmp_path: Path) -> None:
+    """Notes `chat.md` beside the results that were printed into `chat.log`, and another tool's `runs`."""
+    (tmp_path / "chat.md").write_text("What I did on Sunday.\n")
+    table = (GRANITE / "01-chat.md").read_text()
+    (tmp_path / "chat.log").write_text(table)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs/other.json").write_text("{}")
+    given = Given("c", environment="native")
+    outcome = import_results(None, tmp_path, tmp_path / "d", given)
+    assert len(outcome.imported) == 3
+
+
 def test_a_table_without_its_model_needs_the_name(tmp_path: Path) -> None:
     """As people paste it into a README, among other tables."""
     (tmp_path / "README.md").write_text(
