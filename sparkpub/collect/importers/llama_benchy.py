@@ -18,6 +18,7 @@ import itertools
 import re
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.importers.base import local_moment, utc_moment
@@ -30,6 +31,7 @@ from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
+from sparkpub.record.outside import UnfitError, unpacked
 from sparkpub.record.record import MetricValue, Moment, Observed, Spread
 
 _RATES = {
@@ -41,6 +43,8 @@ _SUFFIXES = (".yaml", ".yml", ".json", ".csv", ".md", ".log", ".stdout", ".txt")
 _TEST = re.compile(
     r"(?P<kind>pp|tg)(?P<length>\d+)(?: @ d(?P<depth>\d+))?(?: \(c(?P<clients>\d+)\))?"
 )
+_EXPORT = "results"
+"""What sparkrun calls the files that it exports."""
 _RUNS = "runs"
 """Where sparkrun keeps llama-benchy's own JSON of each load."""
 _CACHED = "prefix_caching_enabled"
@@ -56,12 +60,22 @@ def _twin(file: ResultFile) -> str | None:
     """The results of a call, in a form that says more."""
     if file.suffix not in _SUFFIXES:
         return None
-    if any((file.path.parent / _RUNS).glob("*.json")):
+    if file.stem == _EXPORT and any((file.path.parent / _RUNS).glob("*.json")):
         return f"the files of the folder {_RUNS}"
     for suffix in _SUFFIXES[: _SUFFIXES.index(file.suffix)]:
-        if file.path.with_name(file.stem + suffix).is_file():
-            return file.stem + suffix
+        other = file.path.with_name(file.stem + suffix)
+        if other.is_file() and _holds_results(other):
+            return other.name
     return None
+
+
+def _holds_results(path: Path) -> bool:
+    """Whether a file that is called like results holds any."""
+    try:
+        objects = _objects(ResultFile(path, path.name, unpacked(path)))
+    except (FileError, OSError, UnfitError):
+        return False
+    return any(_runs(document) for document in objects)
 
 
 def _objects(file: ResultFile) -> list[dict[str, Any]]:

@@ -144,7 +144,7 @@ def is_sidecar(file: ResultFile) -> bool:
         is_telemetry = words[-1] in _TELEMETRY
         return is_telemetry or any(_reports(file.path.parent))
     last_word = file.stem.replace("_", ".").rpartition(".")[2]
-    return file.suffix in _NOTES_SUFFIXES and last_word in _NOTES
+    return file.suffix in _NOTES_SUFFIXES and last_word in (*_NOTES, "about")
 
 
 def _beginnings(stem: str) -> Iterator[str]:

@@ -30,13 +30,14 @@ TENANT_LOAD_PERCENT = Threshold(
 
 def foreign_tenant(view: View) -> Iterator[Finding]:
     """Runs before which memory or load was on the GPU."""
-    # A server that lives for several runs has loaded its model before all but the first: that is no stranger.
-    # The same holds for a server that ran before the campaign.
+    # A server that lives for several runs has loaded its model before all but the first: that is no stranger. Nor is
+    # one that ran before the campaign, or that an imported client measured.
     alone = [
         run
         for run in view.happened
         if "server" not in run.record.observed.settings
         and run.record.requested.workload.get("url") is None
+        and run.record.plan.order != "as-published"
     ]
     before = {run.record.run_id: _used_before(view, run) for run in alone}
     known = [used for used in before.values() if used is not None]
@@ -67,12 +68,7 @@ def foreign_tenant(view: View) -> Iterator[Finding]:
             problems.append(f"the GPU was {load:.0f} % busy before it")
         if problems:
             found.append((stored, "; ".join(problems)))
-        elif (
-            used is None
-            and load is None
-            and record.machine.gpus
-            and record.plan.order != "as-published"
-        ):
+        elif used is None and load is None and record.machine.gpus:
             unknown.append(stored)
     yield from view.cases(
         "foreign-tenant", "warning", found, "began on a GPU that another process used"

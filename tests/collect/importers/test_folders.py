@@ -19,6 +19,7 @@ from sparkpub.collect.importers.writing import Outcome
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Record, Spread
 from sparkpub.record.store import read_folder
+from sparkpub.review.results import load
 
 FOLDER = Path(__file__).parents[2] / "data/imports/bench-spark"
 GRANITE = FOLDER / "results/granite-4.1/granite-4.1-8b/bf16"
@@ -64,6 +65,15 @@ def test_every_result_comes_in_and_what_is_none_is_counted_by_reason(
         "skipped results/granite-4.1/granite-4.1-8b/bf16/11-rate-sweep.json: "
     )
     assert outcome.machineless == 0
+
+
+def test_the_review_takes_nothing_out_and_the_server_for_no_stranger(
+    whole: tuple[Outcome, Path],
+) -> None:
+    """Telemetry shows the memory of the server before the client began."""
+    findings = load(whole[1]).review.findings
+    assert [found for found in findings if found.severity == "error"] == []
+    assert "foreign-tenant" not in {found.check for found in findings}
 
 
 def test_a_second_import_adds_nothing(whole: tuple[Outcome, Path]) -> None:
@@ -380,6 +390,18 @@ def test_sparkrun_keeps_each_load_in_a_folder_and_says_the_recipe_beside_it(
         assert record.machine.count == 2
         assert seen.settings["max_num_seqs"] == "16"
         assert seen.settings["VLLM_USE_V1"] == "1"
+
+
+def test_a_file_that_is_only_called_like_results_hides_none(tmp_path: Path) -> None:
+    """Notes `chat.md` beside the results that were printed into `chat.log`, and another tool's `runs`."""
+    (tmp_path / "chat.md").write_text("What I did on Sunday.\n")
+    table = (GRANITE / "01-chat.md").read_text()
+    (tmp_path / "chat.log").write_text(table)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs/other.json").write_text("{}")
+    given = Given("c", environment="native")
+    outcome = import_results(None, tmp_path, tmp_path / "d", given)
+    assert len(outcome.imported) == 3
 
 
 def test_a_table_without_its_model_needs_the_name(tmp_path: Path) -> None:
