@@ -153,7 +153,7 @@ def two_posts_of_one_slug(folder: Path) -> None:
 
 
 PLAN, COLLECT = f"plan {MATRIX_FILE}", f"collect {MATRIX_FILE} --no-commit"
-IMPORT = "import table runs.csv --mapping map.yaml --campaign mine"
+IMPORT = "import runs.csv --mapping map.yaml --campaign mine"
 ELSEWHERE = "--campaign mine --environment native"
 RUN, NO_RUN = (
     "own-native_a_w_iter01_20260101T100000Z",
@@ -243,10 +243,10 @@ FAILING = [
 ]  # fmt: skip
 """Known when a run starts: `collect` goes on, and the run's own line says it."""
 IMPORTING = [
-    Mistake("no such format", "import vllm runs.csv --campaign mine", "vllm"),
-    Mistake("a wrong file", f"import llama-bench map.yaml {ELSEWHERE}", "map.yaml"),
-    Mistake("a picture", f"import trtllm-bench icon.png {ELSEWHERE}", "icon.png", a_picture),
-    Mistake("no mapping", "import table runs.csv --campaign mine", "--mapping"),
+    Mistake("no such format", "import runs.csv --format vllm --campaign mine", "vllm"),
+    Mistake("a wrong file", f"import map.yaml --format llama-bench {ELSEWHERE}", "map.yaml"),
+    Mistake("a picture", f"import icon.png --format trtllm-bench {ELSEWHERE}", "icon.png", a_picture),
+    Mistake("no mapping", "import runs.csv --campaign mine", "--mapping"),
     Mistake("a wrong column", IMPORT, "'tokens'", mapping("{column: tok}", "{column: tokens}")),
     Mistake("a unit misspelt", IMPORT, "secnds", mapping("unit: s}", "unit: secnds}")),
     Mistake("a key of the mapping misspelt", IMPORT, "colums", mapping("columns:", "colums:")),

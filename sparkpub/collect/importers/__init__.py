@@ -77,16 +77,19 @@ def import_results(
     else:
         found = list(IMPORTERS[kind](path, given))
     nothing = not any(isinstance(item, Draft) or item.refused for item in found)
-    if nothing and preview and kind is None:
+    remedy = "give what the tool wrote"
+    if nothing and kind is None:
         columns = table.columns_of(path)
-        if columns:
+        if columns and preview:
             return Outcome(starter=tuple(starter(columns)))
+        if columns:
+            remedy = "a table needs --mapping, and --preview prints one to begin with"
     if nothing:
         what = "that is known here" if kind is None else f"of {kind}"
         raise ImportFormatError(
             f"nothing {what} in it",
             where=str(path),
-            remedy="give what the tool wrote",
+            remedy=remedy,
         )
     placed = placing.placed(found, path, data / given.campaign, given)
     outcome = write(placed, data, given, originals=originals, preview=preview)
