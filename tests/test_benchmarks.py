@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from benchmarks import harness, house, report
 from sparkpub.review.claims import facts
 from sparkpub.site import manual
@@ -12,6 +14,31 @@ def test_the_page_is_made_from_the_results() -> None:
     assert report.README.read_text() == report.readme(), (
         "run python -m benchmarks.report"
     )
+
+
+@pytest.mark.parametrize(
+    ("fact", "result", "what"),
+    [
+        ("load-check", "load-1000", "check: processor"),
+        ("load-stats", "load-1000", "stats: processor"),
+        ("load-export", "load-1000", "export: processor"),
+        ("load-memory", "load-1000", "stats: memory"),
+        ("load-build-first", "load-1000", "build, nothing drawn: processor"),
+        ("load-build-again", "load-1000", "build, nothing changed: processor"),
+        ("load-build-memory", "load-1000", "build, nothing drawn: memory together"),
+        ("load-site", "load-1000", "site"),
+        ("load-10k-check", "load-10000", "check: processor"),
+        ("load-10k-stats", "load-10000", "stats: processor"),
+        ("load-10k-export", "load-10000", "export: processor"),
+        ("load-10k-memory", "load-10000", "stats: memory"),
+    ],
+)
+def test_the_guide_gives_the_figures_that_were_measured(
+    fact: str, result: str, what: str
+) -> None:
+    rows = json.loads((harness.RESULTS / f"{result}.json").read_text())["rows"]
+    measured = {row["what"]: row["value"] for row in rows}
+    assert facts.read(manual.FACTS)[fact].value == measured[what]
 
 
 def test_the_guide_gives_the_growth_of_every_campaign() -> None:

@@ -49,7 +49,8 @@ def read_table(file: ResultFile, rows: str | None = None) -> SourceTable:
 def _csv(text: str) -> SourceTable:
     header = text.partition("\n")[0]
     delimiter = max(_DELIMITERS, key=header.count)
-    csv.field_size_limit(outside.MOST_BYTES)  # a long cell is a matter of its row
+    # A long cell is a matter of its row. The limit is one for the whole process, so it is put back.
+    before = csv.field_size_limit(outside.MOST_BYTES)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         columns = tuple(name.strip() for name in next(reader, []))
@@ -71,6 +72,8 @@ def _csv(text: str) -> SourceTable:
             rows.append(SourceRow(number, dict(zip(columns, values, strict=True))))
     except csv.Error as problem:
         raise FileError(f"not CSV: {problem}, line {reader.line_num}") from None
+    finally:
+        csv.field_size_limit(before)
     return SourceTable(columns, tuple(rows), faults=tuple(faults))
 
 
