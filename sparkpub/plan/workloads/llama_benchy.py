@@ -197,6 +197,7 @@ def parse(
     requests = _measured(files.get("requests"), load)
     good = [request for request in requests if not request.get("error")]
     metrics, samples = _metrics(load, good)
+    metrics |= reading.failed_requests(len(requests) - len(good), len(good))
     identity |= _lengths(good)
     observed = reading.observed(identity)
     problems = _failed(requests)
