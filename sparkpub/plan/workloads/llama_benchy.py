@@ -224,8 +224,12 @@ def parse(
 
 
 def _load(report: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The load of a report; with prefix caching that of the prompt, not of the conversation sent before it."""
-    for load in reading.objects(report.get("benchmarks")):
+    """The load of a report; with prefix caching that of the prompt, not of the conversation sent before it, which an
+    import has as a run of its own."""
+    loads = reading.objects(report.get("benchmarks"))
+    if len(loads) == 1:
+        return loads[0]
+    for load in loads:
         if load.get("is_context_prefill_phase") is not True:
             return load
     return None
@@ -246,6 +250,8 @@ def _metrics(
     rates = reading.numbers(reading.at(load, "tg_req_throughput.values"))
     latencies = [_latency(request) for request in requests]
     known = [latency for latency in latencies if latency]
+    # A table has the mean alone.
+    metrics |= reading.metrics_at(load, {"ttft_mean_ms": "e2e_ttft.mean"}, "report")
     metrics |= reading.distributions(
         {
             "ttft": first,

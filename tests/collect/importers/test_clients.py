@@ -228,6 +228,19 @@ def test_llama_benchy(name: str, tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["prefix-caching.json", "tables/depth-conc.csv", "tables/basic.md"],
+)
+def test_what_llama_benchy_wrote_is_read_again_as_it_was(
+    name: str, tmp_path: Path
+) -> None:
+    """A phase of its own, means without repetitions, and a file with a single load."""
+    imported("llama-benchy", RESULTS / "llama-benchy" / name, tmp_path)
+    findings = review(load_data(tmp_path)).findings
+    assert [item.message for item in findings if item.severity == "error"] == []
+
+
 def test_llama_benchy_says_nulls_where_all_requests_failed(tmp_path: Path) -> None:
     _, records = imported(
         "llama-benchy", RESULTS / "llama-benchy/failing.json", tmp_path
