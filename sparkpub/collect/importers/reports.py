@@ -96,7 +96,7 @@ class ReportReader:
             source, content = file.source, file.content
             if not is_alone:
                 source = f"{file.source}, run {number}"
-            if not is_alone or document != objects[0]:
+            if reading.json_object(content) != document:
                 content = json.dumps(document, indent=1).encode()
             report = layout.report(document, content, beside)
             if report is not None:

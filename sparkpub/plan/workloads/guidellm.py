@@ -47,6 +47,8 @@ def metrics(report: Mapping[str, Any]) -> dict[str, MetricValue]:
     found |= _distribution(report, "request_latency", "request_latency", scale=1e3)
     for stem, theirs in _MILLISECONDS.items():
         found |= _distribution(report, stem, theirs)
+    failed = reading.number(reading.at(report, "metrics.request_totals.errored"))
+    found |= reading.failed_requests(failed, _succeeded(report))
     return found | reading.measured_time(report, "duration")
 
 
@@ -82,10 +84,6 @@ def load(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def problems(report: Mapping[str, Any]) -> list[str]:
-    """Requests that failed or were cut off."""
-    found = []
-    for name, words in {"errored": "failed", "incomplete": "were cut off"}.items():
-        count = reading.number(reading.at(report, f"metrics.request_totals.{name}"))
-        if count:
-            found.append(f"{count:g} requests {words}")
-    return found
+    """Requests that were cut off."""
+    count = reading.number(reading.at(report, "metrics.request_totals.incomplete"))
+    return [f"{count:g} requests were cut off"] if count else []

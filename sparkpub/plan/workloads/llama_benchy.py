@@ -197,6 +197,7 @@ def parse(
     requests = _measured(files.get("requests"), load)
     good = [request for request in requests if not request.get("error")]
     metrics, samples = _metrics(load, good)
+    metrics |= reading.failed_requests(len(requests) - len(good), len(good))
     identity |= _lengths(good)
     observed = reading.observed(identity)
     problems = _failed(requests)
@@ -223,8 +224,12 @@ def parse(
 
 
 def _load(report: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The load of a report; with prefix caching that of the prompt, not of the conversation sent before it."""
-    for load in reading.objects(report.get("benchmarks")):
+    """The load of a report; with prefix caching that of the prompt, not of the conversation sent before it, which an
+    import has as a run of its own."""
+    loads = reading.objects(report.get("benchmarks"))
+    if len(loads) == 1:
+        return loads[0]
+    for load in loads:
         if load.get("is_context_prefill_phase") is not True:
             return load
     return None
@@ -245,6 +250,8 @@ def _metrics(
     rates = reading.numbers(reading.at(load, "tg_req_throughput.values"))
     latencies = [_latency(request) for request in requests]
     known = [latency for latency in latencies if latency]
+    # A table has the mean alone.
+    metrics |= reading.metrics_at(load, {"ttft_mean_ms": "e2e_ttft.mean"}, "report")
     metrics |= reading.distributions(
         {
             "ttft": first,

@@ -224,6 +224,16 @@ def measured_time(document: Any, path: str) -> dict[str, MetricValue]:
     return metrics_at(document, {"measured_time_ms": path}, "report", scale=1e3)
 
 
+def failed_requests(
+    failed: float | None, succeeded: float | None
+) -> dict[str, MetricValue]:
+    """The share of the requests that failed; nothing where the tool does not say how many did."""
+    if failed is None or succeeded is None or failed + succeeded <= 0:
+        return {}
+    name = "failed_requests_percent"
+    return {name: metric(name, 100 * failed / (failed + succeeded), "report")}
+
+
 def durations(values: Iterable[float]) -> list[float]:
     """Those of the values that can be milliseconds of something that ran."""
     return [value for value in values if 0 <= value < _LONGEST_MS]

@@ -46,7 +46,18 @@ def metrics(report: Mapping[str, Any]) -> dict[str, MetricValue]:
             for key, statistic in _STATISTICS.items()
         }
     found = reading.metrics_at(report, paths, "report")
+    found |= reading.failed_requests(
+        _failed(report), reading.number(report.get("completed"))
+    )
     return found | reading.measured_time(report, "duration")
+
+
+def _failed(report: Mapping[str, Any]) -> int | None:
+    """Requests that failed: `--output-details` gives an error for each request, empty where there was none."""
+    errors = report.get("errors")
+    if not isinstance(errors, list):
+        return None
+    return sum(1 for error in errors if error)
 
 
 def load(report: Mapping[str, Any]) -> dict[str, Any]:

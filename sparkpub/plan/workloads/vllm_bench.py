@@ -261,8 +261,6 @@ def parse(
         return no_answer("no request succeeded", observed)
     metrics = _metrics(report, printed, options) | memory(printed)
     problems = []
-    if failed := reading.number(report.get("failed")):
-        problems.append(f"{failed:g} requests failed")
     if options is not None:
         problems += other_lengths(observed, options.input_tokens, options.output_tokens)
     complete = any(
@@ -338,6 +336,9 @@ def _metrics(
         paths[f"{stem}_p50_ms"] = f"median_{theirs}_ms"
         paths |= {f"{stem}_p{q}_ms": f"p{q}_{theirs}_ms" for q in (90, 95, 99)}
     found = reading.metrics_at(report, paths, "report")
+    found |= reading.failed_requests(
+        reading.number(report.get("failed")), reading.number(report.get("completed"))
+    )
     return found | reading.measured_time(report, "duration")
 
 

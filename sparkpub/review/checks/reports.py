@@ -1,7 +1,7 @@
 """Whether the figures of one report can all be true."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from sparkpub.plan.workloads import load_of
@@ -9,7 +9,7 @@ from sparkpub.record.metrics import DISTRIBUTIONS, METRICS
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
-from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import View
 
@@ -19,6 +19,11 @@ REPORT_TOLERANCE = Threshold(
     "Allowed relative difference between figures of one report, because they are rounded.",
 )
 
+FAILED_PERCENT = Threshold(
+    "failed requests percent",
+    1.0,
+    "Failed requests of a run, in percent, from which its figures are of a lighter load than was asked for.",
+)
 
 _RISING = ("min", "p50", "p90", "p95", "p99", "max")
 
@@ -42,6 +47,50 @@ def inconsistent_report(view: View) -> Iterator[Finding]:
     )
 
 
+def failed_requests(view: View) -> Iterator[Finding]:
+    """Runs of which requests failed: their figures are of the requests that succeeded."""
+    many, few = dict[str, float](), dict[str, float]()
+    for stored in view.happened:
+        percent = _failed_percent(view, stored)
+        if percent:
+            found = many if percent >= FAILED_PERCENT else few
+            found[stored.record.run_id] = percent
+    yield from _failures(view, "warning", many, _WHAT_TO_DO)
+    yield from _failures(view, "info", few, "")
+
+
+_FAILED = "failed_requests_percent"
+_WHAT_TO_DO = " Look for errors in the logs of server and client, and re-run with a longer timeout or a lighter load."
+
+
+def _failures(
+    view: View, severity: Severity, percents: Mapping[str, float], remedy: str
+) -> Iterator[Finding]:
+    """One finding for runs that lost a share of their requests, by id, in percent."""
+    if not percents:
+        return
+    highest = max(percents.values())
+    share = f"{highest:.3g} %" if len(percents) == 1 else f"up to {highest:.3g} %"
+    yield from view.together(
+        "failed-requests",
+        severity,
+        [run for run in view.happened if run.record.run_id in percents],
+        lambda runs: (
+            f"{runs}: {share} of the requests failed, and the figures are of the others.{remedy}"
+        ),
+        percents=percents,
+    )
+
+
+def _failed_percent(view: View, stored: Stored) -> float | None:
+    """The share of failed requests that a record holds, else the one in its report: a record may be older than the
+    metric."""
+    if _FAILED in stored.record.metrics:
+        return stored.record.value(_FAILED)
+    answer = view.evidence.of(stored).answer
+    return None if answer is None else answer.values.get(_FAILED)
+
+
 def _contradictions(view: View, stored: Stored) -> Iterator[str]:
     """What cannot be true in the figures of a run, and what its parser noticed."""
     yield from _identities(stored.record)
@@ -62,7 +111,8 @@ def _has_few_requests(record: Record) -> bool:
 
 
 def _identities(record: Record) -> Iterator[str]:
-    """Products that must agree, where all their factors are known."""
+    """Products that must agree, where all their factors are known: rates, times and lengths are of the requests that
+    succeeded, and so is their number."""
     value, seen = record.value, record.observed
     output, rate, time = (
         value(name)
@@ -92,7 +142,8 @@ def _identities(record: Record) -> Iterator[str]:
         ),
         (
             "mean concurrency",
-            seen.concurrency_mean,
+            # Those that failed were in flight too, for a time that no report gives.
+            None if value(_FAILED) else seen.concurrency_mean,
             "request throughput × mean latency",
             rate,
             None
@@ -139,5 +190,13 @@ CHECKS = (
         "Is every report consistent?",
         inconsistent_report,
         thresholds=(REPORT_TOLERANCE,),
+    ),
+    Check(
+        "failed-requests",
+        "meaning",
+        ("warning", "info"),
+        "Did requests fail?",
+        failed_requests,
+        thresholds=(FAILED_PERCENT,),
     ),
 )

@@ -189,7 +189,7 @@ def _work_done(record: Record) -> Iterator[tuple[str, str]]:
     yield from _unlike(
         "requests",
         load.requests,
-        seen.requests,
+        _sent(record),
         disputed="requests" in record.requested.disputed,
     )
     yield from _unlike(
@@ -216,6 +216,15 @@ def _work_done(record: Record) -> Iterator[tuple[str, str]]:
             record.requested.environment.get("image"),
             record.container.image,
         )
+
+
+def _sent(record: Record) -> int | None:
+    """The requests that a run sent: those that succeeded, which it counted, and those that failed."""
+    succeeded = record.observed.requests
+    failed = record.value("failed_requests_percent")
+    if succeeded is None or failed is None or failed == 100:
+        return succeeded
+    return round(succeeded / (1 - failed / 100))
 
 
 def _lengths(

@@ -70,10 +70,15 @@ class Library:
     def place_known(
         self, campaign: CampaignData, names: Iterable[str], **part: str
     ) -> list[str]:
-        """Placeholders of those of these figures that the campaign has."""
+        """Placeholders of those of these figures that the campaign has, or the part of it."""
+        wanted = list(names)
+        if not wanted:
+            return []
         known = self.makers(campaign)
+        if part:
+            known = kinds.offered(self._selection(campaign, self._cut(campaign, part)))
         return [
-            self.place(name, campaign.name, **part) for name in names if name in known
+            self.place(name, campaign.name, **part) for name in wanted if name in known
         ]
 
     def add(self, figure: Figure) -> str:

@@ -69,6 +69,10 @@ def test_aiperf(tmp_path: Path) -> None:
             record.value("request_latency_p99_ms") == written["request_latency"]["p99"]
         )
         assert record.observed.requests == written["request_count"]["avg"]
+        assert (
+            record.value("failed_requests_percent")
+            == written["request_error_rate"]["avg"]
+        )
         assert record.started.value == written["start_time"][:19]
         assert record.started.zone == "unknown"
     streamed = json.loads(
@@ -157,6 +161,10 @@ def test_sglang(tmp_path: Path) -> None:
             1000 * written["duration"]
         )
         assert record.observed.requests == written["completed"]
+        # Only `--output-details` says which requests failed, and here none did.
+        assert record.value("failed_requests_percent") == (
+            0 if "errors" in written else None
+        )
         assert (
             record.observed.output_tokens_mean == 12
         )  # as asked for, not as encoded again
@@ -167,6 +175,16 @@ def test_sglang(tmp_path: Path) -> None:
             record.observed.engine is None
         )  # a client for vLLM says nothing of the server
         assert "last modification" in record.unavailable["started"]
+
+
+def test_sglang_says_in_its_details_which_requests_failed(tmp_path: Path) -> None:
+    document = json.loads((RESULTS / "sglang/vllm-rate-details.jsonl").read_text())
+    document["errors"][3] = "Internal Server Error"
+    document["completed"] = 9
+    (tmp_path / "a.jsonl").write_text(json.dumps(document))
+    _, records = imported("sglang", tmp_path / "a.jsonl", tmp_path / "data", model="m")
+    (record,) = records.values()
+    assert record.value("failed_requests_percent") == 10  # 1 of 10
 
 
 def test_sglang_without_a_successful_request(tmp_path: Path) -> None:
@@ -208,6 +226,19 @@ def test_llama_benchy(name: str, tmp_path: Path) -> None:
             any("leaves out what failed" in event.text for event in record.events)
             == lost
         )
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["prefix-caching.json", "tables/depth-conc.csv", "tables/basic.md"],
+)
+def test_what_llama_benchy_wrote_is_read_again_as_it_was(
+    name: str, tmp_path: Path
+) -> None:
+    """A phase of its own, means without repetitions, and a file with a single load."""
+    imported("llama-benchy", RESULTS / "llama-benchy" / name, tmp_path)
+    findings = review(load_data(tmp_path)).findings
+    assert [item.message for item in findings if item.severity == "error"] == []
 
 
 def test_llama_benchy_says_nulls_where_all_requests_failed(tmp_path: Path) -> None:
@@ -426,7 +457,8 @@ def test_guidellm_says_what_it_warns_of_and_what_failed(tmp_path: Path) -> None:
     (record,) = records.values()
     texts = [event.text for event in record.events]
     assert any("generation delay" in text for text in texts)
-    assert "2 requests failed" in texts
+    # 2 failed and 4 succeeded; one that is cut off at the end did neither.
+    assert record.value("failed_requests_percent") == pytest.approx(100 / 3)
     assert "1 requests were cut off" in texts
     benchmark["metrics"]["request_totals"]["successful"] = 0
     source.write_text(json.dumps(document))

@@ -146,7 +146,7 @@ def test_a_run_whose_requests_failed_is_a_failed_run_without_figures(
     _, (record,) = imported(RESULTS / "failures.json", tmp_path / "some")
     assert record.status == "ok"
     assert record.observed.requests == 2
-    assert any("8 requests failed" in event.text for event in record.events)
+    assert record.value("failed_requests_percent") == 80  # 8 of 10
 
 
 def test_throughput_and_latency(tmp_path: Path) -> None:

@@ -132,6 +132,7 @@ def test_a_load_of_which_a_request_failed_is_another_load() -> None:
     answer = parsed(report_of("depth-conc.json", 0), requests=requests)
     assert not answer.complete
     assert answer.problems == ("1 of 4 requests failed: Server disconnected",)
+    assert answer.metrics["failed_requests_percent"].value == 25
 
 
 # -- a real run ----------------------------------------------------------------------------------------------

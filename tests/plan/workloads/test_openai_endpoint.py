@@ -237,10 +237,11 @@ def test_failures_of_aiperf_are_said() -> None:
     }
     answer = openai_endpoint.parse(b"", {"report": json.dumps(report).encode()}, None)
     assert answer.problems == (
-        "2 requests failed",
         "AIPerf was cancelled",
         "AIPerf did not finish: stalled",
     )
+    # 2 failed and 12 succeeded
+    assert values(answer)["failed_requests_percent"] == pytest.approx(200 / 14)
     report["time_to_first_token"]["unit"] = "fortnights"
     assert (
         "ttft_mean_ms"

@@ -146,6 +146,7 @@ def test_serve_also_as_appended_lines() -> None:
         "tpot_mean_ms": 9.0,
         "itl_p95_ms": 11.0,
         "request_latency_mean_ms": 500.0,
+        "failed_requests_percent": 0.0,
     }
     assert values(b"", report) == expected
     assert (
@@ -157,7 +158,11 @@ def test_serve_also_as_appended_lines() -> None:
     failed = vllm_bench.parse(
         b"", {"report": json.dumps(report | {"failed": 3}).encode()}, None
     )
-    assert failed.problems == ("3 requests failed",)
+    assert failed.problems == ()
+    # 3 of 8 + 3
+    assert failed.metrics["failed_requests_percent"].value == pytest.approx(300 / 11)
+    del report["failed"]  # a version that does not say it
+    assert "failed_requests_percent" not in values(b"", report)
 
 
 LOGS = Path(__file__).parents[2] / "data/logs/vllm-bench"
@@ -284,7 +289,8 @@ def test_a_report_of_nothing_is_no_result() -> None:
     broken_off = vllm_bench.parse(
         b"", {"report": (LOGS / "0.32-failures.report.json").read_bytes()}, None
     )
-    assert broken_off.problems == ("8 requests failed",)
+    # "completed": 2, "failed": 8
+    assert broken_off.metrics["failed_requests_percent"].value == 80
     assert broken_off.observed.requests == 2
 
 

@@ -514,7 +514,7 @@ UNREAD = [
     ),
     Planted(
         "half of the requests failed",
-        "inconsistent-report",
+        "failed-requests",
         requests_failed,
         campaign="h200-vllm",
     ),

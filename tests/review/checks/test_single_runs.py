@@ -30,7 +30,7 @@ from sparkpub.review.checks.conditions import (
     throttled,
 )
 from sparkpub.review.checks.evidence import POWER_CAP
-from sparkpub.review.checks.reports import inconsistent_report
+from sparkpub.review.checks.reports import failed_requests, inconsistent_report
 from sparkpub.review.checks.samples import foreign_telemetry
 from sparkpub.review.checks.tenants import foreign_tenant
 from sparkpub.review.checks.timing import time_consistency
@@ -589,6 +589,49 @@ def test_figures_of_memory_add_up(metrics: dict[str, float], words: str | None) 
 
 
 REQUESTS = "request_throughput_req_s"
+FAILED = "failed_requests_percent"
+
+
+@pytest.mark.parametrize(
+    ("percent", "words"),
+    [
+        (None, None),
+        (0.0, None),
+        (
+            0.4,
+            "info: Iteration 1 of m/native/w: 0.4 % of the requests failed, and the figures are of the others.",
+        ),
+        (0.99, "info: "),
+        (1.0, "warning: "),
+        (
+            34.0,
+            "34 % of the requests failed, and the figures are of the others. Look for errors in the logs",
+        ),
+    ],
+)
+def test_failed_requests_are_a_note_and_from_one_percent_a_warning(
+    percent: float | None, words: str | None
+) -> None:
+    metrics = {} if percent is None else {FAILED: percent}
+    said(failed_requests, a_view(a_run(metrics)), words)
+    # A record that is older than the metric has it in its report.
+    said(
+        failed_requests,
+        a_view(a_run(), answer=answered(values={FAILED: percent})),
+        words,
+    )
+
+
+def test_failed_requests_flag_the_cells_of_their_runs_and_no_other() -> None:
+    runs = [
+        a_run({FAILED: percent}, model=model)
+        for model, percent in (("a", 2.0), ("b", 0.0), ("c", 34.0), ("d", 0.5))
+    ]
+    many, few = failed_requests(a_view(*runs))
+    assert many.cells == ("a/native/w", "c/native/w")
+    assert "up to 34 %" in many.message
+    assert many.evidence["percents"] == {runs[0].run_id: 2.0, runs[2].run_id: 34.0}
+    assert few.cells == ("d/native/w",)
 
 
 @pytest.mark.parametrize(
@@ -626,6 +669,13 @@ REQUESTS = "request_throughput_req_s"
             {"concurrency_mean": 8.0},
             {},
             "× mean latency is 10",
+        ),
+        # 8 were in flight on average, and one in five of them failed: 2 a second for 3.2 s are the other 6.4.
+        (
+            {REQUESTS: 2.0, "request_latency_mean_ms": 3200.0, FAILED: 20.0},
+            {"concurrency_mean": 8.0},
+            {},
+            None,
         ),
         ({TPUT: 10.0, "total_throughput_tok_s": 10.0}, {}, {}, None),
         (

@@ -116,6 +116,16 @@ def departures(run: Stored) -> list[str]:
     return [str(finding.evidence.get("what", finding.check)) for finding in found]
 
 
+@pytest.mark.parametrize(("failed", "departs"), [(32, []), (31, ["the requests"])])
+def test_requests_that_failed_were_sent_all_the_same(
+    failed: int, departs: list[str]
+) -> None:
+    """128 were asked for, and 96 succeeded."""
+    metrics = {"failed_requests_percent": 100 * failed / (96 + failed)}
+    run = planned(observed=Observed(requests=96), metrics=metrics)
+    assert departures(run) == departs
+
+
 @pytest.mark.parametrize("place", list(PLACES))
 def test_runs_as_the_matrix_declares_them_pass(place: tuple[str, int]) -> None:
     assert departures(planned(*place)) == []
