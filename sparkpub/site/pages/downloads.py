@@ -42,6 +42,8 @@ def contents(
     files: dict[str, bytes] = {}
     for form in formats:
         for name in metadata.TABLES:
+            if form == "json" and name != "runs":
+                continue  # statistics.json has their rows
             data = export.FORMATS[form](getattr(results, name))
             files[f"data/{name}.{form}"] = data
     files[metadata.PACKAGE] = metadata.data_package(publication, files)
