@@ -75,7 +75,9 @@ def load_of(record: Record) -> Load:
     """The load of a run: what its workload's options declare, defaults included where they are known."""
     # An import knows some of the options at most, and none of what it does not say is a default.
     is_complete = record.plan.order != "as-published"
-    load = _load(canonical_json(options_of(record)), is_complete)
+    # What of a complete run is no number must stay, or its default would stand in its place.
+    asked = record.requested.workload if is_complete else options_of(record)
+    load = _load(canonical_json(asked), is_complete)
     return replace(load, named=_telling_key(record))
 
 
