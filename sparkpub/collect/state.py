@@ -33,8 +33,8 @@ def folder() -> Path:
 
 
 def refuse_foreign() -> None:
-    """Make the folder of the notes, for its owner alone. Raises CollectError for one of another user: what the next
-    collector undoes, under root with its rights, stands in them."""
+    """Make the folder of the notes, for its owner alone. Raises CollectError for one of another user, or in which
+    others may write: what the next collector undoes, under root with its rights, stands in them."""
     place = folder()
     with suppress(
         OSError
@@ -52,8 +52,18 @@ def refuse_foreign() -> None:
         what = "the collector's notes would lie with another user, or in no folder"
         remedy = f"set {VARIABLE} to a folder of your own"
         raise CollectError(what, where=str(place), remedy=remedy)
-    if found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) != _PRIVATE:
+    if os.environ.get(VARIABLE):
+        # It may be a folder that others need as it is, such as /tmp: its mode is not ours to change.
+        _refuse_open(place, found.st_mode)
+    elif found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) != _PRIVATE:
         place.chmod(_PRIVATE)
+
+
+def _refuse_open(place: Path, mode: int) -> None:
+    if mode & (stat.S_IWGRP | stat.S_IWOTH):
+        what = "other users may write where the collector's notes would lie"
+        remedy = f"set {VARIABLE} to a folder of your own"
+        raise CollectError(what, where=str(place), remedy=remedy)
 
 
 def write(name: str, text: str | None) -> None:

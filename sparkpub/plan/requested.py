@@ -5,7 +5,10 @@ most, and those of tools that a matrix cannot name.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -14,12 +17,15 @@ from pydantic import NonNegativeFloat, NonNegativeInt, TypeAdapter, ValidationEr
 from sparkpub.plan.environments import OPTIONS, DockerOptions
 from sparkpub.plan.options import TypedOptions
 from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import worded
 from sparkpub.record.record import Record
+from sparkpub.record.store import canonical_json
 
 Number = NonNegativeInt | NonNegativeFloat
 Readers = Mapping[str, TypeAdapter[Any]]
 """Option to what reads it."""
+_REQUEST_COUNT = re.compile(r"-n\d+$")
 _MOST_KEPT = 4096
 """Different loads that are read once: the runs of a cell share one."""
 
@@ -63,6 +69,45 @@ def _options(written: str) -> Mapping[str, Any]:
         if isinstance(value, str | int | float):
             found[name] = value
     return found
+
+
+def load_of(record: Record) -> Load:
+    """The load of a run: what its workload's options declare, defaults included where they are known."""
+    # An import knows some of the options at most, and none of what it does not say is a default.
+    is_complete = record.plan.order != "as-published"
+    # What of a complete run is no number must stay, or its default would stand in its place.
+    asked = record.requested.workload if is_complete else options_of(record)
+    load = _load(canonical_json(asked), is_complete)
+    return replace(load, named=_telling_key(record))
+
+
+@lru_cache
+def _load(document: str, is_complete: bool) -> Load:
+    """The load of a workload's options as JSON: a campaign has few of them and many runs."""
+    asked: Mapping[str, Any] = json.loads(document)
+    tool = str(asked.get("type"))
+    if tool not in WORKLOADS:
+        return Load.declared(asked)
+    options = WORKLOADS[tool].options
+    if is_complete:
+        with suppress(ValidationError):
+            asked = options.model_validate(asked).asked()
+    found: Load = options.load(asked)
+    return found
+
+
+def _telling_key(record: Record) -> str:
+    """The workload's key without the number of requests, for imports whose options say less than their key.
+
+    The importers put all that a client was told into the key: prompts from a cache, answers in one piece, bursts. The
+    key of a llama-bench test adds settings of the engine only, which are ranked against each other.
+    """
+    is_import = record.origin is not None or record.plan.order == "as-published"
+    if not is_import or record.specification is not None:
+        return ""
+    if record.requested.workload.get("type") in ("llama-bench", "trtllm-bench"):
+        return ""
+    return _REQUEST_COUNT.sub("", record.workload)
 
 
 def problems(record: Record) -> list[str]:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from sparkpub.plan.workloads import load_of
+from sparkpub.plan.requested import load_of
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import METRICS, MemoryOf, Metric, ranked
 from sparkpub.record.record import Record

@@ -5,8 +5,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sparkpub.plan.requested import options_of
-from sparkpub.plan.workloads import load_of
+from sparkpub.plan.requested import load_of, options_of
 from sparkpub.plan.workloads.load import BATCH, IN_FLIGHT, Load
 from sparkpub.record.record import Record
 from sparkpub.review.dataset import CampaignData

@@ -166,6 +166,26 @@ def test_notes_in_a_folder_of_another_user_are_refused(
     ]
 
 
+@pytest.mark.parametrize("mode", [0o1777, 0o775, 0o755])
+def test_a_chosen_folder_of_notes_keeps_its_mode(
+    own_state: Path, tmp_path: Path, mode: int
+) -> None:
+    """Somebody may name /tmp or /etc: made private, it would be of no use to anybody else."""
+    own_state.mkdir()
+    own_state.chmod(mode)
+    if mode & 0o022:
+        with pytest.raises(CollectError) as refused, lock.locked("c", tmp_path):
+            pass
+        assert refused.value.lines() == [
+            f"other users may write where the collector's notes would lie, {own_state}; "
+            "set SPARKPUB_STATE to a folder of your own"
+        ]
+    else:
+        with lock.locked("c", tmp_path):
+            pass
+    assert own_state.stat().st_mode & 0o7777 == mode
+
+
 @pytest.mark.parametrize("kind", ["a pipe", "a file", "a device"])
 def test_what_is_no_folder_is_named_where_a_campaign_belongs(
     tmp_path: Path, kind: str

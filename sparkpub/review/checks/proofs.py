@@ -6,7 +6,7 @@ from itertools import combinations
 from statistics import fmean
 from typing import NamedTuple
 
-from sparkpub.plan.workloads import load_of
+from sparkpub.plan.requested import load_of
 from sparkpub.record import catalogue
 from sparkpub.record import identity as identities
 from sparkpub.record.identity import expected

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from sparkpub.plan.workloads import load_of
+from sparkpub.plan.requested import load_of
 from sparkpub.record.metrics import DISTRIBUTIONS, METRICS
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored

@@ -8,7 +8,8 @@ from typing import Any
 
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
-from sparkpub.plan.workloads import WORKLOADS, load_of
+from sparkpub.plan.requested import load_of
+from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.plan.workloads.base import Case as CommandCase
 from sparkpub.plan.workloads.load import BATCH, Load
 from sparkpub.record.errors import WorkloadError

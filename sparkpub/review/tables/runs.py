@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sparkpub.plan.workloads import load_of
+from sparkpub.plan.requested import load_of
 from sparkpub.record.derived import derived
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Record

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sparkpub.plan import coverage
-from sparkpub.plan.workloads import load_of
+from sparkpub.plan.requested import load_of
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record

@@ -15,7 +15,7 @@ import pytest
 from sparkpub.collect.importers import import_results
 from sparkpub.collect.importers.base import Given
 from sparkpub.collect.importers.writing import Outcome
-from sparkpub.plan.workloads import load_of
+from sparkpub.plan.requested import load_of
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.store import read_folder

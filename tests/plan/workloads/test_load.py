@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sparkpub.plan.workloads import load_of
+from sparkpub.plan.requested import load_of
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record.record import Observed, Origin, Plan, Record, Requested
 from tests.building import a_record
@@ -218,3 +218,12 @@ def test_the_key_of_an_import_tells_loads_apart_that_its_options_do_not() -> Non
     # The key of llama-bench adds settings of the engine, which are what is ranked.
     engine = run({"type": "llama-bench"}, key="pp512-k-q8-0", **imported)
     assert load_of(engine).named == ""
+
+
+def test_numbers_that_an_import_has_as_text_are_numbers_of_its_load() -> None:
+    """Columns of a table without a unit come as they stand there."""
+    written = {"concurrency": "8", "input_tokens": "512", "output_tokens": "128"}
+    known = load("table", {name: int(text) for name, text in written.items()})
+    found = load("table", written, imported=True)
+    assert (found.in_flight, found.input_tokens, found.output_tokens) == (8, 512, 128)
+    assert found.label == f"{known.label}, {found.named}"
