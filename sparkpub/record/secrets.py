@@ -91,7 +91,7 @@ _USER = re.compile(
 _TOOLS = ("sshpass", "mysql", "mariadb", "7z", "redis-cli", "wandb", "password-stdin")
 _WORD = r"[^\s\"',<>\\-][^\s\"',<>\\]*"
 _LOGIN_PASSWORD = re.compile(
-    rf"(?P<before>\blogin\b[^\n;|&]{{0,200}}?(?<![\w-])-p(?:=|{GAP})){_WORD}"
+    rf"(?P<before>\blogin\b[^\n;|&]{{0,200}}?(?<![\w-])-p(?:=|{GAP}|(?=[^\s\"',-]{{0,60}}\d))){_WORD}"
 )
 """`docker login -p`, and of other registries and clouds."""
 _TOOL_PASSWORD = re.compile(
@@ -102,6 +102,14 @@ _TOOL_PASSWORD = re.compile(
     rf"|\becho{GAP}(?=[^\n|]{{1,200}}\|[^\n|]{{1,200}}--password-stdin)){_WORD}"
 )
 """Passwords of tools that take them behind a letter, or from a pipe."""
+_TOLD_BY = r"[\w:-]{0,40}(?:passw(?:or)?d|secret|(?:api|access|secret)[_-]?key)"
+_PLACED = re.compile(
+    rf"(?P<before>\|\s*{_TOLD_BY}\s*\|\s*(?=[^\s|]*\d)"
+    rf"|\b{_TOLD_BY}\(\s*\\{{0,3}}[\"']"
+    rf"|<{_TOLD_BY}\b[^<>\n]{{0,200}}?\bvalue=\\{{0,3}}[\"']{{1,2}})[^\s|\"'<>\\\n]{{8,}}",
+    re.IGNORECASE,
+)
+"""A secret in the cell beside its name, in a call of its name, and in an element's attribute."""
 _COOKIE = re.compile(
     r"(?P<before><(?:Cookie|Morsel:) [^\s=<>]{1,100}=|\bCookie\([^\n]{0,200}?\bvalue=[\"']"
     r"|\bcookies?\.set\(\s*[\"'][^\"'\n]{1,100}[\"'],\s*[\"'])[^\s;\"'<>]+"
@@ -250,6 +258,7 @@ _PLACES: tuple[tuple[tuple[str, ...], re.Pattern[str], str | Replace], ...] = (
     (("login",), _LOGIN_PASSWORD, _kept),
     (_TOOLS, _TOOL_PASSWORD, _kept),
     (("cookie", "morsel"), _COOKIE, _kept),
+    (("passw", "secret", "key"), _PLACED, _kept),
     ((), _SAID, _said),
 )
 """What to look for in a line that tells of a secret, and pieces of which the line has one then, in small letters."""

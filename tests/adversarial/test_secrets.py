@@ -369,6 +369,12 @@ def test_what_only_looks_like_a_secret_stays(text: str) -> None:
     assert without_secrets(text) == text
 
 
+def test_a_cell_beside_the_name_of_a_secret() -> None:
+    """A form of its own: in every place of the others it would be a cell more in a table of Markdown."""
+    assert without_secrets("| api_key | n0tF0rY0u8 |") == "| api_key | <secret> |"
+    assert without_secrets("| api_key | description |") == "| api_key | description |"
+
+
 def test_the_list_of_marks_is_that_of_the_locked_rules() -> None:
     """`scripts/tokens` has to be run where the package with the rules is a newer one."""
     marks = (ROOT / "sparkpub/record/tokens.tsv").read_text()
