@@ -614,6 +614,18 @@ def test_the_raw_record_is_read_when_it_is_opened(site: Host) -> None:
     visit.page.click("details[data-sp-raw] summary")
     text = visit.page.locator("details[data-sp-raw] pre").inner_text()
     assert json.loads(text)["run_id"] in RUN
+    # A reader who opens it before the script runs sees it as well.
+    visit.page.add_init_script(OPENED_EARLY)
+    visit.page.reload()
+    text = visit.page.locator("details[data-sp-raw] pre").inner_text()
+    assert json.loads(text)["run_id"] in RUN
+
+
+OPENED_EARLY = """
+new MutationObserver(() => {
+  for (const details of document.querySelectorAll('details[data-sp-raw]')) details.open = true;
+}).observe(document, {childList: true, subtree: true});
+"""
 
 
 def test_beyond_the_limit_a_run_is_the_same_view_from_its_data(tail: Host) -> None:

@@ -141,7 +141,7 @@ function copyable(table) {
 // ---- The raw record: the link to its file becomes the text when it is opened -------------------------------------
 
 function raw(details) {
-  details.addEventListener('toggle', async () => {
+  const read = async () => {
     const answer = await fetch(details.dataset.spRaw);
     if (!answer.ok) return;
     const text = Object.assign(document.createElement('pre'), {className: 'sp-pre', textContent: await answer.text()});
@@ -150,7 +150,10 @@ function raw(details) {
     box.setAttribute('aria-label', 'Raw record');
     box.append(text);
     details.append(box);
-  }, {once: true});
+  };
+  // A reader may have been faster than this script.
+  if (details.open) read();
+  else details.addEventListener('toggle', read, {once: true});
 }
 
 // ---- Figures without a PNG file: the browser makes one of the SVG ------------------------------------------------
