@@ -1,4 +1,4 @@
-"""One place on disk for work that is dear and can be done again: reviews of runs, and drawings.
+"""One place on disk for work that is dear and can be done again: drawings, above all.
 
     cache = Cache(folder)
     cache.get(key("chart", specification, rows))   the bytes, or None
@@ -26,7 +26,6 @@ from sparkpub.record.store import write_atomic
 KEPT_DAYS = 30
 """An entry that no build asked for in so many days is deleted."""
 _DIGEST_BYTES = 32
-_DECIDING = frozenset({".py", ".toml", ".yaml"})
 
 
 def user_folder() -> Path:
@@ -42,12 +41,6 @@ def key(*parts: object) -> str:
 def code(*folders: Path) -> str:
     """SHA-256 of the Python sources in these folders: the part of a key that changes when they do."""
     return _digest(path for folder in folders for path in sorted(folder.glob("*.py")))
-
-
-def program(*folders: Path) -> str:
-    """SHA-256 of everything below these folders that decides what the program does: sources and declarations."""
-    files = (path for folder in folders for path in sorted(folder.rglob("*")))
-    return _digest(path for path in files if path.suffix in _DECIDING)
 
 
 def _digest(files: Iterable[Path]) -> str:

@@ -176,17 +176,6 @@ def rounding_variance(resolution: Any) -> Any:
     return resolution * resolution / 12
 
 
-def standard_error(values: Floats, n_effective: float | None = None) -> float:
-    """Standard error of the mean of two values or more, never zero: see Rounding above.
-
-    `n_effective` is what n is worth; n itself where it is not given.
-    """
-    worth = len(values) if n_effective is None else n_effective
-    return math.sqrt(
-        float(values.var(ddof=1)) / worth + rounding_variance(resolution_of(values))
-    )
-
-
 def t_quantile(q: float, df: float) -> float:
     """The q quantile of Student's t."""
     return float(scipy.special.stdtrit(df, q))

@@ -19,7 +19,6 @@ from sparkpub.review.statistics.describe import (
     percentile_supported,
     resolution_of,
     rounding_variance,
-    standard_error,
 )
 from tests.review.statistics.samples import apart
 from tests.study.published import MICHELSON
@@ -215,13 +214,11 @@ def test_identical_readings_are_as_sure_as_their_rounding() -> None:
 
 
 def test_rounding_is_added_to_the_spread() -> None:
-    values = np.array([60.0, 61.0, 60.0, 61.0])
-    assert standard_error(values) == pytest.approx(
-        math.sqrt(stats.sem(values) ** 2 + 1 / 12)
-    )
-    assert standard_error(values, 2.0) == pytest.approx(
-        math.sqrt(values.var(ddof=1) / 2 + 1 / 12)
-    )
+    """Readings of 60 and 61 in turn, which are worth four: the error is that of their spread and of rounding to 1."""
+    values = [60.0, 61.0, 60.0, 61.0]
+    found = describe(values).estimate
+    assert found is not None
+    assert found.error == pytest.approx(math.sqrt(stats.sem(values) ** 2 + 1 / 12))
     assert rounding_variance(0.6) == pytest.approx(0.03)
 
 
@@ -246,9 +243,9 @@ def test_no_reading_is_trusted_beyond_nine_digits() -> None:
     assert resolution_of([1000.0, 0.001, 1e-7]) == pytest.approx(1e-6)
     assert resolution_of([1000.0, 0.001, 0.1]) == pytest.approx(0.001)
     assert resolution_of([-1 / 3 * 1000, 1 / 3]) == pytest.approx(1000 / 3 * 1e-9)
-    assert standard_error(np.array([1 / 3] * 5)) == pytest.approx(
-        1e-9 / 3 / math.sqrt(12)
-    )
+    constant = describe([1 / 3] * 5).estimate
+    assert constant is not None
+    assert constant.error == pytest.approx(1e-9 / 3 / math.sqrt(12), rel=1e-6)
 
 
 def test_percentiles_are_supported_where_a_value_lies_beyond_them() -> None:
