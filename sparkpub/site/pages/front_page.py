@@ -11,6 +11,7 @@ from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Group, Row, Section, Standings
+from sparkpub.review.tables.column import rows
 from sparkpub.site import sentences
 from sparkpub.site.pages import campaign_page, leaderboard_page
 from sparkpub.site.pages.blog import Post
@@ -262,7 +263,7 @@ def _unfinished(publication: Publication) -> dict[str, Statement]:
     """Campaigns with planned runs that are not done, by name."""
     found = {}
     titles = {item.name: item.info.title for item in publication.campaigns}
-    for criterion in publication.statistics.criteria:
+    for criterion in rows(publication.results.criteria):
         if criterion.criterion == "completeness" and criterion.met is False:
             found[criterion.campaign] = {
                 "text": f"{criterion.why[:1].upper()}{criterion.why[1:]}.",
