@@ -371,7 +371,7 @@ def _requested(draft: Draft, given: Given) -> Requested:
     if matrix is not None:
         assert draft.workload is not None
         model = matrix.models[draft.model]
-        workload = dict(matrix.workloads[draft.workload].declared)
+        workload = matrix.workloads[draft.workload].measured
         environment = matrix.declared_environment(str(draft.environment))
     return Requested(
         model_id=draft.model_id or model.id,
