@@ -32,6 +32,8 @@ class Campaign(Strict):
     origin: Origin | None = None
     licence: str | None = None
     note: str | None = None
+    ended: str | None = None
+    """Why its owner lets a campaign end before every planned run is done; until then such a campaign is unfinished."""
     acknowledged: tuple[Acknowledgement, ...] = ()
     quarantined: tuple[Quarantine, ...] = ()
 
