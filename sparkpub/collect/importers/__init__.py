@@ -16,7 +16,6 @@ from sparkpub.collect.importers import (
     placing,
     report_mapping,
     table,
-    vllm_bench,
 )
 from sparkpub.collect.importers.base import About, Draft, Given, Importer, read_about
 from sparkpub.collect.importers.formats import MakeReader, read_files
@@ -39,7 +38,6 @@ READERS: Mapping[str, MakeReader] = {
     "llama-bench": LlamaBench,
     "llama-benchy": partial(ReportReader, llama_benchy.TOOL),
     "trtllm-bench": TrtllmBench,
-    "vllm-bench": partial(ReportReader, vllm_bench.TOOL),
 }
 """Formats that are read file by file."""
 IMPORTERS: Mapping[str, Importer] = {
