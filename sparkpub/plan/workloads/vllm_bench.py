@@ -403,12 +403,8 @@ def _observed(
     }
     loaded = reading.search(printed, r"with config: model='([^']+)'")
     path = loaded or reading.word(report.get("model_id"))
-    # A client's report alone does not say what served it, unless it used vLLM's own protocol.
-    is_vllm = (
-        loaded is not None
-        or (bool(report) and _kind(report) != "serve")
-        or report.get("backend") == "vllm"
-    )
+    # A client's report alone does not say what served it: its backend `vllm` is the usual protocol of many servers.
+    is_vllm = loaded is not None or (bool(report) and _kind(report) != "serve")
     facts: dict[str, Any] = {}
     if is_vllm:
         facts["engine"] = "vLLM"
