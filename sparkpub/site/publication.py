@@ -53,11 +53,6 @@ class Publication:
     review: Review
     verdicts: Sequence[Verdict] = ()
 
-    @property
-    def large(self) -> bool:
-        """Whether there are more runs than pages of runs: then files that every run makes longer are packed."""
-        return len(self.dataset.runs) > self.options.max_run_pages
-
     @cached_property
     def campaigns(self) -> tuple[CampaignData, ...]:
         """Campaigns, the one with the most runs first."""
