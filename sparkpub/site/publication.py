@@ -13,6 +13,7 @@ from sparkpub.review.checks import Finding, Review
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.grouping import grouped
+from sparkpub.review.names import Names
 from sparkpub.review.rows import ComparisonRow
 from sparkpub.review.summary import Statistics
 from sparkpub.review.tables.cells import CellStatistic
@@ -52,6 +53,11 @@ class Publication:
     statistics: Statistics
     review: Review
     verdicts: Sequence[Verdict] = ()
+
+    @cached_property
+    def names(self) -> Names:
+        """What readers call models, environments and workloads."""
+        return Names(self.dataset)
 
     @cached_property
     def campaigns(self) -> tuple[CampaignData, ...]:
