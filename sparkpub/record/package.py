@@ -28,6 +28,8 @@ def requirement(extras: str = "") -> str:
     address = source()
     if address is None:
         return f"{name}=={__version__}"
+    # A requirement has a host between its slashes, that of a folder too.
+    address = address.replace("git+file:///", "git+file://localhost/")
     return f"{name} @ {address}"
 
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
 from sparkpub import __version__
 from sparkpub.record import package
@@ -74,7 +75,9 @@ def test_a_clone_is_named_by_its_remote_as_anybody_can_fetch_it(
     if remote is not None:
         git("remote", "add", "origin", remote)
     noted({"url": tmp_path.as_uri(), "dir_info": {"editable": True}})
-    named = address or tmp_path.as_uri()
-    assert package.source() == f"git+{named}@{git('rev-parse', 'HEAD')}"
+    named = address or f"file://localhost{tmp_path}"
+    said = f"sparkpub @ git+{named}@{git('rev-parse', 'HEAD')}"
+    assert package.requirement() == said
+    assert Requirement(said).url == said.partition(" @ ")[2]  # as pip reads it
     if remote is None:
         assert package.public_source() == package.UNKNOWN
