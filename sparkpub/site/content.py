@@ -90,6 +90,8 @@ class SiteOptions:
     cache: Path = field(default_factory=user_folder)
     name: str = "sparkpub"
     url: str = ""
+    home: str = "dgx-spark"
+    """The machine that comes first on every page: its kind in the catalogue, or its name."""
     repo_url: str | None = None
     commits: Mapping[str, str] = field(default_factory=dict)
     repository: Path = field(default_factory=Path.cwd)

@@ -63,7 +63,7 @@ RESERVED_HOST = re.compile(r"(^|\.)example(\.(com|net|org))?$")
 DEAD_LINK = "dead link: "
 """The beginning of a warning of a link in the finished site that leads nowhere."""
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
-_IN_NAV = re.compile(r"^(index\.md|[a-z-]+/index\.md)$")
+_IN_NAV = re.compile(r"^(index\.md|(?!coverage/)[a-z-]+/index\.md)$")
 _LEFT_OUT = (InclusionLevel.EXCLUDED, InclusionLevel.DRAFT)
 """Of files that are not in the finished site."""
 
@@ -76,6 +76,8 @@ class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a
     cache = option.Type(str, default=str(user_folder()))
     """Folder for drawings, so that they are made once."""
     templates = option.Optional(option.Dir(exists=True))
+    home = option.Type(str, default=SiteOptions.home)
+    """The machine that comes first on every page: its kind in the catalogue (`dgx-spark`), or its name."""
     evidence = option.Choice(("site", "repository"), default="site")
     """Where records, logs and telemetry are published: as files of the site, or in the repository of `repo_url`."""
 
@@ -218,6 +220,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             cache=folder / self.config.cache,
             name=config.site_name,
             url=config.site_url or "",
+            home=self.config.home,
             repo_url=repo_url,
             commits=last_commits(folder, data) if repo_url else {},
             repository=folder,

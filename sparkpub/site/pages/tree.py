@@ -8,16 +8,18 @@ from sparkpub.record.store import CAMPAIGN_FILE, Stored
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.finding import SEVERITIES
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.leaderboard import Standings
 from sparkpub.site.content import Content, Picture
+from sparkpub.site.figures import users
+from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
     campaign_page,
     front_page,
     leaderboard_page,
+    measure_page,
     metadata,
     metric_page,
-    part_page,
+    model_page,
     programs,
 )
 from sparkpub.site.pages.blog import Post
@@ -48,15 +50,16 @@ class Pages:
 
     def all(self) -> Iterator[tuple[str, Content]]:
         """(address, page) of every page."""
-        standings = leaderboard_page.standings(self.publication)
-        yield "index.md", self._front(standings)
+        yield from self._front()
         yield (
             "leaderboard/index.md",
-            self._page("leaderboard", **leaderboard_page.context(standings)),
+            self._page("leaderboard", **leaderboard_page.context(self.publication)),
         )
         yield from self._campaigns()
-        yield from self._parts("model", part_page.models(self.publication))
-        yield from self._parts("environment", part_page.environments(self.publication))
+        yield from self._models()
+        measure = measure_page.context(self.publication)
+        yield "measure/index.md", self._page("measure", measure=measure)
+        yield measure_page.FIGURES, measure_page.published(self.publication)
         yield from self._metrics()
         campaigns = self.publication.campaigns
         explorer = programs.explorer(self.publication, self.library)
@@ -101,12 +104,20 @@ class Pages:
             linked_data=linked_data,
         )
 
-    def _front(self, standings: Standings) -> Content:
-        """What is known over all campaigns."""
-        found = front_page.context(
-            self.publication, standings, self.posts, self.written
-        )
-        return self._page("index", front_page=found)
+    def _front(self) -> Iterator[tuple[str, Content]]:
+        """The questions with their answers, over all campaigns, and the rows of their chart."""
+        place, rows = self._own_chart(front_page.chart(self.publication))
+        yield from rows
+        found = front_page.context(self.publication, self.posts, place)
+        yield "index.md", self._page("index", front_page=found)
+
+    def _own_chart(
+        self, figure: Figure | None
+    ) -> tuple[str, list[tuple[str, Content]]]:
+        """The placeholder of a chart over several campaigns, and the file of its rows."""
+        if figure is None:
+            return "", []
+        return self.library.add(figure), [users.published(figure)]
 
     def _campaigns(self) -> Iterator[tuple[str, Content]]:
         """The list of all campaigns, and the page of each."""
@@ -131,36 +142,17 @@ class Pages:
             )
             yield f"campaigns/{campaign.name}.md", page
 
-    def _parts(
-        self, kind: part_page.Kind, parts: Sequence[part_page.Part]
-    ) -> Iterator[tuple[str, Content]]:
-        """The list of all models or environments, and the page of each."""
-        yield f"{kind}s/index.md", self._page("list", kind=kind, parts=parts)
-        newest, _ = most_recent(self.publication.campaigns)
-        for part in parts:
-            shown, earlier = most_recent(part.campaigns)
-            contexts = [
-                part_page.context(
-                    self.publication,
-                    self.library,
-                    campaign,
-                    kind,
-                    part.name,
-                    # The page of a model shows its newest campaigns, however old.
-                    drawn=kind == "model" or campaign in newest,
-                )
-                for campaign in shown
-            ]
-            page = self._page(
-                "part",
-                image=_preview(part.campaigns),
-                kind=kind,
-                name=part.name,
-                parts=contexts,
-                earlier=earlier,
-                subtitle=part.note,
-            )
-            yield part.uri, page
+    def _models(self) -> Iterator[tuple[str, Content]]:
+        """The list of all models, and the page of each."""
+        models = model_page.models(self.publication)
+        entries = [model_page.entry(model) for model in models]
+        yield "models/index.md", self._page("models", models=entries)
+        for model in models:
+            figure = model_page.figure(self.publication, model)
+            place, rows = self._own_chart(figure)
+            yield from rows
+            found = model_page.context(self.publication, model, place)
+            yield model.uri, self._page("model", model=found)
 
     def _metrics(self) -> Iterator[tuple[str, Content]]:
         """The list of all metrics, and the page of each."""
@@ -238,10 +230,3 @@ class Pages:
             ],
             "quarantined": campaign.quarantined,
         }
-
-
-def _preview(campaigns: Sequence[CampaignData]) -> Picture | None:
-    """The picture of the only campaign that a page is about; that of the site stands for several."""
-    if len(campaigns) == 1:
-        return campaign_page.preview(campaigns[0])
-    return None
