@@ -7,6 +7,7 @@ cell or a figure that is not there stops the build with file and line.
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import wraps
 from typing import Any
 
 from jinja2 import StrictUndefined
@@ -16,16 +17,15 @@ from sparkpub.record.catalogue import Kind
 from sparkpub.record.documents import suggestion
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.text import SPACE, counted, p_text
-from sparkpub.review.checks import Finding, Review
+from sparkpub.review.checks import Finding
 from sparkpub.review.claims.facts import Fact
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import STATISTICS, Quantity, Question, ask
-from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import Frame, Group, Include
-from sparkpub.review.replications import ReplicationRow
-from sparkpub.review.rows import ComparisonRow
+from sparkpub.review.results import Results
 from sparkpub.review.statistics.replication import HERE
-from sparkpub.review.summary import Statistics
+from sparkpub.review.tables.column import TableRow, rows
 from sparkpub.site import expressions
 from sparkpub.site.pages import hardware, reference
 from sparkpub.site.pages.reference import plain
@@ -86,6 +86,27 @@ _GIVE_VERDICTS = frozenset(
 )
 
 
+NOT_YET = "not measured yet"
+"""What stands in place of a figure of an unfinished campaign whose runs are still to be measured."""
+
+
+class NotMeasuredYetError(ClaimError):
+    """An expression asks for runs that the matrix declares and `collect` has not measured yet."""
+
+
+def _perhaps_later(say: Callable[..., str]) -> Callable[..., str]:
+    """An expression that says `NOT_YET` where its runs are still to be measured."""
+
+    @wraps(say)
+    def said(*given: Any, **scope: Any) -> str:
+        try:
+            return say(*given, **scope)
+        except NotMeasuredYetError:
+            return NOT_YET
+
+    return said
+
+
 def proof(text: str, uri: str) -> str:
     """A page with a mark in place of each result, to be read for what was typed.
 
@@ -138,18 +159,17 @@ class Words:
 
     def __init__(
         self,
-        dataset: Dataset,
-        statistics: Statistics,
-        review: Review,
+        results: Results,
         verdicts: Sequence[Verdict],
         facts: Mapping[str, Fact],
         figure: Callable[..., str],
     ) -> None:
-        self._dataset = dataset
-        self._statistics = statistics
-        self._review = review
+        self._results = results
+        self._dataset = results.dataset
+        self._review = results.review
         self._verdicts = {verdict.claim.id: verdict for verdict in verdicts}
         self._facts = facts
+        self._figure = figure
         self._uri = ""
         self._default = ""
         self._links = True
@@ -159,7 +179,10 @@ class Words:
             finalize=_with_fixed_spaces,
         )
         self._environment.globals = {name: getattr(self, name) for name in _NAMES}
-        self._environment.globals |= {"figure": figure, "reference": reference.of}
+        self._environment.globals |= {
+            "figure": self.figure,
+            "reference": reference.of,
+        }
 
     def render(self, text: str, uri: str) -> str:
         """The Markdown of the page `uri` with every figure in place. Raises ClaimError with file and line."""
@@ -176,6 +199,7 @@ class Words:
         lines = front.count("\n")
         return head + expressions.render(self._environment, body, uri, lines)
 
+    @_perhaps_later
     def value(
         self,
         statistic: str,
@@ -188,12 +212,14 @@ class Words:
         environment="native")`. `include="all"` counts every record; `against` names a second metric."""
         return self._ask(statistic, metric, **scope).text(decimals)
 
+    @_perhaps_later
     def interval(
         self, statistic: str, metric: str, *, decimals: int | None = None, **scope: Any
     ) -> str:
         """The 95 % interval of a statistic of `value` or, with `candidate` and `baseline`, of `compare`."""
         return self._ask(statistic, metric, **scope).interval(decimals)
 
+    @_perhaps_later
     def extent(
         self,
         statistic: str,
@@ -206,6 +232,7 @@ class Words:
         """The smallest and largest value over an axis: `extent("mean", …, over="model", environment="native")`."""
         runs_of = {axis: name for axis, name in scope.items() if axis not in _SIDES}
         chosen = self._select(**runs_of)
+        self._refuse_early(chosen)
         names = dict.fromkeys(getattr(record, over) for record in chosen.records)
         known: list[tuple[float, Quantity]] = []
         for name in names:
@@ -220,6 +247,7 @@ class Words:
         high, _ = max(known, key=_value)
         return f"{quantity.say(low, decimals, unit=False)} to {quantity.say(high, decimals)}"
 
+    @_perhaps_later
     def compare(
         self, statistic: str, metric: str, *, decimals: int | None = None, **scope: Any
     ) -> str:
@@ -228,7 +256,7 @@ class Words:
         machines `machines` is their number, and `replication` whether they show one thing."""
         sides = self._sides(scope)
         if statistic == "replication":
-            return self._replication(metric, **sides).replication
+            return str(self._replication(metric, **sides).replication)
         if statistic in {"verdict", "p_adjusted", "why", "machines"}:
             found = getattr(self._row(metric, **sides), statistic)
             if statistic == "p_adjusted":
@@ -238,6 +266,7 @@ class Words:
             return str(found)
         return self._ask(statistic, metric, **sides).text(decimals)
 
+    @_perhaps_later
     def predict(
         self,
         metric: str,
@@ -395,7 +424,7 @@ class Words:
             if found.kind == "comparison" and name not in _NOT_LISTED:
                 names.append(name)
         names += ["p_adjusted", "verdict"]
-        for row in self._statistics.comparisons:
+        for row in self._results.comparison_rows:
             scope = {
                 "model": row.model,
                 "workload": row.workload,
@@ -457,6 +486,9 @@ class Words:
             other = self._select(environment=baseline, **scope)
         else:
             group = self._select(**scope)
+        for side in (group, other):
+            if side is not None and metric:
+                self._refuse_early(side)
         for name in (metric, against):
             if name and group.series(name) is None:
                 remedy = suggestion(name, sorted(group.metrics))
@@ -469,9 +501,9 @@ class Words:
     def _sides(self, scope: Mapping[str, Any]) -> dict[str, Any]:
         """The scope with candidate and baseline filled in from the campaign."""
         campaign = self._campaign(**scope)
-        ran = list(dict.fromkeys(record.environment for record in campaign.records))
+        _, environments, _ = campaign.axes
         baseline = scope.get("baseline") or campaign.baseline
-        others = [name for name in ran if name != baseline]
+        others = [name for name in environments if name != baseline]
         if not scope.get("candidate") and len(others) != 1:
             raise ClaimError(
                 f"which environment is compared with {baseline}",
@@ -485,26 +517,46 @@ class Words:
 
     def _replication(
         self, metric: str, *, campaign: str = "", **wanted: Any
-    ) -> ReplicationRow:
+    ) -> TableRow:
         name = self._campaign(campaign=campaign).name
         wanted |= {"campaign": name, "metric": metric}
-        rows = [row for row in self._statistics.replications if _matches(row, wanted)]
-        if len(rows) != 1:
+        known = rows(self._results.replications)
+        found = [row for row in known if _matches(row, wanted)]
+        if len(found) != 1:
             raise ClaimError(
-                f"{len(rows)} comparisons of {metric} in {name} were made on several machines",
+                f"{len(found)} comparisons of {metric} in {name} were made on several machines",
                 remedy="name model and workload of one, or write a claim with repeated_in:",
             )
-        return rows[0]
+        return found[0]
 
-    def _row(self, metric: str, *, campaign: str = "", **wanted: Any) -> ComparisonRow:
+    def _row(self, metric: str, *, campaign: str = "", **wanted: Any) -> TableRow:
         wanted |= {"campaign": self._campaign(campaign=campaign).name, "metric": metric}
-        rows = [row for row in self._statistics.comparisons if _matches(row, wanted)]
-        if len(rows) != 1:
+        cells = {name: wanted[name] for name in ("model", "workload") if name in wanted}
+        for side in (wanted["candidate"], wanted["baseline"]):
+            self._refuse_early(
+                self._select(campaign=campaign, environment=side, **cells)
+            )
+        known = self._results.comparison_rows
+        found = [row for row in known if _matches(row, wanted)]
+        if len(found) != 1:
             raise ClaimError(
-                f"{len(rows)} comparisons of {metric} match",
+                f"{len(found)} comparisons of {metric} match",
                 remedy="name model and workload",
             )
-        return rows[0]
+        return found[0]
+
+    def _refuse_early(self, chosen: Group) -> None:
+        """Raise NotMeasuredYetError where no run of an unfinished campaign is there to answer."""
+        campaign = chosen.frame.campaign
+        if campaign.unfinished_cells and not chosen.cells:
+            raise NotMeasuredYetError(f"campaign {campaign.name}: {campaign.progress}")
+
+    def figure(self, *name: str, **scope: str) -> str:
+        """A chart by name, or a line in its place while no run of its campaign is measured."""
+        data = self._dataset.campaigns.get(scope.get("campaign", ""))
+        if data is not None and data.unfinished_cells and not data.runs:
+            return f"*{NOT_YET}*"
+        return self._figure(*name, **scope)
 
     def _findings(
         self, check: str, *, campaign: str = "", cell: str = "", severity: str = ""

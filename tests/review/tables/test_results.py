@@ -1,0 +1,607 @@
+"""What a campaign shows: families, pairs, repeats, criteria, and their forms on the way out."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from sparkpub.record.campaign import Campaign
+from sparkpub.record.errors import UsageError
+from sparkpub.record.metrics import METRICS, declared
+from sparkpub.record.record import Origin
+from sparkpub.review import stats_told
+from sparkpub.review.dataset import CampaignData
+from sparkpub.review.frame import Frame
+from sparkpub.review.results import Results
+from sparkpub.review.statistics.compare import compare
+from sparkpub.review.statistics.describe import bootstrap
+from sparkpub.review.statistics.design import Sample
+from sparkpub.review.tables.cells import family_of
+from sparkpub.review.tables.column import rows
+from tests.review.statistics.campaigns import Cells, a_campaign, a_dataset, unreviewed
+
+TPUT, PEAK = "output_throughput_tok_s", "peak_memory_gib"
+
+
+def noise(seed: int, centre: float, n: int = 6) -> list[float]:
+    return list(np.random.default_rng(seed).normal(centre, 0.01 * centre, n).round(3))
+
+
+CELLS: Cells = {
+    ("m", "native"): {
+        TPUT: noise(1, 100),
+        PEAK: noise(2, 70),
+        "gpu_temp_end_celsius": noise(3, 60),
+    },
+    ("m", "container"): {
+        TPUT: noise(4, 99),
+        PEAK: noise(5, 95),
+        "gpu_temp_end_celsius": noise(6, 58),
+    },
+    ("m", "vm"): {TPUT: noise(7, 80)},
+}
+
+
+def test_each_cell_and_metric_is_described_in_the_order_of_the_matrix() -> None:
+    found = unreviewed(a_dataset(a_campaign("c", CELLS)))
+    assert [(row.environment, row.metric) for row in found.cell_rows][:4] == [
+        ("native", TPUT),
+        ("native", PEAK),
+        ("native", "gpu_temp_end_celsius"),
+        ("container", TPUT),
+    ]
+    row = found.cell("c", "m", "container", "w", PEAK)
+    assert row is not None
+    assert row.ci95_bootstrap == bootstrap(CELLS["m", "container"][PEAK])
+    assert row.unit == "GiB"
+    assert len(row.runs) == 6
+    assert found.cell("c", "m", "vm", "w", PEAK) is None
+
+
+def test_every_other_environment_is_compared_with_the_baseline_where_both_measured() -> (
+    None
+):
+    found = unreviewed(a_dataset(a_campaign("c", CELLS)))
+    assert [
+        (row.baseline, row.candidate, row.metric) for row in found.comparison_rows
+    ] == [
+        ("native", "container", TPUT),
+        ("native", "container", PEAK),
+        ("native", "container", "gpu_temp_end_celsius"),
+        ("native", "vm", TPUT),
+    ]
+    row, native = found.comparison_rows[0], CELLS["m", "native"][TPUT]
+    numbers = tuple(range(6))
+    one, other = (
+        Sample(tuple(values), numbers)
+        for values in (native, CELLS["m", "container"][TPUT])
+    )
+    alone = compare(
+        one,
+        other,
+        order="interleaved",
+        margin_percent=2,
+        direction="higher",
+        unit="tok/s",
+    )
+    assert (row.p_value, row.analysis, row.equivalence_margin_percent) == (
+        alone.p_value,
+        "paired",
+        2,
+    )
+
+
+def test_primary_tests_are_corrected_and_the_others_are_exploratory() -> None:
+    """Three primary tests (two of throughput, one of memory) and one temperature, which is a state and secondary."""
+    found = unreviewed(a_dataset(a_campaign("c", CELLS)))
+    primary = [row for row in found.comparison_rows if row.family == "primary"]
+    (temperature,) = [row for row in found.comparison_rows if row.family == "secondary"]
+    smallest = min(primary, key=lambda row: row.p_value or 1)
+    assert len(primary) == 3
+    assert smallest.p_value is not None
+    assert smallest.p_adjusted == pytest.approx(min(1, 3 * smallest.p_value))
+    assert temperature.metric == "gpu_temp_end_celsius"
+    assert temperature.p_adjusted == temperature.p_value
+
+
+def a_frame(present: Sequence[str] = ()) -> Frame:
+    """A campaign that records these metrics."""
+    values = {name: [1.0] for name in present or ["weights_gib"]}
+    return Frame(a_campaign("c", {("m", "native"): values}, matrix=False))
+
+
+@pytest.mark.parametrize(
+    ("name", "present", "family"),
+    [
+        (TPUT, [], "primary"),
+        ("request_throughput_req_s", [TPUT], "secondary"),
+        ("request_throughput_req_s", [], "primary"),
+        ("ttft_p50_ms", [], "primary"),
+        ("ttft_p99_ms", [], "primary"),
+        ("ttft_mean_ms", [], "secondary"),
+        ("kv_bytes_per_token", [], "secondary"),
+        ("gpu_power_mean_watt", [], "secondary"),
+        ("gpu_energy_joule", [], "primary"),
+        ("gpu_memory_peak_gib", [], "primary"),
+    ],
+)
+def test_which_metrics_are_tests_of_the_study(
+    name: str, present: list[str], family: str
+) -> None:
+    assert family_of(METRICS[name], a_frame(present)) == family
+
+
+def test_a_metric_of_ones_own_is_a_test_where_a_direction_is_better() -> None:
+    assert (
+        family_of(declared("load_mean_ms", "ms", "lower", "Load"), a_frame())
+        == "primary"
+    )
+    assert (
+        family_of(declared("load_mean_ms", "ms", "neither", "Load"), a_frame())
+        == "secondary"
+    )
+
+
+def test_a_matrix_that_names_its_primary_metrics_decides_itself() -> None:
+    """Peak memory alone is named: throughput, primary by default, is exploratory and stays uncorrected."""
+    data = a_campaign("c", CELLS)
+    assert data.info.matrix is not None
+    matrix = data.info.matrix | {"primary": [PEAK], "margin_reason": "the source's"}
+    named = CampaignData(
+        data.info.model_copy(update={"matrix": matrix}), data.folder, data.runs
+    )
+    found = unreviewed(a_dataset(named))
+    assert {row.metric for row in found.comparison_rows if row.family == "primary"} == {
+        PEAK
+    }
+    throughput = [row for row in found.comparison_rows if row.metric == TPUT]
+    assert [row.p_adjusted for row in throughput] == [row.p_value for row in throughput]
+
+
+def test_pairs_are_of_iterations_that_stand_once_on_each_side() -> None:
+    """Iteration 3 is missing in the container, and repeats name what they repeat: five pairs are left of six."""
+    data = a_campaign(
+        "c",
+        {
+            ("m", "native"): {TPUT: noise(1, 100)},
+            ("m", "container"): {TPUT: noise(2, 99)},
+        },
+    )
+    runs = [run for run in data.runs if run.record.run_id != "c-container_m_w_03"]
+    again = runs[0].record.model_copy(
+        update={"run_id": "again", "repeat_of": runs[0].record.run_id}
+    )
+    data = CampaignData(
+        data.info, data.folder, (*runs, type(runs[0])(again, runs[0].path))
+    )
+    (row,) = unreviewed(a_dataset(data)).comparison_rows
+    assert (row.analysis, row.n_baseline, row.n_candidate, row.left_out) == (
+        "paired",
+        5,
+        5,
+        2,
+    )
+
+
+@pytest.mark.parametrize(
+    ("imported", "matrix", "declared"),
+    [(False, True, True), (True, True, False), (False, False, False)],
+)
+def test_a_margin_chosen_after_the_runs_is_called_so(
+    imported: bool, matrix: bool, declared: bool
+) -> None:
+    """The collector stores the matrix before the first run; for published runs somebody wrote it after them."""
+    cells = {
+        ("m", "native"): {TPUT: noise(1, 100)},
+        ("m", "container"): {TPUT: noise(2, 100)},
+    }
+    origin = {"origin": Origin(title="a table")} if imported else {}
+    (row,) = unreviewed(
+        a_dataset(a_campaign("c", cells, matrix=matrix, **origin))
+    ).comparison_rows
+    assert row.margin_declared is declared
+
+
+def test_blocks_are_confounded() -> None:
+    (row, *_) = unreviewed(
+        a_dataset(a_campaign("c", CELLS, order="blocked"))
+    ).comparison_rows
+    assert (row.analysis, row.verdict) == ("description", "confounded")
+
+
+def test_runs_left_out_are_named_and_do_not_count_unless_all_are_wanted() -> None:
+    data = a_dataset(a_campaign("c", CELLS), a_campaign("d", CELLS))
+    out = {"c-native_m_w_01": "quarantined: hot", "d-native_m_w_01": "quarantined: hot"}
+    counted, everything = (
+        unreviewed(data, out, include=include, campaign="c")
+        for include in ("counted", "all")
+    )
+    assert counted.excluded == {"c-native_m_w_01": "quarantined: hot"}
+    assert everything.excluded == {}
+    assert [found.cell_rows[0].n for found in (counted, everything)] == [5, 6]
+
+
+def test_without_a_matrix_native_comes_before_container() -> None:
+    cells = {("m", name): CELLS["m", name] for name in ("container", "native")}
+    assert a_campaign("c", cells, matrix=False).baseline == "native"
+    assert (
+        a_campaign(
+            "c", {("m", "b"): {TPUT: [1]}, ("m", "a"): {TPUT: [1]}}, matrix=False
+        ).baseline
+        == "b"
+    )
+    assert (
+        CampaignData(
+            Campaign(campaign="c", title="c"), a_campaign("c", cells).folder, ()
+        ).baseline
+        == ""
+    )
+
+
+def repeated(change: float, *, specification: str | None = None) -> Results:
+    cells: Cells = {("m", "native"): {TPUT: noise(1, 100, 8)}}
+    again: Cells = {
+        ("m", "native"): {
+            TPUT: [round(value * change, 3) for value in noise(2, 100, 8)]
+        }
+    }
+    first = a_campaign("first", cells, specification="a" * 64)
+    second = a_campaign("second", again, specification=specification)
+    return unreviewed(a_dataset(first, second), campaign="second", against="first")
+
+
+@pytest.mark.parametrize(
+    ("change", "met"), [(1.0, True), (1.2, False), (0.8, False), (1.05, None)]
+)
+def test_a_campaign_repeats_another_within_five_percent_or_does_not(
+    change: float, met: bool | None
+) -> None:
+    found = repeated(change)
+    (row,) = rows(found.repeats)
+    (judged,) = [
+        item for item in rows(found.criteria) if item.criterion == "repeatability"
+    ]
+    assert (row.campaign, row.against, row.equivalence_margin_percent) == (
+        "second",
+        "first",
+        5,
+    )
+    assert judged.met is met
+    assert row.difference_percent == pytest.approx(100 * (change - 1), abs=1)
+
+
+def test_a_repeat_says_whether_the_same_was_specified() -> None:
+    assert (
+        rows(repeated(1, specification="a" * 64).repeats)[0].same_specification is True
+    )
+    assert (
+        rows(repeated(1, specification="b" * 64).repeats)[0].same_specification is False
+    )
+    assert rows(repeated(1).repeats)[0].same_specification is None
+
+
+def test_against_needs_exactly_one_campaign_on_the_other_side() -> None:
+    data = a_dataset(
+        a_campaign("a", CELLS), a_campaign("b", CELLS), a_campaign("c", CELLS)
+    )
+    with pytest.raises(UsageError, match="one campaign with another"):
+        unreviewed(data, against="a")
+    with pytest.raises(UsageError):
+        unreviewed(data, campaign="a", against="a")
+    assert {
+        row.campaign
+        for row in rows(unreviewed(data, campaign="c", against="a").repeats)
+    } == {"c"}
+
+
+def test_an_unknown_campaign_is_wrong_usage_and_named() -> None:
+    for wrong in ({"campaign": "x"}, {"campaign": "c", "against": "x"}):
+        with pytest.raises(UsageError, match="no campaign 'x'") as caught:
+            unreviewed(a_dataset(a_campaign("c", CELLS)), **wrong)  # type: ignore[arg-type]
+        assert caught.value.exit_code == 2
+        assert "there are: c" in caught.value.lines()[0]
+
+
+def test_runs_of_another_specification_leave_completeness_open() -> None:
+    data = a_campaign(
+        "c", {("m", "native"): {TPUT: noise(1, 100, 4)}}, specification="a" * 64
+    )
+    (judged,) = [
+        item
+        for item in rows(unreviewed(a_dataset(data)).criteria)
+        if item.criterion == "completeness"
+    ]
+    assert judged.met is None
+    assert "another specification" in judged.why
+
+
+def test_a_figure_beyond_all_numbers_is_null_in_json() -> None:
+    with np.errstate(over="ignore"):
+        found = unreviewed(
+            a_dataset(a_campaign("c", {("m", "native"): {TPUT: [1.7e308, 1.6e308]}}))
+        )
+        assert json.loads(stats_told.render(found, "json"))["cells"][0]["mean"] is None
+
+
+def test_criteria_are_judged_or_left_open() -> None:
+    cells: Cells = {
+        ("m", "native"): {
+            TPUT: noise(1, 100),
+            PEAK: [10.0, 20.0, 30.0, 40.0, 50.0, 60.0],
+        },
+        ("m", "container"): {
+            TPUT: noise(2, 99)[:1],
+            PEAK: [52.0, 12.0, 41.0, 28.0, 59.0, 22.0],
+        },
+    }
+    found = {
+        (item.criterion, item.cell, item.metric): item
+        for item in rows(unreviewed(a_dataset(a_campaign("c", cells))).criteria)
+    }
+    assert found["variation", "m/native/w", TPUT].met is True
+    assert found["variation", "m/native/w", PEAK].met is False
+    assert found["variation", "m/container/w", TPUT].met is None
+    assert found["power", "m/container/w", PEAK].met is False
+    assert found["power", "m/container/w", TPUT].met is None
+    assert found["repeatability", None, None].met is None
+    completeness = found["completeness", None, None]
+    assert (completeness.met, completeness.value) == (True, 100)
+
+
+def test_missing_runs_leave_a_campaign_incomplete() -> None:
+    data = a_campaign("c", {("m", "native"): {TPUT: noise(1, 100, 4)}})
+    short = CampaignData(data.info, data.folder, data.runs[:3])
+    (judged,) = [
+        item
+        for item in rows(unreviewed(a_dataset(short)).criteria)
+        if item.criterion == "completeness"
+    ]
+    assert (judged.met, judged.value, judged.why) == (
+        False,
+        75,
+        "3 of 4 planned runs are done",
+    )
+
+
+CELL_FIELDS = (
+    "campaign, model, environment, workload, metric, unit, n, mean, sd, sd_population, min, max, p50, p95, p99, "
+    "cv_percent, ci95, ci95_bootstrap, n_effective"
+)
+COMPARISON_FIELDS = (
+    "campaign, model, workload, metric, baseline, candidate, n_baseline, n_candidate, difference, difference_percent, "
+    "ratio, inverse_ratio, ci95_difference, p_value, p_adjusted, effect_size, equivalence_margin_percent, "
+    "equivalence_p, power_10_percent, verdict"
+)
+
+
+def without_numpy(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(without_numpy, value.values()))
+    if isinstance(value, list):
+        return all(map(without_numpy, value))
+    return value is None or type(value) in {bool, int, float, str}
+
+
+def test_json_has_the_promised_fields_and_plain_values() -> None:
+    document = json.loads(
+        stats_told.render(unreviewed(a_dataset(a_campaign("c", CELLS))), "json")
+    )
+    assert set(CELL_FIELDS.split(", ")) <= set(document["cells"][0])
+    assert set(COMPARISON_FIELDS.split(", ")) <= set(document["comparisons"][0])
+    assert document["method"]["bootstrap"] == {
+        "resamples": 2000,
+        "seed": 42,
+        "interval": "bootstrap-t",
+    }
+    assert without_numpy(
+        stats_told.document(unreviewed(a_dataset(a_campaign("c", CELLS))))
+    )
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_few_runs_pass_through_every_form(n: int) -> None:
+    cells = {
+        key: {name: list(values[:n]) for name, values in metrics.items()}
+        for key, metrics in CELLS.items()
+    }
+    found = unreviewed(a_dataset(a_campaign("c", cells)))
+    assert {row.verdict for row in found.comparison_rows} == {"undecided"}
+    for form in ("text", "markdown", "csv", "json"):
+        assert stats_told.render(found, form).endswith("\n")  # type: ignore[arg-type]
+
+
+def test_no_runs_pass_through_every_form() -> None:
+    found = unreviewed(a_dataset())
+    assert stats_told.render(found, "csv") == "table\n"
+    assert stats_told.render(found, "text").startswith("0 runs counted")
+    assert json.loads(stats_told.render(found, "json"))["cells"] == []
+
+
+def test_csv_has_one_row_of_numbers_per_cell_comparison_and_criterion() -> None:
+    found = unreviewed(a_dataset(a_campaign("c", CELLS)))
+    rows = list(csv.DictReader(io.StringIO(stats_told.render(found, "csv"))))
+    first = rows[0]
+    assert (first["table"], first["metric"], float(first["ci95_low"])) == (
+        "cells",
+        TPUT,
+        pytest.approx(found.cell_rows[0].ci95[0] if found.cell_rows[0].ci95 else None),
+    )
+    assert {row["table"] for row in rows} == {"cells", "comparisons", "criteria"}
+    assert (
+        next(row["analysis"] for row in rows if row["table"] == "comparisons")
+        == "paired"
+    )
+    assert len(rows) == len(found.cell_rows) + len(found.comparison_rows) + len(
+        found.criteria
+    )
+
+
+def test_markdown_marks_percentiles_that_n_cannot_carry_and_says_what_was_left_out() -> (
+    None
+):
+    data = a_dataset(a_campaign("c", CELLS))
+    text = stats_told.render(unreviewed(data, {"c-native_m_w_01": "hot"}), "markdown")
+    (line,) = [
+        line
+        for line in text.splitlines()
+        if line.startswith("| c | m | vm | w | output_throughput_tok_s | 6 |")
+    ]
+    assert line.count("*") == 2
+    assert "- c-native_m_w_01: hot" in text
+    for part in text.split("## ")[1:]:
+        assert (
+            len({line.count("|") for line in part.splitlines() if line.startswith("|")})
+            == 1
+        )
+
+
+def test_a_state_of_the_machine_is_described_and_not_tested() -> None:
+    """A temperature has no relative spread, having no true zero, and no trend; memory has one, uncorrected where it
+    is secondary."""
+    cells: Cells = {
+        ("m", "native"): {
+            TPUT: noise(1, 100),
+            "gpu_temp_end_celsius": [50.0, 51.0, 52.0, 53.0, 54.0, 55.0],
+            "device_used_before_gib": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+        }
+    }
+    found = unreviewed(a_dataset(a_campaign("c", cells)))
+    speed, heat, memory = found.cell_rows
+    assert (heat.cv_percent, heat.trend_n, heat.trend_p_adjusted) == (None, None, None)
+    assert (memory.family, memory.trend_p_adjusted) == ("secondary", None)
+    assert memory.trend_slope == 1
+    assert speed.trend_p_adjusted == speed.trend_p_value
+    rows = stats_told.render(found, "markdown").splitlines()
+    (row,) = [line for line in rows if "gpu_temp_end_celsius" in line]
+    assert row.endswith("| — |")
+
+
+def test_a_campaign_of_published_results_declared_no_margin() -> None:
+    data = a_campaign("c", CELLS)
+    assert data.margin_declared
+    info = data.info.model_copy(update={"origin": Origin(title="a table")})
+    assert not CampaignData(info, data.folder, data.runs).margin_declared
+
+
+def two_sessions(first: float, second: float) -> Results:
+    """Campaigns `one` and `two`, whose containers differ from native by `first` and `second` times."""
+
+    def cells(change: float, seed: int) -> Cells:
+        native = noise(seed, 100, 10)
+        container = [round(value * change, 3) for value in noise(seed + 1, 100, 10)]
+        return {("m", "native"): {TPUT: native}, ("m", "container"): {TPUT: container}}
+
+    campaigns = a_campaign("one", cells(first, 1)), a_campaign("two", cells(second, 5))
+    return unreviewed(a_dataset(*campaigns), campaign="two", against="one")
+
+
+def test_two_sessions_together_have_students_interval_over_their_differences() -> None:
+    """Of two values a and b far apart with one degree of freedom: the mean ± 12.7062 × |a - b| / 2."""
+    found = two_sessions(1.10, 1.20)
+    (row,) = rows(found.replications)
+    first, second = (effect.effect for effect in rows(found.effects))
+    assert (first, second) == pytest.approx((20.0, 10.0), abs=1.5)
+    assert row.effect == pytest.approx((first + second) / 2, rel=1e-3)
+    half = 12.7062 * abs(first - second) / 2
+    assert row.ci95_effect == pytest.approx(
+        (row.effect - half, row.effect + half), rel=1e-3
+    )
+    assert row.between_sd == pytest.approx(abs(first - second) / math.sqrt(2), rel=0.01)
+    assert row.prediction95 is None
+    assert (row.verdicts, row.verdict) == (("higher", "higher"), "undecided")
+    assert row.replication == "undecided"
+    assert "2 sessions leave 1 degree of freedom" in row.why
+    assert (row.campaign, row.campaigns) == ("two", ("two", "one"))
+    assert (row.machines, row.effect_unit) == (2, "%")
+    assert [effect.campaign for effect in rows(found.effects)] == ["two", "one"]
+
+
+def test_sessions_that_agree_replicate() -> None:
+    """Both differ by 10 % and are known to 0.3 %: one degree of freedom reaches 12.7 × 0.2 % to either side."""
+    (row,) = rows(two_sessions(1.10, 1.10).replications)
+    assert (row.verdict, row.replication) == ("higher", "replicates")
+    assert row.p_adjusted is not None
+    assert row.p_adjusted < 0.05
+
+
+def test_sessions_with_opposite_verdicts_do_not_replicate() -> None:
+    (row,) = rows(two_sessions(1.10, 0.90).replications)
+    assert row.verdicts == ("lower", "higher")
+    assert row.replication == "does not replicate"
+    assert row.heterogeneity_p is not None
+    assert row.heterogeneity_p < 1e-6
+
+
+def test_equivalence_over_sessions_is_held_against_the_margin() -> None:
+    """TOST with one degree of freedom is Cauchy's distribution: p = 1/2 - arctan(t) / π. The standard error is a
+    12.7062th of the interval's half width."""
+    (row,) = rows(two_sessions(1.0, 1.0).replications)
+    assert row.equivalence_margin_percent == 2
+    assert row.ci95_effect is not None
+    error = (row.ci95_effect[1] - row.ci95_effect[0]) / 2 / 12.70620474
+    t = (2 - abs(row.effect)) / error
+    assert row.equivalence_p_adjusted == pytest.approx(0.5 - math.atan(t) / math.pi)
+
+
+def test_a_campaign_on_one_machine_has_no_replications() -> None:
+    data = a_dataset(a_campaign("one", CELLS))
+    assert unreviewed(data).replications.empty
+    assert unreviewed(data).effects.empty
+
+
+def test_cells_of_a_campaign_are_pooled_in_percent_and_memory_as_it_is() -> None:
+    """Every container is 2 % faster and takes half a GiB more, whatever the model's own level."""
+    memory = "system_peak_gib"
+    cells: Cells = {}
+    for seed, (model, level) in enumerate([("a", 100.0), ("b", 400.0), ("c", 50.0)]):
+        rate, used = noise(seed, level, 8), noise(seed + 9, level / 10, 8)
+        cells |= {
+            (model, "native"): {TPUT: rate, memory: used},
+            (model, "container"): {
+                TPUT: [1.02 * value for value in noise(seed + 20, level, 8)],
+                memory: [value + 0.5 for value in noise(seed + 30, level / 10, 8)],
+            },
+        }
+    found = unreviewed(a_dataset(a_campaign("c", cells)))
+    by_metric = {row.metric: row for row in rows(found.pooled)}
+    assert (by_metric[TPUT].unit, by_metric[memory].unit) == ("%", "GiB")
+    for row, effect in ((by_metric[TPUT], 2.0), (by_metric[memory], 0.5)):
+        # Noise in which neighbours happen to be alike leaves a cell with fewer than four runs' worth.
+        pairs = [pair for pair in found.comparison_rows if pair.metric == row.metric]
+        worth = sum(pair.n_effective >= 4 for pair in pairs)
+        assert (row.cells, row.left_out) == (worth, 3 - worth)
+        assert (row.baseline, row.candidate) == ("native", "container")
+        assert row.ci95_effect[0] < effect < row.ci95_effect[1]
+        assert row.effect == pytest.approx(effect, abs=4 * row.error)
+    assert by_metric[TPUT].family == "primary"
+
+
+def test_one_cell_is_not_pooled_and_blocks_never() -> None:
+    one: Cells = {
+        ("m", "native"): {TPUT: noise(1, 100, 8)},
+        ("m", "container"): {TPUT: noise(2, 100, 8)},
+    }
+    two = one | {
+        ("k", "native"): {TPUT: noise(3, 100, 8)},
+        ("k", "container"): {TPUT: noise(4, 100, 8)},
+    }
+    assert unreviewed(a_dataset(a_campaign("c", one))).pooled.empty
+    blocked = a_dataset(a_campaign("c", two, order="blocked"))
+    assert unreviewed(blocked).pooled.empty
+
+
+def test_tables_show_sessions_and_pooled_effects() -> None:
+    text = stats_told.render(two_sessions(1.10, 1.10), "text")
+    assert "Effects within each machine" in text
+    assert "Over machines" in text
+    assert "higher, higher  replicates" in text
+    document = json.loads(stats_told.render(two_sessions(1.10, 1.10), "json"))
+    assert document["replications"][0]["replication"] == "replicates"
+    assert [row["verdict"] for row in document["effects"]] == ["higher", "higher"]
+    assert document["pooled"] == []
+    table = stats_told.render(two_sessions(1.10, 1.10), "csv")
+    assert "prediction95_low" in table.splitlines()[0]
