@@ -333,7 +333,8 @@ def _is_called(column: str, pattern: str) -> bool:
 def _is_figure(cell: Any) -> bool:
     """A number, or a list of numbers; not a truth."""
     if isinstance(cell, list):
-        return bool(reading.numbers(cell)) and len(reading.numbers(cell)) == len(cell)
+        there = [item for item in cell if item is not None]
+        return bool(there) and len(reading.numbers(there)) == len(there)
     if isinstance(cell, str):
         cell = cell.partition("±")[0].strip()
     return not isinstance(cell, bool) and reading.number(cell) is not None
