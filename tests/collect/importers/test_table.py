@@ -22,7 +22,7 @@ from sparkpub.record.store import read_folder, to_json
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.export import FORMATS
 from sparkpub.review.results import load
-from sparkpub.review.tables.column import figures
+from sparkpub.review.tables import column
 from tests.building import a_record
 
 TABLE = """\
@@ -697,9 +697,9 @@ KEPT += ("unit", "reason")
 
 
 def rows(folder: Path) -> list[tuple[object, ...]]:
-    found = list(figures(load(folder).runs))
-    kept = [row for row in found if row["repeat_of"] is None]
-    return [tuple(row[name] for name in KEPT) for row in kept]
+    found = column.rows(load(folder).runs)
+    kept = [row for row in found if row.repeat_of is None]
+    return [tuple(getattr(row, name) for name in KEPT) for row in kept]
 
 
 @pytest.mark.parametrize("form", FORMATS)
