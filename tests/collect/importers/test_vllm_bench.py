@@ -159,9 +159,8 @@ def test_throughput_and_latency(tmp_path: Path) -> None:
     assert record.value("output_throughput_tok_s") == 11.35
     assert "last modification" in record.unavailable["started"]
     _, (record,) = imported(RESULTS / "latency.json", tmp_path / "unsaid")
-    assert (
-        record.workload == "latency"
-    )  # the file's name: it says neither batch nor lengths
+    # The file's name and its batches: it says neither their size nor lengths.
+    assert record.workload == "latency-latency-n6"
     assert "named after the file" in record.events[0].text
     _, (record,) = imported(
         RESULTS / "latency.json", tmp_path / "latency", workload="b4"
