@@ -61,11 +61,6 @@ class Publication:
         """What the checks found in them."""
         return self.results.review
 
-    @property
-    def large(self) -> bool:
-        """Whether there are more runs than pages of runs: then files that every run makes longer are packed."""
-        return len(self.dataset.runs) > self.options.max_run_pages
-
     @cached_property
     def names(self) -> Names:
         """What readers call models, environments and workloads."""

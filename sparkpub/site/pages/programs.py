@@ -13,7 +13,7 @@ from sparkpub.site.figures import explore, overlay
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.rows import Row
-from sparkpub.site.publication import Publication, most_recent
+from sparkpub.site.publication import Publication
 
 COMPARED = "compared"
 """The table of comparisons that the page of compare reads."""
@@ -55,35 +55,24 @@ def explorer(publication: Publication, library: Library) -> dict[str, Any] | Non
         "metrics": known,
         "across": across,
         "up": up,
-        "figure": library.add(_first_view(publication, library, rows, across, up)),
+        "figure": library.add(_first_view(library, rows, across, up)),
         "fields": fields,
     }
 
 
 def _first_view(
-    publication: Publication,
     library: Library,
     rows: Sequence[Row],
     across: Metric,
     up: Metric,
 ) -> Figure:
-    """The figure of all runs. On a large site those of the newest campaigns are drawn, nowhere more than `MOST_DRAWN`;
-    a browser shows the rest."""
+    """The figure of all runs; where these are more than `MOST_DRAWN`, a browser shows the rest."""
     figure = explore.figure(rows, library.sources, across, up)
-    drawn = rows
-    until = ""
-    shown, others = most_recent(publication.campaigns)
-    if publication.large and others:
-        names = {campaign.name for campaign in shown}
-        drawn = [row for row in rows if row["campaign"] in names]
-        until = f"the {len(shown)} newest campaigns"
-    points = [row for row in drawn if across.name in row and up.name in row]
-    if len(points) > MOST_DRAWN:
-        drawn = _part(points, MOST_DRAWN)
-        of = until or "all campaigns"
-        until = f"{len(drawn):,} runs of {of}, the same share of every cell"
-    if not until:
+    points = [row for row in rows if across.name in row and up.name in row]
+    if len(points) <= MOST_DRAWN:
         return figure
+    drawn = _part(points, MOST_DRAWN)
+    until = f"{len(drawn):,} runs of all campaigns, the same share of every cell"
     sample = f"{figure.sample} Until the chart is used, it shows {until}."
     return replace(figure, data={"runs": drawn}, sample=sample)
 
