@@ -1,6 +1,7 @@
 """The command line: every command body is a call or two; only `main` turns errors into text and exit codes."""
 
 import errno
+import gc
 import json
 import os
 import shlex
@@ -678,11 +679,19 @@ def _beside(data: Path, sources: Path | None) -> Path | None:
     return sources
 
 
+def _without_collection() -> None:
+    """Leave cyclic garbage to the end of the command: it has next to none, and each search for it goes through the
+    objects of all runs, which takes a fifth of the time of 10,000 runs."""
+    gc.disable()
+    click.get_current_context().call_on_close(gc.enable)
+
+
 def _reviewed(data: Path, sources: Path | None) -> "Review":
     """The review of a data folder, and of the pages in `sources` where they are given."""
     from sparkpub.review.checks import review
     from sparkpub.review.dataset import load
 
+    _without_collection()
     dataset = load(data, skip=lambda _: None)
     if sources is None:
         return review(dataset)
@@ -839,6 +848,7 @@ def stats(
     from sparkpub.review.dataset import load
     from sparkpub.review.results import Results
 
+    _without_collection()
     found = Results(review(load(data)), **asked)
     click.echo(stats_told.render(found, form or "text"), nl=False)
 
@@ -893,6 +903,7 @@ def export(data: Path, form: str, table: str, output: Path, partitioned: bool) -
         raise click.UsageError(f"{output} holds the records; choose another folder")
     if not to_stdout:
         _refuse_output(output, folder=partitioned)
+    _without_collection()
     found = getattr(load(data), table)
     if partitioned:
         write_partitioned(found, output)
