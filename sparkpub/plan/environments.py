@@ -122,10 +122,18 @@ class HostOptions(Options):
 
 
 _LIMITS = (
-    "as|core|cpu|data|fsize|locks|memlock|msgqueue|nice|nofile|nproc|rss|rtprio|rttime|"
-    "sigpending|stack"
+    *("as", "core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nice"),
+    *("nofile", "nproc", "rss", "rtprio", "rttime", "sigpending", "stack"),
 )
-Limit = Annotated[str, Field(pattern=rf"^({_LIMITS})$")]
+
+
+def _limit(name: str) -> str:
+    if name not in _LIMITS:
+        raise ValueError(f"{name!r} is no limit; there are: {', '.join(_LIMITS)}")
+    return name
+
+
+Limit = Annotated[str, AfterValidator(_limit)]
 """A limit of a process, as setrlimit(2) knows it."""
 
 
