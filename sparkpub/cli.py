@@ -915,6 +915,38 @@ def export(data: Path, form: str, table: str, output: Path, partitioned: bool) -
         write_atomic(output, content)
 
 
+@cli.command()
+@click.argument("campaign")
+@click.argument("cell")
+@_DATA
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File to write; otherwise the recipe is printed.",
+)
+def recipe(campaign: str, cell: str, data: Path, output: Path | None) -> None:
+    """Write the server of a cell as a recipe of sparkrun.
+
+    CELL is model/environment/workload. The recipe holds image, variables, options and command of the server.
+
+    Example: sparkpub recipe h200-vllm dense7b/container/serve-c8 -o recipe.yaml
+    """
+    from sparkpub.review.checks import review
+    from sparkpub.review.dataset import load
+    from sparkpub.review.recipe import written
+    from sparkpub.review.results import Results
+
+    if output is not None:
+        _refuse_output(output)
+    found = Results(review(load(data)), campaign=campaign)
+    text = written(found, campaign, cell)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_atomic(output, text)
+
+
 @cli.command("archive")
 @click.argument("campaign")
 @_DATA

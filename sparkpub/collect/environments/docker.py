@@ -196,6 +196,14 @@ class DockerRun:
         finally:
             self._ended.set()
 
+    def facts(self) -> Container | None:
+        """As the engine has them now; None where it does not answer."""
+        try:
+            self._container.reload()
+            return _facts(self._client, self._container, self._image, False, None)
+        except _failures():
+            return None
+
     def wait(self, timeout: float) -> Exit | None:
         """The end, or None after `timeout` seconds."""
         if self._exit is None and self._ended.wait(max(0.0, timeout)):
