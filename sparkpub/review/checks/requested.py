@@ -22,9 +22,12 @@ from sparkpub.review.checks.view import Case, View
 
 LENGTH_TOLERANCE = Threshold(
     "length tolerance",
-    0.02,
-    "Allowed relative difference between requested and counted tokens per request: tokenizers add a token or two.",
+    0.005,
+    "Allowed relative difference between requested and counted tokens per request, and two tokens at least: random "
+    "prompts are decoded and encoded again. Answers that the tool forces to a length have exactly that length.",
 )
+LENGTH_TOKENS = 2
+"""Tokens of a request that may be more or fewer than asked for, whatever its length."""
 PROMPT_TOLERANCE = Threshold(
     "prompt tolerance",
     0.1,
@@ -34,6 +37,8 @@ PROMPT_TOLERANCE = Threshold(
 
 _OWN_PAYLOADS = frozenset({"generate", "matmul", "ctranslate2"})
 """They report their number format by the name that the matrix has for it."""
+_OF_EXACT_LENGTH = frozenset({"generate", "llama-bench"})
+"""They generate as many tokens as they are told to."""
 
 
 def not_as_requested(view: View) -> Iterator[Finding]:
@@ -196,12 +201,17 @@ def _work_done(record: Record) -> Iterator[tuple[str, str]]:
     yield from _unlike(
         "batch size", load.batch, seen.batch_size, disputed=batch_disputed
     )
-    for name, (wanted, tolerance) in _lengths(asked, load).items():
+    for name, (wanted, tolerance) in _lengths(record, load).items():
         found = getattr(seen, f"{name}_mean")
         near = (
             wanted is not None
             and found is not None
-            and math.isclose(found, wanted, rel_tol=tolerance)
+            and math.isclose(
+                found,
+                wanted,
+                rel_tol=tolerance,
+                abs_tol=LENGTH_TOKENS if tolerance else 0.0,
+            )
         )
         yield from _unlike(
             name.replace("_", " "),
@@ -228,10 +238,9 @@ def _sent(record: Record) -> int | None:
     return round(succeeded / (1 - failed / 100))
 
 
-def _lengths(
-    asked: Mapping[str, Any], load: Load
-) -> dict[str, tuple[int | None, float]]:
+def _lengths(record: Record, load: Load) -> dict[str, tuple[int | None, float]]:
     """Tokens of a request as asked for, None where they may be any, and how far the counted ones may be from them."""
+    asked = record.requested.workload
     prompt, answer, tolerance = load.input_tokens, load.output_tokens, LENGTH_TOLERANCE
     if asked.get("type") == "llama-benchy":
         tolerance = PROMPT_TOLERANCE
@@ -239,9 +248,10 @@ def _lengths(
             prompt += load.depth
         if asked.get("exact_output") is False:
             answer = None
+    exact = "--ignore-eos" in record.argv or asked.get("type") in _OF_EXACT_LENGTH
     return {
         "input_tokens": (prompt, tolerance),
-        "output_tokens": (answer, LENGTH_TOLERANCE),
+        "output_tokens": (answer, 0.0 if exact else float(LENGTH_TOLERANCE)),
     }
 
 
@@ -286,11 +296,15 @@ def _variables(record: Record) -> Iterator[tuple[str, str]]:
 
 
 def _command_line(matrix: Matrix, record: Record) -> Iterator[tuple[str, str]]:
-    """Flags of the command as it was run that have another value than the options ask for."""
+    """Flags that the options ask for and the command, as it was run, lacks or gives another value."""
     given = flag_values(record.argv)
+    if not given:
+        return
     for flag, wanted in flag_values(_command(matrix, record)).items():
-        value = given.get(flag, wanted)
-        if value != wanted and not is_path(wanted):
+        value = given.get(flag)
+        if value is None:
+            yield "the command line", f"{flag} {wanted}".strip() + " is missing"
+        elif value != wanted and not is_path(wanted):
             yield "the command line", f"{flag} {value} in place of {wanted}"
 
 

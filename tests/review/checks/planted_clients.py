@@ -611,9 +611,13 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
     ),
     ClientFault("percentiles shifted by one", both_sides(percentiles_shifted)),
     ClientFault("latencies rounded to 10 ms", both_sides(rounded)),
-    ClientFault("tokens of retried requests", one_side(retried), check=None),
     ClientFault(
-        "tokens of retried requests, on both sides", both_sides(retried), check=None
+        "tokens of retried requests", one_side(retried), check="not-as-requested"
+    ),
+    ClientFault(
+        "tokens of retried requests, on both sides",
+        both_sides(retried),
+        check="not-as-requested",
     ),
     ClientFault("the first token in TPOT", both_sides(first_token_in_tpot)),
     ClientFault("two tokens a chunk in ITL", both_sides(two_tokens_a_chunk)),
@@ -631,15 +635,19 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
     ClientFault(
         "no --max-concurrency in the command",
         without_a_flag("--max-concurrency", "8"),
-        check=None,
+        check="not-as-requested",
     ),
     ClientFault(
-        "no --ignore-eos in the command", without_a_flag("--ignore-eos"), check=None
+        "no --ignore-eos in the command",
+        without_a_flag("--ignore-eos"),
+        check="not-as-requested",
     ),
     ClientFault(
-        "no warm-ups in the command", without_a_flag("--num-warmups", "8"), check=None
+        "no warm-ups in the command",
+        without_a_flag("--num-warmups", "8"),
+        check="not-as-requested",
     ),
-    ClientFault("cached prefixes", cached_prefixes, check=None),
+    ClientFault("cached prefixes", cached_prefixes, check="prefix-cache"),
     ClientFault("FP8 under a 16-bit name", half_the_weights, check="identity"),
     ClientFault("one run on another GPU", another_gpu, check="mixed-machines"),
     ClientFault(
@@ -647,9 +655,17 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
         another_of_its_kind,
         check="unequal-environments",
     ),
-    ClientFault("slower memory on one side", slower_memory, check=None),
-    ClientFault("the server's clock is 7 minutes ahead", server_clock, check=None),
-    ClientFault("the slowest run deleted", slowest_deleted, whole=True, check=None),
+    ClientFault(
+        "slower memory on one side", slower_memory, check="unequal-environments"
+    ),
+    ClientFault(
+        "the server's clock is 7 minutes ahead",
+        server_clock,
+        check="inconsistent-report",
+    ),
+    ClientFault(
+        "the slowest run deleted", slowest_deleted, whole=True, check="time-consistency"
+    ),
     ClientFault(
         "the slowest run deleted, the others renumbered",
         slowest_deleted_and_renumbered,
@@ -680,7 +696,7 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
         "llama-bench faster than its memory",
         llama(faster_than_memory),
         "h200-llama",
-        check=None,
+        check="roofline",
     ),
     ClientFault(
         "no flash attention on one side",
@@ -689,7 +705,10 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
         check="unequal-environments",
     ),
     ClientFault(
-        "a smaller model under one name", llama(smaller_model), "h200-llama", check=None
+        "a smaller model under one name",
+        llama(smaller_model),
+        "h200-llama",
+        check="identity",
     ),
     ImportFault(
         "summary of survivors beside all samples",
