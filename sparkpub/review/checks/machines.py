@@ -221,6 +221,11 @@ FACTS = (
     SharedFact("state of the collector's source", _modified, "info", "warning"),
 )
 """What is asked of every run, in the order of its weight."""
+_STEERS = re.compile(
+    r"(?!.*(?:_VERSION|_ARCH_LIST|_HOME|_PATH|_DEVICES)$)(?:CUDA|NCCL|TORCH|PYTORCH|TRTLLM|TLLM|VLLM|SGLANG|GGML|LLAMA|OMP|"
+    r"MKL|OPENBLAS|MALLOC|FLASHINFER|TRITON|CUBLAS|CUDNN)_.*|LD_PRELOAD"
+)
+"""Names of variables that change what is computed; the others say what an image was built of, and where."""
 _OWN_TO_A_RUN = re.compile(r"server|.*_sha256")
 """Settings that are no settings: which server answered, and digests of what was generated."""
 
@@ -560,6 +565,23 @@ def _packages(record: Record) -> Mapping[str, str]:
 def _variables(record: Record) -> Mapping[str, str]:
     """Environment variables that the environment does not set itself; those that name places differ with every root
     file system."""
+    return {
+        name: value
+        for name, value in _inherited(record).items()
+        if not _STEERS.fullmatch(name)
+    }
+
+
+def _steering(record: Record) -> Mapping[str, str]:
+    """Those that steer an engine or a library: one that is left over on one side is a difference."""
+    return {
+        name: value
+        for name, value in _inherited(record).items()
+        if _STEERS.fullmatch(name)
+    }
+
+
+def _inherited(record: Record) -> Mapping[str, str]:
     known = record.reproducibility
     if known is None:
         return {}
@@ -592,6 +614,7 @@ NAMED = (
     NamedFacts("command line", _flags, absence_counts=True),
     NamedFacts("engine setting", _settings),
     NamedFacts("environment variable", _variables),
+    NamedFacts("variable of the engine", _steering, absence_counts=True),
 )
 """What is compared name by name."""
 

@@ -6,19 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from sparkpub.plan import matrix as matrices
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
 from sparkpub.plan.requested import load_of
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.plan.workloads.base import Case as CommandCase
 from sparkpub.plan.workloads.load import BATCH, Load
-from sparkpub.record.errors import WorkloadError
+from sparkpub.record.errors import MatrixError, WorkloadError
 from sparkpub.record.record import Analysis, Declared, Record
 from sparkpub.record.store import Stored
+from sparkpub.review import committed
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import Case, View
+from sparkpub.review.checks.view import Case, View, label
 
 LENGTH_TOLERANCE = Threshold(
     "length tolerance",
@@ -61,6 +63,7 @@ def not_as_requested(view: View) -> Iterator[Finding]:
         elif record.plan.analysis is None:
             undated.append(stored)
     wrong["the server"] += _foreign_servers(view.happened)
+    yield from _declared_anew(view, matrix)
     for what, cases in wrong.items():
         yield from view.cases(
             "not-as-requested",
@@ -75,6 +78,30 @@ def not_as_requested(view: View) -> Iterator[Finding]:
         "margin and primary metrics as declared when the run began": undated,
     }
     yield from view.unjudged("not-as-requested", lacking)
+
+
+def _declared_anew(view: View, matrix: Matrix) -> Iterator[Finding]:
+    """An analysis that is no longer the one that was committed with the first record, whatever the records say now."""
+    first = committed.first_matrix(view.campaign.folder)
+    if first is None:
+        return
+    try:
+        then = matrices.from_document(first, "the first commit").analysis
+    except MatrixError:
+        return  # of a version that nobody reads any more
+    changes = [change for _, change in _analysis(matrix.analysis, then)]
+    if changes:
+        text = (
+            f"The analysis was changed after the first record was committed: {'; '.join(changes)}. Verdicts are by "
+            "an analysis that may have been chosen with the figures in view."
+        )
+        yield view.finding(
+            "not-as-requested",
+            "error",
+            text,
+            what="the analysis that was committed first",
+            cells=[label(cell) for cell in view.recorded],
+        )
 
 
 def _problems(

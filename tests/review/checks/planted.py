@@ -85,7 +85,7 @@ class Copy:
 
     def write(self, data: Path) -> Path:
         folder = data / self.name
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / "campaign.json").write_text(json.dumps(self.info))
         for run in self.runs:
             (folder / f"{run['run_id']}.json").write_text(json.dumps(run))

@@ -6,6 +6,7 @@ that is made of both: no sum of a file and no second reading differs. The import
 
 import json
 import re
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,20 +62,31 @@ class ClientFault:
     why: str = ""
     whole: bool = False
     """Whether the fault needs every run of the campaign: a few are enough for most."""
+    committed: bool = False
+    """Whether the campaign had been committed as it was."""
 
     @property
     def of(self) -> str:
         """What is copied."""
-        return f"{self.campaign} whole" if self.whole else self.campaign
+        return f"{self.campaign} whole={self.whole} committed={self.committed}"
 
     def bring(self, data: Path, *, planted: bool) -> None:
         """The campaign as it is, or with the fault."""
         copy = Copy(self.campaign)
         if not self.whole:
             copy.runs = [run for run in copy.runs if run["iteration"] <= FEW]
+        if self.committed:
+            _commit(copy.write(data))
         if planted:
             self.plant(copy)
         copy.write(data)
+
+
+def _commit(folder: Path) -> None:
+    """The folder as the first commit of a repository."""
+    author = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for arguments in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "runs"]):
+        subprocess.run(["git", *arguments], cwd=folder, check=True)
 
 
 @dataclass(frozen=True)
@@ -675,13 +687,18 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
     ClientFault(
         "a wider margin afterwards, in every record",
         wider_margin_everywhere,
-        check=None,
+        check="not-as-requested",
+        committed=True,
     ),
     ClientFault(
         "another primary metric afterwards", other_primary, check="not-as-requested"
     ),
     ClientFault("one seed for every run", same_prompts, check="not-as-requested"),
-    ClientFault("a variable left over on one side", left_over_variable, check=None),
+    ClientFault(
+        "a variable left over on one side",
+        left_over_variable,
+        check="unequal-environments",
+    ),
     ClientFault("eager on one side", eager_on_one_side, check="unequal-environments"),
     ClientFault(
         "avg_ts is not its samples' mean",
