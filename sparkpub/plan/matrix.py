@@ -37,6 +37,8 @@ class Model(Declared):
     """A model to measure. Its folder is `path`; `config` describes one with random weights and no folder."""
 
     id: Title
+    label: Title | None = None
+    """What pages call it; None for the name that the id gives."""
     path: str | None = None
     config: dict[str, Any] | None = None
     """A transformers config.json as YAML; the weights are then random, and every page says so."""
@@ -133,11 +135,11 @@ class Matrix(Declared):
 
     def declared_environment(self, name: str) -> dict[str, Any]:
         """The options of an environment as they were written."""
-        return dict(self.environments[name].declared)
+        return self.environments[name].measured
 
     def declared_workload(self, name: str) -> dict[str, Any]:
         """What of a workload decides what a run measures, as it was written: its options but the number of runs."""
-        declared = self.workloads[name].declared
+        declared = self.workloads[name].measured
         return {option: value for option, value in declared.items() if option != "runs"}
 
     @property
@@ -215,7 +217,9 @@ class Matrix(Declared):
     def fingerprint(self, model: str, environment: str, workload: str) -> str:
         """SHA-256 of a cell's canonical specification: everything declared that decides what is measured."""
         cell = {
-            "model": self.models[model].model_dump(mode="json", exclude_defaults=True),
+            "model": self.models[model].model_dump(
+                mode="json", exclude_defaults=True, exclude={"label"}
+            ),
             "environment": self.declared_environment(environment),
             "workload": self.declared_workload(workload),
             "seed": self.seed,

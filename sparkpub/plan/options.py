@@ -10,7 +10,7 @@ from pydantic import (
     model_validator,
 )
 
-from sparkpub.record.record import Declared
+from sparkpub.record.record import Declared, Title
 
 
 class TypedOptions(Declared):
@@ -20,12 +20,21 @@ class TypedOptions(Declared):
     hold what people wrote, not what a later version makes of it.
     """
 
+    label: Title | None = None
+    """What pages call it; None for a name made of the options."""
     _declared: Mapping[str, Any] = PrivateAttr(default_factory=dict)
 
     @property
     def declared(self) -> Mapping[str, Any]:
         """The options in the vocabulary of the matrix, `type` included, as they were written."""
         return self._declared
+
+    @property
+    def measured(self) -> dict[str, Any]:
+        """What of `declared` decides what a run measures: all but the name for readers."""
+        return {
+            name: value for name, value in self._declared.items() if name != "label"
+        }
 
     @model_validator(mode="wrap")
     @classmethod

@@ -21,6 +21,21 @@ class Quarantine(Strict):
     reason: str
 
 
+class Footnote(Strict):
+    """What those who measured say of some of their results. A cell is as of an acknowledgement; none: of them all."""
+
+    cells: tuple[str, ...] = ()
+    text: str
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """What it is about, for people: `muse-glimmer-30b, container-bf16-spec`."""
+        return tuple(
+            ", ".join(part for part in cell.split("/") if part != "*")
+            for cell in self.cells
+        )
+
+
 class Campaign(Strict):
     """One campaign: a folder of records that were measured for one question."""
 
@@ -32,6 +47,7 @@ class Campaign(Strict):
     origin: Origin | None = None
     licence: str | None = None
     note: str | None = None
+    footnotes: tuple[Footnote, ...] = ()
     ended: str | None = None
     """Why its owner lets a campaign end before every planned run is done; until then such a campaign is unfinished."""
     acknowledged: tuple[Acknowledgement, ...] = ()

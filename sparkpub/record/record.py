@@ -413,6 +413,7 @@ class Origin(Strict):
     """Where an imported figure comes from."""
 
     title: str
+    author: str | None = None
     url: Address | None = None
     commit: str | None = None
     file: str | None = None

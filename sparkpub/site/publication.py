@@ -13,6 +13,7 @@ from sparkpub.review.checks import Finding, Review
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.grouping import grouped
+from sparkpub.review.names import Names
 from sparkpub.review.rows import ComparisonRow
 from sparkpub.review.summary import Statistics
 from sparkpub.review.tables.cells import CellStatistic
@@ -57,6 +58,11 @@ class Publication:
     def large(self) -> bool:
         """Whether there are more runs than pages of runs: then files that every run makes longer are packed."""
         return len(self.dataset.runs) > self.options.max_run_pages
+
+    @cached_property
+    def names(self) -> Names:
+        """What readers call models, environments and workloads."""
+        return Names(self.dataset)
 
     @cached_property
     def campaigns(self) -> tuple[CampaignData, ...]:

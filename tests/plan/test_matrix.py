@@ -360,6 +360,19 @@ def test_a_specification_is_what_is_measured_not_what_it_is_called() -> None:
     )
 
 
+def test_a_label_changes_nothing_of_what_is_measured() -> None:
+    document = a_matrix().document()
+    for axis in ("models", "environments", "workloads"):
+        for item in document[axis].values():
+            item["label"] = "In words"
+    labelled = Matrix.model_validate(document)
+    cell = next(iter(labelled.cells()))
+    assert labelled.models[cell[0]].label == "In words"
+    assert labelled.fingerprint(*cell) == a_matrix().fingerprint(*cell)
+    assert "label" not in labelled.declared_environment(cell[1])
+    assert "label" not in labelled.declared_workload(cell[2])
+
+
 def test_coverage_counts_slots_not_records() -> None:
     matrix = a_matrix(iterations=3, retries=1)
     fingerprint = matrix.fingerprint("a", "native", "w")

@@ -4,7 +4,8 @@ A format is YAML: a tool's figures and load (`mappings`), or the load of a clien
 (`reports_of`). What has logic, such as logs and tables in text, is a module with a line below.
 """
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +19,14 @@ from sparkpub.collect.importers import (
     table,
     vllm_bench,
 )
-from sparkpub.collect.importers.base import About, Draft, Given, Importer, read_about
+from sparkpub.collect.importers.base import (
+    About,
+    Draft,
+    Given,
+    Importer,
+    Left,
+    read_about,
+)
 from sparkpub.collect.importers.formats import MakeReader, read_files
 from sparkpub.collect.importers.llama_bench import LlamaBench
 from sparkpub.collect.importers.mapping_starter import starter
@@ -91,14 +99,37 @@ def import_results(
             where=str(path),
             remedy=remedy,
         )
-    placed = placing.placed(found, path, data / given.campaign, given)
-    outcome = write(placed, data, given, originals=originals, preview=preview)
+    campaigns = [
+        (of, list(placing.placed(items, path, data / of.campaign, of)))
+        for of, items in _by_campaign(found, given)
+    ]
+    outcome = Outcome()
+    for of, placed in campaigns:
+        outcome += write(placed, data, of, originals=originals, preview=preview)
     if outcome.machineless:
         known = ", ".join(catalogue.machines())
         given.say(
             f"{outcome.machineless:,} runs without a machine: --machine says it ({known})"
         )
     return outcome
+
+
+def _by_campaign(
+    found: Sequence[Draft | Left], given: Given
+) -> Iterator[tuple[Given, list[Draft | Left]]]:
+    """What goes into each campaign: that of the command line, and those that people declare for some tools."""
+    declared = {
+        tool: part.campaign for part in given.about.campaigns for tool in part.tools
+    }
+    items: dict[str, list[Draft | Left]] = defaultdict(list)
+    for item in found:
+        tool = item.tool if isinstance(item, Draft) else ""
+        items[declared.get(tool, given.campaign)].append(item)
+    for part in given.about.campaigns:
+        if part.campaign in items:
+            yield given.of_part(part), items.pop(part.campaign)
+    if items:
+        yield given, items[given.campaign]
 
 
 def about(path: Path | None, results: Path) -> About:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,11 @@ from pydantic import Field, ValidationError
 from sparkpub.collect.importers.layout import Facts, Layout, known
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record import documents
+from sparkpub.record.campaign import Footnote
 from sparkpub.record.errors import ImportFormatError, field_problems
 from sparkpub.record.record import (
     Declared,
+    Key,
     Machine,
     MetricValue,
     Moment,
@@ -26,6 +28,15 @@ from sparkpub.record.record import (
     Status,
 )
 from sparkpub.record.secrets import without_secrets
+
+
+class Part(Declared):
+    """A campaign of some of the tools whose results lie together, with words of its own where it needs them."""
+
+    campaign: Key
+    tools: tuple[str, ...]
+    title: str | None = None
+    note: str | None = None
 
 
 class About(Declared):
@@ -39,6 +50,9 @@ class About(Declared):
     origin: Origin | None = None
     licence: str | None = None
     note: str | None = None
+    footnotes: tuple[Footnote, ...] = ()
+    campaigns: tuple[Part, ...] = ()
+    """Results of these tools become campaigns of their own."""
     machine: Machine = Machine()
     disputed: dict[str, str] = Field(default_factory=dict)
     unavailable: dict[str, str] = Field(default_factory=dict)
@@ -75,6 +89,13 @@ class Given:
     """The file that says what the columns of a table mean."""
     say: Callable[[str], None] = lambda _: None
     """Where lines about the progress go."""
+
+    def of_part(self, part: Part) -> "Given":
+        """The same for a campaign of some tools."""
+        own = {"title": part.title, "note": part.note}
+        words = {name: text for name, text in own.items() if text is not None}
+        about = self.about.model_copy(update=words)
+        return replace(self, campaign=part.campaign, about=about)
 
     @property
     def workload_key(self) -> str:

@@ -67,6 +67,16 @@ class Outcome:
     skipped: list[Left] = field(default_factory=list)
     refused: list[Left] = field(default_factory=list)
 
+    def __iadd__(self, other: "Outcome") -> "Outcome":
+        """With what became of another campaign's."""
+        self.imported += other.imported
+        self.skipped += other.skipped
+        self.refused += other.refused
+        self.machineless += other.machineless
+        if other.previewed is not None:
+            self.previewed = (self.previewed or []) + other.previewed
+        return self
+
     def leave(self, item: Left) -> None:
         """Count something that became no record."""
         (self.refused if item.refused else self.skipped).append(item)
@@ -298,6 +308,7 @@ def _declare(folder: Path, given: Given, redactor: Redactor) -> None:
         origin=about.origin,
         licence=about.licence or (matrix.licence if matrix else None),
         note=about.note,
+        footnotes=about.footnotes,
     )
     clean = redactor.options(campaign.model_dump(exclude={"matrix", "campaign"}))
     campaign = Campaign.model_validate(
@@ -360,7 +371,7 @@ def _requested(draft: Draft, given: Given) -> Requested:
     if matrix is not None:
         assert draft.workload is not None
         model = matrix.models[draft.model]
-        workload = dict(matrix.workloads[draft.workload].declared)
+        workload = matrix.workloads[draft.workload].measured
         environment = matrix.declared_environment(str(draft.environment))
     return Requested(
         model_id=draft.model_id or model.id,
@@ -460,16 +471,24 @@ def _evidence(
 ) -> tuple[tuple[Evidence, ...], dict[str, bytes], list[str]]:
     """Files beside the record, redacted and capped, and notes on what redaction changed."""
     found: list[tuple[str, str, _Clean]] = []
+    redrawn: list[str] = []
     if originals:
         for role, content in draft.files.items():
             suffix = _SUFFIXES.get(role, f".{role}.json")
-            found.append((role, f"{stem}{suffix}", cleaner.own(content)))
+            settled = _settled(content) if role == "log" else content
+            found.append((role, f"{stem}{suffix}", cleaner.own(settled)))
+            if settled != content:
+                digest = hashlib.sha256(content).hexdigest()
+                redrawn.append(
+                    f"of each line that was redrawn in the {role} its last state is kept; "
+                    f"the original has the SHA-256 {digest}"
+                )
         for content, suffix in draft.originals:
             clean = cleaner.of_all(content)
             kind = suffix if suffix in EVIDENCE_KINDS else ".txt"
             name = f"{_SHARED}{clean.original[:12]}.original{kind}"
             found.append(("original", name, clean))
-    items, files, notes = [], {}, []
+    items, files, notes = [], {}, redrawn
     for role, name, clean in found:
         if clean.changed:
             notes.append(
@@ -486,6 +505,15 @@ def _evidence(
             }
         )
     return tuple(Evidence.model_validate(item) for item in items), files, notes
+
+
+def _settled(log: bytes) -> bytes:
+    """A log as it last stood on the screen: progress bars are redrawn after a carriage return, many times a line."""
+    return _REDRAWN.sub(b"", log)
+
+
+_REDRAWN = re.compile(rb"[^\r\n]*\r+(?=[^\r\n])")
+"""What was written before a carriage return that begins the line again; one before a line break is a line's end."""
 
 
 def _capped(content: bytes) -> bytes:

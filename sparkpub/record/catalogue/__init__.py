@@ -17,7 +17,7 @@ from sparkpub.record.documents import LOADER
 from sparkpub.record.errors import CatalogueError
 from sparkpub.record.record import Architecture, Strict
 
-Kind = Literal["models", "machines"]
+Kind = Literal["models", "machines", "builds"]
 T = TypeVar("T", bound=Strict)
 Value = int | float | str | bool | tuple[str, ...]
 
@@ -66,6 +66,13 @@ class MachineFacts(Strict):
     unified_memory: bool
 
 
+class BuildFacts(Strict):
+    """Weights of a model in another format, under a name of their own."""
+
+    model: str
+    """Hugging Face id of the model that they are."""
+
+
 @dataclass(frozen=True)
 class SourcedFact:
     """One fact of the catalogue for a reader: `how` is the arithmetic where it was derived from other facts."""
@@ -86,6 +93,12 @@ def models() -> Mapping[str, Architecture]:
 def machines() -> Mapping[str, MachineFacts]:
     """Kind of machine (`dgx-spark`, `h200`) to its facts."""
     return _entries("machines", MachineFacts)
+
+
+@functools.cache
+def builds() -> Mapping[str, BuildFacts]:
+    """Hugging Face id of weights to the model that they are, where their name does not say it."""
+    return _entries("builds", BuildFacts)
 
 
 def machine_kind(gpu_name: str) -> str | None:

@@ -137,6 +137,9 @@ def linked_data(publication: Publication, campaign: CampaignData, answer: str) -
     origin = campaign.info.origin
     if origin is not None:
         document["isBasedOn"] = {"@type": "CreativeWork", "name": origin.title}
+        if origin.author is not None:
+            author = {"@type": "Person", "name": origin.author}
+            document["isBasedOn"]["author"] = author
         if origin.url is not None and origin.url.startswith("https://"):
             document["isBasedOn"]["url"] = origin.url
     if options.url:

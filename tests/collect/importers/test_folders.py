@@ -1,6 +1,7 @@
 """Folders as owners keep them: formats found file by file, and the facts that lie beside the results."""
 
 import csv
+import hashlib
 import json
 import re
 import shutil
@@ -16,9 +17,10 @@ from sparkpub.collect.importers import import_results
 from sparkpub.collect.importers.base import Given
 from sparkpub.collect.importers.layout import Layout, arguments
 from sparkpub.collect.importers.writing import Outcome
+from sparkpub.record.campaign import Footnote
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Record, Spread
-from sparkpub.record.store import read_folder
+from sparkpub.record.store import read_campaign, read_folder
 from sparkpub.review.results import load
 
 FOLDER = Path(__file__).parents[2] / "data/imports/bench-spark"
@@ -221,6 +223,59 @@ def test_telemetry_of_a_test_belongs_to_its_only_run(
         for (_, _, workload), record in records.items()
         if workload.endswith("n100")
     )
+
+
+def test_results_of_two_tools_become_two_campaigns_that_declare_themselves(
+    tmp_path: Path,
+) -> None:
+    about = tmp_path / "about.yaml"
+    footnote = {"cells": ["granite-4.1-8b/*/*"], "text": "Measured twice."}
+    parts = [
+        {"campaign": "closed", "tools": ["llama-benchy"], "title": "At once"},
+        {"campaign": "unused", "tools": ["aiperf"]},
+    ]
+    told = {"title": "Both", "campaigns": parts, "footnotes": [footnote]}
+    about.write_text(yaml.safe_dump(told))
+    given = Given("rest", about=importers.about(about, FOLDER))
+    outcome = import_results(None, FOLDER, tmp_path / "data", given)
+    assert (len(outcome.imported), len(outcome.skipped)) == (21, 2)
+    made = {path.name: read_campaign(path) for path in (tmp_path / "data").iterdir()}
+    titles = {name: campaign.title for name, campaign in made.items()}
+    assert titles == {"closed": "At once", "rest": "Both"}
+    assert made["closed"].footnotes == (
+        Footnote.model_validate(footnote, strict=False),
+    )
+    for name, tool in (("closed", "llama-benchy"), ("rest", "vllm-bench")):
+        for item in read_folder(tmp_path / "data" / name):
+            assert item.record.requested.workload["type"] == tool
+
+
+@pytest.mark.parametrize(
+    ("printed", "kept"),
+    [
+        (b"begin\n 1%\r50%\r100%\nend\n", b"begin\n100%\nend\n"),
+        (b"a line of another system\r\nend\r\n", b"a line of another system\r\nend\r\n"),
+        (b"\r\r 1%\r 2%", b" 2%"),
+        (b"done\r", b"done\r"),
+    ],
+)  # fmt: skip
+def test_a_log_keeps_a_redrawn_line_as_it_last_stood(
+    printed: bytes, kept: bytes, tmp_path: Path
+) -> None:
+    """And says so, with the digest of what was imported."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    for name in ("meta.json", "08-sharegpt.json"):
+        shutil.copy(GRANITE / name, folder / name)
+    (folder / "08-sharegpt.log").write_bytes(printed)
+    import_results(None, folder, tmp_path / "data", Given("c"))
+    (stored,) = read_folder(tmp_path / "data/c")
+    log = stored.record.file("log")
+    assert log is not None
+    assert (stored.path.parent / log.path).read_bytes() == kept
+    digest = hashlib.sha256(printed).hexdigest()
+    told = [event.text for event in stored.record.events if digest in event.text]
+    assert bool(told) == (kept != printed)
 
 
 # -- layouts of other people ------------------------------------------------------------------------------------

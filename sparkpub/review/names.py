@@ -1,0 +1,286 @@
+"""What readers call what the data name by keys: models, environments and loads.
+
+    names = Names(dataset)
+    names.model("h200", "dense7b")           DeepSeek-R1-Distill-Qwen-7B
+    names.short_model("h200", "dense7b")     7B
+    names.environment("h200", "container")   Docker
+    names.workload("h200-vllm", "serve-c8")  8 users, 512 in, 128 out
+
+A key is short, and means something to whoever wrote the matrix. A name is made of what the records say; a `label:` in
+the matrix goes before it. Within a campaign different keys have different names.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from sparkpub.plan.requested import load_of
+from sparkpub.plan.workloads.load import Load
+from sparkpub.record import catalogue
+from sparkpub.record.record import Record
+from sparkpub.record.text import counted
+from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.setup import setup_of
+
+_FORMAT = re.compile(
+    r"[-_.](BF16|FP?16|FP8(-dynamic|-block)?|NVFP4(A16)?|MXFP[48]|INT[48]|W\d+A\d+|[48]-?bit|AWQ|GPTQ(-Int[48])?"
+    r"|GGUF|I?Q\d\w*)$",
+    re.IGNORECASE,
+)
+"""The end of a model's name that says in which format its weights are."""
+_SIZE = re.compile(r"(?<![A-Za-z0-9.])E?\d+(\.\d+)?[BM](-A\d+(\.\d+)?B)?(?![A-Za-z0-9])", re.IGNORECASE)  # fmt: skip
+"""The size that stands in a model's name: `7B`, `30B-A3B`."""
+_PLACES = {"host": "native", "chroot": "native", "docker": "Docker"}
+"""Type of an environment to what readers call it."""
+_PLAIN_KEYS = ("container", "docker", "native", "host", "chroot")
+"""Keys of environments that say no more than the type."""
+
+
+@dataclass(frozen=True)
+class ModelName:
+    """A model over all campaigns and formats of its weights."""
+
+    key: str
+    """The same for every spelling of the name."""
+    name: str
+    """Its name without owner and format: `Qwen3.6-35B-A3B`."""
+
+    @property
+    def short(self) -> str:
+        """`35B-A3B`; the whole name where it holds no size."""
+        return short_name(self.name)
+
+    @property
+    def slug(self) -> str:
+        """What it is called in addresses."""
+        return re.sub(r"[^a-z0-9.]+", "-", self.key).strip("-.") or "model"
+
+
+def model_name(record: Record) -> ModelName:
+    """The model of a run, whatever the format of its weights."""
+    owner, slash, last = _base(record.requested.model_id).rpartition("/")
+    if not slash:
+        owner, last = "", setup_of(record).model
+    name = last
+    while (shorter := _FORMAT.sub("", name)) != name and shorter:
+        name = shorter
+    rest = name[len(owner) + 1 :]
+    # `nvidia/NVIDIA-Nemotron-...` names its owner twice; in `meta-llama/Meta-Llama-3-8B` it is a part of the name.
+    if owner and name.lower().startswith(f"{owner.lower()}-") and rest[0].isalpha():
+        name = rest
+    return ModelName(name.casefold(), name)
+
+
+def _base(model_id: str) -> str:
+    """The id of the model that these weights are, where the catalogue knows that they have another name."""
+    build = catalogue.builds().get(model_id)
+    if build is None:
+        return model_id.replace("\\", "/").rstrip("/")
+    return build.model
+
+
+def short_name(name: str) -> str:
+    """The size in a model's name, in capitals: `7B`; the whole name where it holds none."""
+    found = _SIZE.search(name)
+    if found is None:
+        return name
+    return found[0].upper()
+
+
+def environment_name(kind: str | None) -> str:
+    """What readers call a type of environment."""
+    return _PLACES.get(kind or "", kind or "environment not stated")
+
+
+def load_name(load: Load) -> str:
+    """`8 users, 512 in, 128 out`; empty where nothing is known of it."""
+    return ", ".join(filter(None, [flow_name(load), lengths_name(load)]))
+
+
+def flow_name(load: Load) -> str:
+    """How many requests come, or how often: `one user`, `8 users`, `0.3 requests/s`; empty where nothing says it."""
+    if load.request_rate is not None:
+        noun = "request" if load.request_rate == 1 else "requests"
+        words = f"{load.request_rate:g} {noun}/s"
+        if load.in_flight is not None:
+            words += f", {load.in_flight:,} at most"
+        return words
+    if load.at_once is None:
+        return ""
+    if load.at_once == 1:
+        return "one user"
+    return f"{load.at_once:,} users"
+
+
+def lengths_name(load: Load) -> str:
+    """`512 in, 128 out, 2,048 in context`; the data set where prompts are not made to a length."""
+    parts = []
+    if load.dataset is not None:
+        parts.append(f"{load.dataset.rpartition('/')[2]} prompts")
+    elif load.input_tokens:
+        parts.append(f"{load.input_tokens:,} in")
+    if load.output_tokens:
+        parts.append(f"{load.output_tokens:,} out")
+    if load.depth:
+        parts.append(f"{load.depth:,} in context")
+    return ", ".join(parts)
+
+
+class Names:
+    """The names of everything in a dataset. Every method takes the campaign, since keys belong to one."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+        self._campaigns: dict[str, CampaignNames] = {}
+
+    @cached_property
+    def models(self) -> Mapping[str, ModelName]:
+        """Key of a model to its name, the most frequent of its spellings."""
+        spellings: dict[str, Counter[str]] = {}
+        for campaign in self._dataset.campaigns.values():
+            for record in _one_of_each(campaign, "model").values():
+                found = model_name(record)
+                own = record.requested.model_id.rpartition("/")[2] == found.name
+                # Its publisher's own spelling goes before that of other formats.
+                spellings.setdefault(found.key, Counter())[found.name] += 1 + 100 * own
+        return {
+            key: ModelName(key, counts.most_common(1)[0][0])
+            for key, counts in spellings.items()
+        }
+
+    def entity(self, record: Record) -> ModelName:
+        """The model of a run as one of `models`."""
+        return self.models[model_name(record).key]
+
+    def campaign(self, name: str) -> "CampaignNames":
+        """The names of a campaign."""
+        if name not in self._campaigns:
+            self._campaigns[name] = CampaignNames(self._dataset.campaign(name), self)
+        return self._campaigns[name]
+
+    def model(self, campaign: str, key: str) -> str:
+        """`Qwen3.6-27B`; with the format of its weights where the campaign has several."""
+        return self.campaign(campaign).models.get(key, key)
+
+    def short_model(self, campaign: str, key: str) -> str:
+        """`27B`, for legends; the whole name where two models of the campaign have one size."""
+        return self.campaign(campaign).short_models.get(key, key)
+
+    def environment(self, campaign: str, key: str) -> str:
+        """`Docker`, `native`; with the rest of its key where the campaign has several of a kind."""
+        return self.campaign(campaign).environments.get(key, key)
+
+    def workload(self, campaign: str, key: str) -> str:
+        """`8 users, 512 in, 128 out`; with its key where the campaign has several of this load."""
+        return self.campaign(campaign).workloads.get(key, key)
+
+
+@dataclass(frozen=True)
+class CampaignNames:
+    """The names of the keys of a campaign."""
+
+    data: CampaignData
+    of_all: Names
+
+    @cached_property
+    def models(self) -> Mapping[str, str]:
+        """Key of a model to its name."""
+        names, weights = {}, {}
+        for key, record in _one_of_each(self.data, "model").items():
+            names[key] = self.of_all.entity(record).name
+            weights[key] = setup_of(record).quantization or key
+        for key, model in _declared(self.data, "models").items():
+            names.setdefault(key, _last_part(model.id))
+        told = _told_apart(names, lambda key: f"{names[key]} {weights.get(key, key)}")
+        return told | self._labels("models")
+
+    @cached_property
+    def short_models(self) -> Mapping[str, str]:
+        """Key of a model to its size."""
+        sizes = {key: short_name(name) for key, name in self.models.items()}
+        if len(set(sizes.values())) < len(sizes):
+            return self.models
+        return sizes
+
+    @cached_property
+    def environments(self) -> Mapping[str, str]:
+        """Key of an environment to its name."""
+        kinds = {}
+        for key, record in _one_of_each(self.data, "environment").items():
+            kinds[key] = record.requested.environment.get("type")
+        for key, options in _declared(self.data, "environments").items():
+            kinds[key] = options.type
+        names = {
+            key: environment_name(kind if isinstance(kind, str) else None)
+            for key, kind in kinds.items()
+        }
+        told = _told_apart(names, lambda key: _with_key(names[key], key))
+        return told | self._labels("environments")
+
+    @cached_property
+    def workloads(self) -> Mapping[str, str]:
+        """Key of a workload to its load in words."""
+        names, requests = {}, {}
+        for key, record in _one_of_each(self.data, "workload").items():
+            load = load_of(record)
+            names[key] = load_name(load) or key
+            if load.requests is not None:
+                requests[key] = counted(load.requests, "request")
+        for key in _declared(self.data, "workloads"):
+            names.setdefault(key, key)
+        told = _told_apart(
+            names, lambda key: ", ".join(filter(None, [names[key], requests.get(key)]))
+        )
+        return told | self._labels("workloads")
+
+    def _labels(self, axis: str) -> dict[str, str]:
+        """The names that the matrix gives itself."""
+        declared = _declared(self.data, axis).items()
+        return {key: item.label for key, item in declared if item.label is not None}
+
+
+def _declared(campaign: CampaignData, axis: str) -> Mapping[str, Any]:
+    """What the matrix declares on an axis, by key; nothing for an import without one."""
+    if campaign.matrix is None:
+        return {}
+    found: Mapping[str, Any] = getattr(campaign.matrix, axis)
+    return found
+
+
+def _last_part(model_id: str) -> str:
+    return model_id.rstrip("/").rpartition("/")[2]
+
+
+def _one_of_each(campaign: CampaignData, axis: str) -> dict[str, Record]:
+    """Key to the first record that has it."""
+    found: dict[str, Record] = {}
+    for record in campaign.records:
+        found.setdefault(getattr(record, axis), record)
+    return found
+
+
+def _with_key(name: str, key: str) -> str:
+    """`Docker (bf16-v23)` for `container-bf16-v23`; the name alone where the key says no more, and the key alone where
+    it stands for options of one kind of environment (`graphs`)."""
+    if key in _PLAIN_KEYS:
+        return name
+    for plain in _PLAIN_KEYS:
+        if key.startswith(f"{plain}-"):
+            return f"{name} ({key.removeprefix(f'{plain}-')})"
+    return key
+
+
+def _told_apart(
+    names: Mapping[str, str], longer: Callable[[str], str]
+) -> dict[str, str]:
+    """Key to its name, or to a longer one where others have the same; its key where even those are the same."""
+    told = dict(names)
+    for make in (longer, lambda key: f"{names[key]} ({key})"):
+        counts = Counter(told.values())
+        for key, name in list(told.items()):
+            if counts[name] > 1:
+                told[key] = make(key)
+    return told
