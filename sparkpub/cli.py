@@ -877,10 +877,9 @@ def stats(
     from sparkpub.review import stats_told
     from sparkpub.review.checks import review
     from sparkpub.review.dataset import load
-    from sparkpub.review.summary import statistics
+    from sparkpub.review.results import Results
 
-    dataset = load(data)
-    found = statistics(dataset, review(dataset).frames, **asked)
+    found = Results(review(load(data)), **asked)
     click.echo(stats_told.render(found, form or "text"), nl=False)
 
 
