@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub.record.errors import SiteError
-from sparkpub.review.checks import Review
+from sparkpub.review.checks import Review, review
 from sparkpub.review.claims import facts, ledger
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.results import Results
@@ -73,10 +73,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
         _add(tree, _evidence(publication))
         _add(tree, [(uri, page) for uri, page in generated if uri not in written])
         _add(tree, written)
-        _add(
-            tree,
-            downloads.contents(publication, results_of(dataset), templates),
-        )
+        _add(tree, downloads.contents(publication, templates))
         _add(tree, blog.previews(publication, posts, templates, cache))
         atom = feed.feed(publication, posts, library, templates)
         _add(tree, {feed.ADDRESS: Content(data=atom)})
@@ -132,22 +129,20 @@ def publish(dataset: Dataset, options: SiteOptions) -> Publication:
     results = results_of(dataset)
     claims = ledger.read(options.sources / CLAIMS_FILE)
     verdicts = ledger.judge(claims, results.review)
-    return Publication(dataset, options, results.statistics, results.review, verdicts)
+    return Publication(results, options, verdicts)
 
 
 @lru_cache(maxsize=1)
 def results_of(dataset: Dataset) -> Results:
     """What a dataset shows, kept of the last one: it is asked whether the site may be published before it is built, and
     a preview builds again where only a page changed."""
-    return Results(dataset)
+    return Results(review(dataset))
 
 
 def words(publication: Publication, figure: Any = None) -> Words:
     """The names that prose may use; `figure` draws one, and without it figures are named and not drawn."""
     return Words(
-        publication.dataset,
-        publication.statistics,
-        publication.review,
+        publication.results,
         publication.verdicts,
         known_facts(publication.options.sources),
         figure or (lambda name, *_, **__: f"[figure {name}]"),

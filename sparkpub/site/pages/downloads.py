@@ -6,9 +6,8 @@ from typing import Any
 from pydantic_core import to_json
 
 from sparkpub.record.record import json_schema
-from sparkpub.review import export
+from sparkpub.review import export, stats_told
 from sparkpub.review.results import Results
-from sparkpub.review.summary import TABLES, Statistics, heading, row_document
 from sparkpub.site.content import Content, packed, packed_pieces, unpacked
 from sparkpub.site.pages import badge, metadata
 from sparkpub.site.pages.templating import Templates
@@ -23,11 +22,11 @@ FORMS = ("parquet", "csv")
 
 def contents(
     publication: Publication,
-    results: Results,
     templates: Templates,
 ) -> Mapping[str, Content]:
     """The download page and its files."""
-    dataset, review = publication.dataset, publication.review
+    results = publication.results
+    dataset, review = results.dataset, results.review
     documents: dict[str, Any] = {
         "review": {
             "findings": [finding.document() for finding in review.findings],
@@ -45,7 +44,7 @@ def contents(
             if form == "parquet" or len(data) <= MOST_BYTES:
                 files[f"data/{name}.{form}"] = data
     files[metadata.PACKAGE] = metadata.data_package(publication, files)
-    files |= _statistics(publication.statistics)
+    files |= _statistics(results)
     for name, document in documents.items():
         text = to_json(document) + b"\n"
         if len(text) > MOST_BYTES:
@@ -70,7 +69,7 @@ def contents(
     }
 
 
-def _statistics(found: Statistics) -> dict[str, bytes]:
+def _statistics(found: Results) -> dict[str, bytes]:
     """The statistics as `sparkpub stats --json` has them, compressed row by row."""
     address = "data/statistics.json"
     data = packed_pieces(_pieces(found))
@@ -80,14 +79,14 @@ def _statistics(found: Statistics) -> dict[str, bytes]:
     return {address: unpacked(data)}
 
 
-def _pieces(found: Statistics) -> Iterator[bytes]:
+def _pieces(found: Results) -> Iterator[bytes]:
     """The document in pieces: as a whole it would take gigabytes."""
-    yield to_json(heading(found.include, found.excluded))[:-1]
-    for name in TABLES:
+    yield to_json(stats_told.heading(found))[:-1]
+    for name in stats_told.TABLES:
         yield b',"' + name.encode() + b'":['
         before = b""
-        for row in getattr(found, name):
-            yield before + to_json(row_document(row))
+        for row in stats_told.documents(found, name):
+            yield before + to_json(row)
             before = b","
         yield b"]"
     yield b"}\n"

@@ -29,8 +29,10 @@ _TYPES = {
     "text": "string",
     "list": "string",
     "integer": "integer",
+    "count": "integer",
     "number": "number",
     "boolean": "boolean",
+    "answer": "boolean",
 }
 """Kind of a column to its type in a Table Schema."""
 _MEDIA_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}

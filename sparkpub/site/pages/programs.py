@@ -7,7 +7,8 @@ from typing import Any
 from pydantic_core import to_json
 
 from sparkpub.record.metrics import METRICS, Metric, ranked
-from sparkpub.review.rows import ComparisonRow
+from sparkpub.review.tables.column import TableRow
+from sparkpub.review.tables.comparisons import found_in
 from sparkpub.site.figures import explore, overlay
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
@@ -103,7 +104,7 @@ def compared(publication: Publication) -> Iterator[bytes]:
     percent, interval_percent` (the one that decides, of the baseline's mean), `verdict, why`.
     """
     before = b"["
-    for row in publication.statistics.comparisons:
+    for row in publication.results.comparison_rows:
         yield before + to_json(_compared(row))
         before = b","
     if before == b"[":
@@ -111,7 +112,7 @@ def compared(publication: Publication) -> Iterator[bytes]:
     yield b"]"
 
 
-def _compared(row: ComparisonRow) -> Row:
+def _compared(row: TableRow) -> Row:
     return {
         "campaign": row.campaign,
         "model": row.model,
@@ -131,11 +132,12 @@ def _compared(row: ComparisonRow) -> Row:
     }
 
 
-def _in_percent(row: ComparisonRow) -> list[float] | None:
+def _in_percent(row: TableRow) -> list[float] | None:
     """The interval of the difference in per cent of the baseline, where the scale has a true zero."""
-    if row.deciding_difference is None or row.difference_percent is None:
+    deciding = found_in(row).deciding_difference
+    if deciding is None or row.difference_percent is None:
         return None
-    return [100 * end / row.mean_baseline for end in row.deciding_difference]
+    return [100 * end / row.mean_baseline for end in deciding]
 
 
 def compare(publication: Publication, library: Library) -> dict[str, Any] | None:
@@ -143,7 +145,7 @@ def compare(publication: Publication, library: Library) -> dict[str, Any] | None
     known = metrics(publication)
     if not known:
         return None
-    listed = publication.statistics.comparisons[:MOST_LISTED]
+    listed = publication.results.comparison_rows[:MOST_LISTED]
     figure = overlay.figure(
         [run for campaign in publication.campaigns for run in campaign.runs]
     )
@@ -156,7 +158,7 @@ def compare(publication: Publication, library: Library) -> dict[str, Any] | None
         },
         "figure": None if figure is None else library.add(figure),
         "comparisons": [(row, METRICS.get(row.metric)) for row in listed],
-        "more": len(publication.statistics.comparisons) - len(listed),
+        "more": len(publication.results.comparison_rows) - len(listed),
     }
 
 

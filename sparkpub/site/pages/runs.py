@@ -18,7 +18,7 @@ from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.tables.cells import CellStatistic
+from sparkpub.review.tables.column import TableRow
 from sparkpub.site.browser import runtime
 from sparkpub.site.content import packed, relative, unpacked, way_to_root
 from sparkpub.site.figures import telemetry
@@ -112,7 +112,7 @@ class RunPages:
         record = stored.record
         for name, value in record.metrics.items():
             metric = metric_of(name, value)
-            cell = self.publication.statistics.cell(record.campaign, *record.cell, name)
+            cell = self.publication.results.cell(record.campaign, *record.cell, name)
             if value.value is None or cell is None or record.run_id not in cell.runs:
                 yield Standing(metric, value.value, value.source, value.reason)
                 continue
@@ -131,7 +131,7 @@ class RunPages:
                 cell.mean,
             )
 
-    def _values(self, cell: CellStatistic) -> list[float]:
+    def _values(self, cell: TableRow) -> list[float]:
         by_id = self.publication.dataset.by_id
         return [
             value
