@@ -266,7 +266,7 @@ def _unfinished(publication: Publication) -> dict[str, Statement]:
         campaign.name: {
             "text": f"{campaign.progress}.",
             "verdict": "unfinished",
-            "href": f"coverage/#{campaign.name}",
+            "href": f"campaigns/{campaign.name}/diagnostics/#coverage",
             "about": campaign.info.title,
             "here": False,
         }
